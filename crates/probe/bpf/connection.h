@@ -243,6 +243,16 @@ static __always_inline bool count_back(struct sock *sk, struct tcp_sock *tcp,
 }
 
 /*
+ * Counts a socket for which there was no storage. One that is going away gets none
+ * either: nothing comes to it any more.
+ */
+static __always_inline void count_lost_socket(struct sock *sk)
+{
+	if (BPF_CORE_READ(sk, __sk_common.skc_refcnt.refs.counter))
+		count_lost(LOST_MAP_CONNECTIONS);
+}
+
+/*
  * The connection of a socket, set up if it is not known; the socket is locked, so
  * that its counts stand still.
  */
@@ -254,7 +264,7 @@ static __always_inline struct connection *connection_of(struct sock *sk, struct 
 		return connection;
 	connection = bpf_sk_storage_get(&connections, sk, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!connection) {
-		count_lost(LOST_MAP_CONNECTIONS);
+		count_lost_socket(sk);
 		return NULL;
 	}
 	if (__sync_val_compare_and_swap(&connection->claimed, 0, 1))

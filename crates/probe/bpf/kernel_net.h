@@ -48,6 +48,14 @@ struct in6_addr {
 	} in6_u;
 };
 
+typedef struct {
+	int counter;
+} atomic_t;
+
+typedef struct {
+	atomic_t refs;
+} refcount_t;
+
 struct sock_common {
 	__be32 skc_daddr;
 	__be32 skc_rcv_saddr;
@@ -58,6 +66,8 @@ struct sock_common {
 	possible_net_t skc_net;
 	struct in6_addr skc_v6_daddr;
 	struct in6_addr skc_v6_rcv_saddr;
+	/* sk_refcnt */
+	refcount_t skc_refcnt;
 	/* sk_flags */
 	unsigned long skc_flags;
 };
@@ -76,14 +86,6 @@ struct sk_buff_head {
 	struct sk_buff *next;
 	u32 qlen;
 };
-
-typedef struct {
-	int counter;
-} atomic_t;
-
-typedef struct {
-	atomic_t refs;
-} refcount_t;
 
 struct sock {
 	struct sock_common __sk_common;

@@ -188,7 +188,7 @@ static __always_inline void pair_up(struct sock *sk, struct sock *peer, struct t
 	own = bpf_sk_storage_get(&local_ends, sk, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	other = bpf_sk_storage_get(&local_ends, peer, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!own || !other) {
-		count_lost(LOST_MAP_CONNECTIONS);
+		count_lost_socket(own ? peer : sk);
 		return;
 	}
 	cookies[0] = bpf_get_socket_cookie(sk);

@@ -28,7 +28,7 @@ int BPF_PROG(inet_sock_set_state, struct sock *sk, int old_state, int new_state)
 	}
 	connection = bpf_sk_storage_get(&connections, sk, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!connection) {
-		count_lost(LOST_MAP_CONNECTIONS);
+		count_lost_socket(sk);
 		return 0;
 	}
 	if (new_state == TCP_SYN_SENT) {
@@ -115,7 +115,7 @@ int net_begin(struct bpf_iter__task_file *ctx)
 		return 0;
 	connection = bpf_sk_storage_get(&connections, sk, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!connection) {
-		count_lost(LOST_MAP_CONNECTIONS);
+		count_lost_socket(sk);
 		return 0;
 	}
 	if (!connection->opener_process)
