@@ -3,23 +3,16 @@
 use std::collections::{BTreeSet, HashSet};
 use std::net::{IpAddr, SocketAddr};
 
-use luc_fleet_core::{Address, EndId, Requests};
+use luc_fleet_core::{Address, EndId};
 
 use crate::endpoint::Endpoint;
 use crate::joined::Joined;
 
-/// The addresses on other hosts to which the processes that answer at these endpoints of one host sent requests, and those on
-/// the same host to which these sent some, and so on.
+/// The addresses on other hosts to which the processes that answer at these endpoints of one host sent requests. Where
+/// they sent some to other processes of their host, those to which these sent requests count, too, and so on.
 #[must_use]
 pub fn called(joined: &Joined, at: &[Endpoint]) -> BTreeSet<SocketAddr> {
-    let rows = &joined.rows;
-    let requests = Requests::find(
-        &rows.ends,
-        &joined.connections,
-        &rows.messages,
-        &rows.waits,
-        |host| joined.host(host).has_all_waits,
-    );
+    let requests = joined.requests();
     let own: HashSet<IpAddr> = joined
         .ends
         .values()

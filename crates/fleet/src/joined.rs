@@ -7,7 +7,9 @@ use std::collections::{BTreeMap, HashMap};
 use luc_events::Cause;
 use luc_events::tables::Trace;
 use luc_fleet_clocks::HostId;
-use luc_fleet_core::{Address, Connections, End, EndId, HostWaits, Thread, ThreadId, Wait};
+use luc_fleet_core::{
+    Address, Connections, End, EndId, HostWaits, Requests, Thread, ThreadId, Wait,
+};
 use luc_fleet_otlp::Span;
 use luc_units::plain;
 use serde::Serialize;
@@ -126,6 +128,18 @@ impl Joined {
     /// An address as people read it.
     pub(crate) fn address(&self, address: Address) -> String {
         self.rows.names.address(address)
+    }
+
+    /// The requests of all hosts. They are found anew each time.
+    pub(crate) fn requests(&self) -> Requests {
+        let rows = &self.rows;
+        Requests::find(
+            &rows.ends,
+            &self.connections,
+            &rows.messages,
+            &rows.waits,
+            |host| self.host(host).has_all_waits,
+        )
     }
 
     /// Where somebody answers who has this address; `None`: a unix socket without a name, or a pipe.

@@ -35,13 +35,7 @@ impl<'a> Found<'a> {
     pub(crate) fn new(joined: &'a Joined) -> Result<Self, FleetError> {
         let rows = &joined.rows;
         let messages = Messages::matched(&joined.connections, &rows.messages);
-        let requests = Requests::find(
-            &rows.ends,
-            &joined.connections,
-            &rows.messages,
-            &rows.waits,
-            |host| joined.host(host).has_all_waits,
-        );
+        let requests = joined.requests();
         let parents = requests.parents()?;
         let named = Named::new(joined, &requests);
         Ok(Self {

@@ -62,6 +62,18 @@ impl Place {
         Some(Self { disk, notified })
     }
 
+    /// Compiles a source with these options into a program of this name.
+    pub(crate) fn compile(&self, name: &str, file: &str, options: &[&str]) -> String {
+        let program = self.disk.path(name);
+        let compiled = Command::new("cc")
+            .args(options)
+            .args(["-pthread", "-o", &program])
+            .arg(source(file))
+            .status();
+        assert!(compiled.expect("cc starts").success());
+        program
+    }
+
     /// `luc run OPTIONS -- PROGRAM` on the disk.
     pub(crate) fn run(&self, options: &[&str], program: &[&str]) -> Command {
         let mut command = self.disk.command(&["run", "--no-why"]);

@@ -55,12 +55,7 @@ fn awkward_callers_notice_nothing() {
     let Some(place) = Place::new("callers") else {
         return;
     };
-    let program = place.disk.path("caller");
-    let compiled = Command::new("cc")
-        .args(["-static", "-O1", "-pthread", "-o", &program])
-        .arg(source("caller.c"))
-        .status();
-    assert!(compiled.expect("cc starts").success());
+    let program = place.compile("caller", "caller.c", &["-static", "-O1"]);
     for policy in ["off", "delay:3ms", "pid:4", "auto"] {
         for case in [
             "errors", "msync", "fork", "vfork", "exec", "cancel", "handler", "jump", "threads",
@@ -277,12 +272,7 @@ fn the_library_and_notifications_meet_in_one_round() {
     let Some(place) = Place::new("mixed") else {
         return;
     };
-    let dynamic = place.disk.path("dynamic");
-    let compiled = Command::new("cc")
-        .args(["-pthread", "-o", &dynamic])
-        .arg(source("notified.c"))
-        .status();
-    assert!(compiled.expect("cc starts").success());
+    let dynamic = place.compile("dynamic", "notified.c", &[]);
     // Each under a luc run of its own, with rounds that only become full together.
     let (luc, notified) = (crate::common::LUC, &place.notified);
     let run = format!("{luc} run --quiet --policy delay:2ms --");
