@@ -36,7 +36,9 @@ struct connection {
 	u8 sequences;
 	/* Its sequence numbers could not be told yet when recording began. */
 	u8 has_copied;
-	u8 reserved[5];
+	u8 reserved;
+	/* The last visit of all files in which it had a row: files_end. */
+	u32 visited;
 	/* Kept, because a socket that is destroyed has no port any more. */
 	struct ends ends;
 };

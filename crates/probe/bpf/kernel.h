@@ -345,13 +345,6 @@ struct bpf_iter__task {
 	struct task_struct *task;
 };
 
-struct bpf_iter__bpf_map_elem {
-	struct bpf_iter_meta *meta;
-	struct bpf_map *map;
-	void *key;
-	void *value;
-};
-
 struct bpf_iter__task_file {
 	struct bpf_iter_meta *meta;
 	struct task_struct *task;
@@ -375,6 +368,7 @@ struct pt_regs___arm64 {
 
 #pragma clang attribute pop
 
+struct bpf_map;
 struct page;
 struct pt_regs;
 

@@ -20,8 +20,10 @@
 /* Values of sk_state; they are the user-space interface's, too. */
 #define TCP_ESTABLISHED 1
 #define TCP_SYN_SENT 2
+#define TCP_FIN_WAIT1 4
 #define TCP_CLOSE 7
 #define TCP_CLOSE_WAIT 8
+#define TCP_LAST_ACK 9
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
@@ -167,13 +169,6 @@ struct user_msghdr {
 	void *msg_name;
 	int msg_namelen;
 	struct iovec *msg_iov;
-};
-
-struct bpf_iter__bpf_sk_storage_map {
-	struct bpf_iter_meta *meta;
-	struct bpf_map *map;
-	struct sock *sk;
-	void *value;
 };
 
 struct sk_buff {

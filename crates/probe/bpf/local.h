@@ -39,7 +39,9 @@ struct local_end {
 	u32 opener_process;
 	u8 side;
 	u8 sequences;
-	u8 reserved[6];
+	u8 reserved[2];
+	/* The last visit of all files in which it had a row: files_end. */
+	u32 visited;
 };
 
 struct {
@@ -51,6 +53,9 @@ struct {
 
 /* How often user space has gone through all files: 1 and 2 while it does, 3 from then on. */
 u32 local_visit SEC(".data.visit") = 0;
+
+/* How often it has begun to go through all files to say how connections are. */
+u32 end_visit SEC(".data.end_visit") = 0;
 
 /* The other end; NULL: there is none that sends to this one alone. */
 static __always_inline struct sock *local_peer(struct sock *sk)
@@ -327,20 +332,31 @@ static __always_inline u32 local_number(struct sock *sk)
 	return end ? end->id : 0;
 }
 
-/* Pairs that are still there when recording ends. */
-SEC("iter/bpf_sk_storage_map")
-int local_end(struct bpf_iter__bpf_sk_storage_map *ctx)
+/* Says how one end is, once in a visit. */
+static __always_inline void send_at_visit(struct sock *sk, struct sock *peer)
 {
-	struct local_end *end = ctx->value;
-	struct sock *sk = ctx->sk, *peer;
+	struct local_end *end = bpf_sk_storage_get(&local_ends, sk, NULL, 0);
 
-	if (!end || !sk || !end->id)
-		return 0;
-	/* One that is closed lives on while the other end has not been. */
-	peer = local_peer(sk);
-	if (peer)
-		send_local(sk, peer, end, bpf_get_socket_cookie(sk));
-	return 0;
+	if (!end || !end->id || end->visited == end_visit)
+		return;
+	end->visited = end_visit;
+	send_local(sk, peer, end, bpf_get_socket_cookie(sk));
+}
+
+/*
+ * Says how a pair is when recording ends, of which a process has this end open. The
+ * other end may have no file: one that is closed lives on while this one has not
+ * been, and one may not be accepted yet. Returns this end's number.
+ */
+static __always_inline u32 pair_at_end(struct sock *sk)
+{
+	struct sock *peer = local_peer(sk);
+
+	if (peer) {
+		send_at_visit(sk, peer);
+		send_at_visit(peer, sk);
+	}
+	return local_number(sk);
 }
 
 #endif /* LUC_LOCAL_H */

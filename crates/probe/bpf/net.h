@@ -15,11 +15,27 @@ int BPF_PROG(inet_sock_set_state, struct sock *sk, int old_state, int new_state)
 	struct task_struct *task;
 	struct tcp_sock *tcp;
 
-	if (new_state != TCP_SYN_SENT && new_state != TCP_ESTABLISHED && new_state != TCP_CLOSE)
+	switch (new_state) {
+	case TCP_SYN_SENT:
+	case TCP_ESTABLISHED:
+	case TCP_FIN_WAIT1:
+	case TCP_LAST_ACK:
+	case TCP_CLOSE:
+		break;
+	default:
 		return 0;
+	}
 	tcp = bpf_skc_to_tcp_sock(sk);
 	if (!tcp)
 		return 0;
+	if (new_state == TCP_FIN_WAIT1 || new_state == TCP_LAST_ACK) {
+		/* Its program has closed it. It may outlive the recording, and have no file then.
+		 */
+		connection = bpf_sk_storage_get(&connections, sk, NULL, 0);
+		if (connection && connection->id)
+			send_connection(connection, tcp->total_retrans);
+		return 0;
+	}
 	if (new_state == TCP_CLOSE) {
 		connection = bpf_sk_storage_get(&connections, sk, NULL, 0);
 		if (connection && connection->id)
@@ -138,13 +154,18 @@ int net_begin(struct bpf_iter__task_file *ctx)
 	return 0;
 }
 
-/* Which files are connections when recording ends. */
+/*
+ * How connections are when recording ends, and which files they are. One without a
+ * file has had its row: a socket that nobody has accepted yet when it was
+ * established, one whose program has closed it when it was closed.
+ */
 SEC("iter/task_file")
 int files_end(struct bpf_iter__task_file *ctx)
 {
 	struct task_struct *task = ctx->task;
 	struct file *file = ctx->file;
 	struct connection *connection;
+	struct tcp_sock *tcp;
 	struct sock *sk;
 	u32 number;
 
@@ -159,34 +180,20 @@ int files_end(struct bpf_iter__task_file *ctx)
 	if (!sk)
 		return 0;
 	if (sk->__sk_common.skc_family == AF_UNIX) {
-		number = config.send_ends ? local_number(sk) : number_at(sk);
+		number = config.send_ends ? pair_at_end(sk) : number_at(sk);
 		if (number)
 			note_descriptor(task, ctx->fd, number, true);
 		return 0;
 	}
 	connection = bpf_sk_storage_get(&connections, sk, NULL, 0);
-	if (connection && connection->id)
-		note_descriptor(task, ctx->fd, connection->id, true);
-	return 0;
-}
-
-/*
- * Connections that are still there when recording ends. Not through files: a
- * socket lives on without one until the other end has acknowledged its FIN, and
- * before it is accepted.
- */
-SEC("iter/bpf_sk_storage_map")
-int net_end(struct bpf_iter__bpf_sk_storage_map *ctx)
-{
-	struct connection *connection = ctx->value;
-	struct sock *sk = ctx->sk;
-	struct tcp_sock *tcp;
-
-	if (!connection || !sk || !connection->id)
+	if (!connection || !connection->id)
 		return 0;
+	note_descriptor(task, ctx->fd, connection->id, true);
 	tcp = bpf_skc_to_tcp_sock(sk);
-	if (tcp)
+	if (tcp && connection->visited != end_visit) {
+		connection->visited = end_visit;
 		send_connection(connection, tcp->total_retrans);
+	}
 	return 0;
 }
 

@@ -256,15 +256,19 @@ int BPF_PROG(pipe_exit, struct pt_regs *regs, long result)
 }
 
 /* Pipes that were seen, when recording ends. */
-SEC("iter/bpf_map_elem")
-int pipe_end(struct bpf_iter__bpf_map_elem *ctx)
+static long send_each_pipe(struct bpf_map *map, u64 *address, struct piped *piped, void *ctx)
 {
-	struct piped *piped = ctx->value, copy;
+	struct piped copy = *piped;
 
-	if (!piped)
-		return 0;
-	copy = *piped;
 	send_pipe(&copy);
+	return 0;
+}
+
+/* User space runs it once: an iterator over a map is not allowed everywhere. */
+SEC("raw_tp")
+int pipe_end(void *ctx)
+{
+	bpf_for_each_map_elem(&pipes, send_each_pipe, NULL, 0);
 	return 0;
 }
 

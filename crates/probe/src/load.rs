@@ -2,7 +2,6 @@
 
 use std::ffi::OsStr;
 use std::io::Read as _;
-use std::os::fd::AsFd as _;
 use std::thread;
 use std::time::Duration;
 
@@ -24,20 +23,19 @@ const END: &str = "end";
 
 /// The iterator over all files that finds the connections that are open when recording begins.
 const NETWORK_BEGIN: &str = "net_begin";
-/// The iterator over the map of this name that says how connections are when recording ends.
-const NETWORK_END: &str = "net_end";
+/// The map of connections of TCP, and that of unix sockets.
 const CONNECTIONS: &str = "connections";
-/// The same of connections within the host.
-const LOCAL_END: &str = "local_end";
 const LOCAL_ENDS: &str = "local_ends";
-/// The programs that see pipes, the map of these, and the iterator over it.
+/// The programs that see pipes, the map of these, and the program that says how they are.
 const PIPES: [&str; 2] = ["pipe_enter", "pipe_exit"];
 const PIPE_STATES: &str = "pipes";
 const PIPE_END: &str = "pipe_end";
 /// The count of visits of all files as recording begins.
 const LOCAL_VISIT: &str = ".data.visit";
-/// The iterator over all files that finds which ones are connections then.
+/// The iterator over all files that says how connections are when recording ends, and which files they are; and the
+/// count of its visits.
 const FILES_END: &str = "files_end";
+const END_VISIT: &str = ".data.end_visit";
 /// The map of what that finds.
 const FILES: &str = "descriptors";
 /// The iterators over threads that sleep, which run after those over files.
@@ -68,7 +66,7 @@ const WAITS: &str = "wait_batches";
 const HAND_OVER: &str = "hand_over";
 /// The map for bytes in which names of requests are looked for.
 const TOKENS: &str = "token_scans";
-/// The maps for sends that are seen as system calls only, and the iterator over that of unix sockets.
+/// The maps for sends that are seen as system calls only, and the program that says how unix sockets are then.
 const SENDERS: &str = "senders";
 const LOCAL_PLACES: &str = "local_places";
 const PLACE_END: &str = "place_end";
@@ -156,8 +154,6 @@ impl Programs {
                 || network
                     && [
                         NETWORK_BEGIN,
-                        NETWORK_END,
-                        LOCAL_END,
                         PIPE_END,
                         FILES_END,
                         ASLEEP_BEGIN,
@@ -339,14 +335,13 @@ impl Programs {
         self.visit(END)?;
         consume()?;
         if self.network {
-            self.visit(NETWORK_END)?;
-            self.visit(LOCAL_END)?;
-            self.visit(PIPE_END)?;
+            self.run_once(PIPE_END)?;
             if self.by_calls {
-                self.visit(PLACE_END)?;
+                self.run_once(PLACE_END)?;
             }
             consume()?;
             self.forget_files()?;
+            self.set(END_VISIT, self.variable(END_VISIT)?.wrapping_add(1))?;
             self.visit(FILES_END)?;
             self.visit(ASLEEP_END)?;
             consume()?;
@@ -362,6 +357,17 @@ impl Programs {
             files
                 .delete(&file)
                 .map_err(ProbeError::refused("changing its maps"))?;
+        }
+        Ok(())
+    }
+
+    /// Runs the program of this name on this processor.
+    fn run_once(&self, name: &str) -> Result<(), ProbeError> {
+        let programs = self.object.progs_mut();
+        for program in programs.filter(|program| program.name() == name) {
+            program
+                .test_run(ProgramInput::default())
+                .map_err(ProbeError::refused(format!("the program {name}")))?;
         }
         Ok(())
     }
@@ -406,24 +412,16 @@ impl Programs {
         Ok(records)
     }
 
-    /// Runs the iterator of this name, once for each thread, open file or connection.
+    /// Runs the iterator of this name, once for each thread or open file.
     fn visit(&self, name: &str) -> Result<(), ProbeError> {
         let what = match name {
-            NETWORK_END | LOCAL_END | PIPE_END | PLACE_END => "all connections",
             NETWORK_BEGIN | FILES_END => "all open files",
             _ => "all threads",
         };
         let refused = || ProbeError::refused(format!("going through {what}"));
         for program in self.object.progs_mut() {
             if program.name() == OsStr::new(name) {
-                let link = match name {
-                    NETWORK_END => program.attach_iter(self.map(CONNECTIONS)?.as_fd()),
-                    LOCAL_END => program.attach_iter(self.map(LOCAL_ENDS)?.as_fd()),
-                    PIPE_END => program.attach_iter(self.map(PIPE_STATES)?.as_fd()),
-                    PLACE_END => program.attach_iter(self.map(LOCAL_PLACES)?.as_fd()),
-                    _ => program.attach(),
-                }
-                .map_err(refused())?;
+                let link = program.attach().map_err(refused())?;
                 let mut iterator = Iter::new(&link).map_err(refused())?;
                 let mut output = Vec::new();
                 iterator
