@@ -8,6 +8,7 @@ mod serve;
 
 use std::sync::Arc;
 
+use ballista_core::config::BALLISTA_CLIENT_PULL;
 use ballista_core::extension::{SessionConfigExt as _, SessionStateExt as _};
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
 use datafusion::prelude::SessionContext;
@@ -70,7 +71,11 @@ pub(crate) fn client(url: &str, state: SessionState) -> Result<SessionContext, S
         .config()
         .clone()
         .with_ballista_logical_extension_codec(Arc::new(LogicalCodec::default()))
-        .with_ballista_physical_extension_codec(Arc::new(PhysicalCodec::default()));
+        .with_ballista_physical_extension_codec(Arc::new(PhysicalCodec::default()))
+        .upgrade_for_ballista()
+        // The client asks how its job is. A scheduler that tells it instead drops what there is no room for
+        // (`update_subscribers`), and a client that was not told of the end would wait for ever.
+        .set_str(BALLISTA_CLIENT_PULL, "true");
     let state = SessionStateBuilder::new_from_existing(state)
         .with_config(config)
         .build();
