@@ -13,6 +13,8 @@ use serde::{Deserialize, Serialize};
 
 /// How often a process is looked at.
 const LOOK: Duration = Duration::from_millis(5);
+/// A question that is not answered after this never will be.
+const PATIENCE: Duration = Duration::from_secs(600);
 
 /// How a question was answered.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -54,6 +56,16 @@ pub(crate) fn ask(
         }
         if interrupt::interrupted() && !is_told {
             is_told = kill_process(Pid::from_child(&child), Signal::TERM).is_ok();
+        }
+        if began.elapsed() >= PATIENCE {
+            // It may just have ended; it is waited for in any case.
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err(EvaluateError::Command {
+                command: text,
+                how: format!("no answer after {} s", PATIENCE.as_secs()),
+                said: fs::read_to_string(&err).unwrap_or_default(),
+            });
         }
         look(began.elapsed());
         std::thread::sleep(LOOK);

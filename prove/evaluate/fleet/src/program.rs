@@ -52,9 +52,20 @@ pub(crate) fn started(mut command: Command, log_path: &Path) -> Result<Child, Ev
 
 /// A port that nobody listens on.
 pub(crate) fn free_port() -> Result<u16, EvaluateError> {
+    free_ports::<1>().map(|[port]| port)
+}
+
+/// Different ones: each is held until all are known.
+pub(crate) fn free_ports<const N: usize>() -> Result<[u16; N], EvaluateError> {
     let failed = || EvaluateError::file("listen on", "127.0.0.1");
-    let listener = TcpListener::bind(("127.0.0.1", 0)).map_err(failed())?;
-    Ok(listener.local_addr().map_err(failed())?.port())
+    let mut ports = [0; N];
+    let mut held = Vec::new();
+    for port in &mut ports {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).map_err(failed())?;
+        *port = listener.local_addr().map_err(failed())?.port();
+        held.push(listener);
+    }
+    Ok(ports)
 }
 
 /// Waits until somebody listens on a port.

@@ -231,11 +231,12 @@ fn once(
         let url = servers.url();
         let words = ["sql", "--csv", "--cluster", &url];
         let began = Instant::now();
+        let mut kill_after = kill_after;
         let mut was_killed = false;
         let (mut asked, answer) = ask(harness, command(&words), |_| {
-            if !was_killed && kill_after.is_some_and(|after| began.elapsed() >= after) {
-                was_killed = true;
-                servers.kill_one();
+            if kill_after.is_some_and(|after| began.elapsed() >= after) {
+                kill_after = None;
+                was_killed = servers.kill_one();
             }
         })?;
         asked.peak_bytes += servers.peak_bytes();

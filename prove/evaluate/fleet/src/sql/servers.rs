@@ -8,7 +8,7 @@ use luc_harness::harness::Harness;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::asked::peak_bytes;
-use crate::program::{answers, bound, free_port, started};
+use crate::program::{answers, bound, free_port, free_ports, started};
 
 /// Executors on this machine.
 pub(super) const EXECUTORS: usize = 4;
@@ -44,7 +44,8 @@ impl Servers {
         let url = servers.url();
         let memory = format!("{}MiB", MEMORY_MIB / EXECUTORS as u64);
         for number in 0..EXECUTORS {
-            let (port, task_port) = (free_port()?, free_port()?.to_string());
+            let [port, task_port] = free_ports()?;
+            let task_port = task_port.to_string();
             let bind = format!("127.0.0.1:{port}");
             let words = ["executor", "--scheduler", &url, "--bind", &bind];
             let more = [
@@ -73,14 +74,17 @@ impl Servers {
         format!("df://127.0.0.1:{}", self.port)
     }
 
-    /// Kills an executor, by SIGKILL.
-    pub(super) fn kill_one(&mut self) {
-        if let Some(mut executor) = self.executors.pop() {
-            self.killed_bytes += peak_bytes(executor.id());
-            // It may have ended by itself; then it is waited for all the same.
-            let _ = executor.kill();
-            let _ = executor.wait();
-        }
+    /// Kills an executor, by SIGKILL. Returns whether it lived.
+    pub(super) fn kill_one(&mut self) -> bool {
+        let Some(mut executor) = self.executors.pop() else {
+            return false;
+        };
+        self.killed_bytes += peak_bytes(executor.id());
+        let lived = matches!(executor.try_wait(), Ok(None));
+        // It is waited for in any case.
+        let _ = executor.kill();
+        let _ = executor.wait();
+        lived
     }
 
     /// The most memory that each has had, added up.
