@@ -225,6 +225,19 @@ impl Family {
 }
 
 codes! {
+    /// In which mode of the processor a counter counts.
+    pub enum CounterMode {
+        /// In both.
+        #[default]
+        Total = 0 "total",
+        /// In user space.
+        User = 1 "user",
+        /// In the kernel.
+        Kernel = 2 "kernel",
+    }
+}
+
+codes! {
     /// Which end of a connection a socket is.
     pub enum Side {
         /// Not known.

@@ -65,6 +65,7 @@ events!(
     Task,
     ThreadStart,
     Program,
+    Counter,
     FileSystem,
     Stack,
     Lost,

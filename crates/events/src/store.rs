@@ -47,8 +47,8 @@ pub(crate) use writer::{is_free, make};
 /// The version of the vocabulary: the tables, their columns and their meaning. It grows with each change. Version 2
 /// added the tables `connection`, `message`, `packet` and `clock_sample`, version 3 `asleep`, version 4 `thread_start` and
 /// `program`, version 5 `wait`'s column `processor`, version 6 `exchange_sum`, version 7
-/// `token`, and `connection`'s column `peer` and its families that are not of TCP.
-pub const SCHEMA_VERSION: u32 = 7;
+/// `token`, and `connection`'s column `peer` and its families that are not of TCP, version 8 `counter`.
+pub const SCHEMA_VERSION: u32 = 8;
 
 /// The oldest version that is read. Versions from here on only added tables, and columns ([`has_column_since`]) whose
 /// default value says that it is not known, so their traces mean the same to this version. Any other change raises this,

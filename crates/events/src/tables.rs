@@ -2,6 +2,7 @@
 //! sorted, is the moment it was complete: the last of its times.
 
 mod block;
+mod counter;
 mod frame;
 mod journal;
 mod net;
@@ -9,6 +10,7 @@ mod thread;
 
 pub use crate::store::Row;
 pub use block::{Data, Request};
+pub use counter::Counter;
 pub use frame::{FileSystem, Lost, Stack, Summary, Trace};
 pub use journal::{Commit, Handle, Sync};
 pub use net::{ClockSample, Connection, ExchangeSum, Message, Packet, Token};

@@ -88,6 +88,7 @@ impl<'a> Analysis<'a> {
             Event::Asleep(_)
             | Event::ThreadStart(_)
             | Event::Program(_)
+            | Event::Counter(_)
             | Event::Connection(_)
             | Event::Message(_)
             | Event::Packet(_)

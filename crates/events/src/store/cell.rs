@@ -5,8 +5,8 @@ use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
 
 use crate::codes::{
-    CallKind, CommitKind, Direction, Family, Flow, RequestFlags, RequestKind, Sequences, Side,
-    Summarized, SyncKind, WaitState,
+    CallKind, CommitKind, CounterMode, Direction, Family, Flow, RequestFlags, RequestKind,
+    Sequences, Side, Summarized, SyncKind, WaitState,
 };
 use crate::{Cause, Cgroup, ConnectionId, Dev, Inode, Pid, StackId, Tgid, Transaction};
 
@@ -268,6 +268,7 @@ named!(
     Direction,
     Summarized,
     Flow,
+    CounterMode,
     Family,
     Side,
     Sequences,

@@ -15,9 +15,9 @@ use super::names::{self, Part};
 use super::{FLUSH_INTERVAL, SEGMENT_ROWS, StoreError, merge, segment};
 use crate::Event;
 use crate::tables::{
-    Asleep, BriefWait, Call, ClockSample, Commit, Connection, Data, ExchangeSum, FileSystem,
-    Handle, Lost, Message, Packet, Program, Request, Row, Stack, Summary, Sync, Task, ThreadStart,
-    Token, Trace, Wait,
+    Asleep, BriefWait, Call, ClockSample, Commit, Connection, Counter, Data, ExchangeSum,
+    FileSystem, Handle, Lost, Message, Packet, Program, Request, Row, Stack, Summary, Sync, Task,
+    ThreadStart, Token, Trace, Wait,
 };
 
 /// How many small files a table may have before they are merged.
@@ -312,6 +312,6 @@ macro_rules! tables {
 // `trace` comes last, so that a trace whose end is written down has all of its rows.
 tables! {
     sync: Sync, commit: Commit, handle: Handle, wait: Wait, brief_wait: BriefWait, asleep: Asleep, call: Call, request: Request, data: Data,
-    task: Task, thread_start: ThreadStart, program: Program, file_system: FileSystem, stack: Stack, lost: Lost, summary: Summary, connection: Connection,
+    task: Task, thread_start: ThreadStart, program: Program, counter: Counter, file_system: FileSystem, stack: Stack, lost: Lost, summary: Summary, connection: Connection,
     message: Message, packet: Packet, token: Token, exchange_sum: ExchangeSum, clock_sample: ClockSample, trace: Trace,
 }

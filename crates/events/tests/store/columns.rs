@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use luc_events::codes::{Family, Flow, RequestFlags, Sequences, Side};
+use luc_events::codes::{CounterMode, Family, Flow, RequestFlags, Sequences, Side};
 use luc_events::store::{Reader, Writer};
 use luc_events::tables::{
-    Asleep, BriefWait, Call, ClockSample, Commit, Connection, Data, ExchangeSum, FileSystem,
-    Handle, Lost, Message, Packet, Program, Request, Row, Stack, Summary, Sync, Task, ThreadStart,
-    Token, Trace, Wait,
+    Asleep, BriefWait, Call, ClockSample, Commit, Connection, Counter, Data, ExchangeSum,
+    FileSystem, Handle, Lost, Message, Packet, Program, Request, Row, Stack, Summary, Sync, Task,
+    ThreadStart, Token, Trace, Wait,
 };
 use luc_events::{
     Cause, Cgroup, ConnectionId, Dev, Event, Inode, Pid, StackId, TableVisitor, Tgid, Transaction,
@@ -181,6 +181,19 @@ fn one_of_each() -> Vec<Event> {
             process,
             path: "/usr/bin/python3".to_owned(),
             script: "app.py".to_owned(),
+        }
+        .into(),
+        Counter {
+            at_ns: 251,
+            since_ns: 250,
+            thread: Pid(252),
+            process: Tgid(253),
+            cgroup: Cgroup(254),
+            event: "instructions".to_owned(),
+            mode: CounterMode::Kernel,
+            value: u64::MAX,
+            enabled_ns: 1 << 33,
+            running_ns: 256,
         }
         .into(),
         FileSystem {
