@@ -16,6 +16,8 @@
 /* Different stacks that are remembered. */
 #define LUC_STACKS 16384
 #define LUC_BRIEF 9
+/* Events that are counted at most. */
+#define LUC_COUNTERS 48
 /* In place of a system call's number: in none, or not known. */
 #define LUC_NO_CALL 0xffffffff
 /* The most messages, or waits, of one record; a power of two. */
@@ -44,6 +46,7 @@ enum record_kind {
 	RECORD_ASLEEP,
 	RECORD_LOCAL,
 	RECORD_TOKEN,
+	RECORD_COUNTS,
 };
 
 /* Where something could not be kept: the index of a counter. */
@@ -69,6 +72,7 @@ enum lost_place {
 	LOST_ASLEEP,
 	LOST_MAP_EXCHANGES,
 	LOST_TOKEN,
+	LOST_COUNTER,
 	LOST_PLACES,
 };
 
@@ -377,6 +381,24 @@ struct summary_sum {
 };
 
 /* Constants for the programs, set before they are loaded. */
+/* What an event has counted while it had a counter, and of which time. */
+struct count {
+	u64 value;
+	u64 enabled_ns;
+	u64 running_ns;
+};
+
+/* What a thread's events have counted: config.counters of struct count follow. */
+struct record_counts {
+	u32 kind;
+	u32 thread;
+	u32 process;
+	u32 reserved;
+	u64 cgroup;
+	u64 since_ns;
+	u64 at_ns;
+};
+
 struct luc_config {
 	/* The only cgroup whose threads are recorded, with those below it. */
 	u64 cgroup;
@@ -415,6 +437,9 @@ struct luc_config {
 	u32 tokens;
 	/* Pipes are recorded. */
 	u32 pipes;
+	/* How many events are counted, and how many processors there may be. */
+	u32 counters;
+	u32 processors;
 	/* By the number of the system call. */
 	u8 call_class[LUC_SYSCALLS];
 	u8 call_test[LUC_SYSCALLS];

@@ -35,6 +35,7 @@ typedef _Bool bool;
 enum bpf_map_type {
 	BPF_MAP_TYPE_HASH = 1,
 	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_PERF_EVENT_ARRAY = 4,
 	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
 	BPF_MAP_TYPE_STACK_TRACE = 7,
 	BPF_MAP_TYPE_LRU_HASH = 9,
@@ -367,6 +368,13 @@ struct pt_regs___arm64 {
 };
 
 #pragma clang attribute pop
+
+/* uapi/linux/bpf.h */
+struct bpf_perf_event_value {
+	u64 counter;
+	u64 enabled;
+	u64 running;
+};
 
 struct bpf_map;
 struct page;

@@ -22,6 +22,7 @@
 #include "batch.h"
 #include "stack.h"
 #include "journal.h"
+#include "counter.h"
 #include "interrupt.h"
 #include "sched.h"
 #include "syscall.h"

@@ -90,6 +90,7 @@ static __always_inline void send_message(struct task_struct *task, struct hot *h
 
 	introduce_hot(task, hot);
 	gather_message(&record);
+	count_current(task, COUNT_MESSAGE_NS);
 }
 
 #endif /* LUC_TALKER_H */

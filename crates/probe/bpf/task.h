@@ -18,6 +18,7 @@ int BPF_PROG(sched_process_fork, struct task_struct *parent, struct task_struct 
 	if (parent->tgid == config.own_process && child->tgid != config.own_process)
 		thread->in_tree = 1;
 	decide(child, thread);
+	make_counted(child, thread);
 	if (thread->tracked)
 		send_task(child, thread, TASK_SEEN, parent);
 	return 0;
@@ -39,6 +40,7 @@ int BPF_PROG(sched_process_exec, struct task_struct *task, int old_thread)
 		untrack(task, thread);
 	}
 	decide(task, thread);
+	make_counted(task, thread);
 	if (thread->tracked || thread->seen)
 		send_task(task, thread, TASK_EXEC, NULL);
 	return 0;
@@ -55,6 +57,7 @@ int BPF_PROG(sched_process_exit, struct task_struct *task)
 	hot = hot_of(task);
 	if (hot)
 		flush_brief(task, hot, bpf_ktime_get_ns());
+	count_last(task);
 	if (thread->tracked || thread->seen)
 		send_task(task, thread, TASK_EXIT, NULL);
 	untrack(task, thread);
@@ -71,6 +74,7 @@ int BPF_PROG(cgroup_attach_task, struct cgroup *to, const char *path, struct tas
 	if (thread && !(task->flags & PF_KTHREAD)) {
 		decide(task, thread);
 		set_cgroup(task, thread, to->kn->id);
+		make_counted(task, thread);
 	}
 	return 0;
 }
@@ -97,6 +101,7 @@ int begin(struct bpf_iter__task *ctx)
 	if (bpf_map_lookup_elem(&roots, &process))
 		thread->in_tree = 1;
 	decide(task, thread);
+	make_counted(task, thread);
 	if (thread->tracked)
 		introduce(task, thread);
 	return 0;
@@ -118,6 +123,7 @@ int end(struct bpf_iter__task *ctx)
 	hot = hot_of(task);
 	if (hot)
 		flush_brief(task, hot, bpf_ktime_get_ns());
+	send_last_counts(task);
 	send_task(task, thread, TASK_SEEN, NULL);
 	return 0;
 }

@@ -7,8 +7,10 @@ use luc_events::{Cause, Cgroup, Dev, Inode, Pid, StackId, Tgid, Transaction};
 use crate::record::{self, COMM};
 use crate::syscalls::BRIEF_CAUSES;
 
+mod counter;
 mod net;
 
+pub(crate) use counter::{Counted, counters};
 pub(crate) use net::{address, connection, local, message, packet, token};
 
 pub(crate) fn sync(raw: &record::Sync) -> Sync {

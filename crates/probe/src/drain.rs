@@ -11,6 +11,7 @@ use luc_events::{Cause, Dev, Event, StackId};
 use crate::capability::Network;
 use crate::clock::now_ns;
 use crate::clock_sample::{self, Sampler};
+use crate::counters::Counters;
 use crate::exchanges::Exchanges;
 use crate::load::{Links, Programs};
 use crate::record::{
@@ -52,6 +53,7 @@ pub(crate) struct Session {
     pub(crate) trace: Trace,
     pub(crate) summary: bool,
     pub(crate) network: Network,
+    pub(crate) counters: Counters,
 }
 
 /// Records until `stop` is set, then ends the trace.
@@ -67,6 +69,7 @@ pub(crate) fn run(
         trace,
         summary,
         network,
+        counters,
     } = session;
     // Then the trace is to be put together with those of other hosts.
     let messages = network == Network::Messages;
@@ -78,6 +81,7 @@ pub(crate) fn run(
         numbers: asleep::Numbers::default(),
         outcome: Outcome::default(),
         alike: ("", 0),
+        counted: counters.events.iter().map(decode::Counted::of).collect(),
         failed: None,
     });
     let records = programs.map("records")?;
@@ -116,6 +120,7 @@ pub(crate) fn run(
     let mut slow_due = Instant::now();
     while !stop.load(Ordering::Acquire) {
         std::thread::park_timeout(INTERVAL);
+        programs.count_running();
         consume(&ring, &output)?;
         if let Some(row) = sampler.as_mut().and_then(Sampler::sample_if_due) {
             output.borrow_mut().send(row)?;
@@ -134,6 +139,7 @@ pub(crate) fn run(
             cut(&programs, &ring, &output, &trace)?;
         }
     }
+    programs.count_running();
     drop(links);
     programs.visit_all(|| consume(&ring, &output))?;
     for record in programs.held()? {
@@ -169,6 +175,7 @@ fn cut(
     trace: &Trace,
 ) -> Result<(), ProbeError> {
     programs.hand_over();
+    programs.count_running();
     consume(ring, output)?;
     output.borrow_mut().sink.visit_begins(now_ns());
     programs.visit_all(|| consume(ring, output))?;
@@ -203,6 +210,8 @@ struct Output {
     /// The last rows of one table, which are not counted in the outcome yet: to find a table's place there for each row
     /// costs more than most of the rest.
     alike: (&'static str, u64),
+    /// The events that are counted, in the order of records.
+    counted: Vec<decode::Counted>,
     failed: Option<ProbeError>,
 }
 
@@ -291,6 +300,9 @@ impl Output {
                 }
                 None => Ok(()),
             },
+            kind::COUNTS => decode::counters(bytes, &self.counted)
+                .into_iter()
+                .try_for_each(|row| self.send(row)),
             kind::BRIEF => {
                 for row in record::Brief::read(bytes).iter().flat_map(decode::brief) {
                     self.send(row)?;

@@ -43,6 +43,9 @@ pub enum ProbeError {
     /// A filter that cannot be applied.
     #[error("{0}")]
     Filter(String),
+    /// Events that cannot be counted.
+    #[error("{0}")]
+    Counters(String),
     /// A disk or a task that cannot be watched.
     #[error("{0}")]
     Watch(String),

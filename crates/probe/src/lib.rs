@@ -14,6 +14,8 @@
 //! functions threads run, by `elf`, and `program` which programs processes do. In the summary mode `exchanges` has sums of how
 //! long requests took instead.
 //!
+//! With [`Options::counters`] the counters of the processors are read for each recorded thread: `counters` opens them.
+//!
 //! Beside it, [`contention`] adds up the use of disks by watched tasks, in memory that it maps.
 //!
 //! Nothing is pinned in the kernel: when the process ends, however it ends, all is gone.
@@ -23,6 +25,7 @@ mod capability;
 mod clock;
 mod clock_sample;
 pub mod contention;
+mod counters;
 mod decode;
 mod drain;
 mod elf;
@@ -50,6 +53,7 @@ mod syscalls;
 mod tracepoints;
 
 pub use capability::{Capability, Network};
+pub use counters::CounterList;
 pub use error::ProbeError;
 pub use filter::Filter;
 pub use forward::Forward;

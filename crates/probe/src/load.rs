@@ -6,11 +6,11 @@ use std::thread;
 use std::time::Duration;
 
 use libbpf_rs::{
-    Iter, Link, Map, MapCore, MapFlags, Object, ObjectBuilder, OpenMapMut, OpenObject,
-    ProgramInput, num_possible_cpus,
+    Iter, Link, Map, MapCore, MapFlags, Object, ObjectBuilder, OpenMapMut, OpenObject, ProgramInput,
 };
 
 use crate::capability::{Capability, Network};
+use crate::counters::Counters;
 use crate::record::{self, BATCH, BatchHead, Config, LOST_PLACES, Plain};
 use crate::{ProbeError, messages};
 
@@ -66,6 +66,12 @@ const WAITS: &str = "wait_batches";
 const HAND_OVER: &str = "hand_over";
 /// The map for bytes in which names of requests are looked for.
 const TOKENS: &str = "token_scans";
+/// The maps of what threads have counted, and of the processors' counters, which are not made without these.
+const COUNTER_MAPS: [&str; 3] = [COUNTER_EVENTS, "counter_places", "counted_threads"];
+const COUNTER_EVENTS: &str = "counter_events";
+/// The program that reads counters as threads come and go, and the one that does so for a thread that stays.
+const COUNT_SWITCH: &str = "count_switch";
+const COUNT_RUNNING: &str = "count_running";
 /// The maps for sends that are seen as system calls only, and the program that says how unix sockets are then.
 const SENDERS: &str = "senders";
 const LOCAL_PLACES: &str = "local_places";
@@ -87,6 +93,10 @@ pub(crate) struct Programs {
     network: bool,
     /// Whether sends and receives are seen as system calls only.
     by_calls: bool,
+    /// For how many processors there is room.
+    processors: u32,
+    /// Whether counters are read.
+    counts: bool,
 }
 
 /// The attachments to tracepoints. Dropping them ends the recording.
@@ -143,6 +153,7 @@ impl Programs {
             .filter(|hook| config.pipes != 0 || !PIPES.contains(&hook.name))
             .filter(|hook| config.summary == 0 || !WAKE_UPS.contains(&hook.name))
             .map(|hook| hook.name)
+            .chain((config.counters > 0).then_some(COUNT_SWITCH))
             .collect();
         let network = capability.network == Network::Messages;
         let exchanges = capability.network == Network::Exchanges;
@@ -163,6 +174,7 @@ impl Programs {
                     .iter()
                     .any(|own| name == *own)
                 || by_calls && name == PLACE_END
+                || config.counters > 0 && name == COUNT_RUNNING
                 || hooks.iter().any(|hook| OsStr::new(hook) == name);
             program.set_autoload(wanted);
         }
@@ -175,6 +187,7 @@ impl Programs {
                 (TOKENS, network && config.tokens != 0),
             ])
             .chain(EXCHANGE_MAPS.map(|name| (name, exchanges)))
+            .chain(COUNTER_MAPS.map(|name| (name, config.counters > 0)))
         {
             open_map(&mut open, name)?
                 .set_autocreate(wanted)
@@ -191,6 +204,9 @@ impl Programs {
                 .set_max_entries(config.hot_mask + 1)
                 .map_err(ProbeError::refused("the number of threads"))?;
         }
+        open_map(&mut open, COUNTER_EVENTS)?
+            .set_max_entries((config.counters * config.processors).max(1))
+            .map_err(ProbeError::refused("the number of counters"))?;
         let object = open.load().map_err(|error| ProbeError::Refused {
             what: "the recorder's programs".to_owned(),
             reason: messages::reason(&error),
@@ -200,6 +216,8 @@ impl Programs {
             hooks,
             network,
             by_calls,
+            processors: config.processors,
+            counts: config.counters > 0,
         };
         for root in roots {
             programs
@@ -208,6 +226,14 @@ impl Programs {
                 .map_err(ProbeError::refused("the processes to be recorded"))?;
         }
         Ok(programs)
+    }
+
+    /// Gives the programs the counters that they read.
+    pub(crate) fn count(&self, counters: &Counters) -> Result<(), ProbeError> {
+        if self.counts {
+            counters.hand_to(&self.map(COUNTER_EVENTS)?, self.processors)?;
+        }
+        Ok(())
     }
 
     /// The map of this name.
@@ -361,6 +387,20 @@ impl Programs {
         Ok(())
     }
 
+    /// Has each processor hand over the rows that it has gathered.
+    pub(crate) fn hand_over(&self) {
+        if self.network {
+            self.run_on_each_processor(HAND_OVER);
+        }
+    }
+
+    /// Has each processor read its counters for the thread that runs there.
+    pub(crate) fn count_running(&self) {
+        if self.counts {
+            self.run_on_each_processor(COUNT_RUNNING);
+        }
+    }
+
     /// Runs the program of this name on this processor.
     fn run_once(&self, name: &str) -> Result<(), ProbeError> {
         let programs = self.object.progs_mut();
@@ -372,12 +412,11 @@ impl Programs {
         Ok(())
     }
 
-    /// Has each processor hand over the rows that it has gathered.
-    pub(crate) fn hand_over(&self) {
+    fn run_on_each_processor(&self, name: &str) {
         let programs = self.object.progs_mut();
-        for program in programs.filter(|program| self.network && program.name() == HAND_OVER) {
-            for cpu in 0..num_possible_cpus().unwrap_or(0) as u32 {
-                // One that is offline refuses: `held` finds what it has.
+        for program in programs.filter(|program| program.name() == name) {
+            for cpu in 0..self.processors {
+                // One that is offline refuses: what it has is found later.
                 let _ = program.test_run(ProgramInput {
                     cpu,
                     flags: libbpf_sys::BPF_F_TEST_RUN_ON_CPU,

@@ -12,6 +12,8 @@ pub(crate) const DEVICES: usize = 8;
 pub(crate) const STACK_DEPTH: usize = 48;
 /// Kinds of brief waits.
 pub(crate) const BRIEF: usize = 9;
+/// Events that are counted at most.
+pub(crate) const COUNTERS: usize = 48;
 /// The most messages, or waits, of one record.
 pub(crate) const BATCH: usize = 32;
 /// Pairs of service and peer whose exchanges are summed apart.
@@ -38,6 +40,7 @@ pub(crate) mod kind {
     pub(crate) const ASLEEP: u32 = 11;
     pub(crate) const LOCAL: u32 = 12;
     pub(crate) const TOKEN: u32 = 13;
+    pub(crate) const COUNTS: u32 = 14;
 }
 
 /// Values of [`Task::event`].
@@ -88,7 +91,7 @@ pub(crate) mod pipe_class {
 }
 
 /// Places of loss, in the order of the counters: a table, or a full map.
-pub(crate) const LOST_PLACES: [&str; 21] = [
+pub(crate) const LOST_PLACES: [&str; 22] = [
     "sync",
     "commit",
     "wait",
@@ -110,6 +113,7 @@ pub(crate) const LOST_PLACES: [&str; 21] = [
     "asleep",
     "map exchange",
     "token",
+    "counter",
 ];
 
 /// A structure that C fills and Rust reads, or the reverse.
@@ -382,6 +386,24 @@ plain! {
         cgroup: u64,
     }
 
+    /// What an event has counted.
+    struct Count = "count" {
+        value: u64,
+        enabled_ns: u64,
+        running_ns: u64,
+    }
+
+    /// What stands before the [`Count`]s of a thread.
+    struct Counts = "record_counts" {
+        kind: u32,
+        thread: u32,
+        process: u32,
+        reserved: u32,
+        cgroup: u64,
+        since_ns: u64,
+        at_ns: u64,
+    }
+
     /// Constants for the programs.
     struct Config = "luc_config" {
         cgroup: u64,
@@ -405,6 +427,8 @@ plain! {
         wake_ups: u32,
         tokens: u32,
         pipes: u32,
+        counters: u32,
+        processors: u32,
         call_class: [u8; SYSCALLS],
         call_test: [u8; SYSCALLS],
         brief_class: [u8; SYSCALLS],
@@ -436,6 +460,8 @@ mod tests {
             ("RECORD_ASLEEP", kind::ASLEEP as usize),
             ("RECORD_LOCAL", kind::LOCAL as usize),
             ("RECORD_TOKEN", kind::TOKEN as usize),
+            ("RECORD_COUNTS", kind::COUNTS as usize),
+            ("LUC_COUNTERS", COUNTERS),
             ("LUC_NAME", NAME),
             ("TASK_EXEC", task_event::EXEC as usize),
             ("TASK_EXIT", task_event::EXIT as usize),

@@ -4,15 +4,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
+use libbpf_rs::num_possible_cpus;
 use luc_events::tables::Trace;
 
+use crate::counters::Counters;
 use crate::load::Programs;
 use crate::record::{COMM, Config, DEVICES, SYSCALLS};
 use crate::signals::spawn_without_signals;
 use crate::stacks::Stacks;
 use crate::symbols::Symbols;
 use crate::{
-    Capability, Filter, Network, Outcome, ProbeError, Sink, clock, drain, starts, syscalls,
+    Capability, CounterList, Filter, Network, Outcome, ProbeError, Sink, clock, drain, starts,
+    syscalls,
 };
 
 /// Waits shorter than this are summed, if nothing says that they matter.
@@ -60,6 +63,8 @@ pub struct Options {
     pub tokens: bool,
     /// Whether with the network pipes are recorded, too: then each system call of the machine is traced.
     pub pipes: bool,
+    /// Events that are counted while recorded threads run, in the mode of events.
+    pub counters: Option<CounterList>,
     /// The size of the ring buffer, a power of two of at least a page.
     pub ring_bytes: u32,
     /// The command that is recorded, for the trace's description.
@@ -75,6 +80,7 @@ impl Default for Options {
             network: false,
             tokens: false,
             pipes: false,
+            counters: None,
             ring_bytes: RING_BYTES,
             command: String::new(),
         }
@@ -112,9 +118,17 @@ impl Recorder {
         options: Options,
         open: impl FnOnce(Trace) -> Result<S, ProbeError>,
     ) -> Result<Self, ProbeError> {
-        let capability = Capability::detect(options.of_network())?;
+        let mut capability = Capability::detect(options.of_network())?;
         let symbols = Symbols::read()?;
-        let config = config(&options, &capability, &symbols)?;
+        let counters = match &options.counters {
+            Some(list) => Counters::open(list)?,
+            None => Counters::default(),
+        };
+        capability.missing.extend(counters.missing.iter().cloned());
+        let config = Config {
+            counters: counters.events.len() as u32,
+            ..config(&options, &capability, &symbols)?
+        };
         let roots = options.filter.tree_now()?;
         let stacks = Stacks::new(symbols);
         let programs = Programs::load(
@@ -124,6 +138,7 @@ impl Recorder {
             options.calls && capability.network != Network::Exchanges,
             &roots,
         )?;
+        programs.count(&counters)?;
         let trace = clock::describe(
             options.command,
             options.filter.to_string(),
@@ -141,6 +156,7 @@ impl Recorder {
             trace,
             summary: options.mode == Mode::Summary,
             network: capability.network,
+            counters,
         };
         // None ends the recorder in the middle of a row.
         let thread =
@@ -212,6 +228,8 @@ fn config(
         pipes: u32::from(
             options.pipes && capability.has("pipe_enter") && capability.has("pipe_exit"),
         ),
+        counters: 0,
+        processors: num_possible_cpus().unwrap_or(1) as u32,
         call_class: [0; SYSCALLS],
         call_test: [0; SYSCALLS],
         brief_class: [0; SYSCALLS],

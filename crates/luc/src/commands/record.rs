@@ -9,7 +9,7 @@ use anyhow::{Context as _, bail};
 use luc_gate::inspect;
 use luc_gate::launch::{Command, supervise};
 use luc_host::interrupt;
-use luc_probe::{Filter, Mode, Options, Outcome, Recorder, StoreSink};
+use luc_probe::{CounterList, Filter, Mode, Options, Outcome, Recorder, StoreSink};
 use luc_units::parse_duration_ns;
 
 mod ring;
@@ -39,6 +39,8 @@ Examples:
   luc record --fleet --summary --out /var/lib/luc/sums
   luc record --fleet --ring 10m --out /var/lib/luc/ring
   luc record --fleet --tokens --duration 30s --out web.trace
+  luc record --fleet --counters --duration 30s --out web.trace
+  luc record --counters=page-faults,task-clock -- ./import-mail.sh
 
 Exit status: the command's; without one 0, or 1 if events were lost; 2 if nothing can be recorded here.")]
 pub(crate) struct Args {
@@ -67,6 +69,18 @@ pub(crate) struct Args {
     /// which makes all of them slower
     #[arg(long, requires = "fleet", conflicts_with = "summary")]
     pipes: bool,
+
+    /// Count events of the processors while recorded threads run: names of `perf list`, with :u or :k for user space or the
+    /// kernel, separated by commas, in braces what is to be counted at the same time [default:
+    /// {cycles:u,instructions:u},{cycles:k,instructions:k}]
+    #[arg(
+        long,
+        value_name = "EVENTS",
+        num_args = 0..=1,
+        require_equals = true,
+        conflicts_with = "summary"
+    )]
+    counters: Option<Option<CounterList>>,
 
     #[command(flatten)]
     ring: ring::Args,
@@ -178,6 +192,7 @@ fn options(args: &Args) -> anyhow::Result<Options> {
         network: args.fleet,
         tokens: args.tokens,
         pipes: args.pipes,
+        counters: args.counters.clone().map(Option::unwrap_or_default),
         ring_bytes: ring_bytes(&args.buffer)?,
         command: command.join(" "),
     })

@@ -1,0 +1,226 @@
+//! The counters of the processors: which events are counted, and their opening on each processor.
+//!
+//! The kernel counts for whoever runs there, and gives the counters to one group of events after the other where there
+//! are more events than counters. `bpf/counter.h` reads them.
+
+mod list;
+mod named;
+
+use std::io;
+use std::os::fd::AsRawFd as _;
+
+use libbpf_rs::{Map, MapCore as _, MapFlags};
+use luc_counters::Event;
+use perf_event::Counter;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+pub use list::CounterList;
+use named::Named;
+
+use crate::ProbeError;
+
+/// The processors that are there, as a list of ranges.
+const ONLINE: &str = "/sys/devices/system/cpu/online";
+
+/// Events that count, on each processor.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    /// What is counted, in the order in which the programs have it.
+    pub(crate) events: Vec<Event>,
+    /// Of each event: the processor, and its counter there.
+    opened: Vec<Vec<(usize, Counter)>>,
+    /// What cannot be counted, one line each.
+    pub(crate) missing: Vec<String>,
+}
+
+impl Counters {
+    /// Opens the events, which count from now on.
+    ///
+    /// # Errors
+    ///
+    /// When an event has no meaning here, or the kernel has no room for so many.
+    pub(crate) fn open(list: &CounterList) -> Result<Self, ProbeError> {
+        let processors = online()?;
+        // Each event is a file on each processor. The limit is for this moment: commands inherit it.
+        let limit = getrlimit(Resource::Nofile);
+        let _ = setrlimit(
+            Resource::Nofile,
+            Rlimit {
+                current: limit.maximum,
+                maximum: limit.maximum,
+            },
+        );
+        let opened = Self::open_on(list, &processors);
+        let _ = setrlimit(Resource::Nofile, limit);
+        opened
+    }
+
+    fn open_on(list: &CounterList, processors: &[usize]) -> Result<Self, ProbeError> {
+        let mut counters = Self::default();
+        let mut refused: Vec<(&Event, bool, io::Error)> = Vec::new();
+        for group in list.groups() {
+            // The places of the group's first event, by processor.
+            let mut leader = None;
+            for event in group {
+                let named = Named::of(event).map_err(ProbeError::Counters)?;
+                match counters.open_event(event, &named, leader, processors)? {
+                    Ok(place) => leader = leader.or(Some(place)),
+                    Err(error) => refused.push((event, named.is_hardware(), error)),
+                }
+            }
+        }
+        counters.missing = missing(&refused);
+        Ok(counters)
+    }
+
+    /// Opens an event on all processors; its place, or why none of them has it. With a leader it belongs to that one's
+    /// group.
+    fn open_event(
+        &mut self,
+        event: &Event,
+        named: &Named,
+        leader: Option<usize>,
+        processors: &[usize],
+    ) -> Result<Result<usize, io::Error>, ProbeError> {
+        let mut opened = Vec::new();
+        let mut refusal = io::Error::from(io::ErrorKind::NotFound);
+        for &processor in processors {
+            let Some(builder) = named.builder(event.mode, processor) else {
+                continue;
+            };
+            let of_leader = leader.and_then(|place| {
+                let all = self.opened[place].iter_mut();
+                all.filter(|(at, _)| *at == processor)
+                    .map(|(_, counter)| counter)
+                    .next()
+            });
+            let result = match of_leader {
+                Some(leader) => builder.build_with_group(leader),
+                None => builder.build(),
+            };
+            match result {
+                Ok(counter) => opened.push((processor, counter)),
+                Err(error) if error.raw_os_error() == Some(libc::EMFILE) => {
+                    return Err(ProbeError::Counters(format!(
+                        "{event}: too many open files: count fewer events, or raise the hard limit (ulimit -Hn)"
+                    )));
+                }
+                Err(error) => refusal = error,
+            }
+        }
+        if opened.is_empty() {
+            return Ok(Err(refusal));
+        }
+        self.events.push(event.clone());
+        self.opened.push(opened);
+        Ok(Ok(self.opened.len() - 1))
+    }
+
+    /// Gives the programs their counters: `map` is by event and, of `processors`, processor.
+    pub(crate) fn hand_to(&self, map: &Map<'_>, processors: u32) -> Result<(), ProbeError> {
+        for (place, opened) in self.opened.iter().enumerate() {
+            for (processor, counter) in opened {
+                let key = place as u32 * processors + *processor as u32;
+                map.update(
+                    &key.to_ne_bytes(),
+                    &counter.as_raw_fd().to_ne_bytes(),
+                    MapFlags::ANY,
+                )
+                .map_err(ProbeError::refused("counters of processors"))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// One line for all events that only a processor could count, if it counts none of them, and one for each of the others.
+fn missing(refused: &[(&Event, bool, io::Error)]) -> Vec<String> {
+    let of_hardware = refused.iter().filter(|(_, hardware, _)| *hardware);
+    let absent = |error: &io::Error| {
+        error.kind() == io::ErrorKind::NotFound
+            || matches!(error.raw_os_error(), Some(libc::ENODEV | libc::EOPNOTSUPP))
+    };
+    let (none, others): (Vec<_>, Vec<_>) = of_hardware.partition(|(.., error)| absent(error));
+    let mut lines = Vec::new();
+    if !none.is_empty() {
+        let names: Vec<String> = none.iter().map(|(event, ..)| event.to_string()).collect();
+        lines.push(format!(
+            "{} cannot be counted: no hardware counters for it here (virtual machine?)",
+            names.join(", ")
+        ));
+    }
+    let of_kernel = refused.iter().filter(|(_, hardware, _)| !hardware);
+    lines.extend(
+        others
+            .into_iter()
+            .chain(of_kernel)
+            .map(|(event, _, error)| format!("{event} cannot be counted: {error}")),
+    );
+    lines
+}
+
+/// The numbers of the processors that are online.
+fn online() -> Result<Vec<usize>, ProbeError> {
+    let text = std::fs::read_to_string(ONLINE).map_err(ProbeError::system("read", ONLINE))?;
+    Ok(ranges(text.trim()))
+}
+
+/// The numbers of a list such as `0-3,8`.
+fn ranges(text: &str) -> Vec<usize> {
+    text.split(',')
+        .filter_map(|range| {
+            let (first, last) = range.split_once('-').unwrap_or((range, range));
+            Some(first.parse::<usize>().ok()?..=last.parse::<usize>().ok()?)
+        })
+        .flatten()
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_processors_are_read() {
+        assert_eq!(ranges("0-3,8"), [0, 1, 2, 3, 8]);
+        assert_eq!(ranges("0"), [0]);
+        assert_eq!(ranges(""), [0; 0]);
+    }
+
+    #[test]
+    fn what_no_processor_counts_is_said_once() {
+        let events = ["cycles:u", "instructions:u", "msr/tsc/"].map(Event::of_perf);
+        let refused = [
+            (&events[0], true, io::Error::from_raw_os_error(libc::ENOENT)),
+            (
+                &events[1],
+                true,
+                io::Error::from_raw_os_error(libc::EOPNOTSUPP),
+            ),
+            (
+                &events[2],
+                false,
+                io::Error::from_raw_os_error(libc::EINVAL),
+            ),
+        ];
+        let lines = missing(&refused);
+        assert_eq!(lines.len(), 2);
+        assert!(
+            lines[0]
+                .starts_with("cycles:u, instructions:u cannot be counted: no hardware counters")
+        );
+        assert!(lines[1].starts_with("msr/tsc/ cannot be counted: Invalid argument"));
+        assert!(missing(&[]).is_empty());
+    }
+
+    #[test]
+    fn the_limit_of_open_files_is_what_it_was() {
+        let list: CounterList = "page-faults,task-clock".parse().expect("two events");
+        let before = getrlimit(Resource::Nofile);
+        match Counters::open(&list) {
+            Ok(counters) => assert_eq!(counters.events.len(), 2, "{:?}", counters.missing),
+            Err(error) => luc_testkit::skipped!("{error}"),
+        }
+        assert_eq!(getrlimit(Resource::Nofile), before);
+    }
+}
