@@ -350,31 +350,39 @@ pub(crate) struct Why {
     pub(crate) at: Option<u64>,
 }
 
-/// Say where a processor's cycles go, and how far its counters are off, by a file of perf stat
+/// Say where a processor's cycles go, and how far its counters are off, by a trace or a file of perf stat
 ///
 /// Where more events are counted than a processor has counters, they take turns, and what is printed is scaled. This
 /// command says how far it may be off. Where all events of a known processor were counted, it splits the cycles by what
-/// they were lost to, in user space and in the kernel. Needs no privileges.
+/// they were lost to, in user space and in the kernel. Of a trace (luc record --counters) it lists processes, too. Needs
+/// no privileges.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
   perf stat -I 100 -x, -o web.csv -a -e $(luc-fleet counters --events amd-zen4) sleep 60
   luc-fleet counters web.csv
+  luc record --counters --duration 30s --out web.trace && luc-fleet counters web.trace
+  luc-fleet counters web.trace --process nginx
   luc-fleet counters web.csv --every 1s
   luc-fleet counters web.csv --json | jq '.stacks[] | {mode, missing}'
 
-Exit status: 0; 2 if the file cannot be read.")]
+Exit status: 0; 2 if the trace or file cannot be read.")]
 pub(crate) struct Counters {
-    /// What `perf stat -x,` or `perf stat -j` wrote; with -I, so that there are intervals
-    #[arg(value_name = "FILE", required_unless_present = "events")]
+    /// A trace of `luc record --counters`, or what `perf stat -x,` or `perf stat -j` wrote; with -I, so that there are
+    /// intervals
+    #[arg(value_name = "TRACE|FILE", required_unless_present = "events")]
     pub(crate) file: Option<PathBuf>,
+
+    /// Of a trace, only what this process counted: its name or id
+    #[arg(long, value_name = "NAME|PID")]
+    pub(crate) process: Option<String>,
 
     /// The processor whose formulas to use: intel-icelake, amd-zen4 or arm-neoverse-v1 [default: by the events]
     #[arg(long, value_name = "NAME")]
     pub(crate) processor: Option<String>,
 
     /// Only print the events that a processor's split needs, for perf stat -e
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["file", "processor", "every", "json"])]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["file", "process", "processor", "every", "json"])]
     pub(crate) events: Option<String>,
 
     /// Also split the cycles of each part of the time, like 1s

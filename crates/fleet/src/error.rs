@@ -2,11 +2,10 @@
 
 use std::path::PathBuf;
 
-use luc_counters::FormulaError;
-use luc_counters::replay::ReplayError;
 use luc_events::store::StoreError;
 use luc_fleet_clocks::ClockError;
 use luc_fleet_core::{TooManyWaits, TreeError};
+use luc_fleet_counters::CountersError;
 use luc_fleet_otlp::SpanError;
 use luc_units::figures::Time;
 
@@ -167,31 +166,7 @@ pub enum FleetError {
     /// Requests that are no forest.
     #[error(transparent)]
     Tree(#[from] TreeError),
-    /// A file of counters cannot be read.
-    #[error("{path}: {reason}; give a file that `perf stat -I 100 -x, -o FILE` wrote", path = .path.display())]
-    CounterFile {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        reason: std::io::Error,
-    },
-    /// A file of counters is not perf's.
-    #[error("{path}: {reason}", path = .path.display())]
-    Counters {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        reason: ReplayError,
-    },
-    /// No table of formulas is of this processor.
-    #[error("the cycles of {name} cannot be split; the processors are {names}")]
-    NoSuchProcessor {
-        /// What was asked for.
-        name: String,
-        /// Those that there are.
-        names: String,
-    },
-    /// A formula of ours cannot be read.
+    /// Counters that say nothing, or cannot be read.
     #[error(transparent)]
-    Formula(#[from] FormulaError),
+    Counters(#[from] CountersError),
 }

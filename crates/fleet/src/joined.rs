@@ -20,6 +20,7 @@ use crate::disks::Disks;
 use crate::endpoint::Endpoint;
 use crate::map::Rows;
 use crate::read::Recorded;
+use luc_fleet_counters::Counted;
 
 use crate::syncs::Syncs;
 use crate::task::Tasks;
@@ -57,6 +58,7 @@ pub(crate) struct Host {
     waits: Waits,
     syncs: Syncs,
     disks: Disks,
+    counted: Counted,
 }
 
 /// A host's trace.
@@ -178,6 +180,7 @@ impl Host {
             waits: Waits::new(recorded),
             syncs: Syncs::new(recorded),
             disks: Disks::new(recorded),
+            counted: Counted::new(&recorded.counters),
         }
     }
 
@@ -225,6 +228,11 @@ impl Host {
     /// What disks did for whom.
     pub(crate) fn disks(&self) -> &Disks {
         &self.disks
+    }
+
+    /// What threads counted on processors.
+    pub(crate) fn counted(&self) -> &Counted {
+        &self.counted
     }
 
     /// What is known of threads' waits beside their rows.

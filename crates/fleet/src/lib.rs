@@ -19,7 +19,7 @@
 mod brand;
 mod called;
 mod clocks;
-pub mod counters;
+mod counters;
 mod disks;
 mod endpoint;
 mod error;
@@ -47,7 +47,7 @@ pub mod why;
 pub mod window;
 
 pub use called::called;
-pub use counters::{Counters, Show, counters, events_of};
+pub use counters::counters;
 pub use endpoint::Endpoint;
 pub use error::FleetError;
 pub use explain::{Explanation, Wanted, explain};
@@ -66,4 +66,5 @@ pub use source::Source;
 pub use why::{Who, why};
 pub use window::Window;
 
+pub use luc_fleet_counters::{Counters, CountersError, EventCount, Show, events_of};
 pub use luc_fleet_otlp::{Span, SpanError, parse_spans, read_spans};

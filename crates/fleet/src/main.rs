@@ -127,11 +127,16 @@ fn joined(common: &Common, tables: Tables) -> Result<Joined, FleetError> {
 
 fn count(args: &Counters) -> Result<(), Failure> {
     if let Some(processor) = &args.events {
-        return Ok(writeln!(io::stdout(), "{}", events_of(processor)?)?);
+        return Ok(writeln!(
+            io::stdout(),
+            "{}",
+            events_of(processor).map_err(FleetError::from)?
+        )?);
     }
     // The command line has a file or asks for events.
     let file = args.file.as_deref().unwrap_or(Path::new(""));
     let show = Show {
+        process: args.process.as_deref(),
         processor: args.processor.as_deref(),
         every_ns: args.every,
     };

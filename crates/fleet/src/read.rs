@@ -7,8 +7,8 @@ use luc_events::Inode;
 use luc_events::codes::Sequences;
 use luc_events::store::{Reader, StoreError};
 use luc_events::tables::{
-    Asleep, BriefWait, ClockSample, Connection, Data, Lost, Message, Packet, Program, Request, Row,
-    Sync, Task, ThreadStart, Token, Trace, Wait,
+    Asleep, BriefWait, ClockSample, Connection, Counter, Data, Lost, Message, Packet, Program,
+    Request, Row, Sync, Task, ThreadStart, Token, Trace, Wait,
 };
 
 use crate::error::FleetError;
@@ -73,6 +73,8 @@ pub struct Recorded {
     pub brief_waits: Vec<BriefWait>,
     /// Which slept when the trace began, and when it ended.
     pub asleep: Vec<Asleep>,
+    /// What they counted while they were on a processor.
+    pub counters: Vec<Counter>,
     /// When they were in a call such as fsync.
     pub syncs: Vec<Sync>,
     /// What disks did, in the order in which it was complete.
@@ -207,6 +209,7 @@ fn rows_of(reader: &Reader, source: &Source, tables: Tables) -> Result<Recorded,
         let mut seen = HashSet::new();
         let asleep = &mut recorded.asleep;
         asleep.retain(|row| seen.insert((row.thread, row.at_ns)));
+        recorded.counters = rows(reader, &["process", "cgroup"])?;
         recorded.syncs = rows(reader, OF_FILES)?;
         recorded.requests = rows(reader, &["sector", "kind", "flags", "errno"])?;
         recorded.data = rows(reader, &["cgroup"])?;
@@ -214,7 +217,10 @@ fn rows_of(reader: &Reader, source: &Source, tables: Tables) -> Result<Recorded,
     Ok(recorded)
 }
 
-fn rows<T: Row>(reader: &Reader, without: &'static [&'static str]) -> Result<Vec<T>, StoreError> {
+pub(crate) fn rows<T: Row>(
+    reader: &Reader,
+    without: &'static [&'static str],
+) -> Result<Vec<T>, StoreError> {
     reader.rows_without::<T>(without)?.collect()
 }
 

@@ -1,29 +1,33 @@
-//! Hardware counters of a file that `perf stat` wrote: totals with intervals, and where the cycles went.
+//! Totals with intervals, and where the cycles went.
 
+use std::cmp::Reverse;
 use std::fs;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use luc_counters::replay::{self, Replay};
 use luc_counters::stack::{Figure, PROCESSORS, Processor, Source, Stack};
-use luc_counters::{Event, Mode, Recording, total};
+use luc_counters::{Definitions, Estimate, Event, Formula, Mode, Recording, Withheld, total};
 use serde::Serialize;
 
-use super::error::FleetError;
+use crate::error::CountersError;
+use crate::trace::{self, Rows};
 
-/// What to show of a file.
+/// What to show.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Show<'s> {
+    /// The process, by its name or id, of which alone to show what it counted; of a trace.
+    pub process: Option<&'s str>,
     /// The processor whose formulas are used; else the one whose events are there.
     pub processor: Option<&'s str>,
     /// Also show the stack of each so many ns.
     pub every_ns: Option<u64>,
 }
 
-/// A file's counters.
+/// Counters of a trace or a file.
 #[derive(Debug, Clone, Serialize)]
 pub struct Counters {
-    /// Which file.
+    /// Which trace or file.
     pub file: PathBuf,
     /// When the last reading ended, ns after the first began; 0 for a file without `-I`.
     pub length_ns: u64,
@@ -31,6 +35,9 @@ pub struct Counters {
     pub readings: usize,
     /// What was counted.
     pub totals: Vec<Total>,
+    /// The same of each process of a trace; the one that was on processors for the longest comes first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub processes: Vec<OfProcess>,
     /// Events that the machine does not have.
     pub not_supported: Vec<String>,
     /// What to know first, if anything.
@@ -43,6 +50,33 @@ pub struct Counters {
     pub stacks: Vec<Stack>,
     /// The same of each part of the time.
     pub series: Vec<At>,
+}
+
+/// What a process of a trace has counted.
+#[derive(Debug, Clone, Serialize)]
+pub struct OfProcess {
+    /// Its id.
+    pub process: u32,
+    /// Its name.
+    pub name: String,
+    /// How many of its threads have counted something.
+    pub threads: usize,
+    /// For how long they were on processors, ns.
+    pub on_processor_ns: u64,
+    /// Cycles of an instruction, in each mode in which both were counted.
+    pub cpi: Vec<Cpi>,
+    /// What was counted.
+    pub totals: Vec<Total>,
+}
+
+/// Cycles of an instruction.
+#[derive(Debug, Clone, Serialize)]
+pub struct Cpi {
+    /// In which mode of the processor.
+    pub mode: Mode,
+    /// How many.
+    #[serde(flatten)]
+    pub figure: Figure,
 }
 
 /// An event's total.
@@ -66,13 +100,40 @@ pub struct At {
     pub stacks: Vec<Stack>,
 }
 
+/// Counters of a trace, whose rows these are.
+///
+/// # Errors
+/// A trace without counters, or without those of the process; a processor that is not known.
+pub fn of_trace(path: &Path, rows: &Rows<'_>, show: Show<'_>) -> Result<Counters, CountersError> {
+    let trace::OfTrace {
+        recording,
+        processes,
+    } = trace::of(path, rows, show.process)?;
+    let units: Vec<String> = recording.events().iter().map(unit).collect();
+    let mut found = of_recording(path, &recording, &units, show)?;
+    let cycles = Processor::of(&recording).map_or(["cycles", "instructions"], |processor| {
+        [processor.cycles, processor.instructions]
+    });
+    let processes = processes.iter().map(|one| of_process(one, &units, cycles));
+    found.processes = processes.collect::<Result<_, _>>()?;
+    found
+        .processes
+        .sort_by_key(|one| (Reverse(one.on_processor_ns), one.process));
+    Ok(found)
+}
+
 /// Reads a file that `perf stat` wrote.
 ///
 /// # Errors
-/// A file that cannot be read or is not perf's, and a processor that is not known.
-pub fn counters(file: &Path, show: Show<'_>) -> Result<Counters, FleetError> {
-    let bytes = fs::read(file).map_err(|reason| FleetError::CounterFile {
-        path: file.to_owned(),
+/// A file that cannot be read or is not perf's, a process that is asked for, and a processor that is not known.
+pub fn of_file(path: &Path, show: Show<'_>) -> Result<Counters, CountersError> {
+    if show.process.is_some() {
+        return Err(CountersError::NotOfProcesses {
+            path: path.to_owned(),
+        });
+    }
+    let bytes = fs::read(path).map_err(|reason| CountersError::File {
+        path: path.to_owned(),
         reason,
     })?;
     let parsed = replay::parse(&String::from_utf8_lossy(&bytes));
@@ -80,13 +141,27 @@ pub fn counters(file: &Path, show: Show<'_>) -> Result<Counters, FleetError> {
         recording,
         units,
         not_supported,
-    } = parsed.map_err(|reason| FleetError::Counters {
-        path: file.to_owned(),
+    } = parsed.map_err(|reason| CountersError::NotPerf {
+        path: path.to_owned(),
         reason,
     })?;
+    let found = of_recording(path, &recording, &units, show)?;
+    Ok(Counters {
+        note: has_none(&not_supported).then_some("no hardware counters (virtual machine)"),
+        not_supported,
+        ..found
+    })
+}
+
+fn of_recording(
+    path: &Path,
+    recording: &Recording,
+    units: &[String],
+    show: Show<'_>,
+) -> Result<Counters, CountersError> {
     let processor = match show.processor {
         Some(name) => Some(named(name)?),
-        None => Processor::of(&recording),
+        None => Processor::of(recording),
     };
     let stacks = |recording: &Recording| match processor {
         Some(processor) => stacks(processor, recording),
@@ -100,27 +175,82 @@ pub fn counters(file: &Path, show: Show<'_>) -> Result<Counters, FleetError> {
             stacks: stacks(&part)?,
         });
     }
+    Ok(Counters {
+        file: path.to_owned(),
+        length_ns: recording.ends_ns().last().copied().unwrap_or(0),
+        readings: recording.ends_ns().len(),
+        totals: totals(recording, units),
+        processes: Vec::new(),
+        note: None,
+        not_supported: Vec::new(),
+        processor: processor.map(|processor| processor.name),
+        within: processor.map_or(&[], |processor| processor.within),
+        stacks: stacks(recording)?,
+        series,
+    })
+}
+
+fn totals(recording: &Recording, units: &[String]) -> Vec<Total> {
     let events = recording.events().iter().enumerate();
     let totals = events.map(|(place, event)| Total {
         event: event.to_string(),
         unit: units.get(place).cloned().unwrap_or_default(),
-        figure: match total(&recording, place) {
-            Ok(estimate) => Figure::Known(estimate),
-            Err(withheld) => Figure::Withheld { withheld },
-        },
+        figure: figure(total(recording, place)),
     });
-    Ok(Counters {
-        file: file.to_owned(),
-        length_ns: recording.ends_ns().last().copied().unwrap_or(0),
-        readings: recording.ends_ns().len(),
-        totals: totals.collect(),
-        note: has_none(&not_supported).then_some("no hardware counters (virtual machine)"),
-        not_supported,
-        processor: processor.map(|processor| processor.name),
-        within: processor.map_or(&[], |processor| processor.within),
-        stacks: stacks(&recording)?,
-        series,
+    totals.collect()
+}
+
+fn of_process(
+    one: &trace::OfProcess,
+    units: &[String],
+    cycles: [&str; 2],
+) -> Result<OfProcess, CountersError> {
+    let recording = &one.recording;
+    let [cycles, instructions] = cycles;
+    let ratio = Formula::parse(&format!("d_ratio({cycles}, {instructions})"))?;
+    let definitions = Definitions::default();
+    let counted = |mode: &Mode| {
+        let events = [cycles, instructions];
+        events
+            .iter()
+            .all(|name| recording.find(name, *mode).is_some())
+    };
+    let modes = Mode::ALL.into_iter().filter(counted);
+    let cpi = modes.map(|mode| Cpi {
+        mode,
+        figure: figure(ratio.evaluate(&definitions, recording, mode)),
+    });
+    // All events are wanted whenever a thread runs.
+    let enabled_ns = |place| {
+        let readings = recording.readings(place).iter();
+        readings.fold(0, |sum: u64, one| sum.saturating_add(one.enabled_ns))
+    };
+    Ok(OfProcess {
+        process: one.id,
+        name: one.name.clone(),
+        threads: one.threads,
+        on_processor_ns: (0..recording.events().len())
+            .map(enabled_ns)
+            .max()
+            .unwrap_or(0),
+        cpi: cpi.collect(),
+        totals: totals(recording, units),
     })
+}
+
+fn figure(found: Result<Estimate, Withheld>) -> Figure {
+    match found {
+        Ok(estimate) => Figure::Known(estimate),
+        Err(withheld) => Figure::Withheld { withheld },
+    }
+}
+
+/// The unit of a trace's events.
+fn unit(event: &Event) -> String {
+    match event.name.as_str() {
+        "task-clock" | "cpu-clock" => "ns".to_owned(),
+        _ => String::new(),
+    }
 }
 
 /// The events that a processor's stack needs, as `perf stat -e` wants them: in user space and in the kernel, and in a
@@ -128,7 +258,7 @@ pub fn counters(file: &Path, show: Show<'_>) -> Result<Counters, FleetError> {
 ///
 /// # Errors
 /// A processor that is not known.
-pub fn events_of(processor: &str) -> Result<String, FleetError> {
+pub fn events_of(processor: &str) -> Result<String, CountersError> {
     let processor = named(processor)?;
     let all = processor.events()?;
     let mut words = Vec::new();
@@ -146,14 +276,14 @@ pub fn events_of(processor: &str) -> Result<String, FleetError> {
     Ok(words.join(","))
 }
 
-fn named(name: &str) -> Result<&'static Processor, FleetError> {
-    Processor::named(name).ok_or_else(|| FleetError::NoSuchProcessor {
+fn named(name: &str) -> Result<&'static Processor, CountersError> {
+    Processor::named(name).ok_or_else(|| CountersError::NoSuchProcessor {
         name: name.to_owned(),
         names: PROCESSORS.map(|processor| processor.name).join(", "),
     })
 }
 
-fn stacks(processor: &Processor, recording: &Recording) -> Result<Vec<Stack>, FleetError> {
+fn stacks(processor: &Processor, recording: &Recording) -> Result<Vec<Stack>, CountersError> {
     let counted = |mode: &Mode| recording.find(processor.cycles, *mode).is_some();
     let modes = Mode::ALL.into_iter().filter(counted);
     let stacks = modes.map(|mode| Ok(processor.stack(recording, mode)?));

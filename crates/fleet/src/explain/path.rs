@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::clocks::Home;
 use crate::joined::Joined;
+use luc_fleet_counters::EventCount;
 
 /// A part of a request's time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -37,6 +38,9 @@ pub struct PathPart {
     /// Of time on a processor: waits of less than 1 ms of the thread, of which the trace has only sums, that may be in
     /// it; their sum, ns.
     pub brief_waits_ns: Option<u64>,
+    /// Of time on a processor: what the thread counted meanwhile, if its trace has counters (`luc record --counters`).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub counted: Vec<EventCount>,
 }
 
 /// The path of a request, from its begin to its answer; empty without an answer.
@@ -58,10 +62,9 @@ pub(super) fn report(
 fn report_part(joined: &Joined, begin_ns: u64, part: &Part) -> PathPart {
     let host = joined.host(part.thread.host);
     let thread = part.thread.thread;
-    let brief_waits_ns = part
-        .own_ns
-        .filter(|_| part.kind == PartKind::Running)
-        .and_then(|[begin_ns, end_ns]| host.waits().brief_ns(thread.id, begin_ns, end_ns));
+    let own_ns = part.own_ns.filter(|_| part.kind == PartKind::Running);
+    let brief_waits_ns =
+        own_ns.and_then(|[begin_ns, end_ns]| host.waits().brief_ns(thread.id, begin_ns, end_ns));
     let cause = part
         .wait_off_ns
         .filter(|_| part.kind == PartKind::Blocked)
@@ -97,5 +100,8 @@ fn report_part(joined: &Joined, begin_ns: u64, part: &Part) -> PathPart {
         is_between_hosts,
         error_ns,
         brief_waits_ns,
+        counted: own_ns.map_or_else(Vec::new, |[begin_ns, end_ns]| {
+            host.counted().between(thread.id, begin_ns, end_ns)
+        }),
     }
 }

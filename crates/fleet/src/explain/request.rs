@@ -14,6 +14,7 @@ use super::requests::evidence;
 use crate::clocks::Home;
 use crate::error::FleetError;
 use crate::joined::Joined;
+use luc_fleet_counters::EventCount;
 
 /// A request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -24,6 +25,9 @@ pub struct RequestReport {
     pub calls: Vec<Call>,
     /// What its time went into, in order. The parts sum to its time.
     pub path: Vec<PathPart>,
+    /// What was counted in all parts of it that were on a processor, as far as the traces have counters of them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub counted: Vec<EventCount>,
 }
 
 /// A request in a tree.
@@ -137,10 +141,12 @@ fn report(found: &Found<'_>, home: &Home<'_>, top: &Top) -> RequestReport {
         tree.calls[call].span = span.or_else(|| tree.calls[call].span.take());
         call_of.insert(node, call);
     }
+    let path = path::report(joined, home, &found.paths, &top.exchange);
     RequestReport {
         request: top.ranked.clone(),
         calls: tree.calls,
-        path: path::report(joined, home, &found.paths, &top.exchange),
+        counted: luc_fleet_counters::sum(path.iter().flat_map(|part| &part.counted)),
+        path,
     }
 }
 

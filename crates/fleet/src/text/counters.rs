@@ -9,7 +9,7 @@ use luc_units::plain;
 
 use super::style::{Style, count};
 use super::table::Table;
-use crate::counters::{At, Counters};
+use luc_fleet_counters::{At, Counters};
 
 pub(super) fn write(f: &mut fmt::Formatter<'_>, style: Style, all: &Counters) -> fmt::Result {
     if let Some(note) = all.note {
@@ -32,6 +32,7 @@ pub(super) fn write(f: &mut fmt::Formatter<'_>, style: Style, all: &Counters) ->
         writeln!(f, "not supported there: {names}")?;
     }
     write_totals(f, style, all)?;
+    write_processes(f, style, all)?;
     write_stacks(f, style, all)?;
     write_series(f, style, &all.series)
 }
@@ -70,6 +71,41 @@ fn write_totals(f: &mut fmt::Formatter<'_>, style: Style, all: &Counters) -> fmt
         table.row(cells);
     }
     write!(f, "{table}")
+}
+
+/// Processes that are listed: those that were on processors for the longest.
+const PROCESSES: usize = 15;
+/// Events that have a column.
+const COLUMNS: usize = 6;
+
+fn write_processes(f: &mut fmt::Formatter<'_>, style: Style, all: &Counters) -> fmt::Result {
+    let Some(first) = all.processes.first() else {
+        return Ok(());
+    };
+    style.title(f, "By process")?;
+    let mut heads = vec!["process".to_owned()];
+    heads.extend([">threads", ">on processors"].map(str::to_owned));
+    heads.extend(first.cpi.iter().map(|cpi| format!(">CPI {}", cpi.mode)));
+    let shown = first.totals.iter().take(COLUMNS);
+    heads.extend(shown.map(|total| format!(">{}", plain(&total.event))));
+    let mut table = Table::new(&heads);
+    for one in all.processes.iter().take(PROCESSES) {
+        let mut cells = vec![
+            format!("{} {}", plain(&one.name), one.process),
+            one.threads.to_string(),
+            Time::from(one.on_processor_ns).to_string(),
+        ];
+        cells.extend(one.cpi.iter().map(|cpi| number(&cpi.figure)));
+        let shown = one.totals.iter().take(COLUMNS);
+        cells.extend(shown.map(|total| number(&total.figure)));
+        table.row(cells);
+    }
+    write!(f, "{table}")?;
+    if all.processes.len() > PROCESSES {
+        let more = all.processes.len() - PROCESSES;
+        writeln!(f, "  and {more} more (--json has all)")?;
+    }
+    Ok(())
 }
 
 /// 0 of 0 is 0.

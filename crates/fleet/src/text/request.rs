@@ -2,11 +2,13 @@
 
 use std::fmt;
 
-use luc_units::figures::{Share, Time};
+use luc_events::codes::CounterMode;
+use luc_units::figures::{Share, Time, digits};
 
 use super::style::{Style, signed, time};
 use super::table::Table;
 use crate::explain::{Actor, Call, PathPart, Ranked, RequestReport, SpanName};
+use luc_fleet_counters::{EventCount, cycles_of_an_instruction};
 
 /// Parts of a path that are shown: the longest.
 const PARTS: usize = 40;
@@ -105,7 +107,30 @@ fn path(f: &mut fmt::Formatter<'_>, style: Style, report: &RequestReport) -> fmt
         "  sum of all parts: {} of {}",
         Time::from(sum_ns),
         Time::from(whole_ns)
-    )
+    )?;
+    match counts(&report.counted) {
+        Some(counts) => writeln!(f, "  counted on processors: {counts}"),
+        None => Ok(()),
+    }
+}
+
+/// What was counted: cycles of an instruction, and each other event that happened.
+fn counts(counted: &[EventCount]) -> Option<String> {
+    let cpi = cycles_of_an_instruction(counted);
+    let is_shown = |count: &&EventCount| {
+        let is_of_cpi = ["cycles", "instructions"].contains(&count.event.as_str());
+        count.value > 0 && !(cpi.is_some() && is_of_cpi)
+    };
+    let others = counted.iter().filter(is_shown).map(|count| {
+        let mode = match count.mode {
+            CounterMode::Total => String::new(),
+            mode => format!(" ({mode})"),
+        };
+        format!("{} {}{mode}", digits(count.value as f64), count.event)
+    });
+    let cpi = cpi.map(|cpi| format!("{} cycles an instruction", digits(cpi)));
+    let all: Vec<String> = cpi.into_iter().chain(others).collect();
+    (!all.is_empty()).then(|| all.join(", "))
 }
 
 /// Which request it is.
@@ -148,9 +173,10 @@ pub(crate) fn least_shown_ns(path: &[PathPart], most: usize) -> u64 {
 /// What a part of a path was, in words.
 pub(crate) fn what(part: &PathPart) -> String {
     let Some(from) = &part.from else {
-        return match part.cause {
-            Some(cause) => format!("{} ({cause})", part.what),
-            None => part.what.to_owned(),
+        return match (part.cause, counts(&part.counted)) {
+            (Some(cause), _) => format!("{} ({cause})", part.what),
+            (None, Some(counts)) => format!("{}, {counts}", part.what),
+            (None, None) => part.what.to_owned(),
         };
     };
     let error = match (part.is_between_hosts, part.error_ns) {

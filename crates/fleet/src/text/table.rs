@@ -6,14 +6,14 @@ use std::fmt;
 #[derive(Debug)]
 pub(super) struct Table {
     /// The headings, which begin with '>' where the column has figures.
-    heads: Vec<&'static str>,
+    heads: Vec<String>,
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    pub(super) fn new(heads: &[&'static str]) -> Self {
+    pub(super) fn new<H: AsRef<str>>(heads: &[H]) -> Self {
         Self {
-            heads: heads.to_vec(),
+            heads: heads.iter().map(|head| head.as_ref().to_owned()).collect(),
             rows: Vec::new(),
         }
     }
@@ -29,7 +29,7 @@ impl Table {
 
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let plain = |head: &&'static str| head.trim_start_matches('>').to_owned();
+        let plain = |head: &String| head.trim_start_matches('>').to_owned();
         let heads: Vec<String> = self.heads.iter().map(plain).collect();
         let width = |column: usize| {
             let cells = self.rows.iter().filter_map(|row| row.get(column));

@@ -1,4 +1,4 @@
-//! `luc-fleet counters` on files as perf stat writes them.
+//! `luc-fleet counters` on files as perf stat writes them, and on traces.
 
 use std::fs;
 use std::path::PathBuf;
@@ -7,6 +7,10 @@ use std::process::{Command, Output};
 use luc_counters::replay::{Style, write};
 use luc_counters::stack::Processor;
 use luc_counters::{Event, Mode, Reading, Recording};
+use luc_events::codes::CounterMode;
+use luc_events::store::Writer;
+use luc_events::tables::{Counter, Task, Trace};
+use luc_events::{Pid, Tgid};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -169,4 +173,126 @@ fn what_cannot_be_read_is_refused_in_one_line() {
         "{line}"
     );
     assert!(refusal(&["counters"]).contains("FILE"));
+}
+
+/// A trace of 4 s of two processes that run alternately, 50 ms each: `app` with two threads needs 2 cycles for an
+/// instruction, `other` 4. Cycles have a counter for half of the time.
+fn trace(folder: &TempDir) -> PathBuf {
+    let path = folder.path().join("counted");
+    let start_ns = 1_000_000_000;
+    let begin = Trace {
+        start_ns,
+        host: "web".to_owned(),
+        ..Trace::default()
+    };
+    let mut writer = Writer::create(&path, begin.clone()).expect("created");
+    for (process, name) in [(11, "app"), (21, "other\u{1b}[2J")] {
+        let task = Task {
+            at_ns: start_ns,
+            thread: Pid(process),
+            process: Tgid(process),
+            comm: name.to_owned(),
+            ..Task::default()
+        };
+        writer.add(task).expect("added");
+    }
+    for turn in 0..80 {
+        let (process, thread, cycles) = match turn % 4 {
+            0 => (11, 11, 2_000),
+            2 => (11, 12, 2_000),
+            _ => (21, 21, 4_000),
+        };
+        let since_ns = start_ns + turn * 50_000_000;
+        for (event, value, running_ns) in [
+            ("cycles", cycles / 2, 25_000_000),
+            ("instructions", 1_000, 50_000_000),
+        ] {
+            let row = Counter {
+                at_ns: since_ns + 50_000_000,
+                since_ns,
+                thread: Pid(thread),
+                process: Tgid(process),
+                event: event.to_owned(),
+                mode: CounterMode::User,
+                value,
+                enabled_ns: 50_000_000,
+                running_ns,
+                ..Counter::default()
+            };
+            writer.add(row).expect("added");
+        }
+    }
+    let end = Trace {
+        end_ns: start_ns + 4_000_000_000,
+        ..begin
+    };
+    writer.finish(end).expect("finished");
+    path
+}
+
+#[test]
+fn a_trace_has_counters_of_each_process() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let path = trace(&folder);
+    let path = path.to_str().expect("text");
+    let report: Value =
+        serde_json::from_str(&text(fleet(&["counters", path, "--json"]))).expect("JSON");
+    let total = |report: &Value, place: usize| report["totals"][place]["value"].as_f64();
+    assert_eq!(report["totals"][0]["event"], "cycles:u");
+    assert_eq!(total(&report, 0), Some(80.0 * 3_000.0));
+    assert_eq!(total(&report, 1), Some(80.0 * 1_000.0));
+    assert_eq!(report["totals"][0]["running_share"], 0.5);
+    let processes = report["processes"].as_array().expect("processes");
+    let of = |place: usize| {
+        let one = &processes[place];
+        let cpi = one["cpi"][0]["value"].as_f64().expect("both were counted");
+        (one["process"].clone(), one["threads"].clone(), cpi)
+    };
+    assert_eq!(processes.len(), 2);
+    assert_eq!(of(0), (11.into(), 2.into(), 2.0));
+    assert_eq!(of(1), (21.into(), 1.into(), 4.0));
+    assert_eq!(processes[0]["on_processor_ns"], 2_000_000_000_u64);
+
+    let shown = text(fleet(&["counters", path]));
+    for words in ["By process", "CPI user", "app 11", "2.00 s", "50.0 %"] {
+        assert!(shown.contains(words), "{words}: {shown}");
+    }
+    assert!(!shown.contains('\u{1b}'), "{shown}");
+
+    let one: Value = serde_json::from_str(&text(fleet(&[
+        "counters",
+        path,
+        "--process",
+        "app",
+        "--json",
+    ])))
+    .expect("JSON");
+    assert_eq!(total(&one, 0), Some(40.0 * 2_000.0));
+    let by_id: Value = serde_json::from_str(&text(fleet(&[
+        "counters",
+        path,
+        "--process",
+        "21",
+        "--json",
+    ])))
+    .expect("JSON");
+    assert_eq!(total(&by_id, 0), Some(40.0 * 4_000.0));
+}
+
+#[test]
+fn a_trace_without_what_is_asked_for_is_refused_in_one_line() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let path = trace(&folder);
+    let path = path.to_str().expect("text");
+    let line = refusal(&["counters", path, "--process", "nobody"]);
+    assert!(line.contains("no process nobody"), "{line}");
+    let none = folder.path().join("none");
+    let writer = Writer::create(&none, Trace::default()).expect("created");
+    writer.finish(Trace::default()).expect("finished");
+    let line = refusal(&["counters", none.to_str().expect("text")]);
+    assert!(line.contains("luc record --counters"), "{line}");
+    let file = file(&folder, "good.csv", "1.0,5,,cycles,1000,100.00,,\n");
+    let file = file.to_str().expect("text");
+    let line = refusal(&["counters", file, "--process", "app"]);
+    assert!(line.contains("does not tell processes apart"), "{line}");
 }

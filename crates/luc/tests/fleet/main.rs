@@ -3,6 +3,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod counted;
 mod exchange;
 mod local;
 #[allow(dead_code, reason = "it has more than these tests use")]

@@ -85,10 +85,10 @@ impl Named {
     pub(super) fn of(event: &Event) -> Result<Self, String> {
         let name = event.name.as_str();
         let known = |found: &&str| **found == *name;
-        if let Some((_, kind)) = HARDWARE.iter().find(|(of, _)| known(&of)) {
+        if let Some((_, kind)) = HARDWARE.iter().find(|(of, _)| known(of)) {
             return Ok(Self::Hardware(*kind));
         }
-        if let Some((_, kind)) = SOFTWARE.iter().find(|(of, _)| known(&of)) {
+        if let Some((_, kind)) = SOFTWARE.iter().find(|(of, _)| known(of)) {
             return Ok(Self::Software(*kind));
         }
         if let Some(cache) = cache(name) {
