@@ -16,17 +16,25 @@ pub const FILTERS: &str = "LUC_GATE_FILTERS";
 /// Devices on which calls are only counted, as `7:0,8:16`.
 pub const COUNT_ONLY: &str = "LUC_GATE_COUNT_ONLY";
 
+/// Name of the systemd unit that a program belongs to, where no `luc run` is above it: by it the library finds the shared
+/// files ([`crate::unit`]).
+pub const UNIT: &str = "LUC_GATE_UNIT";
+
+/// The number of the process that systemd started, as systemd 248 and later tell it.
+pub const STARTED: &str = "SYSTEMD_EXEC_PID";
+
 /// Set for programs whose calls a supervisor is notified of.
 pub const NOTIFIED: &str = "LUC_GATE_NOTIFIED";
 
 /// All that the library reads. Programs that are notified are given none of it.
-pub const OF_LIBRARY: [&str; 6] = [
+pub const OF_LIBRARY: [&str; 7] = [
     ROUNDS,
     POLICY,
     FIGURES,
     LONGEST_WAIT_NS,
     FILTERS,
     COUNT_ONLY,
+    UNIT,
 ];
 
 /// Devices as text for [`COUNT_ONLY`].

@@ -14,6 +14,7 @@
 //! - [`notify`]: calls of programs that no library can be loaded into.
 //! - [`inspect`]: can this program, and does this file system, profit at all?
 //! - [`launch`]: what `luc run` does.
+//! - [`unit`]: what the processes of a systemd unit share.
 
 pub mod call;
 pub mod environment;
@@ -29,6 +30,7 @@ pub mod rounds;
 pub mod seccomp;
 pub mod slots;
 pub mod sys;
+pub mod unit;
 
 pub use call::{Place, Settings, synchronize};
 pub use figures::CallKind;

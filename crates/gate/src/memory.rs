@@ -51,6 +51,23 @@ pub fn map<T: Shareable>(path: &CStr) -> Result<&'static T, MapError> {
     open_and_map(path, 0)
 }
 
+/// A value of its own from the bytes of a shared file; `None` if they are not of its layout.
+#[must_use]
+pub fn from_bytes<T: Shareable>(bytes: &[u8]) -> Option<Box<T>> {
+    if bytes.len() != size_of::<T>() {
+        return None;
+    }
+    let mut value: Box<std::mem::MaybeUninit<T>> = Box::new_uninit();
+    // SAFETY: as many bytes are read as the value has room for, and any bytes are a valid `Shareable`.
+    unsafe {
+        value
+            .as_mut_ptr()
+            .cast::<u8>()
+            .copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
+        Some(value.assume_init())
+    }
+}
+
 fn open_and_map<T: Shareable>(path: &CStr, creation: c_int) -> Result<&'static T, MapError> {
     let flags = libc::O_RDWR | libc::O_CLOEXEC | libc::O_NOFOLLOW | creation;
     // SAFETY: `path` is a C string; the descriptor is checked.

@@ -11,7 +11,7 @@
 //! - `fetch`: a caller's file; `writers`: its early write.
 //! - `callers`: what is remembered of a thread; `places`: of a file system.
 //! - `calls`: what becomes of each call; `held`: those that wait.
-//! - [`supervisor`]: the event loop; [`session`]: all of it, for one command.
+//! - [`supervisor`]: the event loop; [`session`]: all of it, for one command; [`service`]: for services that systemd starts.
 //!
 //! # Without seeing returns
 //!
@@ -31,6 +31,7 @@ pub(crate) mod keeper;
 pub(crate) mod ledger;
 pub(crate) mod pass;
 pub(crate) mod places;
+pub mod service;
 pub mod session;
 pub mod supervisor;
 pub(crate) mod uapi;

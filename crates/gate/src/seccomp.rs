@@ -38,6 +38,13 @@ fn read_status(status: &mut [u8]) -> usize {
     length
 }
 
+/// Filters that another process is under; `None` if that cannot be read.
+#[must_use]
+pub fn filters_of(process: u32) -> Option<u32> {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status"));
+    status.ok().as_deref().map(from_status)
+}
+
 /// The same of a process' `/proc/PID/status`.
 pub(crate) fn from_status(status: &str) -> u32 {
     let number = |name: &str| {

@@ -14,6 +14,7 @@ mod places;
 mod process;
 mod real;
 mod thread;
+mod unit;
 
 use std::ffi::{c_int, c_long, c_ulong, c_void};
 

@@ -11,7 +11,7 @@ use luc_gate::figures::RunFigures;
 use luc_gate::rounds::Arena;
 use luc_gate::{Settings, memory, seccomp, sys};
 
-use crate::real;
+use crate::{real, unit};
 
 /// The process' part in the gate.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub(crate) struct Process {
     pub(crate) rounds: &'static Arena,
     pub(crate) figures: Option<&'static RunFigures>,
     /// Devices whose calls are only counted: the kernel module batches there.
-    count_only: Vec<(u32, u32)>,
+    pub(crate) count_only: Vec<(u32, u32)>,
 }
 
 impl Process {
@@ -49,7 +49,7 @@ pub(crate) fn leave() {
 extern "C" fn load() {
     let errno = sys::errno();
     real::resolve();
-    if let Some(process) = read_environment() {
+    if let Some(process) = unit::part().or_else(read_environment) {
         if let Some(figures) = process.figures {
             figures.processes.fetch_add(1, Ordering::Relaxed);
         }

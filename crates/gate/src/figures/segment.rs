@@ -50,7 +50,8 @@ pub struct FileSystemFigures {
 pub struct RunFigures {
     /// Programs that the preload library was loaded into.
     pub processes: AtomicU32,
-    reserved: AtomicU32,
+    /// Filters of system calls that a service's first process is under, the notifier's included; 0 for the library.
+    pub filters: AtomicU32,
     file_systems: [FileSystemFigures; FILE_SYSTEMS],
 }
 

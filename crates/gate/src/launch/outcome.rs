@@ -10,12 +10,12 @@ use super::commits::Commits;
 use super::shared::Shared;
 use super::supervise::Ending;
 use super::unreached::Unreached;
-use crate::figures::FileSystemFigures;
+use crate::figures::{FileSystemFigures, RunFigures};
 use crate::inspect::filesystem::{self, Journal};
 use crate::notify::session::Notified;
 use crate::policy::Policy;
-use crate::rounds::FileSystemRounds;
 use crate::rounds::layout::Snapshot;
+use crate::rounds::{Arena, FileSystemRounds};
 
 /// The result of a run.
 #[derive(Clone, Debug, Serialize)]
@@ -53,6 +53,25 @@ pub struct Ran {
     pub notified: Option<Notified>,
     /// Programs that the library did not reach.
     pub unreached: Vec<Unreached>,
+}
+
+/// The figures of all file systems, busiest first, without the journals' commits.
+#[must_use]
+pub fn file_systems(
+    figures: &RunFigures,
+    arena: Option<&Arena>,
+    policy: &Policy,
+) -> Vec<FileSystemOutcome> {
+    let mut file_systems: Vec<_> = figures
+        .used()
+        .map(|(device, counters)| {
+            let numbers = (libc::major(device), libc::minor(device));
+            let rounds = arena.and_then(|arena| arena.find(device));
+            FileSystemOutcome::new(numbers, counters, rounds, policy, |_| None)
+        })
+        .collect();
+    file_systems.sort_by_key(|fs| std::cmp::Reverse(fs.calls()));
+    file_systems
 }
 
 /// The figures of one file system.

@@ -2,7 +2,8 @@
 //!
 //! Every `luc run` holds a shared lock on a file in the directory. Whoever can make it exclusive at the
 //! end is the last and removes the directory; whoever finds that its lock is on a removed file starts
-//! over. A `luc run` that is killed loses its lock, and the next one clears what it left before it starts.
+//! over. A `luc run` that is killed loses its lock, and the next one clears what it left before it starts. While a
+//! systemd unit needs the directory ([`crate::unit`]), it stays.
 
 use std::ffi::{CString, OsStr};
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -16,12 +17,16 @@ use rustix::fs::{FlockOperation, flock};
 use super::LaunchError;
 use crate::figures::RunFigures;
 use crate::memory::{self, MapError, Shareable};
+use crate::unit::is_of_unit;
 
 /// The file in the directory that every run locks.
-const LOCK: &str = "lock";
+pub(crate) const LOCK: &str = "lock";
 
 /// A directory that nobody needs any more has this in its name while it is emptied.
 const GONE: &str = ".gone-";
+
+/// The files of runs have this at the beginning of their names.
+const RUN: &str = "run-";
 
 /// A user's directory of shared files, held while a run goes on.
 #[derive(Debug)]
@@ -54,7 +59,7 @@ impl Session {
     /// # Errors
     ///
     /// [`LaunchError::UnsafeDirectory`] if its name is taken by something that others can change.
-    pub(super) fn open_at(directory: PathBuf) -> Result<Self, LaunchError> {
+    pub(crate) fn open_at(directory: PathBuf) -> Result<Self, LaunchError> {
         remove_gone(&directory);
         loop {
             match DirBuilder::new().mode(0o700).create(&directory) {
@@ -106,7 +111,7 @@ impl Session {
         let path = (0u32..)
             .map(|n| {
                 self.directory
-                    .join(format!("run-{}-{n}", std::process::id()))
+                    .join(format!("{RUN}{}-{n}", std::process::id()))
             })
             .find(|path| !path.exists())
             .unwrap_or_else(|| self.directory.join("run"));
@@ -127,7 +132,9 @@ impl Drop for Session {
         // Exclusive only if no other run is going on; then nobody needs the files any more. Programs
         // that outlive their `luc run` keep what they have mapped. A run that starts now must not find a
         // directory that is being emptied: it is renamed first.
-        if flock(&self.lock, FlockOperation::NonBlockingLockExclusive).is_ok() {
+        if flock(&self.lock, FlockOperation::NonBlockingLockExclusive).is_ok()
+            && !is_of_units(&self.directory)
+        {
             let mut gone = self.directory.clone().into_os_string();
             gone.push(format!("{GONE}{}", std::process::id()));
             if fs::rename(&self.directory, &gone).is_ok() {
@@ -144,7 +151,7 @@ impl Drop for FileGuard {
 }
 
 /// Makes or opens a shared file with all of its memory, and maps it.
-pub(super) fn create<T: Shareable>(path: &Path) -> Result<&'static T, LaunchError> {
+pub(crate) fn create<T: Shareable>(path: &Path) -> Result<&'static T, LaunchError> {
     let name = CString::new(path.as_os_str().as_bytes())
         .map_err(|error| LaunchError::system("name", path)(error.into()))?;
     memory::create(&name).map_err(|error| match error {
@@ -174,11 +181,23 @@ fn remove_gone(directory: &Path) {
     }
 }
 
-/// Removes all but the lock from a directory that nobody uses.
+/// Whether a systemd unit needs a directory; also if that cannot be told.
+fn is_of_units(directory: &Path) -> bool {
+    let Ok(entries) = fs::read_dir(directory) else {
+        return true;
+    };
+    entries
+        .flatten()
+        .any(|entry| is_of_unit(&entry.file_name()))
+}
+
+/// Removes all but the lock from a directory that no run uses; while units need it, only what runs have left.
 fn clear(directory: &Path) -> io::Result<()> {
+    let is_needed = is_of_units(directory);
     for entry in fs::read_dir(directory)? {
         let entry = entry?;
-        if entry.file_name() == LOCK {
+        let name = entry.file_name();
+        if name == LOCK || (is_needed && !name.as_bytes().starts_with(RUN.as_bytes())) {
             continue;
         }
         if entry.file_type()?.is_dir() {

@@ -13,6 +13,7 @@ use crate::environment::{FIGURES, FILTERS, LONGEST_WAIT_NS, POLICY, ROUNDS};
 use crate::policy::Policy;
 use crate::rounds::Arena;
 use crate::seccomp;
+use crate::unit::{DIRECTORY, PLACE};
 
 /// All that one run shares with the programs it starts. The directory goes last.
 #[derive(Debug)]
@@ -33,8 +34,8 @@ impl Shared {
     /// [`LaunchError`] of the first place: there is no room, or somebody else has taken the name.
     pub fn open(policy: &Policy) -> Result<Self, LaunchError> {
         let user = rustix::process::geteuid().as_raw();
-        let base = if Path::new("/dev/shm").is_dir() {
-            "/dev/shm"
+        let base = if Path::new(PLACE).is_dir() {
+            PLACE
         } else {
             "/tmp"
         };
@@ -43,7 +44,7 @@ impl Shared {
         } else {
             PathBuf::from(format!("/run/user/{user}/luc-gate"))
         };
-        let first = Self::open_at(Path::new(base).join(format!("luc-gate-{user}")), policy);
+        let first = Self::open_at(Path::new(base).join(format!("{DIRECTORY}{user}")), policy);
         first.or_else(|error| {
             if is_in_memory(&of_user) {
                 Self::open_at(of_user, policy).map_err(|_| error)

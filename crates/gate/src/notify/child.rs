@@ -17,6 +17,8 @@ pub struct Installing {
     keeper: UnixStream,
     /// Whether the program is not to be started without the filter.
     is_required: bool,
+    /// Of a filter that is on, as long as nobody else has it.
+    listener: Option<i32>,
 }
 
 /// How the installation went, as a number that fits a message.
@@ -54,7 +56,14 @@ impl Installing {
             program: filter::program(),
             keeper,
             is_required,
+            listener: None,
         }
+    }
+
+    /// The listener, if the filter is on and nobody took it over. A process that executes a program then has to give it to
+    /// somebody who answers, or the program's calls fail.
+    pub(super) fn left(&self) -> Option<i32> {
+        self.listener
     }
 
     /// Puts this process under the filter and waits until the keeper has the listener: from then on no call is
@@ -64,10 +73,11 @@ impl Installing {
     /// The filter's refusal, if it is required; `EPIPE` if the keeper is gone.
     pub fn install(&mut self) -> io::Result<()> {
         let (status, listener) = self.set_filter();
+        self.listener = listener;
         let socket = self.keeper.as_raw_fd();
         pass::send(socket, status.number(), listener)?;
         pass::receive(socket)?;
-        if let Some(listener) = listener {
+        if let Some(listener) = self.listener.take() {
             // SAFETY: this function's own descriptor, not used again.
             unsafe { libc::close(listener) };
             // The keeper answers this call and learns its number. It fails with EBADF.

@@ -12,7 +12,7 @@ use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd, OwnedFd, RawFd};
 use std::sync::Arc;
 
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use super::ledger::{Ledger, SharedLedger};
 use super::pass;
@@ -20,6 +20,9 @@ use super::uapi::{self, Answer, Waiting};
 
 /// How long a supervisor with calls in its hands may show no sign of work, in milliseconds: twice this at most.
 const TICK_MS: i32 = 250;
+
+/// The name of its process.
+const KEEPER: &std::ffi::CStr = c"luc-keeper";
 
 /// How long the end of a keeper that nobody needs is waited for, in milliseconds.
 const END_MS: i32 = 2000;
@@ -69,6 +72,7 @@ impl Keeper {
             return Err(io::Error::last_os_error());
         }
         let pid = Pid::from_raw(pid).ok_or(io::ErrorKind::InvalidData)?;
+        ledger.kept_by(pid.as_raw_nonzero().get().unsigned_abs());
         Ok(Self {
             pid,
             ended: pidfd_open(pid, PidfdFlags::empty())?,
@@ -134,6 +138,7 @@ fn adopt(ledger: &Ledger, child: RawFd, control: RawFd) -> Option<RawFd> {
         use std::os::fd::IntoRawFd as _;
         listener.into_raw_fd()
     });
+    let listener = listener.filter(|&listener| uapi::is_listener(listener));
     // Should the supervisor be gone, this keeper serves alone.
     let _ = pass::send(control, status, listener);
     let _ = pass::send(child, 0, None);
@@ -194,11 +199,35 @@ fn serve(ledger: &Ledger, listener: RawFd, is_back: impl Fn() -> bool) {
             Waiting::Nothing => {}
             Waiting::Call => {
                 if let Ok(notice) = uapi::receive(listener) {
+                    // For a supervisor that comes and ends this keeper: it answers what was received last.
+                    ledger.received(notice.id);
                     uapi::answer(listener, notice.id, Answer::Continue);
                 }
             }
         }
     }
+}
+
+/// Ends a keeper whose supervisor is gone, and answers what it had in its hands. A new one has the listener by now.
+pub(crate) fn relieve(ledger: &Ledger, keeper: u32, listener: RawFd) {
+    if let Some(keeper) = i32::try_from(keeper).ok().and_then(Pid::from_raw)
+        && let Ok(process) = pidfd_open(keeper, PidfdFlags::empty())
+        && is_keeper(keeper)
+        && pidfd_send_signal(&process, Signal::KILL).is_ok()
+    {
+        let mut polled = polled(process.as_raw_fd(), libc::POLLIN);
+        // SAFETY: one `pollfd`, valid for writes.
+        unsafe { libc::poll(&raw mut polled, 1, END_MS) };
+    }
+    for id in ledger.unanswered() {
+        uapi::answer(listener, id, Answer::Continue);
+    }
+}
+
+/// Whether a process number is still a keeper's.
+fn is_keeper(process: Pid) -> bool {
+    let name = std::fs::read_to_string(format!("/proc/{}/comm", process.as_raw_nonzero()));
+    name.is_ok_and(|name| name.trim_end() == KEEPER.to_str().unwrap_or_default())
 }
 
 /// Leaves everything of the supervisor's behind but `kept`: its session, signals, open files.
@@ -232,7 +261,7 @@ fn settle(ledger: &Ledger, mut kept: [RawFd; 3]) {
         let mut all: libc::sigset_t = std::mem::zeroed();
         libc::sigfillset(&raw mut all);
         libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, std::ptr::null_mut());
-        libc::prctl(libc::PR_SET_NAME, c"luc-keeper".as_ptr());
+        libc::prctl(libc::PR_SET_NAME, KEEPER.as_ptr());
         libc::chdir(c"/".as_ptr());
         let fd = libc::open(
             c"/proc/self/oom_score_adj".as_ptr(),

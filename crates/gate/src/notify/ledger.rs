@@ -2,9 +2,12 @@
 
 use std::io;
 use std::ops::{Deref, RangeInclusive};
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicU32, AtomicU64};
+
+use rustix::fs::{MemfdFlags, fstat, ftruncate, memfd_create};
 
 /// Calls that the supervisor may have received and not noted when it was killed.
 const UNNOTED: u64 = 2048;
@@ -24,6 +27,8 @@ pub(crate) struct Ledger {
     waiting: AtomicU32,
     /// Counts up as long as the supervisor works.
     beats: AtomicU32,
+    /// The keeper's process number.
+    keeper: AtomicU32,
 }
 
 impl Ledger {
@@ -57,6 +62,16 @@ impl Ledger {
         self.waiting.load(SeqCst) > 0
     }
 
+    /// Notes the keeper's process number.
+    pub(crate) fn kept_by(&self, keeper: u32) {
+        self.keeper.store(keeper, SeqCst);
+    }
+
+    /// The process number of the keeper that was started last; 0 if there was none.
+    pub(crate) fn keeper(&self) -> u32 {
+        self.keeper.load(SeqCst)
+    }
+
     /// The numbers of all calls that the supervisor may have received and not answered. Numbers count up by one, so
     /// a call that was received and never noted is among them, too.
     pub(crate) fn unanswered(&self) -> RangeInclusive<u64> {
@@ -81,14 +96,39 @@ impl SharedLedger {
     /// # Errors
     /// If there is no memory.
     pub(crate) fn new() -> io::Result<Self> {
-        // SAFETY: a fresh mapping at an address of the kernel's choice.
+        Self::map(libc::MAP_ANONYMOUS, -1)
+    }
+
+    /// One that outlives this process, with the file that has it. `name` is for people.
+    ///
+    /// # Errors
+    /// If there is no memory.
+    pub(crate) fn lasting(name: &str) -> io::Result<(Self, OwnedFd)> {
+        let file = memfd_create(name, MemfdFlags::CLOEXEC)?;
+        ftruncate(&file, size_of::<Ledger>() as u64)?;
+        Ok((Self::of(&file)?, file))
+    }
+
+    /// That of a file that [`lasting`](Self::lasting) has made.
+    ///
+    /// # Errors
+    /// If it has another size.
+    pub(crate) fn of(file: &OwnedFd) -> io::Result<Self> {
+        if fstat(file)?.st_size as usize != size_of::<Ledger>() {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        Self::map(0, file.as_raw_fd())
+    }
+
+    fn map(flags: i32, file: i32) -> io::Result<Self> {
+        // SAFETY: a fresh mapping at an address of the kernel's choice, of a file that is as long and is never cut.
         let address = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
                 size_of::<Ledger>(),
                 libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED | libc::MAP_ANONYMOUS,
-                -1,
+                libc::MAP_SHARED | flags,
+                file,
                 0,
             )
         };

@@ -1,6 +1,6 @@
 //! The notifier of one command, from before its start to after its end.
 
-use std::os::fd::{AsFd as _, AsRawFd as _};
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -113,30 +113,13 @@ impl Prepared {
             (_, None) => return Err(refusal(Errno::BADF)),
             (status, Some(listener)) => (status, listener),
         };
-        let writers = Writers::start().map_err(NotifyError::system("start a thread"))?;
-        let ringer = writers
-            .ringer()
-            .map_err(NotifyError::system("open a descriptor"))?;
-        let is_over = Arc::new(AtomicBool::new(false));
-        let places = Places::new(Shared {
-            arena: work.arena,
-            figures: work.figures,
-            policy: work.settings.policy,
-            count_only: work.count_only,
-        });
-        let supervisor = Supervisor {
-            calls: Calls::new(listener, work.settings, writers, places),
+        let kept = Kept {
+            listener,
             control: self.control,
-            keeper: Some(self.keeper),
+            keeper: self.keeper,
             ledger: self.ledger,
-            is_over: Arc::clone(&is_over),
-            nobody_left: false,
-            replaced_ns: 0,
         };
-        let supervisor = thread::Builder::new()
-            .name("notifier".to_owned())
-            .spawn(move || supervisor.run())
-            .map_err(NotifyError::system("start a thread"))?;
+        let (supervisor, is_over, ringer) = supervise(kept, work, false)?;
         Ok(Running {
             supervisor,
             is_over,
@@ -195,7 +178,49 @@ impl Running {
     }
 }
 
-fn refusal(errno: Errno) -> NotifyError {
+/// A listener and its keeper.
+#[derive(Debug)]
+pub(super) struct Kept {
+    pub(super) listener: OwnedFd,
+    pub(super) control: UnixStream,
+    pub(super) keeper: Keeper,
+    pub(super) ledger: Arc<SharedLedger>,
+}
+
+/// A supervisor's thread, what ends it, and what wakes it.
+pub(super) type Thread = (JoinHandle<Left>, Arc<AtomicBool>, Ringer);
+
+/// Starts the thread that serves a listener. It `ends_alone` with the last process under the filter, or when it is told.
+pub(super) fn supervise(kept: Kept, work: Work, ends_alone: bool) -> Result<Thread, NotifyError> {
+    let writers = Writers::start().map_err(NotifyError::system("start a thread"))?;
+    let ringer = writers
+        .ringer()
+        .map_err(NotifyError::system("open a descriptor"))?;
+    let is_over = Arc::new(AtomicBool::new(false));
+    let places = Places::new(Shared {
+        arena: work.arena,
+        figures: work.figures,
+        policy: work.settings.policy,
+        count_only: work.count_only,
+    });
+    let supervisor = Supervisor {
+        calls: Calls::new(kept.listener, work.settings, writers, places),
+        control: kept.control,
+        keeper: Some(kept.keeper),
+        ledger: kept.ledger,
+        is_over: Arc::clone(&is_over),
+        nobody_left: false,
+        ends_alone,
+        replaced_ns: 0,
+    };
+    let supervisor = thread::Builder::new()
+        .name("notifier".to_owned())
+        .spawn(move || supervisor.run())
+        .map_err(NotifyError::system("start a thread"))?;
+    Ok((supervisor, is_over, ringer))
+}
+
+pub(super) fn refusal(errno: Errno) -> NotifyError {
     match errno {
         Errno::BUSY => NotifyError::Taken,
         errno => NotifyError::Refused(errno),

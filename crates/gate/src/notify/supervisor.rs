@@ -35,6 +35,8 @@ pub(crate) struct Supervisor {
     pub(crate) is_over: Arc<AtomicBool>,
     /// Nobody is under the filter any more.
     pub(crate) nobody_left: bool,
+    /// Whether it ends when nobody is; else it waits to be told.
+    pub(crate) ends_alone: bool,
     /// When the keeper was replaced last.
     pub(crate) replaced_ns: u64,
 }
@@ -63,7 +65,7 @@ impl Supervisor {
         // SAFETY: plain numbers.
         unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
         let mut wake_ns = u64::MAX;
-        while !self.is_over.load(Ordering::Acquire) {
+        while !self.is_over.load(Ordering::Acquire) && !(self.ends_alone && self.nobody_left) {
             let woken = self.sleep(wake_ns);
             self.ledger.beat();
             // An error means that a signal came, and nothing else.

@@ -88,6 +88,15 @@ pub(crate) fn is_valid(listener: RawFd, id: u64) -> bool {
     unsafe { libc::ioctl(listener, libc::SECCOMP_IOCTL_NOTIF_ID_VALID, &raw const id) == 0 }
 }
 
+/// Whether a descriptor is a listener: anything may come over a socket.
+pub(crate) fn is_listener(fd: RawFd) -> bool {
+    let no_call = 0_u64;
+    // No call has the number 0 and waits, so a listener says that there is none, and others that they know no such question.
+    // SAFETY: the kernel reads the number.
+    let result = unsafe { libc::ioctl(fd, libc::SECCOMP_IOCTL_NOTIF_ID_VALID, &raw const no_call) };
+    result == 0 || sys::errno() == libc::ENOENT
+}
+
 /// Has the kernel wake the supervisor and the caller on the same processor, as each waits for the other (Linux 6.6);
 /// older kernels refuse and wake them anywhere.
 pub(crate) fn wake_on_this_processor(listener: BorrowedFd<'_>) {

@@ -1,0 +1,227 @@
+//! What the processes of a systemd unit share: the rounds of their user, and the unit's figures.
+//!
+//! No `luc run` is above them. The unit's first process, `luc-exec prepare`, makes the files as the unit's user, within
+//! its sandbox and its limits, before the service starts. They stay until `luc disable`, or until the machine is started
+//! anew, and the library finds them by the unit's name in the environment.
+
+pub mod figures;
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, flock, open, openat, unlinkat};
+use rustix::io::Errno;
+
+use crate::figures::RunFigures;
+use crate::launch::LaunchError;
+use crate::launch::session::{self, LOCK, Session};
+use crate::policy::Policy;
+use crate::rounds::Arena;
+
+/// Where the directories of all users are.
+pub const PLACE: &str = "/dev/shm";
+
+/// A user's directory has this and the user's number for a name.
+pub(crate) const DIRECTORY: &str = "luc-gate-";
+
+/// A unit's figures have this and the unit's name for a name.
+const FIGURES: &str = "unit-";
+
+/// The files of a unit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Files {
+    directory: PathBuf,
+    rounds: String,
+    figures: String,
+}
+
+impl Files {
+    /// Those of `unit`, whose processes run as `user`.
+    #[must_use]
+    pub fn new(unit: &str, user: u32) -> Self {
+        Self::in_place(Path::new(PLACE), unit, user)
+    }
+
+    fn in_place(place: &Path, unit: &str, user: u32) -> Self {
+        Self {
+            directory: place.join(format!("{DIRECTORY}{user}")),
+            rounds: Arena::file_name(&Policy::Auto),
+            figures: format!("{FIGURES}{unit}"),
+        }
+    }
+
+    /// The rounds, which all programs of the user share.
+    #[must_use]
+    pub fn rounds(&self) -> PathBuf {
+        self.directory.join(&self.rounds)
+    }
+
+    /// The unit's figures.
+    #[must_use]
+    pub fn figures(&self) -> PathBuf {
+        self.directory.join(&self.figures)
+    }
+
+    /// Makes them, as the user that the unit's processes run as. Figures begin anew: those of an earlier start are gone.
+    ///
+    /// # Errors
+    ///
+    /// [`LaunchError`] if there is no room, or somebody else has taken the directory's name.
+    pub fn make(&self) -> Result<(), LaunchError> {
+        self.open().map(drop)
+    }
+
+    /// Makes them and maps them, for a supervisor.
+    ///
+    /// # Errors
+    ///
+    /// As [`make`](Self::make).
+    pub fn open(&self) -> Result<(&'static Arena, &'static RunFigures), LaunchError> {
+        let _session = Session::open_at(self.directory.clone())?;
+        let rounds = session::create(&self.rounds())?;
+        // None are there at the first start.
+        let _ = fs::remove_file(self.figures());
+        Ok((rounds, session::create(&self.figures())?))
+    }
+}
+
+/// Whether a file's name in a user's directory says that a unit needs the directory.
+pub(crate) fn is_of_unit(name: &OsStr) -> bool {
+    name.as_bytes().starts_with(FIGURES.as_bytes())
+}
+
+/// Removes the files of `unit`, of whatever user, and the directories that nobody else needs. By root.
+///
+/// # Errors
+///
+/// What could not be removed, and why.
+pub fn remove(unit: &str) -> io::Result<()> {
+    remove_in(Path::new(PLACE), unit)
+}
+
+fn remove_in(place: &Path, unit: &str) -> io::Result<()> {
+    let figures = format!("{FIGURES}{unit}");
+    let entries = match fs::read_dir(place) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        entries => entries?,
+    };
+    for entry in entries {
+        let name = entry?.file_name();
+        if name.as_bytes().starts_with(DIRECTORY.as_bytes()) {
+            remove_of(place, &name, &figures).map_err(|error| {
+                io::Error::other(format!("{}: {error}", place.join(&name).display()))
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes a unit's figures from a directory, which belongs to another user: no name in it is followed.
+fn remove_of(place: &Path, name: &OsStr, figures: &str) -> io::Result<()> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::DIRECTORY;
+    let directory = match open(place.join(name), flags, Mode::empty()) {
+        // Not a directory of ours.
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(()),
+        opened => opened?,
+    };
+    match unlinkat(&directory, figures, AtFlags::empty()) {
+        Err(Errno::NOENT) => return Ok(()),
+        removed => removed?,
+    }
+    let names = names_in(&directory)?;
+    if names.iter().any(|name| is_of_unit(name)) || !is_unused(&directory) {
+        return Ok(());
+    }
+    for name in names {
+        unlinkat(&directory, name, AtFlags::empty())?;
+    }
+    match fs::remove_dir(place.join(name)) {
+        // A `luc run` has just begun there, or ended.
+        Err(error)
+            if [io::ErrorKind::DirectoryNotEmpty, io::ErrorKind::NotFound]
+                .contains(&error.kind()) =>
+        {
+            Ok(())
+        }
+        removed => removed,
+    }
+}
+
+fn names_in(directory: &OwnedFd) -> io::Result<Vec<OsString>> {
+    let mut names = Vec::new();
+    for entry in rustix::fs::Dir::read_from(directory)? {
+        let entry = entry?;
+        let name = OsStr::from_bytes(entry.file_name().to_bytes());
+        if name != "." && name != ".." {
+            names.push(name.to_owned());
+        }
+    }
+    Ok(names)
+}
+
+/// Whether no `luc run` goes on in a directory.
+fn is_unused(directory: &OwnedFd) -> bool {
+    let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    openat(directory, LOCK, flags, Mode::empty())
+        .is_ok_and(|lock| flock(lock.as_fd(), FlockOperation::NonBlockingLockExclusive).is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn files(place: &Path, unit: &str) -> Files {
+        let user = rustix::process::geteuid().as_raw();
+        Files::in_place(place, unit, user)
+    }
+
+    #[test]
+    fn a_unit_s_files_outlive_each_run_and_go_with_the_last_unit() {
+        let place = tempfile::tempdir().unwrap();
+        let (first, second) = (
+            files(place.path(), "a.service"),
+            files(place.path(), "b@1.service"),
+        );
+        first.make().unwrap();
+        second.make().unwrap();
+        // A `luc run` of the same user comes and goes.
+        drop(Session::open_at(first.directory.clone()).unwrap());
+        assert!(first.rounds().exists() && first.figures().exists());
+        remove_in(place.path(), "a.service").unwrap();
+        assert!(!first.figures().exists() && second.rounds().exists());
+        remove_in(place.path(), "b@1.service").unwrap();
+        assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn files_that_a_run_uses_stay_until_it_ends() {
+        let place = tempfile::tempdir().unwrap();
+        let unit = files(place.path(), "a.service");
+        unit.make().unwrap();
+        let run = Session::open_at(unit.directory.clone()).unwrap();
+        remove_in(place.path(), "a.service").unwrap();
+        assert!(unit.rounds().exists());
+        drop(run);
+        assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn no_link_is_followed() {
+        let place = tempfile::tempdir().unwrap();
+        let elsewhere = tempfile::tempdir().unwrap();
+        let precious = elsewhere.path().join("unit-a.service");
+        fs::write(&precious, "x").unwrap();
+        std::os::unix::fs::symlink(elsewhere.path(), place.path().join("luc-gate-7")).unwrap();
+        remove_in(place.path(), "a.service").unwrap();
+        assert!(precious.exists());
+        let own = place.path().join("luc-gate-8");
+        fs::create_dir(&own).unwrap();
+        std::os::unix::fs::symlink(&precious, own.join("unit-a.service")).unwrap();
+        remove_in(place.path(), "a.service").unwrap();
+        assert!(precious.exists() && fs::read_dir(own).unwrap().count() == 0);
+    }
+}
