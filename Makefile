@@ -43,7 +43,7 @@ build: ## Build target/release/luc and target/release/libluc_gate_preload.so
 	$(CARGO) build --release --workspace --exclude luc-twin --exclude luc-fleet-sql --locked
 
 product: ## Build what users run, without what proves it
-	$(CARGO) build --release --locked -p luc -p luc-fleet -p luc-gate-preload
+	$(CARGO) build --release --locked -p luc -p luc-fleet -p luc-gate-preload -p luc-service
 
 product-sql: ## Build luc-fleet-sql, for `luc fleet sql` (Rust 1.94; its engine takes long to compile)
 	$(CARGO) build --release --locked -p luc-fleet-sql

@@ -41,7 +41,7 @@ export CFLAGS="${CFLAGS:-}$c_flags"
 # Not what a developer has set for other builds.
 unset RUSTFLAGS
 
-packages=(-p luc -p luc-fleet -p luc-gate-preload)
+packages=(-p luc -p luc-fleet -p luc-gate-preload -p luc-service)
 if [[ -z $zig ]]; then
 	scripts/cargo.sh build --profile dist --locked "${packages[@]}" >&2
 	printf '%s\n' "$target/dist"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs a built luc: the programs luc, luc-fleet and, if it was built, luc-fleet-sql, the gate's library, the kernel
-# module's sources for DKMS, manual pages and completions. The sources go where DKMS looks for them if root installs
+# Installs a built luc: the programs luc, luc-fleet and, if it was built, luc-fleet-sql, the gate's library, what services
+# need, the kernel module's sources for DKMS, manual pages and completions. The sources go where DKMS looks for them if root installs
 # into the running system, else below PREFIX. luc itself has them inside.
 #
 # usage: install.sh BUILD_DIR PREFIX [DESTDIR]
@@ -8,7 +8,7 @@ set -euo pipefail
 build=$1 prefix=$2 root=${3:-}$2
 share=$root/share
 
-for file in luc luc-fleet libluc_gate_preload.so; do
+for file in luc luc-fleet luc-exec lucd libluc_gate_preload.so; do
 	if [[ ! -e $build/$file ]]; then
 		echo "install: $build/$file is not there; run \`make product\` first" >&2
 		exit 2
@@ -24,6 +24,12 @@ if command -v strip >/dev/null; then strip=(-s); fi
 install -D "${strip[@]}" -m 755 "$build/luc" "$root/bin/luc"
 install -D "${strip[@]}" -m 755 "$build/luc-fleet" "$root/bin/luc-fleet"
 install -D "${strip[@]}" -m 644 "$build/libluc_gate_preload.so" "$root/lib/luc/libluc_gate_preload.so"
+# For services: what systemd starts before a service's program, and what serves services together.
+install -D "${strip[@]}" -m 755 "$build/luc-exec" "$root/lib/luc/luc-exec"
+install -D "${strip[@]}" -m 755 "$build/lucd" "$root/lib/luc/lucd"
+install -d "$root/lib/systemd/system"
+sed "s|@LIB@|$prefix/lib/luc|" "$(dirname "${BASH_SOURCE[0]}")/../packaging/lucd.service" >"$root/lib/systemd/system/lucd.service"
+chmod 644 "$root/lib/systemd/system/lucd.service"
 # Its name until 0.1.0.
 rm -f "$root/lib/luc/libluc_gate.so"
 

@@ -8,7 +8,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 registry=${CARGO_HOME:-$HOME/.cargo}/registry/src
 
 crates() {
-	scripts/cargo.sh tree --locked --offline -p luc -p luc-fleet -p luc-gate-preload -e normal,no-proc-macro \
+	scripts/cargo.sh tree --locked --offline -p luc -p luc-fleet -p luc-gate-preload -p luc-service -e normal,no-proc-macro \
 		--target "$(scripts/cargo.sh -vV | sed -n 's/^host: //p')" --prefix none --format '{p}|{l}|{r}' |
 		grep . | grep -v '(/' | sed 's/ (\*)$//' | sort -u
 }

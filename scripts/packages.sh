@@ -44,7 +44,7 @@ rm -f "$out"/*.deb "$out"/*.rpm "$out"/*.tar.xz "$out"/*.cdx.json "$out"/SHA256S
 scripts/install.sh "$build" /usr "$work/usr-all" >/dev/null
 scripts/notices.sh >"$work/licenses.txt"
 if [[ ${SBOM:-} != no ]]; then scripts/sbom.sh "$out"; fi
-binaries=(bin/luc bin/luc-fleet lib/luc/libluc_gate_preload.so)
+binaries=(bin/luc bin/luc-fleet lib/luc/luc-exec lib/luc/lucd lib/luc/libluc_gate_preload.so)
 
 # Copies what was installed to $1, without the module's sources: they are a package of their own.
 stage() {

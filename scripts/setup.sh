@@ -48,6 +48,15 @@ need_services() {
 	need redis-benchmark redis-tools
 }
 
+# Services with units of their distribution's own, which tests of `luc enable` start in a machine of their own.
+need_units() {
+	need redis-server redis-server
+	need redis-benchmark redis-tools
+	need etcd etcd-server
+	need nsenter util-linux
+	if [[ ! -e /lib/systemd/systemd ]]; then missing+=(systemd); fi
+}
+
 # What the servers of `make evaluate-fleet-pools`, `make evaluate-fleet-solr` and `make evaluate-fleet-cost` are written
 # in. Maven fetches Solr from Maven Central when it is first needed, npm OpenTelemetry from its registry.
 need_languages() {
@@ -252,6 +261,7 @@ look() {
 		want chromium chromium
 		# Packages are packed by tests as well.
 		want dpkg-shlibdeps dpkg-dev
+		need_units
 		want_machines
 	fi
 	lacks_rust=false

@@ -58,6 +58,10 @@ pack_debian() {
 	stage "$luc"
 	mkdir -p "$luc/usr/share/zsh"
 	mv "$luc/usr/share/zsh/site-functions" "$luc/usr/share/zsh/vendor-completions"
+	for script in postinst postrm prerm; do
+		mkdir -p "$luc/DEBIAN"
+		install -m 755 "packaging/debian/luc.$script" "$luc/DEBIAN/$script"
+	done
 	DEPENDS=$(depends "$luc") pack "$luc" luc "$architecture" ""
 
 	stage_module "$dkms"

@@ -20,6 +20,8 @@ pub(crate) mod record;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod selection;
+#[cfg(feature = "service")]
+pub(crate) mod service;
 #[cfg(feature = "sweep")]
 pub(crate) mod sweep;
 #[cfg(feature = "throttle")]

@@ -24,6 +24,7 @@ const VERSION: &str = match option_env!("LUC_VERSION") {
     not(all(
         feature = "manual",
         feature = "report",
+        feature = "service",
         feature = "sweep",
         feature = "throttle",
         feature = "top"
@@ -41,6 +42,12 @@ struct Cli {
 enum Command {
     Demo(commands::demo::Args),
     Run(commands::run::Args),
+    #[cfg(feature = "service")]
+    Enable(commands::service::EnableArgs),
+    #[cfg(feature = "service")]
+    Disable(commands::service::DisableArgs),
+    #[cfg(feature = "service")]
+    Status(commands::service::StatusArgs),
     Record(commands::record::Args),
     #[cfg(feature = "report")]
     Explain(commands::explain::Args),
@@ -99,6 +106,12 @@ fn main() -> ExitCode {
     let outcome = match cli.command {
         Command::Demo(args) => commands::demo::main(args),
         Command::Run(args) => commands::run::main(args),
+        #[cfg(feature = "service")]
+        Command::Enable(args) => commands::service::enable(&args),
+        #[cfg(feature = "service")]
+        Command::Disable(args) => commands::service::disable(&args),
+        #[cfg(feature = "service")]
+        Command::Status(args) => commands::service::status(&args),
         Command::Record(args) => commands::record::main(args),
         #[cfg(feature = "report")]
         Command::Explain(args) => commands::explain::main(args),

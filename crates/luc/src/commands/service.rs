@@ -1,0 +1,190 @@
+//! `luc enable`, `luc disable` and `luc status`: the gate for services that systemd starts.
+
+mod text;
+
+use std::process::ExitCode;
+
+use luc_kernel::{Machine, Module};
+use luc_service::enable::{self, Enabled};
+use luc_service::plan::Reach;
+use luc_service::{ServiceError, status as services, systemctl};
+
+/// `--reach`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum ReachWord {
+    /// The library where it gets into the service's programs, else notifications
+    Auto,
+    /// A library that is loaded into dynamically linked programs
+    Library,
+    /// Notifications of system calls (Linux 5.19): every program of the service, and together with those of other users
+    Notify,
+}
+
+impl From<ReachWord> for Reach {
+    fn from(reach: ReachWord) -> Self {
+        match reach {
+            ReachWord::Auto => Self::Auto,
+            ReachWord::Library => Self::Library,
+            ReachWord::Notify => Self::Notify,
+        }
+    }
+}
+
+/// Bring the fsyncs of services into common journal commits (root)
+///
+/// One file is written for each service, /etc/systemd/system/UNIT.d/50-luc.conf, by which systemd starts its programs
+/// with luc's library, or under a filter that notifies lucd of their calls (--reach). The service's own unit stays as its
+/// package has it. Callers are held only while that makes them faster, as by `luc run`. With the library, services of one
+/// user meet, and `luc run`s of that user; with notifications, services of all users.
+///
+/// Nothing is changed unless all services can be enabled. The change is due at a service's next start.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  luc enable --dry-run redis-server      # what would be written, and what it changes in the sandbox
+  luc enable redis-server --now
+  luc enable --reach notify postfix@- dovecot   # of several users, on one journal
+  luc status redis-server                # what reaches its processes, and what was gained
+
+Exit status: 0, or 2 if a service cannot be enabled; then all is as it was.")]
+pub(crate) struct EnableArgs {
+    /// Services, as systemctl names them
+    #[arg(value_name = "UNIT", required = true)]
+    units: Vec<String>,
+
+    /// How the gate gets to the services' calls
+    #[arg(long, value_enum, default_value_t = ReachWord::Auto)]
+    reach: ReachWord,
+
+    /// Restart those that run, so that it takes effect at once
+    #[arg(long)]
+    now: bool,
+
+    /// Only print what would be done
+    #[arg(long)]
+    dry_run: bool,
+
+    /// As JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Take services out of the gate again (root)
+///
+/// Removes what `luc enable` has written. A service that runs keeps the gate until its next start.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  luc disable redis-server --now
+  luc disable --all")]
+pub(crate) struct DisableArgs {
+    /// Services, as systemctl names them
+    #[arg(value_name = "UNIT", required_unless_present = "all")]
+    units: Vec<String>,
+
+    /// All that are enabled
+    #[arg(long, conflicts_with = "units")]
+    all: bool,
+
+    /// Restart those that run, so that it takes effect at once
+    #[arg(long)]
+    now: bool,
+}
+
+/// Which processes of services the gate reaches, and what it gained
+///
+/// This looks at the processes themselves: whether the library is in them and takes part, or whether lucd serves a filter
+/// that they are under. Those that nothing reaches are named. Of other users' processes only root sees all.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  luc status                     # all services that are enabled
+  luc status redis-server --json
+
+Exit status: 0; 1 if a process of a service that runs is not reached; 2 if there is no such service.")]
+pub(crate) struct StatusArgs {
+    /// Services, as systemctl names them; without, all that are enabled
+    #[arg(value_name = "UNIT")]
+    units: Vec<String>,
+
+    /// As JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs `luc enable`.
+pub(crate) fn enable(args: &EnableArgs) -> anyhow::Result<ExitCode> {
+    systemctl::check()?;
+    if let Some(version) = Module::loaded_version(&Machine::from_environment()) {
+        anyhow::bail!(
+            "the kernel module (version {version}) batches the calls of every program already: enable no service, or \
+             unload it by `luc kernel unload`"
+        );
+    }
+    let plans = enable::plan(&args.units, args.reach.into())?;
+    if !args.dry_run {
+        enable::enable(&plans)?;
+    }
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&plans)?);
+    } else {
+        for plan in &plans {
+            print!("{}", text::enabled(plan, args.dry_run));
+        }
+    }
+    if args.now && !args.dry_run {
+        restart(
+            plans
+                .iter()
+                .filter(|plan| plan.runs)
+                .map(|plan| plan.plan.unit.as_str()),
+        )?;
+    } else if !args.json {
+        for Enabled { plan, .. } in plans.iter().filter(|plan| plan.runs) {
+            let unit = &plan.unit;
+            println!("{unit}: it runs, so a restart is due: `systemctl restart {unit}`, or --now");
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Runs `luc disable`.
+pub(crate) fn disable(args: &DisableArgs) -> anyhow::Result<ExitCode> {
+    let units = if args.all {
+        luc_service::drop_in::enabled()?
+    } else {
+        args.units.clone()
+    };
+    let names = enable::disable(&units)?;
+    for name in &names {
+        println!("{name}: not enabled any more");
+    }
+    if args.now {
+        restart(names.iter().map(String::as_str))?;
+    } else if !names.is_empty() {
+        println!("services that run keep the gate until they are restarted");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn restart<'a>(units: impl Iterator<Item = &'a str>) -> Result<(), ServiceError> {
+    units.into_iter().try_for_each(systemctl::restart)
+}
+
+/// Runs `luc status`.
+pub(crate) fn status(args: &StatusArgs) -> anyhow::Result<ExitCode> {
+    let all = services::status(&args.units)?;
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&all)?);
+    } else if all.is_empty() {
+        println!("no service is enabled: `luc enable UNIT` does that");
+    } else {
+        for status in &all {
+            print!("{}", text::status(status));
+        }
+    }
+    let is_missed = |status: &services::Status| {
+        status.way.is_some() && status.processes.iter().any(|one| !one.reached.takes_part())
+    };
+    Ok(ExitCode::from(u8::from(all.iter().any(is_missed))))
+}

@@ -1,0 +1,93 @@
+//! What `luc enable` and `luc status` print for people.
+
+use std::fmt::Write as _;
+
+use luc_service::enable::Enabled;
+use luc_service::plan::Way;
+use luc_service::status::{Reached, Status};
+
+/// Processes that are listed of a service.
+const LISTED: usize = 20;
+
+/// What was done to a service, or would be.
+pub(super) fn enabled(enabled: &Enabled, is_dry: bool) -> String {
+    let Enabled { plan, path, .. } = enabled;
+    let mut text = String::new();
+    let way = match plan.way {
+        Way::Library => "the library",
+        Way::Notify => "notifications of its system calls",
+    };
+    let verb = if is_dry { "would write" } else { "wrote" };
+    // Writes to a String cannot fail.
+    let _ = writeln!(text, "{}: by {way}: {}", plan.unit, plan.why);
+    let _ = writeln!(text, "  {verb} {}:", path.display());
+    for line in plan.drop_in.lines() {
+        let _ = writeln!(text, "    {line}");
+    }
+    for note in &plan.notes {
+        let _ = writeln!(text, "  note: {note}");
+    }
+    let (with, without): (Vec<_>, Vec<_>) = enabled
+        .file_systems
+        .iter()
+        .partition(|(_, is_shared)| *is_shared);
+    let names = |all: &[&(std::path::PathBuf, bool)]| {
+        let names: Vec<String> = all
+            .iter()
+            .map(|(path, _)| path.display().to_string())
+            .collect();
+        names.join(", ")
+    };
+    if !with.is_empty() {
+        let _ = writeln!(
+            text,
+            "  its open files are on journals that can be shared: {}",
+            names(&with)
+        );
+    } else if !without.is_empty() {
+        let _ = writeln!(
+            text,
+            "  note: its open files are on {}, where there is no ext4 journal to share",
+            names(&without)
+        );
+    }
+    text
+}
+
+/// A service as it is now.
+pub(super) fn status(status: &Status) -> String {
+    let mut text = String::new();
+    let way = match status.way {
+        None => "not enabled",
+        Some(Way::Library) => "enabled, by the library",
+        Some(Way::Notify) => "enabled, by notifications",
+    };
+    let _ = writeln!(text, "{}: {way}; {}", status.unit, status.state);
+    for process in status.processes.iter().take(LISTED) {
+        let reached = match process.reached {
+            Reached::Library => "the library is in it",
+            Reached::Notifier => "a filter notifies of its calls",
+            Reached::LibraryAside => "the library is in it, and stands aside",
+            Reached::Nothing => "not reached",
+        };
+        let _ = writeln!(
+            text,
+            "  {:>8} {:<16} {reached}",
+            process.process, process.program
+        );
+    }
+    let more = status.processes.len().saturating_sub(LISTED);
+    if more > 0 {
+        let _ = writeln!(text, "  and {more} processes more");
+    }
+    for file_system in &status.file_systems {
+        for line in file_system.to_string().lines() {
+            let line = line.strip_prefix("luc: ").unwrap_or(line);
+            let _ = writeln!(text, "  {line}");
+        }
+    }
+    for note in &status.notes {
+        let _ = writeln!(text, "  note: {note}");
+    }
+    text
+}

@@ -1,0 +1,307 @@
+//! `luc enable`, `disable` and `status` with systemd, on units as their distribution ships them. Needs root, systemd,
+//! redis-server and etcd-server, and says so if they are missing.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod machine;
+
+use std::path::Path;
+
+use common::{refusal, stdout};
+use machine::Machine;
+use serde_json::Value;
+
+/// Whether programs are installed; else says that a test is skipped.
+fn are_installed(programs: &[&str]) -> bool {
+    for program in programs {
+        if !Path::new("/usr/bin").join(program).exists() {
+            luc_testkit::skipped!("{program} is not installed: `make setup` does that");
+            return false;
+        }
+    }
+    true
+}
+
+/// A configuration of Redis that synchronizes after each write, and is reached by a socket.
+const REDIS: &str = "port 0\nunixsocket /run/redis/redis.sock\ndir /var/lib/redis\nappendonly yes\nappendfsync always\nsave \"\"\n";
+
+/// A machine with Redis, which runs.
+fn with_redis(test: &str) -> Option<Machine> {
+    if !are_installed(&["redis-server", "redis-benchmark"]) {
+        return None;
+    }
+    let machine = Machine::boot(test, &["redis"])?;
+    machine.write("/etc/redis/redis.conf", REDIS);
+    machine.get("systemctl start redis-server");
+    Some(machine)
+}
+
+/// All that may be left of an enabled service: units, shared files, whatever runs below.
+const TRACES: &str = "ls -lA /etc/systemd/system /dev/shm /run/luc 2>&1; systemctl show redis-server -p ExecStart -p \
+                      ExecStartPre -p Environment -p DropInPaths | sed 's/;.*//'; systemctl list-units --failed";
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).expect("JSON")
+}
+
+/// The status of a unit.
+fn status(machine: &Machine, unit: &str) -> Value {
+    let output = machine.run(&format!("luc status --json {unit}"));
+    json(&stdout(&output))[0].clone()
+}
+
+/// Synchronizing calls of a unit, on all file systems.
+fn calls(status: &Value) -> u64 {
+    let file_systems = status["file_systems"].as_array().expect("a list");
+    let of = |one: &Value, name: &str| one[name].as_u64().expect("a number");
+    let calls = file_systems
+        .iter()
+        .map(|one| of(one, "fsyncs") + of(one, "fdatasyncs"));
+    calls.sum()
+}
+
+/// What reaches the processes of a unit.
+fn reached(status: &Value) -> Vec<&str> {
+    let processes = status["processes"].as_array().expect("a list");
+    processes
+        .iter()
+        .map(|one| one["reached"].as_str().expect("a word"))
+        .collect()
+}
+
+#[test]
+fn a_sandboxed_service_gets_the_library_and_loses_it_again() {
+    let Some(machine) = with_redis("service-library") else {
+        return;
+    };
+    let before = machine.get(TRACES);
+    machine.get("luc enable --dry-run redis-server && luc enable --dry-run --json redis-server");
+    assert_eq!(machine.get(TRACES), before);
+
+    let said = machine.get("luc enable redis-server");
+    assert!(said.contains("a restart is due"), "{said}");
+    assert_eq!(reached(&status(&machine, "redis-server")), ["nothing"]);
+    assert_eq!(
+        machine.run("luc status redis-server").status.code(),
+        Some(1)
+    );
+    machine.get("systemctl restart redis-server");
+    machine.get("redis-benchmark -s /run/redis/redis.sock -t set -n 200 -c 4 -q");
+    let now = status(&machine, "redis-server");
+    assert_eq!(reached(&now), ["library"], "{now}");
+    assert!(calls(&now) >= 50, "{now}");
+    assert_eq!(
+        (&now["way"], &now["notes"]),
+        (&"library".into(), &Value::Array(vec![]))
+    );
+    let text = machine.get("luc status");
+    assert!(
+        text.contains("the library is in it") && text.contains("fdatasync"),
+        "{text}"
+    );
+
+    // An update of the package that takes away what the library needs.
+    machine.write(
+        "/etc/systemd/system/redis-server.service.d/update.conf",
+        "[Service]\nSystemCallFilter=~statx\n",
+    );
+    machine.get("systemctl daemon-reload");
+    let now = status(&machine, "redis-server");
+    assert!(
+        now["notes"][0]
+            .as_str()
+            .expect("a note")
+            .contains("has changed"),
+        "{now}"
+    );
+    machine.get("rm /etc/systemd/system/redis-server.service.d/update.conf");
+
+    machine.get("luc disable redis-server --now");
+    let now = status(&machine, "redis-server");
+    assert_eq!(
+        (reached(&now), &now["way"]),
+        (vec!["nothing"], &Value::Null)
+    );
+    assert_eq!(machine.get(TRACES), before);
+}
+
+#[test]
+fn what_is_refused_changes_nothing() {
+    let Some(machine) = with_redis("service-refused") else {
+        return;
+    };
+    machine.write(
+        "/etc/systemd/system/handle.service",
+        "[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=/bin/true\n",
+    );
+    machine.write(
+        "/etc/systemd/system/handle@.service",
+        "[Unit]\nPartOf=handle.service\n[Service]\nExecStart=/bin/sleep infinity\n",
+    );
+    machine.get("systemctl daemon-reload && systemctl start handle@one");
+    let before = machine.get(TRACES);
+    for (words, expected) in [
+        (
+            "enable redis-server no-such-unit",
+            "no-such-unit.service: there is no such unit",
+        ),
+        (
+            "enable redis-server handle",
+            "starts nothing itself: enable handle@one.service",
+        ),
+        (
+            "enable redis-server dbus.socket",
+            "only services start programs",
+        ),
+        ("enable redis-server ../x", "is no name of a service"),
+        (
+            "disable redis-server",
+            "redis-server.service is not enabled",
+        ),
+        ("status no-such-unit", "there is no such unit"),
+    ] {
+        let output = machine.run(&format!("luc {words}"));
+        let text = refusal(&output);
+        assert!(text.contains(expected), "{text}");
+        assert_eq!(machine.get(TRACES), before, "{words}");
+    }
+    // A second one that cannot be written takes the first one back.
+    machine.get(
+        "cd /etc/systemd/system && mkdir handle@one.service.d && mount -t tmpfs -o ro none handle@one.service.d",
+    );
+    let text = refusal(&machine.run("luc enable redis-server handle@one"));
+    assert!(text.contains("50-luc.conf cannot be written"), "{text}");
+    let after = machine.get("ls -A /etc/systemd/system");
+    assert!(!after.contains("redis-server.service.d"), "{after}");
+}
+
+/// Eight threads that create and synchronize files without end, as a user.
+fn crowd(machine: &Machine, user: &str) {
+    let unit = format!(
+        "[Service]\nUser={user}\nNoNewPrivileges=yes\nProtectSystem=strict\nReadWritePaths=/var/lib/{user}\n\
+         ExecStart=/usr/bin/luc bench metarates --dir /var/lib/{user} --threads 8 --seconds 3600 --file-size 1k\n"
+    );
+    machine.write(&format!("/etc/systemd/system/crowd-{user}.service"), &unit);
+}
+
+/// Waits until units' calls are held together: for more of them than one unit has.
+fn until_together(machine: &Machine, units: &[&str]) {
+    common::until("a common round", || {
+        units.iter().all(|unit| {
+            let status = status(machine, unit);
+            let gate = &status["file_systems"][0]["gate"];
+            let (gated, set_point) = (&gate["gated"], &gate["decision"]["set_point"]);
+            gated.as_u64() > Some(0) && set_point.as_u64() > Some(8)
+        })
+    });
+}
+
+/// Waits until units have made calls beyond those that they have made now.
+fn until_going_on(machine: &Machine, units: &[&str]) {
+    for unit in units {
+        let before = calls(&status(machine, unit));
+        common::until("further calls", || calls(&status(machine, unit)) > before);
+    }
+}
+
+#[test]
+fn services_of_two_users_meet_and_survive_lucd() {
+    const CROWDS: [&str; 2] = ["crowd-redis", "crowd-etcd"];
+    if !are_installed(&["redis-server", "etcd"]) {
+        return;
+    }
+    let Some(machine) = Machine::boot("service-notify", &["redis", "etcd"]) else {
+        return;
+    };
+    for user in ["redis", "etcd"] {
+        crowd(&machine, user);
+    }
+    machine.get("systemctl daemon-reload && systemctl start etcd");
+    let before = machine.get(TRACES);
+    // Of a Go program nothing else can be told of.
+    let said =
+        machine.get("luc enable etcd --now && luc enable --reach notify crowd-redis crowd-etcd");
+    assert!(said.contains("etcd.service: by notifications"), "{said}");
+    machine.get("systemctl start crowd-redis crowd-etcd");
+    until_together(&machine, &CROWDS);
+    let etcd = status(&machine, "etcd");
+    assert_eq!(
+        (reached(&etcd), &etcd["notes"]),
+        (vec!["notifier"], &Value::Array(vec![]))
+    );
+    assert!(calls(&etcd) > 0, "{etcd}");
+
+    // Nobody notices that lucd is killed, and the next one takes the services back.
+    let main = "systemctl show -P MainPID lucd";
+    let first = machine.get(main);
+    machine.get(&format!("kill -KILL {first}"));
+    common::until("another lucd", || {
+        !["0", &first].contains(&machine.get(main).as_str())
+    });
+    common::until("its services", || {
+        let all = ["etcd", CROWDS[0], CROWDS[1]];
+        all.iter()
+            .all(|unit| reached(&status(&machine, unit)).first() == Some(&"notifier"))
+    });
+    until_going_on(&machine, &CROWDS);
+    until_together(&machine, &CROWDS);
+    // One keeper for each, and not those of the first one as well.
+    assert_eq!(machine.get("pgrep -c luc-keeper"), "3");
+
+    // Without lucd they go on, and it is said that nothing reaches them.
+    machine.get("systemctl stop lucd && touch /tmp/stopped");
+    machine.until("find /var/lib/redis -newer /tmp/stopped | grep -q .");
+    assert_eq!(reached(&status(&machine, "crowd-redis")), ["nothing"]);
+    machine.get("systemctl is-active etcd crowd-redis crowd-etcd");
+    // A service that starts without it runs without luc, and says so.
+    machine.get("systemctl mask --runtime lucd && systemctl restart crowd-etcd");
+    let said = machine.get("journalctl --no-pager -u crowd-etcd");
+    assert!(
+        said.contains("runs without luc: the notifier cannot reach lucd"),
+        "{said}"
+    );
+    machine.get("systemctl is-active crowd-etcd && systemctl unmask --runtime lucd");
+
+    machine.get("luc disable --all --now && systemctl stop crowd-redis crowd-etcd lucd; systemctl reset-failed");
+    machine.until("! pgrep luc-keeper");
+    machine.get("rmdir /run/luc");
+    assert_eq!(machine.get(TRACES), before);
+}
+
+#[test]
+fn only_enabled_services_are_served() {
+    if !are_installed(&["redis-server"]) {
+        return;
+    }
+    let Some(machine) = Machine::boot("service-admission", &["redis"]) else {
+        return;
+    };
+    machine.get("systemctl start lucd");
+    // Of a shell, of no service.
+    let output = machine.run(
+        "/usr/lib/luc/luc-exec notify x @ /bin/sh my-name -c 'echo $0; grep -c ^SigIgn:.*1000$ /proc/$$/status'",
+    );
+    // Of the lower signals SIGPIPE alone is ignored.
+    assert_eq!(stdout(&output), "my-name\n1\n");
+    assert!(
+        common::stderr(&output).contains("runs without luc"),
+        "{output:?}"
+    );
+    // Of a service that is not enabled, as another user.
+    machine.write(
+        "/etc/systemd/system/guest.service",
+        "[Service]\nUser=redis\nType=oneshot\nExecStart=/usr/lib/luc/luc-exec notify %n s-- /bin/sh -c 'grep -q ^SigIgn:.*0000$$ /proc/$$$$/status && exit 3'\n",
+    );
+    machine.get("systemctl daemon-reload");
+    let output = machine.run("systemctl start guest");
+    assert!(!output.status.success());
+    let said = machine.get("journalctl --no-pager -u guest -u lucd");
+    assert!(said.contains("guest.service is not enabled"), "{said}");
+    assert!(
+        said.contains("/bin/sh runs without luc") && said.contains("status=3"),
+        "{said}"
+    );
+    // A program that is not there.
+    let output = machine.run("/usr/lib/luc/luc-exec notify x -- /no/such/program");
+    assert_eq!(output.status.code(), Some(203));
+}

@@ -1,0 +1,13 @@
+//! `lucd`: serves services whose calls are notified. systemd starts it, by `lucd.service`.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match luc_service::daemon::run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("lucd: {error}");
+            ExitCode::from(2)
+        }
+    }
+}

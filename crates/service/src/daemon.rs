@@ -1,0 +1,219 @@
+//! `lucd`: serves the calls of all services that are notified, so that they meet in the same rounds, whoever they run as.
+//!
+//! - `admission`: who may connect.
+//! - `store`: what systemd keeps for the next `lucd`.
+//!
+//! Each service has a thread of its own and a keeper. They share rounds in memory that only this process has mapped, and
+//! the programs of root under `luc run` or with the library.
+
+mod admission;
+mod store;
+
+use std::collections::BTreeMap;
+use std::fs::{self, Permissions};
+use std::io;
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use luc_gate::figures::RunFigures;
+use luc_gate::notify::service::{self, Guest, Lasting};
+use luc_gate::notify::session::Work;
+use luc_gate::rounds::Arena;
+use luc_gate::rounds::join::LONGEST_WAIT_NS;
+use luc_gate::seccomp;
+use luc_gate::unit::Files;
+use luc_gate::{Policy, Settings};
+
+use crate::ServiceError;
+use crate::plan::SOCKET;
+use store::Stored;
+
+/// Filters of a service that are served at once, at most: a program that connects again and again is not to make processes
+/// without end.
+const MOST_OF_UNIT: usize = 16;
+
+/// The files of the rounds have this unit's name as well: they stay as long as it runs.
+const OWN: &str = "lucd.service";
+
+/// What all threads share.
+#[derive(Debug)]
+struct Lucd {
+    arena: &'static Arena,
+    units: Mutex<BTreeMap<String, Unit>>,
+}
+
+/// A service that is served, or was.
+#[derive(Debug)]
+struct Unit {
+    figures: &'static RunFigures,
+    /// Its filters that are served.
+    served: usize,
+}
+
+/// Serves until a signal ends the process. Its keepers go on then, and the next one takes the services back.
+///
+/// # Errors
+/// [`ServiceError`] if it cannot begin.
+pub fn run() -> Result<(), ServiceError> {
+    let stored = store::taken();
+    if !rustix::process::geteuid().is_root() {
+        return Err(ServiceError::NotRoot);
+    }
+    let (arena, _) = Files::new(OWN, 0).open()?;
+    let lucd = Arc::new(Lucd {
+        arena,
+        units: Mutex::default(),
+    });
+    for (stored, lasting) in stored {
+        let lucd = Arc::clone(&lucd);
+        thread::spawn(move || lucd.resume(&stored, &lasting));
+    }
+    let listener = listen(Path::new(SOCKET)).map_err(ServiceError::file("listened at", SOCKET))?;
+    store::ready();
+    for connection in listener.incoming() {
+        match connection {
+            Ok(connection) => {
+                let lucd = Arc::clone(&lucd);
+                thread::spawn(move || lucd.serve(&connection));
+            }
+            Err(error) => {
+                say(format_args!("a connection is lost: {error}"));
+                // Nothing is accepted any more while there is no descriptor left.
+                thread::sleep(std::time::Duration::from_millis(100));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Removes the files and the socket of a `lucd` that has ended.
+///
+/// # Errors
+/// [`ServiceError`] if something could not be removed.
+pub fn clear() -> Result<(), ServiceError> {
+    luc_gate::unit::remove(OWN).map_err(ServiceError::file("removed", "what lucd shares"))?;
+    match fs::remove_file(SOCKET) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(ServiceError::file("removed", SOCKET)(error))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn listen(path: &Path) -> io::Result<UnixListener> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let listener = UnixListener::bind(path)?;
+    // Services run as all kinds of users; who may be served is asked of each connection.
+    fs::set_permissions(path, Permissions::from_mode(0o666))?;
+    Ok(listener)
+}
+
+fn say(text: std::fmt::Arguments<'_>) {
+    eprintln!("lucd: {text}");
+}
+
+impl Lucd {
+    /// Serves a service's first process, until the last one under its filter has ended.
+    fn serve(&self, connection: &UnixStream) {
+        let (unit, process) = match admission::admit(connection) {
+            Ok(admitted) => admitted,
+            Err(reason) => return say(format_args!("not served: {reason}")),
+        };
+        let figures = match self.begin(&unit) {
+            Ok(figures) => figures,
+            Err(reason) => return say(format_args!("{unit}: not served: {reason}")),
+        };
+        let served =
+            Guest::welcome(connection, &unit).and_then(|guest| guest.begin(self.work(figures)));
+        match served {
+            Ok((served, lasting)) => {
+                let filters = seccomp::filters_of(process).unwrap_or(0);
+                figures.filters.store(filters, Relaxed);
+                say(format_args!(
+                    "{unit}: served, process {process} and all that it starts"
+                ));
+                let stored = Stored::new(&unit);
+                stored.keep(&lasting);
+                drop(lasting);
+                served.wait();
+                stored.forget();
+                say(format_args!(
+                    "{unit}: the last process under the filter has ended"
+                ));
+            }
+            Err(error) => say(format_args!("{unit}: it runs without luc: {error}")),
+        }
+        self.end(&unit);
+    }
+
+    /// Goes on with a service of an earlier `lucd`.
+    fn resume(&self, stored: &Stored, lasting: &Lasting) {
+        let unit = stored.unit();
+        match self.begin(unit) {
+            Ok(figures) => {
+                let served = service::resume(lasting, self.work(figures));
+                match served {
+                    Ok(served) => {
+                        let filters = admission::processes(unit)
+                            .into_iter()
+                            .filter_map(seccomp::filters_of)
+                            .max();
+                        figures.filters.store(filters.unwrap_or(0), Relaxed);
+                        say(format_args!("{unit}: served again"));
+                        served.wait();
+                    }
+                    Err(error) => say(format_args!("{unit}: left to its keeper: {error}")),
+                }
+                self.end(unit);
+            }
+            Err(reason) => say(format_args!("{unit}: left to its keeper: {reason}")),
+        }
+        stored.forget();
+    }
+
+    /// Notes that one filter more of a unit is served; the unit's figures.
+    fn begin(&self, unit: &str) -> Result<&'static RunFigures, String> {
+        let mut units = self.units.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = units.get_mut(unit) {
+            if known.served >= MOST_OF_UNIT {
+                return Err(format!("it has {MOST_OF_UNIT} filters already"));
+            }
+            known.served += 1;
+            return Ok(known.figures);
+        }
+        let (_, figures) = Files::new(unit, 0)
+            .open()
+            .map_err(|error| error.to_string())?;
+        units.insert(unit.to_owned(), Unit { figures, served: 1 });
+        Ok(figures)
+    }
+
+    fn end(&self, unit: &str) {
+        let mut units = self.units.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = units.get_mut(unit) {
+            known.served = known.served.saturating_sub(1);
+        }
+    }
+
+    fn work(&self, figures: &'static RunFigures) -> Work {
+        Work {
+            arena: self.arena,
+            figures,
+            settings: Settings {
+                policy: Policy::Auto,
+                longest_wait_ns: LONGEST_WAIT_NS,
+            },
+            count_only: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! `luc enable` and `luc disable` of several units: all of them or none.
+
+use serde::Serialize;
+
+use crate::drop_in::DropIn;
+use crate::plan::{Plan, Reach};
+use crate::{ServiceError, facts, systemctl};
+
+/// A unit that was enabled, or would be.
+#[derive(Clone, Debug, Serialize)]
+pub struct Enabled {
+    /// What was done.
+    #[serde(flatten)]
+    pub plan: Plan,
+    /// Where the drop-in is.
+    pub path: std::path::PathBuf,
+    /// File systems on which its processes have files open now, and whether their journals can be shared.
+    pub file_systems: Vec<(std::path::PathBuf, bool)>,
+    /// Whether it runs, so that the change is due at its next start only.
+    pub runs: bool,
+}
+
+/// Plans for units, without changing anything.
+///
+/// # Errors
+/// [`ServiceError`] of the first unit that cannot be enabled.
+pub fn plan(units: &[String], reach: Reach) -> Result<Vec<Enabled>, ServiceError> {
+    systemctl::check()?;
+    let tools = facts::tools()?;
+    let mut plans: Vec<Enabled> = Vec::new();
+    for unit in units {
+        let name = systemctl::name(unit)?;
+        let facts = facts::of_unit(&name)?;
+        let refused = |refusal| ServiceError::Refused {
+            unit: name.clone(),
+            refusal,
+        };
+        let plan = Plan::of(&facts, reach, &tools).map_err(refused)?;
+        if plans.iter().any(|other| other.plan.unit == plan.unit) {
+            continue;
+        }
+        let processes = crate::status::processes_of(&facts.settings);
+        plans.push(Enabled {
+            path: DropIn::of(&plan.unit).path(),
+            file_systems: facts::open_file_systems(&processes).into_iter().collect(),
+            runs: ["active", "reloading", "activating"]
+                .contains(&facts.settings.get("ActiveState")),
+            plan,
+        });
+    }
+    Ok(plans)
+}
+
+/// Does what was planned.
+///
+/// # Errors
+/// [`ServiceError`]; all is then as it was.
+pub fn enable(plans: &[Enabled]) -> Result<(), ServiceError> {
+    let mut changes = Changes::default();
+    let done = changes.make(plans);
+    if done.is_err() {
+        changes.take_back();
+    }
+    done
+}
+
+/// What was changed, to be taken back.
+#[derive(Debug, Default)]
+struct Changes(Vec<(DropIn, Option<String>)>);
+
+impl Changes {
+    fn set(&mut self, unit: &str, text: Option<&str>) -> Result<(), ServiceError> {
+        let drop_in = DropIn::of(unit);
+        let before = drop_in.read()?;
+        drop_in.set(text)?;
+        self.0.push((drop_in, before));
+        Ok(())
+    }
+
+    fn make(&mut self, plans: &[Enabled]) -> Result<(), ServiceError> {
+        check_root()?;
+        for Enabled { plan, .. } in plans {
+            self.set(&plan.unit, Some(&plan.drop_in))?;
+        }
+        systemctl::reload()?;
+        for Enabled { plan, path, .. } in plans {
+            let settings = systemctl::show(&plan.unit)?;
+            let is_read = settings.words("DropInPaths").any(|read| *path == *read);
+            if !is_read || settings.get("LoadState") != "loaded" {
+                return Err(ServiceError::NotTaken {
+                    unit: plan.unit.clone(),
+                    path: path.clone(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// As it was before, as far as that can be had: what has failed is told, and this can only fail for the same reason.
+    fn take_back(self) {
+        let has_changed = !self.0.is_empty();
+        for (drop_in, before) in self.0 {
+            let _ = drop_in.set(before.as_deref());
+        }
+        if has_changed {
+            let _ = systemctl::reload();
+        }
+    }
+}
+
+/// Removes the drop-ins of units, and what their processes have shared. The units' own names.
+///
+/// # Errors
+/// [`ServiceError`] if one of them is not enabled; then all of them stay enabled.
+pub fn disable(units: &[String]) -> Result<Vec<String>, ServiceError> {
+    check_root()?;
+    let runs = systemctl::check().is_ok();
+    let mut names = Vec::new();
+    for unit in units {
+        let mut name = systemctl::name(unit)?;
+        if DropIn::of(&name).read()?.is_none() && runs {
+            // Perhaps an alias.
+            let settings = systemctl::show(&name)?;
+            settings.id().clone_into(&mut name);
+        }
+        if name.is_empty() || DropIn::of(&name).read()?.is_none() {
+            return Err(ServiceError::NotEnabled(systemctl::name(unit)?));
+        }
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let mut changes = Changes::default();
+    let mut remove = || -> Result<(), ServiceError> {
+        for name in &names {
+            changes.set(name, None)?;
+        }
+        // Where systemd does not run, as in a root that is only unpacked, nobody has read them.
+        if runs { systemctl::reload() } else { Ok(()) }
+    };
+    if let Err(error) = remove() {
+        changes.take_back();
+        return Err(error);
+    }
+    for name in &names {
+        luc_gate::unit::remove(name)
+            .map_err(ServiceError::file("removed", "what its processes share"))?;
+    }
+    Ok(names)
+}
+
+fn check_root() -> Result<(), ServiceError> {
+    if rustix::process::geteuid().is_root() {
+        Ok(())
+    } else {
+        Err(ServiceError::NotRoot)
+    }
+}

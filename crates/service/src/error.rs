@@ -1,0 +1,89 @@
+//! Why a service is not enabled, disabled or looked at. Each text is one line.
+
+use std::io;
+use std::path::PathBuf;
+
+use luc_gate::launch::LaunchError;
+
+use crate::plan::Refusal;
+
+/// See the module.
+#[derive(Debug, thiserror::Error)]
+pub enum ServiceError {
+    /// systemd is not process 1 here.
+    #[error(
+        "systemd does not run here, so no service can be enabled: start the program by `luc run -- COMMAND`"
+    )]
+    NoSystemd,
+    /// Not root.
+    #[error("changing a service takes root: run luc by sudo")]
+    NotRoot,
+    /// A name that no unit has.
+    #[error("{0} is no name of a service: name one as in `systemctl list-units --type=service`")]
+    Name(String),
+    /// It cannot be brought into the gate.
+    #[error("{unit}: {refusal}")]
+    Refused {
+        /// The unit.
+        unit: String,
+        /// Why.
+        refusal: Refusal,
+    },
+    /// systemctl failed.
+    #[error("systemctl {words} failed: {reason}")]
+    Systemctl {
+        /// Its arguments.
+        words: String,
+        /// What it said.
+        reason: String,
+    },
+    /// systemd did not take the drop-in.
+    #[error(
+        "{unit}: systemd does not read {path}, so it was removed again: see `systemctl status {unit}`"
+    )]
+    NotTaken {
+        /// The unit.
+        unit: String,
+        /// The drop-in.
+        path: PathBuf,
+    },
+    /// Nothing to disable.
+    #[error("{0} is not enabled: `luc status` lists the services that are")]
+    NotEnabled(String),
+    /// The library or the program that it needs is not installed.
+    #[error("{name} is neither in {beside} nor in {installed}: install luc as a whole")]
+    Missing {
+        /// Its name.
+        name: &'static str,
+        /// Beside the running program.
+        beside: PathBuf,
+        /// Where an installed luc has it.
+        installed: PathBuf,
+    },
+    /// A path that a unit file cannot express.
+    #[error("{0} has a space, a quote or a sign of systemd's in its path: install luc elsewhere")]
+    Inexpressible(PathBuf),
+    /// The library, or its shared files.
+    #[error(transparent)]
+    Launch(#[from] LaunchError),
+    /// A file.
+    #[error("{path} cannot be {what}: {source}")]
+    File {
+        /// What was being done, as `written`.
+        what: &'static str,
+        /// To what.
+        path: PathBuf,
+        /// Why it failed.
+        source: io::Error,
+    },
+}
+
+impl ServiceError {
+    pub(crate) fn file(
+        what: &'static str,
+        path: impl Into<PathBuf>,
+    ) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::File { what, path, source }
+    }
+}

@@ -1,0 +1,174 @@
+//! All that a plan is made of, asked of this machine.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use luc_gate::inspect::filesystem::{self, Journal};
+use luc_gate::inspect::program::program_with_path;
+use luc_gate::launch::library;
+use luc_gate::notify;
+use luc_host::mountinfo::mounts;
+
+use crate::drop_in::DropIn;
+use crate::plan::{Facts, Tools};
+use crate::settings::Settings;
+use crate::unit_file::UnitFile;
+use crate::{ServiceError, systemctl};
+
+/// The program before a unit's own.
+const EXEC: &str = "luc-exec";
+
+/// Where systemd looks for programs without a slash in their names (DEFAULT_PATH).
+const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// The facts about a unit.
+///
+/// # Errors
+/// [`ServiceError`] if systemd does not answer, or one of its files cannot be read.
+pub fn of_unit(unit: &str) -> Result<Facts, ServiceError> {
+    let settings = systemctl::show(unit)?;
+    let read = |path: &Path| fs::read(path).map_err(ServiceError::file("read", path));
+    let drop_in = DropIn::of(settings.id());
+    let own = drop_in.path();
+    let mut files = Vec::new();
+    let fragment = Some(settings.get("FragmentPath")).filter(|path| !path.is_empty());
+    for path in fragment.into_iter().chain(settings.words("DropInPaths")) {
+        let path = Path::new(path);
+        if path != own {
+            let text = read(path)?;
+            files.push(UnitFile::parse(path, &String::from_utf8_lossy(&text)));
+        }
+    }
+    let mut environment_files = Vec::new();
+    for path in settings.environment_files() {
+        // One that is not there is the unit's own matter.
+        if let Ok(text) = fs::read(&path) {
+            environment_files.push((path, String::from_utf8_lossy(&text).into_owned()));
+        }
+    }
+    Ok(Facts {
+        drop_in: drop_in.read()?,
+        programs: programs(&settings, &files),
+        journals: journals(),
+        settings,
+        files,
+        environment_files,
+    })
+}
+
+/// The programs that the unit starts by itself, whatever luc has put before them, and whether the library gets into them.
+fn programs(
+    settings: &Settings,
+    files: &[UnitFile],
+) -> Vec<(PathBuf, luc_gate::inspect::Gateability)> {
+    let lines = crate::unit_file::list(files, "ExecStart");
+    let commands = lines
+        .iter()
+        .flat_map(|line| crate::words::commands(line).unwrap_or_default());
+    // As they are written, if there is nothing in them that only systemd knows how to replace.
+    let written = commands
+        .map(|command| command.program)
+        .filter(|program| program.starts_with('/') && !program.contains(['%', '\\', '"', '\'']))
+        .map(PathBuf::from);
+    let all: BTreeSet<PathBuf> = if lines.is_empty() {
+        settings.programs().into_iter().collect()
+    } else {
+        let of_systemd = settings
+            .programs()
+            .into_iter()
+            .filter(|path| !path.ends_with(EXEC));
+        written.chain(of_systemd).collect()
+    };
+    let inspected = |path: PathBuf| {
+        let gateability = program_with_path(&path, Some(PATH.as_ref())).ok()?;
+        Some((path, gateability))
+    };
+    all.into_iter().filter_map(inspected).collect()
+}
+
+/// Mount points of file systems with a journal that can be shared.
+fn journals() -> Vec<PathBuf> {
+    let mut devices = BTreeSet::new();
+    let mut found = Vec::new();
+    for mount in mounts().unwrap_or_default() {
+        let (major, minor) = mount.device;
+        if major == 0 || !devices.insert(mount.device) {
+            continue;
+        }
+        if let Ok(system) = filesystem::of_device(major, minor)
+            && matches!(system.journal, Journal::Jbd2)
+        {
+            found.push(system.mount_point);
+        }
+    }
+    found
+}
+
+/// The file systems that processes have regular files open on, with their journals: `None` for those that have none that
+/// can be shared.
+#[must_use]
+pub fn open_file_systems(processes: &[u32]) -> BTreeSet<(PathBuf, bool)> {
+    let mut devices = BTreeSet::new();
+    for process in processes {
+        let entries = fs::read_dir(format!("/proc/{process}/fd"));
+        for entry in entries.into_iter().flatten().flatten() {
+            if let Ok(file) = fs::metadata(entry.path())
+                && file.is_file()
+            {
+                devices.insert(file.dev());
+            }
+        }
+    }
+    let numbers = |device| (rustix::fs::major(device), rustix::fs::minor(device));
+    let of_device = |device| {
+        let (major, minor) = numbers(device);
+        let system = filesystem::of_device(major, minor).ok()?;
+        let is_shared = matches!(system.journal, Journal::Jbd2);
+        Some((system.mount_point, is_shared))
+    };
+    devices.into_iter().filter_map(of_device).collect()
+}
+
+/// What is installed beside this program, and what this machine can do.
+///
+/// # Errors
+/// [`ServiceError`] if something is not installed, or where a unit file cannot name it.
+pub fn tools() -> Result<Tools, ServiceError> {
+    let tools = Tools {
+        library: library::find()?,
+        exec: find(EXEC)?,
+        no_notifier: notify::available().err().map(|error| error.to_string()),
+    };
+    for path in [&tools.library, &tools.exec] {
+        let text = path.to_string_lossy();
+        if text.contains([' ', '\t', '"', '\'', '\\', '%', '$', ':', ';']) {
+            return Err(ServiceError::Inexpressible(path.clone()));
+        }
+    }
+    Ok(tools)
+}
+
+/// A program beside this one, else in `../lib/luc/` from there.
+fn find(name: &'static str) -> Result<PathBuf, ServiceError> {
+    let own =
+        std::env::current_exe().map_err(ServiceError::file("found", "the running program"))?;
+    let directory = own.parent().unwrap_or(&own);
+    let beside = directory.join(name);
+    let installed = directory
+        .parent()
+        .unwrap_or(directory)
+        .join("lib/luc")
+        .join(name);
+    for path in [&beside, &installed] {
+        if path.is_file() {
+            return Ok(path.clone());
+        }
+    }
+    Err(ServiceError::Missing {
+        name,
+        beside,
+        installed,
+    })
+}

@@ -1,0 +1,316 @@
+//! From a unit's settings to what its drop-in contains, or to why it has none. Pure.
+//!
+//! - `library`, `notifier`: the two ways; what each takes from a unit or adds to it.
+
+mod library;
+mod notifier;
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+
+use luc_gate::inspect::Gateability;
+use serde::Serialize;
+
+pub use notifier::SOCKET;
+
+use crate::settings::Settings;
+use crate::unit_file::{self, UnitFile};
+use crate::words::{CommandLine, LineError, commands};
+
+/// `--reach`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reach {
+    /// The library where it gets into the unit's programs, else notifications.
+    #[default]
+    Auto,
+    /// The library.
+    Library,
+    /// Notifications of system calls.
+    Notify,
+}
+
+/// How a unit's calls are reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Way {
+    /// A library in its programs.
+    Library,
+    /// Notifications of its system calls.
+    Notify,
+}
+
+/// All that a plan is made of.
+#[derive(Clone, Debug, Default)]
+pub struct Facts {
+    /// What systemd says of the unit.
+    pub settings: Settings,
+    /// Its files in the order in which systemd reads them, without luc's own drop-in.
+    pub files: Vec<UnitFile>,
+    /// The text of luc's own drop-in, if the unit is enabled already. What it adds is in the settings as well.
+    pub drop_in: Option<String>,
+    /// The programs that it starts, as far as they could be looked at.
+    pub programs: Vec<(PathBuf, Gateability)>,
+    /// Names and contents of the files with its environment.
+    pub environment_files: Vec<(PathBuf, String)>,
+    /// Mount points of file systems with a journal that can be shared.
+    pub journals: Vec<PathBuf>,
+}
+
+/// What is installed beside luc, and what this machine can do.
+#[derive(Clone, Debug)]
+pub struct Tools {
+    /// The gate's library.
+    pub library: PathBuf,
+    /// `luc-exec`.
+    pub exec: PathBuf,
+    /// Why there are no notifications here; `None` if there are.
+    pub no_notifier: Option<String>,
+}
+
+/// What enabling a unit does.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Plan {
+    /// The unit's own name.
+    pub unit: String,
+    /// How its calls are reached.
+    pub way: Way,
+    /// Why that way.
+    pub why: String,
+    /// The text of the drop-in.
+    pub drop_in: String,
+    /// What its sandbox loses, and what users of the service may notice.
+    pub notes: Vec<String>,
+}
+
+/// Why a unit is not enabled. The text begins with what is wrong, and ends with what to do.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// There is none of this name.
+    #[error("there is no such unit: `systemctl list-unit-files` lists those that are installed")]
+    Unknown,
+    /// It is masked, or its file is damaged.
+    #[error("systemd cannot start it (its load state is {0}): see `systemctl status`")]
+    NotLoaded(String),
+    /// Sockets, timers and others start nothing themselves.
+    #[error("only services start programs: name the service that it belongs to")]
+    NoService,
+    /// It is only a handle for others.
+    #[error("it starts nothing itself{}", name_them(.0))]
+    StartsNothing(Vec<String>),
+    /// It belongs to luc.
+    #[error("it is luc's own, and synchronizes nothing: name the service that is slow")]
+    Own,
+    /// No journal to share.
+    #[error(
+        "no file system here has an ext4 journal, so there is nothing to share: leave it as it is"
+    )]
+    NoJournal,
+    /// The library does not get into it, and notifications were not to be used or cannot be.
+    #[error("the library does not reach it: {0}")]
+    Library(String),
+    /// Notifications cannot be had.
+    #[error("its system calls cannot be notified: {0}")]
+    Notify(String),
+    /// A line of its files is not understood.
+    #[error("its line ExecStart={line} is not understood: {error}; use --reach library")]
+    Line {
+        /// The line.
+        line: String,
+        /// Why.
+        error: LineError,
+    },
+}
+
+fn name_them(others: &[String]) -> String {
+    match others {
+        [] => ": name the service that runs the program (`systemctl list-units --type=service`)"
+            .to_owned(),
+        [one] => format!(": enable {one}"),
+        several => format!(": enable one of {}", several.join(", ")),
+    }
+}
+
+/// Programs that clean their environment, so that the library is lost below them. Measured, or seen in their sources.
+const CLEANERS: [(&str, &str); 6] = [
+    (
+        "master",
+        "Postfix gives its daemons an environment of its own (import_environment)",
+    ),
+    (
+        "postmulti",
+        "Postfix gives its daemons an environment of its own (import_environment)",
+    ),
+    (
+        "dovecot",
+        "Dovecot gives its processes an environment of its own (import_environment)",
+    ),
+    (
+        "pg_ctlcluster",
+        "pg_ctlcluster gives PostgreSQL an environment of its own",
+    ),
+    ("cron", "cron gives its jobs an environment of their own"),
+    (
+        "sshd",
+        "sshd gives its sessions an environment of their own",
+    ),
+];
+
+impl Plan {
+    /// What is to be done with a unit.
+    ///
+    /// # Errors
+    /// [`Refusal`]
+    pub fn of(facts: &Facts, reach: Reach, tools: &Tools) -> Result<Self, Refusal> {
+        refuse_what_starts_nothing(facts)?;
+        if facts.journals.is_empty() {
+            return Err(Refusal::NoJournal);
+        }
+        match reach {
+            Reach::Library => library::plan(facts, tools, "as asked for".to_owned())
+                .map_err(|reason| Refusal::Library(format!("{reason}; use --reach notify"))),
+            Reach::Notify => notifier::plan(facts, tools, "as asked for".to_owned()),
+            Reach::Auto => auto(facts, tools),
+        }
+    }
+}
+
+impl Facts {
+    /// Whether luc's own drop-in has a line already.
+    fn has_line(&self, line: &str) -> bool {
+        let text = self.drop_in.as_deref().unwrap_or_default();
+        text.lines().any(|own| own == line)
+    }
+
+    /// The values of a key in luc's own drop-in.
+    fn own_values<'a>(&'a self, key: &'a str) -> impl Iterator<Item = &'a str> {
+        let text = self.drop_in.as_deref().unwrap_or_default();
+        let value = move |line: &'a str| line.strip_prefix(key)?.strip_prefix('=');
+        text.lines()
+            .filter_map(value)
+            .flat_map(str::split_whitespace)
+    }
+}
+
+fn auto(facts: &Facts, tools: &Tools) -> Result<Plan, Refusal> {
+    let why = match why_no_library(facts) {
+        Some(why) => why,
+        None => {
+            let why = "its programs load libraries".to_owned();
+            match library::plan(facts, tools, why) {
+                Ok(plan) => return Ok(plan),
+                Err(reason) => reason,
+            }
+        }
+    };
+    notifier::plan(facts, tools, why.clone()).map_err(|refusal| match refusal {
+        Refusal::Notify(reason) => Refusal::Notify(format!(
+            "{reason}; and the library does not reach it, as {why}"
+        )),
+        other => other,
+    })
+}
+
+/// Why the library does not get into the unit's programs, if that can be seen in them.
+fn why_no_library(facts: &Facts) -> Option<String> {
+    let of_program = |(path, program): &(PathBuf, Gateability)| {
+        let reason = program.reason()?;
+        Some(format!("of {} holds: {reason}", path.display()))
+    };
+    let by_name = |path: &PathBuf| {
+        let name = path.file_name()?;
+        let (_, why) = CLEANERS.iter().find(|(cleaner, _)| name == *cleaner)?;
+        Some((*why).to_owned())
+    };
+    let by_names = || facts.settings.programs().iter().find_map(by_name);
+    facts.programs.iter().find_map(of_program).or_else(by_names)
+}
+
+fn refuse_what_starts_nothing(facts: &Facts) -> Result<(), Refusal> {
+    let settings = &facts.settings;
+    match settings.get("LoadState") {
+        "loaded" => {}
+        "not-found" | "" => return Err(Refusal::Unknown),
+        other => return Err(Refusal::NotLoaded(other.to_owned())),
+    }
+    if !settings.id().ends_with(".service") {
+        return Err(Refusal::NoService);
+    }
+    if settings.id() == "lucd.service" {
+        return Err(Refusal::Own);
+    }
+    let does_nothing = |path: &PathBuf| {
+        path.file_name()
+            .is_some_and(|name| name == "true" || name == ":")
+    };
+    if settings.programs().iter().all(does_nothing) {
+        let services = settings
+            .words("ConsistsOf")
+            .filter(|name| name.ends_with(".service"));
+        return Err(Refusal::StartsNothing(
+            services.map(ToOwned::to_owned).collect(),
+        ));
+    }
+    Ok(())
+}
+
+/// The unit's commands as they are written, with the lines that they are in.
+fn written_commands(facts: &Facts) -> Result<Vec<(String, Vec<CommandLine>)>, Refusal> {
+    let of_line = |line: String| match commands(&line) {
+        Ok(commands) => Ok((line, commands)),
+        Err(error) => Err(Refusal::Line { line, error }),
+    };
+    unit_file::list(&facts.files, "ExecStart")
+        .into_iter()
+        .map(of_line)
+        .collect()
+}
+
+/// Whether a value of a unit file is a yes.
+fn is_yes(value: &str) -> bool {
+    ["yes", "y", "true", "t", "on", "1"].contains(&value.to_ascii_lowercase().as_str())
+}
+
+/// The beginning of each drop-in.
+fn heading(unit: &str) -> String {
+    format!("# Written by `luc enable`; `luc disable {unit}` removes it.\n")
+}
+
+/// The line by which a unit that may execute only some files may execute luc's as well, if it takes one.
+fn may_execute(facts: &Facts, tools: &Tools, notes: &mut Vec<String>) -> String {
+    let settings = &facts.settings;
+    let is_below = |path: &&Path, list: &str| {
+        let mut folders = settings
+            .words(list)
+            .map(|folder| folder.trim_start_matches(['-', '+']));
+        folders.any(|folder| path.starts_with(folder))
+    };
+    let files = [tools.exec.as_path(), tools.library.as_path()];
+    let is_own = |path: &Path| {
+        facts
+            .own_values("ExecPaths")
+            .any(|own| path.starts_with(own))
+    };
+    let is_barred = |path: &&Path| {
+        is_below(path, "NoExecPaths") && (is_own(path) || !is_below(path, "ExecPaths"))
+    };
+    let mut folders: Vec<String> = files
+        .iter()
+        .filter(|path| is_barred(path))
+        .filter_map(|path| Some(path.parent()?.display().to_string()))
+        .collect();
+    folders.dedup();
+    if folders.is_empty() {
+        return String::new();
+    }
+    notes.push(format!(
+        "its processes may execute what is in {}",
+        folders.join(" ")
+    ));
+    format!("ExecPaths={}\n", folders.join(" "))
+}
+
+/// A path as a word of a unit file. [`Tools`] have only paths that need no quotes.
+fn word(path: &Path) -> std::path::Display<'_> {
+    path.display()
+}

@@ -1,0 +1,322 @@
+//! `luc status`: what reaches the processes of a unit, by what can be seen of them and not by what was configured.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use luc_gate::environment::LIBRARY;
+use luc_gate::launch::outcome::FileSystemOutcome;
+use luc_gate::seccomp;
+use luc_gate::unit::figures::{self, UnitFigures, is_figures};
+use serde::Serialize;
+
+use crate::drop_in::{self, DropIn};
+use crate::plan::{Plan, Reach, Way};
+use crate::settings::Settings;
+use crate::{ServiceError, facts, systemctl};
+
+/// Processes that are looked at, of a unit.
+const PROCESSES: usize = 4096;
+
+/// A unit as it is now.
+#[derive(Clone, Debug, Serialize)]
+pub struct Status {
+    /// Its own name.
+    pub unit: String,
+    /// Whether it is enabled, and how.
+    pub way: Option<Way>,
+    /// What systemd says: `active`, `inactive`, `failed` and others.
+    pub state: String,
+    /// Its processes.
+    pub processes: Vec<Process>,
+    /// What became of its calls, by file system.
+    pub file_systems: Vec<FileSystemOutcome>,
+    /// What should be known, or done.
+    pub notes: Vec<String>,
+}
+
+/// A process of a unit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Process {
+    /// Its number.
+    pub process: u32,
+    /// Its program's name, as the kernel has it.
+    pub program: String,
+    /// Whether anything reaches it.
+    pub reached: Reached,
+}
+
+/// Whether anything reaches a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reached {
+    /// The library is in it, and takes part.
+    Library,
+    /// A filter notifies of its calls.
+    Notifier,
+    /// The library is in it, and found nothing to take part in, or left it.
+    LibraryAside,
+    /// Nothing.
+    Nothing,
+}
+
+impl Reached {
+    /// Whether its calls can be brought together with others.
+    #[must_use]
+    pub fn takes_part(self) -> bool {
+        matches!(self, Self::Library | Self::Notifier)
+    }
+}
+
+/// The status of units; of all that are enabled if none is named.
+///
+/// # Errors
+/// [`ServiceError`] if systemd does not answer, or knows no such unit.
+pub fn status(units: &[String]) -> Result<Vec<Status>, ServiceError> {
+    systemctl::check()?;
+    let names = if units.is_empty() {
+        drop_in::enabled()?
+    } else {
+        units
+            .iter()
+            .map(|unit| systemctl::name(unit))
+            .collect::<Result<_, _>>()?
+    };
+    names.iter().map(|name| of_unit(name)).collect()
+}
+
+fn of_unit(name: &str) -> Result<Status, ServiceError> {
+    let settings = systemctl::show(name)?;
+    let mut notes = Vec::new();
+    if settings.get("LoadState") == "not-found" {
+        let error = crate::plan::Refusal::Unknown;
+        if DropIn::of(name).read()?.is_none() {
+            return Err(ServiceError::Refused {
+                unit: name.to_owned(),
+                refusal: error,
+            });
+        }
+        notes.push(format!(
+            "the unit is not installed any more: `luc disable {name}`"
+        ));
+    }
+    let unit = settings.id().to_owned();
+    let drop_in = DropIn::of(&unit).read()?;
+    let way = drop_in.as_deref().map(way_of);
+    let numbers = processes_of(&settings);
+    let served = match way {
+        Some(Way::Notify) => served(&unit)?,
+        _ => None,
+    };
+    let filters = served.as_ref().map_or(0, |served| served.filters);
+    let processes: Vec<Process> = numbers
+        .iter()
+        .filter_map(|&process| look(process, &unit, filters))
+        .collect();
+    let figures = served.or_else(|| {
+        let mut figures = numbers
+            .iter()
+            .filter_map(|&process| figures::of_process(process, &unit));
+        figures.next()
+    });
+    let file_systems = figures.map_or_else(Vec::new, |figures| figures.file_systems);
+    if let (Some(way), Some(text)) = (way, &drop_in) {
+        notes.extend(changed(&unit, way, text)?);
+    }
+    notes.extend(escaped(way, &processes, &unit));
+    Ok(Status {
+        unit,
+        way,
+        state: settings.get("ActiveState").to_owned(),
+        processes,
+        file_systems,
+        notes,
+    })
+}
+
+/// What a drop-in of luc's does.
+fn way_of(text: &str) -> Way {
+    if text.lines().any(|line| line.starts_with("ExecStart=")) {
+        Way::Notify
+    } else {
+        Way::Library
+    }
+}
+
+/// What has changed since the drop-in was written: it would be another one now.
+fn changed(unit: &str, way: Way, text: &str) -> Result<Option<String>, ServiceError> {
+    let reach = match way {
+        Way::Library => Reach::Library,
+        Way::Notify => Reach::Notify,
+    };
+    let now = Plan::of(&facts::of_unit(unit)?, reach, &facts::tools()?);
+    Ok(match now {
+        Ok(plan) if plan.drop_in == text => None,
+        Ok(_) => Some(format!(
+            "the unit or luc has changed since it was enabled: `luc enable {unit}` follows"
+        )),
+        Err(refusal) => Some(format!("it could not be enabled any more: {refusal}")),
+    })
+}
+
+/// Names what nothing reaches.
+fn escaped(way: Option<Way>, processes: &[Process], unit: &str) -> Option<String> {
+    let way = way?;
+    let mut names: Vec<&str> = processes
+        .iter()
+        .filter(|process| !process.reached.takes_part())
+        .map(|process| process.program.as_str())
+        .collect();
+    if names.is_empty() {
+        return None;
+    }
+    if names.len() == processes.len() {
+        let lucd = match way {
+            Way::Library => "",
+            Way::Notify => ", and if lucd was stopped since,",
+        };
+        return Some(format!(
+            "nothing reaches its processes: if it was enabled after its start{lucd} `systemctl restart {unit}`"
+        ));
+    }
+    names.sort_unstable();
+    names.dedup();
+    let hint = match way {
+        Way::Library => format!("; `luc enable --reach notify {unit}` reaches them"),
+        Way::Notify => String::new(),
+    };
+    Some(format!("not reached: {}{hint}", names.join(", ")))
+}
+
+/// The processes of a unit's cgroup and those below, lowest number first.
+#[must_use]
+pub fn processes_of(settings: &Settings) -> Vec<u32> {
+    let group = settings.get("ControlGroup").trim_start_matches('/');
+    if group.is_empty() {
+        return Vec::new();
+    }
+    // Of version 2 alone; beside controllers of version 1; of version 1.
+    let roots = [
+        "/sys/fs/cgroup",
+        "/sys/fs/cgroup/systemd",
+        "/sys/fs/cgroup/unified",
+    ];
+    let mut found = Vec::new();
+    for root in roots {
+        collect(&Path::new(root).join(group), &mut found);
+        if !found.is_empty() {
+            break;
+        }
+    }
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+fn collect(group: &Path, found: &mut Vec<u32>) {
+    let text = fs::read_to_string(group.join("cgroup.procs")).unwrap_or_default();
+    found.extend(text.lines().filter_map(|line| line.parse::<u32>().ok()));
+    for entry in fs::read_dir(group).into_iter().flatten().flatten() {
+        if found.len() >= PROCESSES {
+            return;
+        }
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            collect(&entry.path(), found);
+        }
+    }
+}
+
+/// What `lucd` knows of a unit that it serves.
+fn served(unit: &str) -> Result<Option<UnitFigures>, ServiceError> {
+    let process = systemctl::show("lucd.service")?
+        .get("MainPID")
+        .parse()
+        .unwrap_or(0);
+    Ok(figures::of_process(process, unit))
+}
+
+/// Looks at a process; `None` if it has ended. With the notifier, the service's first process is under `filters` filters,
+/// and so is all that it has started.
+fn look(process: u32, unit: &str, filters: u32) -> Option<Process> {
+    let of_process = PathBuf::from("/proc").join(process.to_string());
+    let program = fs::read_to_string(of_process.join("comm")).ok()?;
+    let maps = fs::read(of_process.join("maps")).ok()?;
+    // One that has ended and not been waited for has no memory.
+    if maps.is_empty() {
+        return None;
+    }
+    let is_notified = filters > 0 && seccomp::filters_of(process)? >= filters;
+    Some(Process {
+        process,
+        program: luc_units::plain(program.trim_end()),
+        reached: if is_notified {
+            Reached::Notifier
+        } else {
+            reached(&maps, unit)
+        },
+    })
+}
+
+/// What the mappings of a process say.
+fn reached(maps: &[u8], unit: &str) -> Reached {
+    let mut lines = maps.split(|&byte| byte == b'\n');
+    let has_library = maps
+        .windows(LIBRARY.len())
+        .any(|part| part == LIBRARY.as_bytes());
+    if !has_library {
+        Reached::Nothing
+    } else if lines.any(|line| is_figures(line, unit)) {
+        Reached::Library
+    } else {
+        Reached::LibraryAside
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mappings_tell_what_reaches_a_process() {
+        let library = "7f00-7f01 r-xp 0 08:01 7 /usr/lib/luc/libluc_gate_preload.so\n";
+        let figures = "7f02-7f03 rw-s 0 00:1a 9 /dev/shm/luc-gate-105/unit-a.service\n";
+        let both = format!("{library}{figures}");
+        assert_eq!(
+            reached(b"7f00-7f01 r-xp 0 08:01 7 /bin/a\n", "a.service"),
+            Reached::Nothing
+        );
+        assert_eq!(
+            reached(library.as_bytes(), "a.service"),
+            Reached::LibraryAside
+        );
+        assert_eq!(reached(both.as_bytes(), "a.service"), Reached::Library);
+        assert_eq!(reached(both.as_bytes(), "b.service"), Reached::LibraryAside);
+    }
+
+    #[test]
+    fn what_escapes_is_named() {
+        let process = |program: &str, reached| Process {
+            process: 1,
+            program: program.to_owned(),
+            reached,
+        };
+        let all = [
+            process("a", Reached::Library),
+            process("b", Reached::Nothing),
+        ];
+        let note = escaped(Some(Way::Library), &all, "x.service").unwrap();
+        assert!(
+            note.starts_with("not reached: b; `luc enable --reach notify"),
+            "{note}"
+        );
+        assert_eq!(escaped(Some(Way::Library), &all[..1], "x.service"), None);
+        assert_eq!(escaped(None, &all, "x.service"), None);
+        let note = escaped(Some(Way::Library), &all[1..], "x.service").unwrap();
+        assert!(note.contains("systemctl restart x.service"), "{note}");
+    }
+
+    #[test]
+    fn a_drop_in_tells_its_way() {
+        assert_eq!(way_of("[Service]\nExecStart=\nExecStart=/x\n"), Way::Notify);
+        assert_eq!(way_of("[Service]\nExecStartPre=-/x\n"), Way::Library);
+    }
+}

@@ -1,0 +1,243 @@
+//! Command lines of unit files, divided into words as systemd does it (extract_first_word(), config_parse_exec()), with
+//! each word as it is written: quotes, escapes and specifiers stay.
+
+/// A command of an `ExecStart=` line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommandLine {
+    /// The characters before the program, of `-`, `@`, `:`, `+` and `!`.
+    pub prefix: String,
+    /// The program, as it is written.
+    pub program: String,
+    /// All that follows it, as it is written, without spaces around it.
+    pub rest: String,
+}
+
+/// A line that is not understood, and why.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LineError {
+    /// A quote that nothing ends.
+    #[error("a quote is not closed")]
+    Quote,
+    /// Characters before the program that are within quotes, or unknown.
+    #[error("the characters before its program are not understood")]
+    Prefix,
+    /// There is no program.
+    #[error("it names no program")]
+    NoProgram,
+}
+
+/// Characters that may precede a program.
+const PREFIXES: [char; 5] = ['-', '@', ':', '+', '!'];
+
+/// The commands of a line: several if words `;` divide it.
+///
+/// # Errors
+/// [`LineError`]
+pub fn commands(line: &str) -> Result<Vec<CommandLine>, LineError> {
+    let mut all = Vec::new();
+    let mut begin = 0;
+    let mut words = Vec::new();
+    for word in spans(line)? {
+        if &line[word.0..word.1] == ";" {
+            if !words.is_empty() {
+                all.push(command(line, &words)?);
+            }
+            words.clear();
+            begin = word.1;
+        } else {
+            words.push(word);
+        }
+    }
+    if !words.is_empty() {
+        all.push(command(line, &words)?);
+    } else if all.is_empty() || !line[begin..].trim().is_empty() {
+        return Err(LineError::NoProgram);
+    }
+    Ok(all)
+}
+
+fn command(line: &str, words: &[(usize, usize)]) -> Result<CommandLine, LineError> {
+    let (Some(first), Some(last)) = (words.first(), words.last()) else {
+        return Err(LineError::NoProgram);
+    };
+    let word = &line[first.0..first.1];
+    let program = word.trim_start_matches(PREFIXES);
+    if program.is_empty() {
+        return Err(LineError::NoProgram);
+    }
+    let inside = program.trim_start_matches(['"', '\'']);
+    let is_odd = inside != program && inside.starts_with(PREFIXES);
+    // `|` runs a shell (systemd 258).
+    if is_odd || inside.starts_with('|') {
+        return Err(LineError::Prefix);
+    }
+    Ok(CommandLine {
+        prefix: word[..word.len() - program.len()].to_owned(),
+        program: program.to_owned(),
+        rest: line[first.1..last.1].trim_start().to_owned(),
+    })
+}
+
+impl CommandLine {
+    /// Its first argument, as it is written.
+    #[must_use]
+    pub fn first_argument(&self) -> Option<&str> {
+        let (begin, end) = *spans(&self.rest).ok()?.first()?;
+        self.rest.get(begin..end)
+    }
+}
+
+/// Where the words of a line begin and end.
+fn spans(line: &str) -> Result<Vec<(usize, usize)>, LineError> {
+    let mut spans = Vec::new();
+    let mut begin = None;
+    let mut quote = None;
+    let mut is_escaped = false;
+    for (at, c) in line.char_indices() {
+        if is_escaped {
+            is_escaped = false;
+            continue;
+        }
+        let is_space = matches!(c, ' ' | '\t' | '\n' | '\r');
+        match (quote, c) {
+            (None, _) if is_space => {
+                spans.extend(begin.take().map(|begin| (begin, at)));
+                continue;
+            }
+            (_, '\\') => is_escaped = true,
+            (None, '"' | '\'') => quote = Some(c),
+            (Some(open), _) if open == c => quote = None,
+            _ => {}
+        }
+        begin.get_or_insert(at);
+    }
+    if quote.is_some() {
+        return Err(LineError::Quote);
+    }
+    spans.extend(begin.map(|begin| (begin, line.len())));
+    Ok(spans)
+}
+
+/// Words without their quotes; escapes but those of quotes and backslashes stay as they are. What has an open quote is
+/// taken as it is.
+#[must_use]
+pub fn unquoted(line: &str) -> Vec<String> {
+    let Ok(spans) = spans(line) else {
+        return line.split_whitespace().map(ToOwned::to_owned).collect();
+    };
+    spans
+        .into_iter()
+        .map(|(begin, end)| unquote(&line[begin..end]))
+        .collect()
+}
+
+fn unquote(word: &str) -> String {
+    let mut text = String::with_capacity(word.len());
+    let mut quote = None;
+    let mut characters = word.chars().peekable();
+    while let Some(c) = characters.next() {
+        match (quote, c) {
+            (_, '\\') => match characters.next_if(|c| matches!(c, '\\' | '"' | '\'' | '$' | '`')) {
+                Some(escaped) => text.push(escaped),
+                None => text.push('\\'),
+            },
+            (None, '"' | '\'') => quote = Some(c),
+            (Some(open), _) if open == c => quote = None,
+            _ => text.push(c),
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn line(prefix: &str, program: &str, rest: &str) -> CommandLine {
+        CommandLine {
+            prefix: prefix.to_owned(),
+            program: program.to_owned(),
+            rest: rest.to_owned(),
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_kept() {
+        for (text, expected) in [
+            (
+                "/usr/bin/etcd $DAEMON_ARGS",
+                line("", "/usr/bin/etcd", "$DAEMON_ARGS"),
+            ),
+            (
+                "-/usr/bin/pg_ctlcluster --skip-systemctl-redirect %i start",
+                line(
+                    "-",
+                    "/usr/bin/pg_ctlcluster",
+                    "--skip-systemctl-redirect %i start",
+                ),
+            ),
+            (
+                r#"  @!!"/usr/my dir/x" "name \"a" 'b  c'\ d  "#,
+                line("@!!", r#""/usr/my dir/x""#, r#""name \"a" 'b  c'\ d"#),
+            ),
+            (
+                r"/bin/find . -exec x {} \;",
+                line("", "/bin/find", r". -exec x {} \;"),
+            ),
+            (
+                "/usr/sbin/nginx -g 'daemon on; master_process on;'",
+                line("", "/usr/sbin/nginx", "-g 'daemon on; master_process on;'"),
+            ),
+        ] {
+            assert_eq!(commands(text), Ok(vec![expected]), "{text}");
+        }
+    }
+
+    #[test]
+    fn semicolons_divide_commands() {
+        assert_eq!(
+            commands("/bin/a 1 ; -/bin/b ';' x; ;/bin/c"),
+            Ok(vec![
+                line("", "/bin/a", "1"),
+                line("-", "/bin/b", "';' x; ;/bin/c")
+            ])
+        );
+        assert_eq!(commands("/bin/a ;"), Ok(vec![line("", "/bin/a", "")]));
+    }
+
+    #[test]
+    fn what_is_not_understood_is_an_error() {
+        assert_eq!(commands("/bin/a 'x"), Err(LineError::Quote));
+        assert_eq!(commands("\"-/bin/a\" x"), Err(LineError::Prefix));
+        assert_eq!(commands("|echo x"), Err(LineError::Prefix));
+        for text in ["", " ", "-", "-@ x", ";"] {
+            assert_eq!(commands(text), Err(LineError::NoProgram), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn quotes_are_taken_off() {
+        assert_eq!(
+            unquoted(r#"A=1 "B=x \"y\"" 'C=z' D=a\b"#),
+            ["A=1", "B=x \"y\"", "C=z", r"D=a\b"]
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn no_line_panics_and_no_word_is_lost(text in r#"[-@:+!|;'"\\ $%a-c\t\n\u{e9}]{0,40}"#) {
+            let _ = unquoted(&text);
+            if let Ok(all) = commands(&text) {
+                // All that is not a space or a dividing semicolon is in a command, in order.
+                let solid = |text: &str| text.chars().filter(|c| !c.is_whitespace()).count();
+                let kept: usize = all
+                    .iter()
+                    .map(|line| solid(&line.prefix) + solid(&line.program) + solid(&line.rest))
+                    .sum();
+                let divided = text.split_whitespace().filter(|word| *word == ";").count();
+                prop_assert!(kept <= solid(&text) && kept + divided >= solid(&text));
+            }
+        }
+    }
+}
