@@ -15,7 +15,6 @@ use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
-use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
@@ -24,7 +23,6 @@ use luc_gate::notify::service::{self, Guest, Lasting};
 use luc_gate::notify::session::Work;
 use luc_gate::rounds::Arena;
 use luc_gate::rounds::join::LONGEST_WAIT_NS;
-use luc_gate::seccomp;
 use luc_gate::unit::Files;
 use luc_gate::{Policy, Settings};
 
@@ -133,12 +131,10 @@ impl Lucd {
             Ok(figures) => figures,
             Err(reason) => return say(format_args!("{unit}: not served: {reason}")),
         };
-        let served =
-            Guest::welcome(connection, &unit).and_then(|guest| guest.begin(self.work(figures)));
+        let served = Guest::welcome(connection, &unit)
+            .and_then(|guest| guest.begin(process, self.work(figures)));
         match served {
             Ok((served, lasting)) => {
-                let filters = seccomp::filters_of(process).unwrap_or(0);
-                figures.filters.store(filters, Relaxed);
                 say(format_args!(
                     "{unit}: served, process {process} and all that it starts"
                 ));
@@ -161,14 +157,8 @@ impl Lucd {
         let unit = stored.unit();
         match self.begin(unit) {
             Ok(figures) => {
-                let served = service::resume(lasting, self.work(figures));
-                match served {
+                match service::resume(lasting, self.work(figures)) {
                     Ok(served) => {
-                        let filters = admission::processes(unit)
-                            .into_iter()
-                            .filter_map(seccomp::filters_of)
-                            .max();
-                        figures.filters.store(filters.unwrap_or(0), Relaxed);
                         say(format_args!("{unit}: served again"));
                         served.wait();
                     }

@@ -51,29 +51,59 @@ pub fn plan(units: &[String], reach: Reach) -> Result<Vec<Enabled>, ServiceError
     Ok(plans)
 }
 
-/// Does what was planned.
+/// Does what was planned; `now`, with a restart of the units that run.
 ///
 /// # Errors
-/// [`ServiceError`]; all is then as it was.
-pub fn enable(plans: &[Enabled]) -> Result<(), ServiceError> {
+/// [`ServiceError`]; all is then as it was, and what was restarted is restarted once more.
+pub fn enable(plans: &[Enabled], now: bool) -> Result<(), ServiceError> {
     let mut changes = Changes::default();
-    let done = changes.make(plans);
-    if done.is_err() {
+    if let Err(error) = changes.make(plans) {
         changes.take_back();
+        return Err(error);
     }
-    done
+    if !now {
+        return Ok(());
+    }
+    let running: Vec<&str> = plans
+        .iter()
+        .filter(|plan| plan.runs)
+        .map(|plan| plan.plan.unit.as_str())
+        .collect();
+    for (index, unit) in running.iter().enumerate() {
+        if systemctl::restart(unit).is_err() {
+            let new = changes.take_back();
+            for unit in &running[..=index] {
+                let _ = systemctl::start_anew(unit);
+            }
+            for unit in new {
+                let _ = luc_gate::unit::remove(&unit);
+            }
+            return Err(ServiceError::NotStarted((*unit).to_owned()));
+        }
+    }
+    Ok(())
 }
 
 /// What was changed, to be taken back.
 #[derive(Debug, Default)]
-struct Changes(Vec<(DropIn, Option<String>)>);
+struct Changes(Vec<Change>);
+
+/// A drop-in that was changed, and the text that it had.
+#[derive(Debug)]
+struct Change {
+    unit: String,
+    before: Option<String>,
+}
 
 impl Changes {
     fn set(&mut self, unit: &str, text: Option<&str>) -> Result<(), ServiceError> {
         let drop_in = DropIn::of(unit);
         let before = drop_in.read()?;
         drop_in.set(text)?;
-        self.0.push((drop_in, before));
+        self.0.push(Change {
+            unit: unit.to_owned(),
+            before,
+        });
         Ok(())
     }
 
@@ -97,14 +127,18 @@ impl Changes {
     }
 
     /// As it was before, as far as that can be had: what has failed is told, and this can only fail for the same reason.
-    fn take_back(self) {
+    /// The units that were not enabled before.
+    fn take_back(self) -> Vec<String> {
         let has_changed = !self.0.is_empty();
-        for (drop_in, before) in self.0 {
-            let _ = drop_in.set(before.as_deref());
+        let mut new = Vec::new();
+        for Change { unit, before } in self.0 {
+            let _ = DropIn::of(&unit).set(before.as_deref());
+            new.extend(before.is_none().then_some(unit));
         }
         if has_changed {
             let _ = systemctl::reload();
         }
+        new
     }
 }
 

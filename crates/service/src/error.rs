@@ -47,6 +47,9 @@ pub enum ServiceError {
         /// The drop-in.
         path: PathBuf,
     },
+    /// A service that fails with luc.
+    #[error("{0} did not start with luc, so all is as it was: see `journalctl -u {0}`")]
+    NotStarted(String),
     /// Nothing to disable.
     #[error("{0} is not enabled: `luc status` lists the services that are")]
     NotEnabled(String),

@@ -1,7 +1,7 @@
 //! `luc status`: what reaches the processes of a unit, by what can be seen of them and not by what was configured.
 
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use luc_gate::environment::LIBRARY;
 use luc_gate::launch::outcome::FileSystemOutcome;
@@ -57,13 +57,15 @@ pub enum Reached {
     LibraryAside,
     /// Nothing.
     Nothing,
+    /// Only root sees it.
+    Unknown,
 }
 
 impl Reached {
-    /// Whether its calls can be brought together with others.
+    /// Whether its calls are known to go on alone.
     #[must_use]
-    pub fn takes_part(self) -> bool {
-        matches!(self, Self::Library | Self::Notifier)
+    pub fn is_missed(self) -> bool {
+        matches!(self, Self::LibraryAside | Self::Nothing)
     }
 }
 
@@ -163,7 +165,7 @@ fn escaped(way: Option<Way>, processes: &[Process], unit: &str) -> Option<String
     let way = way?;
     let mut names: Vec<&str> = processes
         .iter()
-        .filter(|process| !process.reached.takes_part())
+        .filter(|process| process.reached.is_missed())
         .map(|process| process.program.as_str())
         .collect();
     if names.is_empty() {
@@ -239,20 +241,18 @@ fn served(unit: &str) -> Result<Option<UnitFigures>, ServiceError> {
 fn look(process: u32, unit: &str, filters: u32) -> Option<Process> {
     let of_process = PathBuf::from("/proc").join(process.to_string());
     let program = fs::read_to_string(of_process.join("comm")).ok()?;
-    let maps = fs::read(of_process.join("maps")).ok()?;
-    // One that has ended and not been waited for has no memory.
-    if maps.is_empty() {
-        return None;
-    }
-    let is_notified = filters > 0 && seccomp::filters_of(process)? >= filters;
+    let reached = match fs::read(of_process.join("maps")) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Reached::Unknown,
+        Err(_) => return None,
+        // One that has ended and not been waited for has no memory.
+        Ok(maps) if maps.is_empty() => return None,
+        Ok(_) if filters > 0 && seccomp::filters_of(process)? >= filters => Reached::Notifier,
+        Ok(maps) => reached(&maps, unit),
+    };
     Some(Process {
         process,
         program: luc_units::plain(program.trim_end()),
-        reached: if is_notified {
-            Reached::Notifier
-        } else {
-            reached(&maps, unit)
-        },
+        reached,
     })
 }
 

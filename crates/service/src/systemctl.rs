@@ -86,6 +86,14 @@ pub fn restart(unit: &str) -> Result<(), ServiceError> {
     run(&["try-restart", "--", unit]).map(drop)
 }
 
+/// Starts a unit, also one that has just failed.
+///
+/// # Errors
+/// [`ServiceError::Systemctl`]
+pub fn start_anew(unit: &str) -> Result<(), ServiceError> {
+    run(&["restart", "--", unit]).map(drop)
+}
+
 /// What systemctl prints.
 fn run(words: &[&str]) -> Result<String, ServiceError> {
     let failed = |reason: String| ServiceError::Systemctl {

@@ -49,7 +49,7 @@ pub(crate) fn leave() {
 extern "C" fn load() {
     let errno = sys::errno();
     real::resolve();
-    if let Some(process) = unit::part().or_else(read_environment) {
+    if let Some(process) = read_environment().or_else(unit::part) {
         if let Some(figures) = process.figures {
             figures.processes.fetch_add(1, Ordering::Relaxed);
         }

@@ -29,6 +29,8 @@ pub(crate) struct Ledger {
     beats: AtomicU32,
     /// The keeper's process number.
     keeper: AtomicU32,
+    /// Filters of system calls that the first process under the filter was under when it had been set.
+    filters: AtomicU32,
 }
 
 impl Ledger {
@@ -70,6 +72,16 @@ impl Ledger {
     /// The process number of the keeper that was started last; 0 if there was none.
     pub(crate) fn keeper(&self) -> u32 {
         self.keeper.load(SeqCst)
+    }
+
+    /// Notes how many filters the first process is under.
+    pub(crate) fn begun_under(&self, filters: u32) {
+        self.filters.store(filters, SeqCst);
+    }
+
+    /// How many these were; 0 if nobody has looked.
+    pub(crate) fn filters(&self) -> u32 {
+        self.filters.load(SeqCst)
     }
 
     /// The numbers of all calls that the supervisor may have received and not answered. Numbers count up by one, so

@@ -25,6 +25,7 @@ use super::session::{Kept, Work, refusal, supervise};
 use super::supervisor::Left;
 use super::{NotifyError, available, pass};
 use crate::environment::NOTIFIED;
+use crate::seccomp::filters_of;
 
 /// Descriptors that are taken over at most.
 const MOST_INHERITED: i32 = 4096;
@@ -176,11 +177,11 @@ impl Guest {
         })
     }
 
-    /// Waits for the listener and begins to serve.
+    /// Waits for the listener and begins to serve. `process` is at the other end.
     ///
     /// # Errors
     /// [`NotifyError`] if there is no filter, so that the service runs without luc.
-    pub fn begin(self, work: Work) -> Result<(Served, Lasting), NotifyError> {
+    pub fn begin(self, process: u32, work: Work) -> Result<(Served, Lasting), NotifyError> {
         let received = pass::receive(self.control.as_raw_fd());
         let listener = match received.map(|(status, listener)| (Status::of(status), listener)) {
             Ok((Status::Installed | Status::WithoutPrivileges, Some(listener))) => listener,
@@ -191,6 +192,10 @@ impl Guest {
             Ok((_, None)) => return Err(refusal(Errno::BADF)),
             Err(errno) => return Err(NotifyError::system("take over the listener")(errno)),
         };
+        self.ledger.begun_under(filters_of(process).unwrap_or(0));
+        work.figures
+            .filters
+            .store(self.ledger.filters(), Ordering::Relaxed);
         let lasting = Lasting {
             listener: listener
                 .try_clone()
@@ -219,6 +224,9 @@ pub fn resume(lasting: &Lasting, work: Work) -> Result<Served, NotifyError> {
         .try_clone()
         .map_err(NotifyError::system("open a descriptor"))?;
     let (control, of_control) = UnixStream::pair().map_err(NotifyError::system("make a socket"))?;
+    work.figures
+        .filters
+        .store(ledger.filters(), Ordering::Relaxed);
     let before = ledger.keeper();
     let source = Source::Own(listener.as_fd());
     let keeper = Keeper::start(&ledger, of_control.as_fd(), source)

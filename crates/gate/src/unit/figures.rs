@@ -90,9 +90,9 @@ mod tests {
             "a.service",
             rustix::process::geteuid().as_raw(),
         );
-        files.make().unwrap();
         let own = std::process::id();
         assert!(of_process(own, "a.service").is_none());
+        files.make().unwrap();
         let path = CString::new(files.figures().as_os_str().as_bytes()).unwrap();
         let figures: &RunFigures = memory::map(&path).unwrap();
         let call = crate::figures::segment::Call {

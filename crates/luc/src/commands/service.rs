@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use luc_kernel::{Machine, Module};
 use luc_service::enable::{self, Enabled};
 use luc_service::plan::Reach;
-use luc_service::{ServiceError, status as services, systemctl};
+use luc_service::{status as services, systemctl};
 
 /// `--reach`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -56,7 +56,7 @@ pub(crate) struct EnableArgs {
     #[arg(long, value_enum, default_value_t = ReachWord::Auto)]
     reach: ReachWord,
 
-    /// Restart those that run, so that it takes effect at once
+    /// Restart those that run, so that it takes effect at once; if one does not start, all is as it was
     #[arg(long)]
     now: bool,
 
@@ -123,7 +123,7 @@ pub(crate) fn enable(args: &EnableArgs) -> anyhow::Result<ExitCode> {
     }
     let plans = enable::plan(&args.units, args.reach.into())?;
     if !args.dry_run {
-        enable::enable(&plans)?;
+        enable::enable(&plans, args.now)?;
     }
     if args.json {
         println!("{}", serde_json::to_string_pretty(&plans)?);
@@ -132,14 +132,7 @@ pub(crate) fn enable(args: &EnableArgs) -> anyhow::Result<ExitCode> {
             print!("{}", text::enabled(plan, args.dry_run));
         }
     }
-    if args.now && !args.dry_run {
-        restart(
-            plans
-                .iter()
-                .filter(|plan| plan.runs)
-                .map(|plan| plan.plan.unit.as_str()),
-        )?;
-    } else if !args.json {
+    if !args.json && !args.now {
         for Enabled { plan, .. } in plans.iter().filter(|plan| plan.runs) {
             let unit = &plan.unit;
             println!("{unit}: it runs, so a restart is due: `systemctl restart {unit}`, or --now");
@@ -160,15 +153,11 @@ pub(crate) fn disable(args: &DisableArgs) -> anyhow::Result<ExitCode> {
         println!("{name}: not enabled any more");
     }
     if args.now {
-        restart(names.iter().map(String::as_str))?;
+        names.iter().try_for_each(|name| systemctl::restart(name))?;
     } else if !names.is_empty() {
         println!("services that run keep the gate until they are restarted");
     }
     Ok(ExitCode::SUCCESS)
-}
-
-fn restart<'a>(units: impl Iterator<Item = &'a str>) -> Result<(), ServiceError> {
-    units.into_iter().try_for_each(systemctl::restart)
 }
 
 /// Runs `luc status`.
@@ -184,7 +173,7 @@ pub(crate) fn status(args: &StatusArgs) -> anyhow::Result<ExitCode> {
         }
     }
     let is_missed = |status: &services::Status| {
-        status.way.is_some() && status.processes.iter().any(|one| !one.reached.takes_part())
+        status.way.is_some() && status.processes.iter().any(|one| one.reached.is_missed())
     };
     Ok(ExitCode::from(u8::from(all.iter().any(is_missed))))
 }

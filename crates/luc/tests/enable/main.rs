@@ -165,6 +165,23 @@ fn what_is_refused_changes_nothing() {
         assert!(text.contains(expected), "{text}");
         assert_eq!(machine.get(TRACES), before, "{words}");
     }
+    // A service that does not start with the library.
+    machine.write(
+        "/etc/systemd/system/picky.service",
+        "[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=/bin/sh -c 'test -z \"$LD_PRELOAD\"'\n",
+    );
+    machine.get("systemctl daemon-reload && systemctl start picky");
+    let picky = machine.get(TRACES);
+    let text = refusal(&machine.run("luc enable redis-server picky --now >/dev/null"));
+    assert!(
+        text.contains("picky.service did not start with luc"),
+        "{text}"
+    );
+    assert_eq!(
+        machine.get("systemctl is-active picky redis-server"),
+        "active\nactive"
+    );
+    assert_eq!(machine.get(TRACES), picky);
     // A second one that cannot be written takes the first one back.
     machine.get(
         "cd /etc/systemd/system && mkdir handle@one.service.d && mount -t tmpfs -o ro none handle@one.service.d",

@@ -7,8 +7,6 @@ use std::os::unix::net::UnixStream;
 use luc_gate::notify::service::peer;
 
 use crate::drop_in::DropIn;
-use crate::status::processes_of;
-use crate::systemctl;
 
 /// The unit and the process at the other end of a connection; else why it is not served.
 pub(super) fn admit(connection: &UnixStream) -> Result<(String, u32), String> {
@@ -29,11 +27,6 @@ pub(super) fn admit(connection: &UnixStream) -> Result<(String, u32), String> {
         )),
         Err(error) => Err(error.to_string()),
     }
-}
-
-/// The processes of a unit.
-pub(super) fn processes(unit: &str) -> Vec<u32> {
-    systemctl::show(unit).map_or_else(|_| Vec::new(), |settings| processes_of(&settings))
 }
 
 /// The service of a process by its cgroups, as `/proc/PID/cgroup` has them: those of systemd's own hierarchy.

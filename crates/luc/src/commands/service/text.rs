@@ -69,6 +69,7 @@ pub(super) fn status(status: &Status) -> String {
             Reached::Notifier => "a filter notifies of its calls",
             Reached::LibraryAside => "the library is in it, and stands aside",
             Reached::Nothing => "not reached",
+            Reached::Unknown => "not known: only root sees it",
         };
         let _ = writeln!(
             text,
