@@ -14,7 +14,7 @@
 //! - [`notify`]: calls of programs that no library can be loaded into.
 //! - [`inspect`]: can this program, and does this file system, profit at all?
 //! - [`launch`]: what `luc run` does.
-//! - [`unit`]: what the processes of a systemd unit share.
+//! - [`mod@unit`]: what the processes of a systemd unit share.
 
 pub mod call;
 pub mod environment;

@@ -18,18 +18,9 @@ use rustix::io::Errno;
 
 use crate::figures::RunFigures;
 use crate::launch::LaunchError;
-use crate::launch::session::{self, LOCK, Session};
+use crate::launch::session::{self, DIRECTORY, LOCK, PLACE, Session, UNIT, is_of_unit};
 use crate::policy::Policy;
 use crate::rounds::Arena;
-
-/// Where the directories of all users are.
-pub const PLACE: &str = "/dev/shm";
-
-/// A user's directory has this and the user's number for a name.
-pub(crate) const DIRECTORY: &str = "luc-gate-";
-
-/// A unit's figures have this and the unit's name for a name.
-const FIGURES: &str = "unit-";
 
 /// The files of a unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,7 +41,7 @@ impl Files {
         Self {
             directory: place.join(format!("{DIRECTORY}{user}")),
             rounds: Arena::file_name(&Policy::Auto),
-            figures: format!("{FIGURES}{unit}"),
+            figures: format!("{UNIT}{unit}"),
         }
     }
 
@@ -89,11 +80,6 @@ impl Files {
     }
 }
 
-/// Whether a file's name in a user's directory says that a unit needs the directory.
-pub(crate) fn is_of_unit(name: &OsStr) -> bool {
-    name.as_bytes().starts_with(FIGURES.as_bytes())
-}
-
 /// Removes the files of `unit`, of whatever user, and the directories that nobody else needs. By root.
 ///
 /// # Errors
@@ -104,7 +90,7 @@ pub fn remove(unit: &str) -> io::Result<()> {
 }
 
 fn remove_in(place: &Path, unit: &str) -> io::Result<()> {
-    let figures = format!("{FIGURES}{unit}");
+    let figures = format!("{UNIT}{unit}");
     let entries = match fs::read_dir(place) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         entries => entries?,

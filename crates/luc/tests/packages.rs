@@ -123,6 +123,9 @@ fn packages_have_what_users_look_for() {
         "/usr/bin/luc\n",
         "/usr/bin/luc-fleet\n",
         "/usr/lib/luc/libluc_gate_preload.so\n",
+        "/usr/lib/luc/luc-exec\n",
+        "/usr/lib/luc/lucd\n",
+        "/usr/lib/systemd/system/lucd.service\n",
         "/usr/share/man/man1/luc-demo.1.gz\n",
         "/usr/share/bash-completion/completions/luc\n",
         "/usr/share/zsh/vendor-completions/_luc\n",
@@ -153,7 +156,7 @@ fn packages_have_what_users_look_for() {
         assert!(module.contains(&format!("/{name}\n")), "{name}: {module}");
     }
     let debug = paths(&package(folder.path(), "luc-dbgsym_"));
-    assert_eq!(debug.matches(".debug\n").count(), 3, "{debug}");
+    assert_eq!(debug.matches(".debug\n").count(), 5, "{debug}");
 }
 
 /// What a tool prints about a file.

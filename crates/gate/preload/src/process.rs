@@ -11,7 +11,8 @@ use luc_gate::figures::RunFigures;
 use luc_gate::rounds::Arena;
 use luc_gate::{Settings, memory, seccomp, sys};
 
-use crate::{real, unit};
+use crate::real;
+use crate::unit::{self, Part};
 
 /// The process' part in the gate.
 #[derive(Debug)]
@@ -20,7 +21,18 @@ pub(crate) struct Process {
     pub(crate) rounds: &'static Arena,
     pub(crate) figures: Option<&'static RunFigures>,
     /// Devices whose calls are only counted: the kernel module batches there.
-    pub(crate) count_only: Vec<(u32, u32)>,
+    count_only: Vec<(u32, u32)>,
+}
+
+impl From<Part> for Process {
+    fn from(part: Part) -> Self {
+        Self {
+            settings: part.settings,
+            rounds: part.rounds,
+            figures: part.figures,
+            count_only: Vec::new(),
+        }
+    }
 }
 
 impl Process {
@@ -49,7 +61,7 @@ pub(crate) fn leave() {
 extern "C" fn load() {
     let errno = sys::errno();
     real::resolve();
-    if let Some(process) = read_environment().or_else(unit::part) {
+    if let Some(process) = read_environment().or_else(|| Some(unit::part()?.into())) {
         if let Some(figures) = process.figures {
             figures.processes.fetch_add(1, Ordering::Relaxed);
         }

@@ -7,14 +7,22 @@ use std::os::unix::ffi::OsStringExt as _;
 use std::path::PathBuf;
 
 use luc_gate::environment::{FILTERS, STARTED, UNIT};
+use luc_gate::figures::RunFigures;
+use luc_gate::rounds::Arena;
 use luc_gate::rounds::join::LONGEST_WAIT_NS;
 use luc_gate::unit::Files;
 use luc_gate::{Policy, Settings, memory, seccomp};
 
-use crate::process::Process;
+/// The part.
+#[derive(Debug)]
+pub(crate) struct Part {
+    pub(crate) settings: Settings,
+    pub(crate) rounds: &'static Arena,
+    pub(crate) figures: Option<&'static RunFigures>,
+}
 
 /// What the unit's environment says; `None` outside of a unit, or where this process takes no part.
-pub(crate) fn part() -> Option<Process> {
+pub(crate) fn part() -> Option<Part> {
     let unit = env::var(UNIT).ok()?;
     if !knows_its_filters() {
         return None;
@@ -22,14 +30,13 @@ pub(crate) fn part() -> Option<Process> {
     // SAFETY: no arguments, no failure.
     let user = unsafe { libc::geteuid() };
     let files = Files::new(&unit, user);
-    Some(Process {
+    Some(Part {
         settings: Settings {
             policy: Policy::Auto,
             longest_wait_ns: LONGEST_WAIT_NS,
         },
         rounds: memory::map(&c_path(files.rounds())?).ok()?,
         figures: c_path(files.figures()).and_then(|path| memory::map(&path).ok()),
-        count_only: Vec::new(),
     })
 }
 

@@ -17,7 +17,15 @@ use rustix::fs::{FlockOperation, flock};
 use super::LaunchError;
 use crate::figures::RunFigures;
 use crate::memory::{self, MapError, Shareable};
-use crate::unit::is_of_unit;
+
+/// Where the directories of all users are.
+pub(crate) const PLACE: &str = "/dev/shm";
+
+/// A user's directory has this and the user's number for a name.
+pub(crate) const DIRECTORY: &str = "luc-gate-";
+
+/// The figures of a systemd unit have this and the unit's name for a name.
+pub(crate) const UNIT: &str = "unit-";
 
 /// The file in the directory that every run locks.
 pub(crate) const LOCK: &str = "lock";
@@ -189,6 +197,11 @@ fn is_of_units(directory: &Path) -> bool {
     entries
         .flatten()
         .any(|entry| is_of_unit(&entry.file_name()))
+}
+
+/// Whether a file's name in a user's directory says that a unit needs the directory.
+pub(crate) fn is_of_unit(name: &OsStr) -> bool {
+    name.as_bytes().starts_with(UNIT.as_bytes())
 }
 
 /// Removes all but the lock from a directory that no run uses; while units need it, only what runs have left.

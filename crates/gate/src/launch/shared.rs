@@ -7,13 +7,12 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::LaunchError;
-use super::session::{Figures, Session, create};
+use super::session::{DIRECTORY, Figures, PLACE, Session, create};
 use crate::call::Settings;
 use crate::environment::{FIGURES, FILTERS, LONGEST_WAIT_NS, POLICY, ROUNDS};
 use crate::policy::Policy;
 use crate::rounds::Arena;
 use crate::seccomp;
-use crate::unit::{DIRECTORY, PLACE};
 
 /// All that one run shares with the programs it starts. The directory goes last.
 #[derive(Debug)]

@@ -65,7 +65,7 @@ impl Supervisor {
         // SAFETY: plain numbers.
         unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
         let mut wake_ns = u64::MAX;
-        while !self.is_over.load(Ordering::Acquire) && !(self.ends_alone && self.nobody_left) {
+        while !self.is_done() {
             let woken = self.sleep(wake_ns);
             self.ledger.beat();
             // An error means that a signal came, and nothing else.
@@ -81,6 +81,11 @@ impl Supervisor {
             listener: self.calls.end(),
             keeper: self.keeper,
         }
+    }
+
+    /// Whether it was told to end, or ends by itself.
+    fn is_done(&self) -> bool {
+        self.is_over.load(Ordering::Acquire) || (self.ends_alone && self.nobody_left)
     }
 
     /// Sleeps until something has come, or until `wake_ns`.

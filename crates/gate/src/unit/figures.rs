@@ -11,6 +11,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use crate::figures::RunFigures;
 use crate::launch::outcome::{self, FileSystemOutcome};
+use crate::launch::session::{DIRECTORY, UNIT};
 use crate::memory::{self, Shareable};
 use crate::policy::Policy;
 use crate::rounds::Arena;
@@ -53,9 +54,9 @@ pub fn of_process(process: u32, unit: &str) -> Option<UnitFigures> {
 /// Whether a line of `/proc/PID/maps` is of the figures of `unit`: then the process takes part.
 #[must_use]
 pub fn is_figures(line: &[u8], unit: &str) -> bool {
-    let name = format!("/{}{unit}", super::FIGURES);
+    let name = format!("/{}{unit}", UNIT);
     let line = line.strip_suffix(b" (deleted)").unwrap_or(line);
-    contains(line, super::DIRECTORY) && line.ends_with(name.as_bytes())
+    contains(line, DIRECTORY) && line.ends_with(name.as_bytes())
 }
 
 fn contains(line: &[u8], wanted: &str) -> bool {

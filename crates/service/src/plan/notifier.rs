@@ -132,11 +132,8 @@ fn is_unprivileged(facts: &Facts) -> bool {
 }
 
 fn has_own_root(facts: &Facts) -> bool {
-    let settings = &facts.settings;
-    let is_set = |name: &&str| !settings.get(name).is_empty();
-    ["RootDirectory", "RootImage"]
-        .iter()
-        .any(|name| is_set(&name))
+    let is_set = |name: &str| !facts.settings.get(name).is_empty();
+    ["RootDirectory", "RootImage"].into_iter().any(is_set)
 }
 
 /// The command with luc-exec before its program. All else stays as it is written.
