@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Prints the crates that luc, luc-fleet and the gate's library contain: name, version, licenses, and the notices and
+# Prints the crates that luc, luc-fleet, luc-exec, lucd and the gate's library contain: name, version, licenses, and the notices and
 # license texts that each brings along. A text that several crates have is printed once.
 #
 # usage: notices.sh

@@ -96,6 +96,8 @@ fi
 
 name=luc-$version-$(uname -m)-linux
 scripts/install.sh "$build" "/$name" "$work/tarball" >/dev/null
+# systemd does not look for units there.
+rm -r "$work/tarball/$name/lib/systemd"
 cp "$work/licenses.txt" CHANGELOG.md README.md "$work/tarball/$name/share/doc/luc/"
 (cd "$work/tarball/$name" && strip --remove-section=.comment --remove-section=.note "${binaries[@]}")
 tar -C "$work/tarball" -c --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" \

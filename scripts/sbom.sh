@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Writes a bill of materials (CycloneDX, JSON) for luc, luc-fleet and the gate's library into a folder, by
+# Writes a bill of materials (CycloneDX, JSON) for luc, luc-fleet, luc-exec, lucd and the gate's library into a folder, by
 # cargo-cyclonedx. It is the same wherever the sources are.
 #
 # usage: sbom.sh FOLDER
@@ -15,7 +15,8 @@ copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
 tar -c --exclude=target Cargo.toml Cargo.lock crates prove vm kernel | tar -x -C "$copy"
 (cd "$copy" && "$cargo" cyclonedx --manifest-path Cargo.toml --format json --spec-version 1.5 --describe binaries -qq)
-for file in crates/luc/luc_bin crates/fleet/luc-fleet_bin crates/gate/preload/luc_gate_preload_cdylib; do
+for file in crates/luc/luc_bin crates/fleet/luc-fleet_bin crates/service/luc-exec_bin crates/service/lucd_bin \
+	crates/gate/preload/luc_gate_preload_cdylib; do
 	if [[ ! -e $copy/$file.cdx.json ]]; then
 		echo "sbom: cargo-cyclonedx wrote no ${file##*/}.cdx.json; \`cargo cyclonedx --version\` should say 0.5.9 or later" >&2
 		exit 2

@@ -106,8 +106,7 @@ fn journals() -> Vec<PathBuf> {
     found
 }
 
-/// The file systems that processes have regular files open on, with their journals: `None` for those that have none that
-/// can be shared.
+/// Mount points of the file systems that processes have regular files open on, and whether their journals can be shared.
 #[must_use]
 pub fn open_file_systems(processes: &[u32]) -> BTreeSet<(PathBuf, bool)> {
     let mut devices = BTreeSet::new();
@@ -139,7 +138,7 @@ pub fn tools() -> Result<Tools, ServiceError> {
     let tools = Tools {
         library: library::find()?,
         exec: find(EXEC)?,
-        no_notifier: notify::available().err().map(|error| error.to_string()),
+        no_notifier: no_notifier()?,
     };
     for path in [&tools.library, &tools.exec] {
         let text = path.to_string_lossy();
@@ -148,6 +147,18 @@ pub fn tools() -> Result<Tools, ServiceError> {
         }
     }
     Ok(tools)
+}
+
+/// Why services cannot be notified here; `None` if they can.
+fn no_notifier() -> Result<Option<String>, ServiceError> {
+    if let Err(error) = notify::available() {
+        return Ok(Some(error.to_string()));
+    }
+    let lucd = systemctl::show("lucd.service")?;
+    let is_there = lucd.get("LoadState") == "loaded";
+    Ok((!is_there).then(|| {
+        "systemd knows no lucd.service, or it is masked: install luc by a package or `make install`".to_owned()
+    }))
 }
 
 /// A program beside this one, else in `../lib/luc/` from there.

@@ -202,6 +202,7 @@ fn serve(ledger: &Ledger, listener: RawFd, is_back: impl Fn() -> bool) {
                     // For a supervisor that comes and ends this keeper: it answers what was received last.
                     ledger.received(notice.id);
                     uapi::answer(listener, notice.id, Answer::Continue);
+                    ledger.waiting(None, 0);
                 }
             }
         }
