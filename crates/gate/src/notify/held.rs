@@ -9,8 +9,8 @@ use crate::figures::CallKind;
 use crate::policy::Policy;
 use crate::rounds::{Joined, Limits, Needs, Next, Role, Rounds, Waiting};
 
-/// How often a round is looked at that others than notified callers take part in, in nanoseconds: they wake nobody here
-/// when they release it.
+/// How often a round is looked at that others than the callers held here take part in, in nanoseconds: those with the
+/// library, and those that another `luc run` holds, wake nobody here when they release it.
 const LOOK_FOR_OTHERS_NS: u64 = 200_000;
 
 /// Others are reckoned with for this long after they were seen, in nanoseconds.
@@ -61,7 +61,7 @@ pub(crate) struct HeldCalls {
     gathering: Vec<Gathering>,
     /// When all calls are looked at next.
     look_ns: u64,
-    /// When others than notified callers were last seen in a round.
+    /// When others than the callers held here were last seen in a round.
     others_ns: u64,
 }
 
@@ -127,9 +127,9 @@ impl HeldCalls {
         (policy, role, limits): (&Policy, Role, &Limits),
         now_ns: u64,
     ) {
-        let Some((_, in_round)) = self.calls.get_mut(&id) else {
+        if !self.calls.contains_key(&id) {
             return;
-        };
+        }
         let mut waiting = room.rounds.arrive(policy, role, now_ns, limits);
         match room.rounds.look(policy, &mut waiting, now_ns) {
             // It has filled the round, or its time is up: others go with it.
@@ -137,9 +137,14 @@ impl HeldCalls {
             Next::WakeAt(ns) => {
                 self.look_ns = self.look_ns.min(ns);
                 note(&mut self.gathering, room.rounds, &waiting);
+                if self.sees_others(now_ns) {
+                    self.look_ns = self.look_ns.min(now_ns + LOOK_FOR_OTHERS_NS);
+                }
             }
         }
-        *in_round = Some(InRound { room, waiting });
+        if let Some((_, in_round)) = self.calls.get_mut(&id) {
+            *in_round = Some(InRound { room, waiting });
+        }
     }
 
     /// Takes out whoever may go on at `now_ns`.
@@ -192,13 +197,16 @@ impl HeldCalls {
         for gone in &gone {
             self.calls.remove(&gone.id);
         }
+        if gone.iter().any(|one| went_with_others(one, &gone)) {
+            self.others_ns = now_ns;
+        }
         if self.sees_others(now_ns) && !self.gathering.is_empty() {
             self.look_ns = self.look_ns.min(now_ns + LOOK_FOR_OTHERS_NS);
         }
         gone
     }
 
-    /// Whether others than notified callers have been in these rounds of late.
+    /// Whether others than the callers held here have been in these rounds of late.
     fn sees_others(&mut self, now_ns: u64) -> bool {
         let has_others = |gathering: &Gathering| gathering.rounds.gathering().1 > gathering.callers;
         if self.gathering.iter().any(has_others) {
@@ -206,6 +214,16 @@ impl HeldCalls {
         }
         self.others_ns != 0 && now_ns.saturating_sub(self.others_ns) < OTHERS_NS
     }
+}
+
+/// Whether callers that are not held here were released with one that goes; `gone` are all that go from here.
+fn went_with_others(one: &Gone, gone: &[Gone]) -> bool {
+    let generation = one.joined.generation;
+    let is_with = |other: &&Gone| {
+        std::ptr::eq(other.room.rounds, one.room.rounds) && other.joined.generation == generation
+    };
+    let from_here = gone.iter().filter(is_with).count();
+    one.room.rounds.released_in(generation) as usize > from_here
 }
 
 /// Notes that a caller waits in a round that gathers.
@@ -301,5 +319,33 @@ mod tests {
         other.join().unwrap();
         assert_eq!(calls.take_ready(&policy, sys::now_ns()).len(), 1);
         assert!(calls.is_empty());
+    }
+
+    /// Two event loops with one caller each, as two `luc run`s of services on one journal: neither wakes the other.
+    #[test]
+    fn a_round_that_another_loop_releases_is_noticed_by_each() {
+        let policy: Policy = "delay:5ms".parse().unwrap();
+        let room = Room {
+            rounds: rounds(&policy),
+            of: Needs::Commit,
+        };
+        let (mut first, mut second) = (HeldCalls::new(), HeldCalls::new());
+        let now_ns = sys::now_ns();
+        let both_join = |first: &mut HeldCalls, second: &mut HeldCalls, now_ns: u64| {
+            for (calls, id) in [(&mut *first, 1), (&mut *second, 2)] {
+                calls.insert(id, call(id as u32));
+                calls.join(id, room, (&policy, Role::Member, &LIMITS), now_ns);
+            }
+            (first.look_ns(), second.look_ns())
+        };
+        // The second finds the first there; the first cannot know of anybody yet.
+        let (_, second_looks_ns) = both_join(&mut first, &mut second, now_ns);
+        assert!(second_looks_ns <= now_ns + LOOK_FOR_OTHERS_NS);
+        let later_ns = now_ns + 6_000_000;
+        assert_eq!(first.take_ready(&policy, later_ns).len(), 1);
+        assert_eq!(second.take_ready(&policy, later_ns).len(), 1);
+        // From then on it does.
+        let (first_looks_ns, _) = both_join(&mut first, &mut second, later_ns);
+        assert!(first_looks_ns <= later_ns + LOOK_FOR_OTHERS_NS);
     }
 }

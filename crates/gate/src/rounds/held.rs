@@ -3,7 +3,7 @@
 //! They meet all others in the same rounds. The loop asks of each of them again and again what to do next
 //! ([`Rounds::look`]); nobody wakes it, so it says itself when to ask again.
 
-use std::sync::atomic::Ordering::Acquire;
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use super::hold::{Limits, Timer};
 use super::join::{Entered, Joined, Role};
@@ -105,6 +105,11 @@ impl Rounds {
                 ..joined
             }),
         }
+    }
+
+    /// How many callers went with a round that was released of late.
+    pub fn released_in(&self, generation: u32) -> u32 {
+        self.generation(generation).released.load(Relaxed)
     }
 
     /// The round that gathers: its generation, and how many callers it has.
