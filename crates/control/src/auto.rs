@@ -18,6 +18,8 @@ const PROMISING: f64 = 1.05;
 const CHANGED: f64 = 1.5;
 /// Ungated callers have fallen behind when their rate times this is below the last gated rate.
 const FALLEN_BEHIND: f64 = 1.1;
+/// A first gated sample whose rate so far times this is below the ungated one ends at once: it costs what it loses.
+const LOST: f64 = 1.4;
 /// How soon to look again when nothing but ungated observation is needed, in nanoseconds.
 const GLANCE_NS: u64 = 100_000_000;
 /// Patience with late callers is at least this, in nanoseconds.
@@ -121,7 +123,7 @@ impl Auto {
         if let Some(rate) = self.sample.observe(epoch, self.phase() == Phase::Check) {
             self.end_of_sample(epoch.end_ns, rate);
         } else {
-            self.within_sample(epoch.end_ns);
+            self.within_sample(epoch);
         }
         self.plan()
     }
@@ -285,7 +287,8 @@ impl Auto {
         self.enter(Phase::TryGated);
     }
 
-    fn within_sample(&mut self, now_ns: u64) {
+    fn within_sample(&mut self, epoch: &Epoch<'_>) {
+        let now_ns = epoch.end_ns;
         match self.phase() {
             Phase::Engaged | Phase::TryGated if self.sample.has_settled(0) => {
                 if self.participants <= 1 {
@@ -293,15 +296,37 @@ impl Auto {
                 } else if self.set_point <= 1 && self.sample.has_settled(2) {
                     let pause_ns = self.trial_backoff.lengthen(4);
                     self.step_aside(now_ns, Reason::TooFarApart, pause_ns);
+                } else if let Some(rate) = self.lost_rate(epoch) {
+                    self.gated_rate = rate;
+                    let verdict = self.pairs.add(rate, self.ungated_rate);
+                    self.conclude(now_ns, verdict);
                 }
             }
             Phase::Aside
-                if now_ns >= self.next_ns || (self.has_rested(now_ns) && self.has_changed()) =>
+                if now_ns >= self.next_ns
+                    || (self.has_rested(now_ns) && self.has_changed() && !self.has_lost(epoch)) =>
             {
                 self.enter(Phase::Learn);
             }
             _ => {}
         }
+    }
+
+    /// The rate of a trial's first gated sample so far, if it is so bad that the rest of it would change nothing.
+    fn lost_rate(&self, epoch: &Epoch<'_>) -> Option<f64> {
+        let is_first = self.phase() == Phase::TryGated && self.pairs.count() == 0;
+        let rate = self.sample.so_far(epoch).filter(|_| is_first)?;
+        (rate * LOST < self.ungated_rate).then_some(rate)
+    }
+
+    /// Whether the last trial lost so much that others than the same callers would have to be there to gain. Until the
+    /// next one is due it takes more than a change of their number: where callers are not seen exactly, that may change
+    /// all the time.
+    fn has_lost(&self, epoch: &Epoch<'_>) -> bool {
+        !epoch.exact
+            && self.reason() == Reason::NoGainMeasured
+            && self.trial_backoff.has_grown()
+            && self.gated_rate * LOST < self.ungated_rate
     }
 
     fn consider_trial(&mut self, now_ns: u64) {

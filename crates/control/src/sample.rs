@@ -47,6 +47,15 @@ impl Sample {
         (enough || overdue).then(|| served as f64 * 1e9 / elapsed_ns.max(1) as f64)
     }
 
+    /// The rate served per second so far, once two commits have been measured. None where all is seen exactly: that
+    /// sample is short enough.
+    pub(crate) fn so_far(&self, epoch: &Epoch<'_>) -> Option<f64> {
+        let elapsed_ns = epoch.end_ns.saturating_sub(self.start_ns);
+        let served = epoch.completions.saturating_sub(self.completions);
+        let is_measured = self.has_settled(1) && elapsed_ns >= MIN_NS && !epoch.exact;
+        is_measured.then(|| served as f64 * 1e9 / elapsed_ns as f64)
+    }
+
     /// Whether callers have regrouped after the switch, and `more` commits have ended since.
     pub(crate) fn has_settled(&self, more: u32) -> bool {
         self.epochs > SETTLE_EPOCHS + more

@@ -242,6 +242,38 @@ fn clients_that_leave_are_soon_not_waited_for() {
     );
 }
 
+/// Callers whose threads change all the time, as those of Go do: their number is never the same, and held they wait for
+/// threads that do not come again.
+#[test]
+fn trials_that_lose_are_short_and_rare_however_callers_seem_to_change() {
+    let mut auto = Auto::default();
+    let mut plan = Plan::default();
+    let (mut now_ns, mut held_ns, mut completions) = (0, 0, 0);
+    for commit in 0.. {
+        // Held, a commit takes three times as long and serves as many.
+        let commit_ns = if plan.gated { 60_000_000 } else { 20_000_000 };
+        now_ns += commit_ns;
+        held_ns += if plan.gated { commit_ns } else { 0 };
+        completions += 6;
+        if now_ns > 12_000_000_000 {
+            break;
+        }
+        let arrivals_ns: Vec<u32> = (1..=6).map(|order| order * 1_000_000).collect();
+        plan = auto.on_epoch(&Epoch {
+            end_ns: now_ns,
+            completions,
+            participants: if commit / 20 % 2 == 0 { 8 } else { 16 },
+            commit_ns,
+            released: if plan.gated { 6 } else { 0 },
+            exact: false,
+            arrivals_ns: &arrivals_ns,
+        });
+    }
+    assert_eq!(auto.reason(), Reason::NoGainMeasured);
+    assert!(auto.trials().0 >= 2, "{:?}", auto.trials());
+    assert!(held_ns < 1_000_000_000, "held for {held_ns} ns of 12 s");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
