@@ -46,6 +46,12 @@ need_services() {
 	if ! compgen -G "/usr/lib/postgresql/*/bin/initdb" >/dev/null; then missing+=(postgresql); fi
 	need redis-server redis-server
 	need redis-benchmark redis-tools
+	need etcd etcd-server
+	need nats-server nats-server
+	need docker-registry docker-registry
+	need git git
+	# A machine with another mail server keeps that.
+	if [[ ! -e /usr/sbin/sendmail ]]; then missing+=(postfix); fi
 }
 
 # Services with units of their distribution's own, which tests of `luc enable` start in a machine of their own.

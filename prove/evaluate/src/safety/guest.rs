@@ -16,7 +16,7 @@ const EXPECTED_AT_A_CUT: [&str; 2] = ["EXT4-fs error", "JBD2: Error"];
 
 /// A kernel and the modules built for it.
 #[derive(Debug)]
-pub(super) struct Guests {
+pub(crate) struct Guests {
     kernel: Kernel,
     lagdisk: PathBuf,
     module: PathBuf,
@@ -25,7 +25,7 @@ pub(super) struct Guests {
 
 impl Guests {
     /// Fetches the kernel of `version` and builds the modules.
-    pub(super) fn prepare(harness: &Harness, version: &str) -> Result<Self, EvaluateError> {
+    pub(crate) fn prepare(harness: &Harness, version: &str) -> Result<Self, EvaluateError> {
         let kernel = Kernel::bootable(version)?;
         let build = |name: &str| {
             kernel.build_module(&Path::new(SOURCES).join(name), &harness.path("modules"))
@@ -40,12 +40,12 @@ impl Guests {
     }
 
     /// The kernel's release.
-    pub(super) fn release(&self) -> &str {
+    pub(crate) fn release(&self) -> &str {
         self.kernel.release()
     }
 
     /// A machine with two processors, the modules, `luc`, and the tools of ext4 and XFS.
-    pub(super) fn machine(&self, limit: Duration) -> Vm<'_> {
+    pub(crate) fn machine(&self, limit: Duration) -> Vm<'_> {
         ["mkfs.ext4", "e2fsck", "mkfs.xfs", "xfs_repair"]
             .into_iter()
             .fold(Vm::new(&self.kernel), |vm, tool| vm.program(tool))

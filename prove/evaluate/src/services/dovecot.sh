@@ -24,11 +24,6 @@ with smtplib.LMTP(address) as client:
 END
 }
 
-# The variables that the gate's library reads, and the loader's.
-variables() {
-	env | sed -n 's/^\(LD_PRELOAD\|LUC_GATE_[A-Z_]*\)=.*/\1/p' | tr '\n' ' '
-}
-
 case $goal in
 prepare) ;;
 run)
@@ -66,9 +61,10 @@ run)
 		    mode = 0600
 		  }
 		}
-		import_environment = TZ $(variables)
+		import_environment = TZ LD_PRELOAD LUC_GATE_ROUNDS LUC_GATE_POLICY LUC_GATE_RUN \
+		  LUC_GATE_LONGEST_WAIT_NS LUC_GATE_FILTERS LUC_GATE_COUNT_ONLY LUC_GATE_NOTIFIED
 	END
-	start dovecot -F -c "$folder/dovecot.conf"
+	serve 1 dovecot -F -c "$folder/dovecot.conf"
 	await test -S "$folder/base/lmtp"
 	drive deliver
 	stop_all

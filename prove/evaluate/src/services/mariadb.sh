@@ -15,7 +15,7 @@ options() {
 server() {
 	local words
 	mapfile -t words < <(options "$1")
-	start mariadbd "${words[@]}" --socket="$folder/$1.sock" --skip-networking \
+	serve "$1" mariadbd "${words[@]}" --socket="$folder/$1.sock" --skip-networking \
 		--innodb-flush-log-at-trx-commit=1 --innodb-buffer-pool-size=32M --log-error="$folder/$1.log"
 }
 

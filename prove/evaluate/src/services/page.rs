@@ -1,31 +1,35 @@
 //! The page of the part `services`.
 
-use luc_claims::report::{Page, Table, Target, number, ratio};
+use luc_claims::report::{Page, Table, Target, number, ratio, spread};
 use luc_stats::{Interval, median, ratio_interval};
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::super::harness::figure;
 use super::Outcome;
+use super::runs::{USER, Way};
 
 /// A service is slower if the interval of its gain ends below this.
 const LEAST_HIGH: f64 = 0.98;
 
-pub(super) fn page(outcomes: &[Outcome], repeats: usize) -> Page {
+/// Parts of a call's time below this share are not shown.
+const LEAST_SHARE: f64 = 0.03;
+
+pub(super) fn page(outcomes: &[Outcome], repeats: usize, seed: u64) -> Page {
     let mut gains = Table::new(&[
         "service",
-        "clients' time without, s",
-        "with, s",
-        "gain",
-        "gain of the whole run",
-        "requests per synchronization",
-        "calls per commit, without",
-        "with",
+        "stock, s",
+        "`luc run`",
+        "`luc run --reach notify`",
+        "flushes per request, stock",
+        "`luc run`",
+        "`--reach notify`",
     ]);
     let mut reasons = Table::of_words(&[
         "service",
-        "what the gate said",
-        "a call's time without the gate",
-        "with it",
+        "a call's time, stock",
+        "`luc run` took",
+        "what it said",
+        "what `--reach notify` said",
+        "not reached by `luc run`",
     ]);
     let mut kinds = Table::of_words(&[
         "service",
@@ -36,25 +40,24 @@ pub(super) fn page(outcomes: &[Outcome], repeats: usize) -> Page {
     let mut targets = Vec::new();
     for outcome in outcomes {
         let name = outcome.service.name;
-        let gain = outcome.gain();
-        let of_run = outcome.gain_of_run();
-        let per_commit = |side| shown(outcome.middle(side, "calls_per_commit"));
+        let gain = |way| outcome.gain(way, seed);
+        let flushes = |way| shown(outcome.flushes_per_request(way));
         gains.row(vec![
             name.to_owned(),
-            shown(median(&outcome.phases.1)),
-            shown(median(&outcome.phases.0)),
-            ratio(gain.as_ref()),
-            ratio(of_run.as_ref()),
-            shown(outcome.calls().map(|calls| outcome.requests / calls)),
-            per_commit("without"),
-            per_commit("with"),
+            spread(&outcome.seconds(Way::Stock)),
+            ratio(gain(Way::Auto).as_ref()),
+            ratio(gain(Way::Notified).as_ref()),
+            flushes(Way::Stock),
+            flushes(Way::Auto),
+            flushes(Way::Notified),
         ]);
-        let why = &outcome.report["why"];
         reasons.row(vec![
             name.to_owned(),
-            said(&outcome.last("with")),
-            takers(&why["without"]),
-            takers(&why["with"]),
+            takers(&outcome.parts),
+            outcome.took().to_owned(),
+            said(&outcome.last(Way::Auto)["luc"]),
+            said(&outcome.last(Way::Notified)["luc"]),
+            unreached(&outcome.last(Way::Auto)["luc"]["unreached"]),
         ]);
         kinds.row(vec![
             name.to_owned(),
@@ -62,36 +65,28 @@ pub(super) fn page(outcomes: &[Outcome], repeats: usize) -> Page {
             outcome.service.about.to_owned(),
             outcome.service.own_batching.to_owned(),
         ]);
-        let high = gain.as_ref().map(|gain| gain.high);
-        targets.push(Target::at_least(
-            format!("{name}: not slower: upper end of the gain's interval"),
-            high,
-            LEAST_HIGH,
-        ));
-        targets.push(Target::new(
-            format!("{name}: every run ends well, without an error in a log"),
-            outcome.status == 0,
-            format!("exit status {}", outcome.status),
-        ));
+        for way in Way::of(outcome.service) {
+            if *way != Way::Stock {
+                targets.push(Target::at_least(
+                    format!(
+                        "{name}, {}: not slower: upper end of the gain's interval",
+                        way.title()
+                    ),
+                    gain(*way).map(|gain| gain.high),
+                    LEAST_HIGH,
+                ));
+            }
+        }
+        targets.push(outcome.ends_well());
     }
     Page {
         title: "Services of the distribution".to_owned(),
-        about: format!(
-            "Debian's packages, unchanged. `luc run --compare {repeats}` runs each {repeats} times with \
-             and {repeats} times without the gate, in random order, on ext4 on a disk that takes 20 µs \
-             for a request and 6 ms for a flush. A run starts an instance of its own, drives its eight \
-             clients for a fixed amount of work, and stops it; it fails if a client fails, if \
-             something is missing afterwards, or if a log has an error. The gain is the median of \
-             the clients' time without the gate over that with it, with the 95 % bootstrap interval; \
-             that of the whole run has starting and stopping in it, too. The instances' settings are \
-             names, places and sizes, with one exception: Dovecot gives its programs an environment \
-             of its own, so that its `import_environment` has to name LD_PRELOAD and the gate's \
-             variables. Dovecot and PostgreSQL refuse to work as root; they and their `luc run` are \
-             run as `{user}`, which may not record: what a call's time went into is not known of them.",
-            user = super::USER
-        ),
+        about: about(repeats),
         tables: vec![
-            ("Gains:".to_owned(), gains),
+            (
+                "Times of the clients without luc, and gains with it:".to_owned(),
+                gains,
+            ),
             ("What held them back:".to_owned(), reasons),
             ("What was run:".to_owned(), kinds),
         ],
@@ -99,170 +94,249 @@ pub(super) fn page(outcomes: &[Outcome], repeats: usize) -> Page {
     }
 }
 
+fn about(repeats: usize) -> String {
+    format!(
+        "Debian's packages, unchanged, on ext4 on a disk that takes 20 µs for a request and 6 ms for a flush, all instances \
+         on one journal. Each program is started alone (\"stock\"), by `luc run`, and by `luc run --reach notify`; each \
+         instance has a `luc run` of its own, as in a unit. By default `luc run` takes the library, or for static \
+         programs and Go programs the notifier; these have no third column, as it would be the second. {repeats} runs of \
+         each, in random order within each repeat. A run starts the instances, drives eight clients for a fixed amount \
+         of work, and stops them; it fails if a client fails, if something is missing afterwards, or if a log has an \
+         error. The gain is the median of the clients' time without luc over that with it, with the 95 % bootstrap \
+         interval; what luc learns at first is included. The instances' settings are names, places and sizes, with one \
+         exception: Dovecot gives its programs an environment of its own; where it is alone, its `import_environment` \
+         names LD_PRELOAD and the gate's variables, so that the library reaches them, and it is run as `{USER}`. What a \
+         call's time goes into is of one more run without luc, recorded by `luc record`."
+    )
+}
+
 fn shown(value: Option<f64>) -> String {
     value.map_or_else(|| "-".to_owned(), number)
 }
 
-impl Outcome {
-    /// The clients' time without the gate over that with it.
-    fn gain(&self) -> Option<Interval> {
-        ratio_interval(&self.phases.1, &self.phases.0, 1).ok()
-    }
-
-    /// The same of the runs as a whole.
-    fn gain_of_run(&self) -> Option<Interval> {
-        let times = |side: &str| -> Vec<f64> {
-            let runs = self.report[side].as_array().map(Vec::as_slice);
-            let runs = runs.unwrap_or_default().iter();
-            runs.filter_map(|run| figure(run, "elapsed_s").ok())
-                .collect()
-        };
-        ratio_interval(&times("without"), &times("with"), 1).ok()
-    }
-
-    /// What the runs of a side reported on the disk's file system.
-    fn file_systems(&self, side: &str) -> impl Iterator<Item = &Value> {
-        let runs = self.report[side].as_array().map(Vec::as_slice);
-        runs.unwrap_or_default().iter().filter_map(|run| {
-            let rows = run["file_systems"].as_array()?;
-            rows.iter().find(|row| row["device"] == json!(self.device))
-        })
-    }
-
-    /// The last run's report of a side.
-    fn last(&self, side: &str) -> Value {
-        self.file_systems(side).last().cloned().unwrap_or_default()
-    }
-
-    /// The median of a figure over the runs of a side.
-    fn middle(&self, side: &str, key: &str) -> Option<f64> {
-        let figures: Vec<f64> = self
-            .file_systems(side)
-            .filter_map(|row| figure(row, key).ok())
-            .collect();
-        median(&figures)
-    }
-
-    /// Synchronizations of a run, the median over the runs with the gate.
-    fn calls(&self) -> Option<f64> {
-        let calls: Vec<f64> = self
-            .file_systems("with")
-            .map(|row| {
-                let kinds = ["fsyncs", "fdatasyncs", "msyncs"];
-                kinds.iter().filter_map(|kind| figure(row, kind).ok()).sum()
-            })
-            .collect();
-        median(&calls)
+impl Way {
+    /// As in the tables.
+    fn title(self) -> &'static str {
+        match self {
+            Self::Stock => "stock",
+            Self::Auto => "`luc run`",
+            Self::Notified => "`luc run --reach notify`",
+        }
     }
 }
 
-/// What took a call's time, the largest first, by `luc run`'s report.
-fn takers(why: &Value) -> String {
-    let Some(takers) = why["takers"].as_object() else {
-        return "not recorded".to_owned();
+impl Outcome {
+    /// The runs of a way.
+    fn of(&self, way: Way) -> impl Iterator<Item = &Value> {
+        let of_way = move |run: &&(Way, Value)| run.0 == way;
+        self.runs.iter().filter(of_way).map(|(_, run)| run)
+    }
+
+    /// The last run of a way.
+    fn last(&self, way: Way) -> Value {
+        self.of(way).last().cloned().unwrap_or_default()
+    }
+
+    /// The clients' times in the runs of a way that ended well, s.
+    fn seconds(&self, way: Way) -> Vec<f64> {
+        let good = self.of(way).filter(|run| run["status"] == 0);
+        good.filter_map(|run| run["seconds"].as_f64()).collect()
+    }
+
+    /// The clients' time without luc over that of a way.
+    fn gain(&self, way: Way, seed: u64) -> Option<Interval> {
+        ratio_interval(&self.seconds(Way::Stock), &self.seconds(way), seed).ok()
+    }
+
+    /// Flushes of the disk per request, the median over the runs of a way: starting and stopping included.
+    fn flushes_per_request(&self, way: Way) -> Option<f64> {
+        let flushes: Vec<f64> = self
+            .of(way)
+            .filter_map(|run| run["flushes"].as_f64())
+            .collect();
+        median(&flushes).map(|flushes| flushes / self.requests)
+    }
+
+    /// What `luc run` chose, by what it reported.
+    fn took(&self) -> &'static str {
+        let luc = &self.last(Way::Auto)["luc"];
+        match luc["notified"].as_u64() {
+            None => "-",
+            Some(0) => "the library",
+            Some(_) => "the notifier",
+        }
+    }
+
+    fn ends_well(&self) -> Target {
+        let failed: Vec<String> = self
+            .runs
+            .iter()
+            .filter(|(_, run)| run["status"] != 0)
+            .map(|(way, run)| {
+                format!(
+                    "{}: {}",
+                    way.name(),
+                    run["said"].as_str().unwrap_or_default()
+                )
+            })
+            .collect();
+        let figure = match &failed[..] {
+            [] => format!("{} runs", self.runs.len()),
+            [first, ..] => format!("{} of {} not; {first}", failed.len(), self.runs.len()),
+        };
+        let name = self.service.name;
+        Target::new(
+            format!(
+                "{name}: every run ends well, with all that was acknowledged, without an error in a log"
+            ),
+            failed.is_empty() && !self.runs.is_empty(),
+            figure,
+        )
+    }
+}
+
+/// What took a call's time, the largest first, by `luc explain`; parts of the own commit together.
+fn takers(recorded: &Value) -> String {
+    let calls = recorded["syncs"].as_f64().unwrap_or(0.0);
+    let Some(parts) = recorded["parts"].as_object().filter(|_| calls > 0.0) else {
+        return "no call".to_owned();
     };
-    let mut shares: Vec<(&str, f64)> = takers
-        .iter()
-        .filter_map(|(name, taken)| Some((&**name, figure(taken, "share").ok()?)))
-        .filter(|(_, share)| *share >= 0.005)
-        .collect();
+    let mut shares: Vec<(&str, f64)> = Vec::new();
+    for (part, ns) in parts {
+        let name = match &**part {
+            "start" | "locking" | "flushing" | "logging" | "done" => "own commit",
+            "data_writeback" => "data",
+            "runnable" | "running" => "processor",
+            other => other,
+        };
+        let ns = ns.as_f64().unwrap_or(0.0);
+        match shares.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, sum)) => *sum += ns,
+            None => shares.push((name, ns)),
+        }
+    }
+    let all: f64 = shares.iter().map(|(_, ns)| ns).sum();
     shares.sort_by(|(_, a), (_, b)| b.total_cmp(a));
     let words: Vec<String> = shares
         .iter()
-        .map(|(name, share)| format!("{} {:.0} %", name.replace('_', " "), share * 100.0))
+        .filter(|(_, ns)| *ns >= LEAST_SHARE * all)
+        .map(|(name, ns)| format!("{} {:.0} %", name.replace('_', " "), ns / all * 100.0))
         .collect();
-    words.join(", ")
+    format!("{} ms: {}", number(all / calls / 1e6), words.join(", "))
 }
 
-/// What the gate said of a file system: how long it held, and its decision.
-fn said(file_system: &Value) -> String {
-    let gate = &file_system["gate"];
-    let mut words = Vec::new();
-    if let (Ok(held), Ok(wrote)) = (
-        figure(gate, "mean_wait_us"),
-        figure(gate, "mean_write_back_us"),
-    ) {
-        words.push(format!(
-            "held {} ms, data written first in {} ms",
-            number(held / 1e3),
-            number(wrote / 1e3)
-        ));
+/// What the gate said of the disk: which share of the calls it held, for how long, and its decisions.
+fn said(luc: &Value) -> String {
+    let Some(calls) = luc["calls"].as_f64() else {
+        return "-".to_owned();
+    };
+    if calls == 0.0 {
+        return "saw no call".to_owned();
     }
-    let decision = &gate["decision"];
-    let text = |key: &str| decision[key].as_str().unwrap_or_default();
-    match (text("state"), text("reason")) {
-        ("", _) => {}
-        (state, "") => words.push(state.to_owned()),
-        (state, reason) => words.push(format!("{state}: {reason}")),
+    let held = luc["gated"].as_f64().unwrap_or(0.0);
+    let mut words = vec![format!(
+        "held {:.0} % of {calls:.0} calls",
+        held / calls * 100.0
+    )];
+    if let Some(us) = luc["mean_wait_us"].as_f64() {
+        words[0] += &format!(", {} ms each", number(us / 1e3));
     }
-    if words.is_empty() {
-        return "nothing".to_owned();
+    for (key, of) in [("decision", "commits"), ("flush_decision", "flushes")] {
+        let decision = &luc[key];
+        let text = |key: &str| decision[key].as_str().unwrap_or_default();
+        if !text("state").is_empty() {
+            words.push(format!("{of}: {}, {}", text("state"), text("reason")));
+        }
     }
     words.join("; ")
 }
 
+/// Programs, with the number of their processes.
+fn unreached(programs: &Value) -> String {
+    let programs = programs.as_object().into_iter().flatten();
+    let names: Vec<String> = programs
+        .map(|(name, count)| format!("{name} ({count})"))
+        .collect();
+    if names.is_empty() {
+        return "-".to_owned();
+    }
+    names.join(", ")
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::SERVICES;
+    use serde_json::json;
+
+    use super::super::catalogue::SERVICES;
     use super::*;
 
-    fn outcome(with: f64, status: i32) -> Outcome {
-        let row = |calls_per_commit: f64| {
-            json!({ "elapsed_s": 9.0, "file_systems": [
-                { "device": "loop9", "calls_per_commit": 99.0 },
-                { "device": "loop1", "calls_per_commit": calls_per_commit, "fsyncs": 3, "fdatasyncs": 4 },
-            ]})
+    fn outcome(auto: f64, status: i32) -> Outcome {
+        let run = |seconds: f64, status: i32| {
+            json!({ "seconds": seconds, "status": status, "flushes": 140, "said": "lost",
+                    "luc": { "notified": 8, "calls": 10, "gated": 5.0, "unreached": { "postgres": 8 } } })
         };
         Outcome {
             service: &SERVICES[0],
-            requests: 70.0,
             version: "1".to_owned(),
-            report: json!({ "with": [row(4.0), row(4.0)], "without": [row(2.0), row(2.0)] }),
-            device: "loop1".to_owned(),
-            phases: (vec![with; 2], vec![10.0; 2]),
-            status,
+            requests: 70.0,
+            runs: vec![
+                (Way::Stock, run(10.0, 0)),
+                (Way::Stock, run(10.0, 0)),
+                (Way::Auto, run(auto, 0)),
+                (Way::Auto, run(auto, 0)),
+                (Way::Auto, run(99.0, status)),
+            ],
+            parts: Value::Null,
         }
     }
 
     #[test]
     fn what_is_slower_or_fails_meets_no_target() {
-        let met = |with, status| -> Vec<_> {
-            let page = page(&[outcome(with, status)], 2);
+        let met = |auto, status| -> Vec<_> {
+            let page = page(&[outcome(auto, status)], 2, 1);
             page.targets.iter().map(|target| target.met).collect()
         };
-        assert_eq!(met(5.0, 0), [Some(true), Some(true)]);
-        assert_eq!(met(11.0, 0), [Some(false), Some(true)]);
         assert_eq!(met(5.0, 1), [Some(true), Some(false)]);
+        assert_eq!(met(11.0, 1), [Some(false), Some(false)]);
+        let mut good = outcome(5.0, 0);
+        good.runs.pop();
+        assert!(
+            page(&[good], 2, 1)
+                .targets
+                .iter()
+                .all(|target| target.met == Some(true))
+        );
     }
 
     #[test]
-    fn figures_are_of_the_service_s_disk() {
-        let outcome = outcome(5.0, 0);
-        assert_eq!(outcome.middle("with", "calls_per_commit"), Some(4.0));
-        assert_eq!(outcome.calls(), Some(7.0));
-        assert_eq!(outcome.gain().map(|gain| gain.ratio), Some(2.0));
-        assert_eq!(outcome.gain_of_run().map(|gain| gain.ratio), Some(1.0));
+    fn figures_are_of_runs_that_ended_well() {
+        let outcome = outcome(5.0, 1);
+        assert_eq!(outcome.gain(Way::Auto, 1).map(|gain| gain.ratio), Some(2.0));
+        assert_eq!(outcome.flushes_per_request(Way::Stock), Some(2.0));
+        assert_eq!(outcome.took(), "the notifier");
+        assert!(outcome.gain(Way::Notified, 1).is_none());
     }
 
     #[test]
     fn what_took_the_time_is_in_order() {
-        let why = json!({ "takers": {
-            "flush": { "share": 0.2 }, "own_commit": { "share": 0.7 }, "other": { "share": 0.001 },
+        let recorded = json!({ "syncs": 2, "parts": {
+            "flush": 2_000_000, "start": 1_000_000, "logging": 7_000_000, "lock": 1,
         }});
-        assert_eq!(takers(&why), "own commit 70 %, flush 20 %");
-        assert_eq!(takers(&Value::Null), "not recorded");
+        assert_eq!(takers(&recorded), "5.00 ms: own commit 80 %, flush 20 %");
+        assert_eq!(takers(&json!({ "syncs": 0, "parts": {} })), "no call");
     }
 
     #[test]
     fn what_the_gate_said() {
-        let file_system = json!({ "gate": {
-            "mean_wait_us": 1500.0, "mean_write_back_us": 250.0,
-            "decision": { "state": "aside", "reason": "only one caller at a time" },
-        }});
+        let luc = json!({ "calls": 200.0, "gated": 50.0, "mean_wait_us": 1500.0, "flush_decision": null,
+                          "decision": { "state": "aside", "reason": "only one caller at a time" } });
         assert_eq!(
-            said(&file_system),
-            "held 1.50 ms, data written first in 0.250 ms; aside: only one caller at a time"
+            said(&luc),
+            "held 25 % of 200 calls, 1.50 ms each; commits: aside, only one caller at a time"
         );
-        assert_eq!(said(&Value::Null), "nothing");
+        assert_eq!(said(&json!({ "calls": 0.0 })), "saw no call");
+        assert_eq!(said(&Value::Null), "-");
+        assert_eq!(unreached(&json!({ "lmtp": 8 })), "lmtp (8)");
+        assert_eq!(unreached(&json!({})), "-");
     }
 }

@@ -1,19 +1,22 @@
 #!/usr/bin/env bash
-# PostgreSQL: eight servers with a client each, every insert a transaction. (Eight clients of one
-# server write one log, whose writer brings them together already.)
+# PostgreSQL as Debian's unit starts it, by pg_ctlcluster, which gives it an environment of its own: eight servers with a
+# client each, every insert a transaction. (Eight clients of one server write one log, whose writer brings them together
+# already.)
 # shellcheck source=prove/evaluate/src/services/common.sh
 source "$(dirname "$0")/common.sh"
 transactions=${SERVICE_WORK:-150}
-bin=$(printf '%s\n' /usr/lib/postgresql/*/bin | sort -V | tail -n 1)
+version=$(printf '%s\n' /usr/lib/postgresql/* | sort -V | tail -n 1)
+version=${version##*/}
+# Clusters of its own, not the machine's.
+export PG_CLUSTER_CONF_ROOT=$folder/clusters
 
 server() {
-	start "$bin/postgres" -D "$folder/$1" -k "$folder" -p "$((5500 + $1))" -c listen_addresses= \
-		2>"$folder/$1.log"
+	serve "$1" pg_ctlcluster --foreground "$version" "c$1" start 2>"$folder/$1.log"
 }
 
 ask() {
 	psql --no-psqlrc --quiet --no-align --tuples-only --host="$folder" --port="$((5500 + $1))" \
-		--dbname=postgres --username="$(id -un)" --set=ON_ERROR_STOP=1
+		--dbname=postgres --username=postgres --set=ON_ERROR_STOP=1
 }
 
 insert() {
@@ -29,14 +32,20 @@ ready() {
 
 case $goal in
 prepare)
+	chown postgres: "$folder"
 	# Segments of 1 MiB in place of 16 MiB make eight servers fit on the disk.
-	"$bin/initdb" --no-sync --auth=trust --wal-segsize=1 -D "$folder/1" >/dev/null
+	pg_createcluster --datadir="$folder/c1" --port=5501 --socketdir="$folder" --logfile="$folder/c1.log" \
+		"$version" c1 -- --no-sync --auth=trust --wal-segsize=1 >/dev/null
 	for ((number = 2; number <= clients; number++)); do
-		cp -a "$folder/1" "$folder/$number"
+		cp -a "$folder/c1" "$folder/c$number"
+		cp -a "$folder/clusters/$version/c1" "$folder/clusters/$version/c$number"
+		sed -i "s/\bc1\b/c$number/g; s/^port = .*/port = $((5500 + number))/" \
+			"$folder/clusters/$version/c$number/postgresql.conf"
 	done
 	;;
 run)
-	rm -f "$folder"/*.log
+	# That of the clusters' own, c1.log, is for what is not in the foreground, but has to be there.
+	rm -f "$folder"/[0-9].log
 	for ((number = 1; number <= clients; number++)); do server "$number"; done
 	for ((number = 1; number <= clients; number++)); do
 		await ready "$number"
@@ -52,6 +61,6 @@ run)
 		fi
 	done
 	stop_all
-	no_errors '(ERROR|PANIC):' "$folder"/*.log
+	no_errors '(ERROR|PANIC):' "$folder"/[0-9].log
 	;;
 esac

@@ -36,10 +36,6 @@ sys.exit(found != messages)
 END
 }
 
-listens() {
-	: <"/dev/tcp/127.0.0.1/$port"
-}
-
 case $goal in
 prepare)
 	echo '[].' >"$folder/plugins"
@@ -50,8 +46,8 @@ run)
 	rm -rf "$folder/logs"
 	# The port mapper of its own would stay behind as a daemon.
 	start epmd -port "$ERL_EPMD_PORT" -address 127.0.0.1
-	start "$sbin/rabbitmq-server" >"$folder/stdout" 2>&1
-	await listens
+	serve 1 "$sbin/rabbitmq-server" >"$folder/stdout" 2>&1
+	await listens "$port"
 	drive publish
 	stop_all
 	no_errors '\[(error|critical)\]|crash' "$folder"/logs/*.log

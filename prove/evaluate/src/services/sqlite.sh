@@ -14,7 +14,8 @@ statements() {
 }
 
 insert() {
-	exec sqlite3 -batch -bail "$folder/$1.db" <"$folder/statements" >/dev/null
+	serve "$1" sqlite3 -batch -bail "$folder/$1.db" ".read $folder/statements" >/dev/null
+	wait "${started[-1]}"
 }
 
 case $goal in

@@ -1,0 +1,212 @@
+//! Part `services-kernel`: some of the services in a guest, with `luc.ko` and without.
+//!
+//! Time in it is virtual, so that runs of one seed are the same to the byte, however busy this machine is; seeds differ in
+//! when the run begins.
+
+use std::time::Duration;
+
+use luc_claims::report::{Page, Table, Target, number, ratio};
+use luc_stats::{Interval, median, ratio_interval};
+use luc_vm::Mode;
+use serde_json::{Value, json};
+
+use super::catalogue::{CLIENTS, COMMON, SERVICES, Service};
+use crate::error::EvaluateError;
+use crate::guests::succeed;
+use crate::harness::{Harness, missing};
+use crate::progress::Progress;
+use crate::runs::Runs;
+use crate::safety::guest::Guests;
+
+/// The guests' kernel.
+const VERSION: &str = "6.1";
+/// What a boot and a run may take.
+const LIMIT: Duration = Duration::from_secs(1200);
+/// One run begins so much later than that of the seed before, µs: no multiple of a tick.
+const SHIFT_US: usize = 1300;
+/// A service is slower if the interval of its gain ends below this.
+const LEAST_HIGH: f64 = 0.98;
+
+/// A service that runs in a guest, which has no more files than it is given.
+struct Inside {
+    name: &'static str,
+    /// Its programs.
+    programs: &'static [&'static str],
+    /// Requests of each client: fewer than on this machine, as a guest's processor is emulated.
+    work: u32,
+}
+
+const INSIDE: [Inside; 3] = [
+    Inside {
+        name: "etcd, 8 servers",
+        programs: &["etcd"],
+        work: 60,
+    },
+    Inside {
+        name: "Redis, 8 servers",
+        programs: &["redis-server"],
+        work: 120,
+    },
+    Inside {
+        name: "SQLite, 8 writers",
+        programs: &["sqlite3"],
+        work: 40,
+    },
+];
+
+/// Stock, and with the module.
+const SETTINGS: [(&str, &str); 2] = [("stock", ""), ("luc.ko", "policy=auto copy_out=auto")];
+
+pub(crate) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
+    let repeats = harness.options.repeats.unwrap_or(5);
+    let guests = Guests::prepare(harness, VERSION)?;
+    let runs = Runs::open(harness);
+    let wanted: Vec<&Inside> = INSIDE
+        .iter()
+        .filter(|inside| harness.options.wants(inside.name))
+        .collect();
+    let mut progress = Progress::new(harness.part, wanted.len() * repeats * SETTINGS.len());
+    let mut table = Table::new(&[
+        "service",
+        "stock, s",
+        "with `luc.ko`, s",
+        "gain",
+        "flushes per request, stock",
+        "with `luc.ko`",
+    ]);
+    let mut targets = Vec::new();
+    for inside in wanted {
+        let mut of_settings = SETTINGS.map(|_| Vec::new());
+        for repeat in 0..repeats {
+            for ((setting, module), made) in SETTINGS.iter().zip(&mut of_settings) {
+                let key = json!({ "service": inside.name, "setting": setting, "repeat": repeat, "work": inside.work });
+                let result = runs.get(&key, || boot(harness, &guests, inside, module, repeat))?;
+                progress.step(&format!(
+                    "{}, {setting}: {} s",
+                    inside.name, result["seconds"]
+                ));
+                made.push(result);
+            }
+        }
+        let [stock, module] = of_settings;
+        let gain = gain(&stock, &module, harness.options.seed);
+        let requests = f64::from(inside.work) * CLIENTS;
+        let middle = |runs: &[Value], key: &str| median(&figures(runs, key));
+        let shown = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), number);
+        let per_request = |runs: &[Value]| shown(middle(runs, "flushes").map(|all| all / requests));
+        table.row(vec![
+            inside.name.to_owned(),
+            shown(middle(&stock, "seconds")),
+            shown(middle(&module, "seconds")),
+            ratio(gain.as_ref()),
+            per_request(&stock),
+            per_request(&module),
+        ]);
+        targets.push(Target::at_least(
+            format!(
+                "{}: not slower: upper end of the gain's interval",
+                inside.name
+            ),
+            gain.map(|gain| gain.high),
+            LEAST_HIGH,
+        ));
+    }
+    Ok(Page {
+        title: "Services with luc.ko, in a guest".to_owned(),
+        about: format!(
+            "Debian's packages, unchanged, in a virtual machine with Linux {release} and one processor of 1,000 MIPS, in \
+             virtual time, on ext4 on a lagdisk that takes 20 µs for a request and 6 ms for a flush: without the module, \
+             and with `policy=auto copy_out=auto`. The programs, their clients and what is checked are those of \
+             [services](services.md), with less work. A time is the clients'; it is not to be compared with that page's, \
+             whose processors are real ones. {repeats} runs of each, which begin at different moments; the gain is the \
+             ratio of the medians, with the 95 % bootstrap interval.",
+            release = guests.release()
+        ),
+        tables: vec![("Times and gains:".to_owned(), table)],
+        targets,
+    })
+}
+
+/// Boots a guest and runs the service once.
+fn boot(
+    harness: &Harness,
+    guests: &Guests,
+    inside: &Inside,
+    module: &str,
+    repeat: usize,
+) -> Result<Value, EvaluateError> {
+    let service = service(inside)?;
+    let (script, text) = service.script;
+    let vm = inside
+        .programs
+        .iter()
+        .fold(guests.machine(LIMIT), |vm, program| vm.program(program))
+        .mode(Mode::VirtualTime {
+            shift: 0,
+            processors: 1,
+        })
+        .program("setpriv")
+        .content("/root/common.sh", COMMON)
+        .content(format!("/root/{script}"), text)
+        .variable("SCRIPT", script)
+        .variable("MODULE", module)
+        .variable("NAP_US", &(1 + repeat * SHIFT_US).to_string())
+        .variable("SERVICE_WORK", &inside.work.to_string())
+        .variable("SERVICE_INSTANCES", &service.instances.to_string())
+        .variable("SERVICE_SEED", &harness.options.seed.to_string())
+        .script(include_str!("guest.sh"));
+    let outcome = succeed(&vm, inside.name)?;
+    let read = |name: &str| outcome.file(name).ok_or_else(|| missing(name));
+    let figure = |name: &str| -> Result<f64, EvaluateError> {
+        read(name)?.trim().parse().map_err(|_| missing(name))
+    };
+    Ok(json!({
+        "seconds": figure("phase")? / 1e6,
+        "flushes": figure("flushes")?,
+        "journal": read("journal")?.lines().next(),
+        "holds": if module.is_empty() { None } else { Some(figure("holds")?) },
+        "release": guests.release(),
+        "wall_s": outcome.wall.as_secs(),
+    }))
+}
+
+/// The service on this machine that has the same name.
+fn service(inside: &Inside) -> Result<&'static Service, EvaluateError> {
+    let found = SERVICES.iter().find(|service| service.name == inside.name);
+    found.ok_or_else(|| missing(inside.name))
+}
+
+fn figures(runs: &[Value], key: &str) -> Vec<f64> {
+    runs.iter().filter_map(|run| run[key].as_f64()).collect()
+}
+
+fn gain(stock: &[Value], module: &[Value], seed: u64) -> Option<Interval> {
+    ratio_interval(
+        &figures(stock, "seconds"),
+        &figures(module, "seconds"),
+        seed,
+    )
+    .ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_service_in_a_guest_is_one_of_those_on_this_machine() {
+        for inside in INSIDE {
+            assert!(service(&inside).is_ok(), "{}", inside.name);
+        }
+    }
+
+    #[test]
+    fn a_gain_is_the_stock_time_over_the_other() {
+        let runs = |seconds: f64| vec![json!({ "seconds": seconds }); 3];
+        assert_eq!(
+            gain(&runs(3.0), &runs(2.0), 1).map(|gain| gain.ratio),
+            Some(1.5)
+        );
+        assert!(gain(&[], &runs(2.0), 1).is_none());
+    }
+}
