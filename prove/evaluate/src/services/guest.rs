@@ -58,7 +58,7 @@ const INSIDE: [Inside; 3] = [
 const SETTINGS: [(&str, &str); 2] = [("stock", ""), ("luc.ko", "policy=auto copy_out=auto")];
 
 pub(crate) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
-    let repeats = harness.options.repeats.unwrap_or(5);
+    let repeats = harness.options.repeats.unwrap_or(3);
     let guests = Guests::prepare(harness, VERSION)?;
     let runs = Runs::open(harness);
     let wanted: Vec<&Inside> = INSIDE

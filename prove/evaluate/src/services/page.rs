@@ -172,13 +172,7 @@ impl Outcome {
             .runs
             .iter()
             .filter(|(_, run)| run["status"] != 0)
-            .map(|(way, run)| {
-                format!(
-                    "{}: {}",
-                    way.name(),
-                    run["said"].as_str().unwrap_or_default()
-                )
-            })
+            .map(|(way, run)| format!("{}: {}", way.name(), verdict(&run["said"])))
             .collect();
         let figure = match &failed[..] {
             [] => format!("{} runs", self.runs.len()),
@@ -193,6 +187,13 @@ impl Outcome {
             figure,
         )
     }
+}
+
+/// The last of what a script said, which is its verdict, without the place of the script.
+fn verdict(said: &Value) -> &str {
+    let said = said.as_str().unwrap_or_default();
+    let last = said.rsplit("; ").next().unwrap_or_default();
+    last.rsplit('/').next().unwrap_or_default()
 }
 
 /// What took a call's time, the largest first, by `luc explain`; parts of the own commit together.
@@ -315,6 +316,13 @@ mod tests {
         assert_eq!(outcome.flushes_per_request(Way::Stock), Some(2.0));
         assert_eq!(outcome.took(), "the notifier");
         assert!(outcome.gain(Way::Notified, 1).is_none());
+    }
+
+    #[test]
+    fn a_script_s_verdict_is_its_last_line() {
+        let said = json!("/x/y/log:[error] a; b; /x/y/rabbitmq.sh: the log has errors");
+        assert_eq!(verdict(&said), "rabbitmq.sh: the log has errors");
+        assert_eq!(verdict(&Value::Null), "");
     }
 
     #[test]
