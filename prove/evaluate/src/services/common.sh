@@ -22,9 +22,10 @@ trap stop_all EXIT
 # Bash waits for what runs in the foreground first, so that nothing is left of it.
 trap 'exit 143' INT TERM
 
-# Starts a program in the background that must not outlive this script, not even if that is killed.
+# Starts a program in the background that must not outlive this script, not even if that is killed. In a session of its own
+# a signal to all of an interrupted evaluation does not reach it: `stop_all` ends it and waits for that.
 start() {
-	setpriv --pdeathsig TERM -- "$@" &
+	setpriv --pdeathsig TERM -- setsid "$@" &
 	started+=("$!")
 }
 
