@@ -254,7 +254,7 @@ fn a_trace_has_counters_of_each_process() {
     assert_eq!(processes[0]["on_processor_ns"], 2_000_000_000_u64);
 
     let shown = text(fleet(&["counters", path]));
-    for words in ["By process", "CPI user", "app 11", "2.00 s", "50.0 %"] {
+    for words in ["By process", "CPI user", "app 11", "2 s", "50.0 %"] {
         assert!(shown.contains(words), "{words}: {shown}");
     }
     assert!(!shown.contains('\u{1b}'), "{shown}");
