@@ -108,7 +108,9 @@ pub(super) fn record(
 }
 
 fn script(scenario: &Scenario, host: usize, words: &str, addresses: &[&str]) -> String {
-    let mut script = "modprobe virtio_net || exit 1\n".to_owned();
+    // Guests of one name that boot at the same time would be one host.
+    let mut script =
+        format!("echo guest{host} >/proc/sys/kernel/hostname\nmodprobe virtio_net || exit 1\n");
     for (number, address) in addresses.iter().enumerate() {
         script += &format!(
             "ip addr add {address} dev eth{number} && ip link set eth{number} up || exit 1\n"
