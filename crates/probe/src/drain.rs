@@ -1,12 +1,14 @@
 //! The recorder's thread: takes records out of the kernel, makes rows of them, hands them on.
 
+mod output;
+
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use libbpf_rs::{Map, RingBuffer, RingBufferBuilder};
-use luc_events::tables::{Lost, Message, Row as _, Trace, Wait};
-use luc_events::{Cause, Dev, Event, StackId};
+use libbpf_rs::{RingBuffer, RingBufferBuilder};
+use luc_events::Dev;
+use luc_events::tables::{Lost, Trace};
 
 use crate::capability::Network;
 use crate::clock::now_ns;
@@ -14,13 +16,12 @@ use crate::clock_sample::{self, Sampler};
 use crate::counters::Counters;
 use crate::exchanges::Exchanges;
 use crate::load::{Links, Programs};
-use crate::record::{
-    self, DataKey, DataSum, HandleKey, HandleSum, LOST_PLACES, Plain, SummaryKey, SummarySum, kind,
-};
+use crate::record::{DataKey, DataSum, HandleKey, HandleSum, LOST_PLACES, SummaryKey, SummarySum};
 use crate::stacks::Stacks;
 use crate::starts::Starts;
 use crate::sums::{self, Epoch, Summaries};
 use crate::{Outcome, ProbeError, Sink, asleep, clock, decode, mounts};
+use output::Output;
 
 /// How long records stay in the ring buffer. Nothing wakes the thread: a wake-up per record would be most of
 /// the cost.
@@ -194,156 +195,6 @@ fn consume(ring: &RingBuffer<'_>, output: &RefCell<Output>) -> Result<(), ProbeE
     let mut output = output.borrow_mut();
     output.numbers.clear();
     output.send_starts()
-}
-
-/// Rows on their way out.
-struct Output {
-    sink: Box<dyn Sink>,
-    stacks: Stacks,
-    /// If what threads run is wanted.
-    starts: Option<Starts>,
-    /// Records of threads for it.
-    new_tasks: Vec<record::Task>,
-    /// The threads of processes whose locks somebody waits for, while records are being taken.
-    numbers: asleep::Numbers,
-    outcome: Outcome,
-    /// The last rows of one table, which are not counted in the outcome yet: to find a table's place there for each row
-    /// costs more than most of the rest.
-    alike: (&'static str, u64),
-    /// The events that are counted, in the order of records.
-    counted: Vec<decode::Counted>,
-    failed: Option<ProbeError>,
-}
-
-impl Output {
-    fn send(&mut self, event: impl Into<Event>) -> Result<(), ProbeError> {
-        let event = event.into();
-        self.count(event.table());
-        self.sink.take(event)
-    }
-
-    fn count(&mut self, table: &'static str) {
-        if table != self.alike.0 {
-            self.count_alike();
-            self.alike.0 = table;
-        }
-        self.alike.1 += 1;
-    }
-
-    fn count_alike(&mut self) {
-        let (table, rows) = std::mem::take(&mut self.alike);
-        if rows > 0 {
-            self.outcome.count(table, rows);
-        }
-    }
-
-    /// As [`record`](Self::record), in the manner of libbpf: a negative number ends the reading.
-    fn record_or_fail(&mut self, stacks: &Map<'_>, bytes: &[u8]) -> i32 {
-        match self.record(stacks, bytes) {
-            Ok(()) => 0,
-            Err(error) => {
-                self.failed = Some(error);
-                -libc::ECANCELED
-            }
-        }
-    }
-
-    /// Sends the rows of a record; what is too short or of no known kind was not sent by our programs.
-    fn record(&mut self, stacks: &Map<'_>, bytes: &[u8]) -> Result<(), ProbeError> {
-        let Some(kind) = bytes.first_chunk().map(|first| u32::from_ne_bytes(*first)) else {
-            return Ok(());
-        };
-        match kind {
-            kind::SYNC => self.send_if(record::Sync::read(bytes).map(|raw| decode::sync(&raw))),
-            kind::COMMIT => {
-                self.send_if(record::Commit::read(bytes).map(|raw| decode::commit(&raw)))
-            }
-            kind::CALL => self.send_if(record::Call::read(bytes).map(|raw| decode::call(&raw))),
-            kind::REQUEST => {
-                self.send_if(record::Request::read(bytes).map(|raw| decode::request(&raw)))
-            }
-            kind::TASK => match record::Task::read(bytes) {
-                Some(raw) => {
-                    self.send(decode::task(&raw))?;
-                    if self.starts.is_some() {
-                        self.new_tasks.push(raw);
-                    }
-                    Ok(())
-                }
-                None => Ok(()),
-            },
-            kind::CONNECTION => {
-                self.send_if(record::Connection::read(bytes).map(|raw| decode::connection(&raw)))
-            }
-            kind::LOCAL => self.send_if(record::Local::read(bytes).map(|raw| decode::local(&raw))),
-            kind::MESSAGE => record::each(bytes).try_for_each(|raw: record::Message| {
-                self.count(Message::TABLE);
-                self.sink.take_message(decode::message(&raw))
-            }),
-            kind::TOKEN => self.send_if(record::Token::read(bytes).map(|raw| decode::token(&raw))),
-            kind::PACKET => {
-                self.send_if(record::Packet::read(bytes).map(|raw| decode::packet(&raw)))
-            }
-            kind::WAIT => record::each(bytes).try_for_each(|raw: record::Wait| {
-                let (stack, cause) = self.resolve(stacks, raw.stack, raw.brief, raw.on_ns)?;
-                self.count(Wait::TABLE);
-                self.sink.take_wait(decode::wait(&raw, stack, cause))
-            }),
-            kind::ASLEEP => match record::Asleep::read(bytes) {
-                Some(raw) => {
-                    let (id, cause, new) = self.stacks.resolve_addresses(&raw.stack, raw.at_ns);
-                    if let Some(row) = new {
-                        self.send(row)?;
-                    }
-                    let row = asleep::row(&raw, id, cause, &mut self.numbers);
-                    self.send(row)
-                }
-                None => Ok(()),
-            },
-            kind::COUNTS => decode::counters(bytes, &self.counted)
-                .into_iter()
-                .try_for_each(|row| self.send(row)),
-            kind::BRIEF => {
-                for row in record::Brief::read(bytes).iter().flat_map(decode::brief) {
-                    self.send(row)?;
-                }
-                Ok(())
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Sends what the threads of the last records run. Apart from these: to read files takes a while.
-    fn send_starts(&mut self) -> Result<(), ProbeError> {
-        let Some(starts) = &mut self.starts else {
-            return Ok(());
-        };
-        let tasks = std::mem::take(&mut self.new_tasks);
-        let rows: Vec<Event> = tasks.iter().flat_map(|raw| starts.rows(raw)).collect();
-        rows.into_iter().try_for_each(|row| self.send(row))
-    }
-
-    fn send_if(&mut self, row: Option<impl Into<Event>>) -> Result<(), ProbeError> {
-        row.map_or(Ok(()), |row| self.send(row))
-    }
-
-    /// The stack and the cause of a wait; sends the stack's row if it is new.
-    fn resolve(
-        &mut self,
-        map: &Map<'_>,
-        index: u32,
-        brief: u32,
-        at_ns: u64,
-    ) -> Result<(StackId, Cause), ProbeError> {
-        if index == 0 {
-            return Ok((StackId(0), decode::cause(brief, None)));
-        }
-        let (id, cause, new) = self.stacks.resolve(map, index, at_ns);
-        if let Some(row) = new {
-            self.send(row)?;
-        }
-        Ok((id, cause))
-    }
 }
 
 /// Whether system calls are looked at: only while recorded threads use files, because it makes every system

@@ -172,8 +172,10 @@ macro_rules! plain {
     };
 }
 
+mod counter;
 mod net;
 
+pub(crate) use counter::{Count, Counts};
 pub(crate) use net::{
     Connection, ExchangeKey, ExchangeStep, ExchangeSum, Local, Message, Packet, Token,
 };
@@ -386,24 +388,6 @@ plain! {
         cgroup: u64,
     }
 
-    /// What an event has counted.
-    struct Count = "count" {
-        value: u64,
-        enabled_ns: u64,
-        running_ns: u64,
-    }
-
-    /// What stands before the [`Count`]s of a thread.
-    struct Counts = "record_counts" {
-        kind: u32,
-        thread: u32,
-        process: u32,
-        reserved: u32,
-        cgroup: u64,
-        since_ns: u64,
-        at_ns: u64,
-    }
-
     /// Constants for the programs.
     struct Config = "luc_config" {
         cgroup: u64,
@@ -489,6 +473,7 @@ mod tests {
             ("LUC_LATENCY_LOG2", LATENCY_LOG2 as usize),
         ];
         let mut all = layouts();
+        all.extend(counter::layouts());
         all.extend(net::layouts());
         layout::agree("events.h", &all, &numbers);
     }
