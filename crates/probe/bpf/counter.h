@@ -147,38 +147,29 @@ static __always_inline void count_until(struct counted *counted, u64 now)
 	place->busy = 0;
 }
 
-/* The same of the current thread, and a record if the last one is so old. */
-static __always_inline void count_current(struct task_struct *task, u64 least_ns)
+/* The same of the current thread, and a record if the last one is so old. Returns whether there was
+ * room for it. */
+static __always_inline bool count_current(struct task_struct *task, u64 least_ns)
 {
 	struct counted *counted;
 	u64 now;
 
 	if (!config.counters)
-		return;
+		return true;
 	counted = counted_of(task);
 	if (!counted)
-		return;
+		return true;
 	now = bpf_ktime_get_ns();
 	if (counted->head.since_ns && now - counted->head.since_ns < least_ns)
-		return;
+		return true;
 	count_until(counted, now);
-	send_counts(task, counted, now);
+	return send_counts(task, counted, now);
 }
 
 /* A thread ends: what it has counted is sent now or never. */
 static __always_inline void count_last(struct task_struct *task)
 {
-	struct counted *counted;
-	u64 now;
-
-	if (!config.counters)
-		return;
-	counted = counted_of(task);
-	if (!counted)
-		return;
-	now = bpf_ktime_get_ns();
-	count_until(counted, now);
-	if (!send_counts(task, counted, now))
+	if (!count_current(task, 0))
 		count_lost(LOST_COUNTER);
 }
 

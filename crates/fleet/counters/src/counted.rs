@@ -169,9 +169,11 @@ mod tests {
     }
 
     fn counts(found: &[EventCount]) -> Vec<(&str, u64)> {
-        let pair = |count: &'_ EventCount| count.value;
-        let events = found.iter().map(|count| count.event.as_str());
-        events.zip(found.iter().map(pair)).collect()
+        let pair = |count| {
+            let EventCount { event, value, .. }: &EventCount = count;
+            (event.as_str(), *value)
+        };
+        found.iter().map(pair).collect()
     }
 
     #[test]

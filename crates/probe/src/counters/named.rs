@@ -20,7 +20,7 @@ pub(super) enum Named {
 }
 
 /// Events that each processor has, or lacks, under these names.
-const HARDWARE: [(&str, Hardware); 15] = [
+const HARDWARE: [(&str, Hardware); 14] = [
     ("cycles", Hardware::CPU_CYCLES),
     ("cpu-cycles", Hardware::CPU_CYCLES),
     ("instructions", Hardware::INSTRUCTIONS),
@@ -35,7 +35,6 @@ const HARDWARE: [(&str, Hardware); 15] = [
     ("stalled-cycles-backend", Hardware::STALLED_CYCLES_BACKEND),
     ("idle-cycles-backend", Hardware::STALLED_CYCLES_BACKEND),
     ("ref-cycles", Hardware::REF_CPU_CYCLES),
-    ("cpu-cycles-ref", Hardware::REF_CPU_CYCLES),
 ];
 
 /// Events of the kernel's own.
