@@ -7,8 +7,10 @@ use crate::{Cgroup, ConnectionId, Inode, Pid, Tgid};
 table! {
     /// One end of a connection that was established: a socket of TCP, one of a pair of unix sockets, or an end of a pipe.
     /// A connection within one host has two rows: of TCP with the same addresses and initial sequence numbers, exchanged,
-    /// of unix sockets and pipes with the numbers of each other. One row when it is first seen, of TCP one when its program closes
-    /// it, one when its socket is destroyed or the trace ends, then only if a process has it open; the last row counts.
+    /// of unix sockets and pipes with the numbers of each other.
+    ///
+    /// The first row is taken when it is first seen, the last one when its socket is destroyed. TCP has a row when the
+    /// program closes the socket. What a process has open when the trace ends has a row then. The last row counts.
     ///
     /// The pair of initial sequence numbers names a connection on both of its hosts, because address translation does
     /// not change them.

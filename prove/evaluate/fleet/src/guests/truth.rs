@@ -8,8 +8,8 @@ use luc_harness::error::EvaluateError;
 use luc_harness::harness::missing;
 use luc_vm::Outcome;
 
-/// By so much the difference of two guests' counters may change in a run: QEMU moves a counter on that it has read
-/// before its last value (`cpu_get_ticks`), which happens on some processors.
+/// The difference of two guests' counters may change by so much in a run. On some hosts it does, likely because QEMU
+/// moves on a counter that it reads before its last value (`cpu_get_ticks`).
 const DRIFT_NS: f64 = 10_000.0;
 
 /// Bytes of a reading and of a comparison, as `inside.c` writes them.
@@ -254,7 +254,8 @@ impl Ahead {
             let early = clocks[home].early_ticks();
             let gap = low.checked_sub(high)?.checked_sub(early.checked_mul(2)?)?;
             if gap > 0 && clocks[home].ns(gap as f64) <= DRIFT_NS {
-                // It went from one to the other. Each is off by what the quickest comparison took, which is less.
+                // It went from one to the other. Either may be off by what the quickest comparison took, which is
+                // taken to be less than the change.
                 (high, low) = (low.checked_add(gap)?, high.checked_sub(gap)?);
             }
             let (low, high) = (low.checked_sub(early)?, high.checked_add(early)?);
