@@ -9,7 +9,7 @@ FUZZ_SECONDS ?= 120
 PACKAGES ?= dist
 export GLIBC PACKAGES REVISION MAINTAINER SIGN_KEY
 
-.PHONY: help setup setup-build setup-test setup-lint setup-evaluate setup-packages setup-vm qemu build product product-sql product-demo test test-sql fuzz lint tables demo packages packages-test packages-reproduce evaluate evaluate-fleet-sql evaluate-packages install clean
+.PHONY: help setup setup-build setup-test setup-lint setup-evaluate setup-packages setup-vm qemu build product product-sql product-store product-demo test test-sql fuzz lint tables demo packages packages-test packages-reproduce evaluate evaluate-fleet-sql evaluate-packages install clean
 
 help: ## List the targets
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -38,15 +38,20 @@ setup-vm: ## Unpack a newer QEMU beside the system's, for several processors in 
 qemu: ## Build a QEMU whose processors are parallel in virtual time (GPL-2.0; 5 minutes of processor time)
 	@scripts/qemu.sh
 
-# Without the search twin and luc-fleet-sql, whose engines take long to compile; their tests build them.
+# Without the search twin and luc-fleet-sql, whose engines take long to compile, and luc-fleet-store; their tests build
+# them.
 build: ## Build target/release/luc and target/release/libluc_gate_preload.so
-	$(CARGO) build --release --workspace --exclude luc-twin --exclude luc-fleet-sql --locked
+	$(CARGO) build --release --workspace --exclude luc-twin --exclude luc-fleet-sql --exclude luc-fleet-store --locked
 
 product: ## Build what users run, without what proves it
 	$(CARGO) build --release --locked -p luc -p luc-fleet -p luc-gate-preload -p luc-service
 
 product-sql: ## Build luc-fleet-sql, for `luc fleet sql` (Rust 1.94; its engine takes long to compile)
 	$(CARGO) build --release --locked -p luc-fleet-sql
+
+# FEATURES=azure,gcp has it reach these stores, too.
+product-store: ## Build luc-fleet-store, for rings in object stores (`luc fleet push`)
+	$(CARGO) build --release --locked -p luc-fleet-store $(if $(FEATURES),--features $(FEATURES))
 
 # Without the commands that the demo does not use, which take long to compile.
 product-demo:

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Installs a built luc: the programs luc, luc-fleet and, if it was built, luc-fleet-sql, the gate's library, what services
-# need, the kernel module's sources for DKMS, manual pages and completions. The sources go where DKMS looks for them if root installs
-# into the running system, else below PREFIX. luc itself has them inside.
+# Installs a built luc: the programs luc, luc-fleet and, if they were built, luc-fleet-sql and luc-fleet-store, the gate's
+# library, what services need, the kernel module's sources for DKMS, manual pages and completions. The sources go where
+# DKMS looks for them if root installs into the running system, else below PREFIX. luc itself has them inside.
 #
 # usage: install.sh BUILD_DIR PREFIX [DESTDIR]
 set -euo pipefail
@@ -51,6 +51,9 @@ if [[ -e $build/luc-fleet-sql ]]; then
 	"$build/luc-fleet-sql" completions bash >"$share/bash-completion/completions/luc-fleet-sql"
 	"$build/luc-fleet-sql" completions zsh >"$share/zsh/site-functions/_luc-fleet-sql"
 	"$build/luc-fleet-sql" completions fish >"$share/fish/vendor_completions.d/luc-fleet-sql.fish"
+fi
+if [[ -e $build/luc-fleet-store ]]; then
+	install -D "${strip[@]}" -m 755 "$build/luc-fleet-store" "$root/bin/luc-fleet-store"
 fi
 install -D -m 644 "$(dirname "${BASH_SOURCE[0]}")/../LICENSE" "$share/doc/luc/LICENSE"
 

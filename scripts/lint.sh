@@ -6,12 +6,12 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 cargo=scripts/cargo.sh
 
 $cargo fmt --all --check
-$cargo clippy --workspace --exclude luc-fleet-sql --all-targets --locked -- -D warnings
-$cargo clippy --profile sql-test -p luc-fleet-sql --all-targets --locked -- -D warnings
+$cargo clippy --workspace --exclude luc-fleet-sql --exclude luc-fleet-store --all-targets --locked -- -D warnings
+$cargo clippy --profile sql-test -p luc-fleet-sql -p luc-fleet-store --all-targets --locked -- -D warnings
 # What `make demo` builds.
 $cargo clippy -p luc --no-default-features --locked -- -D warnings
-RUSTDOCFLAGS="-D warnings" $cargo doc --workspace --exclude luc-fleet-sql --no-deps --document-private-items --locked --quiet
-RUSTDOCFLAGS="-D warnings" $cargo doc --profile sql-test -p luc-fleet-sql --no-deps --document-private-items --locked --quiet
+RUSTDOCFLAGS="-D warnings" $cargo doc --workspace --exclude luc-fleet-sql --exclude luc-fleet-store --no-deps --document-private-items --locked --quiet
+RUSTDOCFLAGS="-D warnings" $cargo doc --profile sql-test -p luc-fleet-sql -p luc-fleet-store --no-deps --document-private-items --locked --quiet
 clang-format --dry-run --Werror crates/probe/bpf/*.[ch] vm/src/*.c
 find kernel -name "*.[ch]" ! -name trace_luc.h -exec clang-format --dry-run --Werror {} +
 shellcheck -x scripts/*.sh packaging/*/pack.sh .ci/run

@@ -42,6 +42,17 @@ pub(crate) enum Command {
     Freeze(Freeze),
     Watch(Watch),
     Window(Send),
+    /// Put what a ring has into an object store (luc-fleet-store)
+    ///
+    /// luc-fleet-store is a program of its own, which reaches object stores. This command runs the one beside luc-fleet,
+    /// else the one on the PATH, with the same words. `luc fleet push --help` is its help.
+    #[command(disable_help_flag = true, after_help = STORE_EXAMPLES)]
+    Push(Words),
+    /// List which hosts an object store has segments of (luc-fleet-store)
+    ///
+    /// This command runs luc-fleet-store, as `luc fleet push` does. `luc fleet stored --help` is its help.
+    #[command(disable_help_flag = true, after_help = STORE_EXAMPLES)]
+    Stored(Words),
     /// Ask the tables of all hosts in SQL (luc-fleet-sql)
     ///
     /// luc-fleet-sql is a program of its own, which has an engine for SQL in it. This command runs the one beside
@@ -51,7 +62,7 @@ pub(crate) enum Command {
     /// Serve such queries on many machines (luc-fleet-sql)
     ///
     /// This command runs luc-fleet-sql, as `luc fleet sql` does. `luc fleet serve --help` is its help.
-    #[command(disable_help_flag = true, after_help = SERVE_EXAMPLES)]
+    #[command(disable_help_flag = true, after_help = SQL_EXAMPLES)]
     Serve(Words),
     #[cfg(feature = "manual")]
     Completions(crate::manual::Completions),
@@ -59,23 +70,25 @@ pub(crate) enum Command {
     Man(crate::manual::Man),
 }
 
+const STORE_EXAMPLES: &str = "\
+Examples:
+  luc-fleet push /var/lib/luc/ring s3://traces/rings --every 5m
+  luc-fleet stored s3://traces/rings
+
+Exit status: that of luc-fleet-store; 2 if it is not installed.";
 const SQL_EXAMPLES: &str = "\
 Examples:
   luc-fleet sql --tables
   luc-fleet sql \"select host, count(*) from wait group by host\" web.trace db.trace
-
-Exit status: that of luc-fleet-sql; 2 if it is not installed.";
-const SERVE_EXAMPLES: &str = "\
-Examples:
   luc-fleet serve scheduler
   luc-fleet serve executor --scheduler df://127.0.0.1:50050
 
 Exit status: that of luc-fleet-sql; 2 if it is not installed.";
 
-/// Words for luc-fleet-sql.
+/// Words for another program.
 #[derive(Debug, Args)]
 pub(crate) struct Words {
-    /// The words of luc-fleet-sql
+    /// The words of that program
     #[arg(
         trailing_var_arg = true,
         allow_hyphen_values = true,
@@ -174,17 +187,20 @@ pub(crate) struct Part {
 ///
 /// Each host finds the window by its own clock, as logs show it (CLOCK_REALTIME); a second more on either side is taken,
 /// since clocks differ. Segments of a ring are taken whole. From HOST:DIR they come by ssh, where luc-fleet must be on the
-/// PATH. From a directory of the same file system they come as hard links. The rings go on meanwhile.
+/// PATH. From a directory of the same file system they come as hard links. From the folder of a host in an object store
+/// luc-fleet-store gets them. The rings go on meanwhile.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
   luc-fleet pull web:/var/lib/luc/ring db:/var/lib/luc/ring --around 2026-01-31T23:59:59.5Z --out slow
   luc-fleet pull web=/mnt/web/ring db=/mnt/db/ring --around 1769903999.5 --span 1m --out slow
+  luc-fleet pull s3://traces/rings/web s3://traces/rings/db --around 2026-01-31T23:59:59.5Z --out slow
   luc-fleet explain slow/*
 
 Exit status: 0; 2 if a source cannot be read or has nothing of the window; 130 after Ctrl-C. Then nothing is left.")]
 pub(crate) struct Pull {
-    /// DIR, HOST:DIR or USER@HOST:DIR: the directory of luc record --ring. NAME= before it names its directory
+    /// DIR, HOST:DIR or USER@HOST:DIR: the directory of luc record --ring. s3://BUCKET/FOLDER/HOST: where luc fleet push put
+    /// it. NAME= before it names its directory
     #[arg(value_name = "SOURCE", required = true)]
     pub(crate) sources: Vec<PullFrom>,
 

@@ -2,9 +2,9 @@
 
 mod arguments;
 mod files;
+mod handover;
 #[cfg(feature = "manual")]
 mod manual;
-mod sql;
 mod watching;
 mod windows;
 
@@ -13,9 +13,10 @@ use std::io::{self, BufWriter, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use arguments::{Cli, Command, Common, Counters};
+use arguments::{Cli, Command, Common, Counters, Words};
 use clap::Parser as _;
 use clap::error::ErrorKind;
+use handover::{Program, SQL, STORE, hand_over};
 use luc_fleet::pull::PullError;
 use luc_fleet::report::ReportError;
 use luc_fleet::text::Text;
@@ -41,7 +42,7 @@ enum Failure {
     #[error("a tar stream is no text: send it to a file or to another program")]
     Terminal,
     #[error("{0}")]
-    NoSql(String),
+    NoProgram(String),
 }
 
 fn main() -> ExitCode {
@@ -111,14 +112,20 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Freeze(args) => windows::freeze(&args)?,
         Command::Watch(args) => watching::watch(&args)?,
         Command::Window(args) => windows::send(&args)?,
-        Command::Sql(args) => return Err(sql::hand_over("sql", args.words)),
-        Command::Serve(args) => return Err(sql::hand_over("serve", args.words)),
+        Command::Push(args) => return Err(run_other(STORE, "push", args)),
+        Command::Stored(args) => return Err(run_other(STORE, "stored", args)),
+        Command::Sql(args) => return Err(run_other(SQL, "sql", args)),
+        Command::Serve(args) => return Err(run_other(SQL, "serve", args)),
         #[cfg(feature = "manual")]
         Command::Completions(args) => manual::completions(&args)?,
         #[cfg(feature = "manual")]
         Command::Man(args) => manual::man(&args)?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn run_other(program: Program, command: &str, args: Words) -> Failure {
+    Failure::NoProgram(hand_over(program, command, args.words))
 }
 
 fn joined(common: &Common, tables: Tables) -> Result<Joined, FleetError> {

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use chrono::DateTime;
+use serde::{Serialize, Serializer};
 
 /// A time of CLOCK_REALTIME, as clocks on walls and logs have it, nanoseconds since 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -52,6 +53,13 @@ impl fmt::Display for Moment {
             Ok(nanoseconds) => write!(f, "{:?}", DateTime::from_timestamp_nanos(nanoseconds)),
             Err(_) => write!(f, "{} ns", self.0),
         }
+    }
+}
+
+impl Serialize for Moment {
+    /// As it is displayed.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 

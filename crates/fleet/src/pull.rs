@@ -3,6 +3,7 @@
 //! Each host finds the segments by its own CLOCK_REALTIME, which NTP keeps within milliseconds of others; the window is
 //! wider by [`CLOCK_ERROR_NS`] on either side. What is collected appears whole, or not at all.
 
+mod command;
 mod elsewhere;
 mod files;
 mod from;
@@ -19,7 +20,7 @@ use luc_events::store::StoreError;
 
 pub use elsewhere::{KeptThere, freeze_there};
 pub use files::Received;
-pub use from::{Place, PullFrom};
+pub use from::{Place, PullFrom, host_name};
 pub use keep::{freeze, put};
 pub use stream::{Limits, StreamError, receive, send};
 
@@ -50,7 +51,7 @@ pub enum PullError {
     Exists(PathBuf),
     /// A source that nothing can be collected from.
     #[error(
-        "'{text}': {reason}; write it like DIR, HOST:DIR or USER@HOST:DIR, with NAME= before it if wanted"
+        "'{text}': {reason}; write it like DIR, HOST:DIR, USER@HOST:DIR or s3://BUCKET/HOST, with NAME= before it if wanted"
     )]
     Source {
         /// What was given.

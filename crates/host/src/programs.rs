@@ -24,14 +24,24 @@ pub fn become_program(name: &str, words: impl IntoIterator<Item = impl AsRef<OsS
         Ok(own) => own,
         Err(error) => return NotRun::Lost(error),
     };
-    let path: OsString = std::env::var_os("PATH").unwrap_or_default();
-    match find(&own, name, std::env::split_paths(&path)) {
+    match find_here(&own, name) {
         None => NotRun::Missing(own),
         Some(program) => {
             let error = Command::new(&program).args(words).exec();
             NotRun::Refused(program, error)
         }
     }
+}
+
+/// The program beside this one, else the first on the PATH; `None`: there is none.
+#[must_use]
+pub fn beside(name: &str) -> Option<PathBuf> {
+    find_here(&std::env::current_exe().ok()?, name)
+}
+
+fn find_here(own: &Path, name: &str) -> Option<PathBuf> {
+    let path: OsString = std::env::var_os("PATH").unwrap_or_default();
+    find(own, name, std::env::split_paths(&path))
 }
 
 /// The program beside `own`, else the first in these folders.

@@ -1,14 +1,18 @@
-//! Where a window is collected from: a directory here, or one on another host, by ssh.
+//! Where a window is collected from: a directory here, one on another host, by ssh, or an object store.
 
 use std::fmt;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::str::FromStr;
 
 use super::files::Received;
 use super::stream::{Limits, receive};
-use super::{PullError, Pulled, keep, there};
+use super::{PullError, Pulled, command, keep, there};
 use crate::window::{Window, segments};
+
+/// The program that reaches object stores.
+const STORE: &str = "luc-fleet-store";
 
 /// A ring, and what its host is called.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,6 +35,8 @@ pub enum Place {
         /// The directory there.
         directory: String,
     },
+    /// A host's folder in an object store, as a URL.
+    Stored(String),
 }
 
 impl fmt::Display for PullFrom {
@@ -38,6 +44,7 @@ impl fmt::Display for PullFrom {
         match &self.place {
             Place::Here(directory) => directory.display().fmt(f),
             Place::There { host, directory } => write!(f, "{host}:{directory}"),
+            Place::Stored(url) => url.fmt(f),
         }
     }
 }
@@ -45,7 +52,8 @@ impl fmt::Display for PullFrom {
 impl FromStr for PullFrom {
     type Err = PullError;
 
-    /// `DIR`, `HOST:DIR` or `USER@HOST:DIR`, each with `NAME=` before it if wanted. What is a directory as it stands is one.
+    /// `DIR`, `HOST:DIR`, `USER@HOST:DIR` or `SCHEME://...`, each with `NAME=` before it if wanted. What is a directory as it
+    /// stands is one.
     fn from_str(text: &str) -> Result<Self, PullError> {
         let refused = |reason| PullError::Source {
             text: text.to_owned(),
@@ -67,6 +75,9 @@ impl FromStr for PullFrom {
             ));
         }
         let place = match rest.split_once(':') {
+            Some((scheme, folder)) if is_scheme(scheme) && folder.starts_with("//") => {
+                Place::Stored(rest.trim_end_matches('/').to_owned())
+            }
             Some((host, directory)) if !host.contains('/') => {
                 let (user, machine) = host.split_once('@').unwrap_or(("user", host));
                 if !is_name(user) || !is_name(machine) {
@@ -105,8 +116,15 @@ fn is_name(text: &str) -> bool {
     text.starts_with(|one: char| one.is_ascii_alphanumeric()) && text.chars().all(is_plain)
 }
 
+/// Whether it stands before `://`.
+fn is_scheme(text: &str) -> bool {
+    text.starts_with(|one: char| one.is_ascii_alphabetic())
+        && text.chars().all(|one| one.is_ascii_alphanumeric())
+}
+
 /// A host's name as a directory's: it is not trusted.
-fn as_name(text: &str) -> String {
+#[must_use]
+pub fn host_name(text: &str) -> String {
     let plain = |one: char| {
         if one.is_ascii_alphanumeric() || "._-".contains(one) {
             one
@@ -145,9 +163,14 @@ impl PullFrom {
                 let (received, said) = by_ssh(host, directory, window, into, look)?;
                 (machine.to_owned(), received, said)
             }
+            Place::Stored(url) => {
+                let folder = url.rsplit('/').next().unwrap_or_default();
+                let (received, said) = from_store(url, window, into, look)?;
+                (folder.to_owned(), received, said)
+            }
         };
         Ok(Pulled {
-            name: self.name.clone().unwrap_or_else(|| as_name(&own)),
+            name: self.name.clone().unwrap_or_else(|| host_name(&own)),
             received,
             said,
         })
@@ -170,6 +193,22 @@ fn by_ssh(
         |out| receive(out, into, Limits::default()),
         look,
     )
+}
+
+/// Has luc-fleet-store get it; returns what that said last, too.
+fn from_store(
+    url: &str,
+    window: Window,
+    into: &Path,
+    look: &mut dyn FnMut(u64) -> ControlFlow<()>,
+) -> Result<(Received, String), PullError> {
+    // A program that is not there cannot be run, which the error says.
+    let program = luc_host::programs::beside(STORE);
+    let mut command = Command::new(program.unwrap_or_else(|| STORE.into()));
+    let [from, to] = window.seconds();
+    command.args(["window", "--from", &from, "--to", &to, url]);
+    let received = |out: command::Counted<'_, _>| receive(out, into, Limits::default());
+    command::run(command, url, received, look)
 }
 
 #[cfg(test)]
@@ -202,6 +241,13 @@ mod tests {
             Some((Some("a".to_owned()), here("mnt/b:c")))
         );
         assert_eq!(read("./a:b"), Some((None, here("./a:b"))));
+        let stored = |url: &str| Place::Stored(url.to_owned());
+        let url = "s3://traces/rings/web";
+        assert_eq!(read(&format!("{url}/")), Some((None, stored(url))));
+        assert_eq!(
+            read(&format!("a={url}")),
+            Some((Some("a".to_owned()), stored(url)))
+        );
     }
 
     #[test]
@@ -235,10 +281,10 @@ mod tests {
 
     #[test]
     fn a_host_s_own_name_becomes_harmless() {
-        assert_eq!(as_name("web-1.example"), "web-1.example");
-        assert_eq!(as_name("../../etc"), "etc");
-        assert_eq!(as_name("a/b c"), "a-b-c");
-        assert_eq!(as_name(""), "host");
-        assert_eq!(as_name(&"a".repeat(300)).len(), 64);
+        assert_eq!(host_name("web-1.example"), "web-1.example");
+        assert_eq!(host_name("../../etc"), "etc");
+        assert_eq!(host_name("a/b c"), "a-b-c");
+        assert_eq!(host_name(""), "host");
+        assert_eq!(host_name(&"a".repeat(300)).len(), 64);
     }
 }

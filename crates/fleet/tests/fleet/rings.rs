@@ -268,6 +268,46 @@ fn what_cannot_be_pulled_leaves_nothing() {
 }
 
 #[test]
+fn windows_come_from_object_stores() {
+    let planted = Planted::new();
+    // A program beside luc-fleet comes first, so that luc-fleet must be where only this one is.
+    let programs = planted.folder.path().join("programs");
+    fs::create_dir(&programs).expect("made");
+    let fleet = programs.join("luc-fleet");
+    fs::copy(env!("CARGO_BIN_EXE_luc-fleet"), &fleet).expect("copied");
+    let words = [
+        "pull",
+        "ring-0",
+        "s3://traces/rings/db/",
+        "--around",
+        BEGIN,
+        "--span",
+        "20s",
+        "-o",
+        "out",
+    ];
+    let run = || {
+        let mut command = Command::new(&fleet);
+        command.args(words).current_dir(planted.folder.path());
+        command.env("PATH", "/usr/bin:/bin");
+        command.output().expect("luc-fleet runs")
+    };
+    let line = String::from_utf8(run().stderr).expect("text");
+    assert!(line.contains("luc-fleet-store cannot be run"), "{line}");
+    let store = programs.join("luc-fleet-store");
+    let script = "#!/bin/sh\necho $* >store-words\nexec programs/luc-fleet window ring-1\n";
+    fs::write(&store, script).expect("written");
+    fs::set_permissions(&store, fs::Permissions::from_mode(0o755)).expect("set");
+    let output = run();
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(names(&planted.folder.path().join("out")), ["db", "one"]);
+    let said = fs::read_to_string(planted.folder.path().join("store-words")).expect("read");
+    let words =
+        "window --from 1699999989.000000000 --to 1700000011.000000000 s3://traces/rings/db\n";
+    assert_eq!(said, words);
+}
+
+#[test]
 fn after_an_interrupt_nothing_is_left() {
     let planted = Planted::new();
     let words = ["pull", "ring-0", "db:ring", "--around", BEGIN, "-o", "out"];

@@ -1,0 +1,179 @@
+//! The `luc-fleet-store` command line: parse, dispatch, and turn an outcome into an exit status: 0 done, 2 bad input, 130
+//! interrupted.
+
+mod arguments;
+
+use std::env;
+use std::io::{self, IsTerminal as _, Write as _};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use arguments::{Cli, Command, Push, Send, Stored};
+use clap::Parser as _;
+use clap::error::ErrorKind;
+use luc_fleet::pull::host_name;
+use luc_fleet::window::segments;
+use luc_fleet_store::{Pushed, Store, StoredError, StoredHost, push, stored, window};
+use luc_units::figures::Size;
+use tokio::signal::unix::{SignalKind, signal};
+
+/// How often it is said how far a long push is.
+const SAY_INTERVAL: Duration = Duration::from_secs(5);
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return refused(&error),
+    };
+    match run(cli.command) {
+        Ok(()) => ExitCode::SUCCESS,
+        // A reader that has seen enough is no error.
+        Err(StoredError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            say(&error.to_string());
+            match error {
+                StoredError::Interrupted => ExitCode::from(130),
+                _ => ExitCode::from(2),
+            }
+        }
+    }
+}
+
+fn say(text: &str) {
+    eprintln!("luc-fleet-store: {}", luc_units::plain(text));
+}
+
+/// Help and the version as clap prints them; a mistake in one line.
+fn refused(error: &clap::Error) -> ExitCode {
+    match error.kind() {
+        ErrorKind::DisplayHelp
+        | ErrorKind::DisplayVersion
+        | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => error.exit(),
+        _ => {
+            let text = error.to_string();
+            let paragraph = text.split("\n\n").next().unwrap_or_default();
+            let words: Vec<&str> = paragraph.split_whitespace().collect();
+            let line = words.join(" ");
+            let line = line.trim_start_matches("error: ");
+            say(&format!("{line}; see `luc-fleet-store --help`"));
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(command: Command) -> Result<(), StoredError> {
+    match command {
+        Command::Push(args) => until_interrupted(put(&args)),
+        Command::Stored(args) => until_interrupted(list(&args)),
+        Command::Window(args) => until_interrupted(send(&args)),
+    }
+}
+
+/// Does something until it is done, or until Ctrl-C.
+fn until_interrupted(
+    work: impl Future<Output = Result<(), StoredError>>,
+) -> Result<(), StoredError> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(StoredError::Temporary)?;
+    runtime.block_on(async {
+        let mut interrupted = signal(SignalKind::interrupt()).map_err(StoredError::Temporary)?;
+        let mut terminated = signal(SignalKind::terminate()).map_err(StoredError::Temporary)?;
+        tokio::select! {
+            done = work => done,
+            _ = interrupted.recv() => Err(StoredError::Interrupted),
+            _ = terminated.recv() => Err(StoredError::Interrupted),
+        }
+    })
+}
+
+fn opened(url: &str) -> Result<Store, StoredError> {
+    let variables = env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    Store::open(url, variables)
+}
+
+async fn put(args: &Push) -> Result<(), StoredError> {
+    let store = opened(&args.url)?;
+    let Some(every_ns) = args.every else {
+        return put_once(args, &store).await;
+    };
+    loop {
+        // Neither a store that is away nor a ring that has nothing yet is away for ever.
+        if let Err(error) = put_once(args, &store).await {
+            say(&error.to_string());
+        }
+        tokio::time::sleep(Duration::from_nanos(every_ns)).await;
+    }
+}
+
+async fn put_once(args: &Push, store: &Store) -> Result<(), StoredError> {
+    let segments = segments(&args.directory, args.span.window())?;
+    let own = segments.first().map(|one| one.trace.host.as_str());
+    let host = match (&args.host, own) {
+        (Some(host), _) => host_name(host),
+        (None, Some(host)) if !host.is_empty() => host_name(host),
+        (None, _) => return Err(StoredError::NoHost(args.directory.display().to_string())),
+    };
+    let store = store.of_host(&host);
+    let mut due = Instant::now() + SAY_INTERVAL;
+    let all = segments.len();
+    let look = |pushed: Pushed| {
+        if Instant::now() >= due {
+            due = Instant::now() + SAY_INTERVAL;
+            let size = Size(pushed.bytes as f64);
+            let number = pushed.segments + pushed.there;
+            say(&format!(
+                "{store}: {number} of {all} segments, {size} so far"
+            ));
+        }
+    };
+    let pushed = push(&store, &segments, look).await?;
+    let Pushed {
+        segments, there, ..
+    } = pushed;
+    let size = Size(pushed.bytes as f64);
+    say(&format!(
+        "{store}: {segments} segments, {size}; {there} were there"
+    ));
+    if pushed.gone > 0 {
+        let gone = pushed.gone;
+        say(&format!(
+            "without {gone}, which the recorder removed meanwhile"
+        ));
+    }
+    Ok(())
+}
+
+async fn list(args: &Stored) -> Result<(), StoredError> {
+    let hosts = stored(&opened(&args.url)?).await?;
+    let mut out = io::stdout().lock();
+    let written = match args.json {
+        true => serde_json::to_writer_pretty(&mut out, &hosts)
+            .map_err(io::Error::from)
+            .and_then(|()| writeln!(out)),
+        false => hosts.iter().try_for_each(|host| text(&mut out, host)),
+    };
+    written.map_err(StoredError::Output)
+}
+
+fn text(out: &mut impl io::Write, host: &StoredHost) -> io::Result<()> {
+    let name = luc_units::plain(&host.host);
+    let (segments, size) = (host.segments, Size(host.bytes as f64));
+    writeln!(
+        out,
+        "{name}: {} to {}, {segments} segments, {size}",
+        host.from, host.to
+    )
+}
+
+async fn send(args: &Send) -> Result<(), StoredError> {
+    let out = io::stdout();
+    if out.is_terminal() {
+        return Err(StoredError::Terminal);
+    }
+    window(&opened(&args.url)?, args.span.window(), out.lock()).await
+}

@@ -1,0 +1,50 @@
+//! Which hosts a store has, and of which time.
+
+use std::collections::BTreeMap;
+
+use luc_fleet::Moment;
+use serde::Serialize;
+
+use crate::error::StoredError;
+use crate::store::Store;
+
+const NS_PER_MS: u64 = 1_000_000;
+
+/// What a store has of a host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct StoredHost {
+    /// The host's folder.
+    pub host: String,
+    /// How many segments.
+    pub segments: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// The begin of the oldest.
+    pub from: Moment,
+    /// The end of the youngest.
+    pub to: Moment,
+}
+
+/// What a store has of each host, by name.
+///
+/// # Errors
+/// [`StoredError::Refused`].
+pub async fn stored(store: &Store) -> Result<Vec<StoredHost>, StoredError> {
+    let mut hosts: BTreeMap<String, StoredHost> = BTreeMap::new();
+    for (host, name, bytes) in store.segments_of_hosts().await? {
+        let [from, to] =
+            [name.begin_ms, name.end_ms].map(|at_ms| Moment(at_ms.saturating_mul(NS_PER_MS)));
+        let known = hosts.entry(host.clone()).or_insert(StoredHost {
+            host,
+            segments: 0,
+            bytes: 0,
+            from,
+            to,
+        });
+        known.segments += 1;
+        known.bytes = known.bytes.saturating_add(bytes);
+        known.from = known.from.min(from);
+        known.to = known.to.max(to);
+    }
+    Ok(hosts.into_values().collect())
+}
