@@ -80,6 +80,10 @@ pub(super) fn tables(measured: &[Measured], meshes: &[mesh::Run]) -> Vec<(String
             "One line per pair, on the same messages:".to_owned(),
             of_lines(measured),
         ),
+        (
+            "One offset for all of the time, as Perfetto has it, on the same messages:".to_owned(),
+            of_offsets(measured),
+        ),
         (mesh_says, of_meshes(meshes)),
     ];
     tables
@@ -138,6 +142,35 @@ fn of_lines(measured: &[Measured]) -> Table {
             format!("{:.4} %", one.mean(|run| run.inverted_share) * 100.0),
             number(one.line_ratio()),
             number(one.whole_line_ratio()),
+        ]);
+    }
+    table
+}
+
+fn of_offsets(measured: &[Measured]) -> Table {
+    let mut table = Table::new(&[
+        "scenario",
+        "the first second's: error p50 / max, ms",
+        "messages that arrive before they were sent",
+        "the best: error p50 / max, ms",
+        "messages that arrive before they were sent",
+        "the fit: error p50 / max, µs",
+    ]);
+    for one in measured {
+        let quantiles = |figures: fn(&Run) -> &Vec<f64>, unit_ns: f64| {
+            let all = one.all(figures);
+            [0.5, 1.0]
+                .map(|share| number(quantile_of(&all, share) / unit_ns))
+                .join(" / ")
+        };
+        let share = |figure: fn(&Run) -> f64| format!("{:.1} %", one.mean(figure) * 100.0);
+        table.row(vec![
+            one.row.name.to_owned(),
+            quantiles(|run| &run.first_offset_whole, 1e6),
+            share(|run| run.first_offset_inverted_share),
+            quantiles(|run| &run.best_offset_whole, 1e6),
+            share(|run| run.best_offset_inverted_share),
+            quantiles(|run| &run.whole, 1e3),
         ]);
     }
     table

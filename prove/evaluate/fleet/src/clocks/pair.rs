@@ -1,6 +1,6 @@
-//! Two hosts: the fit, and one line, against the truth.
+//! Two hosts: the fit, one line, and one offset for all of the time, against the truth.
 
-use luc_fleet_clocks::{ClockError, FitOptions, PairFit, PairPoints, fit, one_line};
+use luc_fleet_clocks::{ClockError, FitOptions, PairFit, PairPoints, Point, fit, one_line};
 use luc_stats::random;
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
@@ -74,6 +74,14 @@ pub(super) struct Run {
     pub(super) line_extra: Vec<f64>,
     #[serde(skip)]
     pub(super) line_whole: Vec<f64>,
+    /// Errors of one offset that is right at the begin, and of the best one there is.
+    #[serde(skip)]
+    pub(super) first_offset_whole: Vec<f64>,
+    #[serde(skip)]
+    pub(super) best_offset_whole: Vec<f64>,
+    /// Share of the messages that arrive before they are sent, by these.
+    pub(super) first_offset_inverted_share: f64,
+    pub(super) best_offset_inverted_share: f64,
 }
 
 pub(super) fn run(row: Row, seed: u64) -> Result<Run, ClockError> {
@@ -132,7 +140,12 @@ fn judge(
         half_widths: Vec::with_capacity(EVENTS),
         line_extra: Vec::with_capacity(EVENTS),
         line_whole: Vec::with_capacity(EVENTS),
+        first_offset_whole: Vec::with_capacity(EVENTS),
+        best_offset_whole: Vec::with_capacity(EVENTS),
+        first_offset_inverted_share: 0.0,
+        best_offset_inverted_share: 0.0,
     };
+    let mut truths = Vec::with_capacity(EVENTS);
     for _ in 0..EVENTS {
         let at = random.random_range(0.0..row.seconds * 1e9);
         let (on_a, truth) = (a.read(at), a.until(b, at));
@@ -151,17 +164,48 @@ fn judge(
         found.line_whole.push(line_wrong.abs());
         let half_width = known.bounds.half_width_ns();
         found.half_widths.push(half_width.unwrap_or(f64::INFINITY));
+        truths.push(origin as f64 + truth);
     }
+    let first = first_offset(points);
+    let best = middle(truths.iter().copied());
+    let errors = |offset: f64| truths.iter().map(move |truth| (offset - truth).abs());
+    found.first_offset_whole.extend(errors(first));
+    found.best_offset_whole.extend(errors(best));
+    found.first_offset_inverted_share = inverted(points, |_| Some(first));
+    found.best_offset_inverted_share = inverted(points, |_| Some(best));
     for figures in [
         &mut found.extra,
         &mut found.whole,
         &mut found.half_widths,
         &mut found.line_extra,
         &mut found.line_whole,
+        &mut found.first_offset_whole,
+        &mut found.best_offset_whole,
     ] {
         figures.sort_unstable_by(f64::total_cmp);
     }
     Ok(found)
+}
+
+/// The offset by the fastest messages of the first second.
+fn first_offset(points: &PairPoints) -> f64 {
+    let all = || points.forward.iter().chain(&points.backward);
+    let end_ns = all().map(|point| point.at_ns()).min().unwrap_or(0) + 1_000_000_000;
+    let early = |point: &&Point| point.at_ns() <= end_ns;
+    let above = points.forward.iter().filter(early);
+    let below = points.backward.iter().filter(early);
+    let above = above.map(|point| point.offset_ns() as f64);
+    let below = below.map(|point| point.offset_ns() as f64);
+    f64::midpoint(
+        above.fold(f64::INFINITY, f64::min),
+        below.fold(f64::NEG_INFINITY, f64::max),
+    )
+}
+
+/// Between the least and the greatest.
+fn middle(values: impl Iterator<Item = f64> + Clone) -> f64 {
+    let least = values.clone().fold(f64::INFINITY, f64::min);
+    f64::midpoint(least, values.fold(f64::NEG_INFINITY, f64::max))
 }
 
 fn offset(fitted: &PairFit, at_ns: i64) -> Option<f64> {
