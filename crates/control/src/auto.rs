@@ -6,73 +6,27 @@
 //! as many of them as serve the most per time, and lets the PID steer how long it is patient with late
 //! ones.
 
+mod doubts;
+mod plan;
+
+pub use plan::{Phase, Plan, Reason};
+
 use crate::engagement::{Backoff, Pairs, Verdict};
 use crate::epoch::Epoch;
 use crate::pid::{Gains, SteeredDelay};
-use crate::sample::Sample;
+use crate::sample::{Measured, Sample};
 use crate::setpoint::{ReturnProfile, SetPoint};
 
 /// A trial is not worth its cost when even everybody in each commit would gain less than this.
 const PROMISING: f64 = 1.05;
-/// Participants or commit time that change by this factor make old findings void.
-const CHANGED: f64 = 1.5;
-/// Ungated callers have fallen behind when their rate times this is below the last gated rate.
-const FALLEN_BEHIND: f64 = 1.1;
-/// A first gated sample whose rate so far times this is below the ungated one ends at once: it costs what it loses.
-const LOST: f64 = 1.4;
+/// Callers that are fewer than this part of all are not worth a trial: others decide how fast all are.
+const LEAST_SHARE: f64 = 0.25;
+/// An obvious gain is confirmed if callers are not faster than this when they are let go after it.
+const CONFIRMED: f64 = 1.05;
 /// How soon to look again when nothing but ungated observation is needed, in nanoseconds.
 const GLANCE_NS: u64 = 100_000_000;
 /// Patience with late callers is at least this, in nanoseconds.
 const MIN_PATIENCE_NS: u64 = 50_000;
-
-/// The gate's actions until the next end of a commit.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Plan {
-    /// Whether callers are brought into rounds at all.
-    pub gated: bool,
-    /// A round of this many callers is released.
-    pub set_point: u32,
-    /// When the last of them is expected, after the end of a commit.
-    pub return_ns: u64,
-    /// How long a round that is short of callers waits beyond that.
-    pub patience_ns: u64,
-    /// The commit time that the plan assumes; no caller is held longer than four of these.
-    pub commit_ns: u64,
-}
-
-/// The controller's phase.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
-    /// Ungated: watching.
-    Learn,
-    /// Gated sample of a trial.
-    TryGated,
-    /// Ungated sample of a trial.
-    TryUngated,
-    /// Gated: it pays.
-    Engaged,
-    /// Ungated sample between gated ones: does it still pay?
-    Check,
-    /// Ungated: it does not pay.
-    Aside,
-}
-
-/// Why the controller stands aside.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reason {
-    /// No decision yet.
-    Undecided,
-    /// Fewer than two callers: nobody to share a commit with.
-    Alone,
-    /// Commits already serve about as many as they could.
-    NothingToGain,
-    /// Callers come back too far apart, measured against the commit time.
-    TooFarApart,
-    /// A trial measured no gain.
-    NoGainMeasured,
-    /// A trial measured a gain.
-    GainMeasured,
-}
 
 /// The controller. All zeros is the initial state; every bit pattern is safe to use.
 #[repr(C)]
@@ -101,6 +55,16 @@ pub struct Auto {
     engagements: u32,
     /// Whether the trial began because callers fell behind ([`Auto::has_fallen_behind`]): 1, or 0.
     is_comeback: u32,
+    /// Whether a check confirms an obvious gain of a trial: 1, or 0.
+    confirms: u32,
+    /// Whether the callers of another controller are held, and whether it makes a trial: 1, or 0.
+    others_gated: u32,
+    others_try: u32,
+    /// When the last trial began, and how many calls had been served then.
+    trial_ns: u64,
+    trial_completions: u64,
+    /// How long what it has lost rules out the next one.
+    loss_pause_ns: u64,
     profile: ReturnProfile,
 }
 
@@ -119,9 +83,10 @@ impl Auto {
                 epoch.commit_ns.min(interval_ns),
             );
         }
+        self.note_others(epoch);
         self.steer(epoch.released);
-        if let Some(rate) = self.sample.observe(epoch, self.phase() == Phase::Check) {
-            self.end_of_sample(epoch.end_ns, rate);
+        if let Some(measured) = self.sample.observe(epoch, self.phase() == Phase::Check) {
+            self.end_of_sample(epoch, &measured);
         } else {
             self.within_sample(epoch);
         }
@@ -132,6 +97,8 @@ impl Auto {
     pub fn plan(&self) -> Plan {
         Plan {
             gated: matches!(self.phase(), Phase::TryGated | Phase::Engaged),
+            trying: self.is_trying(),
+            lost: self.phase() == Phase::Aside && self.reason() == Reason::NoGainMeasured,
             set_point: self.set_point.max(1),
             return_ns: self.return_ns,
             patience_ns: self.patience.delay_ns(),
@@ -159,6 +126,8 @@ impl Auto {
             3 => Reason::TooFarApart,
             4 => Reason::NoGainMeasured,
             5 => Reason::GainMeasured,
+            6 => Reason::Few,
+            7 => Reason::TakenAlong,
             _ => Reason::Undecided,
         }
     }
@@ -215,19 +184,20 @@ impl Auto {
             .update(&Gains::PAPER, self.set_point, released, slope_ns, bounds_ns);
     }
 
-    fn end_of_sample(&mut self, now_ns: u64, rate: f64) {
+    fn end_of_sample(&mut self, epoch: &Epoch<'_>, measured: &Measured) {
+        let (now_ns, rate) = (epoch.end_ns, measured.rate);
         match self.phase() {
             Phase::Learn => {
                 self.ungated_rate = rate;
-                self.consider_trial(now_ns);
+                self.consider_trial(epoch, measured.own_share);
             }
             Phase::TryGated => {
                 self.gated_rate = rate;
                 if self.pairs.takes_second_look(rate, self.ungated_rate) {
                     self.sample.go_on();
                 } else {
-                    let verdict = self.pairs.add(rate, self.ungated_rate);
-                    self.conclude(now_ns, verdict);
+                    let verdict = self.add_pair(epoch);
+                    self.conclude(epoch, verdict);
                 }
             }
             Phase::TryUngated => {
@@ -237,28 +207,44 @@ impl Auto {
             Phase::Engaged => {
                 self.gated_rate = rate;
                 let suspicious = rate < self.ungated_rate || self.has_changed();
-                if now_ns >= self.next_ns || (self.has_rested(now_ns) && suspicious) {
+                let is_due = now_ns >= self.next_ns
+                    || (self.has_rested(now_ns) && suspicious)
+                    || (!epoch.exact && self.falls_behind_held(now_ns, rate));
+                if is_due && self.others_try == 0 {
                     self.enter(Phase::Check);
                 } else {
                     self.sample.go_on();
                 }
             }
+            Phase::Check if self.is_confirming() => {
+                self.confirms = 0;
+                self.ungated_rate = rate;
+                if rate < CONFIRMED * self.gated_rate {
+                    self.pays(now_ns);
+                } else {
+                    self.pairs = Pairs::default();
+                    self.pairs.add(self.gated_rate, rate);
+                    self.conclude(epoch, Verdict::DoesNotPay);
+                }
+            }
             Phase::Check => {
                 self.ungated_rate = rate;
                 self.pairs = Pairs::default();
-                self.pairs.add(self.gated_rate, self.ungated_rate);
+                let verdict = self.pairs.add(self.gated_rate, self.ungated_rate);
                 if self.pairs.pays_still() {
                     self.engage(now_ns, 3);
+                } else if verdict == Verdict::DoesNotPay && !epoch.exact {
+                    self.conclude(epoch, verdict);
                 } else {
                     // One pair may be bad luck, so a trial decides.
-                    self.trials = self.trials.saturating_add(1);
+                    self.begin_trial(epoch);
                     self.enter(Phase::TryGated);
                 }
             }
             Phase::Aside => {
-                if self.has_fallen_behind(now_ns, rate) {
+                if self.others_try == 0 && self.has_fallen_behind(now_ns, rate) {
                     self.ungated_rate = rate;
-                    self.start_trial();
+                    self.start_trial(epoch);
                     self.is_comeback = 1;
                 } else {
                     self.sample.go_on();
@@ -267,24 +253,16 @@ impl Auto {
         }
     }
 
-    /// Whether callers, left alone because that was as fast, are no longer as fast.
-    ///
-    /// Callers that were released together stay in step for a while when they are no longer held, and so
-    /// share commits as if they were: ungated right after gated looks as good. In time they fall back into
-    /// groups that wait for each other.
-    fn has_fallen_behind(&self, now_ns: u64, rate: f64) -> bool {
-        self.reason() == Reason::NoGainMeasured
-            && now_ns >= self.decided_ns.saturating_add(GLANCE_NS)
-            && !self.trial_backoff.has_grown()
-            && !self.has_changed()
-            && rate * FALLEN_BEHIND < self.gated_rate
-    }
-
-    fn start_trial(&mut self) {
-        self.trials = self.trials.saturating_add(1);
+    fn start_trial(&mut self, epoch: &Epoch<'_>) {
+        self.begin_trial(epoch);
         self.pairs = Pairs::default();
         self.is_comeback = 0;
         self.enter(Phase::TryGated);
+    }
+
+    fn begin_trial(&mut self, epoch: &Epoch<'_>) {
+        self.trials = self.trials.saturating_add(1);
+        (self.trial_ns, self.trial_completions) = (epoch.end_ns, epoch.completions);
     }
 
     fn within_sample(&mut self, epoch: &Epoch<'_>) {
@@ -298,8 +276,8 @@ impl Auto {
                     self.step_aside(now_ns, Reason::TooFarApart, pause_ns);
                 } else if let Some(rate) = self.lost_rate(epoch) {
                     self.gated_rate = rate;
-                    let verdict = self.pairs.add(rate, self.ungated_rate);
-                    self.conclude(now_ns, verdict);
+                    let verdict = self.add_pair(epoch);
+                    self.conclude(epoch, verdict);
                 }
             }
             Phase::Aside
@@ -312,51 +290,57 @@ impl Auto {
         }
     }
 
-    /// The rate of a trial's first gated sample so far, if it is so bad that the rest of it would change nothing.
-    fn lost_rate(&self, epoch: &Epoch<'_>) -> Option<f64> {
-        let is_first = self.phase() == Phase::TryGated && self.pairs.count() == 0;
-        let rate = self.sample.so_far(epoch).filter(|_| is_first)?;
-        (rate * LOST < self.ungated_rate).then_some(rate)
-    }
-
-    /// Whether the last trial lost so much that others than the same callers would have to be there to gain. Until the
-    /// next one is due it takes more than a change of their number: where callers are not seen exactly, that may change
-    /// all the time.
-    fn has_lost(&self, epoch: &Epoch<'_>) -> bool {
-        !epoch.exact
-            && self.reason() == Reason::NoGainMeasured
-            && self.trial_backoff.has_grown()
-            && self.gated_rate * LOST < self.ungated_rate
-    }
-
-    fn consider_trial(&mut self, now_ns: u64) {
+    fn consider_trial(&mut self, epoch: &Epoch<'_>, own_share: f64) {
+        let now_ns = epoch.end_ns;
         let commit_s = self.ungated_commit_ns.max(1) as f64 / 1e9;
         let at_best = f64::from(self.participants) / commit_s;
         if self.participants < 2 {
             self.step_aside(now_ns, Reason::Alone, GLANCE_NS);
+        } else if own_share < LEAST_SHARE {
+            self.step_aside(now_ns, Reason::Few, GLANCE_NS);
+        } else if epoch.others.lost && own_share <= 1.0 - LEAST_SHARE {
+            self.step_aside(now_ns, Reason::TakenAlong, GLANCE_NS);
         } else if at_best < PROMISING * self.ungated_rate {
             self.step_aside(now_ns, Reason::NothingToGain, GLANCE_NS);
+        } else if self.others_try == 1 {
+            self.sample.go_on();
         } else {
-            self.start_trial();
+            self.start_trial(epoch);
         }
     }
 
-    fn conclude(&mut self, now_ns: u64, verdict: Verdict) {
+    fn conclude(&mut self, epoch: &Epoch<'_>, verdict: Verdict) {
+        let now_ns = epoch.end_ns;
         match verdict {
-            Verdict::Pays => {
-                self.engagements = self.engagements.saturating_add(1);
-                self.trial_backoff.reset();
-                if self.is_comeback == 0 {
-                    self.check_backoff.reset();
-                }
-                self.engage(now_ns, 3);
+            // The ungated sample was before the gated one, and there may be more to do by now: let go, callers that gain
+            // are not faster.
+            Verdict::Pays if self.pairs.count() <= 1 && !epoch.exact => {
+                self.confirms = 1;
+                self.enter(Phase::Check);
             }
+            Verdict::Pays => self.pays(now_ns),
             Verdict::DoesNotPay => {
-                let pause_ns = self.trial_backoff.lengthen(4);
+                let loss_pause_ns = if epoch.exact {
+                    0
+                } else {
+                    self.loss_pause_ns(epoch)
+                };
+                let pause_ns = self.trial_backoff.lengthen(4).max(loss_pause_ns);
                 self.step_aside(now_ns, Reason::NoGainMeasured, pause_ns);
+                self.loss_pause_ns = loss_pause_ns;
             }
             Verdict::More => self.enter(Phase::TryUngated),
         }
+    }
+
+    /// A trial has found that holding pays.
+    fn pays(&mut self, now_ns: u64) {
+        self.engagements = self.engagements.saturating_add(1);
+        self.trial_backoff.reset();
+        if self.is_comeback == 0 {
+            self.check_backoff.reset();
+        }
+        self.engage(now_ns, 3);
     }
 
     fn engage(&mut self, now_ns: u64, lengthen_by: u64) {
@@ -387,21 +371,10 @@ impl Auto {
             Reason::TooFarApart => 3,
             Reason::NoGainMeasured => 4,
             Reason::GainMeasured => 5,
+            Reason::Few => 6,
+            Reason::TakenAlong => 7,
         };
-    }
-
-    /// Whether the last decision is old enough to be questioned before its time.
-    fn has_rested(&self, now_ns: u64) -> bool {
-        now_ns >= self.decided_ns.saturating_add(Backoff::FIRST_NS)
-    }
-
-    /// Whether participants (or, ungated, the commit time) are far from what the last decision saw.
-    fn has_changed(&self) -> bool {
-        let far = |now: f64, then: f64| now > CHANGED * then || then > CHANGED * now;
-        far(
-            f64::from(self.participants),
-            f64::from(self.decided_participants),
-        ) || far(self.ungated_commit_ns as f64, self.decided_commit_ns as f64)
+        self.loss_pause_ns = 0;
     }
 
     fn enter(&mut self, phase: Phase) {
@@ -414,6 +387,9 @@ impl Auto {
             Phase::Aside => 5,
         };
         self.sample = Sample::default();
+        if phase != Phase::Check {
+            self.confirms = 0;
+        }
         if phase == Phase::TryGated {
             let commit_ns = self.commit_ns();
             self.set_point = self.participants;

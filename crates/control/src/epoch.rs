@@ -1,5 +1,17 @@
 //! Input of a controller.
 
+/// What another controller of the same file system does meanwhile: of callers that need a commit and callers that only
+/// need a flush each have one, and rates are of both.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Others {
+    /// Whether its callers are held.
+    pub gated: bool,
+    /// Whether it makes a trial.
+    pub trying: bool,
+    /// Whether it has held the callers of this controller together with its own of late, for a trial without a gain.
+    pub lost: bool,
+}
+
 /// The end of a commit, as the gate saw it: the first of its callers has returned.
 #[derive(Clone, Copy, Debug)]
 pub struct Epoch<'a> {
@@ -7,6 +19,10 @@ pub struct Epoch<'a> {
     pub end_ns: u64,
     /// Callers served before this end since the beginning of time.
     pub completions: u64,
+    /// How many of these were callers of this controller.
+    pub own_completions: u64,
+    /// What is decided about the others.
+    pub others: Others,
     /// Distinct callers of the last window.
     pub participants: u32,
     /// The commit's duration: gated, from the release of its round; ungated, the latency of its first

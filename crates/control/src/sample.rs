@@ -22,15 +22,26 @@ pub(crate) struct Sample {
     epochs: u32,
     start_ns: u64,
     completions: u64,
+    own_completions: u64,
+}
+
+/// What a sample has measured.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Measured {
+    /// Calls served per second, of all callers.
+    pub(crate) rate: f64,
+    /// The part of them whose callers the controller decides about.
+    pub(crate) own_share: f64,
 }
 
 impl Sample {
-    /// Adds the epoch to the sample. Returns the rate served per second once the sample is complete.
-    pub(crate) fn observe(&mut self, epoch: &Epoch<'_>, is_check: bool) -> Option<f64> {
+    /// Adds the epoch to the sample. Returns what was measured once the sample is complete.
+    pub(crate) fn observe(&mut self, epoch: &Epoch<'_>, is_check: bool) -> Option<Measured> {
         self.epochs = self.epochs.saturating_add(1);
         if self.epochs <= SETTLE_EPOCHS {
             self.start_ns = epoch.end_ns;
             self.completions = epoch.completions;
+            self.own_completions = epoch.own_completions;
             return None;
         }
         let elapsed_ns = epoch.end_ns.saturating_sub(self.start_ns);
@@ -44,16 +55,23 @@ impl Sample {
             && elapsed_ns >= MIN_NS
             && served >= u64::from(epochs) / 2 * u64::from(epoch.participants);
         let overdue = elapsed_ns >= LONGEST_NS && self.epochs >= SETTLE_EPOCHS + 3;
-        (enough || overdue).then(|| served as f64 * 1e9 / elapsed_ns.max(1) as f64)
+        let own = epoch.own_completions.saturating_sub(self.own_completions);
+        (enough || overdue).then(|| Measured {
+            rate: served as f64 * 1e9 / elapsed_ns.max(1) as f64,
+            own_share: own as f64 / served.max(1) as f64,
+        })
     }
 
-    /// The rate served per second so far, once two commits have been measured. None where all is seen exactly: that
-    /// sample is short enough.
-    pub(crate) fn so_far(&self, epoch: &Epoch<'_>) -> Option<f64> {
+    /// The rate served per second so far, and by how many commits, once two have been measured. None where all is seen
+    /// exactly: that sample is short enough.
+    pub(crate) fn so_far(&self, epoch: &Epoch<'_>) -> Option<(f64, u32)> {
         let elapsed_ns = epoch.end_ns.saturating_sub(self.start_ns);
         let served = epoch.completions.saturating_sub(self.completions);
         let is_measured = self.has_settled(1) && elapsed_ns >= MIN_NS && !epoch.exact;
-        is_measured.then(|| served as f64 * 1e9 / elapsed_ns as f64)
+        is_measured.then(|| {
+            let rate = served as f64 * 1e9 / elapsed_ns as f64;
+            (rate, self.epochs - SETTLE_EPOCHS)
+        })
     }
 
     /// Whether callers have regrouped after the switch, and `more` commits have ended since.
@@ -70,6 +88,7 @@ impl Sample {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::epoch::Others;
 
     /// Commits that four callers share, 10 ms each: how many until the sample is complete.
     fn epochs_until_complete(exact: bool, is_check: bool) -> u64 {
@@ -81,6 +100,8 @@ mod tests {
                 &Epoch {
                     end_ns: epoch * 10_000_000,
                     completions: epoch * 4,
+                    own_completions: epoch * 3,
+                    others: Others::default(),
                     participants: 4,
                     commit_ns: 10_000_000,
                     released: 0,
@@ -89,8 +110,9 @@ mod tests {
                 },
                 is_check,
             );
-            if let Some(rate) = observed {
-                assert!((rate - 400.0).abs() < 1e-6, "{rate}");
+            if let Some(measured) = observed {
+                assert!((measured.rate - 400.0).abs() < 1e-6, "{measured:?}");
+                assert!((measured.own_share - 0.75).abs() < 1e-6, "{measured:?}");
                 return epoch;
             }
         }

@@ -55,8 +55,8 @@ impl OwnCalls {
 /// A thread's memory of a place: the last windows in which it was counted, one for each set of rounds.
 #[derive(Debug, Default)]
 pub struct SeenWindows {
-    pub(crate) commits: Cell<u32>,
-    pub(crate) flushes: Cell<u32>,
+    commits: Cell<u32>,
+    flushes: Cell<u32>,
 }
 
 impl SeenWindows {
@@ -65,6 +65,14 @@ impl SeenWindows {
         Self {
             commits: Cell::new(0),
             flushes: Cell::new(0),
+        }
+    }
+
+    /// The last window of the rounds of callers with these needs.
+    pub(crate) fn of(&self, needs: Needs) -> &Cell<u32> {
+        match needs {
+            Needs::Commit => &self.commits,
+            Needs::Flush => &self.flushes,
         }
     }
 }
@@ -176,23 +184,12 @@ impl OneCall<'_> {
         let (result, errno) = real();
         let returned_ns = sys::now_ns();
         let latency_ns = returned_ns.saturating_sub(self.called_ns);
-        let of_kind = match needs() {
-            Needs::Commit => {
-                rounds.commits.count_participant(&seen.commits);
-                &rounds.commits
-            }
-            Needs::Flush => {
-                rounds.flushes.count_participant(&seen.flushes);
-                &rounds.flushes
-            }
-        };
+        let (policy, needs) = (&self.settings.policy, needs());
+        let of_kind = rounds.of(needs);
+        of_kind.count_participant(seen.of(needs));
         of_kind.complete();
-        of_kind.returned_ungated(
-            &self.settings.policy,
-            returned_ns,
-            latency_ns,
-            rounds.served(),
-        );
+        let beside = rounds.beside(needs, policy, returned_ns);
+        of_kind.returned_ungated(policy, returned_ns, latency_ns, beside);
         (result, errno, None)
     }
 
@@ -206,20 +203,15 @@ impl OneCall<'_> {
         real: impl FnOnce() -> (c_int, c_int),
     ) -> Returned {
         let policy = &self.settings.policy;
-        let FileSystemRounds {
-            commits, flushes, ..
-        } = rounds;
         let written_back_ns = sys::now_ns().saturating_sub(self.called_ns);
-        let (of_kind, role) = match needs {
-            Needs::Flush if !commits.takes_along(policy, self.called_ns) => {
-                flushes.count_participant(&seen.flushes);
-                (flushes, Role::Member)
+        let (of, role) = match needs {
+            Needs::Flush if !rounds.commits.takes_along(policy, self.called_ns) => {
+                (Needs::Flush, Role::Member)
             }
-            needs => {
-                commits.count_participant(&seen.commits);
-                (commits, Role::of(needs))
-            }
+            needs => (Needs::Commit, Role::of(needs)),
         };
+        let of_kind = rounds.of(of);
+        of_kind.count_participant(seen.of(of));
         let joined = of_kind
             .is_gated(policy, self.called_ns)
             .then(|| of_kind.join(policy, role, &self.limits));
@@ -229,17 +221,18 @@ impl OneCall<'_> {
             (result, errno) = (-1, error);
         }
         of_kind.complete();
+        let returned_ns = sys::now_ns();
+        let beside = rounds.beside(of, policy, returned_ns);
         let Some(joined) = joined else {
-            let returned_ns = sys::now_ns();
             let latency_ns = returned_ns.saturating_sub(self.called_ns);
-            of_kind.returned_ungated(policy, returned_ns, latency_ns, rounds.served());
+            of_kind.returned_ungated(policy, returned_ns, latency_ns, beside);
             return (result, errno, None);
         };
         let part = RoundPart {
             written_back_ns,
             waited_ns: joined.waited_ns,
             timed_out: joined.timed_out,
-            first_to_return: of_kind.returned_from_round(policy, &joined, rounds.served()),
+            first_to_return: of_kind.returned_from_round(policy, &joined, beside),
         };
         (result, errno, Some(part))
     }

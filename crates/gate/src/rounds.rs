@@ -22,7 +22,7 @@ pub mod layout;
 #[cfg(test)]
 mod tests;
 
-pub use arena::{Arena, FileSystemRounds};
+pub use arena::{Arena, Beside, FileSystemRounds};
 pub use held::{Next, Waiting};
 pub use hold::Limits;
 pub use join::{Joined, Needs, Role};

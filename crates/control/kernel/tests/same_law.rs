@@ -39,6 +39,8 @@ fn reason(reference: auto::Reason) -> u32 {
         auto::Reason::TooFarApart => 3,
         auto::Reason::NoGainMeasured => 4,
         auto::Reason::GainMeasured => 5,
+        auto::Reason::Few => 6,
+        auto::Reason::TakenAlong => 7,
     }
 }
 
@@ -83,6 +85,8 @@ fn disagreement(seed: u64) -> Option<usize> {
         let plan = reference.on_epoch(&epoch::Epoch {
             end_ns,
             completions,
+            own_completions: completions,
+            others: epoch::Others::default(),
             participants: callers,
             commit_ns: took_ns,
             released,

@@ -312,7 +312,11 @@ impl Decision {
                 Reason::Undecided => "the run was too short to decide",
                 Reason::Alone => "only one caller at a time: nobody to share a commit with",
                 Reason::NothingToGain => "commits already serve about as many as they can",
+                Reason::Few => "few of the calls are of this kind: holding them gains nothing",
                 Reason::TooFarApart => "callers come too far apart for a commit to wait for them",
+                Reason::TakenAlong => {
+                    "a trial held these with calls that need a commit, and showed no gain"
+                }
                 Reason::NoGainMeasured => "a trial showed no gain",
                 Reason::GainMeasured => "a trial showed a gain",
             },

@@ -199,10 +199,7 @@ impl Calls {
         let Some(of_kind) = rounds_of(place, caller.needs) else {
             return;
         };
-        of_kind.count_participant(match caller.needs {
-            Needs::Commit => &caller.seen.commits,
-            Needs::Flush => &caller.seen.flushes,
-        });
+        of_kind.count_participant(caller.seen.of(caller.needs));
         of_kind.complete();
         caller.made = Some(Made {
             place: index,
@@ -230,10 +227,11 @@ impl Calls {
         if latency_ns > LONG_AGO_NS {
             return;
         }
+        let beside = rounds.beside(made.needs, policy, now_ns);
         match made.joined {
-            None => of_kind.returned_ungated(policy, now_ns, latency_ns, rounds.served()),
+            None => of_kind.returned_ungated(policy, now_ns, latency_ns, beside),
             Some(joined) => {
-                if of_kind.returned_from_round(policy, &joined, rounds.served()) {
+                if of_kind.returned_from_round(policy, &joined, beside) {
                     place.own.observe(now_ns.saturating_sub(made.answered_ns));
                     if let Some(figures) = place.figures {
                         figures.rounds.fetch_add(1, Ordering::Relaxed);
@@ -308,10 +306,7 @@ impl Calls {
             return self.give_up(id);
         }
         if let Some(caller) = caller {
-            of_kind.count_participant(match of {
-                Needs::Commit => &caller.seen.commits,
-                Needs::Flush => &caller.seen.flushes,
-            });
+            of_kind.count_participant(caller.seen.of(of));
         }
         let limits = Limits {
             longest_ns: self.settings.longest_wait_ns,

@@ -4,13 +4,16 @@
 
 use std::sync::atomic::AtomicU64;
 
+use luc_control::epoch::Others;
+
+use super::join::Needs;
 use super::layout::{Line, Rounds};
 use crate::policy::Policy;
 use crate::slots::{self, FILE_SYSTEMS, Slot};
 
 /// Changes with every change of the layout; part of the file's name, so that two versions of LUC never
 /// share memory.
-const LAYOUT_VERSION: u32 = 3;
+const LAYOUT_VERSION: u32 = 4;
 
 /// One file system: two sets of rounds, each with a controller of its own.
 #[repr(C)]
@@ -23,13 +26,42 @@ pub struct FileSystemRounds {
     pub flushes: Rounds,
 }
 
+/// What goes on beside one set of rounds of a file system.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Beside {
+    /// Calls of either kind served since the beginning. Both controllers compare rates of all calls: when commits are
+    /// gated they take callers along that otherwise are on their own.
+    pub served: u64,
+    /// What the controller of the other set does.
+    pub others: Others,
+}
+
 impl FileSystemRounds {
-    /// Calls of either kind served since the beginning. Both controllers compare rates of all calls: when
-    /// commits are gated they take callers along that otherwise are on their own.
-    pub fn served(&self) -> u64 {
-        self.commits
-            .completions()
-            .wrapping_add(self.flushes.completions())
+    /// The rounds of callers with these needs.
+    pub fn of(&self, needs: Needs) -> &Rounds {
+        match needs {
+            Needs::Commit => &self.commits,
+            Needs::Flush => &self.flushes,
+        }
+    }
+
+    /// What goes on beside the rounds of callers with these needs.
+    pub fn beside(&self, needs: Needs, policy: &Policy, now_ns: u64) -> Beside {
+        let others = match needs {
+            // Callers that need a commit are in no trial of those that need a flush.
+            Needs::Commit => Others {
+                lost: false,
+                ..self.flushes.as_others(policy, now_ns)
+            },
+            Needs::Flush => self.commits.as_others(policy, now_ns),
+        };
+        Beside {
+            served: self
+                .commits
+                .completions()
+                .wrapping_add(self.flushes.completions()),
+            others,
+        }
     }
 }
 
@@ -68,12 +100,50 @@ impl Arena {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::Ordering::Relaxed;
+
+    use luc_control::auto::Plan;
+
     use super::*;
 
     #[test]
     fn the_file_s_name_tells_policy_and_layout() {
         let name = Arena::file_name(&"delay:1ms:64".parse().unwrap());
-        assert!(name.starts_with("rounds-delay_1000000ns_64-v3-"), "{name}");
+        assert!(name.starts_with("rounds-delay_1000000ns_64-v4-"), "{name}");
         assert_ne!(name, Arena::file_name(&Policy::Auto));
+    }
+
+    #[test]
+    fn each_controller_is_told_of_all_calls_and_of_the_other() {
+        // SAFETY: all zeros is the valid initial state.
+        let rounds: Box<FileSystemRounds> = Box::new(unsafe { std::mem::zeroed() });
+        rounds.flushes.plan.store(&Plan {
+            gated: true,
+            trying: true,
+            set_point: 4,
+            ..Plan::default()
+        });
+        rounds.flushes.epoch_ns.0.store(1_000_000_000, Relaxed);
+        rounds.flushes.complete();
+        rounds.commits.complete();
+        let (soon_ns, later_ns) = (1_500_000_000, 3_000_000_000);
+        let of_commits = rounds.beside(Needs::Commit, &Policy::Auto, soon_ns);
+        assert_eq!(of_commits.served, 2);
+        assert!(of_commits.others.gated && of_commits.others.trying);
+        // A trial to which nobody comes any more is not waited for.
+        let others = rounds.beside(Needs::Commit, &Policy::Auto, later_ns).others;
+        assert!(others.gated && !others.trying);
+        let of_flushes = rounds.beside(Needs::Flush, &Policy::Auto, soon_ns);
+        assert_eq!(of_flushes.others, Others::default());
+        // Only commits take the others along, so only their trials are both's.
+        for set in [&rounds.commits, &rounds.flushes] {
+            set.plan.store(&Plan {
+                lost: true,
+                ..Plan::default()
+            });
+            set.epoch_ns.0.store(1_000_000_000, Relaxed);
+        }
+        let lost = |needs| rounds.beside(needs, &Policy::Auto, soon_ns).others.lost;
+        assert!(lost(Needs::Flush) && !lost(Needs::Commit));
     }
 }

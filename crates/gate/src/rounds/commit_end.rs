@@ -12,6 +12,7 @@ use luc_control::auto::Plan;
 use luc_control::epoch::Epoch;
 use luc_control::pid::Gains;
 
+use super::arena::Beside;
 use super::join::{Joined, LONGEST_WAIT_NS};
 use super::layout::{Control, FORGOTTEN_NS, Rounds, Snapshot, split};
 use crate::policy::Policy;
@@ -45,16 +46,15 @@ struct Ended {
     /// 0 if nobody needed a commit, only a flush.
     commit_ns: u64,
     released: u32,
-    /// All calls on the file system since the beginning, of whatever kind.
-    served: u64,
+    beside: Beside,
     /// The end before.
     last_end_ns: u64,
 }
 
 impl Rounds {
     /// To be called when the real call of a caller that `joined` a round has returned. Tells whether the
-    /// round ended with it. `served` are all calls on this file system since the beginning.
-    pub fn returned_from_round(&self, policy: &Policy, joined: &Joined, served: u64) -> bool {
+    /// round ended with it.
+    pub fn returned_from_round(&self, policy: &Policy, joined: &Joined, beside: Beside) -> bool {
         if joined.shares_flush {
             return false;
         }
@@ -95,7 +95,7 @@ impl Rounds {
                 end_ns,
                 commit_ns,
                 released,
-                served,
+                beside,
                 last_end_ns: self.epoch_ns.0.load(Relaxed),
             },
         );
@@ -103,9 +103,8 @@ impl Rounds {
         true
     }
 
-    /// To be called when an ungated call that took `latency_ns` has returned at `end_ns`. `served` are all
-    /// calls on this file system since the beginning.
-    pub fn returned_ungated(&self, policy: &Policy, end_ns: u64, latency_ns: u64, served: u64) {
+    /// To be called when an ungated call that took `latency_ns` has returned at `end_ns`.
+    pub fn returned_ungated(&self, policy: &Policy, end_ns: u64, latency_ns: u64, beside: Beside) {
         let last_ns = self.epoch_ns.0.load(Relaxed);
         if end_ns.saturating_sub(last_ns) <= latency_ns / SAME_COMMIT {
             return;
@@ -122,7 +121,7 @@ impl Rounds {
                     end_ns,
                     commit_ns: latency_ns,
                     released: 0,
-                    served,
+                    beside,
                     last_end_ns: last_ns,
                 },
             );
@@ -176,7 +175,9 @@ impl Rounds {
                 arrived,
                 &Epoch {
                     end_ns: ended.end_ns,
-                    completions: ended.served,
+                    completions: ended.beside.served,
+                    own_completions: self.completions(),
+                    others: ended.beside.others,
                     participants: control.participants,
                     commit_ns: ended.commit_ns,
                     released: ended.released,
@@ -249,6 +250,8 @@ fn decide(policy: &Policy, control: &mut Control, arrived: usize, epoch: &Epoch<
     };
     let held = Plan {
         gated: true,
+        trying: false,
+        lost: false,
         set_point: u32::MAX,
         return_ns: 0,
         patience_ns: 0,

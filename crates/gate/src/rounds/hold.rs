@@ -184,7 +184,7 @@ mod tests {
             // SAFETY: all zeros is a valid initial state.
             let rounds: Box<Rounds> = Box::new(unsafe { std::mem::zeroed() });
             let [return_ns, patience_ns, commit_ns] = plan_ns;
-            let plan = Plan { gated: true, set_point, return_ns, patience_ns, commit_ns };
+            let plan = Plan { gated: true, trying: false, lost: false, set_point, return_ns, patience_ns, commit_ns };
             rounds.plan.store(&plan);
             rounds.generation(u32::MAX).released_ns.store(released_ns, Relaxed);
             rounds.ended.store(7, Relaxed);

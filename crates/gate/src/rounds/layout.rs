@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use luc_control::MAX_PARTICIPANTS;
 use luc_control::auto::{Auto, Plan};
+use luc_control::epoch::Others;
 use luc_control::pid::SteeredDelay;
 
 use crate::policy::Policy;
@@ -26,6 +27,13 @@ pub(super) const FORGOTTEN_NS: u64 = 5_000_000_000;
 /// Generations whose times are remembered: the one that gathers, the one that commits, and two more for
 /// callers that read late.
 pub(super) const REMEMBERED: usize = 4;
+
+/// A trial goes on, or was without a gain.
+const TRYING: u32 = 1;
+const LOST: u32 = 2;
+
+/// Of callers who have not come for this long no trial is waited for, and none is remembered, in nanoseconds.
+const TRIES_NS: u64 = 1_000_000_000;
 
 /// Callers that only need a flush join those that need a commit until this many commit times after the
 /// last such commit.
@@ -62,7 +70,8 @@ pub(super) struct Generation {
 pub(super) struct PlanCell {
     /// 0: not gated; otherwise the set point.
     pub(super) set_point: AtomicU32,
-    reserved: AtomicU32,
+    /// What the controller says to another one: `TRYING`, `LOST`, or 0.
+    trial: AtomicU32,
     pub(super) return_ns: AtomicU64,
     pub(super) patience_ns: AtomicU64,
     pub(super) commit_ns: AtomicU64,
@@ -73,6 +82,12 @@ impl PlanCell {
         self.return_ns.store(plan.return_ns, Relaxed);
         self.patience_ns.store(plan.patience_ns, Relaxed);
         self.commit_ns.store(plan.commit_ns, Relaxed);
+        let trial = match (plan.trying, plan.lost) {
+            (true, _) => TRYING,
+            (false, true) => LOST,
+            (false, false) => 0,
+        };
+        self.trial.store(trial, Relaxed);
         self.set_point
             .store(if plan.gated { plan.set_point.max(1) } else { 0 }, Relaxed);
     }
@@ -178,6 +193,22 @@ impl Rounds {
         let commit_ns = self.plan.commit_ns.load(Relaxed);
         let has_committers = silent_ns <= commit_ns.saturating_mul(TAKES_ALONG_COMMITS);
         self.is_gated(policy, now_ns) && (has_committers || !is_learning)
+    }
+
+    /// What the controller of these rounds does, for that of other rounds on the same file system.
+    pub(super) fn as_others(&self, policy: &Policy, now_ns: u64) -> Others {
+        let silent_ns = now_ns.saturating_sub(self.epoch_ns.0.load(Relaxed));
+        let is_silent = silent_ns >= TRIES_NS;
+        let trial = if is_silent {
+            0
+        } else {
+            self.plan.trial.load(Relaxed)
+        };
+        Others {
+            gated: self.is_gated(policy, now_ns),
+            trying: trial == TRYING,
+            lost: trial == LOST,
+        }
     }
 
     /// Counts a caller into the window of participants, once per window. `seen` is the caller's own

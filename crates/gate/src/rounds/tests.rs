@@ -5,10 +5,10 @@ use std::thread;
 
 use luc_control::auto::{Phase, Plan};
 
-use super::Rounds;
 use super::hold::Limits;
 use super::join::{Joined, Role};
 use super::layout::split;
+use super::{Beside, Rounds};
 use crate::policy::Policy;
 
 /// A wait that no test reaches unless something is wrong.
@@ -28,6 +28,8 @@ fn rounds(set_point: u32) -> &'static Rounds {
     let rounds: &Rounds = Box::leak(Box::new(unsafe { std::mem::zeroed() }));
     rounds.plan.store(&Plan {
         gated: set_point > 0,
+        trying: false,
+        lost: false,
         set_point,
         return_ns: LONG_NS,
         patience_ns: LONG_NS,
@@ -64,7 +66,11 @@ fn a_full_round_is_released_together() {
             let ends: Vec<bool> = joined
                 .iter()
                 .map(|joined| {
-                    rounds.returned_from_round(&Policy::Delay(Default::default()), joined, 0)
+                    rounds.returned_from_round(
+                        &Policy::Delay(Default::default()),
+                        joined,
+                        Beside::default(),
+                    )
                 })
                 .collect();
             let end = ends.iter().position(|&ends| ends);
@@ -72,6 +78,8 @@ fn a_full_round_is_released_together() {
             assert_eq!(ends.iter().filter(|&&ends| ends).count(), 1);
             rounds.plan.store(&Plan {
                 gated: true,
+                trying: false,
+                lost: false,
                 set_point: callers as u32,
                 return_ns: LONG_NS,
                 patience_ns: LONG_NS,
@@ -96,8 +104,8 @@ fn a_caller_that_needs_a_flush_rides_on_the_commit_of_the_others() {
     assert!(flush_only.shares_flush && !committer.shares_flush);
     assert!(crate::sys::now_ns() >= released_ns + 2_000_000);
     // Its return is not the commit's end.
-    assert!(!rounds.returned_from_round(&Policy::Off, &flush_only, 0));
-    assert!(rounds.returned_from_round(&Policy::Off, &committer, 0));
+    assert!(!rounds.returned_from_round(&Policy::Off, &flush_only, Beside::default()));
+    assert!(rounds.returned_from_round(&Policy::Off, &committer, Beside::default()));
 }
 
 #[test]
@@ -111,7 +119,7 @@ fn a_round_without_a_commit_goes_at_once_and_teaches_no_commit_time() {
     for caller in joined {
         let joined = caller.join().expect("no panic");
         assert!(!joined.shares_flush && !joined.timed_out);
-        rounds.returned_from_round(&Policy::Auto, &joined, 0);
+        rounds.returned_from_round(&Policy::Auto, &joined, Beside::default());
     }
     assert_eq!(rounds.snapshot().auto.commit_ns(), 0);
 }

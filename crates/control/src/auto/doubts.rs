@@ -1,0 +1,120 @@
+//! When a decision is questioned before its time, and a trial ended.
+
+use super::{Auto, GLANCE_NS, Phase, Reason};
+use crate::engagement::{Backoff, Verdict};
+use crate::epoch::Epoch;
+use crate::sample::Sample;
+
+/// Participants or commit time that change by this factor make old findings void.
+const CHANGED: f64 = 1.5;
+/// Callers have fallen behind when their rate times this is below the last one that was measured the other way.
+const FALLEN_BEHIND: f64 = 1.1;
+/// A trial has lost much when its gated rate times this is below the ungated one.
+const LOST: f64 = 1.4;
+/// A trial's gated sample that has measured n commits ends at once, as it costs what it loses, when its rate so far times
+/// 1 + LOST_COMMITS / n is below the ungated one: 1.4 after two commits, 1.1 after eight.
+const LOST_COMMITS: f64 = 0.8;
+/// Held callers may have been as fast as others when a trial has measured more than this.
+const NEARLY_AS_FAST: f64 = 0.95;
+/// What a trial has lost is to be this part of the time until the next one, at most.
+const LOST_PART: f64 = 100.0;
+
+impl Auto {
+    /// Takes note of what another controller does. Rates are of its callers, too, so a sample in which it begins or ends
+    /// to hold them compares with nothing, and a trial starts over.
+    pub(super) fn note_others(&mut self, epoch: &Epoch<'_>) {
+        self.others_try = u32::from(epoch.others.trying);
+        let others_gated = u32::from(epoch.others.gated);
+        if self.others_gated == others_gated {
+            return;
+        }
+        self.others_gated = others_gated;
+        if self.is_trying() {
+            self.enter(Phase::Learn);
+        }
+        self.sample = Sample::default();
+    }
+
+    /// Whether a trial goes on.
+    pub(super) fn is_trying(&self) -> bool {
+        matches!(self.phase(), Phase::TryGated | Phase::TryUngated) || self.is_confirming()
+    }
+
+    /// Whether a check decides about a gain that looks obvious.
+    pub(super) fn is_confirming(&self) -> bool {
+        self.phase() == Phase::Check && self.confirms == 1
+    }
+
+    /// Whether callers, held because that was faster, are clearly slower than they were alone.
+    pub(super) fn falls_behind_held(&self, now_ns: u64, rate: f64) -> bool {
+        now_ns >= self.decided_ns.saturating_add(GLANCE_NS)
+            && rate * FALLEN_BEHIND < self.ungated_rate
+    }
+
+    /// How long a trial that ends with this commit rules the next one out, by what it has lost: the time beyond that in
+    /// which callers that are let go would have been served as often. In nanoseconds.
+    pub(super) fn loss_pause_ns(&self, epoch: &Epoch<'_>) -> u64 {
+        let took_ns = epoch.end_ns.saturating_sub(self.trial_ns) as f64;
+        let served = epoch.completions.saturating_sub(self.trial_completions) as f64;
+        let lost_ns = took_ns - served * 1e9 / self.ungated_rate.max(1e-3);
+        ((lost_ns.max(0.0) * LOST_PART) as u64).min(Backoff::LONGEST_NS)
+    }
+
+    /// Whether callers, left alone because that was as fast, are no longer as fast.
+    ///
+    /// Callers that were released together stay in step for a while when they are no longer held, and so
+    /// share commits as if they were: ungated right after gated looks as good. In time they fall back into
+    /// groups that wait for each other.
+    pub(super) fn has_fallen_behind(&self, now_ns: u64, rate: f64) -> bool {
+        self.reason() == Reason::NoGainMeasured
+            && now_ns >= self.decided_ns.saturating_add(GLANCE_NS)
+            && !self.trial_backoff.has_grown()
+            && (self.loss_pause_ns == 0 || self.pairs.gain() > NEARLY_AS_FAST)
+            && !self.has_changed()
+            && rate * FALLEN_BEHIND < self.gated_rate
+    }
+
+    /// The rate of a trial's gated sample so far, if it is so bad that the rest of it would change nothing.
+    pub(super) fn lost_rate(&self, epoch: &Epoch<'_>) -> Option<f64> {
+        let is_gated = self.phase() == Phase::TryGated;
+        let (rate, commits) = self.sample.so_far(epoch).filter(|_| is_gated)?;
+        let margin = 1.0 + LOST_COMMITS / f64::from(commits);
+        (rate * margin < self.ungated_rate).then_some(rate)
+    }
+
+    /// What follows from one more pair of a trial. One that finds callers slower when they are held, not only once, is
+    /// not worth finding out how much.
+    pub(super) fn add_pair(&mut self, epoch: &Epoch<'_>) -> Verdict {
+        let verdict = self.pairs.add(self.gated_rate, self.ungated_rate);
+        let is_slower = self.pairs.count() >= 2 && self.pairs.gain() < 1.0;
+        match verdict {
+            Verdict::More if is_slower && !epoch.exact => Verdict::DoesNotPay,
+            verdict => verdict,
+        }
+    }
+
+    /// Whether the last trial lost so much that others than the same callers would have to be there to gain. Until the
+    /// next one is due it takes more than a change of their number: where callers are not seen exactly, that may change
+    /// all the time.
+    pub(super) fn has_lost(&self, epoch: &Epoch<'_>) -> bool {
+        !epoch.exact
+            && self.reason() == Reason::NoGainMeasured
+            && self.trial_backoff.has_grown()
+            && self.gated_rate * LOST < self.ungated_rate
+    }
+
+    /// Whether the last decision is old enough to be questioned before its time.
+    pub(super) fn has_rested(&self, now_ns: u64) -> bool {
+        let rest_ns = self.loss_pause_ns.max(Backoff::FIRST_NS);
+        now_ns >= self.decided_ns.saturating_add(rest_ns)
+    }
+
+    /// Whether participants (or, ungated, the commit time) are far from what the last decision saw.
+    pub(super) fn has_changed(&self) -> bool {
+        let far = |now: f64, then: f64| now > CHANGED * then || then > CHANGED * now;
+        far(
+            f64::from(self.participants),
+            f64::from(self.decided_participants),
+        ) || far(self.ungated_commit_ns as f64, self.decided_commit_ns as f64)
+    }
+}
