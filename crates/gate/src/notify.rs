@@ -9,13 +9,13 @@
 //! - [`child`]: what the program's process does before it becomes the program.
 //! - `keeper`: a process that lets all calls pass when the supervisor is gone; `ledger`: what it knows.
 //! - `fetch`: a caller's file; `writers`: its early write.
-//! - `callers`: what is remembered of a thread; `places`: of a file system.
+//! - `who`: who makes a call; `callers`: what is remembered of callers; `places`: of a file system.
 //! - `calls`: what becomes of each call; `held`: those that wait.
 //! - [`supervisor`]: the event loop; [`session`]: all of it, for one command; [`service`]: for services that systemd starts.
 //!
 //! # Without seeing returns
 //!
-//! The supervisor does not see calls return. A thread that comes again has returned from its last call, and the k-th
+//! The supervisor does not see calls return. A caller that comes again has returned from its last call, and the k-th
 //! caller comes t_k after the release of its round, which is T_commit + a_k of [`luc_control::setpoint`]. So the
 //! commit's end is taken to be the moment at which the second caller of the round comes again, and returns are counted
 //! from there: k / (T + a_k) is then k / t_k, and the controller is the same as for calls whose returns are seen. Rates
@@ -35,6 +35,7 @@ pub mod service;
 pub mod session;
 pub mod supervisor;
 pub(crate) mod uapi;
+pub(crate) mod who;
 pub(crate) mod writers;
 
 pub use uapi::{available, is_privileged};

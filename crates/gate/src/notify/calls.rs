@@ -3,21 +3,22 @@
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::sync::atomic::Ordering;
 
-use super::callers::{Callers, Made, Target};
+use super::callers::{Arrived, Callers, Made, Target};
 use super::fetch::{Fetched, Missing, fetch};
 use super::filter;
-use super::held::{Gone, Held, HeldCalls, Room};
-use super::places::{Place, Places};
+use super::held::{Call, Gone, Held, HeldCalls, Room};
+use super::places::Places;
 use super::uapi::{self, Answer, Notice};
+use super::who::{Who, process_of};
 use super::writers::{Done, Job, Writers, Written};
 use crate::call::Settings;
 use crate::figures::CallKind;
 use crate::figures::segment::RoundPart;
 use crate::overwrites::Extent;
-use crate::rounds::{Limits, Needs, Role, Rounds};
+use crate::rounds::{Limits, Needs, Role};
 use crate::sys;
 
-/// A thread that comes again this long after its last call tells nothing about when that returned, in nanoseconds.
+/// A caller that comes again this long after its last call tells nothing about when that returned, in nanoseconds.
 const LONG_AGO_NS: u64 = 5_000_000_000;
 
 /// All calls of a command.
@@ -78,31 +79,47 @@ impl Calls {
         let Some(kind) = filter::kind_of(notice.architecture, notice.number) else {
             return self.let_go(notice.id);
         };
-        self.returned(notice.thread, now_ns);
-        let caller = self.callers.calls(notice.thread, now_ns);
-        match caller.target {
-            Target::Unknown => {}
-            Target::Nothing => {
-                if caller.skips_look() {
-                    return self.let_go(notice.id);
+        // Where the system does not tell, each thread is its own process.
+        let process = self.callers.process_of(notice.thread, now_ns, || {
+            process_of(notice.thread).unwrap_or(notice.thread)
+        });
+        let who = Who::of(&notice, process);
+        let Arrived { caller, returned } = self.callers.arrives(who, now_ns, Who::is_making);
+        for made in returned.into_iter().flatten() {
+            self.returned(&made, now_ns);
+        }
+        let call = Call {
+            who,
+            caller,
+            kind,
+            called_ns: now_ns,
+        };
+        if let Some(file) = self.callers.file(&who) {
+            match file.target {
+                Target::Unknown => {}
+                Target::Nothing => {
+                    if file.skips_look() {
+                        return self.let_go(notice.id);
+                    }
                 }
-            }
-            Target::At(index) => {
-                let place = self.places.get(index);
-                let is_gated =
-                    place.is_some_and(|place| place.is_gated(&self.settings.policy, now_ns));
-                if !is_gated && caller.skips_look() {
-                    self.let_go(notice.id);
-                    return self.count_straight(notice.thread, kind, index, now_ns);
+                Target::At(index) => {
+                    let place = self.places.get(index);
+                    let is_gated =
+                        place.is_some_and(|place| place.is_gated(&self.settings.policy, now_ns));
+                    if !is_gated && file.skips_look() {
+                        self.let_go(notice.id);
+                        return self.count_straight(&call, index);
+                    }
                 }
             }
         }
         match fetch(self.listener.as_raw_fd(), &notice) {
-            Ok(fetched) => self.looked_at(&notice, kind, fetched, now_ns),
+            Ok(fetched) => self.looked_at(notice.id, &call, fetched),
             Err(missing) => {
-                if missing == Missing::Denied {
-                    let caller = self.callers.calls(notice.thread, now_ns);
-                    caller.looked_at(Target::Nothing);
+                if missing == Missing::Denied
+                    && let Some(file) = self.callers.file(&who)
+                {
+                    file.looked_at(Target::Nothing);
                 }
                 self.let_go(notice.id);
             }
@@ -110,25 +127,26 @@ impl Calls {
     }
 
     /// A call has come, and its file is known.
-    fn looked_at(&mut self, notice: &Notice, kind: CallKind, fetched: Fetched, now_ns: u64) {
+    fn looked_at(&mut self, id: u64, call: &Call, fetched: Fetched) {
+        let now_ns = call.called_ns;
         let index = self.places.find(fetched.device, fetched.file.as_fd());
-        let caller = self.callers.calls(notice.thread, now_ns);
-        let Some((index, place)) = index.and_then(|index| Some((index, self.places.get(index)?)))
-        else {
-            caller.looked_at(Target::Nothing);
-            self.close(notice, fetched, now_ns);
-            return self.let_go(notice.id);
-        };
-        caller.looked_at(Target::At(index));
-        if !place.is_decided() {
-            caller.look_again();
+        let place = index.and_then(|index| Some((index, self.places.get(index)?)));
+        if let Some(file) = self.callers.file(&call.who) {
+            file.looked_at(place.map_or(Target::Nothing, |(index, _)| Target::At(index)));
+            if place.is_some_and(|(_, place)| !place.is_decided()) {
+                file.look_again();
+            }
         }
-        let Some(rounds) = place.rounds else {
-            self.close(notice, fetched, now_ns);
-            self.let_go(notice.id);
-            return self.count_straight(notice.thread, kind, index, now_ns);
+        let Some((index, place)) = place else {
+            self.close(call, fetched);
+            return self.let_go(id);
         };
-        let extent = (kind == CallKind::Fdatasync && fetched.is_regular)
+        let Some(rounds) = place.rounds else {
+            self.close(call, fetched);
+            self.let_go(id);
+            return self.count_straight(call, index);
+        };
+        let extent = (call.kind == CallKind::Fdatasync && fetched.is_regular)
             .then(|| Extent::of(fetched.file.as_raw_fd()))
             .flatten();
         let may_need_flush_only =
@@ -138,23 +156,24 @@ impl Calls {
             || (may_need_flush_only && rounds.flushes.is_gated(policy, now_ns));
         let stuck_before_ns = now_ns.saturating_sub(self.settings.longest_wait_ns);
         let is_in_time = !self.writers.are_stuck(stuck_before_ns);
-        // Not gated, what the thread's call before needed is asked: this one most likely needs the same.
+        // Not gated, what the file's call before needed is asked: this one most likely needs the same.
         if is_in_time && (is_gated || may_need_flush_only) {
             let held = Held {
-                thread: notice.thread,
+                call: *call,
                 place: index,
-                kind,
-                called_ns: now_ns,
                 written_back_ns: 0,
             };
-            self.held.insert(notice.id, held);
+            self.held.insert(id, held);
+            if let Some(caller) = self.callers.get(call.caller) {
+                caller.is_held();
+            }
             if !fetched.is_regular {
                 drop(fetched);
-                return self.join(notice.id, Needs::Commit);
+                return self.join(id, Needs::Commit);
             }
             return self.writers.order(Job {
-                call: Some(notice.id),
-                thread: notice.thread,
+                call: Some(id),
+                who: call.who,
                 file: fetched.file,
                 extent,
                 writes: is_gated,
@@ -164,22 +183,24 @@ impl Calls {
         drop(fetched);
         if let Some(extent) = extent.filter(|_| !may_need_flush_only) {
             extent.remember();
-            caller.needs = Needs::Commit;
+            if let Some(file) = self.callers.file(&call.who) {
+                file.needs = Needs::Commit;
+            }
         }
-        self.let_go(notice.id);
-        self.count_straight(notice.thread, kind, index, now_ns);
+        self.let_go(id);
+        self.count_straight(call, index);
     }
 
     /// Closes a file of which nothing is wanted; by another thread where that may wait for a server.
-    fn close(&self, notice: &Notice, fetched: Fetched, now_ns: u64) {
+    fn close(&self, call: &Call, fetched: Fetched) {
         if fetched.may_wait {
             self.writers.order(Job {
                 call: None,
-                thread: notice.thread,
+                who: call.who,
                 file: fetched.file,
                 extent: None,
                 writes: false,
-                ordered_ns: now_ns,
+                ordered_ns: call.called_ns,
             });
         }
     }
@@ -189,39 +210,41 @@ impl Calls {
     }
 
     /// Counts a call of a place that goes on without a round.
-    fn count_straight(&mut self, thread: u32, kind: CallKind, index: usize, called_ns: u64) {
-        let (Some(place), Some(caller)) = (self.places.get(index), self.callers.get(thread)) else {
+    fn count_straight(&mut self, call: &Call, index: usize) {
+        let needs = self.callers.file(&call.who).map(|file| file.needs);
+        let (Some(place), Some(caller), Some(needs)) =
+            (self.places.get(index), self.callers.get(call.caller), needs)
+        else {
             return;
         };
+        caller.has_returned();
         if let Some(figures) = place.figures {
-            figures.record_unseen(kind, None);
+            figures.record_unseen(call.kind, None);
         }
-        let Some(of_kind) = rounds_of(place, caller.needs) else {
+        let Some(of_kind) = place.rounds.map(|rounds| rounds.of(needs)) else {
             return;
         };
-        of_kind.count_participant(caller.seen.of(caller.needs));
+        of_kind.count_participant(caller.seen.of(needs));
         of_kind.complete();
-        caller.made = Some(Made {
+        caller.has_made(Made {
+            who: call.who,
             place: index,
-            needs: caller.needs,
-            called_ns,
-            answered_ns: called_ns,
+            needs,
+            called_ns: call.called_ns,
+            answered_ns: call.called_ns,
             joined: None,
         });
     }
 
-    /// A thread has come again, so its last call has returned.
-    fn returned(&mut self, thread: u32, now_ns: u64) {
-        let caller = self.callers.get(thread);
-        let Some(made) = caller.and_then(|caller| caller.made.take()) else {
-            return;
-        };
+    /// A call has returned, as its caller has come again.
+    fn returned(&self, made: &Made, now_ns: u64) {
         let Some(place) = self.places.get(made.place) else {
             return;
         };
-        let (Some(rounds), Some(of_kind)) = (place.rounds, rounds_of(place, made.needs)) else {
+        let Some(rounds) = place.rounds else {
             return;
         };
+        let of_kind = rounds.of(made.needs);
         let policy = &self.settings.policy;
         let latency_ns = now_ns.saturating_sub(made.called_ns);
         if latency_ns > LONG_AGO_NS {
@@ -244,8 +267,8 @@ impl Calls {
     /// Takes note of what the early writes have done.
     pub(crate) fn written(&mut self) {
         for done in self.writers.done() {
-            if let Some(caller) = self.callers.get(done.thread) {
-                caller.needs = done.needs;
+            if let Some(file) = self.callers.file(&done.who) {
+                file.needs = done.needs;
             }
             if let Some(id) = done.call {
                 self.is_written(id, &done);
@@ -257,17 +280,22 @@ impl Calls {
         let Some(held) = self.held.get_mut(id) else {
             return;
         };
-        held.written_back_ns = sys::now_ns().saturating_sub(held.called_ns);
+        held.written_back_ns = sys::now_ns().saturating_sub(held.call.called_ns);
         match done.written {
             Written::Done => self.join(id, done.needs),
             // Held without its data written, a caller comes late to the commit and delays everybody.
             Written::Refused | Written::NotAsked => self.give_up(id),
             Written::Lost(errno) => {
                 uapi::answer(self.listener.as_raw_fd(), id, Answer::Fail(errno));
-                let held = self.held.remove(id);
-                let place = held.and_then(|held| self.places.get(held.place));
-                if let (Some(held), Some(figures)) = (held, place.and_then(|place| place.figures)) {
-                    figures.record_unseen(held.kind, None);
+                let Some(held) = self.held.remove(id) else {
+                    return;
+                };
+                if let Some(caller) = self.callers.get(held.call.caller) {
+                    caller.has_returned();
+                }
+                let place = self.places.get(held.place);
+                if let Some(figures) = place.and_then(|place| place.figures) {
+                    figures.record_unseen(held.call.kind, None);
                     figures.failed.fetch_add(1, Ordering::Relaxed);
                 }
             }
@@ -278,7 +306,7 @@ impl Calls {
     fn give_up(&mut self, id: u64) {
         if let Some(held) = self.held.remove(id) {
             self.let_go(id);
-            self.count_straight(held.thread, held.kind, held.place, held.called_ns);
+            self.count_straight(&held.call, held.place);
         }
     }
 
@@ -288,24 +316,25 @@ impl Calls {
         let Some(&mut held) = self.held.get_mut(id) else {
             return;
         };
+        let called_ns = held.call.called_ns;
         let place = self.places.get(held.place);
         let Some((place, rounds)) = place.and_then(|place| Some((place, place.rounds?))) else {
             return self.give_up(id);
         };
-        let (of, of_kind, role) = match needs {
-            Needs::Flush if !rounds.commits.takes_along(policy, held.called_ns) => {
-                (Needs::Flush, &rounds.flushes, Role::Member)
+        let (of, role) = match needs {
+            Needs::Flush if !rounds.commits.takes_along(policy, called_ns) => {
+                (Needs::Flush, Role::Member)
             }
-            needs => (Needs::Commit, &rounds.commits, Role::of(needs)),
+            needs => (Needs::Commit, Role::of(needs)),
         };
-        let caller = self.callers.get(held.thread);
-        if !of_kind.is_gated(policy, held.called_ns) {
-            if let Some(caller) = caller {
-                caller.needs = of;
+        let of_kind = rounds.of(of);
+        if !of_kind.is_gated(policy, called_ns) {
+            if let Some(file) = self.callers.file(&held.call.who) {
+                file.needs = of;
             }
             return self.give_up(id);
         }
-        if let Some(caller) = caller {
+        if let Some(caller) = self.callers.get(held.call.caller) {
             of_kind.count_participant(caller.seen.of(of));
         }
         let limits = Limits {
@@ -353,25 +382,17 @@ impl Calls {
                 timed_out: joined.timed_out,
                 first_to_return: false,
             };
-            figures.record_unseen(held.kind, Some(&part));
+            figures.record_unseen(held.call.kind, Some(&part));
         }
-        if let Some(caller) = self.callers.get(held.thread) {
-            caller.made = Some(Made {
+        if let Some(caller) = self.callers.get(held.call.caller) {
+            caller.has_made(Made {
+                who: held.call.who,
                 place: held.place,
                 needs: room.of,
-                called_ns: held.called_ns,
+                called_ns: held.call.called_ns,
                 answered_ns: now_ns,
                 joined: Some(joined),
             });
         }
     }
-}
-
-/// The rounds of a place for what a call needs.
-fn rounds_of(place: &Place, needs: Needs) -> Option<&'static Rounds> {
-    let rounds = place.rounds?;
-    Some(match needs {
-        Needs::Commit => &rounds.commits,
-        Needs::Flush => &rounds.flushes,
-    })
 }

@@ -4,13 +4,13 @@
 //! closes the file next finds itself the last to do so: its locks go then, and a file that it wrote can be executed.
 //! Nothing here waits for a server: the event loop serves all programs.
 
-use std::fs;
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd, RawFd};
 
 use rustix::fs::{AtFlags, StatxFlags, statx};
 use rustix::io::Errno;
 
 use super::uapi::{self, Notice};
+use super::who::process_of;
 use crate::sys;
 
 /// A caller's file.
@@ -93,31 +93,9 @@ fn pidfd_open(number: u32, flags: u32) -> Result<OwnedFd, Errno> {
     }
 }
 
-/// The process of a thread.
-fn process_of(thread: u32) -> Option<u32> {
-    let status = fs::read_to_string(format!("/proc/{thread}/status")).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("Tgid:"))?;
-    line.trim().parse().ok()
-}
-
 fn shares_files(process: u32, thread: u32) -> bool {
     /// From include/uapi/linux/kcmp.h.
     const KCMP_FILES: i32 = 2;
     // SAFETY: plain numbers.
     unsafe { libc::syscall(libc::SYS_kcmp, process, thread, KCMP_FILES, 0, 0) == 0 }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_process_of_a_thread_is_found() {
-        let number = || rustix::thread::gettid().as_raw_nonzero().get() as u32;
-        let thread = std::thread::spawn(move || (number(), process_of(number()))).join();
-        let (thread, process) = thread.unwrap();
-        assert_eq!(process, Some(std::process::id()));
-        assert_ne!(thread, std::process::id());
-        assert_eq!(process_of(u32::MAX), None);
-    }
 }

@@ -5,6 +5,8 @@
 
 use std::collections::BTreeMap;
 
+use super::callers::CallerId;
+use super::who::Who;
 use crate::figures::CallKind;
 use crate::policy::Policy;
 use crate::rounds::{Joined, Limits, Needs, Next, Role, Rounds, Waiting};
@@ -16,17 +18,26 @@ const LOOK_FOR_OTHERS_NS: u64 = 200_000;
 /// Others are reckoned with for this long after they were seen, in nanoseconds.
 const OTHERS_NS: u64 = 5_000_000_000;
 
-/// A call that waits for its answer.
+/// A call.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Held {
-    /// The calling thread.
-    pub(crate) thread: u32,
-    /// Its place.
-    pub(crate) place: usize,
-    /// The call.
+pub(crate) struct Call {
+    /// Who makes it.
+    pub(crate) who: Who,
+    /// Whose it is.
+    pub(crate) caller: CallerId,
+    /// Which it is.
     pub(crate) kind: CallKind,
     /// When it came.
     pub(crate) called_ns: u64,
+}
+
+/// A call that waits for its answer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Held {
+    /// The call.
+    pub(crate) call: Call,
+    /// Its place.
+    pub(crate) place: usize,
     /// How long its data took to be written.
     pub(crate) written_back_ns: u64,
 }
@@ -249,10 +260,18 @@ mod tests {
 
     fn call(thread: u32) -> Held {
         Held {
-            thread,
+            call: Call {
+                who: Who {
+                    thread,
+                    process: 1,
+                    number: 0,
+                    fd: 3,
+                },
+                caller: CallerId::default(),
+                kind: CallKind::Fsync,
+                called_ns: sys::now_ns(),
+            },
             place: 0,
-            kind: CallKind::Fsync,
-            called_ns: sys::now_ns(),
             written_back_ns: 0,
         }
     }

@@ -10,6 +10,7 @@ use std::{io, mem, thread};
 
 use rustix::event::{EventfdFlags, eventfd};
 
+use super::who::Who;
 use crate::overwrites::{Candidate, Extent};
 use crate::rounds::Needs;
 use crate::sys::{self, EarlyWrite};
@@ -34,8 +35,8 @@ impl Ringer {
 pub(crate) struct Job {
     /// The call that waits for it; `None` if none does.
     pub(crate) call: Option<u64>,
-    /// The caller's thread.
-    pub(crate) thread: u32,
+    /// Who makes that.
+    pub(crate) who: Who,
     /// Its file, closed afterwards.
     pub(crate) file: OwnedFd,
     /// The file's size and blocks, for a call that may need a flush only.
@@ -50,7 +51,7 @@ pub(crate) struct Job {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Done {
     pub(crate) call: Option<u64>,
-    pub(crate) thread: u32,
+    pub(crate) who: Who,
     pub(crate) written: Written,
     pub(crate) needs: Needs,
 }
@@ -216,7 +217,7 @@ impl Job {
         }
         Done {
             call: self.call,
-            thread: self.thread,
+            who: self.who,
             written,
             needs,
         }
@@ -232,7 +233,12 @@ mod tests {
     fn job(call: u64, ordered_ns: u64) -> Job {
         Job {
             call: Some(call),
-            thread: 1,
+            who: Who {
+                thread: 1,
+                process: 1,
+                number: 0,
+                fd: 0,
+            },
             file: File::open("/dev/null").unwrap().into(),
             extent: None,
             writes: true,
