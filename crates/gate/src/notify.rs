@@ -10,7 +10,7 @@
 //! - `keeper`: a process that lets all calls pass when the supervisor is gone; `ledger`: what it knows.
 //! - `fetch`: a caller's file; `writers`: its early write.
 //! - `who`: who makes a call; `callers`: what is remembered of callers; `places`: of a file system.
-//! - `calls`: what becomes of each call; `held`: those that wait.
+//! - `calls`: what becomes of each call; `held`: those that wait; `watcher`: when others release their round.
 //! - [`supervisor`]: the event loop; [`session`]: all of it, for one command; [`service`]: for services that systemd starts.
 //!
 //! # Without seeing returns
@@ -35,6 +35,7 @@ pub mod service;
 pub mod session;
 pub mod supervisor;
 pub(crate) mod uapi;
+pub(crate) mod watcher;
 pub(crate) mod who;
 pub(crate) mod writers;
 

@@ -9,6 +9,7 @@ use super::filter;
 use super::held::{Call, Gone, Held, HeldCalls, Room};
 use super::places::Places;
 use super::uapi::{self, Answer, Notice};
+use super::watcher::Watcher;
 use super::who::{Who, process_of};
 use super::writers::{Done, Job, Writers, Written};
 use crate::call::Settings;
@@ -37,6 +38,7 @@ impl Calls {
         listener: OwnedFd,
         settings: Settings,
         writers: Writers,
+        watcher: Watcher,
         places: Places,
     ) -> Self {
         uapi::wake_on_this_processor(listener.as_fd());
@@ -46,7 +48,7 @@ impl Calls {
             writers,
             places,
             callers: Callers::default(),
-            held: HeldCalls::new(),
+            held: HeldCalls::new(Some(watcher)),
         }
     }
 

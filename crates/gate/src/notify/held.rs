@@ -6,13 +6,14 @@
 use std::collections::BTreeMap;
 
 use super::callers::CallerId;
+use super::watcher::Watcher;
 use super::who::Who;
 use crate::figures::CallKind;
 use crate::policy::Policy;
 use crate::rounds::{Joined, Limits, Needs, Next, Role, Rounds, Waiting};
 
-/// How often a round is looked at that others than the callers held here take part in, in nanoseconds: those with the
-/// library, and those that another `luc run` holds, wake nobody here when they release it.
+/// How often a round is looked at that others than the callers held here take part in, in nanoseconds, where the watcher
+/// does not tell when they release it.
 const LOOK_FOR_OTHERS_NS: u64 = 200_000;
 
 /// Others are reckoned with for this long after they were seen, in nanoseconds.
@@ -74,6 +75,8 @@ pub(crate) struct HeldCalls {
     look_ns: u64,
     /// When others than the callers held here were last seen in a round.
     others_ns: u64,
+    /// Tells when they release one.
+    watcher: Option<Watcher>,
 }
 
 /// A call in a round.
@@ -93,12 +96,13 @@ struct Gathering {
 }
 
 impl HeldCalls {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(watcher: Option<Watcher>) -> Self {
         Self {
             calls: BTreeMap::new(),
             gathering: Vec::new(),
             look_ns: u64::MAX,
             others_ns: 0,
+            watcher,
         }
     }
 
@@ -148,7 +152,7 @@ impl HeldCalls {
             Next::WakeAt(ns) => {
                 self.look_ns = self.look_ns.min(ns);
                 note(&mut self.gathering, room.rounds, &waiting);
-                if self.sees_others(now_ns) {
+                if self.misses_others(now_ns) {
                     self.look_ns = self.look_ns.min(now_ns + LOOK_FOR_OTHERS_NS);
                 }
             }
@@ -211,10 +215,23 @@ impl HeldCalls {
         if gone.iter().any(|one| went_with_others(one, &gone)) {
             self.others_ns = now_ns;
         }
-        if self.sees_others(now_ns) && !self.gathering.is_empty() {
+        if self.misses_others(now_ns) && !self.gathering.is_empty() {
             self.look_ns = self.look_ns.min(now_ns + LOOK_FOR_OTHERS_NS);
         }
         gone
+    }
+
+    /// Whether others than the callers held here may release these rounds without a word.
+    fn misses_others(&mut self, now_ns: u64) -> bool {
+        if !self.sees_others(now_ns) {
+            return false;
+        }
+        let Some(watcher) = &self.watcher else {
+            return true;
+        };
+        let is_watched =
+            |gathering: &Gathering| watcher.watch(gathering.rounds, gathering.generation);
+        !self.gathering.iter().all(is_watched)
     }
 
     /// Whether others than the callers held here have been in these rounds of late.
@@ -296,7 +313,7 @@ mod tests {
             rounds: rounds(&policy),
             of: Needs::Commit,
         };
-        let mut calls = HeldCalls::new();
+        let mut calls = HeldCalls::new(None);
         let now_ns = sys::now_ns();
         for id in 1..=3 {
             calls.insert(id, call(id as u32));
@@ -324,7 +341,7 @@ mod tests {
             rounds,
             of: Needs::Commit,
         };
-        let mut calls = HeldCalls::new();
+        let mut calls = HeldCalls::new(None);
         calls.insert(1, call(1));
         calls.join(1, room, (&policy, Role::Member, &LIMITS), sys::now_ns());
         // Another caller sleeps in the round; the first one here has the timer, which runs out for both.
@@ -348,7 +365,7 @@ mod tests {
             rounds: rounds(&policy),
             of: Needs::Commit,
         };
-        let (mut first, mut second) = (HeldCalls::new(), HeldCalls::new());
+        let (mut first, mut second) = (HeldCalls::new(None), HeldCalls::new(None));
         let now_ns = sys::now_ns();
         let both_join = |first: &mut HeldCalls, second: &mut HeldCalls, now_ns: u64| {
             for (calls, id) in [(&mut *first, 1), (&mut *second, 2)] {

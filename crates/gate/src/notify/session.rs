@@ -16,6 +16,7 @@ use super::pass;
 use super::places::{Places, Shared};
 use super::supervisor::{Left, Supervisor};
 use super::uapi::{self, Waiting};
+use super::watcher::Watcher;
 use super::writers::{Ringer, Writers};
 use super::{NotifyError, available};
 use crate::call::Settings;
@@ -196,6 +197,10 @@ pub(super) fn supervise(kept: Kept, work: Work, ends_alone: bool) -> Result<Thre
     let ringer = writers
         .ringer()
         .map_err(NotifyError::system("open a descriptor"))?;
+    let watcher = writers
+        .ringer()
+        .and_then(Watcher::start)
+        .map_err(NotifyError::system("start a thread"))?;
     let is_over = Arc::new(AtomicBool::new(false));
     let places = Places::new(Shared {
         arena: work.arena,
@@ -204,7 +209,7 @@ pub(super) fn supervise(kept: Kept, work: Work, ends_alone: bool) -> Result<Thre
         count_only: work.count_only,
     });
     let supervisor = Supervisor {
-        calls: Calls::new(kept.listener, work.settings, writers, places),
+        calls: Calls::new(kept.listener, work.settings, writers, watcher, places),
         control: kept.control,
         keeper: Some(kept.keeper),
         ledger: kept.ledger,
