@@ -155,7 +155,11 @@ static __always_inline void number(struct local_end *end)
 					    __sync_fetch_and_add(&last_connection, 1) + 1);
 }
 
-/* Makes a pair known, whose first end `opener` uses. */
+/*
+ * Makes a pair known, whose first end `opener` uses. The other end may be used for
+ * the first time at once: who is second does not wait, and goes on to count bytes,
+ * so that both number the ends and say that their counts begin here.
+ */
 static __always_inline void make_known(struct sock *sk, struct sock *peer, struct local_end *own,
 				       struct local_end *other, struct task_struct *opener,
 				       const u64 cookies[2])
@@ -163,6 +167,14 @@ static __always_inline void make_known(struct sock *sk, struct sock *peer, struc
 	struct local_end *first;
 	bool is_old = local_visit < 3;
 
+	number(own);
+	number(other);
+	own->peer = other->id;
+	other->peer = own->id;
+	if (!is_old) {
+		own->settled = 1;
+		other->settled = 1;
+	}
 	/* Both ends agree on whose word decides. */
 	first = (u64)sk < (u64)peer ? own : other;
 	if (__sync_val_compare_and_swap(&first->claimed, 0, 1))
@@ -173,16 +185,21 @@ static __always_inline void make_known(struct sock *sk, struct sock *peer, struc
 	other->sequences = own->sequences;
 	own->side = local_side(sk, peer);
 	other->side = local_side(peer, sk);
-	own->settled = !is_old;
-	other->settled = !is_old;
 	own->opener_process = opener->tgid;
 	own->opener = is_old ? 0 : opener->pid;
-	number(own);
-	number(other);
-	own->peer = other->id;
-	other->peer = own->id;
 	send_local(sk, peer, own, cookies[0]);
 	send_local(peer, sk, other, cookies[1]);
+}
+
+/* The storage of an end. Of two that make it at once one gets none, and finds the other's. */
+static __always_inline struct local_end *made_end(struct sock *sk)
+{
+	struct local_end *end;
+
+	end = bpf_sk_storage_get(&local_ends, sk, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!end)
+		end = bpf_sk_storage_get(&local_ends, sk, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	return end;
 }
 
 static __always_inline void pair_up(struct sock *sk, struct sock *peer, struct task_struct *opener)
@@ -190,8 +207,8 @@ static __always_inline void pair_up(struct sock *sk, struct sock *peer, struct t
 	struct local_end *own, *other;
 	u64 cookies[2];
 
-	own = bpf_sk_storage_get(&local_ends, sk, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	other = bpf_sk_storage_get(&local_ends, peer, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	own = made_end(sk);
+	other = made_end(peer);
 	if (!own || !other) {
 		count_lost_socket(own ? peer : sk);
 		return;

@@ -82,11 +82,7 @@ static __always_inline struct local_place *made_place(struct sock *sk, struct so
 	return place;
 }
 
-/*
- * Makes the places of a pair of which the current thread uses `sk`, and makes it
- * known. The other end may do the same at once: who is second does not wait, but
- * numbers the ends, too.
- */
+/* Makes the places of a pair of which the current thread uses `sk`, and makes it known. */
 static __always_inline void place_pair(struct sock *sk, struct sock *peer,
 				       struct task_struct *opener)
 {
@@ -96,14 +92,6 @@ static __always_inline void place_pair(struct sock *sk, struct sock *peer,
 	if (!own || !other)
 		return;
 	make_known(sk, peer, &own->end, &other->end, opener, cookies);
-	number(&own->end);
-	number(&other->end);
-	own->end.peer = other->end.id;
-	other->end.peer = own->end.id;
-	if (local_visit >= 3) {
-		own->end.settled = 1;
-		other->end.settled = 1;
-	}
 }
 
 /* A call has sent on a socket, or received from it. */

@@ -143,6 +143,56 @@ fn messages_over_pairs() {
 }
 
 /// What lies unread when recording begins has been sent before.
+/// Reads so many bytes without ever sleeping, so that the first come back before their sender's call ends.
+fn read_awake(mut end: &UnixStream, bytes: usize) {
+    let mut missing = vec![0; bytes];
+    let mut read = 0;
+    while read < bytes {
+        match end.read(&mut missing[read..]) {
+            Ok(0) => panic!("closed"),
+            Ok(count) => read += count,
+            Err(error) => assert_eq!(error.kind(), ErrorKind::WouldBlock, "{error}"),
+        }
+    }
+}
+
+#[test]
+fn pairs_whose_ends_are_met_at_once() {
+    if !is_root() {
+        return;
+    }
+    const PAIRS: usize = 300;
+    let messages: Exchange = vec![(7, 1), (14, 3), (21, 5)];
+    let recording = Recording::start(&["--all"]);
+    let pairs: Vec<(UnixStream, UnixStream)> = (0..PAIRS)
+        .map(|_| UnixStream::pair().expect("a pair"))
+        .collect();
+    for end in pairs.iter().flat_map(|pair| [&pair.0, &pair.1]) {
+        end.set_nonblocking(true).expect("set");
+    }
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            for mut server in pairs.iter().map(|pair| &pair.1) {
+                for (request, answer) in &messages {
+                    read_awake(server, *request);
+                    server.write_all(&vec![1; *answer]).expect("sent");
+                }
+            }
+        });
+        for mut client in pairs.iter().map(|pair| &pair.0) {
+            for (request, answer) in &messages {
+                client.write_all(&vec![2; *request]).expect("sent");
+                read_awake(client, *answer);
+            }
+        }
+    });
+    let recorded = Recorded::of(recording);
+    for pair in &pairs {
+        let ends = Cookies::of(&pair.0, &pair.1).ends(&recorded);
+        recorded.check_messages(&ends, [0, 0], totals(&messages));
+    }
+}
+
 #[test]
 fn bytes_that_are_older_than_the_trace() {
     if !is_root() {
