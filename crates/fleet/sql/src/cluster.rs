@@ -8,7 +8,7 @@ mod serve;
 
 use std::sync::Arc;
 
-use ballista_core::config::{BALLISTA_ADAPTIVE_PLANNER_ENABLED, BALLISTA_CLIENT_PULL};
+use ballista_core::config::BALLISTA_CLIENT_PULL;
 use ballista_core::extension::{SessionConfigExt as _, SessionStateExt as _};
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
 use datafusion::prelude::SessionContext;
@@ -75,10 +75,7 @@ pub(crate) fn client(url: &str, state: SessionState) -> Result<SessionContext, S
         .upgrade_for_ballista()
         // The client asks how its job is. A scheduler that tells it instead drops what there is no room for
         // (`update_subscribers`), and a client that was not told of the end would wait for ever.
-        .set_str(BALLISTA_CLIENT_PULL, "true")
-        // Plans that change while they are carried out cannot repeat a stage that had ended: where its rows are lost with
-        // an executor, the scheduler says "Can't find active stage to update stage outputs" and the query never ends.
-        .set_bool(BALLISTA_ADAPTIVE_PLANNER_ENABLED, false);
+        .set_str(BALLISTA_CLIENT_PULL, "true");
     let state = SessionStateBuilder::new_from_existing(state)
         .with_config(config)
         .build();
