@@ -62,7 +62,7 @@ product-demo:
 test: setup-test build ## Set up, build, and run all tests; those that cannot run here are listed
 	scripts/test.sh
 
-test-sql: setup-build ## Build luc-fleet-sql quickly, without optimization, and run its tests; `make test` does so too
+test-sql: setup-build ## Build luc-fleet-sql and luc-fleet-store quickly and run their tests; `make test` does so too
 	scripts/test.sh sql
 
 fuzz: ## Fuzz what reads traces, FUZZ_SECONDS (120) for each target, by the stable compiler
