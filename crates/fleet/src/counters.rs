@@ -21,7 +21,7 @@ pub fn counters(path: &Path, show: Show<'_>) -> Result<Counters, FleetError> {
     let (start_ns, counters, tasks) = window::read(path, None, |reader| {
         let counters: Vec<Counter> = rows(reader, &["cgroup"])?;
         let tasks: Vec<Task> = rows(reader, &["cgroup"])?;
-        Ok((reader.trace().start_ns, counters, tasks))
+        Ok::<_, FleetError>((reader.trace().start_ns, counters, tasks))
     })?;
     let tasks = Tasks::new(&tasks);
     let rows = Rows {

@@ -9,7 +9,7 @@ use luc_fleet_counters::CountersError;
 use luc_fleet_otlp::SpanError;
 use luc_units::figures::Time;
 
-use crate::moment::Moment;
+use crate::window::WindowError;
 
 /// Why traces cannot be put together.
 #[derive(Debug, thiserror::Error)]
@@ -65,36 +65,9 @@ pub enum FleetError {
         "'{0}' has no name before the '=': write it like web-1=DIR, or give the directory alone"
     )]
     NoName(String),
-    /// A window of a trace.
-    #[error("{path}: this is one trace, and no ring; leave out the window", path = .path.display())]
-    NoRing {
-        /// The trace.
-        path: PathBuf,
-    },
-    /// A ring has nothing of a window.
-    #[error("{path}: nothing of this window is here; what is here is from {from} to {to}", path = .path.display())]
-    NotInRing {
-        /// The ring.
-        path: PathBuf,
-        /// When its first segment begins.
-        from: Moment,
-        /// When its last one ends.
-        to: Moment,
-    },
-    /// A ring goes on faster than it is read.
-    #[error("{path}: its recorder removes segments faster than they are read; give a later window, or keep it first: luc fleet freeze {path}", path = .path.display())]
-    GoesOn {
-        /// The ring.
-        path: PathBuf,
-    },
-    /// A segment in the middle of a window is gone.
-    #[error("{path}: segment {number} is missing in the middle; pull the window again, or give a part of it", path = .path.display())]
-    SegmentMissing {
-        /// The ring.
-        path: PathBuf,
-        /// The segment.
-        number: u32,
-    },
+    /// A window of a ring.
+    #[error(transparent)]
+    Window(#[from] WindowError),
     /// One host has no offset.
     #[error("{path}: the clock of one host cannot be compared; give the traces of two hosts or more", path = .path.display())]
     OneHost {

@@ -24,8 +24,7 @@ pub use from::{Place, PullFrom, host_name};
 pub use keep::{freeze, put};
 pub use stream::{Limits, StreamError, receive, send};
 
-use crate::error::FleetError;
-use crate::window::Window;
+use crate::window::{Window, WindowError};
 
 /// Clocks of hosts may differ by so much.
 pub const CLOCK_ERROR_NS: u64 = 1_000_000_000;
@@ -35,7 +34,7 @@ pub const CLOCK_ERROR_NS: u64 = 1_000_000_000;
 pub enum PullError {
     /// A ring cannot be read, or has nothing of the window.
     #[error(transparent)]
-    Fleet(#[from] FleetError),
+    Window(#[from] WindowError),
     /// The system refused.
     #[error("{path}: cannot {what}: {reason}; check the path, its permissions and the space left", path = .path.display())]
     Io {
@@ -105,7 +104,7 @@ impl PullError {
 
 impl From<StoreError> for PullError {
     fn from(error: StoreError) -> Self {
-        Self::Fleet(FleetError::Trace(error))
+        Self::Window(WindowError::Trace(error))
     }
 }
 

@@ -95,7 +95,7 @@ pub fn read(sources: &[Source], tables: Tables) -> Result<Vec<Recorded>, FleetEr
 /// The same, of rings only what segments have that have something of a window.
 ///
 /// # Errors
-/// As [`read`]; [`FleetError::NotInRing`]; [`FleetError::NoRing`] where a window is asked for of another trace.
+/// As [`read`]; [`WindowError::NotInRing`]; [`WindowError::NoRing`] where a window is asked for of another trace.
 pub fn read_within(
     sources: &[Source],
     tables: Tables,

@@ -1,11 +1,10 @@
 //! Of which time segments of a ring are wanted.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use luc_events::ring::{self, Segment};
-use luc_events::store::Reader;
+use luc_events::store::{Reader, StoreError};
 
-use crate::error::FleetError;
 use crate::moment::Moment;
 
 /// How often a ring is read of which segments go meanwhile.
@@ -58,11 +57,49 @@ impl Window {
     }
 }
 
+/// Why nothing of a time is read of a trace or a ring.
+#[derive(Debug, thiserror::Error)]
+pub enum WindowError {
+    /// A trace cannot be read.
+    #[error(transparent)]
+    Trace(#[from] StoreError),
+    /// A trace of which a window is wanted.
+    #[error("{path}: this is one trace, and no ring; leave out the window", path = .path.display())]
+    NoRing {
+        /// The trace.
+        path: PathBuf,
+    },
+    /// A ring has nothing of a window.
+    #[error("{path}: nothing of this window is here; what is here is from {from} to {to}", path = .path.display())]
+    NotInRing {
+        /// The ring.
+        path: PathBuf,
+        /// When its first segment begins.
+        from: Moment,
+        /// When its last one ends.
+        to: Moment,
+    },
+    /// A ring goes on faster than it is read.
+    #[error("{path}: its recorder removes segments faster than they are read; give a later window, or keep it first: luc fleet freeze {path}", path = .path.display())]
+    GoesOn {
+        /// The ring.
+        path: PathBuf,
+    },
+    /// A segment in the middle of a window is gone.
+    #[error("{path}: segment {number} is missing in the middle; pull the window again, or give a part of it", path = .path.display())]
+    SegmentMissing {
+        /// The ring.
+        path: PathBuf,
+        /// The segment.
+        number: u32,
+    },
+}
+
 /// The segments of a ring that have something of the window: one after the other, of one recorder.
 ///
 /// # Errors
-/// [`FleetError::NotInRing`], [`FleetError::SegmentMissing`]; when they cannot be read.
-pub fn segments(directory: &Path, window: Window) -> Result<Vec<Segment>, FleetError> {
+/// [`WindowError::NotInRing`], [`WindowError::SegmentMissing`]; when they cannot be read.
+pub fn segments(directory: &Path, window: Window) -> Result<Vec<Segment>, WindowError> {
     loop {
         let segments = listed(directory, window)?;
         match ring::before_gap(&segments) {
@@ -70,7 +107,7 @@ pub fn segments(directory: &Path, window: Window) -> Result<Vec<Segment>, FleetE
             // The oldest go first: those before the gap have gone by now.
             Some(before) if !before.path.exists() => {}
             Some(before) => {
-                return Err(FleetError::SegmentMissing {
+                return Err(WindowError::SegmentMissing {
                     path: directory.to_path_buf(),
                     number: before.name.number.saturating_add(1),
                 });
@@ -80,7 +117,7 @@ pub fn segments(directory: &Path, window: Window) -> Result<Vec<Segment>, FleetE
 }
 
 /// The same, if some in the middle are missing, too.
-fn listed(directory: &Path, window: Window) -> Result<Vec<Segment>, FleetError> {
+fn listed(directory: &Path, window: Window) -> Result<Vec<Segment>, WindowError> {
     let all = ring::segments(directory)?;
     let has = match (all.first(), all.last()) {
         (Some(first), Some(last)) => [first.real_ns()[0], last.real_ns()[1]].map(Moment),
@@ -88,7 +125,7 @@ fn listed(directory: &Path, window: Window) -> Result<Vec<Segment>, FleetError> 
     };
     let chosen = ring::within(all, [window.from.0, window.to.0]);
     if chosen.is_empty() {
-        return Err(FleetError::NotInRing {
+        return Err(WindowError::NotInRing {
             path: directory.to_path_buf(),
             from: has[0],
             to: has[1],
@@ -99,11 +136,11 @@ fn listed(directory: &Path, window: Window) -> Result<Vec<Segment>, FleetError> 
 
 /// Reads a trace, or of a ring what has something of the window as one trace. Reads again what is left, if the ring's
 /// recorder removes segments meanwhile.
-pub(crate) fn read<T>(
+pub(crate) fn read<T, E: From<WindowError>>(
     directory: &Path,
     window: Option<Window>,
-    mut read: impl FnMut(&Reader) -> Result<T, FleetError>,
-) -> Result<T, FleetError> {
+    mut read: impl FnMut(&Reader) -> Result<T, E>,
+) -> Result<T, E> {
     for _ in 0..TRIES {
         let reader = open(directory, window)?;
         match read(&reader) {
@@ -111,12 +148,13 @@ pub(crate) fn read<T>(
             read => return read,
         }
     }
-    Err(FleetError::GoesOn {
+    Err(WindowError::GoesOn {
         path: directory.to_path_buf(),
-    })
+    }
+    .into())
 }
 
-fn open(directory: &Path, window: Option<Window>) -> Result<Reader, FleetError> {
+fn open(directory: &Path, window: Option<Window>) -> Result<Reader, WindowError> {
     if directory.is_dir() && !ring::names(directory)?.is_empty() {
         let segments = segments(directory, window.unwrap_or(Window::ALL))?;
         if let Some(reader) = ring::as_one(&segments) {
@@ -124,7 +162,7 @@ fn open(directory: &Path, window: Option<Window>) -> Result<Reader, FleetError> 
         }
     }
     match window {
-        Some(_) => Err(FleetError::NoRing {
+        Some(_) => Err(WindowError::NoRing {
             path: directory.to_path_buf(),
         }),
         None => Ok(Reader::open(directory)?),
@@ -174,12 +212,12 @@ mod tests {
                     fs::remove_dir_all(path).expect("removed");
                 }
                 reader.rows::<ClockSample>()?;
-                Ok(reader.trace().start_ns)
+                Ok::<_, WindowError>(reader.trace().start_ns)
             })
         };
         assert_eq!(begin(0).expect("read"), 10);
         assert_eq!(begin(2).expect("read"), 30);
-        assert!(matches!(begin(1), Err(FleetError::Trace(_))));
+        assert!(matches!(begin(1), Err(WindowError::Trace(_))));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use luc_fleet::pull::{self, PullError, Received};
 use luc_fleet::window;
-use luc_fleet::{Endpoint, Joined, Source, Tables, called};
+use luc_fleet::{Endpoint, FleetError, Joined, Source, Tables, called};
 use luc_host::interrupt;
 use luc_units::figures::Size;
 
@@ -89,7 +89,8 @@ pub(crate) fn send(args: &Send) -> Result<(), Failure> {
         return Err(Failure::Terminal);
     }
     let part = &args.part;
-    let segments = window::segments(&part.directory, part.span.window_or_all())?;
+    let segments =
+        window::segments(&part.directory, part.span.window_or_all()).map_err(FleetError::from)?;
     let sent = pull::send(&segments, out.lock())?;
     say_gone(sent);
     Ok(())

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use luc_events::ring::{self, Segment};
 
 use super::PullError;
-use crate::error::FleetError;
+use crate::window::WindowError;
 
 /// How much was taken.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub struct Received {
 /// that were taken follow each other.
 ///
 /// # Errors
-/// What `take` says of a segment that is still there; [`FleetError::GoesOn`] if none could be taken.
+/// What `take` says of a segment that is still there; [`WindowError::GoesOn`] if none could be taken.
 pub(super) fn newest_first(
     segments: &[Segment],
     mut take: impl FnMut(&Segment, &mut Received) -> Result<(), PullError>,
@@ -43,7 +43,7 @@ pub(super) fn newest_first(
         }
     }
     match segments {
-        [first, ..] if received.segments == 0 => Err(FleetError::GoesOn {
+        [first, ..] if received.segments == 0 => Err(WindowError::GoesOn {
             path: first.path.parent().unwrap_or(&first.path).to_path_buf(),
         }
         .into()),

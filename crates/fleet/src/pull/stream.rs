@@ -178,8 +178,8 @@ mod tests {
     use luc_events::tables::Trace;
 
     use super::*;
-    use crate::error::FleetError;
     use crate::pull::keep;
+    use crate::window::WindowError;
 
     /// A ring with two segments, and both as a stream.
     fn sent() -> (tempfile::TempDir, Vec<u8>) {
@@ -260,7 +260,7 @@ mod tests {
         fs::remove_dir_all(&segments[1].path).expect("removed");
         let none = send(&segments, Vec::new());
         assert!(
-            matches!(none, Err(PullError::Fleet(FleetError::GoesOn { .. }))),
+            matches!(none, Err(PullError::Window(WindowError::GoesOn { .. }))),
             "{none:?}"
         );
     }

@@ -2,15 +2,15 @@
 
 use std::io;
 
-use luc_fleet::FleetError;
 use luc_fleet::pull::PullError;
+use luc_fleet::window::WindowError;
 
 /// Why segments cannot be put into a store, or taken from it.
 #[derive(Debug, thiserror::Error)]
 pub enum StoredError {
     /// A ring cannot be read.
     #[error(transparent)]
-    Fleet(#[from] FleetError),
+    Window(#[from] WindowError),
     /// A segment cannot be read.
     #[error(transparent)]
     Pull(#[from] PullError),
