@@ -4,8 +4,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, Parser, Subcommand};
-use luc_fleet::pull::PullFrom;
-use luc_fleet::{FleetError, Moment, Source, Span as NamedSpan, Who, Window, read_spans};
+use luc_fleet::{FleetError, Source, Span as NamedSpan, Who, read_spans};
+use luc_fleet_pull::{Moment, PullFrom, Window};
 
 /// The version, in packages with the commit.
 const VERSION: &str = match option_env!("LUC_VERSION") {

@@ -8,7 +8,7 @@ use luc_fleet_counters::{Counters, Rows, Show, of_file, of_trace};
 use crate::error::FleetError;
 use crate::read::rows;
 use crate::task::Tasks;
-use crate::window;
+use luc_fleet_pull::window;
 
 /// Reads the counters of a trace, or of a file that `perf stat` wrote.
 ///

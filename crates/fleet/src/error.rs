@@ -9,7 +9,7 @@ use luc_fleet_counters::CountersError;
 use luc_fleet_otlp::SpanError;
 use luc_units::figures::Time;
 
-use crate::window::WindowError;
+use luc_fleet_pull::WindowError;
 
 /// Why traces cannot be put together.
 #[derive(Debug, thiserror::Error)]

@@ -3,9 +3,8 @@
 //! Directories that `luc record --fleet` wrote go in; what [`luc_fleet_core`] finds in them comes out, for people and
 //! for programs. There is no SQL engine here.
 //!
-//! - [`Source`], [`read()`]: which traces, and their rows; [`window`]: of which time, where they are rings.
-//! - [`pull`]: what several hosts' rings have of one time, collected. [`watch`]: when a ring's requests became slow.
-//! - [`travel`]: on which other hosts rings are kept then; [`called()`]: whom a service asked.
+//! - [`Source`], [`read()`]: which traces, and their rows; [`Window`]: of which time, where they are rings.
+//! - [`watch`]: when a ring's requests became slow. [`called()`]: whom a service asked.
 //! - [`Joined`]: the rows of all hosts as the core wants them, connections paired, clocks related.
 //! - [`read_spans`]: what programs call their requests, as OpenTelemetry has it.
 //! - [`fit()`]: how the clocks relate. [`explain()`]: connections, messages, requests, and one request's time.
@@ -28,9 +27,7 @@ mod figures;
 pub mod fit;
 mod joined;
 mod map;
-mod moment;
 mod names;
-pub mod pull;
 mod read;
 mod related;
 mod relations;
@@ -40,11 +37,9 @@ mod syncs;
 mod task;
 pub mod text;
 mod times;
-pub mod travel;
 mod waits;
 pub mod watch;
 pub mod why;
-pub mod window;
 
 pub use called::called;
 pub use counters::counters;
@@ -55,7 +50,6 @@ pub use figures::Spread;
 pub use fit::{Fit, fit};
 pub use joined::{HostSummary, Joined};
 pub use map::LeftOut;
-pub use moment::{Moment, NotAMoment};
 pub use read::{Opened, Recorded, Tables, open, read, read_within};
 pub use related::{OnFirst, Related, related};
 pub use relations::{
@@ -64,7 +58,7 @@ pub use relations::{
 };
 pub use source::Source;
 pub use why::{Who, why};
-pub use window::Window;
 
 pub use luc_fleet_counters::{Counters, CountersError, EventCount, Show, events_of};
 pub use luc_fleet_otlp::{Span, SpanError, parse_spans, read_spans};
+pub use luc_fleet_pull::{Window, WindowError};

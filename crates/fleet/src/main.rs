@@ -17,10 +17,10 @@ use arguments::{Cli, Command, Common, Counters, Words};
 use clap::Parser as _;
 use clap::error::ErrorKind;
 use handover::{Program, SQL, STORE, hand_over};
-use luc_fleet::pull::PullError;
 use luc_fleet::report::ReportError;
 use luc_fleet::text::Text;
 use luc_fleet::{FleetError, Joined, Show, Tables, Wanted, counters, events_of, explain, fit, why};
+use luc_fleet_pull::PullError;
 use luc_report::output::OutputError;
 use serde::Serialize;
 

@@ -13,7 +13,7 @@ use luc_events::tables::{
 
 use crate::error::FleetError;
 use crate::source::Source;
-use crate::window::{self, Window};
+use luc_fleet_pull::{Window, window};
 
 /// Two readings of when one host was booted are not further apart: NTP moves CLOCK_REALTIME.
 const SAME_BOOT_NS: u64 = 10_000_000;
@@ -95,7 +95,8 @@ pub fn read(sources: &[Source], tables: Tables) -> Result<Vec<Recorded>, FleetEr
 /// The same, of rings only what segments have that have something of a window.
 ///
 /// # Errors
-/// As [`read`]; [`WindowError::NotInRing`]; [`WindowError::NoRing`] where a window is asked for of another trace.
+/// As [`read`]; [`WindowError::NotInRing`](crate::WindowError::NotInRing);
+/// [`WindowError::NoRing`](crate::WindowError::NoRing) where a window is asked for of another trace.
 pub fn read_within(
     sources: &[Source],
     tables: Tables,

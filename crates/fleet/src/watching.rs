@@ -8,12 +8,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use luc_events::ring::{self, Name, Segment};
-use luc_fleet::pull::CLOCK_ERROR_NS;
-use luc_fleet::travel::{Other, travel};
 use luc_fleet::watch::{Slow, Watch};
-use luc_fleet::{
-    FleetError, Joined, Moment, Source, Tables, Wanted, Window, called, explain, pull, read,
-};
+use luc_fleet::{FleetError, Joined, Source, Tables, Wanted, called, explain, read};
+use luc_fleet_pull::travel::{Other, travel};
+use luc_fleet_pull::{CLOCK_ERROR_NS, Moment, Window, freeze, freeze_there};
 use luc_host::interrupt;
 
 use crate::Failure;
@@ -76,7 +74,7 @@ pub(crate) fn watch(args: &arguments::Watch) -> Result<(), Failure> {
                 from: Moment(end_ns.saturating_sub(args.span).saturating_add(1)),
                 to: Moment(end_ns.saturating_sub(1)),
             };
-            match pull::freeze(&args.directory, window) {
+            match freeze(&args.directory, window) {
                 Ok((path, received)) => {
                     kept.push_back(Instant::now());
                     crate::windows::say(&path.display().to_string(), received);
@@ -130,7 +128,7 @@ fn tell(others: &[Other], trigger: Trigger, window: Window) {
             return BTreeSet::new();
         }
         let ring = (other.host.as_str(), other.directory.as_str());
-        match pull::freeze_there(ring, window, ports, &mut look) {
+        match freeze_there(ring, window, ports, &mut look) {
             Ok(there) => {
                 say(&format!("{} says: {}", other.host, there.said));
                 there.called

@@ -5,9 +5,8 @@ use std::ops::ControlFlow;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use luc_fleet::pull::{self, PullError, Received};
-use luc_fleet::window;
 use luc_fleet::{Endpoint, FleetError, Joined, Source, Tables, called};
+use luc_fleet_pull::{self as rings, PullError, Received, window};
 use luc_host::interrupt;
 use luc_units::figures::Size;
 
@@ -35,7 +34,7 @@ pub(crate) fn pull(args: &Pull) -> Result<ExitCode, Failure> {
         }
         ControlFlow::Continue(())
     };
-    match pull::pull(&args.sources, args.span.window_or_all(), &args.out, look) {
+    match rings::pull(&args.sources, args.span.window_or_all(), &args.out, look) {
         Ok(pulled) => {
             for one in pulled {
                 if !one.said.is_empty() {
@@ -58,7 +57,7 @@ pub(crate) fn pull(args: &Pull) -> Result<ExitCode, Failure> {
 pub(crate) fn freeze(args: &Freeze) -> Result<(), Failure> {
     let part = &args.part;
     let window = part.span.window_or_all();
-    match pull::freeze(&part.directory, window) {
+    match rings::freeze(&part.directory, window) {
         Ok((path, received)) => say(&path.display().to_string(), received),
         // Somebody else may have had the same reason to.
         Err(error @ PullError::Exists(_)) if !args.called_by.is_empty() => {
@@ -91,7 +90,7 @@ pub(crate) fn send(args: &Send) -> Result<(), Failure> {
     let part = &args.part;
     let segments =
         window::segments(&part.directory, part.span.window_or_all()).map_err(FleetError::from)?;
-    let sent = pull::send(&segments, out.lock())?;
+    let sent = rings::send(&segments, out.lock())?;
     say_gone(sent);
     Ok(())
 }

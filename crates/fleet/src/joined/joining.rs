@@ -12,7 +12,7 @@ use crate::map::{self, Rows};
 use crate::read::{Recorded, Tables, read_each};
 use crate::source::Source;
 use crate::task::Tasks;
-use crate::window::Window;
+use luc_fleet_pull::Window;
 
 impl Joined {
     /// Of all hosts' rows.

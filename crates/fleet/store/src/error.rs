@@ -2,8 +2,7 @@
 
 use std::io;
 
-use luc_fleet::pull::PullError;
-use luc_fleet::window::WindowError;
+use luc_fleet_pull::{PullError, WindowError};
 
 /// Why segments cannot be put into a store, or taken from it.
 #[derive(Debug, thiserror::Error)]

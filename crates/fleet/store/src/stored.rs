@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use luc_fleet::Moment;
+use luc_fleet_pull::Moment;
 use serde::Serialize;
 
 use crate::error::StoredError;

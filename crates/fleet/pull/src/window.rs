@@ -136,7 +136,10 @@ fn listed(directory: &Path, window: Window) -> Result<Vec<Segment>, WindowError>
 
 /// Reads a trace, or of a ring what has something of the window as one trace. Reads again what is left, if the ring's
 /// recorder removes segments meanwhile.
-pub(crate) fn read<T, E: From<WindowError>>(
+///
+/// # Errors
+/// As [`segments`]; [`WindowError::NoRing`], [`WindowError::GoesOn`]; what `read` says.
+pub fn read<T, E: From<WindowError>>(
     directory: &Path,
     window: Option<Window>,
     mut read: impl FnMut(&Reader) -> Result<T, E>,
