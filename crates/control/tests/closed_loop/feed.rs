@@ -1,0 +1,231 @@
+//! Commits that come as a test says.
+
+use luc_control::auto::{Auto, Phase, Plan, Reason};
+use luc_control::epoch::{Epoch, Others};
+
+use crate::MS;
+
+/// A controller that is fed commits as they come.
+#[derive(Default)]
+struct Feed {
+    auto: Auto,
+    plan: Plan,
+    now_ns: u64,
+    held_ns: u64,
+    completions: u64,
+    own_completions: u64,
+}
+
+impl Feed {
+    /// A commit that took `commit_ns` ends, and `served` callers return, of eight.
+    fn commit(&mut self, commit_ns: u64, served: u32, participants: u32, others: Others) {
+        self.now_ns += commit_ns;
+        self.held_ns += if self.plan.gated { commit_ns } else { 0 };
+        let arrivals_ns: Vec<u32> = (1..=served).map(|order| order * 1_000_000).collect();
+        self.plan = self.auto.on_epoch(&Epoch {
+            end_ns: self.now_ns,
+            completions: self.completions,
+            own_completions: self.own_completions,
+            others,
+            participants,
+            commit_ns,
+            released: if self.plan.gated { served } else { 0 },
+            exact: false,
+            arrivals_ns: &arrivals_ns,
+        });
+        self.completions += u64::from(served);
+        self.own_completions += u64::from(served);
+    }
+}
+
+/// Callers whose threads change all the time, as those of Go do: their number is never the same, and held they wait for
+/// threads that do not come again.
+#[test]
+fn trials_that_lose_are_short_and_rare_however_callers_seem_to_change() {
+    let mut feed = Feed::default();
+    for commit in 0.. {
+        // Held, a commit takes three times as long and serves as many.
+        let commit_ns = if feed.plan.gated { 60 * MS } else { 20 * MS };
+        let participants = if commit / 20 % 2 == 0 { 8 } else { 16 };
+        feed.commit(commit_ns, 6, participants, Others::default());
+        if feed.now_ns > 60_000 * MS {
+            break;
+        }
+    }
+    assert_eq!(feed.auto.reason(), Reason::NoGainMeasured);
+    assert!(feed.auto.trials().0 >= 2, "{:?}", feed.auto.trials());
+    assert!(
+        feed.held_ns < 1_000 * MS,
+        "held for {} ns of 60 s",
+        feed.held_ns
+    );
+}
+
+/// Services that begin to be asked while a trial goes on.
+#[test]
+fn more_work_is_not_taken_for_a_gain() {
+    let mut feed = Feed::default();
+    while feed.now_ns < 6_000 * MS {
+        let is_busy = feed.now_ns > 400 * MS;
+        let (commit_ns, served) = match (feed.plan.gated, is_busy) {
+            (_, false) => (20 * MS, 2),
+            (true, true) => (30 * MS, 6),
+            (false, true) => (24 * MS, 8),
+        };
+        feed.commit(commit_ns, served, 8, Others::default());
+    }
+    assert_eq!(feed.auto.phase(), Phase::Aside);
+    assert_eq!(feed.auto.reason(), Reason::NoGainMeasured);
+    assert_eq!(feed.auto.trials().1, 0);
+    assert!(
+        feed.held_ns < 600 * MS,
+        "held for {} ns of 6 s",
+        feed.held_ns
+    );
+}
+
+/// Callers that need a flush are slow while those that need a commit are held for a trial, which says nothing about them.
+#[test]
+fn the_end_of_another_s_trial_is_not_taken_for_a_gain() {
+    let mut feed = Feed::default();
+    while feed.now_ns < 6_000 * MS {
+        let is_trial = (1_000 * MS..4_000 * MS).contains(&feed.now_ns) && feed.auto.trials().0 == 0;
+        let others = Others {
+            gated: is_trial,
+            trying: is_trial,
+            lost: false,
+        };
+        let served = match (feed.plan.gated, is_trial) {
+            (_, true) => 2,
+            (true, false) => 5,
+            (false, false) => 8,
+        };
+        // Until then they are too many to gain.
+        let participants = if feed.now_ns < 1_000 * MS { 8 } else { 12 };
+        feed.commit(24 * MS, served, participants, others);
+    }
+    assert_eq!(feed.auto.trials().1, 0, "{:?}", feed.auto.reason());
+    assert!(
+        feed.held_ns < 600 * MS,
+        "held for {} ns of 6 s",
+        feed.held_ns
+    );
+}
+
+#[test]
+fn no_trial_begins_during_another_s() {
+    let mut feed = Feed::default();
+    let others = Others {
+        trying: true,
+        ..Others::default()
+    };
+    while feed.now_ns < 3_000 * MS {
+        feed.commit(24 * MS, 4, 8, others);
+    }
+    assert_eq!(feed.auto.trials(), (0, 0));
+    while feed.now_ns < 4_000 * MS {
+        feed.commit(24 * MS, 4, 8, Others::default());
+    }
+    assert_eq!(feed.auto.trials().0, 1);
+}
+
+#[test]
+fn callers_that_are_few_among_others_are_left_alone() {
+    let mut feed = Feed::default();
+    while feed.now_ns < 6_000 * MS {
+        feed.completions += 16;
+        feed.commit(24 * MS, 4, 8, Others::default());
+    }
+    assert_eq!(feed.auto.reason(), Reason::Few);
+    assert_eq!(feed.auto.trials(), (0, 0));
+}
+
+/// Held, callers are a little slower: not enough to see it at once.
+#[test]
+fn a_trial_that_finds_callers_slower_twice_is_over() {
+    let mut feed = Feed::default();
+    // Rates differ from sample to sample, so that a mean of few says little.
+    let held_us = [26_000, 22_600, 26_500, 22_500];
+    let (mut samples, mut was_gated) = (0, false);
+    while feed.now_ns < 3_000 * MS {
+        samples += usize::from(was_gated && !feed.plan.gated);
+        was_gated = feed.plan.gated;
+        let commit_ns = if was_gated {
+            held_us[samples % 4] * 1_000
+        } else {
+            24 * MS
+        };
+        feed.commit(commit_ns, 5, 8, Others::default());
+    }
+    assert_eq!(feed.auto.reason(), Reason::NoGainMeasured);
+    assert_eq!(feed.auto.trials(), (1, 0));
+    assert!(
+        feed.held_ns < 700 * MS,
+        "held for {} ns of 3 s",
+        feed.held_ns
+    );
+}
+
+/// Less work after a trial that lost is no reason for another one.
+#[test]
+fn callers_that_slow_down_after_a_loss_are_left_alone() {
+    let mut feed = Feed::default();
+    while feed.now_ns < 3_000 * MS {
+        let served = match (feed.plan.gated, feed.auto.trials().0 > 0) {
+            (true, _) => 4,
+            (false, false) => 6,
+            (false, true) => 3,
+        };
+        feed.commit(24 * MS, served, 8, Others::default());
+    }
+    assert_eq!(feed.auto.trials(), (1, 0));
+}
+
+/// Callers that need a flush were held with those that need a commit, in vain.
+#[test]
+fn callers_that_were_taken_along_in_vain_make_no_trial() {
+    let lost = Others {
+        lost: true,
+        ..Others::default()
+    };
+    let feed_for = |others_share: u64| {
+        let mut feed = Feed::default();
+        while feed.now_ns < 3_000 * MS {
+            feed.completions += others_share;
+            feed.commit(24 * MS, 3, 8, lost);
+        }
+        feed.auto
+    };
+    let mixed = feed_for(2);
+    assert_eq!(mixed.reason(), Reason::TakenAlong);
+    assert_eq!(mixed.trials(), (0, 0));
+    // Where nearly nobody commits, that trial says nothing.
+    assert!(feed_for(0).trials().0 > 0);
+}
+
+/// The work changes when the gate has just engaged.
+#[test]
+fn held_callers_that_are_slower_than_alone_are_soon_let_go() {
+    let mut feed = Feed::default();
+    while feed.auto.phase() != Phase::Engaged {
+        feed.commit(
+            24 * MS,
+            if feed.plan.gated { 8 } else { 4 },
+            8,
+            Others::default(),
+        );
+        assert!(feed.now_ns < 10_000 * MS, "{:?}", feed.auto.reason());
+    }
+    let (begun_ns, begun_held_ns) = (feed.now_ns, feed.held_ns);
+    while feed.now_ns < begun_ns + 6_000 * MS {
+        feed.commit(
+            24 * MS,
+            if feed.plan.gated { 2 } else { 4 },
+            8,
+            Others::default(),
+        );
+    }
+    assert_eq!(feed.auto.phase(), Phase::Aside);
+    let held_ns = feed.held_ns - begun_held_ns;
+    assert!(held_ns < 700 * MS, "held for {held_ns} ns of 6 s");
+}

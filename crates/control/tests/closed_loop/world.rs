@@ -1,0 +1,272 @@
+//! A discrete-event model of closed-loop clients and a journal that commits one transaction at a time.
+
+use luc_control::auto::{Auto, Phase, Plan, Reason};
+use luc_control::epoch::{Epoch, Others};
+use proptest::prelude::*;
+
+use crate::MS;
+
+/// Clients that think, then fsync; a journal whose commit takes `commit_ns` whatever it serves.
+struct World {
+    commit_ns: u64,
+    think_ns: u64,
+    gap_ns: u64,
+    clients: Vec<Client>,
+    committing: Option<(u64, Vec<usize>, u32)>,
+    auto: Auto,
+    plan: Plan,
+    completions: u64,
+    epoch_ns: u64,
+    arrivals_ns: Vec<u32>,
+    now_ns: u64,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Client {
+    Thinks {
+        until_ns: u64,
+    },
+    /// In the gate's round since then.
+    Gathers {
+        since_ns: u64,
+    },
+    /// In the running transaction.
+    Requests {
+        since_ns: u64,
+        released: u32,
+    },
+    Commits {
+        since_ns: u64,
+    },
+}
+
+impl World {
+    fn new(clients: usize, commit_ns: u64, think_ns: u64, gap_ns: u64) -> Self {
+        Self {
+            commit_ns,
+            think_ns,
+            gap_ns,
+            clients: (0..clients)
+                .map(|i| Client::Thinks {
+                    until_ns: (i as u64 + 1) * (gap_ns + think_ns / 16),
+                })
+                .collect(),
+            committing: None,
+            auto: Auto::default(),
+            plan: Plan::default(),
+            completions: 0,
+            epoch_ns: 0,
+            arrivals_ns: Vec::new(),
+            now_ns: 0,
+        }
+    }
+
+    fn run(&mut self, for_ns: u64) -> f64 {
+        let (start_ns, start) = (self.now_ns, self.completions);
+        while self.now_ns < start_ns + for_ns {
+            self.step();
+        }
+        (self.completions - start) as f64 * 1e9 / (self.now_ns - start_ns) as f64
+    }
+
+    /// When a round that is short of callers closes.
+    fn round_closes_ns(&self) -> Option<u64> {
+        let first = self.clients.iter().filter_map(|c| match c {
+            Client::Gathers { since_ns } => Some(*since_ns),
+            _ => None,
+        });
+        let first = first.min()?;
+        Some(first.max(self.epoch_ns + self.plan.return_ns) + self.plan.patience_ns)
+    }
+
+    fn step(&mut self) {
+        let wakes = self.clients.iter().filter_map(|c| match c {
+            Client::Thinks { until_ns } => Some(*until_ns),
+            _ => None,
+        });
+        let end = self.committing.as_ref().map(|c| c.0);
+        let closes = if end.is_none() {
+            self.round_closes_ns()
+        } else {
+            None
+        };
+        self.now_ns = wakes
+            .chain(end)
+            .chain(closes)
+            .min()
+            .expect("something happens")
+            .max(self.now_ns);
+        if end == Some(self.now_ns) {
+            self.end_commit();
+        }
+        for client in &mut self.clients {
+            if let Client::Thinks { until_ns } = *client
+                && until_ns <= self.now_ns
+            {
+                self.arrivals_ns.push((self.now_ns - self.epoch_ns) as u32);
+                *client = if self.plan.gated {
+                    Client::Gathers {
+                        since_ns: self.now_ns,
+                    }
+                } else {
+                    Client::Requests {
+                        since_ns: self.now_ns,
+                        released: 0,
+                    }
+                };
+            }
+        }
+        let gathered = self
+            .clients
+            .iter()
+            .filter(|c| matches!(c, Client::Gathers { .. }))
+            .count();
+        let full = gathered >= self.plan.set_point as usize || !self.plan.gated;
+        let overdue = self.round_closes_ns().is_some_and(|ns| ns <= self.now_ns);
+        if gathered > 0 && self.committing.is_none() && (full || overdue) {
+            for client in &mut self.clients {
+                if matches!(client, Client::Gathers { .. }) {
+                    *client = Client::Requests {
+                        since_ns: self.now_ns,
+                        released: gathered as u32,
+                    };
+                }
+            }
+        }
+        self.start_commit();
+    }
+
+    fn start_commit(&mut self) {
+        if self.committing.is_some() {
+            return;
+        }
+        let mut members = Vec::new();
+        let mut round = 0;
+        for (index, client) in self.clients.iter_mut().enumerate() {
+            if let Client::Requests { since_ns, released } = *client {
+                members.push(index);
+                round = round.max(released);
+                *client = Client::Commits { since_ns };
+            }
+        }
+        if !members.is_empty() {
+            self.committing = Some((self.now_ns + self.commit_ns, members, round));
+        }
+    }
+
+    fn end_commit(&mut self) {
+        let Some((_, members, released)) = self.committing.take() else {
+            return;
+        };
+        let arrivals = std::mem::take(&mut self.arrivals_ns);
+        let mut latency_ns = u64::MAX;
+        for (order, &member) in members.iter().enumerate() {
+            if let Client::Commits { since_ns } = self.clients[member] {
+                latency_ns = latency_ns.min(self.now_ns - since_ns);
+            }
+            let until_ns = self.now_ns + self.think_ns + (order as u64 + 1) * self.gap_ns;
+            self.clients[member] = Client::Thinks { until_ns };
+        }
+        let waiting = self
+            .clients
+            .iter()
+            .filter(|c| matches!(c, Client::Gathers { .. }))
+            .count();
+        self.arrivals_ns = vec![0; waiting];
+        self.plan = self.auto.on_epoch(&Epoch {
+            end_ns: self.now_ns,
+            completions: self.completions,
+            own_completions: self.completions,
+            others: Others::default(),
+            participants: self.clients.len() as u32,
+            commit_ns: if released > 0 {
+                self.commit_ns
+            } else {
+                latency_ns
+            },
+            released,
+            exact: false,
+            arrivals_ns: &arrivals,
+        });
+        self.epoch_ns = self.now_ns;
+        self.completions += members.len() as u64;
+    }
+}
+
+#[test]
+fn alternating_groups_become_one_commit_for_all() {
+    for clients in [2, 4, 16, 64] {
+        let mut world = World::new(clients, 13 * MS, 0, 10_000);
+        world.run(2_000 * MS);
+        let rate = world.run(5_000 * MS);
+        let limit = clients as f64 * 1e9 / (13 * MS) as f64;
+        assert_eq!(world.auto.phase(), Phase::Engaged, "{clients} clients");
+        assert!(
+            rate > 0.9 * limit,
+            "{clients} clients: {rate} of {limit} per second"
+        );
+    }
+}
+
+#[test]
+fn a_lone_client_is_left_alone() {
+    let mut world = World::new(1, 13 * MS, 0, 10_000);
+    world.run(10_000 * MS);
+    assert_eq!(world.auto.reason(), Reason::Alone);
+    assert_eq!(world.auto.trials(), (0, 0));
+}
+
+#[test]
+fn short_commits_and_long_thoughts_are_left_alone() {
+    let mut world = World::new(16, MS / 5, 10 * MS, 10_000);
+    let ungated = 16.0 * 1e9 / (10 * MS + MS / 5) as f64;
+    let rate = world.run(20_000 * MS);
+    assert!(rate > 0.97 * ungated, "{rate} of {ungated} per second");
+}
+
+#[test]
+fn clients_that_leave_are_soon_not_waited_for() {
+    let mut world = World::new(16, 13 * MS, 0, 10_000);
+    world.run(3_000 * MS);
+    world.clients.truncate(8);
+    world.committing = None;
+    for client in &mut world.clients {
+        *client = Client::Thinks {
+            until_ns: world.now_ns + 1,
+        };
+    }
+    world.run(2_000 * MS);
+    let rate = world.run(3_000 * MS);
+    assert!(
+        rate > 0.85 * 8.0 * 1e9 / (13 * MS) as f64,
+        "{rate} per second"
+    );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn it_never_costs_much(
+        clients in 1usize..40, commit_us in 50u64..20_000, think_us in 0u64..20_000, gap_us in 1u64..300,
+    ) {
+        let shape = |world: &mut World| { world.run(4_000 * MS); world.run(8_000 * MS) };
+        let mut gated = World::new(clients, commit_us * 1_000, think_us * 1_000, gap_us * 1_000);
+        let with = shape(&mut gated);
+        let mut stock = World::new(clients, commit_us * 1_000, think_us * 1_000, gap_us * 1_000);
+        // Without a plan nothing is gated.
+        let without = {
+            let mut run = |for_ns: u64| {
+                let (t, c) = (stock.now_ns, stock.completions);
+                while stock.now_ns < t + for_ns {
+                    stock.plan = Plan::default();
+                    stock.step();
+                    stock.plan = Plan::default();
+                }
+                (stock.completions - c) as f64 * 1e9 / (stock.now_ns - t) as f64
+            };
+            run(4_000 * MS);
+            run(8_000 * MS)
+        };
+        prop_assert!(with > 0.96 * without, "{with} with, {without} without: {:?}", gated.auto.phase());
+    }
+}
