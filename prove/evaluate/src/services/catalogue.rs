@@ -6,8 +6,21 @@ pub(super) const SECONDS: f64 = 4.5;
 /// Clients of each service; the scripts have the same number.
 pub(super) const CLIENTS: f64 = 8.0;
 
+/// A script's name and text.
+type Script = (&'static str, &'static str);
+
+/// A script of this folder.
+macro_rules! script {
+    ($name:literal) => {
+        ($name, include_str!($name))
+    };
+}
+
 /// What all scripts share.
-pub(super) const COMMON: &str = include_str!("common.sh");
+const COMMON: Script = script!("common.sh");
+
+/// What those of mail servers share.
+const MAIL: &[Script] = &[COMMON, script!("mail.sh")];
 
 /// A service and its clients.
 #[derive(Debug, Clone, Copy)]
@@ -18,7 +31,9 @@ pub(super) struct Service {
     /// How the service itself brings its clients together, which leaves that much less to gain.
     pub(super) own_batching: &'static str,
     /// The script's name and text.
-    pub(super) script: (&'static str, &'static str),
+    pub(super) script: Script,
+    /// What it sources, from the folder that it is in.
+    pub(super) shared: &'static [Script],
     /// The package whose version is shown.
     pub(super) package: &'static str,
     /// Servers, for the script.
@@ -35,12 +50,13 @@ pub(super) struct Service {
 
 impl Service {
     /// As most are: eight servers, run by root, whose clients send request after request.
-    const fn new(name: &'static str, script: (&'static str, &'static str), work: f64) -> Self {
+    const fn new(name: &'static str, script: Script, work: f64) -> Self {
         Self {
             name,
             about: "",
             own_batching: "none between servers",
             script,
+            shared: &[COMMON],
             package: "",
             instances: 8,
             work,
@@ -49,13 +65,6 @@ impl Service {
             only_notified: false,
         }
     }
-}
-
-/// A script of this folder: its name and text.
-macro_rules! script {
-    ($name:literal) => {
-        ($name, include_str!($name))
-    };
 }
 
 const ETCD: Service = Service {
@@ -94,6 +103,7 @@ pub(super) const SERVICES: [Service; 14] = [
         about: "each client sends mails of 1 KiB by SMTP to a user of its own, until Dovecot has delivered all by LMTP \
                 to maildirs",
         own_batching: "none: each mail is put into the queue by a process, and delivered by another",
+        shared: MAIL,
         package: "postfix",
         instances: 1,
         ..Service::new(
@@ -105,6 +115,7 @@ pub(super) const SERVICES: [Service; 14] = [
     Service {
         about: "each client delivers mail after mail of 1 KiB to a maildir",
         own_batching: "none: each client has a process",
+        shared: MAIL,
         package: "dovecot-lmtpd",
         instances: 1,
         as_root: false,
@@ -180,10 +191,17 @@ mod tests {
 
     #[test]
     fn each_script_prepares_and_runs_under_what_is_asked_for() {
-        assert!(COMMON.contains(&format!("\nclients={CLIENTS}\n")));
+        assert!(COMMON.1.contains(&format!("\nclients={CLIENTS}\n")));
         for service in SERVICES {
+            let text = service.script.1;
             for word in ["common.sh\"", "prepare)", "run)", "drive ", "serve "] {
-                assert!(service.script.1.contains(word), "{}: {word}", service.name);
+                assert!(text.contains(word), "{}: {word}", service.name);
+            }
+            let sourced = text.matches("\nsource ").count();
+            assert_eq!(service.shared.len(), sourced, "{}", service.name);
+            for (name, _) in service.shared {
+                let line = format!("\nsource \"$(dirname \"$0\")/{name}\"\n");
+                assert!(text.contains(&line), "{}: {name}", service.name);
             }
         }
     }

@@ -4,6 +4,8 @@
 # configuration has to name the gate's variables; nothing else of it is about the gate.
 # shellcheck source=prove/evaluate/src/services/common.sh
 source "$(dirname "$0")/common.sh"
+# shellcheck source=prove/evaluate/src/services/mail.sh
+source "$(dirname "$0")/mail.sh"
 mails=${SERVICE_WORK:-150}
 # Mails are never delivered as root: all of Dovecot runs as the user who calls.
 user=$(id -un)
@@ -29,25 +31,10 @@ prepare) ;;
 run)
 	rm -rf "$folder/base" "$folder/mail" "$folder/log" "$folder/sockets"
 	mkdir -p "$folder/mail"
-	cat >"$folder/dovecot.conf" <<-END
-		protocols = lmtp
-		base_dir = $folder/base
-		state_dir = $folder/base
-		log_path = $folder/log
-		ssl = no
+	configure_dovecot "$user" "$group" log <<-END
 		default_internal_user = $user
 		default_internal_group = $group
 		default_login_user = $user
-		first_valid_uid = 1
-		mail_location = maildir:%h
-		passdb {
-		  driver = static
-		  args = nopassword=yes
-		}
-		userdb {
-		  driver = static
-		  args = uid=$user gid=$group home=$folder/mail/%n allow_all_users=yes
-		}
 		service anvil {
 		  chroot =
 		}

@@ -10,7 +10,7 @@ use luc_stats::{Interval, median, ratio_interval};
 use luc_vm::Mode;
 use serde_json::{Value, json};
 
-use super::catalogue::{CLIENTS, COMMON, SERVICES, Service};
+use super::catalogue::{CLIENTS, SERVICES, Service};
 use crate::error::EvaluateError;
 use crate::guests::succeed;
 use crate::harness::{Harness, missing};
@@ -145,8 +145,13 @@ fn boot(
             shift: 0,
             processors: 1,
         })
-        .program("setpriv")
-        .content("/root/common.sh", COMMON)
+        .program("setpriv");
+    let vm = service
+        .shared
+        .iter()
+        .fold(vm, |vm, (name, text)| {
+            vm.content(format!("/root/{name}"), *text)
+        })
         .content(format!("/root/{script}"), text)
         .variable("SCRIPT", script)
         .variable("MODULE", module)

@@ -3,6 +3,8 @@
 # Eight clients send mail after mail of 1 KiB, each to a user of its own; the run ends when all are delivered.
 # shellcheck source=prove/evaluate/src/services/common.sh
 source "$(dirname "$0")/common.sh"
+# shellcheck source=prove/evaluate/src/services/mail.sh
+source "$(dirname "$0")/mail.sh"
 mails=${SERVICE_WORK:-50}
 port=22525
 printf -v text '%070d' 0
@@ -74,22 +76,7 @@ prepare)
 	# What Debian's own start copies for programs in the chroot.
 	mkdir "$folder/queue/etc"
 	cp -L /etc/hosts /etc/resolv.conf /etc/services /etc/nsswitch.conf /etc/localtime "$folder/queue/etc"
-	cat >"$folder/dovecot.conf" <<-END
-		protocols = lmtp
-		base_dir = $folder/base
-		state_dir = $folder/base
-		log_path = $folder/dovecot.log
-		ssl = no
-		first_valid_uid = 1
-		mail_location = maildir:%h
-		passdb {
-		  driver = static
-		  args = nopassword=yes
-		}
-		userdb {
-		  driver = static
-		  args = uid=nobody gid=nogroup home=$folder/mail/%n allow_all_users=yes
-		}
+	configure_dovecot nobody nogroup dovecot.log <<-END
 		service lmtp {
 		  unix_listener $folder/queue/private/dovecot-lmtp {
 		    user = postfix

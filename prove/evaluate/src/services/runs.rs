@@ -9,7 +9,7 @@ use std::process::Command;
 use luc_host::processors::Processors;
 use serde_json::{Value, json};
 
-use super::catalogue::{COMMON, SECONDS, Service};
+use super::catalogue::{SECONDS, Service};
 use crate::disks::{Disk, EXT4};
 use crate::error::EvaluateError;
 use crate::harness::{Harness, MOST_STOLEN_SHARE, line, of_disk, read_json};
@@ -180,14 +180,16 @@ fn every_status() -> Vec<i32> {
     (0..=255).collect()
 }
 
-/// Writes a service's script, and what all share, into the work directory.
+/// Writes a service's script, and what it sources, into the work directory.
 fn scripts(harness: &Harness, service: &Service) -> Result<PathBuf, EvaluateError> {
     let write = |name: &str, text: &str| {
         let path = harness.path(name);
         fs::write(&path, text).map_err(EvaluateError::file("write", &path))?;
         Ok::<_, EvaluateError>(path)
     };
-    write("common.sh", COMMON)?;
+    for (name, text) in service.shared {
+        write(name, text)?;
+    }
     write(service.script.0, service.script.1)
 }
 
