@@ -5,7 +5,7 @@
 //! `plans` runs and judges. Any other part is a file here. Each writes two files: every single run as JSON, and a page
 //! with the targets. `harness` runs programs, `disks` makes disks, `rounds` runs settings in a random order, `report`
 //! turns figures into a page. The first two are in `luc-harness`; tasks that share a disk are in
-//! `luc-evaluate-throttle`, many hosts in `luc-evaluate-fleet`.
+//! `luc-evaluate-throttle`, many hosts in `luc-evaluate-fleet`, their clocks in `luc-evaluate-fleet-clocks`.
 
 mod analysis;
 mod call_cost;

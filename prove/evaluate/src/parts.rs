@@ -2,6 +2,7 @@
 
 use luc_claims::report::Page;
 use luc_evaluate_fleet as fleet;
+use luc_evaluate_fleet_clocks as fleet_clocks;
 use luc_evaluate_throttle as throttle;
 
 use super::harness::Harness;
@@ -67,8 +68,8 @@ pub const PARTS: [Part; 51] = [
     part("throttle-inversions", "How long somebody waits for what a frozen task has", Here(throttle::safety::inversions::run)),
     part("throttle-soak", "A throttle among services that come, go and are killed, for two hours", Here(throttle::safety::soak::run)),
     part("coverage", "Whether intervals cover", Here(coverage::run)),
-    part("fleet-clocks", "Clocks of hosts related by their messages, simulated", Here(fleet::clocks::run)),
-    part("fleet-guests", "Clocks of real kernels in guests whose rates change, by hand and by NTP", Here(fleet::guests::run)),
+    part("fleet-clocks", "Clocks of hosts related by their messages, simulated", Here(fleet_clocks::simulated::run)),
+    part("fleet-guests", "Clocks of real kernels in guests whose rates change, by hand and by NTP", Here(fleet_clocks::guests::run)),
     part("fleet-cost", "What recording the network costs servers and their clients", Here(fleet::cost::run)),
     part("fleet-counters", "Hardware counters that take turns, by a model", Here(fleet::counters::run)),
     part("fleet-truth", "A search service with planted troubles, and what luc fleet says of it", Here(fleet::truth::run)),

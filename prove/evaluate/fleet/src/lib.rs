@@ -1,9 +1,7 @@
-//! What `luc fleet` and `luc record --fleet` claim, measured.
+//! What `luc fleet` and `luc record --fleet` claim, measured; of clocks in `luc-evaluate-fleet-clocks`.
 //!
-//! - [`clocks`]: how well the clocks of simulated hosts are related.
 //! - [`cost`]: what servers and their clients lose while they are recorded.
 //! - [`counters`]: how far counters that take turns are off, and whether cycles are accounted for.
-//! - [`guests`]: the same of real kernels in guests, whose rates change.
 //! - [`known`]: whether functions of threads, holders of locks and times of threads are known.
 //! - [`pools`]: whether what servers hand over inside a process is found.
 //! - [`scale`]: how long it takes to explain many hosts, and to number trees.
@@ -16,10 +14,8 @@ mod answer;
 mod asked;
 mod calls;
 mod cause;
-pub mod clocks;
 pub mod cost;
 pub mod counters;
-pub mod guests;
 mod hosts;
 mod judge;
 pub mod known;

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::machines::Recorded;
 use super::truth::{Ahead, Clocks};
-use crate::clocks::pair::inverted;
+use crate::simulated::pair::inverted;
 
 /// What is said of a run.
 #[derive(Debug, Serialize)]

@@ -7,8 +7,8 @@ use rand_chacha::ChaCha8Rng;
 use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 
+use super::clock::Clock;
 use super::network::{Delays, Ways, record, thinned};
-use super::simulated::Clock;
 use super::slewed::Slewed;
 
 /// Events looked at in each run.

@@ -1,10 +1,10 @@
 //! Part `fleet-clocks`: clocks of hosts related by simulated messages, against the truth and against one line a pair.
 
+mod clock;
 mod mesh;
 mod network;
 mod page;
 pub(crate) mod pair;
-mod simulated;
 mod slewed;
 
 use luc_claims::report::Page;
@@ -113,7 +113,7 @@ fn about(seeds: u64) -> String {
          of the truth. It was not run: what it does with an offset is to add it. *Extra* is the error less half the asymmetry of the least delays, \
          here 1 µs, which no method can see. {seeds} seeds a scenario; figures are over the events of all of them, which \
          are at random times of the whole run.",
-        simulated::CURVATURE / 1e3
+        clock::CURVATURE / 1e3
     )
 }
 

@@ -5,8 +5,8 @@ use luc_stats::random;
 use rand::RngExt as _;
 use serde::Serialize;
 
+use super::clock::{CURVATURE, Clock};
 use super::network::{Delays, Ways, record, thinned};
-use super::simulated::{CURVATURE, Clock};
 
 /// The scenario's.
 pub(super) const NAME: &str = "mesh of 20 hosts";

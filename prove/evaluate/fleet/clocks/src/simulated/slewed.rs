@@ -4,7 +4,7 @@ use luc_fleet_clocks::{ClockError, ClockMap, ClockSample};
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
 
-use super::simulated::Clock;
+use super::clock::Clock;
 
 /// NTP changes the rate by up to this much, ns/s: 50 ppm.
 const CHANGE: f64 = 50_000.0;
