@@ -17,8 +17,8 @@ pub(crate) const SQL: Program = Program {
     install: "`make product-sql install` in luc's sources builds and installs it, which takes long",
 };
 pub(crate) const STORE: Program = Program {
-    name: "luc-fleet-store",
-    install: "`make product-store install` in luc's sources builds and installs it",
+    name: luc_fleet_pull::STORE,
+    install: luc_fleet_pull::INSTALL_STORE,
 };
 
 /// Runs it in place of this program. Returns only where that cannot be done, and why.

@@ -18,7 +18,7 @@ pub mod window;
 
 pub use moment::{Moment, NotAMoment};
 pub use pull::{
-    CLOCK_ERROR_NS, KeptThere, Limits, Place, PullError, PullFrom, Pulled, Received, StreamError,
-    freeze, freeze_there, host_name, pull, put, receive, send,
+    CLOCK_ERROR_NS, INSTALL_STORE, KeptThere, Limits, Place, PullError, PullFrom, Pulled, Received,
+    STORE, StreamError, freeze, freeze_there, host_name, pull, put, receive, send,
 };
 pub use window::{Window, WindowError};

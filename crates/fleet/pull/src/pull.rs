@@ -20,7 +20,7 @@ use luc_events::store::StoreError;
 
 pub use elsewhere::{KeptThere, freeze_there};
 pub use files::Received;
-pub use from::{Place, PullFrom, host_name};
+pub use from::{INSTALL_STORE, Place, PullFrom, STORE, host_name};
 pub use keep::{freeze, put};
 pub use stream::{Limits, StreamError, receive, send};
 

@@ -17,9 +17,10 @@ const SAID_BYTES: u64 = 4096;
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Runs a command that gets something of `host`, and has `read` take what it writes. Returns that, and the last line that
-/// the command said. `look` is told many times how many bytes have come, and says whether to go on.
+/// the command said. `look` is told many times how many bytes have come, and says whether to go on. `install` says what
+/// to do if the program is missing.
 pub(super) fn run<T: Send>(
-    mut command: Command,
+    (mut command, install): (Command, &str),
     host: &str,
     read: impl FnOnce(Counted<'_, ChildStdout>) -> Result<T, StreamError> + Send,
     look: &mut dyn FnMut(u64) -> ControlFlow<()>,
@@ -34,7 +35,7 @@ pub(super) fn run<T: Send>(
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .map_err(|error| remote(format!("{program} cannot be run ({error}); install it")))?;
+        .map_err(|error| remote(format!("{program} cannot be run ({error}); {install}")))?;
     let (Some(out), Some(said)) = (child.stdout.take(), child.stderr.take()) else {
         return Err(remote(format!("{program} has no output")));
     };

@@ -12,7 +12,10 @@ use super::{PullError, Pulled, command, keep, there};
 use crate::window::{Window, segments};
 
 /// The program that reaches object stores.
-const STORE: &str = "luc-fleet-store";
+pub const STORE: &str = "luc-fleet-store";
+/// How that is built and installed.
+pub const INSTALL_STORE: &str =
+    "`make product-store install` in luc's sources builds and installs it";
 
 /// A ring, and what its host is called.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -208,7 +211,7 @@ fn from_store(
     let [from, to] = window.seconds();
     command.args(["window", "--from", &from, "--to", &to, url]);
     let received = |out: command::Counted<'_, _>| receive(out, into, Limits::default());
-    command::run(command, url, received, look)
+    command::run((command, INSTALL_STORE), url, received, look)
 }
 
 #[cfg(test)]

@@ -108,6 +108,7 @@ fn windows_come_from_object_stores() {
     };
     let line = String::from_utf8(run().stderr).expect("text");
     assert!(line.contains("luc-fleet-store cannot be run"), "{line}");
+    assert!(line.contains("`make product-store install`"), "{line}");
     let store = programs.join("luc-fleet-store");
     let script = "#!/bin/sh\necho $* >store-words\nexec programs/luc-fleet window ring-1\n";
     fs::write(&store, script).expect("written");
