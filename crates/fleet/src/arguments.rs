@@ -137,13 +137,7 @@ pub(crate) struct Span {
 impl Span {
     /// `None`: none was asked for.
     pub(crate) fn window(&self) -> Option<Window> {
-        if let Some(moment) = self.around {
-            return Some(Window::around(moment, self.span));
-        }
-        (self.from.is_some() || self.to.is_some()).then(|| Window {
-            from: self.from.unwrap_or(Window::ALL.from),
-            to: self.to.unwrap_or(Window::ALL.to),
-        })
+        Window::asked(self.from, self.to, self.around, self.span)
     }
 
     /// All, if none was asked for.

@@ -72,15 +72,7 @@ fn refused(error: &clap::Error) -> ExitCode {
         | ErrorKind::DisplayVersion
         | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => error.exit(),
         _ => {
-            let text = error.to_string();
-            let paragraph = text.split("\n\n").next().unwrap_or_default();
-            let words: Vec<&str> = paragraph.split_whitespace().collect();
-            let line = words.join(" ");
-            let line = line.trim_start_matches("error: ");
-            eprintln!(
-                "luc-fleet: {}; see `luc-fleet --help`",
-                luc_units::plain(line)
-            );
+            eprintln!("{}", luc_units::mistake("luc-fleet", error));
             ExitCode::from(2)
         }
     }

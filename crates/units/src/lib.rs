@@ -1,7 +1,7 @@
 //! Sizes and durations as people write them: `512M`, `1GiB`, `100us`, `1.5ms`.
 //!
 //! One grammar reads them in every option and file. [`figures`] prints them for people, [`plain()`] takes from names
-//! what would steer a terminal.
+//! what would steer a terminal. [`mistake()`] makes one line of a mistake on a command line.
 //!
 //! ```
 //! use luc_units::figures::Time;
@@ -13,8 +13,10 @@
 //! ```
 
 pub mod figures;
+mod mistake;
 mod plain;
 
+pub use mistake::mistake;
 pub use plain::{is_steering, plain};
 
 /// A size or a duration that could not be read. The text names the input and shows a right one.

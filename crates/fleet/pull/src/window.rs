@@ -36,6 +36,24 @@ impl Window {
         }
     }
 
+    /// What was asked for: what is around a time, so long in all, else from one time to another, where both may be
+    /// missing; `None`: nothing was.
+    #[must_use]
+    pub fn asked(
+        from: Option<Moment>,
+        to: Option<Moment>,
+        around: Option<Moment>,
+        span_ns: u64,
+    ) -> Option<Self> {
+        if let Some(moment) = around {
+            return Some(Self::around(moment, span_ns));
+        }
+        (from.is_some() || to.is_some()).then(|| Self {
+            from: from.unwrap_or(Self::ALL.from),
+            to: to.unwrap_or(Self::ALL.to),
+        })
+    }
+
     /// The same and some more on either side.
     #[must_use]
     pub fn wider(self, by_ns: u64) -> Self {
@@ -229,5 +247,19 @@ mod tests {
         assert_eq!((window.from, window.to), (Moment(75), Moment(125)));
         let window = window.wider(80);
         assert_eq!((window.from, window.to), (Moment(0), Moment(205)));
+    }
+
+    #[test]
+    fn a_window_is_asked_for_by_its_ends_or_its_middle() {
+        let asked = |from: Option<u64>, to: Option<u64>, around: Option<u64>| {
+            let [from, to, around] = [from, to, around].map(|at_ns| at_ns.map(Moment));
+            let window = Window::asked(from, to, around, 50)?;
+            Some([window.from.0, window.to.0])
+        };
+        assert_eq!(asked(None, None, None), None);
+        assert_eq!(asked(Some(7), None, None), Some([7, u64::MAX]));
+        assert_eq!(asked(None, Some(9), None), Some([0, 9]));
+        assert_eq!(asked(Some(7), Some(9), None), Some([7, 9]));
+        assert_eq!(asked(None, None, Some(100)), Some([75, 125]));
     }
 }

@@ -126,12 +126,6 @@ pub(crate) struct Span {
 impl Span {
     /// All, if none was asked for.
     pub(crate) fn window(&self) -> Window {
-        match self.around {
-            Some(moment) => Window::around(moment, self.span),
-            None => Window {
-                from: self.from.unwrap_or(Window::ALL.from),
-                to: self.to.unwrap_or(Window::ALL.to),
-            },
-        }
+        Window::asked(self.from, self.to, self.around, self.span).unwrap_or(Window::ALL)
     }
 }

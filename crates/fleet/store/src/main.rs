@@ -52,12 +52,7 @@ fn refused(error: &clap::Error) -> ExitCode {
         | ErrorKind::DisplayVersion
         | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => error.exit(),
         _ => {
-            let text = error.to_string();
-            let paragraph = text.split("\n\n").next().unwrap_or_default();
-            let words: Vec<&str> = paragraph.split_whitespace().collect();
-            let line = words.join(" ");
-            let line = line.trim_start_matches("error: ");
-            say(&format!("{line}; see `luc-fleet-store --help`"));
+            eprintln!("{}", luc_units::mistake("luc-fleet-store", error));
             ExitCode::from(2)
         }
     }
