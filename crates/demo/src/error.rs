@@ -1,7 +1,9 @@
 //! Why there is no demo.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+
+use luc_units::Failed;
 
 /// Why the demo was not shown, or not to its end. The text is one line.
 #[derive(Debug, thiserror::Error)]
@@ -43,28 +45,6 @@ pub enum DemoError {
     #[error("interrupted: nothing was left behind")]
     Interrupted,
     /// A system call failed.
-    #[error("cannot {action} {}: {source}", path.display())]
-    Io {
-        /// What was tried.
-        action: &'static str,
-        /// On what.
-        path: PathBuf,
-        /// Why not.
-        source: io::Error,
-    },
-}
-
-impl DemoError {
-    /// For `map_err`: an I/O error with what was tried on which path.
-    pub(crate) fn io<E: Into<io::Error>>(
-        action: &'static str,
-        path: impl AsRef<Path>,
-    ) -> impl FnOnce(E) -> Self {
-        let path = path.as_ref().to_owned();
-        move |source| Self::Io {
-            action,
-            path,
-            source: source.into(),
-        }
-    }
+    #[error(transparent)]
+    Io(#[from] Failed),
 }

@@ -10,6 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use luc_host::interrupt;
+use luc_units::OnPath as _;
 
 use crate::DemoError;
 use crate::place::Place;

@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use luc_host::interrupt;
+use luc_units::OnPath as _;
 use serde::Serialize;
 use serde_json::Value;
 

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use luc_disk::{DiskSpec, Error, Mkfs, ModelSpec, Mount};
 use luc_host::run_dir;
+use luc_units::OnPath as _;
 
 use crate::DemoError;
 

@@ -1,9 +1,9 @@
 //! What can go wrong, each with the input, the reason and the next step.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use luc_units::UnitError;
+use luc_units::{Failed, UnitError};
 
 /// An error of this crate. The text is one line and ends with what to do next.
 #[derive(Debug, thiserror::Error)]
@@ -165,17 +165,12 @@ pub enum Error {
     },
 }
 
-impl Error {
-    /// For `map_err`: wraps an I/O error with what was tried on which path.
-    pub(crate) fn io<E: Into<io::Error>>(
-        action: &'static str,
-        path: impl AsRef<Path>,
-    ) -> impl FnOnce(E) -> Self {
-        let path = path.as_ref().to_owned();
-        move |source| Self::Io {
-            action,
+impl From<Failed> for Error {
+    fn from(Failed { what, path, source }: Failed) -> Self {
+        Self::Io {
+            action: what,
             path,
-            source: source.into(),
+            source,
         }
     }
 }

@@ -8,6 +8,8 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use luc_units::OnPath as _;
+
 use crate::spec::READ_AHEAD_BYTES;
 use crate::{DiskSpec, Error};
 

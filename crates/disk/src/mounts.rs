@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use luc_host::interrupt;
 use luc_host::mountinfo::{self, Mount as Mounted};
+use luc_units::OnPath as _;
 use rustix::mount::UnmountFlags;
 
 use crate::{Error, Mkfs, Mount};

@@ -13,6 +13,7 @@ use std::fs::{DirBuilder, File};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
+use luc_units::OnPath as _;
 use rustix::fs::{FlockOperation, flock};
 
 use crate::control::SOCKET_NAME;

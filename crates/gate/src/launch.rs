@@ -16,13 +16,13 @@ pub mod supervise;
 pub mod text;
 pub mod unreached;
 
-use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 pub use outcome::{FileSystemOutcome, Outcome};
 pub use supervise::{Command, Ending};
 
+use luc_units::Failed;
 use unreached::Lookout;
 
 use crate::call::Settings;
@@ -61,25 +61,8 @@ pub enum LaunchError {
     #[error(transparent)]
     Notify(#[from] NotifyError),
     /// A system call failed.
-    #[error("cannot {what} {path}: {source}")]
-    System {
-        /// What was being done.
-        what: &'static str,
-        /// To what.
-        path: PathBuf,
-        /// Why it failed.
-        source: io::Error,
-    },
-}
-
-impl LaunchError {
-    pub(crate) fn system(
-        what: &'static str,
-        path: impl Into<PathBuf>,
-    ) -> impl FnOnce(io::Error) -> Self {
-        let path = path.into();
-        move |source| Self::System { what, path, source }
-    }
+    #[error(transparent)]
+    System(#[from] Failed),
 }
 
 /// How the gate reaches a command.

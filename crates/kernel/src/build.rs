@@ -13,6 +13,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use luc_units::OnPath as _;
 use rustix::fs::{FlockOperation, flock};
 
 use crate::modinfo::ModInfo;

@@ -1,8 +1,9 @@
 //! What can go wrong, each in one line: the input, the reason, the next step.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
+use luc_units::Failed;
 use thiserror::Error;
 
 use crate::INTERFACE;
@@ -230,34 +231,14 @@ pub enum Error {
         holders: String,
     },
     /// A system call failed on a path.
-    #[error("cannot {action} {}: {source}", .path.display())]
-    Io {
-        /// What was tried.
-        action: &'static str,
-        /// On what.
-        path: PathBuf,
-        /// Why not.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    Io(#[from] Failed),
 }
 
 impl Error {
     /// Whether the user may not do it, as the system says.
     pub(crate) fn is_denied(&self) -> bool {
-        matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied)
-    }
-
-    /// For `map_err`: wraps an I/O error with what was tried on which path.
-    pub(crate) fn io<E: Into<io::Error>>(
-        action: &'static str,
-        path: impl AsRef<Path>,
-    ) -> impl FnOnce(E) -> Self {
-        let path = path.as_ref().to_owned();
-        move |source| Self::Io {
-            action,
-            path,
-            source: source.into(),
-        }
+        matches!(self, Self::Io(failed) if failed.source.kind() == io::ErrorKind::PermissionDenied)
     }
 }
 

@@ -5,6 +5,7 @@ use std::io;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
+use luc_units::OnPath as _;
 use rustix::fs::{Access, access};
 
 use crate::setting::{Key, Settings};

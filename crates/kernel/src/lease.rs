@@ -25,6 +25,7 @@ use std::os::unix::fs::{
 };
 use std::path::{Path, PathBuf};
 
+use luc_units::OnPath as _;
 use rustix::fs::{FlockOperation, flock};
 
 pub use holder::Holder;

@@ -7,6 +7,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use luc_units::OnPath as _;
 use rustix::io::Errno;
 use rustix::system::finit_module;
 

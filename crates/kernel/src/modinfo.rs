@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use luc_units::OnPath as _;
 use object::{Object as _, ObjectSection as _};
 
 use crate::Error;

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use luc_units::OnPath as _;
 use serde::Serialize;
 
 use crate::Error;

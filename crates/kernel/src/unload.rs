@@ -4,6 +4,7 @@ use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use luc_units::OnPath as _;
 use rustix::io::Errno;
 use rustix::system::delete_module;
 

@@ -21,6 +21,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use luc_units::OnPath as _;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
@@ -92,7 +93,7 @@ pub fn check(sysfs: &Path, settings: &[Setting], options: &Options) -> Result<()
 /// [`FrequencyError::Busy`]: another sweep has them.
 pub fn lock(sysfs: &Path) -> Result<File, FrequencyError> {
     let path = cpu_dir(sysfs);
-    let file = File::open(&path).map_err(FrequencyError::file("open", &path))?;
+    let file = File::open(&path).map_err(FrequencyError::io("open", &path))?;
     let begun = Instant::now();
     loop {
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
@@ -102,7 +103,7 @@ pub fn lock(sysfs: &Path) -> Result<File, FrequencyError> {
                 std::thread::sleep(Duration::from_millis(20));
             }
             Err(rustix::io::Errno::WOULDBLOCK) => return Err(FrequencyError::Busy(path)),
-            Err(error) => return Err(FrequencyError::file("lock", &path)(error.into())),
+            Err(error) => return Err(FrequencyError::io("lock", &path)(error)),
         }
     }
 }

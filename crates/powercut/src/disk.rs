@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use luc_disk::{CutReport, DiskSpec, Mkfs, Mount};
+use luc_units::OnPath as _;
 
 use super::Powercut;
 use super::error::PowercutError;

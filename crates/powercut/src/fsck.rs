@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
+use luc_units::OnPath as _;
+
 use super::error::PowercutError;
 
 /// A program that checks an unmounted file system; its status is 0 if that is clean.

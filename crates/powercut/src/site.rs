@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use luc_disk::Mount;
 use luc_host::private;
+use luc_units::OnPath as _;
 use luc_workload::workers::ClientKind;
 
 use super::Powercut;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use luc_disk::CutReport;
 use luc_stats::random;
+use luc_units::OnPath as _;
 use rand::RngExt;
 
 use super::Powercut;

@@ -35,6 +35,7 @@ use std::sync::mpsc::{Receiver, channel};
 
 use libbpf_rs::{MapCore as _, MapFlags, MapHandle, RingBuffer, RingBufferBuilder};
 use luc_events::Dev;
+use luc_units::OnPath as _;
 
 pub use self::locks::{LockNews, RefusedLock};
 use self::places::{Places, Subject};
@@ -148,7 +149,7 @@ impl Contention {
     pub fn open() -> Result<Self, ProbeError> {
         let programs = Programs::start()?;
         let shared = Mapping::new(&programs.map(".bss.shared")?)
-            .map_err(ProbeError::system("map", "the memory of BPF programs"))?;
+            .map_err(ProbeError::io("map", "the memory of BPF programs"))?;
         let notifications = programs.map("notifications")?;
         let (sender, received) = channel();
         let mut ring = RingBufferBuilder::new();

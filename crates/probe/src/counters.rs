@@ -11,6 +11,7 @@ use std::os::fd::AsRawFd as _;
 
 use libbpf_rs::{Map, MapCore as _, MapFlags};
 use luc_counters::Event;
+use luc_units::OnPath as _;
 use perf_event::Counter;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -161,7 +162,7 @@ fn missing(refused: &[(&Event, bool, io::Error)]) -> Vec<String> {
 
 /// The numbers of the processors that are online.
 fn online() -> Result<Vec<usize>, ProbeError> {
-    let text = std::fs::read_to_string(ONLINE).map_err(ProbeError::system("read", ONLINE))?;
+    let text = std::fs::read_to_string(ONLINE).map_err(ProbeError::io("read", ONLINE))?;
     Ok(ranges(text.trim()))
 }
 

@@ -1,9 +1,7 @@
 //! What can go wrong, each with the reason and the next step.
 
-use std::io;
-use std::path::PathBuf;
-
 use luc_events::store::StoreError;
+use luc_units::Failed;
 
 /// Why nothing can be recorded. The text is one line.
 #[derive(Debug, thiserror::Error)]
@@ -50,15 +48,8 @@ pub enum ProbeError {
     #[error("{0}")]
     Watch(String),
     /// A system call failed.
-    #[error("cannot {what} {}: {source}", path.display())]
-    System {
-        /// What was being done.
-        what: &'static str,
-        /// To what.
-        path: PathBuf,
-        /// Why it failed.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    System(#[from] Failed),
     /// The trace cannot be written.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -73,14 +64,6 @@ pub enum ProbeError {
 }
 
 impl ProbeError {
-    pub(crate) fn system(
-        what: &'static str,
-        path: impl Into<PathBuf>,
-    ) -> impl FnOnce(io::Error) -> Self {
-        let path = path.into();
-        move |source| Self::System { what, path, source }
-    }
-
     pub(crate) fn refused(what: impl Into<String>) -> impl FnOnce(libbpf_rs::Error) -> Self {
         let what = what.into();
         move |error| Self::Refused {

@@ -6,6 +6,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use luc_events::{Cgroup, Dev};
+use luc_units::OnPath as _;
 
 use crate::ProbeError;
 use crate::record::{COMM, Config, DEVICES};
@@ -110,7 +111,7 @@ impl fmt::Display for Filter {
 
 /// A cgroup's id: the inode number of its directory.
 fn cgroup_id(path: &Path) -> Result<Cgroup, ProbeError> {
-    let found = fs::metadata(path).map_err(ProbeError::system("look at cgroup", path))?;
+    let found = fs::metadata(path).map_err(ProbeError::io("look at cgroup", path))?;
     if !path.join("cgroup.procs").exists() {
         return Err(ProbeError::Filter(format!(
             "{} is no cgroup: name a directory below /sys/fs/cgroup",
@@ -122,7 +123,7 @@ fn cgroup_id(path: &Path) -> Result<Cgroup, ProbeError> {
 
 /// Every process and its parent.
 fn parents() -> Result<Vec<(u32, u32)>, ProbeError> {
-    let entries = fs::read_dir("/proc").map_err(ProbeError::system("list", "/proc"))?;
+    let entries = fs::read_dir("/proc").map_err(ProbeError::io("list", "/proc"))?;
     Ok(entries
         .flatten()
         .filter_map(|entry| {

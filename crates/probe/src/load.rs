@@ -8,6 +8,7 @@ use std::time::Duration;
 use libbpf_rs::{
     Iter, Link, Map, MapCore, MapFlags, Object, ObjectBuilder, OpenMapMut, OpenObject, ProgramInput,
 };
+use luc_units::OnPath as _;
 
 use crate::capability::{Capability, Network};
 use crate::counters::Counters;
@@ -465,7 +466,7 @@ impl Programs {
                 let mut output = Vec::new();
                 iterator
                     .read_to_end(&mut output)
-                    .map_err(ProbeError::system("go through", what))?;
+                    .map_err(ProbeError::io("go through", what))?;
             }
         }
         Ok(())

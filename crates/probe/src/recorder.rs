@@ -6,6 +6,7 @@ use std::thread::JoinHandle;
 
 use libbpf_rs::num_possible_cpus;
 use luc_events::tables::Trace;
+use luc_units::OnPath as _;
 
 use crate::counters::Counters;
 use crate::load::Programs;
@@ -161,7 +162,7 @@ impl Recorder {
         // None ends the recorder in the middle of a row.
         let thread =
             spawn_without_signals("luc-record", move || drain::run(session, sink, &stopped))
-                .map_err(ProbeError::system("start", "the recorder's thread"))?;
+                .map_err(ProbeError::io("start", "the recorder's thread"))?;
         Ok(Self {
             missing: capability.missing,
             stop,

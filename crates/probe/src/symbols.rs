@@ -3,6 +3,8 @@
 use std::fs;
 use std::ops::Range;
 
+use luc_units::OnPath as _;
+
 use crate::ProbeError;
 
 /// The kernel's functions, by address.
@@ -17,7 +19,7 @@ impl Symbols {
     /// Reads the running kernel's table.
     pub(crate) fn read() -> Result<Self, ProbeError> {
         let path = "/proc/kallsyms";
-        let text = fs::read_to_string(path).map_err(ProbeError::system("read", path))?;
+        let text = fs::read_to_string(path).map_err(ProbeError::io("read", path))?;
         Ok(Self::parse(&text))
     }
 

@@ -25,6 +25,7 @@ use luc_gate::rounds::Arena;
 use luc_gate::rounds::join::LONGEST_WAIT_NS;
 use luc_gate::unit::Files;
 use luc_gate::{Policy, Settings};
+use luc_units::OnPath as _;
 
 use crate::ServiceError;
 use crate::plan::SOCKET;
@@ -70,7 +71,7 @@ pub fn run() -> Result<(), ServiceError> {
         let lucd = Arc::clone(&lucd);
         thread::spawn(move || lucd.resume(&stored, &lasting));
     }
-    let listener = listen(Path::new(SOCKET)).map_err(ServiceError::file("listened at", SOCKET))?;
+    let listener = listen(Path::new(SOCKET)).map_err(ServiceError::io("listened at", SOCKET))?;
     store::ready();
     for connection in listener.incoming() {
         match connection {
@@ -93,10 +94,10 @@ pub fn run() -> Result<(), ServiceError> {
 /// # Errors
 /// [`ServiceError`] if something could not be removed.
 pub fn clear() -> Result<(), ServiceError> {
-    luc_gate::unit::remove(OWN).map_err(ServiceError::file("removed", "what lucd shares"))?;
+    luc_gate::unit::remove(OWN).map_err(ServiceError::io("removed", "what lucd shares"))?;
     match fs::remove_file(SOCKET) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(ServiceError::file("removed", SOCKET)(error))
+            Err(ServiceError::io("removed", SOCKET)(error))
         }
         _ => Ok(()),
     }

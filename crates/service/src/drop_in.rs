@@ -5,6 +5,8 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
+use luc_units::OnPath as _;
+
 use crate::ServiceError;
 
 /// Where the system's own units and drop-ins are.
@@ -48,7 +50,7 @@ impl DropIn {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             read => read
                 .map(Some)
-                .map_err(ServiceError::file("read", self.path())),
+                .map_err(ServiceError::io("read", self.path())),
         }
     }
 
@@ -64,14 +66,14 @@ impl DropIn {
                     let _ = fs::remove_file(self.directory.join(NEW));
                     self.remove_empty();
                 }
-                written.map_err(ServiceError::file("written", self.path()))
+                written.map_err(ServiceError::io("written", self.path()))
             }
             None => {
                 let removed = fs::remove_file(self.path());
                 self.remove_empty();
                 match removed {
                     Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-                    removed => removed.map_err(ServiceError::file("removed", self.path())),
+                    removed => removed.map_err(ServiceError::io("removed", self.path())),
                 }
             }
         }
@@ -112,7 +114,7 @@ pub fn enabled() -> Result<Vec<String>, ServiceError> {
 fn enabled_below(units: &Path) -> Result<Vec<String>, ServiceError> {
     let entries = match fs::read_dir(units) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries.map_err(ServiceError::file("read", units))?,
+        entries => entries.map_err(ServiceError::io("read", units))?,
     };
     let mut enabled: Vec<String> = entries
         .flatten()

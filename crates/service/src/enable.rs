@@ -1,5 +1,6 @@
 //! `luc enable` and `luc disable` of several units: all of them or none.
 
+use luc_units::OnPath as _;
 use serde::Serialize;
 
 use crate::drop_in::DropIn;
@@ -178,7 +179,7 @@ pub fn disable(units: &[String]) -> Result<Vec<String>, ServiceError> {
     }
     for name in &names {
         luc_gate::unit::remove(name)
-            .map_err(ServiceError::file("removed", "what its processes share"))?;
+            .map_err(ServiceError::io("removed", "what its processes share"))?;
     }
     Ok(names)
 }

@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use luc_gate::launch::LaunchError;
+use luc_units::Failed;
 
 use crate::plan::Refusal;
 
@@ -81,12 +82,8 @@ pub enum ServiceError {
     },
 }
 
-impl ServiceError {
-    pub(crate) fn file(
-        what: &'static str,
-        path: impl Into<PathBuf>,
-    ) -> impl FnOnce(io::Error) -> Self {
-        let path = path.into();
-        move |source| Self::File { what, path, source }
+impl From<Failed> for ServiceError {
+    fn from(Failed { what, path, source }: Failed) -> Self {
+        Self::File { what, path, source }
     }
 }

@@ -10,6 +10,7 @@ use luc_gate::inspect::program::program_with_path;
 use luc_gate::launch::library;
 use luc_gate::notify;
 use luc_host::mountinfo::mounts;
+use luc_units::OnPath as _;
 
 use crate::drop_in::DropIn;
 use crate::plan::{Facts, Tools};
@@ -29,7 +30,7 @@ const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 /// [`ServiceError`] if systemd does not answer, or one of its files cannot be read.
 pub fn of_unit(unit: &str) -> Result<Facts, ServiceError> {
     let settings = systemctl::show(unit)?;
-    let read = |path: &Path| fs::read(path).map_err(ServiceError::file("read", path));
+    let read = |path: &Path| fs::read(path).map_err(ServiceError::io("read", path));
     let drop_in = DropIn::of(settings.id());
     let own = drop_in.path();
     let mut files = Vec::new();
@@ -163,8 +164,7 @@ fn no_notifier() -> Result<Option<String>, ServiceError> {
 
 /// A program beside this one, else in `../lib/luc/` from there.
 fn find(name: &'static str) -> Result<PathBuf, ServiceError> {
-    let own =
-        std::env::current_exe().map_err(ServiceError::file("found", "the running program"))?;
+    let own = std::env::current_exe().map_err(ServiceError::io("found", "the running program"))?;
     let directory = own.parent().unwrap_or(&own);
     let beside = directory.join(name);
     let installed = directory

@@ -17,6 +17,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use luc_power::frequency;
+use luc_units::OnPath as _;
 use serde::{Deserialize, Serialize};
 
 use super::device::{self, Held};
@@ -85,10 +86,10 @@ impl CleanupProcess {
                 note.write(&state)?;
             }
             let copy = processors.as_ref().map(File::try_clone).transpose();
-            let copy = copy.map_err(SweepError::file("hold", &state.processors))?;
+            let copy = copy.map_err(SweepError::io("hold", &state.processors))?;
             let mut command = command(luc, journal.lock_copy()?, copy);
             let started = Note::inherited(note.as_ref(), || held.inherited(|| command.spawn()));
-            started.map_err(SweepError::file("run", luc))
+            started.map_err(SweepError::io("run", luc))
         })();
         let child = match (spawned, &note) {
             (Ok(child), _) => child,
@@ -119,14 +120,14 @@ impl CleanupProcess {
         }
         process.held.claim()?;
         fs::create_dir_all(process.state.mount())
-            .map_err(SweepError::file("make", &process.state.work))?;
+            .map_err(SweepError::io("make", &process.state.work))?;
         Ok(process)
     }
 
     fn tell(&mut self, line: &str) -> Result<(), SweepError> {
         let told = self.child.stdin.as_mut();
         told.map_or(Ok(()), |pipe| writeln!(pipe, "{line}"))
-            .map_err(SweepError::file("tell", &self.luc))
+            .map_err(SweepError::io("tell", &self.luc))
     }
 
     /// Tells it of one more process group to end, but only when the sweep has ended.
@@ -221,7 +222,7 @@ pub fn clean_up() -> Result<(), SweepError> {
     let mut pipe = BufReader::new(io::stdin());
     let mut job = String::new();
     pipe.read_line(&mut job)
-        .map_err(SweepError::file("read", stdin))?;
+        .map_err(SweepError::io("read", stdin))?;
     // A sweep that was killed before it had said what to clear up had made nothing.
     let Ok(Job { state, note }) = serde_json::from_str(&job) else {
         return Ok(());
@@ -229,7 +230,7 @@ pub fn clean_up() -> Result<(), SweepError> {
     // The rest is of further groups, until the sweep ends.
     let mut rest = String::new();
     pipe.read_to_string(&mut rest)
-        .map_err(SweepError::file("read", stdin))?;
+        .map_err(SweepError::io("read", stdin))?;
     end_group(std::process::id().cast_signed());
     for group in rest.lines().filter_map(|line| line.parse().ok()) {
         end_meter(group);

@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use luc_host::sysfs;
+use luc_units::OnPath as _;
 use luc_units::format_size;
 
 use super::error::SweepError;
@@ -84,7 +85,7 @@ impl Block {
             minor,
             about: about
                 .canonicalize()
-                .map_err(SweepError::file("find", &about))?,
+                .map_err(SweepError::io("find", &about))?,
         })
     }
 

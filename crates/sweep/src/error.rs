@@ -1,10 +1,11 @@
 //! What can go wrong in a sweep, and what to do about it.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use luc_filebench::FilebenchError;
 use luc_power::frequency::FrequencyError;
+use luc_units::Failed;
 use luc_workload::BenchError;
 
 /// The action of reading what root restores by.
@@ -203,14 +204,14 @@ impl SweepError {
             _ => false,
         }
     }
+}
 
-    /// For `map_err`.
-    pub(super) fn file(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
-        let path = path.to_owned();
-        move |reason| Self::File {
-            action,
+impl From<Failed> for SweepError {
+    fn from(Failed { what, path, source }: Failed) -> Self {
+        Self::File {
+            action: what,
             path,
-            reason,
+            reason: source,
         }
     }
 }

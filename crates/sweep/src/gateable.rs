@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use luc_units::OnPath as _;
+
 use super::error::SweepError;
 use super::plan::{Policy, Workload};
 use super::points::Point;
@@ -31,7 +33,7 @@ pub(super) fn check(points: &[Point], luc: &Path) -> Result<(), SweepError> {
             .arg(program)
             .stdin(Stdio::null())
             .output()
-            .map_err(SweepError::file("run", luc))?;
+            .map_err(SweepError::io("run", luc))?;
         if !output.status.success() {
             let said = String::from_utf8_lossy(&output.stderr);
             let said = said.lines().last().unwrap_or("it cannot be gated");

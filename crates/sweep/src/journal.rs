@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use luc_host::owned;
 use luc_power::energy::Energy;
+use luc_units::OnPath as _;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
@@ -100,7 +101,7 @@ impl Journal {
         refuse_foreign(out)?;
         // Others may read it, whatever the umask, and nobody else write.
         let made = DirBuilder::new().recursive(true).mode(0o755).create(out);
-        made.map_err(SweepError::file("make", out))?;
+        made.map_err(SweepError::io("make", out))?;
         check_owner(out)?;
         let lock = lock(out)?;
         let path = out.join("results.jsonl");
@@ -109,7 +110,7 @@ impl Journal {
             .append(true)
             .create(true)
             .open(&path);
-        let file = open.map_err(SweepError::file("open", &path))?;
+        let file = open.map_err(SweepError::io("open", &path))?;
         let mut journal = Self { file, lock, path };
         let text = journal.text()?;
         let whole = text.rfind('\n').map_or(0, |end| end + 1);
@@ -121,7 +122,7 @@ impl Journal {
         }
         if whole < text.len() {
             let cut = journal.file.set_len(whole as u64);
-            cut.map_err(SweepError::file("cut", &journal.path))?;
+            cut.map_err(SweepError::io("cut", &journal.path))?;
         }
         if begun.is_none() {
             journal.write(&head)?;
@@ -156,7 +157,7 @@ impl Journal {
     pub(super) fn lock_copy(&self) -> Result<File, SweepError> {
         self.lock
             .try_clone()
-            .map_err(SweepError::file("hold", &self.path))
+            .map_err(SweepError::io("hold", &self.path))
     }
 
     fn text(&mut self) -> Result<String, SweepError> {
@@ -164,7 +165,7 @@ impl Journal {
         self.file
             .seek(SeekFrom::Start(0))
             .and_then(|_| self.file.read_to_end(&mut bytes))
-            .map_err(SweepError::file("read", &self.path))?;
+            .map_err(SweepError::io("read", &self.path))?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
@@ -172,7 +173,7 @@ impl Journal {
         self.file
             .write_all(text.as_bytes())
             .and_then(|()| self.file.sync_data())
-            .map_err(SweepError::file("write", &self.path))
+            .map_err(SweepError::io("write", &self.path))
     }
 }
 
@@ -232,7 +233,7 @@ fn refuse_foreign(out: &Path) -> Result<(), SweepError> {
     }
     let entries = match fs::read_dir(out) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        entries => entries.map_err(SweepError::file("list", out))?,
+        entries => entries.map_err(SweepError::io("list", out))?,
     };
     // A sweep that was killed at once may have left its lock alone.
     if entries.flatten().any(|entry| entry.file_name() != "lock") {
@@ -247,7 +248,7 @@ fn line(value: &serde_json::Value) -> String {
 
 fn lock(out: &Path) -> Result<File, SweepError> {
     let path = out.join("lock");
-    let file = File::create(&path).map_err(SweepError::file("make", &path))?;
+    let file = File::create(&path).map_err(SweepError::io("make", &path))?;
     let begun = Instant::now();
     loop {
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
@@ -256,7 +257,7 @@ fn lock(out: &Path) -> Result<File, SweepError> {
                 sleep(Duration::from_millis(50));
             }
             Err(rustix::io::Errno::WOULDBLOCK) => return Err(SweepError::Busy(out.to_owned())),
-            Err(error) => return Err(SweepError::file("lock", &path)(error.into())),
+            Err(error) => return Err(SweepError::io("lock", &path)(error)),
         }
     }
 }

@@ -6,6 +6,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+use luc_units::OnPath as _;
 use parquet::basic::{LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{BoolType, ByteArrayType, DataType, DoubleType, Int64Type};
 use parquet::errors::Result;
@@ -59,11 +60,11 @@ pub(super) fn export(report: &Report, out: &Path) -> Result<(), SweepError> {
     for (name, columns) in [("results", results(report)), ("counters", counters(report))] {
         let path = out.join(format!("{name}.parquet"));
         let new = out.join(format!("{name}.parquet.new"));
-        let file = File::create(&new).map_err(SweepError::file("write", &new))?;
+        let file = File::create(&new).map_err(SweepError::io("write", &new))?;
         write(file, name, &columns, &plan)
             .map_err(io::Error::other)
-            .map_err(SweepError::file("write", &new))?;
-        std::fs::rename(&new, &path).map_err(SweepError::file("write", &path))?;
+            .map_err(SweepError::io("write", &new))?;
+        std::fs::rename(&new, &path).map_err(SweepError::io("write", &path))?;
     }
     Ok(())
 }

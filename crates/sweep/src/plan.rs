@@ -7,6 +7,7 @@ use std::time::Instant;
 use luc_power::energy;
 use luc_power::frequency::{self, Setting};
 use luc_stats::Goal;
+use luc_units::OnPath as _;
 use serde::{Deserialize, Serialize};
 
 use super::error::SweepError;
@@ -203,7 +204,7 @@ impl Plan {
     /// # Errors
     /// [`SweepError`], naming the line or the value.
     pub fn read(path: &Path) -> Result<Self, SweepError> {
-        let text = fs::read_to_string(path).map_err(SweepError::file("read", path))?;
+        let text = fs::read_to_string(path).map_err(SweepError::io("read", path))?;
         Self::parse(&text, path)
     }
 
@@ -297,7 +298,7 @@ impl Plan {
         let mut head = serde_json::json!({ "version": 1, "plan": self });
         if let Some(file) = &self.disk.file {
             // A file that was changed is another disk.
-            let text = fs::read_to_string(file).map_err(SweepError::file("read", file))?;
+            let text = fs::read_to_string(file).map_err(SweepError::io("read", file))?;
             head["model"] = text.into();
         }
         Ok(head)

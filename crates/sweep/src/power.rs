@@ -11,6 +11,7 @@ use luc_host::interrupt;
 use luc_power::energy::{About, Energymeter};
 use luc_power::frequency::throttle::{Throttle, find};
 use luc_power::frequency::{Lent, Setting};
+use luc_units::OnPath as _;
 use luc_units::parse_duration_ns;
 
 use super::cleanup::CleanupProcess;
@@ -77,7 +78,7 @@ impl Power {
         }
         let path = file(out);
         let text = format!("{:#}\n", serde_json::json!(energy.about()));
-        fs::write(&path, text).map_err(SweepError::file("write", &path))?;
+        fs::write(&path, text).map_err(SweepError::io("write", &path))?;
         Ok(Self {
             lent,
             throttle,
@@ -112,7 +113,7 @@ impl Power {
 fn keep_awake() -> Result<File, SweepError> {
     let mut file = open_latency()?;
     let written = file.write_all(&0_i32.to_ne_bytes());
-    written.map_err(SweepError::file("write", Path::new(WAKE_UP_LATENCY)))?;
+    written.map_err(SweepError::io("write", Path::new(WAKE_UP_LATENCY)))?;
     Ok(file)
 }
 

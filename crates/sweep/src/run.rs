@@ -12,6 +12,7 @@ use luc_disk::{Mkfs, Mount};
 use luc_host::interrupt;
 use luc_power::energy::Energy;
 use luc_stats::warm_up;
+use luc_units::OnPath as _;
 use regex_lite::Regex;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -132,7 +133,7 @@ impl Runner<'_> {
                 .iter()
                 .find(|scratch| scratch.parent() == Some(directory));
             let own = own.unwrap_or(&state.work).clone();
-            fs::create_dir(&own).map_err(SweepError::file("make", &own))?;
+            fs::create_dir(&own).map_err(SweepError::io("make", &own))?;
             return Ok(own);
         }
         let mount = state.mount();
@@ -204,7 +205,7 @@ impl Runner<'_> {
             self.execute(command.args(["disk", "remove", &state.disk]))?;
         }
         for scratch in state.scratch.iter().filter(|scratch| scratch.exists()) {
-            fs::remove_dir_all(scratch).map_err(SweepError::file("remove", scratch))?;
+            fs::remove_dir_all(scratch).map_err(SweepError::io("remove", scratch))?;
         }
         Ok(())
     }
@@ -253,7 +254,7 @@ impl Runner<'_> {
         }
         if workload.filebench.is_some() {
             let file = self.cleanup.state.work.join(format!("{}.f", workload.name));
-            fs::write(&file, &workload.text).map_err(SweepError::file("write", &file))?;
+            fs::write(&file, &workload.text).map_err(SweepError::io("write", &file))?;
             words.extend([luc(), "bench".into(), "filebench".into(), file.into()]);
             words.extend(["--dir".into(), dir.into(), "--seed".into()]);
             let personality = Personality::of(&workload.options, point.threads)?.words();
@@ -354,7 +355,7 @@ impl Runner<'_> {
         }
         let work = &self.cleanup.state.work;
         let (out, err) = (work.join("stdout"), work.join("stderr"));
-        let create = |path: &PathBuf| File::create(path).map_err(SweepError::file("make", path));
+        let create = |path: &PathBuf| File::create(path).map_err(SweepError::io("make", path));
         let program = PathBuf::from(command.get_program());
         let mut child = command
             .stdin(Stdio::null())
@@ -363,12 +364,12 @@ impl Runner<'_> {
             .process_group(self.cleanup.group())
             .env(MARK, &self.cleanup.state.disk)
             .spawn()
-            .map_err(SweepError::file("run", &program))?;
+            .map_err(SweepError::io("run", &program))?;
         let mut told: Option<Instant> = None;
         let status = loop {
             if let Some(status) = child
                 .try_wait()
-                .map_err(SweepError::file("wait for", &program))?
+                .map_err(SweepError::io("wait for", &program))?
             {
                 break status;
             }
@@ -389,7 +390,7 @@ impl Runner<'_> {
             return Err(SweepError::Interrupted);
         }
         let read = |path: &PathBuf| {
-            let bytes = fs::read(path).map_err(SweepError::file("read", path))?;
+            let bytes = fs::read(path).map_err(SweepError::io("read", path))?;
             Ok::<_, SweepError>(String::from_utf8_lossy(&bytes).into_owned())
         };
         if !status.success() {

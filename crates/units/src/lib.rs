@@ -1,7 +1,7 @@
 //! Sizes and durations as people write them: `512M`, `1GiB`, `100us`, `1.5ms`.
 //!
 //! One grammar reads them in every option and file. [`figures`] prints them for people, [`plain()`] takes from names
-//! what would steer a terminal. [`mistake()`] makes one line of a mistake on a command line.
+//! what would steer a terminal. [`OnPath`] makes errors of files, [`mistake()`] one line of a mistake on a command line.
 //!
 //! ```
 //! use luc_units::figures::Time;
@@ -14,9 +14,11 @@
 
 pub mod figures;
 mod mistake;
+mod on_path;
 mod plain;
 
 pub use mistake::mistake;
+pub use on_path::{Failed, OnPath};
 pub use plain::{is_steering, plain};
 
 /// A size or a duration that could not be read. The text names the input and shows a right one.

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use luc_sweep::{Record, Report};
+use luc_units::OnPath as _;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -110,8 +111,8 @@ impl Data {
 
     /// Those of an earlier run.
     pub fn read(path: &Path) -> Result<Self, ClaimsError> {
-        let text = fs::read_to_string(path).map_err(ClaimsError::file("read", path))?;
-        serde_json::from_str(&text).map_err(|error| ClaimsError::file("read", path)(error.into()))
+        let text = fs::read_to_string(path).map_err(ClaimsError::io("read", path))?;
+        serde_json::from_str(&text).map_err(ClaimsError::io("read", path))
     }
 
     /// Writes them, a line for each point.
@@ -135,8 +136,8 @@ impl Data {
             .replacen("\"points\": null", &format!("\"points\": {all_points}"), 1)
             .replacen("\"runs\": null", &format!("\"runs\": {all_runs}"), 1);
         let partial = path.with_extension("json.new");
-        fs::write(&partial, text).map_err(ClaimsError::file("write", &partial))?;
-        fs::rename(&partial, path).map_err(ClaimsError::file("write", path))
+        fs::write(&partial, text).map_err(ClaimsError::io("write", &partial))?;
+        fs::rename(&partial, path).map_err(ClaimsError::io("write", path))
     }
 
     /// The repeats that there are.

@@ -1,7 +1,6 @@
 //! What can be wrong with claims and raw data.
 
-use std::io;
-use std::path::PathBuf;
+use luc_units::Failed;
 
 /// An error of claims or of the raw data that they are about.
 #[derive(Debug, thiserror::Error)]
@@ -15,24 +14,6 @@ pub enum ClaimsError {
         reason: String,
     },
     /// A file.
-    #[error("cannot {what} {}: {source}", .path.display())]
-    File {
-        /// What was tried, such as "read".
-        what: &'static str,
-        /// The file.
-        path: PathBuf,
-        /// Why not.
-        source: io::Error,
-    },
-}
-
-impl ClaimsError {
-    /// For `map_err`: an operation on a file.
-    pub(crate) fn file(
-        what: &'static str,
-        path: impl Into<PathBuf>,
-    ) -> impl FnOnce(io::Error) -> Self {
-        let path = path.into();
-        move |source| Self::File { what, path, source }
-    }
+    #[error(transparent)]
+    File(#[from] Failed),
 }

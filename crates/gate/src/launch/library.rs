@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use luc_units::OnPath as _;
+
 use super::LaunchError;
 use crate::environment::LIBRARY;
 
@@ -11,10 +13,8 @@ use crate::environment::LIBRARY;
 ///
 /// [`LaunchError::NoLibrary`] with both places; [`LaunchError::InexpressiblePath`].
 pub fn find() -> Result<PathBuf, LaunchError> {
-    let program = std::env::current_exe().map_err(LaunchError::system(
-        "find the path of",
-        "the running program",
-    ))?;
+    let program = std::env::current_exe()
+        .map_err(LaunchError::io("find the path of", "the running program"))?;
     let directory = program.parent().unwrap_or(&program);
     let beside = directory.join(LIBRARY);
     let installed = directory

@@ -12,6 +12,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
+use luc_units::OnPath as _;
 use rustix::fs::{FlockOperation, flock};
 
 use super::LaunchError;
@@ -72,7 +73,7 @@ impl Session {
         loop {
             match DirBuilder::new().mode(0o700).create(&directory) {
                 Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-                    return Err(LaunchError::system("make", &directory)(error));
+                    return Err(LaunchError::io("make", &directory)(error));
                 }
                 _ => {}
             }
@@ -80,7 +81,7 @@ impl Session {
                 Ok(found) => check(&directory, &found)?,
                 // Its last user has just removed it.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                Err(error) => return Err(LaunchError::system("look at", &directory)(error)),
+                Err(error) => return Err(LaunchError::io("look at", &directory)(error)),
             }
             let path = directory.join(LOCK);
             let options = OpenOptions::new()
@@ -91,19 +92,18 @@ impl Session {
             let lock = match options.open(&path) {
                 Ok(lock) => lock,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                Err(error) => return Err(LaunchError::system("open", path)(error)),
+                Err(error) => return Err(LaunchError::io("open", path)(error)),
             };
             let ours = lock
                 .metadata()
-                .map_err(LaunchError::system("look at", &path))?
+                .map_err(LaunchError::io("look at", &path))?
                 .ino();
             let is_there = || fs::metadata(&path).is_ok_and(|there| there.ino() == ours);
             // Exclusive only if no other run is going on: what is there was left by one that was killed.
             if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok() && is_there() {
-                clear(&directory).map_err(LaunchError::system("clear", &directory))?;
+                clear(&directory).map_err(LaunchError::io("clear", &directory))?;
             }
-            flock(&lock, FlockOperation::LockShared)
-                .map_err(|error| LaunchError::system("lock", &path)(error.into()))?;
+            flock(&lock, FlockOperation::LockShared).map_err(LaunchError::io("lock", &path))?;
             if is_there() {
                 return Ok(Self { directory, lock });
             }
@@ -160,11 +160,10 @@ impl Drop for FileGuard {
 
 /// Makes or opens a shared file with all of its memory, and maps it.
 pub(crate) fn create<T: Shareable>(path: &Path) -> Result<&'static T, LaunchError> {
-    let name = CString::new(path.as_os_str().as_bytes())
-        .map_err(|error| LaunchError::system("name", path)(error.into()))?;
+    let name = CString::new(path.as_os_str().as_bytes()).map_err(LaunchError::io("name", path))?;
     memory::create(&name).map_err(|error| match error {
         MapError::System(errno) => {
-            LaunchError::system("make", path)(io::Error::from_raw_os_error(errno))
+            LaunchError::io("make", path)(io::Error::from_raw_os_error(errno))
         }
         MapError::NotOurs | MapError::OtherLayout => LaunchError::UnsafeDirectory {
             path: path.into(),

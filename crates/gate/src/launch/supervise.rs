@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
+use luc_units::OnPath as _;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags};
 
@@ -114,7 +115,7 @@ pub struct Started {
 ///
 /// [`LaunchError::System`] if it cannot be started.
 pub fn start(command: &Command, how: Start<'_>) -> Result<Started, LaunchError> {
-    let blocked = Blocked::new().map_err(LaunchError::system("block signals for", ""))?;
+    let blocked = Blocked::new().map_err(LaunchError::io("block signals for", ""))?;
     let mask = blocked.before;
     let mut child = std::process::Command::new(&command.program);
     if let Some((name, arguments)) = command.arguments.split_first() {
@@ -137,7 +138,7 @@ pub fn start(command: &Command, how: Start<'_>) -> Result<Started, LaunchError> 
     }
     let child = child
         .spawn()
-        .map_err(LaunchError::system("start", &command.program))?;
+        .map_err(LaunchError::io("start", &command.program))?;
     Ok(Started {
         child,
         program: command.program.clone(),
@@ -153,7 +154,7 @@ impl Started {
     /// [`LaunchError::System`] if it cannot be waited for.
     pub fn wait(mut self, look: Option<Look<'_>>) -> Result<Ending, LaunchError> {
         wait(&mut self.child, &self.blocked.file, look)
-            .map_err(LaunchError::system("wait for", &self.program))
+            .map_err(LaunchError::io("wait for", &self.program))
     }
 }
 

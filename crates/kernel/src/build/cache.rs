@@ -7,6 +7,8 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
+use luc_units::OnPath as _;
+
 use crate::{Error, Machine};
 
 /// May be written by the group or by all, and by whom files in it may be removed nevertheless.

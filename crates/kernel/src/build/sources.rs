@@ -5,6 +5,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use luc_units::OnPath as _;
+
 use crate::Error;
 
 /// The sources of a module: file names and contents.

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use std::os::unix::process::CommandExt as _;
 
+use luc_units::OnPath as _;
 use rustix::fs::{FlockOperation, flock};
 
 use super::{Leases, open_own};

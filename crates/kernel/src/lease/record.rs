@@ -6,6 +6,7 @@ use std::io;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
+use luc_units::OnPath as _;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;

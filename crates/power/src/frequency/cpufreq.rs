@@ -6,6 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use luc_host::sysfs;
+use luc_units::OnPath as _;
 
 use super::{FrequencyError, Setting};
 
@@ -30,7 +31,7 @@ impl Policy {
     pub(super) fn all(cpu: &Path) -> Result<Vec<Self>, FrequencyError> {
         let entries = match fs::read_dir(cpu) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            entries => entries.map_err(FrequencyError::file("list", cpu))?,
+            entries => entries.map_err(FrequencyError::io("list", cpu))?,
         };
         let mut numbers: Vec<u32> = entries
             .flatten()
@@ -67,17 +68,17 @@ impl Policy {
 
     pub(super) fn text(&self, name: &str) -> Result<String, FrequencyError> {
         let path = self.path(name);
-        sysfs::read(&path).map_err(FrequencyError::file("read", &path))
+        sysfs::read(&path).map_err(FrequencyError::io("read", &path))
     }
 
     pub(super) fn number(&self, name: &str) -> Result<u64, FrequencyError> {
         let path = self.path(name);
-        sysfs::read_number(&path).map_err(FrequencyError::file("read", &path))
+        sysfs::read_number(&path).map_err(FrequencyError::io("read", &path))
     }
 
     pub(super) fn write(&self, name: &str, value: &str) -> Result<(), FrequencyError> {
         let path = self.path(name);
-        sysfs::write(&path, value).map_err(FrequencyError::file("write", &path))
+        sysfs::write(&path, value).map_err(FrequencyError::io("write", &path))
     }
 
     /// The frequencies of a driver with a table (acpi-cpufreq), in rising order; else none.
@@ -140,7 +141,7 @@ impl Policy {
         }
         for name in names {
             let path = self.path(name);
-            sysfs::check_writable(&path).map_err(FrequencyError::file("write", &path))?;
+            sysfs::check_writable(&path).map_err(FrequencyError::io("write", &path))?;
         }
         Ok(())
     }

@@ -1,7 +1,9 @@
 //! What can go wrong with the processors' settings, and what to do about it.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+
+use luc_units::Failed;
 
 use super::setting::{Setting, SettingError};
 
@@ -113,14 +115,14 @@ impl FrequencyError {
             _ => false,
         }
     }
+}
 
-    /// For `map_err`.
-    pub(super) fn file(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
-        let path = path.to_owned();
-        move |reason| Self::File {
-            action,
+impl From<Failed> for FrequencyError {
+    fn from(Failed { what, path, source }: Failed) -> Self {
+        Self::File {
+            action: what,
             path,
-            reason,
+            reason: source,
         }
     }
 }

@@ -6,6 +6,7 @@ use std::path::{Component, Path, PathBuf};
 
 use luc_host::owned;
 use luc_host::sysfs;
+use luc_units::OnPath as _;
 use serde::{Deserialize, Serialize};
 
 use super::cpufreq::{Policy, cpu_dir, number_of};
@@ -37,7 +38,7 @@ impl Saved {
         let mut turbo = Vec::new();
         for (file, _) in turbo_files(cpu)? {
             let path = cpu.join(&file);
-            let value = sysfs::read(&path).map_err(FrequencyError::file("read", &path))?;
+            let value = sysfs::read(&path).map_err(FrequencyError::io("read", &path))?;
             turbo.push((file, value));
         }
         let policies = Policy::all(cpu)?
@@ -137,10 +138,10 @@ pub(super) fn keep(saved: &Saved, file: &Path) -> Result<(), FrequencyError> {
     let text = serde_json::json!(saved).to_string();
     owned::create(&new)
         .and_then(|mut to| to.write_all(text.as_bytes()).and_then(|()| to.sync_all()))
-        .map_err(FrequencyError::file("write", &new))?;
+        .map_err(FrequencyError::io("write", &new))?;
     fs::rename(&new, file)
         .and_then(|()| sync_folder(file))
-        .map_err(FrequencyError::file("write", file))
+        .map_err(FrequencyError::io("write", file))
 }
 
 /// Puts back what `file` says, and removes it; nothing where there is no such file. It may be done again after a
@@ -149,7 +150,7 @@ pub(super) fn keep(saved: &Saved, file: &Path) -> Result<(), FrequencyError> {
 /// # Errors
 /// [`FrequencyError`]: something could not be put back; the file stays.
 pub fn restore(sysfs: &Path, file: &Path) -> Result<(), FrequencyError> {
-    let Some(text) = owned::read(file).map_err(FrequencyError::file(TRUST, file))? else {
+    let Some(text) = owned::read(file).map_err(FrequencyError::io(TRUST, file))? else {
         return Ok(());
     };
     let wrong = |reason: String| FrequencyError::Saved {
@@ -160,7 +161,7 @@ pub fn restore(sysfs: &Path, file: &Path) -> Result<(), FrequencyError> {
     saved.restore(&cpu_dir(sysfs))?;
     fs::remove_file(file)
         .and_then(|()| sync_folder(file))
-        .map_err(FrequencyError::file("remove", file))
+        .map_err(FrequencyError::io("remove", file))
 }
 
 fn sync_folder(file: &Path) -> io::Result<()> {

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use luc_host::sysfs;
+use luc_units::OnPath as _;
 
 use super::FrequencyError;
 use super::cpufreq::Policy;
@@ -18,11 +19,11 @@ impl Change {
     /// Writes it, if it is not so already, and reads back: where turbo is off in the firmware, writing is refused.
     pub(super) fn make(&self) -> Result<(), FrequencyError> {
         let Self { path, value } = self;
-        let read = || sysfs::read(path).map_err(FrequencyError::file("read", path));
+        let read = || sysfs::read(path).map_err(FrequencyError::io("read", path));
         if read()? == *value {
             return Ok(());
         }
-        sysfs::write(path, value).map_err(FrequencyError::file("write", path))?;
+        sysfs::write(path, value).map_err(FrequencyError::io("write", path))?;
         let found = read()?;
         if found == *value {
             return Ok(());
@@ -66,7 +67,7 @@ pub(super) fn turbo_changes(cpu: &Path, turbo: bool) -> Result<Vec<Change>, Freq
     let mut changes = Vec::new();
     for (file, on) in files {
         let path = cpu.join(file);
-        sysfs::check_writable(&path).map_err(FrequencyError::file("write", &path))?;
+        sysfs::check_writable(&path).map_err(FrequencyError::io("write", &path))?;
         changes.push(Change::new(path, if turbo { on } else { other(on) }));
     }
     Ok(changes)
@@ -78,7 +79,7 @@ pub(super) const SMT: &str = "smt/control";
 /// Files and values that turn SMT on or off; none if it is so already. Errors: it cannot be switched.
 pub(super) fn smt_change(cpu: &Path, smt: bool) -> Result<Option<Change>, FrequencyError> {
     let path = cpu.join(SMT);
-    let found = sysfs::read(&path).map_err(FrequencyError::file("read", &path))?;
+    let found = sysfs::read(&path).map_err(FrequencyError::io("read", &path))?;
     // A number is of an architecture where several threads of a core can be chosen.
     let is_on = match found.as_str() {
         "on" => true,
@@ -90,6 +91,6 @@ pub(super) fn smt_change(cpu: &Path, smt: bool) -> Result<Option<Change>, Freque
     if is_on == smt {
         return Ok(None);
     }
-    sysfs::check_writable(&path).map_err(FrequencyError::file("write", &path))?;
+    sysfs::check_writable(&path).map_err(FrequencyError::io("write", &path))?;
     Ok(Some(Change::new(path, if smt { "on" } else { "off" })))
 }

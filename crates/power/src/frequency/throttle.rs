@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use luc_host::sysfs;
+use luc_units::OnPath as _;
 
 use super::FrequencyError;
 
@@ -54,7 +55,7 @@ pub fn find(sysfs: &Path) -> Result<Place, FrequencyError> {
 
 fn place(root: PathBuf, version: Version) -> Result<Place, FrequencyError> {
     let procs = root.join("cgroup.procs");
-    sysfs::check_writable(&procs).map_err(FrequencyError::file("write", &procs))?;
+    sysfs::check_writable(&procs).map_err(FrequencyError::io("write", &procs))?;
     Ok(Place { root, version })
 }
 
@@ -74,7 +75,7 @@ impl Throttle {
         let dir = place.root.join(name);
         match fs::create_dir(&dir) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-                Err(FrequencyError::file("make", &dir)(error))
+                Err(FrequencyError::io("make", &dir)(error))
             }
             _ => Ok(Self {
                 dir,
@@ -100,8 +101,8 @@ impl Throttle {
         };
         for (name, wanted) in changes {
             let path = self.dir.join(name);
-            sysfs::write(&path, &wanted).map_err(FrequencyError::file("write", &path))?;
-            let found = sysfs::read(&path).map_err(FrequencyError::file("read", &path))?;
+            sysfs::write(&path, &wanted).map_err(FrequencyError::io("write", &path))?;
+            let found = sysfs::read(&path).map_err(FrequencyError::io("read", &path))?;
             if found != wanted {
                 return Err(FrequencyError::NotReached {
                     path,
@@ -122,7 +123,7 @@ impl Throttle {
         let procs: File = OpenOptions::new()
             .write(true)
             .open(&path)
-            .map_err(FrequencyError::file("write", &path))?;
+            .map_err(FrequencyError::io("write", &path))?;
         let enter = move || {
             // 0 is the writer itself.
             rustix::io::write(&procs, b"0")?;

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use luc_disk::FaultSpec;
 use luc_host::interrupt::interrupted;
+use luc_units::OnPath as _;
 use serde::Serialize;
 
 use super::error::FaultsError;

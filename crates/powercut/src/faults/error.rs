@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use luc_units::Failed;
+
 /// Trials that could not start or finish; one line that ends with what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum FaultsError {
@@ -61,13 +63,12 @@ pub enum FaultsError {
     Interrupted,
 }
 
-impl FaultsError {
-    /// For `map_err`: an operation on `path`.
-    pub(super) fn io(
-        what: &'static str,
-        path: impl Into<PathBuf>,
-    ) -> impl FnOnce(io::Error) -> Self {
-        let path = path.into();
-        move |reason| Self::Io { path, what, reason }
+impl From<Failed> for FaultsError {
+    fn from(Failed { what, path, source }: Failed) -> Self {
+        Self::Io {
+            what,
+            path,
+            reason: source,
+        }
     }
 }

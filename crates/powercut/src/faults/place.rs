@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use luc_disk::{DiskSpec, FaultSpec, FaultStatus, Mkfs, Mount};
 use luc_host::interrupt::interrupted;
+use luc_units::OnPath as _;
 use luc_workload::scratch::Scratch;
 
 use super::Setting;

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use luc_disk::ByteRange;
 use luc_host::interrupt::interrupted;
+use luc_units::OnPath as _;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::Faults;

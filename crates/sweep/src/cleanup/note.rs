@@ -11,6 +11,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use luc_host::owned;
+use luc_units::OnPath as _;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::{FdFlags, fcntl_setfd};
 
@@ -50,7 +51,7 @@ impl Note {
         }
         let folder = folder();
         let path = folder.join(format!("{name}.json"));
-        let failed = |reason| SweepError::file("make", &path)(reason);
+        let failed = |reason| SweepError::io("make", &path)(reason);
         let begun = Instant::now();
         loop {
             make(&folder)?;
@@ -79,12 +80,12 @@ impl Note {
         };
         if let Some(doubt) = owned::doubt_at(&folder) {
             let reason = io::Error::new(io::ErrorKind::PermissionDenied, doubt);
-            return vec![Err(SweepError::file(TRUST, &folder)(reason))];
+            return vec![Err(SweepError::io(TRUST, &folder)(reason))];
         }
         let paths = entries.flatten().map(|entry| entry.path());
         let open = |path: PathBuf| match Self::open(&path, false) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            opened => opened.map_err(SweepError::file("read", &path)).transpose(),
+            opened => opened.map_err(SweepError::io("read", &path)).transpose(),
         };
         paths
             .filter(|path| {
@@ -127,7 +128,7 @@ impl Note {
         self.file
             .set_len(0)
             .and_then(|()| self.file.write_all(line.as_bytes()))
-            .map_err(SweepError::file("write", &self.path))
+            .map_err(SweepError::io("write", &self.path))
     }
 
     /// Adds a process group; one that has ended in the meantime needs none.
@@ -135,7 +136,7 @@ impl Note {
         let text = Group::of(leader).map(Group::text).unwrap_or_default();
         self.file
             .write_all(text.as_bytes())
-            .map_err(SweepError::file("write", &self.path))
+            .map_err(SweepError::io("write", &self.path))
     }
 
     /// What it says; `None` of one that was not finished: that sweep had changed nothing.
@@ -143,7 +144,7 @@ impl Note {
         let mut text = String::new();
         self.file
             .read_to_string(&mut text)
-            .map_err(SweepError::file("read", &self.path))?;
+            .map_err(SweepError::io("read", &self.path))?;
         Ok(parse(&text))
     }
 
@@ -169,12 +170,12 @@ impl Note {
 
 fn make(folder: &Path) -> Result<(), SweepError> {
     let made = DirBuilder::new().mode(0o700).recursive(true).create(folder);
-    made.map_err(SweepError::file("make", folder))?;
+    made.map_err(SweepError::io("make", folder))?;
     match owned::doubt_at(folder) {
         None => Ok(()),
         Some(doubt) => {
             let reason = io::Error::new(io::ErrorKind::PermissionDenied, doubt);
-            Err(SweepError::file("use", folder)(reason))
+            Err(SweepError::io("use", folder)(reason))
         }
     }
 }

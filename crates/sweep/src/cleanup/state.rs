@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use luc_host::mountinfo::mounts;
 use luc_power::frequency::{self, throttle};
+use luc_units::OnPath as _;
 use serde::{Deserialize, Serialize};
 
 use crate::device::{self, Lent};
@@ -56,9 +57,9 @@ pub(crate) struct CleanupState {
 impl CleanupState {
     /// The same names for the same `out`, so that what is left of one sweep is found by the next.
     pub(super) fn of(plan: &Plan, out: &Path, sysfs: &Path) -> Result<Self, SweepError> {
-        let out = out.canonicalize().map_err(SweepError::file("find", out))?;
+        let out = out.canonicalize().map_err(SweepError::io("find", out))?;
         let absolute =
-            |path: &Path| std::path::absolute(path).map_err(SweepError::file("find", path));
+            |path: &Path| std::path::absolute(path).map_err(SweepError::io("find", path));
         let name = name_of(&out);
         let directories = plan
             .target
@@ -140,7 +141,7 @@ impl CleanupState {
 
     fn remove(&self) -> Result<(), SweepError> {
         if let Some(cgroup) = &self.cgroup {
-            throttle::remove(cgroup).map_err(SweepError::file("remove", cgroup))?;
+            throttle::remove(cgroup).map_err(SweepError::io("remove", cgroup))?;
         }
         self.remove_disk()?;
         Lent::wipe(&self.devices, &self.named, &self.mount(), &self.sysfs)?;
@@ -201,7 +202,7 @@ fn remove_folders(folders: &[PathBuf]) -> Result<(), SweepError> {
     for folder in folders {
         match fs::remove_dir_all(folder) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(SweepError::file("remove", folder)(error));
+                return Err(SweepError::io("remove", folder)(error));
             }
             _ => {}
         }

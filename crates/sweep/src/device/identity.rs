@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::Path;
 
+use luc_units::OnPath as _;
+
 use super::super::error::SweepError;
 
 /// Where the kernel gives random UUIDs.
@@ -36,7 +38,7 @@ pub(super) fn parse(text: &str) -> Vec<Signature> {
 
 pub(super) fn new_uuid() -> Result<String, SweepError> {
     let path = Path::new(RANDOM);
-    let text = fs::read_to_string(path).map_err(SweepError::file("read", path))?;
+    let text = fs::read_to_string(path).map_err(SweepError::io("read", path))?;
     Ok(text.trim().to_owned())
 }
 

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use luc_host::owned;
 use luc_host::sysfs;
+use luc_units::OnPath as _;
 use serde::{Deserialize, Serialize};
 
 use super::super::error::{SweepError, TRUST};
@@ -60,7 +61,7 @@ impl Lent {
 
     /// All in `file`; without it nothing was changed.
     pub(crate) fn all(file: &Path) -> Result<Vec<Self>, SweepError> {
-        let text = owned::read(file).map_err(SweepError::file(TRUST, file))?;
+        let text = owned::read(file).map_err(SweepError::io(TRUST, file))?;
         text.map_or(Ok(Vec::new()), |text| {
             Self::parse(&text).map_err(|reason| SweepError::Saved {
                 path: file.to_owned(),
@@ -91,7 +92,7 @@ impl Lent {
         if all.is_empty() {
             return match fs::remove_file(file) {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                    Err(SweepError::file("remove", file)(error))
+                    Err(SweepError::io("remove", file)(error))
                 }
                 _ => Ok(()),
             };
@@ -104,7 +105,7 @@ impl Lent {
             file.parent()
                 .map_or(Ok(()), |folder| File::open(folder)?.sync_all())
         });
-        written.map_err(SweepError::file("write", file))
+        written.map_err(SweepError::io("write", file))
     }
 
     /// Changes the entry of `block`, or makes one.
@@ -158,7 +159,7 @@ impl Lent {
             lent.scheduler.get_or_insert(now);
         })?;
         let place = block.scheduler_file();
-        sysfs::write(&place, wanted).map_err(SweepError::file("write", &place))?;
+        sysfs::write(&place, wanted).map_err(SweepError::io("write", &place))?;
         match block.schedulers() {
             Some((now, _)) if now == wanted => Ok(()),
             _ => Err(no(format!(
@@ -173,7 +174,7 @@ impl Lent {
         for lent in &mut all {
             if let (Some(block), Some(name)) = (lent.block(sysfs), &lent.scheduler) {
                 let place = block.scheduler_file();
-                sysfs::write(&place, name).map_err(SweepError::file("write", &place))?;
+                sysfs::write(&place, name).map_err(SweepError::io("write", &place))?;
             }
             lent.scheduler = None;
         }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use luc_kernel::build::sources::{LAGDISK, LUC, Sources};
+use luc_units::OnPath as _;
 use luc_vm::{Kernel, Mode, Qemu, Vm};
 
 use super::super::environment::mkfs_version;
@@ -66,7 +67,7 @@ impl GuestRunner {
         } else {
             vec![module("luc", LUC)?, module("lagdisk", LAGDISK)?]
         };
-        let read = |path: &Path| fs::read_to_string(path).map_err(SweepError::file("read", path));
+        let read = |path: &Path| fs::read_to_string(path).map_err(SweepError::io("read", path));
         let file_systems = plan.target.iter().filter_map(|target| target.fs.clone());
         let mkfs = file_systems.filter_map(|fs| Some((fs.clone(), mkfs_version(&fs)?)));
         Ok(Self {

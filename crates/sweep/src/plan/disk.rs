@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use luc_disk::ModelSpec;
+use luc_units::OnPath as _;
 use serde::{Deserialize, Serialize};
 
 use super::super::error::SweepError;
@@ -111,7 +112,7 @@ impl Disk {
     pub(super) fn find_file(&mut self, plan: &Path) -> Result<(), SweepError> {
         if self.model.ends_with(".toml") {
             let file = plan.parent().unwrap_or(Path::new("")).join(&self.model);
-            let whole = std::path::absolute(&file).map_err(SweepError::file("find", &file))?;
+            let whole = std::path::absolute(&file).map_err(SweepError::io("find", &file))?;
             self.file = Some(whole);
         }
         Ok(())

@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
+use luc_units::OnPath as _;
+
 use super::Report;
 use crate::error::SweepError;
 
@@ -13,8 +15,8 @@ impl Report {
         let json = format!("{:#}\n", serde_json::json!(self));
         for (name, text) in [("report.json", json), ("results.csv", self.csv())] {
             let (path, new) = (out.join(name), out.join(format!("{name}.new")));
-            fs::write(&new, text).map_err(SweepError::file("write", &new))?;
-            fs::rename(&new, &path).map_err(SweepError::file("write", &path))?;
+            fs::write(&new, text).map_err(SweepError::io("write", &new))?;
+            fs::rename(&new, &path).map_err(SweepError::io("write", &path))?;
         }
         Ok(())
     }

@@ -1,0 +1,56 @@
+//! What the system refuses to do to a file.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// An operation on a file or a program that failed.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot {what} {path}: {source}", path = .path.display())]
+pub struct Failed {
+    /// What was tried, such as "read".
+    pub what: &'static str,
+    /// On what.
+    pub path: PathBuf,
+    /// Why not.
+    pub source: io::Error,
+}
+
+/// Errors that such an operation can be: all that are made from [`Failed`].
+pub trait OnPath: From<Failed> {
+    /// For `map_err`: the error of an operation on a path.
+    fn io<E: Into<io::Error>>(
+        what: &'static str,
+        path: impl AsRef<Path>,
+    ) -> impl FnOnce(E) -> Self {
+        let path = path.as_ref().to_owned();
+        move |source| {
+            Self::from(Failed {
+                what,
+                path,
+                source: source.into(),
+            })
+        }
+    }
+}
+
+impl<T: From<Failed>> OnPath for T {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    enum Error {
+        #[error(transparent)]
+        Io(#[from] Failed),
+    }
+
+    #[test]
+    fn an_error_names_the_operation_the_path_and_the_reason() {
+        let refused = io::Error::from(io::ErrorKind::PermissionDenied);
+        let error = Error::io("read", "/a")(refused);
+        assert_eq!(error.to_string(), "cannot read /a: permission denied");
+        let source = std::error::Error::source(&error).map(ToString::to_string);
+        assert_eq!(source.as_deref(), Some("permission denied"));
+    }
+}
