@@ -4,12 +4,14 @@
 //! Whatever is not a plain plan goes through the codecs in `codec`.
 
 mod codec;
+mod loss;
 mod serve;
 
 use std::sync::Arc;
 
 use ballista_core::config::BALLISTA_CLIENT_PULL;
 use ballista_core::extension::{SessionConfigExt as _, SessionStateExt as _};
+use datafusion::error::DataFusionError;
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
 use datafusion::prelude::SessionContext;
 
@@ -24,6 +26,25 @@ pub struct Address {
     pub host: String,
     /// Its port.
     pub port: u16,
+}
+
+/// What a job's error has in it if an executor is lost: the scheduler has cancelled the job (`loss`), its rows could not be
+/// brought to another executor, or the client could not reach the executor that has the answer.
+const LOST: [&str; 3] = [
+    " failed: Cancelled",
+    " has failed 1 times, most recent failure reason",
+    "GrpcConnectionError",
+];
+
+/// Whether a query failed because an executor is lost, so that it can be asked anew.
+pub(crate) fn is_lost(error: &DataFusionError) -> bool {
+    match error.find_root() {
+        // Of the job, or of a connection.
+        DataFusionError::Execution(reason) => LOST.iter().any(|part| reason.contains(part)),
+        // Of rows that executors send to the client once the job is done.
+        DataFusionError::ArrowError(..) | DataFusionError::External(_) => true,
+        _ => false,
+    }
 }
 
 /// The port of a scheduler.

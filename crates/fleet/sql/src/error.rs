@@ -44,6 +44,16 @@ pub enum SqlError {
         /// What it said.
         reason: String,
     },
+    /// Executors do not bring the rows.
+    #[error(
+        "the cluster at {url}: {reason}; executors were lost time and again: see that they keep running and reach each other, then ask anew"
+    )]
+    Lost {
+        /// Its scheduler.
+        url: String,
+        /// What it said.
+        reason: String,
+    },
     /// A directory for files of our own.
     #[error("{path}: {reason}; choose another directory by TMPDIR or --shared", path = .path.display())]
     Directory {

@@ -1,6 +1,7 @@
 //! The `luc-fleet-sql` command line: parse, dispatch, and turn an outcome into an exit status: 0 done, 2 bad input, 130
 //! interrupted.
 
+mod answer;
 mod arguments;
 #[cfg(feature = "manual")]
 mod manual;
@@ -14,9 +15,7 @@ use std::process::ExitCode;
 use arguments::{Cli, Command, Sql};
 use clap::Parser as _;
 use clap::error::ErrorKind;
-use datafusion::arrow::datatypes::SchemaRef;
-use futures::StreamExt as _;
-use luc_fleet_sql::output::{Format, Output};
+use luc_fleet_sql::output::Format;
 use luc_fleet_sql::{Directory, Options, Session, SqlError, listing};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinError;
@@ -160,7 +159,7 @@ async fn answered(
     let asked = query.clone();
     let session = tokio::task::spawn_blocking(move || Session::open(&sources, &asked, &options));
     let session = session.await.map_err(panicked)??;
-    write(&session, &query, format).await
+    answer::write(&session, &query, format).await
 }
 
 /// On files that were forged, with checksums that are right, the Parquet library's own assertions can fail.
@@ -176,33 +175,4 @@ fn panicked(error: JoinError) -> SqlError {
         "the engine failed: {}",
         text.unwrap_or("no reason")
     ))
-}
-
-async fn write(session: &Session, query: &str, format: Format) -> Result<(), SqlError> {
-    let mut stream = session.ask(query).await?;
-    // The first rows are there before anything is written: most errors come instead of them.
-    let mut next = stream.next().await;
-    let mut output: Option<Output<_>> = None;
-    while let Some(rows) = next {
-        let rows = rows.map_err(|error| session.failed(error))?;
-        begun(&mut output, &stream.schema(), format)?.add(&rows)?;
-        next = stream.next().await;
-    }
-    begun(&mut output, &stream.schema(), format)?;
-    match output {
-        Some(output) => Ok(output.finish()?.flush()?),
-        None => Ok(()),
-    }
-}
-
-/// The output, with its head where it is needed for the first time.
-fn begun<'a>(
-    output: &'a mut Option<Output<BufWriter<io::Stdout>>>,
-    schema: &SchemaRef,
-    format: Format,
-) -> Result<&'a mut Output<BufWriter<io::Stdout>>, SqlError> {
-    Ok(match output {
-        Some(output) => output,
-        None => output.insert(Output::new(BufWriter::new(io::stdout()), schema, format)?),
-    })
 }

@@ -1,12 +1,13 @@
 //! A query over the traces of many hosts: which tables it needs, where they are, and its answer.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use datafusion::catalog::MemorySchemaProvider;
 use datafusion::common::TableReference;
 use datafusion::config::Dialect;
+use datafusion::error::DataFusionError;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::execution::context::SQLOptions;
 use datafusion::execution::memory_pool::FairSpillPool;
@@ -136,7 +137,7 @@ impl Session {
     /// The query's answer, as it comes. The query may only ask.
     ///
     /// # Errors
-    /// [`SqlError::Query`], [`SqlError::NotAQuestion`], [`SqlError::Engine`], [`SqlError::Cluster`].
+    /// [`SqlError::Query`], [`SqlError::NotAQuestion`], [`SqlError::Engine`], [`SqlError::Cluster`], [`SqlError::Lost`].
     pub async fn ask(&self, query: &str) -> Result<SendableRecordBatchStream, SqlError> {
         let only_questions = SQLOptions::new()
             .with_allow_ddl(false)
@@ -156,14 +157,19 @@ impl Session {
 
     /// What an error of the engine means here.
     #[must_use]
-    pub fn failed(&self, error: datafusion::error::DataFusionError) -> SqlError {
-        match (SqlError::of_engine(error), &self.cluster) {
-            (SqlError::Engine(reason), Some(url)) => SqlError::Cluster {
-                url: url.clone(),
-                reason,
-            },
+    pub fn failed(&self, error: DataFusionError) -> SqlError {
+        let is_lost = is_lost(&error);
+        match (SqlError::of_engine(error), self.cluster.clone()) {
+            (SqlError::Engine(reason), Some(url)) if is_lost => SqlError::Lost { url, reason },
+            (SqlError::Engine(reason), Some(url)) => SqlError::Cluster { url, reason },
             (error, _) => error,
         }
+    }
+
+    /// Where an answer is kept until it is whole: on a cluster, whose executors can be lost while rows are brought.
+    #[must_use]
+    pub fn keeps_in(&self) -> Option<&Path> {
+        self.cluster.as_ref().map(|_| self.directory.as_path())
     }
 }
 
@@ -216,6 +222,15 @@ fn cluster(url: &str, _: SessionState) -> Result<SessionContext, SqlError> {
         url: url.to_owned(),
         reason: "this luc-fleet-sql was built without the cargo feature cluster".to_owned(),
     })
+}
+
+#[cfg(feature = "cluster")]
+use crate::cluster::is_lost;
+
+/// Without clusters there is no session that could lose an executor.
+#[cfg(not(feature = "cluster"))]
+fn is_lost(_: &DataFusionError) -> bool {
+    false
 }
 
 /// The files of a table, of all hosts; their checksums are right.

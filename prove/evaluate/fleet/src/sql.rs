@@ -1,6 +1,7 @@
 //! Part `fleet-sql`: queries over traces of many hosts, by one process and by a scheduler with executors, one of which
 //! may be killed meanwhile: whether the answers are the same, how long they take, and in how much memory.
 
+mod kills;
 mod page;
 mod servers;
 
@@ -18,7 +19,7 @@ use luc_testkit::fleet::PlantedFleet;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use servers::{MEMORY_MIB, Servers};
+use servers::{EXECUTORS, MEMORY_MIB, Servers};
 
 use crate::asked::{Asked, ask};
 
@@ -130,7 +131,8 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
         })
         .filter(|(_, _, queries): &(_, _, Vec<Query>)| !queries.is_empty())
         .collect();
-    if wanted.is_empty() {
+    let kills = kills::wanted(harness).len();
+    if wanted.is_empty() && kills == 0 {
         let only = harness.options.only.clone().unwrap_or_default();
         return Err(EvaluateError::NoCell(only));
     }
@@ -145,7 +147,7 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let steps = wanted
         .iter()
         .flat_map(|(_, rows, queries)| queries.iter().map(|query| repeats_of(*rows, query)));
-    let mut progress = Progress::new(harness.part, steps.sum());
+    let mut progress = Progress::new(harness.part, steps.sum::<usize>() + kills);
     let earlier = Runs::open(harness);
     let mut cells = Vec::new();
     for (scale, rows, queries) in wanted {
@@ -185,7 +187,8 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
             fs::remove_dir_all(&directory).map_err(EvaluateError::file("remove", &directory))?;
         }
     }
-    Ok(page::page(&cells, repeats))
+    let kills = kills::run(harness, &program, &earlier, &mut progress)?;
+    Ok(page::page(&cells, &kills, repeats))
 }
 
 /// Makes traces of about so many rows.
@@ -236,7 +239,7 @@ fn once(
         let (mut asked, answer) = ask(harness, command(&words), |_| {
             if kill_after.is_some_and(|after| began.elapsed() >= after) {
                 kill_after = None;
-                was_killed = servers.kill_one();
+                was_killed = servers.kill(EXECUTORS - 1);
             }
         })?;
         asked.peak_bytes += servers.peak_bytes();

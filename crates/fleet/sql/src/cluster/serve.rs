@@ -5,13 +5,16 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use ballista_core::config::TaskSchedulingPolicy;
+use ballista_core::error::BallistaError;
 use ballista_executor::executor_process::{ExecutorProcessConfig, start_executor_process};
 use ballista_scheduler::cluster::BallistaCluster;
 use ballista_scheduler::config::SchedulerConfig;
-use ballista_scheduler::scheduler_process::start_server;
+use ballista_scheduler::scheduler_process::{create_scheduler, start_grpc_service};
 
 use super::Address;
 use super::codec::{LogicalCodec, PhysicalCodec};
+use super::loss::Cancelling;
 use crate::directory::Directory;
 use crate::error::{SqlError, line};
 
@@ -69,13 +72,24 @@ impl Scheduler {
             grpc_client_max_message_size: MESSAGE_BYTES,
             override_logical_codec: Some(Arc::new(LogicalCodec::default())),
             override_physical_codec: Some(Arc::new(PhysicalCodec::default())),
+            // The state that is told of tasks and executors is only told of all where the scheduler sends tasks.
+            scheduling_policy: TaskSchedulingPolicy::PushStaged,
+            // Rows that cannot be brought end the job, as a lost executor does.
+            stage_max_failures: 1,
             ..SchedulerConfig::default()
         };
-        let cluster = BallistaCluster::new_from_config(&config).await;
-        let cluster = cluster.map_err(|error| failed(error.to_string()))?;
-        start_server(cluster, self.bind, Arc::new(config))
+        let served = async {
+            config.validate()?;
+            let memory = BallistaCluster::new_from_config(&config).await?;
+            let state = Arc::new(Cancelling::new(memory.cluster_state()));
+            let cluster = BallistaCluster::new(state.clone(), memory.job_state());
+            let server = create_scheduler(cluster, Arc::new(config)).await?;
+            state.cancel_at(server.clone());
+            start_grpc_service(self.bind, server).await
+        };
+        served
             .await
-            .map_err(|error| failed(error.to_string()))
+            .map_err(|error: BallistaError| failed(error.to_string()))
     }
 }
 

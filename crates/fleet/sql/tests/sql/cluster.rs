@@ -1,5 +1,6 @@
 //! A cluster answers as one process does, byte for byte, also when an executor is killed meanwhile.
 
+use std::fs::File;
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
@@ -11,6 +12,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::{Asked, program, stdout};
 
 const EXECUTORS: usize = 4;
+/// A query is asked anew whose executor is killed, which the scheduler may only see after 10 s.
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Queries whose answers have one order, and no sum of floating-point numbers.
 const QUERIES: [&str; 8] = [
@@ -48,14 +51,17 @@ fn of_executor(asked: &Asked, number: usize) -> PathBuf {
     asked.folder().join(format!("executor-{number}"))
 }
 
-/// Whether a file with rows is in a directory, or further down.
-fn has_rows(directory: &Path) -> bool {
+/// How many bytes of rows are in files in a directory, and further down.
+fn rows_bytes(directory: &Path) -> u64 {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
-    let mut paths = entries.map(|entry| entry.path());
-    paths.any(|path| match path.is_dir() {
-        true => has_rows(&path),
-        false => path.file_name().is_some_and(|name| name != "lock"),
-    })
+    let paths = entries.map(|entry| entry.path());
+    let sizes = paths.map(|path| match path.is_dir() {
+        true => rows_bytes(&path),
+        false if path.ends_with("lock") => 0,
+        // One that was removed meanwhile has none.
+        false => path.metadata().map_or(0, |file| file.len()),
+    });
+    sizes.sum()
 }
 
 /// Servers that end with this.
@@ -120,6 +126,105 @@ impl Drop for Cluster {
     }
 }
 
+/// Kills executors in the middle of a query, and sees that the answer is the same.
+struct Killing {
+    asked: Asked,
+    query: &'static str,
+    /// The rows in one order.
+    answer: Vec<String>,
+    cluster: Cluster,
+    asking: Child,
+}
+
+impl Killing {
+    fn start(query: &'static str) -> Self {
+        let asked = Asked::about(PlantedFleet {
+            back_ends: 3,
+            requests: 200,
+            waits: 1_500,
+        });
+        let one = asked.command(&["--csv", query]).output().expect("run");
+        let answer = lines(&stdout(&one, query));
+        let cluster = Cluster::start(&asked);
+        let asking = asked
+            .command(&["--csv", "--cluster", &cluster.url, query])
+            .stdout(File::create(asked.folder().join("out")).expect("made"))
+            .stderr(File::create(asked.folder().join("err")).expect("made"))
+            .spawn()
+            .expect("run");
+        Self {
+            asked,
+            query,
+            answer,
+            cluster,
+            asking,
+        }
+    }
+
+    fn until(&mut self, mut found: impl FnMut(&Asked) -> bool) {
+        while !found(&self.asked) {
+            let ended = self.asking.try_wait().expect("asked");
+            assert!(ended.is_none(), "it ended too soon: {}", self.query);
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    fn until_one_has_rows(&mut self) {
+        let bytes = |asked: &Asked, number| rows_bytes(&of_executor(asked, number));
+        self.until(|asked| (0..EXECUTORS).any(|number| bytes(asked, number) > 0));
+    }
+
+    /// Kills those executors that have most rows, which are lost with them.
+    fn kill(&mut self, executors: usize) {
+        let bytes = |number: &usize| rows_bytes(&of_executor(&self.asked, *number));
+        let mut victims: Vec<usize> = (0..EXECUTORS).collect();
+        victims.sort_by_cached_key(|number| std::cmp::Reverse(bytes(number)));
+        for victim in &victims[..executors] {
+            self.cluster.executors[*victim].kill().expect("killed");
+            self.cluster.executors[*victim].wait().expect("ended");
+        }
+    }
+
+    fn signal(&self, signal: Signal) {
+        let id = i32::try_from(self.asking.id()).ok().and_then(Pid::from_raw);
+        kill_process(id.expect("an id"), signal).expect("sent");
+    }
+
+    /// Sees that the answer is right. How often the query was asked anew.
+    fn end(mut self) -> usize {
+        let begin = Instant::now();
+        let ended = loop {
+            if let Some(ended) = self.asking.try_wait().expect("asked") {
+                break ended;
+            }
+            if begin.elapsed() > PATIENCE {
+                let _ = self.asking.kill();
+                panic!("no answer: {}", self.query);
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        };
+        let text = |name: &str| std::fs::read_to_string(self.asked.folder().join(name));
+        let said = text("err").expect("read");
+        assert!(ended.success(), "{}: {ended}: {said}", self.query);
+        let (is, should) = (lines(&text("out").expect("read")), self.answer);
+        assert!(
+            is == should,
+            "{}: {} rows for {}",
+            self.query,
+            is.len(),
+            should.len()
+        );
+        self.asked.assert_nothing_is_left();
+        said.matches("asked anew").count()
+    }
+}
+
+fn lines(text: &str) -> Vec<String> {
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    lines.sort();
+    lines
+}
+
 fn listens(port: u16) {
     let begin = Instant::now();
     while TcpStream::connect(("127.0.0.1", port)).is_err() {
@@ -155,38 +260,46 @@ fn a_cluster_answers_as_one_process_does() {
 }
 
 #[test]
-fn a_killed_executor_changes_no_answer() {
-    let asked = Asked::about(PlantedFleet {
-        back_ends: 3,
-        requests: 200,
-        waits: 1_500,
-    });
+fn an_executor_that_is_killed_in_the_middle_of_its_part_changes_no_answer() {
     // All pairs of a host's waits: long enough to be in the middle of it.
     let query = "select a.host, count(*) as n, sum((a.on_ns - b.off_ns) % 1000) as ns
         from wait a join wait b on a.host = b.host and a.on_ns > b.off_ns group by a.host order by a.host";
-    let mut command = asked.command(&["--csv", query]);
-    let one = stdout(&command.output().expect("run"), query);
-    let mut cluster = Cluster::start(&asked);
-    let mut asking = asked
-        .command(&["--csv", "--cluster", &cluster.url, query])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("run");
-    // What an executor has written for others is lost with it.
-    let victim = loop {
-        assert!(
-            asking.try_wait().expect("asked").is_none(),
-            "it ended too soon"
-        );
-        let with_rows = (0..EXECUTORS).find(|&number| has_rows(&of_executor(&asked, number)));
-        if let Some(number) = with_rows {
-            break number;
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    };
-    cluster.executors[victim].kill().expect("killed");
-    cluster.executors[victim].wait().expect("ended");
-    let out = asking.wait_with_output().expect("ended");
-    assert_eq!(stdout(&out, query), one);
+    let mut killing = Killing::start(query);
+    killing.until_one_has_rows();
+    killing.kill(1);
+    killing.end();
+}
+
+#[test]
+fn an_executor_that_is_killed_after_its_part_has_ended_changes_no_answer() {
+    // The parts that read the files have ended when the one that pairs their rows has begun, which takes longest.
+    let query = "select a.host, count(*) as n from (select host, on_ns % 997 as k from wait group by 1, 2) a
+        join (select on_ns % 997 as k from wait group by 1) b on a.k % 2 = b.k % 2 and a.k * 7 % 11 <> b.k * 5 % 13
+        group by a.host order by a.host";
+    let mut killing = Killing::start(query);
+    killing.until_one_has_rows();
+    std::thread::sleep(Duration::from_secs(1));
+    killing.kill(1);
+    killing.end();
+}
+
+#[test]
+fn executors_that_are_killed_while_their_rows_are_brought_change_no_answer() {
+    let query = "select a.host, a.on_ns, b.off_ns, a.thread, b.thread as other
+        from wait a join wait b on a.host = b.host and a.on_ns > b.off_ns where (a.on_ns + b.on_ns) % 3 = 0";
+    let mut killing = Killing::start(query);
+    killing.until(|asked| answer_bytes(&asked.temporary()) > 0);
+    // It brings no more until executors are gone.
+    killing.signal(Signal::STOP);
+    killing.kill(EXECUTORS - 1);
+    killing.signal(Signal::CONT);
+    assert!(killing.end() > 0);
+}
+
+/// The size of an answer that is not whole, in a directory of the program in `temporary`.
+fn answer_bytes(temporary: &Path) -> u64 {
+    let directories = std::fs::read_dir(temporary).into_iter().flatten().flatten();
+    let answers = directories.map(|entry| entry.path().join("answer"));
+    let sizes = answers.filter_map(|answer| answer.metadata().ok());
+    sizes.map(|answer| answer.len()).sum()
 }

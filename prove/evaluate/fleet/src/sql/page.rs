@@ -3,11 +3,12 @@
 use luc_claims::report::{Page, Table, Target};
 use luc_stats::median;
 
+use super::kills::{self, Kill};
 use super::servers::{EXECUTORS, MEMORY_MIB};
 use super::{BACK_ENDS, Cell, ONCE_FROM_ROWS, Run};
 use crate::asked::Asked;
 
-pub(super) fn page(cells: &[Cell], repeats: usize) -> Page {
+pub(super) fn page(cells: &[Cell], kills: &[Kill], repeats: usize) -> Page {
     Page {
         title: "SQL over the traces of many hosts".to_owned(),
         about: about(repeats),
@@ -19,8 +20,13 @@ pub(super) fn page(cells: &[Cell], repeats: usize) -> Page {
                     .to_owned(),
                 of_queries(cells),
             ),
+            (
+                "Executors that were killed at any time; median seconds of those queries that had not ended then:"
+                    .to_owned(),
+                of_kills(kills),
+            ),
         ],
-        targets: targets(cells),
+        targets: targets(cells, kills),
     }
 }
 
@@ -34,9 +40,11 @@ fn about(repeats: usize) -> String {
          for each. All share the processors of one machine, so that a cluster can gain nothing here: the figures say \
          what it costs. Answers are compared byte for byte. Memory is VmHWM, the peak of each process, added up. \
          {repeats} runs of each, and one of tables in the schema `fleet` (edges, requests, paths) of {ONCE_FROM_ROWS} rows: \
-         they are made in memory of all rows, which takes minutes.",
+         they are made in memory of all rows, which takes minutes. Moreover, an executor of a cluster is killed at moments \
+         that are spread evenly over the time that the same query has just taken on it, with traces of {kill_rows} rows.",
         hosts = BACK_ENDS + 2,
         each = MEMORY_MIB / EXECUTORS as u64,
+        kill_rows = kills::ROWS,
     )
 }
 
@@ -90,7 +98,39 @@ fn of_queries(cells: &[Cell]) -> Table {
     table
 }
 
-fn targets(cells: &[Cell]) -> Vec<Target> {
+fn of_kills(kills: &[Kill]) -> Table {
+    let mut table = Table::new(&[
+        "query",
+        "kills",
+        "meanwhile",
+        "undisturbed",
+        "killed",
+        "answers",
+    ]);
+    let mut names: Vec<&str> = kills.iter().map(|kill| kill.query.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    for name in names {
+        let all: Vec<&Kill> = kills.iter().filter(|kill| kill.query == name).collect();
+        let meanwhile = || all.iter().filter(|kill| kill.was_meanwhile);
+        let seconds = |of: fn(&Kill) -> &Asked| {
+            let seconds: Vec<f64> = meanwhile().map(|kill| of(kill).seconds).collect();
+            format!("{:.2} s", median(&seconds).unwrap_or(f64::NAN))
+        };
+        let same = all.iter().filter(|kill| kill.same).count();
+        table.row(vec![
+            name.to_owned(),
+            all.len().to_string(),
+            meanwhile().count().to_string(),
+            seconds(|kill| &kill.undisturbed),
+            seconds(|kill| &kill.killed),
+            format!("{same} of {} the same", all.len()),
+        ]);
+    }
+    table
+}
+
+fn targets(cells: &[Cell], kills: &[Kill]) -> Vec<Target> {
     let runs = || cells.iter().flat_map(|cell| &cell.runs);
     let all = runs().count();
     let same = runs().filter(|run| run.same).count();
@@ -108,6 +148,17 @@ fn targets(cells: &[Cell]) -> Vec<Target> {
             "an executor that is killed in the middle changes no answer".to_owned(),
             meanwhile > 0 && same_killed == meanwhile,
             format!("{same_killed} of {meanwhile} that had not ended by then"),
+        ),
+        Target::new(
+            "an executor that is killed at any time changes no answer, and no query waits for ever"
+                .to_owned(),
+            kills.iter().any(|kill| kill.was_meanwhile) && kills.iter().all(|kill| kill.same),
+            format!(
+                "{} of {}, of which {} had not ended by then",
+                kills.iter().filter(|kill| kill.same).count(),
+                kills.len(),
+                kills.iter().filter(|kill| kill.was_meanwhile).count(),
+            ),
         ),
     ]
 }
@@ -146,20 +197,36 @@ mod tests {
         }
     }
 
+    fn kill(same: bool, was_meanwhile: bool) -> Kill {
+        Kill {
+            query: "a query".to_owned(),
+            undisturbed: asked(1.0),
+            killed: asked(2.0),
+            at: 0.5,
+            was_meanwhile,
+            same,
+        }
+    }
+
     #[test]
     fn one_answer_that_differs_is_a_missed_target() {
-        let met = |cells: &[Cell]| -> Vec<bool> {
-            targets(cells)
+        let met = |cells: &[Cell], kills: &[Kill]| -> Vec<bool> {
+            targets(cells, kills)
                 .iter()
                 .map(|target| target.met == Some(true))
                 .collect()
         };
-        let good = cell(true, true, true);
-        assert_eq!(met(std::slice::from_ref(&good)), [true, true]);
-        assert_eq!(met(&[good.clone(), cell(false, true, true)]), [false, true]);
-        assert_eq!(met(&[good.clone(), cell(true, false, true)]), [true, false]);
+        let (good, fine) = (cell(true, true, true), [kill(true, true)]);
+        let with = |other: Cell| met(&[good.clone(), other], &fine);
+        assert_eq!(met(std::slice::from_ref(&good), &fine), [true; 3]);
+        assert_eq!(with(cell(false, true, true)), [false, true, true]);
+        assert_eq!(with(cell(true, false, true)), [true, false, true]);
         // What was killed too late says nothing.
-        assert_eq!(met(&[cell(true, true, false)]), [true, false]);
-        assert_eq!(met(&[]), [false, false]);
+        assert_eq!(met(&[cell(true, true, false)], &fine), [true, false, true]);
+        let of_kills = |kills: &[Kill]| met(std::slice::from_ref(&good), kills)[2];
+        assert!(of_kills(&[kill(true, true), kill(true, false)]));
+        assert!(!of_kills(&[kill(true, true), kill(false, false)]));
+        assert!(!of_kills(&[kill(true, false)]));
+        assert_eq!(met(&[], &[]), [false; 3]);
     }
 }

@@ -74,11 +74,12 @@ impl Servers {
         format!("df://127.0.0.1:{}", self.port)
     }
 
-    /// Kills an executor, by SIGKILL. Returns whether it lived.
-    pub(super) fn kill_one(&mut self) -> bool {
-        let Some(mut executor) = self.executors.pop() else {
+    /// Kills the executor of this number, by SIGKILL. Returns whether it lived. Those after it move up.
+    pub(super) fn kill(&mut self, number: usize) -> bool {
+        if number >= self.executors.len() {
             return false;
-        };
+        }
+        let mut executor = self.executors.remove(number);
         self.killed_bytes += peak_bytes(executor.id());
         let lived = matches!(executor.try_wait(), Ok(None));
         // It is waited for in any case.
