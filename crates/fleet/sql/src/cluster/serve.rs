@@ -1,7 +1,7 @@
 //! A cluster's servers: Ballista's own, with our codecs.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -123,6 +123,8 @@ impl Executor {
             address: self.bind.to_string(),
             reason: line(&error),
         };
+        // Ballista's executor ends without an error where another program has this address.
+        TcpListener::bind(self.bind).map_err(|error| failed(error.to_string()))?;
         let directory = Directory::new(self.directory.as_deref())?;
         // Without one it would take another directory, which stays.
         let Some(work_dir) = directory.path().to_str() else {

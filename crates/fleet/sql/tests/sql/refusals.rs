@@ -134,3 +134,17 @@ fn a_cluster_that_is_not_there_is_said() {
     assert_refused(&asked.command(&words).output().expect("run"), &["df://"]);
     asked.assert_nothing_is_left();
 }
+
+#[cfg(feature = "cluster")]
+#[test]
+fn an_executor_whose_address_is_taken_is_refused() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = taken.local_addr().expect("an address").to_string();
+    let asked = Asked::small();
+    let out = program(&asked.temporary())
+        .args(["serve", "executor", "--bind", &address])
+        .output()
+        .expect("run");
+    assert_refused(&out, &[&address, "in use"]);
+    asked.assert_nothing_is_left();
+}
