@@ -34,8 +34,7 @@ const QUERIES: [&str; 8] = [
      from fleet.path group by part, cause, host order by host, place, part, cause",
 ];
 
-/// A port that nobody listens on, and the one after it. Another program may take them before they are used; who starts
-/// a server on them sees whether it listens.
+/// A port that nobody listens on, and the one after it.
 fn two_ports() -> u16 {
     loop {
         let first = TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -43,6 +42,36 @@ fn two_ports() -> u16 {
         if port < u16::MAX && TcpListener::bind(("127.0.0.1", port + 1)).is_ok() {
             return port;
         }
+    }
+}
+
+fn bound_to(port: u16) -> String {
+    format!("127.0.0.1:{port}")
+}
+
+/// A server that listens on so many ports, of which the first is told. One whose ports were taken by another program in
+/// the meantime ends, and is started with others.
+fn listening(ports: u16, start: impl Fn(u16) -> Child) -> (Child, u16) {
+    let begin = Instant::now();
+    loop {
+        let port = two_ports();
+        let mut child = start(port);
+        let listens = |port| TcpStream::connect(("127.0.0.1", port)).is_ok();
+        while child.try_wait().expect("a server").is_none() {
+            if (port..port + ports).all(listens) {
+                return (child, port);
+            }
+            if begin.elapsed() > Duration::from_secs(60) {
+                let _ = child.kill();
+                let _ = child.wait();
+                panic!("nobody listens on port {port}");
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        assert!(
+            begin.elapsed() < Duration::from_secs(60),
+            "a server ends as it starts"
+        );
     }
 }
 
@@ -73,8 +102,6 @@ struct Cluster {
 
 impl Cluster {
     fn start(asked: &Asked) -> Self {
-        let port = two_ports();
-        let url = format!("df://127.0.0.1:{port}");
         let serve = |words: &[&str]| {
             program(&asked.temporary())
                 .arg("serve")
@@ -84,20 +111,19 @@ impl Cluster {
                 .spawn()
                 .expect("started")
         };
-        let scheduler = serve(&["scheduler", "--bind", &format!("127.0.0.1:{port}")]);
-        listens(port);
+        let (scheduler, port) =
+            listening(1, |port| serve(&["scheduler", "--bind", &bound_to(port)]));
+        let url = format!("df://127.0.0.1:{port}");
         let executor = |number: usize| {
-            let port = two_ports();
-            let bind = format!("127.0.0.1:{port}");
             let directory = of_executor(asked, number);
             std::fs::create_dir(&directory).expect("made");
             let directory = directory.to_str().expect("UTF-8");
-            let place = ["--bind", &bind, "--directory", directory];
             let words = ["executor", "--scheduler", &url, "--tasks", "1"];
-            let child = serve(&[&words[..], &place[..]].concat());
-            listens(port);
-            listens(port + 1);
-            child
+            let start = |port| {
+                let place = ["--bind", &bound_to(port), "--directory", directory];
+                serve(&[&words[..], &place[..]].concat())
+            };
+            listening(2, start).0
         };
         let executors = (0..EXECUTORS).map(executor).collect();
         Self {
@@ -128,12 +154,12 @@ impl Drop for Cluster {
 
 /// Kills executors in the middle of a query, and sees that the answer is the same.
 struct Killing {
-    asked: Asked,
     query: &'static str,
-    /// The rows in one order.
-    answer: Vec<String>,
-    cluster: Cluster,
+    answer: String,
     asking: Child,
+    cluster: Cluster,
+    /// Its files are removed when the servers have ended.
+    asked: Asked,
 }
 
 impl Killing {
@@ -144,7 +170,7 @@ impl Killing {
             waits: 1_500,
         });
         let one = asked.command(&["--csv", query]).output().expect("run");
-        let answer = lines(&stdout(&one, query));
+        let answer = stdout(&one, query);
         let cluster = Cluster::start(&asked);
         let asking = asked
             .command(&["--csv", "--cluster", &cluster.url, query])
@@ -153,11 +179,11 @@ impl Killing {
             .spawn()
             .expect("run");
         Self {
-            asked,
             query,
             answer,
-            cluster,
             asking,
+            cluster,
+            asked,
         }
     }
 
@@ -197,39 +223,30 @@ impl Killing {
             if let Some(ended) = self.asking.try_wait().expect("asked") {
                 break ended;
             }
-            if begin.elapsed() > PATIENCE {
-                let _ = self.asking.kill();
-                panic!("no answer: {}", self.query);
-            }
+            assert!(begin.elapsed() < PATIENCE, "no answer: {}", self.query);
             std::thread::sleep(Duration::from_millis(10));
         };
         let text = |name: &str| std::fs::read_to_string(self.asked.folder().join(name));
         let said = text("err").expect("read");
         assert!(ended.success(), "{}: {ended}: {said}", self.query);
-        let (is, should) = (lines(&text("out").expect("read")), self.answer);
+        let is = text("out").expect("read");
+        // It may have a million lines.
+        let [rows, should] = [&is, &self.answer].map(|text| text.lines().count());
         assert!(
-            is == should,
-            "{}: {} rows for {}",
-            self.query,
-            is.len(),
-            should.len()
+            is == self.answer,
+            "{}: {rows} lines for {should}",
+            self.query
         );
         self.asked.assert_nothing_is_left();
         said.matches("asked anew").count()
     }
 }
 
-fn lines(text: &str) -> Vec<String> {
-    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
-    lines.sort();
-    lines
-}
-
-fn listens(port: u16) {
-    let begin = Instant::now();
-    while TcpStream::connect(("127.0.0.1", port)).is_err() {
-        assert!(begin.elapsed() < Duration::from_secs(60), "port {port}");
-        std::thread::sleep(Duration::from_millis(10));
+impl Drop for Killing {
+    fn drop(&mut self) {
+        // It may have ended; where a test fails it may stand still.
+        let _ = self.asking.kill();
+        let _ = self.asking.wait();
     }
 }
 
@@ -286,7 +303,8 @@ fn an_executor_that_is_killed_after_its_part_has_ended_changes_no_answer() {
 #[test]
 fn executors_that_are_killed_while_their_rows_are_brought_change_no_answer() {
     let query = "select a.host, a.on_ns, b.off_ns, a.thread, b.thread as other
-        from wait a join wait b on a.host = b.host and a.on_ns > b.off_ns where (a.on_ns + b.on_ns) % 3 = 0";
+        from wait a join wait b on a.host = b.host and a.on_ns > b.off_ns where (a.on_ns + b.on_ns) % 3 = 0
+        order by 1, 2, 3, 4, 5";
     let mut killing = Killing::start(query);
     killing.until(|asked| answer_bytes(&asked.temporary()) > 0);
     // It brings no more until executors are gone.
