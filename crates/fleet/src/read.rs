@@ -10,10 +10,10 @@ use luc_events::tables::{
     Asleep, BriefWait, ClockSample, Connection, Counter, Data, Lost, Message, Packet, Program,
     Request, Row, Sync, Task, ThreadStart, Token, Trace, Wait,
 };
+use luc_fleet_pull::{Window, window};
 
 use crate::error::FleetError;
 use crate::source::Source;
-use luc_fleet_pull::{Window, window};
 
 /// Two readings of when one host was booted are not further apart: NTP moves CLOCK_REALTIME.
 const SAME_BOOT_NS: u64 = 10_000_000;

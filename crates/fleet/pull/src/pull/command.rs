@@ -20,7 +20,8 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 /// the command said. `look` is told many times how many bytes have come, and says whether to go on. `install` says what
 /// to do if the program is missing.
 pub(super) fn run<T: Send>(
-    (mut command, install): (Command, &str),
+    mut command: Command,
+    install: &str,
     host: &str,
     read: impl FnOnce(Counted<'_, ChildStdout>) -> Result<T, StreamError> + Send,
     look: &mut dyn FnMut(u64) -> ControlFlow<()>,

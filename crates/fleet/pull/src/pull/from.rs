@@ -211,7 +211,7 @@ fn from_store(
     let [from, to] = window.seconds();
     command.args(["window", "--from", &from, "--to", &to, url]);
     let received = |out: command::Counted<'_, _>| receive(out, into, Limits::default());
-    command::run((command, INSTALL_STORE), url, received, look)
+    command::run(command, INSTALL_STORE, url, received, look)
 }
 
 #[cfg(test)]

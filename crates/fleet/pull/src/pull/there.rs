@@ -18,5 +18,5 @@ pub(super) fn run<T: Send>(
     ssh.args(options)
         .args([host, "--", "luc-fleet"])
         .args(words);
-    command::run((ssh, "install it"), host, read, look)
+    command::run(ssh, "install it", host, read, look)
 }
