@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use luc_testkit::fleet::PlantedFleet;
@@ -103,9 +103,13 @@ struct Cluster {
 impl Cluster {
     fn start(asked: &Asked) -> Self {
         let serve = |words: &[&str]| {
-            program(&asked.temporary())
+            // Servers end with the test, whatever ends that.
+            Command::new("setpriv")
+                .args(["--pdeathsig", "TERM"])
+                .arg(program(&asked.temporary()).get_program())
                 .arg("serve")
                 .args(words)
+                .env("TMPDIR", asked.temporary())
                 .stdout(Stdio::null())
                 .stderr(Stdio::inherit())
                 .spawn()
