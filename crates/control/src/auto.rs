@@ -17,10 +17,6 @@ use crate::pid::{Gains, SteeredDelay};
 use crate::sample::{Measured, Sample};
 use crate::setpoint::{ReturnProfile, SetPoint};
 
-/// A trial is not worth its cost when even everybody in each commit would gain less than this.
-const PROMISING: f64 = 1.05;
-/// Callers that are fewer than this part of all are not worth a trial: others decide how fast all are.
-const LEAST_SHARE: f64 = 0.25;
 /// An obvious gain is confirmed if callers are not faster than this when they are let go after it.
 const CONFIRMED: f64 = 1.05;
 /// How soon to look again when nothing but ungated observation is needed, in nanoseconds.
@@ -65,6 +61,8 @@ pub struct Auto {
     trial_completions: u64,
     /// How long what it has lost rules out the next one.
     loss_pause_ns: u64,
+    /// How long a call took that was not held, in the sample of `ungated_rate`, in seconds; 0 if that is not known.
+    ungated_latency_s: f64,
     profile: ReturnProfile,
 }
 
@@ -188,8 +186,8 @@ impl Auto {
         let (now_ns, rate) = (epoch.end_ns, measured.rate);
         match self.phase() {
             Phase::Learn => {
-                self.ungated_rate = rate;
-                self.consider_trial(epoch, measured.own_share);
+                self.note_ungated(measured);
+                self.consider_trial(epoch, measured);
             }
             Phase::TryGated => {
                 self.gated_rate = rate;
@@ -197,11 +195,16 @@ impl Auto {
                     self.sample.go_on();
                 } else {
                     let verdict = self.add_pair(epoch);
-                    self.conclude(epoch, verdict);
+                    if verdict == Verdict::Pays && self.is_doubtful(epoch, measured) {
+                        self.confirms = 1;
+                        self.enter(Phase::Check);
+                    } else {
+                        self.conclude(epoch, verdict);
+                    }
                 }
             }
             Phase::TryUngated => {
-                self.ungated_rate = rate;
+                self.note_ungated(measured);
                 self.enter(Phase::TryGated);
             }
             Phase::Engaged => {
@@ -218,7 +221,7 @@ impl Auto {
             }
             Phase::Check if self.is_confirming() => {
                 self.confirms = 0;
-                self.ungated_rate = rate;
+                self.note_ungated(measured);
                 if rate < CONFIRMED * self.gated_rate {
                     self.pays(now_ns);
                 } else {
@@ -228,7 +231,7 @@ impl Auto {
                 }
             }
             Phase::Check => {
-                self.ungated_rate = rate;
+                self.note_ungated(measured);
                 self.pairs = Pairs::default();
                 let verdict = self.pairs.add(self.gated_rate, self.ungated_rate);
                 if self.pairs.pays_still() {
@@ -243,7 +246,7 @@ impl Auto {
             }
             Phase::Aside => {
                 if self.others_try == 0 && self.has_fallen_behind(now_ns, rate) {
-                    self.ungated_rate = rate;
+                    self.note_ungated(measured);
                     self.start_trial(epoch);
                     self.is_comeback = 1;
                 } else {
@@ -290,41 +293,12 @@ impl Auto {
         }
     }
 
-    fn consider_trial(&mut self, epoch: &Epoch<'_>, own_share: f64) {
-        let now_ns = epoch.end_ns;
-        let commit_s = self.ungated_commit_ns.max(1) as f64 / 1e9;
-        let at_best = f64::from(self.participants) / commit_s;
-        if self.participants < 2 {
-            self.step_aside(now_ns, Reason::Alone, GLANCE_NS);
-        } else if own_share < LEAST_SHARE {
-            self.step_aside(now_ns, Reason::Few, GLANCE_NS);
-        } else if epoch.others.lost && own_share <= 1.0 - LEAST_SHARE {
-            self.step_aside(now_ns, Reason::TakenAlong, GLANCE_NS);
-        } else if at_best < PROMISING * self.ungated_rate {
-            self.step_aside(now_ns, Reason::NothingToGain, GLANCE_NS);
-        } else if self.others_try == 1 {
-            self.sample.go_on();
-        } else {
-            self.start_trial(epoch);
-        }
-    }
-
     fn conclude(&mut self, epoch: &Epoch<'_>, verdict: Verdict) {
         let now_ns = epoch.end_ns;
         match verdict {
-            // The ungated sample was before the gated one, and there may be more to do by now: let go, callers that gain
-            // are not faster.
-            Verdict::Pays if self.pairs.count() <= 1 && !epoch.exact => {
-                self.confirms = 1;
-                self.enter(Phase::Check);
-            }
             Verdict::Pays => self.pays(now_ns),
             Verdict::DoesNotPay => {
-                let loss_pause_ns = if epoch.exact {
-                    0
-                } else {
-                    self.loss_pause_ns(epoch)
-                };
+                let loss_pause_ns = self.loss_pause_ns(epoch);
                 let pause_ns = self.trial_backoff.lengthen(4).max(loss_pause_ns);
                 self.step_aside(now_ns, Reason::NoGainMeasured, pause_ns);
                 self.loss_pause_ns = loss_pause_ns;

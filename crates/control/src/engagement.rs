@@ -7,7 +7,7 @@
 /// A gain below this is not worth engaging for (ratio of rates).
 const WORTHWHILE: f64 = 1.02;
 /// A first pair at least this good engages at once.
-const OBVIOUS: f64 = 1.25;
+pub(crate) const OBVIOUS: f64 = 1.25;
 /// A first gated sample at least this good, but not obvious, is followed by another: many callers take longer
 /// than the settling time to fall in step, and an ungated sample would undo it.
 const HOPEFUL: f64 = 1.1;

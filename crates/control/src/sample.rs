@@ -23,6 +23,10 @@ pub(crate) struct Sample {
     start_ns: u64,
     completions: u64,
     own_completions: u64,
+    /// Of the calls that were not held and whose commits have ended: how long they took together, in nanoseconds, and how
+    /// many they are.
+    latencies_ns: u64,
+    latencies: u32,
 }
 
 /// What a sample has measured.
@@ -32,6 +36,18 @@ pub(crate) struct Measured {
     pub(crate) rate: f64,
     /// The part of them whose callers the controller decides about.
     pub(crate) own_share: f64,
+    /// How long such a caller's call took, if it was not held, in seconds; 0 if there was none.
+    pub(crate) latency_s: f64,
+    /// The time from one end of a commit to the next, in seconds.
+    pub(crate) interval_s: f64,
+}
+
+impl Measured {
+    /// How many calls were under way at once, in the mean (Little's law), if each took as long as those that the
+    /// controller decides about.
+    pub(crate) fn calls_at_once(&self) -> f64 {
+        self.rate * self.latency_s
+    }
 }
 
 impl Sample {
@@ -43,6 +59,10 @@ impl Sample {
             self.completions = epoch.completions;
             self.own_completions = epoch.own_completions;
             return None;
+        }
+        if epoch.released == 0 {
+            self.latencies_ns = self.latencies_ns.saturating_add(epoch.commit_ns);
+            self.latencies = self.latencies.saturating_add(1);
         }
         let elapsed_ns = epoch.end_ns.saturating_sub(self.start_ns);
         let served = epoch.completions.saturating_sub(self.completions);
@@ -59,6 +79,8 @@ impl Sample {
         (enough || overdue).then(|| Measured {
             rate: served as f64 * 1e9 / elapsed_ns.max(1) as f64,
             own_share: own as f64 / served.max(1) as f64,
+            latency_s: self.latencies_ns as f64 / 1e9 / f64::from(self.latencies.max(1)),
+            interval_s: elapsed_ns as f64 / 1e9 / f64::from(self.epochs - SETTLE_EPOCHS),
         })
     }
 
@@ -81,7 +103,10 @@ impl Sample {
 
     /// Starts the next sample of the same kind: nothing to settle.
     pub(crate) fn go_on(&mut self) {
-        self.epochs = SETTLE_EPOCHS - 1;
+        *self = Self {
+            epochs: SETTLE_EPOCHS - 1,
+            ..Self::default()
+        };
     }
 }
 

@@ -1,10 +1,17 @@
-//! When a decision is questioned before its time, and a trial ended.
+//! When a trial is worth making, whether it may be believed, and when a decision is questioned before its time.
 
 use super::{Auto, GLANCE_NS, Phase, Reason};
-use crate::engagement::{Backoff, Verdict};
+use crate::engagement::{Backoff, OBVIOUS, Verdict};
 use crate::epoch::Epoch;
-use crate::sample::Sample;
+use crate::sample::{Measured, Sample};
 
+/// A trial is not worth its cost when even everybody in each commit would gain less than this.
+const PROMISING: f64 = 1.05;
+/// Callers that are fewer than this part of all are not worth a trial: others decide how fast all are.
+const LEAST_SHARE: f64 = 0.25;
+/// Where no more calls than this are under way at once, in the mean, there is nobody to wait for: a service that starts
+/// makes one call after the other, and not all by the same caller.
+const ONE_AT_A_TIME: f64 = 1.0;
 /// Participants or commit time that change by this factor make old findings void.
 const CHANGED: f64 = 1.5;
 /// Callers have fallen behind when their rate times this is below the last one that was measured the other way.
@@ -16,6 +23,11 @@ const LOST: f64 = 1.4;
 const LOST_COMMITS: f64 = 0.8;
 /// Held callers may have been as fast as others when a trial has measured more than this.
 const NEARLY_AS_FAST: f64 = 0.95;
+/// Rates are of these callers if this part of the calls is theirs.
+const NEARLY_ALL: f64 = 0.9;
+/// A caller waits for the commit in flight and for its own, which is for as long as two held commits take from one end to
+/// the next.
+const LONGEST_CALL_COMMITS: f64 = 2.0;
 /// What a trial has lost is to be this part of the time until the next one, at most.
 const LOST_PART: f64 = 100.0;
 
@@ -35,6 +47,28 @@ impl Auto {
         self.sample = Sample::default();
     }
 
+    /// Begins a trial after an ungated sample, or says why not.
+    pub(super) fn consider_trial(&mut self, epoch: &Epoch<'_>, measured: &Measured) {
+        let (now_ns, own_share) = (epoch.end_ns, measured.own_share);
+        let commit_s = self.ungated_commit_ns.max(1) as f64 / 1e9;
+        let at_best = f64::from(self.participants) / commit_s;
+        if self.participants < 2 {
+            self.step_aside(now_ns, Reason::Alone, GLANCE_NS);
+        } else if own_share < LEAST_SHARE {
+            self.step_aside(now_ns, Reason::Few, GLANCE_NS);
+        } else if epoch.others.lost && own_share <= 1.0 - LEAST_SHARE {
+            self.step_aside(now_ns, Reason::TakenAlong, GLANCE_NS);
+        } else if measured.calls_at_once() <= ONE_AT_A_TIME && !epoch.exact {
+            self.step_aside(now_ns, Reason::TooFarApart, GLANCE_NS);
+        } else if at_best < PROMISING * self.ungated_rate {
+            self.step_aside(now_ns, Reason::NothingToGain, GLANCE_NS);
+        } else if self.others_try == 1 {
+            self.sample.go_on();
+        } else {
+            self.start_trial(epoch);
+        }
+    }
+
     /// Whether a trial goes on.
     pub(super) fn is_trying(&self) -> bool {
         matches!(self.phase(), Phase::TryGated | Phase::TryUngated) || self.is_confirming()
@@ -43,6 +77,31 @@ impl Auto {
     /// Whether a check decides about a gain that looks obvious.
     pub(super) fn is_confirming(&self) -> bool {
         self.phase() == Phase::Check && self.confirms == 1
+    }
+
+    /// Takes what an ungated sample has measured.
+    pub(super) fn note_ungated(&mut self, measured: &Measured) {
+        self.ungated_rate = measured.rate;
+        self.ungated_latency_s = if measured.own_share >= NEARLY_ALL {
+            measured.latency_s
+        } else {
+            0.0
+        };
+    }
+
+    /// Whether an obvious gain may be nothing but more work that has come since the ungated sample: then it takes
+    /// another ungated sample to tell.
+    ///
+    /// Callers that are not held make at most as many calls as they have time for, if each of them does nothing but call.
+    /// A rate that is obviously beyond that is no matter of work. A call may have taken longer in the ungated sample than
+    /// it would now, but not longer than two commits.
+    pub(super) fn is_doubtful(&self, epoch: &Epoch<'_>, measured: &Measured) -> bool {
+        let call_s = self
+            .ungated_latency_s
+            .min(LONGEST_CALL_COMMITS * measured.interval_s);
+        let busy_callers = measured.rate * measured.own_share * call_s;
+        let is_obvious = busy_callers >= OBVIOUS * f64::from(epoch.participants);
+        self.pairs.count() <= 1 && !epoch.exact && !is_obvious
     }
 
     /// Whether callers, held because that was faster, are clearly slower than they were alone.
@@ -54,6 +113,9 @@ impl Auto {
     /// How long a trial that ends with this commit rules the next one out, by what it has lost: the time beyond that in
     /// which callers that are let go would have been served as often. In nanoseconds.
     pub(super) fn loss_pause_ns(&self, epoch: &Epoch<'_>) -> u64 {
+        if epoch.exact {
+            return 0;
+        }
         let took_ns = epoch.end_ns.saturating_sub(self.trial_ns) as f64;
         let served = epoch.completions.saturating_sub(self.trial_completions) as f64;
         let lost_ns = took_ns - served * 1e9 / self.ungated_rate.max(1e-3);
