@@ -63,6 +63,7 @@ pub fn run() -> Result<(), ServiceError> {
         return Err(ServiceError::NotRoot);
     }
     let (arena, _) = Files::new(OWN, 0).open()?;
+    arena.forget();
     let lucd = Arc::new(Lucd {
         arena,
         units: Mutex::default(),

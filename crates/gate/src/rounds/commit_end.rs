@@ -150,6 +150,14 @@ impl Rounds {
         }
     }
 
+    /// Forgets what the controller has learnt, and lets go whoever gathers.
+    pub(super) fn forget(&self, policy: &Policy) {
+        // If somebody was killed in the middle of an update, the next one at it forgets everything.
+        let _ = self.with_control(sys::now_ns(), Control::reset);
+        self.plan.store(&Plan::default());
+        self.release_if_full(policy);
+    }
+
     fn end_commit(&self, policy: &Policy, ended: &Ended) {
         let waiting = split(self.round.0.load(Acquire)).1;
         self.epoch_ns.0.store(ended.end_ns, Relaxed);
@@ -282,6 +290,69 @@ fn decide(policy: &Policy, control: &mut Control, arrived: usize, epoch: &Epoch<
                 patience_ns,
                 ..held
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use luc_control::auto::Phase;
+
+    use super::*;
+
+    const COMMIT_NS: u64 = 13_000_000;
+
+    /// Commits of sixteen callers that do nothing but call: of two groups in turn, or of all where they are held. When the
+    /// last one ended.
+    fn commits(rounds: &Rounds, callers: &[Cell<u32>; 16], mut end_ns: u64, number: u32) -> u64 {
+        for _ in 0..number {
+            let last_end_ns = end_ns;
+            end_ns += COMMIT_NS;
+            let is_held = rounds.is_gated(&Policy::Auto, end_ns);
+            let group = if is_held { 16 } else { 8 };
+            let first = rounds.completions() as usize % 16;
+            for caller in callers.iter().cycle().skip(first).take(group) {
+                rounds.count_participant(caller);
+                rounds.complete();
+            }
+            let ended = Ended {
+                end_ns,
+                commit_ns: if is_held { COMMIT_NS } else { 2 * COMMIT_NS },
+                released: if is_held { 16 } else { 0 },
+                beside: Beside {
+                    served: rounds.completions(),
+                    ..Beside::default()
+                },
+                last_end_ns,
+            };
+            rounds.end_commit(&Policy::Auto, &ended);
+        }
+        end_ns
+    }
+
+    /// As when `lucd` is killed: 0.7 s pass in which nobody counts. Taken for a part of the trial, they seem to be what it
+    /// costs, and rule out the next one for a minute.
+    #[test]
+    fn a_supervisor_that_forgets_is_soon_where_its_predecessor_was() {
+        for (forgets, phase) in [(false, Phase::Aside), (true, Phase::Engaged)] {
+            // SAFETY: all zeros is a valid initial state.
+            let rounds: Box<Rounds> = Box::new(unsafe { std::mem::zeroed() });
+            let callers: [Cell<u32>; 16] = Default::default();
+            let mut end_ns = 1_000_000_000;
+            while rounds.snapshot().auto.phase() != Phase::TryGated {
+                end_ns = commits(&rounds, &callers, end_ns, 1);
+                assert!(end_ns < 3_000_000_000, "no trial begins");
+            }
+            end_ns = commits(&rounds, &callers, end_ns, 3);
+            if forgets {
+                rounds.forget(&Policy::Auto);
+                assert!(!rounds.is_gated(&Policy::Auto, end_ns));
+            }
+            commits(&rounds, &callers, end_ns + 700_000_000, 1_500);
+            let auto = rounds.snapshot().auto;
+            assert_eq!(auto.phase(), phase, "{:?}", auto.trials());
         }
     }
 }
