@@ -4,6 +4,9 @@
 //! against an ungated sample, and gets out of the way when it is gone. Trials that did not pay are
 //! repeated ever more rarely.
 
+// Logarithms are libm's, and not the standard library's: that takes them from the C library's libm, which each program
+// would load that the gate gets into.
+
 /// A gain below this is not worth engaging for (ratio of rates).
 const WORTHWHILE: f64 = 1.02;
 /// A first pair at least this good engages at once.
@@ -54,7 +57,7 @@ impl Pairs {
     pub fn add(&mut self, gated: f64, ungated: f64) -> Verdict {
         let ratio = gated / ungated;
         let log = if ratio.is_finite() && ratio > 0.0 {
-            ratio.ln()
+            libm::log(ratio)
         } else {
             0.0
         };
@@ -81,7 +84,7 @@ impl Pairs {
 
     /// Geometric mean of the ratios gated / ungated; 1 when nothing was measured.
     pub fn gain(&self) -> f64 {
-        self.mean.exp()
+        libm::exp(self.mean)
     }
 
     fn verdict(&self) -> Verdict {
@@ -95,9 +98,9 @@ impl Pairs {
         }
         let spread = (self.squares.max(0.0) / (n - 1.0)).sqrt().max(SPREAD_FLOOR);
         let error = spread / n.sqrt();
-        if self.mean - 2.0 * error > WORTHWHILE.ln() {
+        if self.mean - 2.0 * error > libm::log(WORTHWHILE) {
             Verdict::Pays
-        } else if self.mean + error < WORTHWHILE.ln() || self.count >= MAX_PAIRS {
+        } else if self.mean + error < libm::log(WORTHWHILE) || self.count >= MAX_PAIRS {
             Verdict::DoesNotPay
         } else {
             Verdict::More

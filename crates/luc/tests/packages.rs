@@ -165,7 +165,31 @@ fn said_by(tool: &str, option: &str, file: &Path) -> String {
     stdout(&said.expect("it runs"))
 }
 
-/// The gate's library of packages has another unwinder than glibc, which unwinds cancelled threads, so they must meet no
+/// What the gate's library needs is loaded by every program that the gate gets into.
+#[test]
+fn the_gate_s_library_needs_the_c_library_alone() {
+    if !is_installed("readelf") {
+        luc_testkit::skipped!("needs readelf");
+        return;
+    }
+    let library = Path::new(LUC).with_file_name("libluc_gate_preload.so");
+    let dynamic = said_by("readelf", "--dynamic", &library);
+    let needed: Vec<&str> = dynamic
+        .lines()
+        .filter(|line| line.contains("(NEEDED)"))
+        .filter_map(|line| line.split(['[', ']']).nth(1))
+        .collect();
+    assert!(needed.contains(&"libc.so.6"), "{needed:?}");
+    // Of older glibcs the last two are libraries of their own.
+    let is_c_library = |name: &&str| {
+        ["libc.so.", "ld-linux", "libpthread.so.", "libdl.so."]
+            .iter()
+            .any(|part| name.starts_with(part))
+    };
+    assert!(needed.iter().all(is_c_library), "{needed:?}");
+}
+
+/// The gate's library has another unwinder than glibc, which unwinds cancelled threads, so they must meet no
 /// function that has something to clean up.
 #[test]
 fn a_cancelled_call_meets_nothing_to_clean_up() {
