@@ -95,10 +95,8 @@ fn is_ours(fd: c_int, sizes: &[libc::off_t]) -> Result<(), MapError> {
     if unsafe { libc::fstat(fd, &raw mut stat) } != 0 {
         return Err(MapError::System(sys::errno()));
     }
-    // SAFETY: no arguments, no failure.
-    let user = unsafe { libc::geteuid() };
     let regular = stat.st_mode & libc::S_IFMT == libc::S_IFREG;
-    if !regular || stat.st_uid != user || stat.st_mode & 0o077 != 0 {
+    if !regular || stat.st_uid != sys::user_at_start() || stat.st_mode & 0o077 != 0 {
         return Err(MapError::NotOurs);
     }
     if !sizes.contains(&stat.st_size) {

@@ -1,41 +1,78 @@
 //! Is this process under a filter of system calls?
 
-/// Room for `/proc/self/status`, which is about 1,500 bytes long.
-const STATUS_BYTES: usize = 8192;
+use crate::sys;
 
-/// Filters (seccomp) that this process is under, from `/proc/self/status`; 0 if that cannot be read.
+/// What is read of `/proc/self/status` at a time: a signal handler's stack has little room.
+const PART_BYTES: usize = 256;
+
+/// Room for the beginning of a line; what is longer is not looked for.
+const LINE_BYTES: usize = 32;
+
+/// Filters (seccomp) that this process is under, from `/proc/self/status`; `None` if that cannot be read.
 ///
 /// Before Linux 5.9 the kernel does not count them: then 1 stands for any number.
 ///
-/// By `open` and `read` alone, which the dynamic loader has just made: the standard library would call
-/// `statx` for the file's size, for which the filter may kill.
+/// By `openat` and `read` alone, which the dynamic loader has made before: the filter may kill for other calls. They are
+/// made raw, so no thread is cancelled in them. Async-signal-safe; changes `errno`.
 #[must_use]
-pub fn filters() -> u32 {
-    let mut status = [0; STATUS_BYTES];
-    let length = read_status(&mut status);
-    std::str::from_utf8(&status[..length]).map_or(0, from_status)
+pub fn filters() -> Option<u32> {
+    let mut found = Found::default();
+    let mut line = ([0; LINE_BYTES], 0);
+    read_status(|part| {
+        for &byte in part {
+            let (text, length) = &mut line;
+            if byte == b'\n' {
+                found.line(text.get(..*length).unwrap_or(text));
+                *length = 0;
+            } else {
+                if let Some(place) = text.get_mut(*length) {
+                    *place = byte;
+                }
+                *length += 1;
+            }
+        }
+    })
+    .then(|| found.filters())
 }
 
-/// How many bytes of `/proc/self/status` were read.
-fn read_status(status: &mut [u8]) -> usize {
-    let flags = libc::O_RDONLY | libc::O_CLOEXEC;
-    // SAFETY: a C string; the descriptor is checked.
-    let fd = unsafe { libc::open(c"/proc/self/status".as_ptr(), flags) };
-    if fd < 0 {
-        return 0;
-    }
-    let mut length = 0;
-    while let Some(rest) = status.get_mut(length..).filter(|rest| !rest.is_empty()) {
-        // SAFETY: `rest` is valid for writes of its length.
-        let read = unsafe { libc::read(fd, rest.as_mut_ptr().cast(), rest.len()) };
-        match usize::try_from(read) {
-            Ok(read @ 1..) => length += read,
-            _ => break,
+/// Hands `/proc/self/status` on in parts. Whether it could be read.
+fn read_status(mut take: impl FnMut(&[u8])) -> bool {
+    let Some(fd) = sys::open_to_read(c"/proc/self/status") else {
+        return false;
+    };
+    let mut part = [0; PART_BYTES];
+    let is_read = loop {
+        match sys::read(fd, &mut part).map(|length| part.get(..length)) {
+            Some(Some([])) => break true,
+            Some(Some(read)) => take(read),
+            _ => break false,
         }
+    };
+    sys::close(fd);
+    is_read
+}
+
+/// What lines of a status say.
+#[derive(Debug, Default)]
+struct Found {
+    filters: Option<u32>,
+    mode: Option<u32>,
+}
+
+impl Found {
+    fn line(&mut self, line: &[u8]) {
+        let number = |name: &[u8]| {
+            let text = std::str::from_utf8(line.strip_prefix(name)?).ok()?;
+            text.trim().parse::<u32>().ok()
+        };
+        self.filters = self.filters.or_else(|| number(b"Seccomp_filters:"));
+        self.mode = self.mode.or_else(|| number(b"Seccomp:"));
     }
-    // SAFETY: opened above and not used again.
-    unsafe { libc::close(fd) };
-    length
+
+    fn filters(&self) -> u32 {
+        self.filters
+            .unwrap_or_else(|| self.mode.unwrap_or(0).min(1))
+    }
 }
 
 /// Filters that another process is under; `None` if that cannot be read.
@@ -47,11 +84,11 @@ pub fn filters_of(process: u32) -> Option<u32> {
 
 /// The same of a process' `/proc/PID/status`.
 pub(crate) fn from_status(status: &str) -> u32 {
-    let number = |name: &str| {
-        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
-        line.trim().parse::<u32>().ok()
-    };
-    number("Seccomp_filters:").unwrap_or_else(|| number("Seccomp:").unwrap_or(0).min(1))
+    let mut found = Found::default();
+    for line in status.lines() {
+        found.line(line.as_bytes());
+    }
+    found.filters()
 }
 
 #[cfg(test)]
@@ -60,11 +97,12 @@ mod tests {
 
     #[test]
     fn this_process_can_be_asked() {
-        let mut status = [0; STATUS_BYTES];
-        let length = read_status(&mut status);
-        let text = std::str::from_utf8(&status[..length]).unwrap();
+        let mut text = Vec::new();
+        assert!(read_status(|part| text.extend_from_slice(part)));
+        let text = String::from_utf8(text).unwrap();
         assert!(text.contains("Seccomp:"), "{text}");
-        assert!(length < STATUS_BYTES);
+        assert_eq!(filters(), Some(from_status(&text)));
+        assert_eq!(filters(), filters_of(std::process::id()));
     }
 
     #[test]

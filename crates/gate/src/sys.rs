@@ -1,7 +1,7 @@
 //! The few system calls of the call path, raw: no allocation, no lock, no cancellation point. [`has_recorded_error`] is
 //! for the notifier alone and allocates.
 
-use std::ffi::c_int;
+use std::ffi::{CStr, c_int, c_long};
 use std::sync::atomic::AtomicU32;
 
 /// CLOCK_MONOTONIC in nanoseconds.
@@ -26,6 +26,49 @@ pub fn errno() -> c_int {
 pub fn set_errno(value: c_int) {
     // SAFETY: as in `errno`.
     unsafe { *libc::__errno_location() = value }
+}
+
+/// The effective user that this process was started as. No system call: a filter may kill for `geteuid`, which the
+/// dynamic loader does not make.
+pub fn user_at_start() -> libc::uid_t {
+    // SAFETY: no memory of ours; the kernel tells each program that it executes.
+    let user = unsafe { libc::getauxval(libc::AT_EUID) };
+    user as libc::uid_t
+}
+
+/// Opens a file to read it; `None`, and `errno` set, if that fails. What may wait (a FIFO, a terminal) does not.
+pub fn open_to_read(path: &CStr) -> Option<c_int> {
+    let flags = libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NONBLOCK | libc::O_NOCTTY;
+    // SAFETY: the path ends in NUL; `openat` without O_CREAT takes no fourth argument.
+    let fd = unsafe {
+        libc::syscall(
+            libc::SYS_openat,
+            c_long::from(libc::AT_FDCWD),
+            path.as_ptr(),
+            c_long::from(flags),
+        )
+    };
+    c_int::try_from(fd).ok().filter(|&fd| fd >= 0)
+}
+
+/// Reads from a descriptor into `buffer`: how many bytes, 0 at the end; `None`, and `errno` set, if that fails.
+pub fn read(fd: c_int, buffer: &mut [u8]) -> Option<usize> {
+    // SAFETY: the kernel writes at most the length of `buffer` into it.
+    let count = unsafe {
+        libc::syscall(
+            libc::SYS_read,
+            c_long::from(fd),
+            buffer.as_mut_ptr(),
+            buffer.len(),
+        )
+    };
+    usize::try_from(count).ok()
+}
+
+/// Closes a descriptor, which is not used after this. Changes `errno`.
+pub fn close(fd: c_int) {
+    // SAFETY: a plain integer, of a descriptor that the caller has opened.
+    unsafe { libc::syscall(libc::SYS_close, c_long::from(fd)) };
 }
 
 /// Sleeps while `word` holds `expected`, until woken or until CLOCK_MONOTONIC reaches `until_ns`; may

@@ -11,7 +11,7 @@ use luc_gate::figures::RunFigures;
 use luc_gate::rounds::Arena;
 use luc_gate::rounds::join::LONGEST_WAIT_NS;
 use luc_gate::unit::Files;
-use luc_gate::{Policy, Settings, memory, seccomp};
+use luc_gate::{Policy, Settings, memory, seccomp, sys};
 
 /// The part.
 #[derive(Debug)]
@@ -19,17 +19,15 @@ pub(crate) struct Part {
     pub(crate) settings: Settings,
     pub(crate) rounds: &'static Arena,
     pub(crate) figures: Option<&'static RunFigures>,
+    /// The unit's own filters of system calls.
+    pub(crate) known_filters: u32,
 }
 
 /// What the unit's environment says; `None` outside of a unit, or where this process takes no part.
 pub(crate) fn part() -> Option<Part> {
     let unit = env::var(UNIT).ok()?;
-    if !knows_its_filters() {
-        return None;
-    }
-    // SAFETY: no arguments, no failure.
-    let user = unsafe { libc::geteuid() };
-    let files = Files::new(&unit, user);
+    let known_filters = known_filters()?;
+    let files = Files::new(&unit, sys::user_at_start());
     Some(Part {
         settings: Settings {
             policy: Policy::Auto,
@@ -37,22 +35,25 @@ pub(crate) fn part() -> Option<Part> {
         },
         rounds: memory::map(&c_path(files.rounds())?).ok()?,
         figures: c_path(files.figures()).and_then(|path| memory::map(&path).ok()),
+        known_filters,
     })
 }
 
-/// Whether all filters of system calls that this process is under are the unit's own, which let the gate's calls pass:
-/// `luc enable` has looked. Only systemd's own child knows how many these are, and tells its descendants.
-fn knows_its_filters() -> bool {
-    let filters = seccomp::filters();
+/// The unit's own filters of system calls, which let the gate's calls pass: `luc enable` has looked. Only systemd's own
+/// child knows how many these are, and tells its descendants; others take part if they are under none. `None` if the
+/// number is none.
+fn known_filters() -> Option<u32> {
     if let Ok(of_unit) = env::var(FILTERS) {
-        return of_unit.parse().is_ok_and(|of_unit: u32| filters <= of_unit);
+        return of_unit.parse().ok();
     }
     let is_first = env::var(STARTED).is_ok_and(|number| number == std::process::id().to_string());
-    if is_first {
-        // SAFETY: run by the loader before `main`, while the process has one thread.
-        unsafe { env::set_var(FILTERS, filters.to_string()) };
+    if !is_first {
+        return Some(0);
     }
-    is_first || filters == 0
+    let filters = seccomp::filters()?;
+    // SAFETY: run by the loader before `main`, while the process has one thread.
+    unsafe { env::set_var(FILTERS, filters.to_string()) };
+    Some(filters)
 }
 
 fn c_path(path: PathBuf) -> Option<CString> {

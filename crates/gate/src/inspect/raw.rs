@@ -26,6 +26,8 @@
 
 use core::ffi::{CStr, c_int, c_long};
 
+use crate::sys;
+
 /// The journal behind a device, as a plain number that fits an atomic or shared memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
@@ -282,34 +284,15 @@ struct Fd(c_int);
 
 impl Fd {
     fn open(path: &Path) -> Option<Self> {
-        let flags = libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NONBLOCK | libc::O_NOCTTY;
-        // SAFETY: the path ends in NUL; `openat` without O_CREAT takes no fourth argument.
-        let fd = unsafe {
-            libc::syscall(
-                libc::SYS_openat,
-                c_long::from(libc::AT_FDCWD),
-                path.as_c_str()?.as_ptr(),
-                c_long::from(flags),
-            )
-        };
-        c_int::try_from(fd).ok().filter(|&fd| fd >= 0).map(Self)
+        sys::open_to_read(path.as_c_str()?).map(Self)
     }
 
     /// What is there to read, up to the buffer's length; an error ends it like the end of file.
     fn read_up_to<'b>(&self, buffer: &'b mut [u8]) -> &'b [u8] {
         let mut length = 0;
         while let Some(rest) = buffer.get_mut(length..).filter(|rest| !rest.is_empty()) {
-            // SAFETY: the kernel writes at most the length of `rest` into it.
-            let count = unsafe {
-                libc::syscall(
-                    libc::SYS_read,
-                    c_long::from(self.0),
-                    rest.as_mut_ptr(),
-                    rest.len(),
-                )
-            };
-            match usize::try_from(count) {
-                Ok(count) if count > 0 => length += count,
+            match sys::read(self.0, rest) {
+                Some(count) if count > 0 => length += count,
                 _ => break,
             }
         }
@@ -319,8 +302,7 @@ impl Fd {
 
 impl Drop for Fd {
     fn drop(&mut self) {
-        // SAFETY: the descriptor is ours and is not used after this.
-        unsafe { libc::syscall(libc::SYS_close, c_long::from(self.0)) };
+        sys::close(self.0);
     }
 }
 

@@ -77,7 +77,10 @@ impl Shared {
             (ROUNDS.into(), self.rounds_path.clone().into()),
             (POLICY.into(), settings.policy.to_string().into()),
             (LONGEST_WAIT_NS.into(), longest_wait_ns.into()),
-            (FILTERS.into(), seccomp::filters().to_string().into()),
+            (
+                FILTERS.into(),
+                seccomp::filters().unwrap_or(0).to_string().into(),
+            ),
             (FIGURES.into(), self.figures.path().into()),
         ]
     }

@@ -57,7 +57,7 @@ pub struct Unreached {
 impl Lookout {
     pub(super) fn new() -> Self {
         Self {
-            own_filters: seccomp::filters(),
+            own_filters: seccomp::filters().unwrap_or(0),
             known: HashMap::new(),
             unreached: BTreeMap::new(),
             began: Instant::now(),
