@@ -41,7 +41,7 @@ impl Calls {
         watcher: Watcher,
         places: Places,
     ) -> Self {
-        uapi::wake_on_this_processor(listener.as_fd());
+        uapi::wake_on_this_processor(listener.as_fd(), true);
         Self {
             listener,
             settings,
@@ -363,9 +363,10 @@ impl Calls {
                 self.give_up(id);
             }
         }
-        for gone in self.held.take_ready(&self.settings.policy, now_ns) {
-            self.let_go(gone.id);
-            self.count_held(&gone, now_ns);
+        let gone = self.held.take_ready(&self.settings.policy, now_ns);
+        uapi::let_all_go(self.listener.as_fd(), gone.iter().map(|gone| gone.id));
+        for gone in &gone {
+            self.count_held(gone, now_ns);
         }
         self.held.look_ns()
     }

@@ -82,6 +82,22 @@ pub(crate) fn answer(listener: RawFd, id: u64, answer: Answer) {
     unsafe { libc::ioctl(listener, libc::SECCOMP_IOCTL_NOTIF_SEND, &raw mut response) };
 }
 
+/// Lets calls go on, those of a round all at once: their commit begins with the first one, and whoever comes after its
+/// first flush waits for one of his own. Woken on this processor the first ones would take it away before the last ones
+/// are answered.
+pub(crate) fn let_all_go(listener: BorrowedFd<'_>, ids: impl ExactSizeIterator<Item = u64>) {
+    let is_crowd = ids.len() > 1;
+    if is_crowd {
+        wake_on_this_processor(listener, false);
+    }
+    for id in ids {
+        answer(listener.as_raw_fd(), id, Answer::Continue);
+    }
+    if is_crowd {
+        wake_on_this_processor(listener, true);
+    }
+}
+
 /// Whether the call still waits for its answer: then its thread is the one that it named.
 pub(crate) fn is_valid(listener: RawFd, id: u64) -> bool {
     // SAFETY: the kernel reads the number.
@@ -97,16 +113,16 @@ pub(crate) fn is_listener(fd: RawFd) -> bool {
     result == 0 || sys::errno() == libc::ENOENT
 }
 
-/// Has the kernel wake the supervisor and the caller on the same processor, as each waits for the other (Linux 6.6);
-/// older kernels refuse and wake them anywhere.
-pub(crate) fn wake_on_this_processor(listener: BorrowedFd<'_>) {
+/// Has the kernel wake the supervisor and the caller on the same processor, as each waits for the other (Linux 6.6), or
+/// anywhere. Older kernels refuse and wake them anywhere.
+pub(crate) fn wake_on_this_processor(listener: BorrowedFd<'_>, on_this: bool) {
     const SYNC_WAKE_UP: libc::c_ulong = 1;
     // SAFETY: plain integers.
     unsafe {
         libc::ioctl(
             listener.as_raw_fd(),
             libc::SECCOMP_IOCTL_NOTIF_SET_FLAGS,
-            SYNC_WAKE_UP,
+            if on_this { SYNC_WAKE_UP } else { 0 },
         )
     };
 }
