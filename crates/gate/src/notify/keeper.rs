@@ -118,21 +118,19 @@ fn run(ledger: &Ledger, kept: &Kept, source: Source<'_>) -> ! {
     };
     settle(ledger, [kept.control, kept.supervisor, first]);
     let listener = match source {
-        Source::Own(listener) => listener.as_raw_fd(),
-        Source::Child(socket) => match adopt(ledger, socket.as_raw_fd(), kept.control) {
-            Some(listener) => listener,
-            None => end(),
-        },
+        Source::Own(listener) => Some(listener.as_raw_fd()),
+        Source::Child(socket) => adopt(socket.as_raw_fd(), kept.control),
     };
+    let Some(listener) = listener else { end() };
+    if !ledger.has_begun() && !begin(ledger, listener, kept.control) {
+        end();
+    }
     watch(ledger, kept, listener)
 }
 
 /// Takes the listener over from the process that becomes the program, hands it on to the supervisor, and tells the
-/// process to go on. `None` if there is no filter, and so nothing to keep.
-///
-/// The process then makes a first notified call, so that the ledger has a number before the program makes one: the
-/// kernel draws the first number at random, and a supervisor may be killed before it has noted any.
-fn adopt(ledger: &Ledger, child: RawFd, control: RawFd) -> Option<RawFd> {
+/// process to go on. `None` if there is no filter, and so nothing to keep. The process then makes a first call, of no file.
+fn adopt(child: RawFd, control: RawFd) -> Option<RawFd> {
     let (status, listener) = pass::receive(child).ok()?;
     let listener = listener.map(|listener| {
         use std::os::fd::IntoRawFd as _;
@@ -144,17 +142,24 @@ fn adopt(ledger: &Ledger, child: RawFd, control: RawFd) -> Option<RawFd> {
     let _ = pass::send(child, 0, None);
     // SAFETY: this process' own descriptor, not used again.
     unsafe { libc::close(child) };
-    let listener = listener?;
+    listener
+}
+
+/// Lets the first call of all pass, so that the ledger has a number before the supervisor receives one: the kernel draws
+/// the first number at random, and a supervisor may be killed before it has noted any. Then tells the supervisor, which has
+/// waited. `false` if nobody is left to make a call.
+fn begin(ledger: &Ledger, listener: RawFd, control: RawFd) -> bool {
     loop {
         match uapi::is_waiting(listener, -1) {
-            Waiting::NobodyLeft => return None,
+            Waiting::NobodyLeft => return false,
             Waiting::Nothing => {}
             Waiting::Call => {
                 if let Ok(notice) = uapi::receive(listener) {
                     ledger.received(notice.id);
                     ledger.waiting(None, 0);
                     uapi::answer(listener, notice.id, Answer::Continue);
-                    return Some(listener);
+                    let _ = pass::send(control, 0, None);
+                    return true;
                 }
             }
         }

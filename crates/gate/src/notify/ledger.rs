@@ -41,6 +41,11 @@ impl Ledger {
         }
     }
 
+    /// Whether a call was ever received.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.last.load(SeqCst) != 0
+    }
+
     /// Notes the calls that wait: the oldest, and how many.
     pub(crate) fn waiting(&self, oldest: Option<u64>, count: usize) {
         let next = self.last.load(Relaxed).wrapping_add(1);

@@ -107,11 +107,22 @@ impl Supervisor {
         let bell = self.calls.bell();
         let keeper = self.keeper.as_ref().map(|keeper| &keeper.ended);
         let listener = (!self.nobody_left).then_some(self.calls.listener());
+        // The keeper receives the first call of all, and says so.
+        let waits = self.keeper.is_some() && !self.ledger.has_begun();
+        let (of_calls, control) = if waits {
+            (PollFlags::empty(), self.control.as_fd())
+        } else {
+            (PollFlags::IN, bell.as_fd())
+        };
         // Where there is nothing to look at, the bell stands for it.
-        let mut polled = [bell, keeper.unwrap_or(bell), listener.unwrap_or(bell)]
-            .map(|fd| PollFd::new(fd, PollFlags::IN));
+        let mut polled = [
+            PollFd::new(bell, PollFlags::IN),
+            PollFd::new(keeper.unwrap_or(bell), PollFlags::IN),
+            PollFd::new(listener.unwrap_or(bell), of_calls),
+            PollFd::from_borrowed_fd(control, PollFlags::IN),
+        ];
         poll(&mut polled, timeout.as_ref())?;
-        let [of_bell, of_keeper, of_listener] = polled.map(|polled| polled.revents());
+        let [of_bell, of_keeper, of_listener, _] = polled.map(|polled| polled.revents());
         let of_listener = listener.map_or(PollFlags::empty(), |_| of_listener);
         Ok(Woken {
             bell: !of_bell.is_empty(),
