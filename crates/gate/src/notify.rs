@@ -11,6 +11,7 @@
 //! - `fetch`: a caller's file; `writers`: its early write.
 //! - `who`: who makes a call; `callers`: what is remembered of callers; `places`: of a file system.
 //! - `calls`: what becomes of each call; `held`: those that wait; `watcher`: when others release their round.
+//! - `layers`: the file system below an overlay.
 //! - [`supervisor`]: the event loop; [`session`]: all of it, for one command; [`service`]: for services that systemd starts.
 //!
 //! # Without seeing returns
@@ -28,6 +29,7 @@ pub(crate) mod fetch;
 pub mod filter;
 pub(crate) mod held;
 pub(crate) mod keeper;
+pub(crate) mod layers;
 pub(crate) mod ledger;
 pub(crate) mod pass;
 pub(crate) mod places;

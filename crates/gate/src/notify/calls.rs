@@ -131,7 +131,7 @@ impl Calls {
     /// A call has come, and its file is known.
     fn looked_at(&mut self, id: u64, call: &Call, fetched: Fetched) {
         let now_ns = call.called_ns;
-        let index = self.places.find(fetched.device, fetched.file.as_fd());
+        let index = self.places.find(&fetched, call.who.process);
         let place = index.and_then(|index| Some((index, self.places.get(index)?)));
         if let Some(file) = self.callers.file(&call.who) {
             file.looked_at(place.map_or(Target::Nothing, |(index, _)| Target::At(index)));

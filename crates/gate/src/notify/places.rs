@@ -1,10 +1,12 @@
 //! The file systems that notified programs synchronize on.
 
-use std::os::fd::{AsRawFd as _, BorrowedFd};
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd};
 
+use super::fetch::Fetched;
+use super::layers::Layers;
 use crate::call::OwnCalls;
 use crate::figures::{FileSystemFigures, RunFigures};
-use crate::inspect::raw::{JournalKind, journal_of_file_raw};
+use crate::inspect::raw::{JournalKind, journal_of_device_raw, journal_of_file_raw};
 use crate::policy::Policy;
 use crate::rounds::{Arena, FileSystemRounds};
 use crate::slots::FILE_SYSTEMS;
@@ -54,6 +56,7 @@ impl Place {
 pub(crate) struct Places {
     shared: Shared,
     known: Vec<Place>,
+    layers: Layers,
 }
 
 impl Places {
@@ -61,14 +64,26 @@ impl Places {
         Self {
             shared,
             known: Vec::with_capacity(FILE_SYSTEMS),
+            layers: Layers::default(),
         }
     }
 
-    /// The place of a file system by its device (as `st_dev`), with a file of it; `None` when there are too many.
+    /// The place of the file system of a file that a process has open; `None` when there are too many. An overlay's place
+    /// is that of its upper directory's file system.
     ///
     /// At first only those rounds are joined in which others are already: a file system tells whether it commits fast
     /// once it has been synchronized, so what stands behind the device is decided at the second look.
-    pub(crate) fn find(&mut self, device: u64, file: BorrowedFd<'_>) -> Option<usize> {
+    pub(crate) fn find(&mut self, fetched: &Fetched, process: u32) -> Option<usize> {
+        let file = fetched.file.as_fd();
+        let below = if fetched.may_wait {
+            self.layers.below(fetched.device, file, process)
+        } else {
+            None
+        };
+        let (device, file) = match below {
+            Some(below) => (below, None),
+            None => (fetched.device, Some(file)),
+        };
         let known = self.known.iter().position(|place| place.device == device);
         let (index, is_new) = match known {
             Some(index) => (index, false),
@@ -105,11 +120,15 @@ impl Places {
 
 impl Shared {
     /// Whether calls on the device may gain by company: on a journal without fast commit, under a policy that does more
-    /// than count.
-    fn can_gain(&self, device: u64, file: BorrowedFd<'_>) -> bool {
+    /// than count. A file of the device tells most about its journal.
+    fn can_gain(&self, device: u64, file: Option<BorrowedFd<'_>>) -> bool {
         let numbers = (libc::major(device), libc::minor(device));
+        let journal = match file {
+            Some(file) => journal_of_file_raw(file.as_raw_fd()),
+            None => journal_of_device_raw(numbers.0, numbers.1),
+        };
         self.policy != Policy::Off
             && !self.count_only.contains(&numbers)
-            && journal_of_file_raw(file.as_raw_fd()) == JournalKind::Jbd2
+            && journal == JournalKind::Jbd2
     }
 }
