@@ -14,6 +14,8 @@ pub(crate) mod fleet;
 pub(crate) mod kernel;
 #[cfg(feature = "manual")]
 pub(crate) mod man;
+#[cfg(feature = "service")]
+pub(crate) mod oci_profile;
 pub(crate) mod powercut;
 pub(crate) mod record;
 #[cfg(feature = "report")]

@@ -48,6 +48,8 @@ enum Command {
     Disable(commands::service::DisableArgs),
     #[cfg(feature = "service")]
     Status(commands::service::StatusArgs),
+    #[cfg(feature = "service")]
+    OciProfile(commands::oci_profile::Args),
     Record(commands::record::Args),
     #[cfg(feature = "report")]
     Explain(commands::explain::Args),
@@ -112,6 +114,8 @@ fn main() -> ExitCode {
         Command::Disable(args) => commands::service::disable(&args),
         #[cfg(feature = "service")]
         Command::Status(args) => commands::service::status(&args),
+        #[cfg(feature = "service")]
+        Command::OciProfile(args) => commands::oci_profile::main(&args),
         Command::Record(args) => commands::record::main(args),
         #[cfg(feature = "report")]
         Command::Explain(args) => commands::explain::main(args),

@@ -1,20 +1,18 @@
 //! luc's file beside a unit: it is there as a whole or not at all.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use luc_units::OnPath as _;
 
-use crate::ServiceError;
+use crate::{ServiceError, whole};
 
 /// Where the system's own units and drop-ins are.
 const UNITS: &str = "/etc/systemd/system";
 /// The drop-in's name.
 const NAME: &str = "50-luc.conf";
-/// While it is written it has this name, which systemd does not read.
-const NEW: &str = ".50-luc.new";
 
 /// The drop-in of a unit.
 #[derive(Clone, Debug)]
@@ -63,7 +61,6 @@ impl DropIn {
             Some(text) => {
                 let written = self.write(text);
                 if written.is_err() {
-                    let _ = fs::remove_file(self.directory.join(NEW));
                     self.remove_empty();
                 }
                 written.map_err(ServiceError::io("written", self.path()))
@@ -84,17 +81,7 @@ impl DropIn {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
             _ => {}
         }
-        let new = self.directory.join(NEW);
-        let _ = fs::remove_file(&new);
-        let mut file = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o644)
-            .open(&new)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        fs::rename(new, self.path())?;
-        File::open(&self.directory)?.sync_all()
+        whole::write(&self.path(), text)
     }
 
     /// The directory goes with the last file in it.
@@ -164,7 +151,7 @@ mod tests {
         let units = tempfile::tempdir().unwrap();
         let drop_in = DropIn::below(units.path(), "a.service");
         // A directory in the way of the new text.
-        fs::create_dir_all(drop_in.directory.join(NEW)).unwrap();
+        fs::create_dir_all(drop_in.directory.join(".50-luc.conf.new")).unwrap();
         fs::write(drop_in.path(), "old").unwrap();
         let error = drop_in.set(Some("new")).unwrap_err();
         assert!(

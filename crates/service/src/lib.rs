@@ -16,8 +16,10 @@
 //! - [`drop_in`]: the file, written and removed as a whole.
 //! - [`enable`]: plans, files and reloads for several units, all of them or none.
 //! - [`daemon`]: serves those whose calls are notified.
+//! - [`containers`]: a profile of system calls, by which a container's runtime hands its filter to the daemon.
 //! - [`status`]: which of a unit's processes are reached indeed, and what became of their calls.
 
+pub mod containers;
 pub mod daemon;
 pub mod drop_in;
 pub mod enable;
@@ -28,6 +30,7 @@ pub mod settings;
 pub mod status;
 pub mod systemctl;
 pub mod unit_file;
+mod whole;
 pub mod words;
 
 pub use error::ServiceError;

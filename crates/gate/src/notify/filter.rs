@@ -16,6 +16,9 @@ struct Numbers {
     fdatasync: u32,
 }
 
+/// The calls that are notified, by the names that libseccomp and profiles of containers have for them.
+pub const NAMES: [&str; 2] = ["fsync", "fdatasync"];
+
 /// The bit of x32's numbers, which share an architecture with x86-64's.
 #[cfg(target_arch = "x86_64")]
 const X32: u32 = 0x4000_0000;

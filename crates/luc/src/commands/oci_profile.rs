@@ -1,0 +1,96 @@
+//! `luc oci-profile`: a profile of system calls, by which containers get the gate.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use luc_service::containers::file::{self, Made};
+
+/// Make a seccomp profile that brings the fsyncs of containers into common journal commits
+///
+/// The profile is the runtime's default one, or FILE, with the same rules, but with fsync and fdatasync notified: the
+/// container's runtime hands the filter to lucd at /run/luc/oci.sock, which lets each call continue, on an ext4 journal
+/// together with those of other containers and services. What luc does not know in FILE stays as it is.
+///
+/// It is checked first that FILE allows the calls and notifies of none yet, and that the runtime knows the flag without
+/// which signals make held calls anew (SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV).
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  luc oci-profile -o /etc/containers/luc.json       # of what Podman has by default
+  systemctl enable --now lucd.socket                # first: without it no container starts
+  podman run --security-opt seccomp=/etc/containers/luc.json ...
+  luc status                                        # which containers are reached
+
+  luc oci-profile --runtime runc default.json -o luc.json   # of a file, for a runtime
+  luc oci-profile -o /var/lib/kubelet/seccomp/luc.json      # Kubernetes: localhostProfile
+
+Exit status: 0, or 2 if there is no profile, with the reason; then no file is written.")]
+pub(crate) struct Args {
+    /// Profile to change; without, /etc/containers/seccomp.json or /usr/share/containers/seccomp.json
+    #[arg(value_name = "FILE")]
+    profile: Option<PathBuf>,
+
+    /// Container runtime that has to know what the profile asks for: podman, crun, runc, or a path [default: those that
+    /// are installed]
+    #[arg(long, value_name = "NAME")]
+    runtime: Option<String>,
+
+    /// Write the profile to FILE instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// Say as JSON what was made of what
+    #[arg(long, requires = "output")]
+    json: bool,
+}
+
+/// Runs the subcommand.
+pub(crate) fn main(args: &Args) -> anyhow::Result<ExitCode> {
+    let made = file::make(args.profile.as_deref(), args.runtime.as_deref())?;
+    let Some(path) = &args.output else {
+        writeln!(std::io::stdout(), "{:#}", made.profile)?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    file::write(&made.profile, path)?;
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&made)?);
+    } else {
+        print!("{}", text(&made, path));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What was made.
+fn text(made: &Made, path: &Path) -> String {
+    let mut text = String::new();
+    // Writes to a String cannot fail.
+    let _ = writeln!(
+        text,
+        "{}: as {}, but {} are notified to lucd at {}",
+        path.display(),
+        made.of.display(),
+        made.calls.join(" and "),
+        made.socket
+    );
+    for runtime in &made.runtimes {
+        let _ = match &runtime.lacks {
+            None => writeln!(text, "  {} can", runtime.version),
+            Some(what) => writeln!(
+                text,
+                "  note: {} cannot: it does not know {what}",
+                runtime.version
+            ),
+        };
+    }
+    if made.runtimes.is_empty() {
+        text.push_str(
+            "  note: neither crun nor runc is here, so no runtime was asked whether it can\n",
+        );
+    }
+    text.push_str(
+        "  a container with it starts only while lucd.socket listens: `systemctl enable --now lucd.socket`\n",
+    );
+    text
+}

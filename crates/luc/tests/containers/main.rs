@@ -1,0 +1,5 @@
+//! `luc oci-profile`.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod profile;

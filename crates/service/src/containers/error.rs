@@ -1,0 +1,99 @@
+//! Why there is no profile. Each text is one line.
+
+use std::io;
+use std::path::PathBuf;
+
+use luc_units::Failed;
+
+use super::profile::{FLAG, NOTIFY, ProfileError};
+
+/// See the module.
+#[derive(Debug, thiserror::Error)]
+pub enum ContainerError {
+    /// A file that no profile is made of.
+    #[error("{path}: {reason}")]
+    Profile {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        reason: ProfileError,
+    },
+    /// No file was named, and none is where runtimes have theirs.
+    #[error(
+        "no profile is at {0}: name the file that the runtime takes by default, for Docker profiles/seccomp/default.json \
+         of its sources"
+    )]
+    NoProfile(String),
+    /// Not a profile by its size alone.
+    #[error("{path}: it is longer than {most} bytes: name a profile of seccomp")]
+    Long {
+        /// The file.
+        path: PathBuf,
+        /// How long it may be.
+        most: u64,
+    },
+    /// The kernel restarts held calls at signals.
+    #[error(
+        "this kernel cannot notify of a container's calls without restarting them at signals: it takes Linux 5.19 ({0})"
+    )]
+    Kernel(luc_gate::notify::NotifyError),
+    /// No such program.
+    #[error("{0} is not in the PATH: install it, or name another runtime by --runtime")]
+    NoRuntime(String),
+    /// It does not say what luc asks.
+    #[error("{program} does not answer `{words}` ({reason}): name its runtime by --runtime")]
+    Silent {
+        /// The program.
+        program: PathBuf,
+        /// What it was asked.
+        words: &'static str,
+        /// Why there is no answer.
+        reason: String,
+    },
+    /// It would refuse the profile, or worse, ignore a part of it.
+    #[error(
+        "{runtime} does not know {what}, without which {why}: it takes crun 1.5, or a runc of 2026 with libseccomp 2.6"
+    )]
+    Incapable {
+        /// The runtime, with its version.
+        runtime: String,
+        /// What it lacks.
+        what: &'static str,
+        /// What that would mean.
+        why: &'static str,
+    },
+    /// A file.
+    #[error("{path} cannot be {what}: {source}")]
+    File {
+        /// What was being done, as `written`.
+        what: &'static str,
+        /// To what.
+        path: PathBuf,
+        /// Why it failed.
+        source: io::Error,
+    },
+}
+
+impl ContainerError {
+    pub(super) fn without_flag(runtime: String) -> Self {
+        Self::Incapable {
+            runtime,
+            what: FLAG,
+            why: "a signal makes a held call anew",
+        }
+    }
+
+    pub(super) fn without_listener(runtime: String) -> Self {
+        Self::Incapable {
+            runtime,
+            what: NOTIFY,
+            why: "nobody is told of a call",
+        }
+    }
+}
+
+impl From<Failed> for ContainerError {
+    fn from(Failed { what, path, source }: Failed) -> Self {
+        Self::File { what, path, source }
+    }
+}
