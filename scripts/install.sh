@@ -28,8 +28,10 @@ install -D "${strip[@]}" -m 644 "$build/libluc_gate_preload.so" "$root/lib/luc/l
 install -D "${strip[@]}" -m 755 "$build/luc-exec" "$root/lib/luc/luc-exec"
 install -D "${strip[@]}" -m 755 "$build/lucd" "$root/lib/luc/lucd"
 install -d "$root/lib/systemd/system"
-sed "s|@LIB@|$prefix/lib/luc|" "$(dirname "${BASH_SOURCE[0]}")/../packaging/lucd.service" >"$root/lib/systemd/system/lucd.service"
+packaging=$(dirname "${BASH_SOURCE[0]}")/../packaging
+sed "s|@LIB@|$prefix/lib/luc|" "$packaging/lucd.service" >"$root/lib/systemd/system/lucd.service"
 chmod 644 "$root/lib/systemd/system/lucd.service"
+install -m 644 "$packaging/lucd.socket" "$root/lib/systemd/system/lucd.socket"
 # Its name until 0.1.0.
 rm -f "$root/lib/luc/libluc_gate.so"
 

@@ -60,6 +60,9 @@ need_units() {
 	need redis-benchmark redis-tools
 	need etcd etcd-server
 	need nsenter util-linux
+	# Containers that are handed over to lucd.
+	need crun crun
+	if ! [[ -x /bin/busybox ]]; then missing+=(busybox-static); fi
 	if [[ ! -e /lib/systemd/systemd ]]; then missing+=(systemd); fi
 }
 

@@ -11,7 +11,7 @@
 //! - `fetch`: a caller's file; `writers`: its early write.
 //! - `who`: who makes a call; `callers`: what is remembered of callers; `places`: of a file system.
 //! - `calls`: what becomes of each call; `held`: those that wait; `watcher`: when others release their round.
-//! - `layers`: the file system below an overlay.
+//! - `layers`: the file system below an overlay; [`container`], `runtime`: listeners that a container's runtime hands over.
 //! - [`supervisor`]: the event loop; [`session`]: all of it, for one command; [`service`]: for services that systemd starts.
 //!
 //! # Without seeing returns
@@ -25,6 +25,7 @@
 pub(crate) mod callers;
 pub(crate) mod calls;
 pub mod child;
+pub mod container;
 pub(crate) mod fetch;
 pub mod filter;
 pub(crate) mod held;
@@ -33,6 +34,7 @@ pub(crate) mod layers;
 pub(crate) mod ledger;
 pub(crate) mod pass;
 pub(crate) mod places;
+pub(crate) mod runtime;
 pub mod service;
 pub mod session;
 pub mod supervisor;

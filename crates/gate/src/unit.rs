@@ -8,7 +8,7 @@ pub mod figures;
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io;
+use std::io::{self, Write as _};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -78,6 +78,38 @@ impl Files {
         let _ = fs::remove_file(self.figures());
         Ok((rounds, session::create(&self.figures())?))
     }
+}
+
+/// Gives the figures of `from`, which has ended, to `to`, from their beginning. Both are of this user's.
+///
+/// # Errors
+///
+/// If they are gone; nobody has them then.
+pub fn hand_on(from: &str, to: &str) -> io::Result<()> {
+    let user = rustix::process::geteuid().as_raw();
+    hand_on_in(Path::new(PLACE), user, from, to)
+}
+
+fn hand_on_in(place: &Path, user: u32, from: &str, to: &str) -> io::Result<()> {
+    let [from, to] = [from, to].map(|unit| Files::in_place(place, unit, user).figures());
+    let file = fs::OpenOptions::new().write(true).open(&from)?;
+    // All zeros is their beginning.
+    (&file).write_all(&vec![0; size_of::<RunFigures>()])?;
+    fs::rename(from, to)
+}
+
+/// The units of root's whose names end in `ending` and that have figures.
+#[must_use]
+pub fn ending_in(ending: &str) -> Vec<String> {
+    let entries = fs::read_dir(Path::new(PLACE).join(format!("{DIRECTORY}0")));
+    let names = entries.into_iter().flatten().flatten();
+    names
+        .filter_map(|entry| {
+            let name = entry.file_name();
+            let unit = name.to_str()?.strip_prefix(UNIT)?;
+            unit.ends_with(ending).then(|| unit.to_owned())
+        })
+        .collect()
 }
 
 /// Removes the files of `unit`, of whatever user, and the directories that nobody else needs. By root.
@@ -181,6 +213,20 @@ mod tests {
         assert!(!first.figures().exists() && second.rounds().exists());
         remove_in(place.path(), "b@1.service").unwrap();
         assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn figures_go_on_to_another_unit_from_their_beginning() {
+        let place = tempfile::tempdir().unwrap();
+        let user = rustix::process::geteuid().as_raw();
+        let first = files(place.path(), "a.container");
+        let (_, figures) = first.open().unwrap();
+        figures.file_system(7).unwrap();
+        hand_on_in(place.path(), user, "a.container", "b.container").unwrap();
+        assert_eq!(figures.used().count(), 0);
+        assert!(!first.figures().exists());
+        assert!(files(place.path(), "b.container").figures().exists());
+        assert!(hand_on_in(place.path(), user, "a.container", "c.container").is_err());
     }
 
     #[test]

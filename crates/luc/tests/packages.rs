@@ -126,6 +126,7 @@ fn packages_have_what_users_look_for() {
         "/usr/lib/luc/luc-exec\n",
         "/usr/lib/luc/lucd\n",
         "/usr/lib/systemd/system/lucd.service\n",
+        "/usr/lib/systemd/system/lucd.socket\n",
         "/usr/share/man/man1/luc-demo.1.gz\n",
         "/usr/share/bash-completion/completions/luc\n",
         "/usr/share/zsh/vendor-completions/_luc\n",

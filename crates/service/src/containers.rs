@@ -3,10 +3,12 @@
 //!
 //! - [`profile`]: the profile, pure; [`runtime`]: whether a runtime can do what it asks for.
 //! - [`mod@file`]: from a file to a file.
+//! - [`state`]: what a runtime says of a container, and what `lucd` keeps of it.
 
 mod error;
 pub mod file;
 pub mod profile;
 pub mod runtime;
+pub mod state;
 
 pub use error::ContainerError;

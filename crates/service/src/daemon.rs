@@ -1,12 +1,14 @@
 //! `lucd`: serves the calls of all services that are notified, so that they meet in the same rounds, whoever they run as.
 //!
 //! - `admission`: who may connect.
+//! - `containers`: containers, whose runtimes connect elsewhere.
 //! - `store`: what systemd keeps for the next `lucd`.
 //!
-//! Each service has a thread of its own and a keeper. They share rounds in memory that only this process has mapped, and
-//! the programs of root under `luc run` or with the library.
+//! Each service and each container has a thread of its own and a keeper. They share rounds in memory that only this process
+//! has mapped, and the programs of root under `luc run` or with the library.
 
 mod admission;
+mod containers;
 mod store;
 
 use std::collections::BTreeMap;
@@ -15,7 +17,7 @@ use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use luc_gate::figures::RunFigures;
@@ -28,6 +30,7 @@ use luc_gate::{Policy, Settings};
 use luc_units::OnPath as _;
 
 use crate::ServiceError;
+use crate::containers::state::ENDING;
 use crate::plan::SOCKET;
 use store::Stored;
 
@@ -42,7 +45,14 @@ const OWN: &str = "lucd.service";
 #[derive(Debug)]
 struct Lucd {
     arena: &'static Arena,
-    units: Mutex<BTreeMap<String, Unit>>,
+    units: Mutex<Units>,
+}
+
+#[derive(Debug, Default)]
+struct Units {
+    known: BTreeMap<String, Unit>,
+    /// Figures of containers that have ended, for others: there may be any number of containers, one after the other.
+    spare: Vec<(String, &'static RunFigures)>,
 }
 
 /// A service that is served, or was.
@@ -58,7 +68,7 @@ struct Unit {
 /// # Errors
 /// [`ServiceError`] if it cannot begin.
 pub fn run() -> Result<(), ServiceError> {
-    let stored = store::taken();
+    let taken = store::taken();
     if !rustix::process::geteuid().is_root() {
         return Err(ServiceError::NotRoot);
     }
@@ -68,9 +78,13 @@ pub fn run() -> Result<(), ServiceError> {
         arena,
         units: Mutex::default(),
     });
-    for (stored, lasting) in stored {
+    for (stored, lasting) in taken.left {
         let lucd = Arc::clone(&lucd);
         thread::spawn(move || lucd.resume(&stored, &lasting));
+    }
+    for socket in taken.sockets {
+        let lucd = Arc::clone(&lucd);
+        thread::spawn(move || containers::serve(&lucd, socket));
     }
     let listener = listen(Path::new(SOCKET)).map_err(ServiceError::io("listened at", SOCKET))?;
     store::ready();
@@ -95,7 +109,10 @@ pub fn run() -> Result<(), ServiceError> {
 /// # Errors
 /// [`ServiceError`] if something could not be removed.
 pub fn clear() -> Result<(), ServiceError> {
-    luc_gate::unit::remove(OWN).map_err(ServiceError::io("removed", "what lucd shares"))?;
+    let containers = luc_gate::unit::ending_in(ENDING);
+    for unit in containers.iter().map(String::as_str).chain([OWN]) {
+        luc_gate::unit::remove(unit).map_err(ServiceError::io("removed", "what lucd shares"))?;
+    }
     match fs::remove_file(SOCKET) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             Err(ServiceError::io("removed", SOCKET)(error))
@@ -175,26 +192,43 @@ impl Lucd {
 
     /// Notes that one filter more of a unit is served; the unit's figures.
     fn begin(&self, unit: &str) -> Result<&'static RunFigures, String> {
-        let mut units = self.units.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = units.get_mut(unit) {
+        let mut units = self.units();
+        if let Some(known) = units.known.get_mut(unit) {
             if known.served >= MOST_OF_UNIT {
                 return Err(format!("it has {MOST_OF_UNIT} filters already"));
             }
             known.served += 1;
             return Ok(known.figures);
         }
-        let (_, figures) = Files::new(unit, 0)
-            .open()
-            .map_err(|error| error.to_string())?;
-        units.insert(unit.to_owned(), Unit { figures, served: 1 });
+        let spare = units.spare.pop();
+        let spare = spare.filter(|(before, _)| luc_gate::unit::hand_on(before, unit).is_ok());
+        let figures = match spare {
+            Some((_, figures)) => figures,
+            None => {
+                let opened = Files::new(unit, 0).open();
+                opened.map_err(|error| error.to_string())?.1
+            }
+        };
+        let known = Unit { figures, served: 1 };
+        units.known.insert(unit.to_owned(), known);
         Ok(figures)
     }
 
     fn end(&self, unit: &str) {
-        let mut units = self.units.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = units.get_mut(unit) {
-            known.served = known.served.saturating_sub(1);
+        let mut units = self.units();
+        let Some(known) = units.known.get_mut(unit) else {
+            return;
+        };
+        known.served = known.served.saturating_sub(1);
+        if known.served == 0 && unit.ends_with(ENDING) {
+            let spare = (unit.to_owned(), known.figures);
+            units.known.remove(unit);
+            units.spare.push(spare);
         }
+    }
+
+    fn units(&self) -> MutexGuard<'_, Units> {
+        self.units.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn work(&self, figures: &'static RunFigures) -> Work {

@@ -1,4 +1,7 @@
-//! `luc status`: what reaches the processes of a unit, by what can be seen of them and not by what was configured.
+//! `luc status`: what reaches the processes of a unit or a container, by what can be seen of them and not by what was
+//! configured.
+
+mod containers;
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -9,6 +12,7 @@ use luc_gate::seccomp;
 use luc_gate::unit::figures::{self, UnitFigures, is_figures};
 use serde::Serialize;
 
+use crate::containers::state::Container;
 use crate::drop_in::{self, DropIn};
 use crate::plan::{Plan, Reach, Way};
 use crate::settings::Settings;
@@ -17,11 +21,14 @@ use crate::{ServiceError, facts, systemctl};
 /// Processes that are looked at, of a unit.
 const PROCESSES: usize = 4096;
 
-/// A unit as it is now.
+/// A unit or a container as it is now.
 #[derive(Clone, Debug, Serialize)]
 pub struct Status {
-    /// Its own name.
+    /// Its own name; of a container with `.container` behind it.
     pub unit: String,
+    /// What is known of a container.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub container: Option<Container>,
     /// Whether it is enabled, and how.
     pub way: Option<Way>,
     /// What systemd says: `active`, `inactive`, `failed` and others.
@@ -69,21 +76,27 @@ impl Reached {
     }
 }
 
-/// The status of units; of all that are enabled if none is named.
+/// The status of units and containers; if none is named of all units that are enabled and all containers that are served.
 ///
 /// # Errors
 /// [`ServiceError`] if systemd does not answer, or knows no such unit.
-pub fn status(units: &[String]) -> Result<Vec<Status>, ServiceError> {
+pub fn status(names: &[String]) -> Result<Vec<Status>, ServiceError> {
     systemctl::check()?;
-    let names = if units.is_empty() {
-        drop_in::enabled()?
-    } else {
-        units
+    let containers = containers::all(lucd()?);
+    if names.is_empty() {
+        let units = drop_in::enabled()?;
+        let mut all: Vec<Status> = units
             .iter()
-            .map(|unit| systemctl::name(unit))
-            .collect::<Result<_, _>>()?
+            .map(|name| of_unit(name))
+            .collect::<Result<_, _>>()?;
+        all.extend(containers);
+        return Ok(all);
+    }
+    let of_name = |name: &String| match containers::named(name, &containers) {
+        Some(status) => Ok(status),
+        None => of_unit(&systemctl::name(name)?),
     };
-    names.iter().map(|name| of_unit(name)).collect()
+    names.iter().map(of_name).collect()
 }
 
 fn of_unit(name: &str) -> Result<Status, ServiceError> {
@@ -127,6 +140,7 @@ fn of_unit(name: &str) -> Result<Status, ServiceError> {
     notes.extend(escaped(way, &processes, &unit));
     Ok(Status {
         unit,
+        container: None,
         way,
         state: settings.get("ActiveState").to_owned(),
         processes,
@@ -160,18 +174,26 @@ fn changed(unit: &str, way: Way, text: &str) -> Result<Option<String>, ServiceEr
     })
 }
 
-/// Names what nothing reaches.
-fn escaped(way: Option<Way>, processes: &[Process], unit: &str) -> Option<String> {
-    let way = way?;
+/// The names of the programs that nothing reaches.
+fn missed(processes: &[Process]) -> Vec<&str> {
     let mut names: Vec<&str> = processes
         .iter()
         .filter(|process| process.reached.is_missed())
         .map(|process| process.program.as_str())
         .collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+/// Names what nothing reaches.
+fn escaped(way: Option<Way>, processes: &[Process], unit: &str) -> Option<String> {
+    let way = way?;
+    let names = missed(processes);
     if names.is_empty() {
         return None;
     }
-    if names.len() == processes.len() {
+    if processes.iter().all(|process| process.reached.is_missed()) {
         let lucd = match way {
             Way::Library => "",
             Way::Notify => ", and if lucd was stopped since,",
@@ -180,8 +202,6 @@ fn escaped(way: Option<Way>, processes: &[Process], unit: &str) -> Option<String
             "nothing reaches its processes: if it was enabled after its start{lucd} `systemctl restart {unit}`"
         ));
     }
-    names.sort_unstable();
-    names.dedup();
     let hint = match way {
         Way::Library => format!("; `luc enable --reach notify {unit}` reaches them"),
         Way::Notify => String::new(),
@@ -192,7 +212,12 @@ fn escaped(way: Option<Way>, processes: &[Process], unit: &str) -> Option<String
 /// The processes of a unit's cgroup and those below, lowest number first.
 #[must_use]
 pub fn processes_of(settings: &Settings) -> Vec<u32> {
-    let group = settings.get("ControlGroup").trim_start_matches('/');
+    processes_below(settings.get("ControlGroup"))
+}
+
+/// The processes of a cgroup and those below, lowest number first.
+fn processes_below(group: &str) -> Vec<u32> {
+    let group = group.trim_start_matches('/');
     if group.is_empty() {
         return Vec::new();
     }
@@ -229,11 +254,13 @@ fn collect(group: &Path, found: &mut Vec<u32>) {
 
 /// What `lucd` knows of a unit that it serves.
 fn served(unit: &str) -> Result<Option<UnitFigures>, ServiceError> {
-    let process = systemctl::show("lucd.service")?
-        .get("MainPID")
-        .parse()
-        .unwrap_or(0);
-    Ok(figures::of_process(process, unit))
+    Ok(figures::of_process(lucd()?, unit))
+}
+
+/// The process number of `lucd`; 0 if it does not run.
+fn lucd() -> Result<u32, ServiceError> {
+    let settings = systemctl::show("lucd.service")?;
+    Ok(settings.get("MainPID").parse().unwrap_or(0))
 }
 
 /// Looks at a process; `None` if it has ended. With the notifier, the service's first process is under `filters` filters,

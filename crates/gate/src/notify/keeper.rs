@@ -16,7 +16,9 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use super::ledger::{Ledger, SharedLedger};
 use super::pass;
+use super::runtime;
 use super::uapi::{self, Answer, Waiting};
+use crate::sys::polled;
 
 /// How long a supervisor with calls in its hands may show no sign of work, in milliseconds: twice this at most.
 const TICK_MS: i32 = 250;
@@ -34,6 +36,8 @@ pub(crate) enum Source<'a> {
     Child(BorrowedFd<'a>),
     /// From the supervisor itself, which has lost its first keeper.
     Own(BorrowedFd<'a>),
+    /// From whatever container runtime connects first to this listening socket.
+    Runtime(BorrowedFd<'a>),
 }
 
 /// A running keeper.
@@ -98,6 +102,12 @@ impl Keeper {
         }
     }
 
+    /// Sleeps until it has ended, with the last process that it serves.
+    pub(crate) fn wait_long(self) {
+        // SAFETY: this process' own child, which nobody else waits for.
+        unsafe { libc::waitpid(self.id(), std::ptr::null_mut(), 0) };
+    }
+
     /// Forgets a keeper that has ended.
     pub(crate) fn reap(self) {
         // SAFETY: this process' own child, which nobody else waits for.
@@ -114,12 +124,15 @@ struct Kept {
 /// The keeper's life.
 fn run(ledger: &Ledger, kept: &Kept, source: Source<'_>) -> ! {
     let first = match source {
-        Source::Child(socket) | Source::Own(socket) => socket.as_raw_fd(),
+        Source::Child(socket) | Source::Own(socket) | Source::Runtime(socket) => socket.as_raw_fd(),
     };
     settle(ledger, [kept.control, kept.supervisor, first]);
     let listener = match source {
         Source::Own(listener) => Some(listener.as_raw_fd()),
         Source::Child(socket) => adopt(socket.as_raw_fd(), kept.control),
+        Source::Runtime(socket) => {
+            runtime::adopt(socket.as_raw_fd(), kept.control, kept.supervisor)
+        }
     };
     let Some(listener) = listener else { end() };
     if !ledger.has_begun() && !begin(ledger, listener, kept.control) {
@@ -306,14 +319,6 @@ fn lock(address: usize) {
     ] {
         // SAFETY: `mlock` changes nothing but that the page stays; where there is none it fails.
         unsafe { libc::mlock(std::ptr::without_provenance(page), PAGE_BYTES) };
-    }
-}
-
-fn polled(fd: RawFd, events: libc::c_short) -> libc::pollfd {
-    libc::pollfd {
-        fd,
-        events,
-        revents: 0,
     }
 }
 

@@ -193,22 +193,8 @@ impl Guest {
             Err(errno) => return Err(NotifyError::system("take over the listener")(errno)),
         };
         self.ledger.begun_under(filters_of(process).unwrap_or(0));
-        work.figures
-            .filters
-            .store(self.ledger.filters(), Ordering::Relaxed);
-        let lasting = Lasting {
-            listener: listener
-                .try_clone()
-                .map_err(NotifyError::system("open a descriptor"))?,
-            memory: self.memory,
-        };
-        let kept = Kept {
-            listener,
-            control: self.control,
-            keeper: self.keeper,
-            ledger: self.ledger,
-        };
-        Ok((Served(supervise(kept, work, true)?.0), lasting))
+        let kept = (self.control, self.keeper, self.ledger);
+        Served::begin(kept, self.memory, listener, work)
     }
 }
 
@@ -269,6 +255,30 @@ pub fn inherited() -> Vec<(String, OwnedFd)> {
 }
 
 impl Served {
+    /// Begins to serve a listener that `kept` have taken over: a keeper, its socket and what it knows.
+    pub(super) fn begin(
+        (control, keeper, ledger): (UnixStream, Keeper, Arc<SharedLedger>),
+        memory: OwnedFd,
+        listener: OwnedFd,
+        work: Work,
+    ) -> Result<(Self, Lasting), NotifyError> {
+        let filters = ledger.filters();
+        work.figures.filters.store(filters, Ordering::Relaxed);
+        let lasting = Lasting {
+            listener: listener
+                .try_clone()
+                .map_err(NotifyError::system("open a descriptor"))?,
+            memory,
+        };
+        let kept = Kept {
+            listener,
+            control,
+            keeper,
+            ledger,
+        };
+        Ok((Self(supervise(kept, work, true)?.0), lasting))
+    }
+
     /// Sleeps until the last process under the filter has ended.
     pub fn wait(self) {
         // A supervisor that has panicked is a defect: the keeper has taken over.

@@ -91,20 +91,22 @@ pub(crate) struct DisableArgs {
     now: bool,
 }
 
-/// Which processes of services the gate reaches, and what it gained
+/// Which processes of services and containers the gate reaches, and what it gained
 ///
 /// This looks at the processes themselves: whether the library is in them and takes part, or whether lucd serves a filter
-/// that they are under. Those that nothing reaches are named. Of other users' processes only root sees all.
+/// that they are under. Those that nothing reaches are named. Of other users' processes and of containers only root sees
+/// all.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Examples:
-  luc status                     # all services that are enabled
+  luc status                     # all services that are enabled, all containers that are served
   luc status redis-server --json
+  luc status 8f1f2c3d4e5f        # a container, by its id or 12 characters of it
 
-Exit status: 0; 1 if a process of a service that runs is not reached; 2 if there is no such service.")]
+Exit status: 0; 1 if a process of one that runs is not reached; 2 if there is no such service or container.")]
 pub(crate) struct StatusArgs {
-    /// Services, as systemctl names them; without, all that are enabled
-    #[arg(value_name = "UNIT")]
+    /// Services, as systemctl names them, or ids of containers; without, all
+    #[arg(value_name = "NAME")]
     units: Vec<String>,
 
     /// As JSON
@@ -166,7 +168,9 @@ pub(crate) fn status(args: &StatusArgs) -> anyhow::Result<ExitCode> {
     if args.json {
         println!("{}", serde_json::to_string_pretty(&all)?);
     } else if all.is_empty() {
-        println!("no service is enabled: `luc enable UNIT` does that");
+        println!(
+            "no service is enabled: `luc enable UNIT` does that; no container is served: see `luc oci-profile --help`"
+        );
     } else {
         for status in &all {
             print!("{}", text::status(status));

@@ -32,6 +32,7 @@ for file in luc-exec lucd libluc_gate_preload.so; do
 	install -D -m 755 "$built/$file" "usr/lib/luc/$file"
 done
 sed 's|@LIB@|/usr/lib/luc|' "$units/lucd.service" >usr/lib/systemd/system/lucd.service
+install -m 644 "$units/lucd.socket" usr/lib/systemd/system/lucd.socket
 
 mount -t proc proc proc
 mount --bind proc/sys proc/sys

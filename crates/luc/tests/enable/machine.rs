@@ -1,6 +1,8 @@
 //! A machine of its own with systemd as process 1: namespaces over this system's files. Booting a guest by emulation
 //! takes minutes, this takes seconds, and its kernel and its journal are real ones as well.
 
+#![allow(dead_code, reason = "each test program uses a part of it")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -129,6 +131,12 @@ impl Machine {
             );
             sleep(Duration::from_millis(50));
         }
+    }
+
+    /// Copies a file into it.
+    pub(crate) fn copy(&self, from: &Path, to: &str) {
+        let there = format!("/proc/{}/root{to}", self.systemd);
+        fs::copy(from, there).expect("copied");
     }
 
     /// Writes a file in it.

@@ -266,8 +266,8 @@ fn services_of_two_users_meet_and_survive_lucd() {
     machine.get(active);
     until_going_on(&machine, &CROWDS);
     until_together(&machine, &CROWDS);
-    // One keeper for each, and not those of the first one as well.
-    assert_eq!(machine.get("pgrep -c luc-keeper"), "3");
+    // One keeper for each, and one that awaits containers, but not those of the first one as well.
+    assert_eq!(machine.get("pgrep -c luc-keeper"), "4");
 
     // Without lucd they go on, and it is said that nothing reaches them.
     machine.get("systemctl stop lucd && touch /tmp/stopped");
@@ -283,7 +283,7 @@ fn services_of_two_users_meet_and_survive_lucd() {
     ));
     machine.get("systemctl is-active crowd-etcd && systemctl unmask --runtime lucd");
 
-    machine.get("luc disable --all --now && systemctl stop crowd-redis crowd-etcd lucd; systemctl reset-failed");
+    machine.get("luc disable --all --now && systemctl stop crowd-redis crowd-etcd lucd.socket lucd; systemctl reset-failed");
     machine.until("! pgrep luc-keeper");
     machine.get("rmdir /run/luc");
     assert_eq!(machine.get(TRACES), before);

@@ -1,5 +1,6 @@
 //! What systemd keeps for the next `lucd` (its store of descriptors, sd_pid_notify_with_fds(3)): for each service the
-//! listener, and the memory in which its calls are noted. Without systemd nothing is kept, and keepers go on alone.
+//! listener, and the memory in which its calls are noted; for a container what is known of it as well. Without systemd
+//! nothing is kept, and keepers go on alone.
 
 use std::collections::BTreeMap;
 use std::io::IoSlice;
@@ -12,34 +13,70 @@ use luc_gate::notify::service::{Lasting, inherited};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use rustix::time::{ClockId, clock_gettime};
 
+use crate::containers::state::Container;
+
+/// What `lucd.socket` calls its socket (`FileDescriptorName=`).
+const SOCKET: &str = "oci";
+
 const LISTENER: &str = "listener-";
 const MEMORY: &str = "memory-";
+const CONTAINER: &str = "container-";
 
-/// What is kept for a service.
+/// What is kept for a service or a container.
 #[derive(Debug)]
 pub(super) struct Stored {
     unit: String,
     /// Tells it from all others, also of earlier processes.
     number: String,
+    /// What is known of a container.
+    container: Option<OwnedFd>,
 }
 
-/// What earlier processes have left.
-pub(super) fn taken() -> Vec<(Stored, Lasting)> {
-    let mut listeners = BTreeMap::new();
-    let mut memories = BTreeMap::new();
+/// What systemd has for this process.
+#[derive(Debug, Default)]
+pub(super) struct Taken {
+    /// What earlier processes have left.
+    pub(super) left: Vec<(Stored, Lasting)>,
+    /// The sockets at which runtimes hand containers over.
+    pub(super) sockets: Vec<OwnedFd>,
+}
+
+/// What systemd has for this process.
+pub(super) fn taken() -> Taken {
+    let mut all: [BTreeMap<String, OwnedFd>; 3] = Default::default();
+    let mut sockets = Vec::new();
     for (name, file) in inherited() {
-        if let Some(number) = name.strip_prefix(LISTENER) {
-            listeners.insert(number.to_owned(), file);
-        } else if let Some(number) = name.strip_prefix(MEMORY) {
-            memories.insert(number.to_owned(), file);
+        if name == SOCKET {
+            sockets.push(file);
+        } else {
+            let kinds = all.iter_mut().zip([LISTENER, MEMORY, CONTAINER]);
+            for (of_kind, prefix) in kinds {
+                if let Some(number) = name.strip_prefix(prefix) {
+                    of_kind.insert(number.to_owned(), file);
+                    break;
+                }
+            }
         }
     }
+    let [listeners, mut memories, mut containers] = all;
     let whole = |(number, listener): (String, OwnedFd)| {
         let memory = memories.remove(&number)?;
-        let unit = name_of(memory.as_fd())?;
-        Some((Stored { unit, number }, Lasting { listener, memory }))
+        let container = containers.remove(&number);
+        let unit = match &container {
+            Some(file) => Container::kept(file)?.unit(),
+            None => name_of(memory.as_fd())?,
+        };
+        let stored = Stored {
+            unit,
+            number,
+            container,
+        };
+        Some((stored, Lasting { listener, memory }))
     };
-    listeners.into_iter().filter_map(whole).collect()
+    Taken {
+        left: listeners.into_iter().filter_map(whole).collect(),
+        sockets,
+    }
 }
 
 /// The name that a file in memory was made with.
@@ -56,6 +93,15 @@ impl Stored {
         Self {
             unit: unit.to_owned(),
             number: format!("{}-{}", now.tv_sec, now.tv_nsec),
+            container: None,
+        }
+    }
+
+    /// Of a container; `file` is what it has [kept](Container::keep).
+    pub(super) fn container(unit: &str, file: OwnedFd) -> Self {
+        Self {
+            container: Some(file),
+            ..Self::new(unit)
         }
     }
 
@@ -65,7 +111,10 @@ impl Stored {
 
     /// Has systemd keep it.
     pub(super) fn keep(&self, lasting: &Lasting) {
-        for (name, file) in [(LISTENER, &lasting.listener), (MEMORY, &lasting.memory)] {
+        let of_all = [(LISTENER, &lasting.listener), (MEMORY, &lasting.memory)];
+        let container = self.container.as_ref().map(|file| (CONTAINER, file));
+        // The listener last: without the others it is of no use.
+        for (name, file) in container.into_iter().chain(of_all.into_iter().rev()) {
             let text = format!("FDSTORE=1\nFDNAME={name}{}", self.number);
             notify(&text, &[file.as_fd()]);
         }
@@ -73,7 +122,7 @@ impl Stored {
 
     /// Has systemd close it.
     pub(super) fn forget(&self) {
-        for name in [LISTENER, MEMORY] {
+        for name in [LISTENER, MEMORY, CONTAINER] {
             notify(
                 &format!("FDSTOREREMOVE=1\nFDNAME={name}{}", self.number),
                 &[],

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use luc_service::enable::Enabled;
 use luc_service::plan::Way;
 use luc_service::status::{Reached, Status};
+use luc_units::plain;
 
 /// Processes that are listed of a service.
 const LISTED: usize = 20;
@@ -54,7 +55,7 @@ pub(super) fn enabled(enabled: &Enabled, is_dry: bool) -> String {
     text
 }
 
-/// A service as it is now.
+/// A service or a container as it is now.
 pub(super) fn status(status: &Status) -> String {
     let mut text = String::new();
     let way = match status.way {
@@ -62,7 +63,17 @@ pub(super) fn status(status: &Status) -> String {
         Some(Way::Library) => "enabled, by the library",
         Some(Way::Notify) => "enabled, by notifications",
     };
-    let _ = writeln!(text, "{}: {way}; {}", status.unit, status.state);
+    let _ = match &status.container {
+        None => writeln!(text, "{}: {way}; {}", status.unit, status.state),
+        Some(container) => writeln!(
+            text,
+            "container {}: by notifications; process {}, bundle {}, metadata {}",
+            container.id,
+            container.process,
+            plain(&container.bundle.display().to_string()),
+            plain(&container.metadata)
+        ),
+    };
     for process in status.processes.iter().take(LISTED) {
         let reached = match process.reached {
             Reached::Library => "the library is in it",

@@ -1,0 +1,242 @@
+//! What a runtime says of a container when it hands its listener over ("The Container Process State" of the OCI's runtime
+//! specification), and what is kept of it.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{MemfdFlags, memfd_create};
+use serde::{Deserialize, Serialize};
+
+/// A state is no longer than this. Annotations of Kubernetes may have 256 KiB.
+const MOST_BYTES: u64 = 1 << 20;
+
+/// Names of containers that can be names of files.
+const MOST_OF_NAME: usize = 128;
+
+/// What a container's figures are called after its name.
+pub const ENDING: &str = ".container";
+
+/// The name of the file in memory that has what is kept.
+const MEMORY: &str = "luc-container";
+
+/// What is kept of a container, of one listener.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Container {
+    /// Its name for its runtime.
+    pub id: String,
+    /// Its first process, as this system numbers it; 0 for a process that was started in it later.
+    pub process: u32,
+    /// The folder of its configuration.
+    pub bundle: PathBuf,
+    /// What the profile says of itself (`listenerMetadata`).
+    pub metadata: String,
+    /// The cgroup of its first process, below the hierarchy's root; empty if it has none of its own.
+    #[serde(default)]
+    pub cgroup: String,
+}
+
+/// As it is sent. All else in it is of no use here.
+#[derive(Debug, Deserialize)]
+struct ProcessState {
+    #[serde(default)]
+    pid: i64,
+    #[serde(default)]
+    metadata: String,
+    state: State,
+}
+
+#[derive(Debug, Deserialize)]
+struct State {
+    id: String,
+    #[serde(default)]
+    pid: i64,
+    #[serde(default)]
+    bundle: PathBuf,
+}
+
+impl Container {
+    /// Reads a state, and nothing behind it: a runtime may leave the connection open.
+    ///
+    /// # Errors
+    /// If it is none, or is too long.
+    pub fn read(source: impl Read) -> io::Result<Self> {
+        let source = BufReader::new(source.take(MOST_BYTES));
+        let mut reader = serde_json::Deserializer::from_reader(source);
+        let state = ProcessState::deserialize(&mut reader)?;
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "_+.-".contains(c);
+        let id = state.state.id;
+        if id.is_empty() || id.len() > MOST_OF_NAME || !id.chars().all(is_plain) {
+            return Err(io::Error::other(format!(
+                "'{}' is no name of a container",
+                luc_units::plain(&id)
+            )));
+        }
+        let process = [state.pid, state.state.pid]
+            .into_iter()
+            .find_map(|pid| u32::try_from(pid).ok().filter(|&pid| pid > 0));
+        Ok(Self {
+            id,
+            process: process.unwrap_or(0),
+            bundle: state.state.bundle,
+            metadata: state.metadata,
+            cgroup: process.and_then(cgroup_of).unwrap_or_default(),
+        })
+    }
+
+    /// The name of its figures.
+    #[must_use]
+    pub fn unit(&self) -> String {
+        format!("{}{ENDING}", self.id)
+    }
+
+    /// Puts it into a file in memory, which systemd can keep and others can find.
+    ///
+    /// # Errors
+    /// If there is no memory.
+    pub fn keep(&self) -> io::Result<OwnedFd> {
+        let file = memfd_create(MEMORY, MemfdFlags::CLOEXEC)?;
+        rustix::io::pwrite(&file, &serde_json::to_vec(self)?, 0)?;
+        Ok(file)
+    }
+
+    /// What [`keep`](Self::keep) has put into a file.
+    #[must_use]
+    pub fn kept(file: &OwnedFd) -> Option<Self> {
+        Self::kept_at(&PathBuf::from(format!(
+            "/proc/self/fd/{}",
+            file.as_fd().as_raw_fd()
+        )))
+    }
+
+    fn kept_at(path: &Path) -> Option<Self> {
+        let mut text = Vec::new();
+        let file = File::open(path).ok()?;
+        file.take(MOST_BYTES).read_to_end(&mut text).ok()?;
+        serde_json::from_slice(&text).ok()
+    }
+}
+
+/// What a `lucd` has kept: one for each listener that it serves.
+#[must_use]
+pub fn kept_by(lucd: u32) -> Vec<Container> {
+    let folder = std::fs::read_dir(format!("/proc/{lucd}/fd"));
+    let entries = folder.into_iter().flatten().flatten();
+    let is_kept = |path: &PathBuf| {
+        let link = std::fs::read_link(path).unwrap_or_default();
+        link.to_str()
+            .and_then(|link| link.strip_prefix("/memfd:"))
+            .is_some_and(|name| name.trim_end_matches(" (deleted)") == MEMORY)
+    };
+    let mut all: Vec<Container> = entries
+        .map(|entry| entry.path())
+        .filter(is_kept)
+        .filter_map(|path| Container::kept_at(&path))
+        .collect();
+    all.sort_by_key(|one| (one.id.clone(), one.process == 0, one.process));
+    all
+}
+
+/// The cgroup of a process, of version 2 or of systemd's hierarchy.
+fn cgroup_of(process: u32) -> Option<String> {
+    let groups = std::fs::read_to_string(format!("/proc/{process}/cgroup")).ok()?;
+    let of = |prefix: &str| {
+        let mut lines = groups.lines();
+        lines.find_map(|line| Some(line.split_once(prefix)?.1.to_owned()))
+    };
+    // One that this process cannot see, or that all are in, is none of the container's.
+    let is_own = |group: &String| !["", "/"].contains(&group.as_str()) && !group.contains("..");
+    [of("0::"), of(":name=systemd:")]
+        .into_iter()
+        .flatten()
+        .find(is_own)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    /// As crun 1.8.1 sends it, and what it has been known to leave out or add.
+    fn state(more: &serde_json::Value) -> serde_json::Value {
+        let mut state = json!({
+            "ociVersion": "0.2.0", "fds": ["seccompFd"], "pid": 53, "metadata": "luc",
+            "state": { "ociVersion": "0.2.0", "id": "web", "status": "creating", "pid": 53, "bundle": "/b",
+                       "annotations": { "a": "b" } }
+        });
+        for (name, value) in more.as_object().unwrap() {
+            state[name] = value.clone();
+        }
+        state
+    }
+
+    #[test]
+    fn a_state_is_read_and_nothing_behind_it() {
+        let text = format!("{}more", state(&json!({})));
+        let mut source = text.as_bytes();
+        let container = Container::read(&mut source).unwrap();
+        assert_eq!(
+            (
+                container.id.as_str(),
+                container.process,
+                container.metadata.as_str()
+            ),
+            ("web", 53, "luc")
+        );
+        assert_eq!(container.unit(), "web.container");
+        // Of a process that is started in a container that runs crun says less.
+        let later = json!({ "pid": 0, "state": { "id": "web", "pid": 0, "bundle": "." } });
+        let text = state(&later).to_string();
+        assert_eq!(Container::read(text.as_bytes()).unwrap().process, 0);
+        let none = json!({ "pid": -1, "state": { "id": "web" } });
+        let text = state(&none).to_string();
+        assert_eq!(Container::read(text.as_bytes()).unwrap().process, 0);
+    }
+
+    #[test]
+    fn what_is_no_state_is_refused() {
+        for more in [
+            json!({ "state": null }),
+            json!({ "state": { "id": "" } }),
+            json!({ "state": { "id": "../x" } }),
+            json!({ "state": { "id": "a\n" } }),
+            json!({ "state": { "id": "a".repeat(MOST_OF_NAME + 1) } }),
+            json!({ "pid": "53" }),
+        ] {
+            assert!(
+                Container::read(state(&more).to_string().as_bytes()).is_err(),
+                "{more}"
+            );
+        }
+        let endless = io::repeat(b' ').chain(io::empty());
+        assert!(Container::read(endless).is_err());
+        let deep = io::repeat(b'[');
+        assert!(Container::read(deep).is_err());
+    }
+
+    #[test]
+    fn what_is_kept_is_found_again() {
+        let container = Container {
+            id: "web".to_owned(),
+            process: std::process::id(),
+            bundle: PathBuf::from("/b"),
+            metadata: "a \"b\"\n".to_owned(),
+            cgroup: "/x".to_owned(),
+        };
+        let file = container.keep().unwrap();
+        assert_eq!(Container::kept(&file).as_ref(), Some(&container));
+        assert!(kept_by(std::process::id()).contains(&container));
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics(text in ".{0,200}", cut in 0..400_usize) {
+            let _ = Container::read(text.as_bytes());
+            let whole = state(&json!({ "metadata": text })).to_string();
+            let cut = cut.min(whole.len());
+            prop_assert_eq!(Container::read(&whole.as_bytes()[..cut]).is_ok(), cut == whole.len());
+        }
+    }
+}

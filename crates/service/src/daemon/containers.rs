@@ -1,0 +1,81 @@
+//! Containers whose runtimes hand their listeners over, at a socket that systemd keeps (`lucd.socket`), so that none is lost
+//! while `lucd` is started anew.
+//!
+//! The keeper takes the connection, not `lucd`: a runtime waits for no answer, and a listener that nobody has makes every
+//! call of its container fail.
+
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::net::UnixListener;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use luc_gate::notify::container::{Awaiting, HandedOver};
+use luc_gate::seccomp::filters_of;
+
+use super::store::Stored;
+use super::{Lucd, say};
+use crate::containers::state::Container;
+
+/// How long nothing is awaited after a keeper could not be started or has been lost.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Serves all containers that are handed over at `socket`. Returns only if that is no listening socket.
+pub(super) fn serve(lucd: &Arc<Lucd>, socket: OwnedFd) {
+    let socket = UnixListener::from(socket);
+    if let Err(error) = socket.set_nonblocking(true) {
+        return say(format_args!("no containers are served: {error}"));
+    }
+    loop {
+        match Awaiting::start(socket.as_fd()).and_then(Awaiting::wait) {
+            Ok(handed_over) => {
+                let lucd = Arc::clone(lucd);
+                thread::spawn(move || lucd.serve_container(handed_over));
+            }
+            Err(error) => {
+                say(format_args!("a container is not awaited: {error}"));
+                thread::sleep(PAUSE);
+            }
+        }
+    }
+}
+
+impl Lucd {
+    /// Serves a container, or a process that was started in it later, until the last one under its filter has ended.
+    fn serve_container(&self, handed_over: HandedOver) {
+        let read = handed_over.state().and_then(Container::read);
+        let kept = read.and_then(|container| Ok((container.keep()?, container)));
+        let begun = kept.map_err(|error| format!("a container: its state cannot be read: {error}"));
+        let begun = begun.and_then(|(memory, container)| {
+            let unit = container.unit();
+            match self.begin(&unit) {
+                Ok(figures) => Ok((memory, container, unit, figures)),
+                Err(reason) => Err(format!("{unit}: {reason}")),
+            }
+        });
+        let (memory, container, unit, figures) = match begun {
+            Ok(begun) => begun,
+            Err(reason) => {
+                say(format_args!("left to its keeper: {reason}"));
+                return handed_over.leave();
+            }
+        };
+        // Of a process that is started later the runtime does not tell which one it is. It is under the same profile.
+        let filters = filters_of(container.process).filter(|_| container.process > 0);
+        match handed_over.begin(filters.unwrap_or(1), self.work(figures)) {
+            Ok((served, lasting)) => {
+                say(format_args!("{unit}: served"));
+                let stored = Stored::container(&unit, memory);
+                stored.keep(&lasting);
+                drop(lasting);
+                served.wait();
+                stored.forget();
+                say(format_args!(
+                    "{unit}: the last process under the filter has ended"
+                ));
+            }
+            Err(error) => say(format_args!("{unit}: left to its keeper: {error}")),
+        }
+        self.end(&unit);
+    }
+}
