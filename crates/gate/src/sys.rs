@@ -206,7 +206,16 @@ pub fn has_recorded_error(fd: c_int) -> bool {
             libc::SYNC_FILE_RANGE_WAIT_BEFORE,
         )
     };
+    if result == 0 && is_on_overlay(&again) {
+        // What is recorded below is told to a call that gets there. It makes durable what the program is about to.
+        return rustix::fs::fdatasync(&again).is_err();
+    }
     result != 0
+}
+
+/// Whether a file is on an overlay, whose open files stand for those below.
+fn is_on_overlay(file: &std::os::fd::OwnedFd) -> bool {
+    rustix::fs::fstatfs(file).is_ok_and(|system| system.f_type == libc::OVERLAYFS_SUPER_MAGIC)
 }
 
 /// A part of a file that is contiguous on the device.

@@ -1,5 +1,8 @@
 //! Errors: with notifications a program is told what it is told without.
 
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Command, Stdio};
+
 use crate::common::Disk;
 use crate::place::Place;
 
@@ -77,5 +80,80 @@ fn what_cannot_gain_is_left_alone() {
     for system in systems {
         assert_eq!(system["gate"], serde_json::Value::Null, "{report:#}");
         assert_eq!(system["fsyncs"], 1, "{report:#}");
+    }
+}
+
+/// A container's root is an overlay, through which the kernel tells less of what it has recorded.
+#[test]
+fn failed_writes_below_an_overlay_are_told_as_without_luc() {
+    const BYTES: u64 = 65_536;
+    let Some(place) = crate::crowd::Place::new("overlay") else {
+        return;
+    };
+    let program = place.compile("layered", "layered.c", &["-static", "-O1"]);
+    let mounted = "mkdir -p l u w m && mount -t overlay o -o lowerdir=$PWD/l,upperdir=$PWD/u,workdir=$PWD/w m && exec \"$@\"";
+    let told = |errno: &str, file: &str, gate: &[&str]| {
+        let mut command = Command::new("unshare");
+        command
+            .args(["--mount", "sh", "-c", mounted, "sh"])
+            .args(gate);
+        command.args([&program, &format!("m/{file}")]);
+        place.disk.set_environment(&mut command);
+        let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = piped
+            .current_dir(place.disk.mount())
+            .spawn()
+            .expect("unshare starts");
+        let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
+        let mut line = |word: &str| {
+            let line = lines.next().expect("a line").expect("read");
+            line.strip_prefix(word)
+                .map(|rest| rest.trim().to_owned())
+                .unwrap_or(line)
+        };
+        let at: u64 = line("at").parse().expect("a number");
+        let fails = ["--range", &format!("{at}-{}", at + BYTES), "--errno", errno];
+        let fails = place
+            .disk
+            .luc(&[&["disk", "fail", "disk"], &fails[..]].concat());
+        assert!(fails.status.success(), "{fails:?}");
+        child
+            .stdin
+            .take()
+            .expect("piped")
+            .write_all(b"\n")
+            .expect("written");
+        let told = line("told");
+        assert!(child.wait().expect("ended").success());
+        assert!(
+            place
+                .disk
+                .luc(&["disk", "fail", "disk", "--clear"])
+                .status
+                .success()
+        );
+        told
+    };
+    let report = place.disk.path("report.json");
+    let gate = [
+        crate::common::LUC,
+        "run",
+        "--no-why",
+        "--reach",
+        "notify",
+        "--policy",
+        "delay:2ms",
+        "--json",
+        &report,
+        "--",
+    ];
+    for (errno, number) in [("EIO", 5), ("ENOSPC", 28), ("ENODATA", 61)] {
+        let stock = told(errno, "stock", &[]);
+        assert_eq!(stock, format!("{number} 0 {number} 0"));
+        assert_eq!(told(errno, "held", &gate), stock);
+        let report = std::fs::read(&report).expect("report");
+        let report: serde_json::Value = serde_json::from_slice(&report).expect("JSON");
+        let held = &report["file_systems"][0]["gate"]["gated"];
+        assert!(held.as_u64() > Some(4), "{report:#}");
     }
 }
