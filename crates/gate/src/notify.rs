@@ -12,6 +12,7 @@
 //! - `who`: who makes a call; `callers`: what is remembered of callers; `places`: of a file system.
 //! - `calls`: what becomes of each call; `held`: those that wait; `watcher`: when others release their round.
 //! - `layers`: the file system below an overlay; [`container`], `runtime`: listeners that a container's runtime hands over.
+//! - `attach`: for a process that runs already.
 //! - [`supervisor`]: the event loop; [`session`]: all of it, for one command; [`service`]: for services that systemd starts.
 //!
 //! # Without seeing returns
@@ -22,6 +23,8 @@
 //! from there: k / (T + a_k) is then k / t_k, and the controller is the same as for calls whose returns are seen. Rates
 //! are of arrivals.
 
+#[cfg(target_arch = "x86_64")]
+pub mod attach;
 pub(crate) mod callers;
 pub(crate) mod calls;
 pub mod child;

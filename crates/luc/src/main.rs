@@ -49,6 +49,8 @@ enum Command {
     #[cfg(feature = "service")]
     Status(commands::service::StatusArgs),
     #[cfg(feature = "service")]
+    Attach(commands::service::AttachArgs),
+    #[cfg(feature = "service")]
     OciProfile(commands::oci_profile::Args),
     Record(commands::record::Args),
     #[cfg(feature = "report")]
@@ -114,6 +116,8 @@ fn main() -> ExitCode {
         Command::Disable(args) => commands::service::disable(&args),
         #[cfg(feature = "service")]
         Command::Status(args) => commands::service::status(&args),
+        #[cfg(feature = "service")]
+        Command::Attach(args) => commands::service::attach(&args),
         #[cfg(feature = "service")]
         Command::OciProfile(args) => commands::oci_profile::main(&args),
         Command::Record(args) => commands::record::main(args),

@@ -67,6 +67,17 @@ pub enum ServiceError {
     /// A path that a unit file cannot express.
     #[error("{0} has a space, a quote or a sign of systemd's in its path: install luc elsewhere")]
     Inexpressible(PathBuf),
+    /// Nobody would take a process over.
+    #[error("lucd.socket does not listen ({0}): `systemctl enable --now lucd.socket` first")]
+    NoSocket(String),
+    /// A process that cannot be put under the filter.
+    #[error("{0}")]
+    NotAttached(String),
+    /// A process that is under the filter, and whose calls all pass.
+    #[error(
+        "{0} is under the filter, but lucd does not serve it ({1}), so that its calls pass: see `journalctl -u lucd`"
+    )]
+    NotServed(String, String),
     /// The library, or its shared files.
     #[error(transparent)]
     Launch(#[from] LaunchError),

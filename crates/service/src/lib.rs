@@ -17,8 +17,10 @@
 //! - [`enable`]: plans, files and reloads for several units, all of them or none.
 //! - [`daemon`]: serves those whose calls are notified.
 //! - [`containers`]: a profile of system calls, by which a container's runtime hands its filter to the daemon.
+//! - [`mod@attach`]: hands a process that runs over to the daemon.
 //! - [`status`]: which of a unit's processes are reached indeed, and what became of their calls.
 
+pub mod attach;
 pub mod containers;
 pub mod daemon;
 pub mod drop_in;

@@ -82,7 +82,7 @@ impl Reached {
 /// [`ServiceError`] if systemd does not answer, or knows no such unit.
 pub fn status(names: &[String]) -> Result<Vec<Status>, ServiceError> {
     systemctl::check()?;
-    let containers = containers::all(lucd()?);
+    let containers = containers::all(systemctl::lucd()?);
     if names.is_empty() {
         let units = drop_in::enabled()?;
         let mut all: Vec<Status> = units
@@ -254,13 +254,7 @@ fn collect(group: &Path, found: &mut Vec<u32>) {
 
 /// What `lucd` knows of a unit that it serves.
 fn served(unit: &str) -> Result<Option<UnitFigures>, ServiceError> {
-    Ok(figures::of_process(lucd()?, unit))
-}
-
-/// The process number of `lucd`; 0 if it does not run.
-fn lucd() -> Result<u32, ServiceError> {
-    let settings = systemctl::show("lucd.service")?;
-    Ok(settings.get("MainPID").parse().unwrap_or(0))
+    Ok(figures::of_process(systemctl::lucd()?, unit))
 }
 
 /// Looks at a process; `None` if it has ended. With the notifier, the service's first process is under `filters` filters,

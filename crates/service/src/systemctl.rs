@@ -22,6 +22,15 @@ pub fn check() -> Result<(), ServiceError> {
     }
 }
 
+/// The process number of `lucd`; 0 if it does not run.
+///
+/// # Errors
+/// [`ServiceError`] if systemd does not answer.
+pub fn lucd() -> Result<u32, ServiceError> {
+    let settings = show("lucd.service")?;
+    Ok(settings.get("MainPID").parse().unwrap_or(0))
+}
+
 /// The name of a unit as systemd wants it: without a kind it is a service.
 ///
 /// # Errors

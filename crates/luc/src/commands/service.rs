@@ -1,4 +1,4 @@
-//! `luc enable`, `luc disable` and `luc status`: the gate for services that systemd starts.
+//! `luc enable`, `luc disable`, `luc status` and `luc attach`: the gate for services that systemd starts, and for what runs.
 
 mod text;
 
@@ -114,15 +114,72 @@ pub(crate) struct StatusArgs {
     json: bool,
 }
 
+/// Bring the fsyncs of a process that runs into common journal commits, for as long as it lives (root, x86-64)
+///
+/// One thread of the process is stopped for a moment and installs a filter of system calls for all of its
+/// threads, as `luc run --reach notify` does before a program begins. lucd serves it from then on. There is no way back:
+/// the filter stays until the process has ended, and all that it starts are under it as well. Children that it has
+/// already are not.
+///
+/// A call that the stopped thread is in is made again; epoll_wait, and others that no debugger restarts, return EINTR.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  systemctl enable --now lucd.socket    # first: lucd takes the process over there
+  luc attach 4711 --permanently
+  luc status pid-4711                   # what was gained
+
+Refused: a process under a filter of system calls, which could end it; one that is traced; 32-bit code;
+one without CAP_SYS_ADMIN that may gain privileges, unless --no-new-privs.
+
+Exit status: 0, or 2 if the process cannot be attached.")]
+pub(crate) struct AttachArgs {
+    /// The process, by its number
+    #[arg(value_name = "PID")]
+    process: u32,
+
+    /// Say that you know that it is for ever
+    #[arg(long)]
+    permanently: bool,
+
+    /// Where the kernel demands it, take from the process and all below it the chance to gain privileges: sudo, ping and
+    /// postdrop fail there
+    #[arg(long)]
+    no_new_privs: bool,
+}
+
+/// Refuses what the kernel module makes useless.
+fn refuse_module(what: &str) -> anyhow::Result<()> {
+    match Module::loaded_version(&Machine::from_environment()) {
+        None => Ok(()),
+        Some(version) => anyhow::bail!(
+            "the kernel module (version {version}) batches the calls of every program already: {what}, or unload it by \
+             `luc kernel unload`"
+        ),
+    }
+}
+
+/// Runs `luc attach`.
+pub(crate) fn attach(args: &AttachArgs) -> anyhow::Result<ExitCode> {
+    if !args.permanently {
+        anyhow::bail!(
+            "process {}: a filter of system calls stays until it has ended: say so by --permanently",
+            args.process
+        );
+    }
+    refuse_module("attach no process")?;
+    let name = luc_service::attach::attach(args.process, args.no_new_privs)?;
+    println!(
+        "process {}: attached; `luc status {name}` says what is gained",
+        args.process
+    );
+    Ok(ExitCode::SUCCESS)
+}
+
 /// Runs `luc enable`.
 pub(crate) fn enable(args: &EnableArgs) -> anyhow::Result<ExitCode> {
     systemctl::check()?;
-    if let Some(version) = Module::loaded_version(&Machine::from_environment()) {
-        anyhow::bail!(
-            "the kernel module (version {version}) batches the calls of every program already: enable no service, or \
-             unload it by `luc kernel unload`"
-        );
-    }
+    refuse_module("enable no service")?;
     let plans = enable::plan(&args.units, args.reach.into())?;
     if !args.dry_run {
         enable::enable(&plans, args.now)?;

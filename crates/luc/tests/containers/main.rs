@@ -1,6 +1,7 @@
-//! `luc oci-profile`, and containers that crun hands over to `lucd`. Needs root, systemd, crun and a static busybox, and says
+//! `luc oci-profile`, containers that crun hands over to `lucd`, and `luc attach`. Needs root, systemd, crun and a static busybox, and says
 //! so if they are missing.
 
+mod attach;
 mod bundle;
 #[path = "../common/mod.rs"]
 mod common;

@@ -34,9 +34,10 @@ pub enum ContainerError {
     },
     /// The kernel restarts held calls at signals.
     #[error(
-        "this kernel cannot notify of a container's calls without restarting them at signals: it takes Linux 5.19 ({0})"
+        "this kernel cannot notify of a container's calls without restarting them at signals: it takes Linux 5.19, and a \
+         sandbox that lets seccomp pass"
     )]
-    Kernel(luc_gate::notify::NotifyError),
+    Kernel,
     /// No such program.
     #[error("{0} is not in the PATH: install it, or name another runtime by --runtime")]
     NoRuntime(String),

@@ -18,6 +18,9 @@ const MOST_OF_NAME: usize = 128;
 /// What a container's figures are called after its name.
 pub const ENDING: &str = ".container";
 
+/// What `luc attach` says for a profile's metadata.
+pub const ATTACHED: &str = "attached";
+
 /// The name of the file in memory that has what is kept.
 const MEMORY: &str = "luc-container";
 

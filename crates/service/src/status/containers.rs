@@ -5,7 +5,7 @@ use std::fs;
 use luc_gate::unit::figures;
 
 use super::{PROCESSES, Status, look, missed, processes_below};
-use crate::containers::state::{Container, kept_by};
+use crate::containers::state::{ATTACHED, Container, kept_by};
 use crate::plan::Way;
 
 /// As much of a name as Podman and Docker print is enough.
@@ -45,6 +45,8 @@ fn of(lucd: u32, kept: &[Container]) -> Option<Status> {
     let mut numbers: Vec<u32> = kept
         .iter()
         .flat_map(|one| match one.cgroup.as_str() {
+            // Others of its cgroup are none of its own.
+            _ if one.metadata == ATTACHED => vec![one.process],
             "" => in_namespace_of(one.process),
             group => processes_below(group),
         })

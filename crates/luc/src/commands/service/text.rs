@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use luc_service::containers::state::ATTACHED;
 use luc_service::enable::Enabled;
 use luc_service::plan::Way;
 use luc_service::status::{Reached, Status};
@@ -65,6 +66,9 @@ pub(super) fn status(status: &Status) -> String {
     };
     let _ = match &status.container {
         None => writeln!(text, "{}: {way}; {}", status.unit, status.state),
+        Some(container) if container.metadata == ATTACHED => {
+            writeln!(text, "process {}: attached for ever", container.process)
+        }
         Some(container) => writeln!(
             text,
             "container {}: by notifications; process {}, bundle {}, metadata {}",
