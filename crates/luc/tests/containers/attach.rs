@@ -24,7 +24,7 @@ fn a_process_that_runs_is_attached_and_notices_nothing() {
     };
     // Signals all the time, which the stopped thread gets as well.
     let notified = format!("{PLACE}/lower/bin/notified");
-    let crowd = format!("{notified} crowd 8 12000 1000 storm");
+    let crowd = format!("{notified} crowd 8 600000 1000 storm");
     let process = start(&machine, "crowd", "", &crowd);
     let text = refusal(&machine.run(&format!("luc attach {process}")));
     assert!(text.contains("say so by --permanently"), "{text}");
@@ -59,6 +59,7 @@ fn a_process_that_runs_is_attached_and_notices_nothing() {
     assert!(text.contains("is under a filter of system calls"), "{text}");
     kill_lucd(&machine);
     until("its process", || are_reached(&machine, &name, 1));
+    machine.get(&format!("touch {PLACE}/data/over"));
     for unit in ["crowd", "shell"] {
         machine.until(&format!("! systemctl is-active {unit}"));
     }

@@ -15,11 +15,9 @@ use serde_json::Value;
 
 use bundle::{CRUN, PLACE, bundle, start};
 
-/// Eight processes that synchronize a file each, for some seconds, in the folder in which they are.
-fn crowd(folder: &str, seconds: u32) -> String {
-    format!(
-        "cd {folder} && for i in 1 2 3 4 5 6 7 8; do notified crowd 1 {seconds}000 1000 & done; wait"
-    )
+/// Eight processes that synchronize a file each, until there is a file `over` in the folder.
+fn crowd(folder: &str) -> String {
+    format!("cd {folder} && for i in 1 2 3 4 5 6 7 8; do notified crowd 1 600000 1000 & done; wait")
 }
 
 /// The status of a container; `None` while `lucd` does not serve it.
@@ -81,8 +79,8 @@ fn a_volume_and_an_overlay_meet_and_survive_lucd() {
     machine.get(&format!(
         "cd {PLACE} && mkdir upper work merged && mount -t overlay overlay -o lowerdir=$PWD/lower,upperdir=$PWD/upper,workdir=$PWD/work merged"
     ));
-    bundle(&machine, "volume", "lower", &crowd("/data", 12));
-    bundle(&machine, "overlay", "merged", &crowd("/tmp", 12));
+    bundle(&machine, "volume", "lower", &crowd("/data"));
+    bundle(&machine, "overlay", "merged", &crowd("/tmp"));
     start(&machine, "volume");
     start(&machine, "overlay");
     until_together(&machine, &["volume", "overlay"]);
@@ -117,6 +115,7 @@ fn a_volume_and_an_overlay_meet_and_survive_lucd() {
         });
     }
     until_together(&machine, &["volume", "overlay"]);
+    machine.get(&format!("touch {PLACE}/data/over {PLACE}/merged/tmp/over"));
     for name in ["volume", "overlay"] {
         machine.until(&format!("! systemctl is-active {name}"));
         let said = machine.get(&format!("cat {PLACE}/{name}.log"));

@@ -4,7 +4,8 @@
  *	notified crowd THREADS MILLISECONDS LIMIT_MS [storm]
  *		Threads that write and synchronize a file each, and say how many calls they made, how many took longer
  *		than the limit, and how many failed: "calls N slow N failed N longest_ms N". With `storm`, another thread
- *		sends SIGURG to all of them all the time, as Go's runtime does.
+ *		sends SIGURG to all of them all the time, as Go's runtime does. They end before their time when there is a
+ *		file "over".
  *	notified once FILE
  *		Writes and synchronizes a file by fsync, then by fdatasync, and prints what both returned.
  */
@@ -95,6 +96,7 @@ static int crowd(long count, long milliseconds, int is_stormy)
 {
 	struct sigaction action = { .sa_handler = urge, .sa_flags = SA_RESTART };
 	pthread_t threads[MOST_THREADS], of_storm;
+	double begun_s;
 	long index;
 
 	if (count < 1 || count > MOST_THREADS)
@@ -105,7 +107,8 @@ static int crowd(long count, long milliseconds, int is_stormy)
 			return 1;
 	if (is_stormy && pthread_create(&of_storm, NULL, storm, (void *)count))
 		return 1;
-	usleep((useconds_t)milliseconds * 1000);
+	for (begun_s = now_s(); now_s() - begun_s < milliseconds / 1e3 && access("over", F_OK);)
+		usleep(1000 * (milliseconds < 20 ? milliseconds : 20));
 	atomic_store(&is_over, 1);
 	for (index = 0; index < count; index++)
 		pthread_join(threads[index], NULL);
