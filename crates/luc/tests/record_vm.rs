@@ -21,6 +21,7 @@ for mode in "" --summary; do
 	luc explain --json "/run/trace$mode" >"$OUT/explained$mode.json" || exit 1
 done
 umount /mnt
+luc record --counters=page-faults,task-clock --out /run/counted -- true 2>"$OUT/counted" || exit 1
 "#;
 
 fn check(version: &str) {
@@ -52,6 +53,8 @@ fn check(version: &str) {
         assert!(count.is_some_and(|count| count > 0), "{on_ext4:#}");
     }
     assert_eq!(events["lost"], serde_json::json!({}), "{}", outcome.text());
+    let counted = outcome.file("counted").expect("what it said");
+    assert!(counted.contains(" counter, "), "{counted}");
     let summary = explained("explained--summary.json");
     let events = summary["trace"]["events"].as_u64();
     assert!(events.is_some_and(|events| events > 0), "{summary:#}");

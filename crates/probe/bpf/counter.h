@@ -77,6 +77,9 @@ static __always_inline void read_counters(struct counter_place *place, struct co
 	/* What ran since then is somebody else's, or was not looked at. */
 	if (!place->known)
 		counted = NULL;
+	/* Or the compiler asks for known again where counted is meant, which the verifier of Linux
+	 * 6.1 does not see through. */
+	barrier_var(counted);
 	if (counted && !counted->head.since_ns)
 		counted->head.since_ns = place->at_ns;
 	for (i = 0; i < LUC_COUNTERS; i++) {

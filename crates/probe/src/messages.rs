@@ -25,16 +25,53 @@ pub(crate) fn keep() {
     set_print(Some((PrintLevel::Warn, keep_message)));
 }
 
-/// The error with the first two of libbpf's messages, in one line.
+/// The error with the first two of libbpf's messages, or what the kernel's verifier said last, in one line.
 pub(crate) fn reason(error: &libbpf_rs::Error) -> String {
     let messages = messages();
     let first: Vec<&str> = messages
         .lines()
         .filter_map(|line| line.strip_prefix("libbpf: "))
+        .filter(|line| !line.ends_with(LOG_BEGIN))
         .take(2)
         .collect();
     if first.is_empty() {
         return error.to_string();
     }
-    format!("{error} ({})", first.join("; "))
+    let first = first.join("; ");
+    match refusal(&messages) {
+        Some(refusal) => format!("{error} ({first}; {refusal})"),
+        None => format!("{error} ({first})"),
+    }
+}
+
+/// Where the verifier's log begins and ends in libbpf's messages, and how the line of its sums begins.
+const LOG_BEGIN: &str = "-- BEGIN PROG LOAD LOG --";
+const LOG_END: &str = "-- END PROG LOAD LOG --";
+const SUMS: &str = "processed ";
+
+/// What the kernel's verifier said last.
+fn refusal(messages: &str) -> Option<&str> {
+    let (_, log) = messages.split_once(LOG_BEGIN)?;
+    let (log, _) = log.split_once(LOG_END)?;
+    let mut lines = log.lines().rev().map(str::trim);
+    lines.find(|line| !line.is_empty() && !line.starts_with(SUMS))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_verifier_s_last_words_are_found() {
+        let log = "libbpf: prog 'one': BPF program load failed: -EACCES\n\
+                   libbpf: prog 'one': -- BEGIN PROG LOAD LOG --\n0: (85) call bpf_helper#5\n\
+                   helper access to the packet is not allowed\n\
+                   processed 1 insns (limit 1000000) max_states_per_insn 0\n\
+                   -- END PROG LOAD LOG --\nlibbpf: failed to load object\n";
+        assert_eq!(
+            refusal(log),
+            Some("helper access to the packet is not allowed")
+        );
+        assert_eq!(refusal("libbpf: no program\n"), None);
+    }
 }
