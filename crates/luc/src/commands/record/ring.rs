@@ -17,6 +17,8 @@ const SMALLEST_BYTES: u64 = 16 << 20;
 
 /// Options of a ring.
 #[derive(Debug, clap::Args)]
+// By itself a group has the name of its structure, and two of a command may not have the same.
+#[group(id = "Ring")]
 pub(crate) struct Args {
     /// Keep only the last TIME, such as 10m: the directory then has a trace for every 10 s, of which the oldest are
     /// removed. It can be gone on with after the recorder was killed
