@@ -38,8 +38,10 @@ pub(crate) enum Command {
 /// Ask the tables of all hosts in SQL
 ///
 /// Each table of a trace is one table over all hosts, with a column host. Tables in the schema fleet have what was found
-/// in all traces together: fleet.edge, fleet.request and fleet.path. global_ns(host, ns) is a time of a host on the clock
-/// of the first one. Queries only ask: nothing is changed. Needs no privileges.
+/// in all traces together: fleet.edge, fleet.request and fleet.path. subtree(ID) has the request of this id and all that
+/// were made for it, critical_path(ID) the parts of its critical path, and blame(ID) who had how much of it; blame() adds up
+/// all requests. global_ns(host, ns) is a time of a host on the clock of the first one. Queries only ask: nothing is
+/// changed. Needs no privileges.
 #[derive(Debug, Args)]
 #[command(
     group(ArgGroup::new("format").args(["json", "csv"])),
@@ -49,8 +51,10 @@ Examples:
   luc fleet sql \"select host, cause, count(*) as waits, sum(on_ns - off_ns) / 1000000 as ms
       from wait group by host, cause order by ms desc, host, cause limit 10\" web.trace db.trace
   luc fleet sql \"select * from fleet.request where number <= 5 order by number\" web.trace db.trace
+  luc fleet sql \"select * from subtree(4711) order by pre\" web.trace db.trace      # all that was made for this request
+  luc fleet sql \"select host, name, part, cause, time_ns from blame(4711) order by time_ns desc\" web.trace db.trace
   luc fleet sql \"select b.* from fleet.request a join fleet.request b on a.root = b.root
-      and b.pre between a.pre and a.last where a.number = 1 order by b.pre\" web.trace db.trace      # all that was made for the slowest request
+      and b.pre between a.pre and a.last where a.number = 1 order by b.pre\" web.trace db.trace      # of the slowest one
   luc fleet sql --csv \"select global_ns(host, at_ns) as ns, host, bytes from message order by ns, host, bytes\" \\
       web.trace db.trace > messages.csv
   luc fleet sql --cluster df://head:50050 --shared /nfs/tmp \"select count(*) from packet\" /nfs/traces/*

@@ -16,6 +16,7 @@ mod derived;
 mod directory;
 mod error;
 mod files;
+mod functions;
 mod global;
 pub mod listing;
 pub mod output;

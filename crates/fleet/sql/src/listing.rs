@@ -3,12 +3,13 @@
 use serde::Serialize;
 
 use crate::derived::{self, Derived};
+use crate::functions::Function;
 use crate::schema::{HOST, TableColumn, TraceTable};
 
 /// A table that queries can name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Listed {
-    /// Its name.
+    /// Its name; of a table function, how it is called.
     pub table: String,
     /// What a row is.
     pub meaning: String,
@@ -16,7 +17,7 @@ pub struct Listed {
     pub columns: Vec<TableColumn>,
 }
 
-/// All tables.
+/// All tables, and the functions whose answer is one.
 #[must_use]
 pub fn tables() -> Vec<Listed> {
     let host = || TableColumn {
@@ -36,5 +37,10 @@ pub fn tables() -> Vec<Listed> {
         meaning: table.description().to_owned(),
         columns: table.columns(),
     });
-    of_traces.chain(of_all).collect()
+    let of_functions = Function::ALL.into_iter().map(|function| Listed {
+        table: function.call(),
+        meaning: function.description().to_owned(),
+        columns: function.columns(),
+    });
+    of_traces.chain(of_all).chain(of_functions).collect()
 }

@@ -22,6 +22,7 @@ use luc_fleet::{Joined, Opened, Source, Tables, global_times};
 use crate::derived::{self, Derived};
 use crate::error::{MOST_LEVELS, SqlError, line};
 use crate::files::{Files, FilesTable, HostFile};
+use crate::functions::{Function, Over};
 use crate::global::{self, GlobalNs};
 use crate::schema::TraceTable;
 
@@ -109,6 +110,9 @@ impl Session {
                 table.empty(),
             )?;
         }
+        for function in Function::ALL {
+            self.add_function(function, function.table().empty());
+        }
         if let Some(joined) = &joined {
             if !needs.derived.is_empty() {
                 let written = derived::write(joined, &needs.derived, &self.directory)?;
@@ -117,6 +121,11 @@ impl Session {
                     self.context
                         .deregister_table(name.clone())
                         .map_err(SqlError::of_engine)?;
+                    for function in Function::ALL {
+                        if function.table() == table {
+                            self.add_function(function, files.clone());
+                        }
+                    }
                     self.add(name, files)?;
                 }
             }
@@ -132,6 +141,12 @@ impl Session {
     fn add(&self, name: TableReference, table: FilesTable) -> Result<(), SqlError> {
         let added = self.context.register_table(name, Arc::new(table));
         added.map(drop).map_err(SqlError::of_engine)
+    }
+
+    fn add_function(&self, function: Function, table: FilesTable) {
+        let table = Arc::new(table);
+        let over = Over { function, table };
+        self.context.register_udtf(function.name(), Arc::new(over));
     }
 
     /// The query's answer, as it comes. The query may only ask.
@@ -266,6 +281,22 @@ fn is_level(token: &Token) -> bool {
     )
 }
 
+/// The table functions that are called.
+fn called(tokens: &[Token]) -> impl Iterator<Item = Function> {
+    let seen: Vec<&Token> = tokens
+        .iter()
+        .filter(|token| !matches!(token, Token::Whitespace(_)))
+        .collect();
+    let is_called = move |function: &Function| {
+        seen.windows(2).any(|pair| match pair {
+            [Token::Word(word), Token::LParen] => word.value.eq_ignore_ascii_case(function.name()),
+            _ => false,
+        })
+    };
+    let found: Vec<Function> = Function::ALL.into_iter().filter(is_called).collect();
+    found.into_iter()
+}
+
 /// What a query needs.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Needs {
@@ -306,6 +337,9 @@ impl Needs {
                 }
             }
         }
+        let functions = called(&tokens).map(Function::table);
+        needs.derived.extend(functions);
+        needs.derived.sort_by_key(|table| table.name());
         needs.derived.dedup();
         // A column of this name would only cost time.
         needs.clocks = tokens.iter().any(|token| match token {
@@ -333,5 +367,8 @@ mod tests {
         let found = needs("select Global_NS(host, at_ns), 'fleet.edge' from message");
         assert!(found.clocks && found.derived.is_empty());
         assert!(!needs("select 'global_ns' from message").clocks);
+        let found = needs("select blame from Subtree (7) join blame() on true");
+        assert_eq!(found.derived, [Derived::Path, Derived::Request]);
+        assert!(needs("select blame from wait").derived.is_empty());
     }
 }

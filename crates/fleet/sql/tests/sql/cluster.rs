@@ -16,7 +16,7 @@ const EXECUTORS: usize = 4;
 const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Queries whose answers have one order, and no sum of floating-point numbers.
-const QUERIES: [&str; 8] = [
+const QUERIES: [&str; 9] = [
     "select host, count(*) as n, sum(on_ns - off_ns) as ns, min(on_ns), max(on_ns) from wait group by host order by host",
     "select host, cause, thread, count(*) as n, sum(on_ns - woken_ns) as ns from wait
      group by host, cause, thread order by ns desc, host, cause, thread limit 50",
@@ -32,6 +32,8 @@ const QUERIES: [&str; 8] = [
     "select part, cause, host, sum(time_ns) as ns, count(*) as n,
        rank() over (partition by host order by sum(time_ns) desc, part, cause) as place
      from fleet.path group by part, cause, host order by host, place, part, cause",
+    "select a.id, a.host, a.pre, b.time_ns, b.requests from subtree(1) a join blame() b on a.host = b.host
+     order by a.pre, b.time_ns, b.name, b.part, b.cause",
 ];
 
 /// A port that nobody listens on, and the one after it.

@@ -56,6 +56,42 @@ fn parts_sum_to_the_time_of_their_request() {
 }
 
 #[test]
+fn functions_have_the_rows_of_their_request() {
+    let asked = Asked::small();
+    let id = asked.number("select id from fleet.request where number = 1");
+    let same = |function: &str, query: &str| {
+        let found = asked.rows(function);
+        assert!(!found.is_empty(), "{function}");
+        assert_eq!(found, asked.rows(query), "{function}");
+    };
+    same(
+        &format!("select * from subtree({id}) order by pre"),
+        &format!(
+            "select b.* from fleet.request a join fleet.request b on a.root = b.root and b.pre between a.pre and a.last
+             where a.id = {id} order by b.pre"
+        ),
+    );
+    same(
+        &format!("select * from critical_path({id}) order by step"),
+        &format!("select * from fleet.path where request = {id} order by step"),
+    );
+    same(
+        &format!("select * from blame({id}) order by 1, 2, 3, 4, 5, 6"),
+        &format!(
+            "select host, process, thread, name, part, cause, sum(time_ns), count(distinct request) from fleet.path
+             where request = {id} group by 1, 2, 3, 4, 5, 6 order by 1, 2, 3, 4, 5, 6"
+        ),
+    );
+    let sums = asked.rows("select sum(time_ns), max(requests) <= 300 from blame()");
+    assert_eq!(
+        sums,
+        asked.rows("select sum(time_ns), true from fleet.path")
+    );
+    let none = asked.rows("select * from subtree(4711000)");
+    assert_eq!(none, Vec::<Vec<String>>::new());
+}
+
+#[test]
 fn one_clock_is_close_to_the_truth() {
     let asked = Asked::small();
     // 10 ns of the estimate's own rounding, beside what lies between the knots.
