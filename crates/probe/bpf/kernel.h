@@ -361,7 +361,7 @@ struct pt_regs___x86 {
 	unsigned long orig_ax;
 };
 
-struct pt_regs___arm64 {
+struct pt_regs___aarch64 {
 	u64 regs[31];
 	u64 orig_x0;
 	s32 syscallno;

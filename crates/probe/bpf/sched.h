@@ -37,7 +37,7 @@ static __always_inline u64 scheduler_clock(struct task_struct *task)
 static __always_inline long syscall_of_registers(struct pt_regs *regs)
 {
 	struct pt_regs___x86 *x86 = (void *)regs;
-	struct pt_regs___arm64 *arm64 = (void *)regs;
+	struct pt_regs___aarch64 *arm64 = (void *)regs;
 
 	if (bpf_core_field_exists(x86->orig_ax))
 		return x86->orig_ax;

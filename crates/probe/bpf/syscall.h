@@ -9,7 +9,7 @@
 static __always_inline u64 argument(struct pt_regs *regs, int index)
 {
 	struct pt_regs___x86 *x86 = (void *)regs;
-	struct pt_regs___arm64 *arm64 = (void *)regs;
+	struct pt_regs___aarch64 *arm64 = (void *)regs;
 
 	if (bpf_core_field_exists(x86->orig_ax)) {
 		switch (index) {

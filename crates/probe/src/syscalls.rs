@@ -44,6 +44,9 @@ const CALLS: &[(c_long, CallKind)] = &[
     (libc::SYS_truncate, CallKind::Truncate),
     (libc::SYS_ftruncate, CallKind::Truncate),
     (libc::SYS_fallocate, CallKind::Fallocate),
+    // The C library's rename() calls this on 64-bit Arm.
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    (libc::SYS_renameat, CallKind::Rename),
 ];
 
 /// Those that only older architectures have.
@@ -54,7 +57,6 @@ const OLD_CALLS: &[(c_long, CallKind)] = &[
     (libc::SYS_unlink, CallKind::Unlink),
     (libc::SYS_rmdir, CallKind::Unlink),
     (libc::SYS_rename, CallKind::Rename),
-    (libc::SYS_renameat, CallKind::Rename),
     (libc::SYS_mkdir, CallKind::Mkdir),
 ];
 #[cfg(not(target_arch = "x86_64"))]
