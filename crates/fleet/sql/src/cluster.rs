@@ -6,6 +6,7 @@
 mod codec;
 mod loss;
 mod serve;
+mod watch;
 
 use std::sync::Arc;
 

@@ -19,6 +19,8 @@ use ballista_scheduler::state::task_manager::JobInfoCache;
 use datafusion_proto::protobuf::{LogicalPlanNode, PhysicalPlanNode};
 use tokio::sync::Mutex;
 
+use super::watch::watch;
+
 /// The scheduler's server.
 pub(super) type Server = SchedulerServer<LogicalPlanNode, PhysicalPlanNode>;
 
@@ -84,7 +86,12 @@ impl ClusterState for Cancelling {
         metadata: ExecutorMetadata,
         spec: ExecutorData,
     ) -> Result<()> {
-        self.inner.register_executor(metadata, spec).await
+        let executor = metadata.clone();
+        self.inner.register_executor(metadata, spec).await?;
+        if let Some(server) = self.server.get() {
+            tokio::spawn(watch(executor, server.clone()));
+        }
+        Ok(())
     }
 
     async fn save_executor_metadata(&self, metadata: ExecutorMetadata) -> Result<()> {

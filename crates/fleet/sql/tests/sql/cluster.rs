@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::{Asked, program, stdout};
 
 const EXECUTORS: usize = 4;
-/// A query is asked anew whose executor is killed, which the scheduler may only see after 10 s.
+/// A query is asked anew whose executor is killed, which the scheduler may only see after 10 s on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Queries whose answers have one order, and no sum of floating-point numbers.
