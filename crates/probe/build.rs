@@ -9,6 +9,8 @@ fn main() {
     println!("cargo:rerun-if-changed=bpf");
     println!("cargo:rerun-if-env-changed=CLANG");
     let include = PathBuf::from(variable("DEP_BPF_INCLUDE"));
+    // For the test that compiles them for other architectures.
+    println!("cargo:rustc-env=LIBBPF_INCLUDE={}", include.display());
     let clang = env::var("CLANG").unwrap_or_else(|_| "clang".to_owned());
     let architecture = match variable("CARGO_CFG_TARGET_ARCH").as_str() {
         "x86_64" => "x86",
