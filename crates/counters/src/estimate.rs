@@ -1,9 +1,9 @@
 //! What was counted in all, when the counter was there for only part of the time.
 //!
 //! **The model.** The load is what it is; what is random is when an event's group had the counters. The readings are cut
-//! into *rotations*, as short as they can be while every event of interest has its turn in each. In each rotation an
-//! event is taken to have gone on at the rate that was seen in its turn, so that a change of the load costs no more
-//! than the rotation in which it falls.
+//! into *rotations*, as short as they can be while every event of interest has its turn in each. Between two turns an event
+//! is taken to have gone on as in the one before and the one after (`filled`), so that a change of the load costs no more
+//! than half of the time between.
 //!
 //! **The variance** is estimated from neighbouring rotations: half the mean square of their differences, the estimator
 //! v2 for systematic samples (Wolter, *An Investigation of Some Estimators of Variance for Systematic Sampling*, JASA
@@ -21,6 +21,7 @@
 //! turn. The estimate is then wrong, and the interval does not say so. What happens in few and brief moments is met by
 //! chance alone: then there is a value, but no interval.
 
+mod filled;
 mod rotation;
 
 use std::ops::Range;
@@ -137,7 +138,10 @@ pub(super) fn figure(
     }
     let ranges = cut(recording, events, &shares);
     let rotations = Rotations::of(recording, events, &ranges);
-    let totals: Vec<f64> = (0..events.len()).map(|at| rotations.total(at)).collect();
+    let totals = events
+        .iter()
+        .map(|&event| filled::total(recording.readings(event)));
+    let totals: Vec<f64> = totals.collect();
     let (value, slopes) = of_totals(&totals);
     if !value.is_finite() || slopes.iter().any(|slope| !slope.is_finite()) {
         return Err(Withheld::Undefined);
@@ -200,10 +204,6 @@ impl Rotations {
         });
         let scaled = scaled.collect();
         Self { lengths_ns, scaled }
-    }
-
-    fn total(&self, event: usize) -> f64 {
-        self.scaled[event].iter().sum()
     }
 
     /// Half the width of the interval of a figure that has these slopes by its events.
