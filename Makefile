@@ -9,7 +9,7 @@ FUZZ_SECONDS ?= 120
 PACKAGES ?= dist
 export GLIBC PACKAGES REVISION MAINTAINER SIGN_KEY
 
-.PHONY: help setup setup-build setup-test setup-lint setup-evaluate setup-packages setup-vm qemu build product product-sql product-store product-demo test test-sql fuzz lint tables demo packages packages-test packages-reproduce evaluate evaluate-fleet-sql evaluate-packages install clean
+.PHONY: help setup setup-build setup-test setup-lint setup-evaluate setup-packages setup-arm64 setup-vm qemu build product product-sql product-store product-demo arm64 test test-sql fuzz lint tables demo packages packages-test packages-reproduce evaluate evaluate-arm64 evaluate-fleet-sql evaluate-packages install clean
 
 help: ## List the targets
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -31,6 +31,9 @@ setup-packages:
 
 setup-build:
 	@scripts/setup.sh build
+
+setup-arm64:
+	@scripts/setup.sh arm64
 
 setup-vm: ## Unpack a newer QEMU beside the system's, for several processors in virtual time (no root)
 	@scripts/setup-vm.sh
@@ -56,6 +59,9 @@ product-store: ## Build luc-fleet-store, for rings in object stores (`luc fleet 
 # Without the commands that the demo does not use, which take long to compile.
 product-demo:
 	$(CARGO) build --release --locked -p luc -p luc-gate-preload --no-default-features
+
+arm64: setup-arm64 ## Build luc and its library for 64-bit Arm, on another machine (Debian, Rust by rustup)
+	scripts/build-arm64.sh
 
 # In the release profile: its dependencies are built anyway, and the tests find libluc_gate_preload.so
 # beside luc.
@@ -89,11 +95,14 @@ packages-test: setup-packages ## Check the packages in dist/, and install, upgra
 packages-reproduce: setup-packages
 	scripts/reproduce.sh $(PACKAGES)
 
-evaluate: setup-evaluate build product-sql ## Measure what LUC claims and rewrite docs/evaluation (root, 4 hours)
+evaluate: setup-evaluate build product-sql arm64 ## Measure what LUC claims and rewrite docs/evaluation (root, 4 hours)
 	$(BUILD)/luc-evaluate
 
 evaluate-fleet-sql: setup-evaluate build product-sql
 	$(BUILD)/luc-evaluate fleet-sql
+
+evaluate-arm64: setup-evaluate build arm64
+	$(BUILD)/luc-evaluate arm64
 
 evaluate-packages: setup-evaluate build packages
 	$(BUILD)/luc-evaluate packages

@@ -36,3 +36,16 @@ backports_unpack() {
 		rm "$package"
 	done
 }
+
+# The options of apt that have the packages of another architecture $2, with lists of their own in folder $1: in the array
+# `apt_options`.
+apt_of_architecture() {
+	local folder=$1 architecture=$2
+	mkdir -p "$folder/lists/partial" "$folder/cache/archives/partial"
+	: >"$folder/status"
+	apt_options=(
+		-qq -o APT::Architecture="$architecture" -o APT::Architectures="$architecture" -o Dir::State::lists="$folder/lists"
+		-o Dir::State::status="$folder/status" -o Dir::Cache="$folder/cache" -o APT::Sandbox::User=root
+	)
+	apt-get "${apt_options[@]}" update
+}

@@ -2,7 +2,7 @@
 # Installs what building, testing and checking LUC needs and this machine lacks. Debian and Ubuntu,
 # as root; otherwise says what is missing and ends with status 2. Does nothing if nothing is missing.
 #
-# usage: setup.sh [build|test|lint|evaluate|packages]    only what this target needs (default: test and lint)
+# usage: setup.sh [build|test|lint|evaluate|packages|arm64]    only what this target needs (default: test and lint)
 set -euo pipefail
 # shellcheck source=scripts/toolchain.sh
 source "$(dirname "${BASH_SOURCE[0]}")/toolchain.sh"
@@ -115,6 +115,15 @@ install_quietly() {
 enabled_units() {
 	find /etc/systemd/system/*.wants '(' -name '*.service' -o -name '*.socket' ')' -printf '%f\n' 2>/dev/null |
 		sort -u
+}
+
+# What builds LUC for 64-bit Arm on a machine of another architecture, and runs it in an emulated machine.
+need_arm64() {
+	need aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu
+	need qemu-system-aarch64 qemu-system-arm
+	need readelf binutils
+	need depmod kmod
+	need xz xz-utils
 }
 
 # For the virtual machines (docs/reference/vm.md): without these, tests of them are skipped, so what this machine
@@ -239,6 +248,7 @@ install_others() {
 		"$(dirname "${BASH_SOURCE[0]}")/setup-zig.sh" >/dev/null ||
 			echo "setup: no zig was installed: \`make packages GLIBC=system\` links for this system's glibc"
 	fi
+	case $goal in arm64 | evaluate) "$(dirname "${BASH_SOURCE[0]}")/setup-arm64.sh" ;; esac
 	fetch_headers
 	unpack_qemu
 }
@@ -266,7 +276,7 @@ look() {
 	missing=() wanted=()
 	need_system
 	# Tests only: the browser in which they look at the HTML report (Ubuntu has it as a snap only), virtual machines.
-	if [[ $goal != lint && $goal != build && $goal != packages ]]; then
+	if [[ $goal != lint && $goal != build && $goal != packages && $goal != arm64 ]]; then
 		want chromium chromium
 		# Packages are packed by tests as well.
 		want dpkg-shlibdeps dpkg-dev
@@ -278,7 +288,9 @@ look() {
 	case $goal in
 	all | lint) need_lint_tools ;;
 	packages) need_packaging ;;
+	arm64) need_arm64 ;;
 	evaluate)
+		need_arm64
 		# The recorder's rival, and what the kernel module is stressed with.
 		need bpftrace bpftrace
 		need stress-ng stress-ng

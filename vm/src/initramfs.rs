@@ -6,7 +6,8 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::cpio;
 use crate::error::Error;
-use crate::{programs, tools};
+use crate::programs::Root;
+use crate::tools;
 
 /// The first process: loads modules, runs the script, sends the results.
 const INIT: &[u8] = include_bytes!("init.sh");
@@ -26,16 +27,18 @@ const LINKS: [(&str, &str); 5] = [
 
 /// An initramfs being put together.
 #[derive(Debug)]
-pub(crate) struct Initramfs {
+pub(crate) struct Initramfs<'a> {
+    root: Root<'a>,
     archive: cpio::Writer,
     folders: BTreeSet<String>,
     files: BTreeSet<String>,
 }
 
-impl Initramfs {
+impl<'a> Initramfs<'a> {
     /// Busybox, its init, and the folders that programs expect.
-    pub(crate) fn new() -> Result<Self, Error> {
+    pub(crate) fn new(root: Root<'a>) -> Result<Self, Error> {
         let mut this = Self {
+            root,
             archive: cpio::Writer::default(),
             folders: BTreeSet::new(),
             files: BTreeSet::new(),
@@ -47,7 +50,10 @@ impl Initramfs {
         for (name, target) in LINKS {
             this.archive.link(name, target);
         }
-        let busybox = tools::find("busybox")?;
+        let busybox = match root {
+            Root::Host => tools::find("busybox")?,
+            Root::Folder(_) => root.locate(Path::new("busybox"))?,
+        };
         this.file_of_host(Path::new("/usr/bin/busybox"), &busybox)?;
         this.libraries(&busybox)?;
         this.archive.link("usr/bin/sh", "busybox");
@@ -94,7 +100,7 @@ impl Initramfs {
     /// A program of the host as `/luc/bin/NAME`, which comes before busybox's tools in `PATH`, and its
     /// libraries where the loader looks for them.
     pub(crate) fn program(&mut self, program: &Path) -> Result<(), Error> {
-        let found = programs::locate(program)?;
+        let found = self.root.locate(program)?;
         let name = found.file_name().unwrap_or_default();
         self.file_of_host(&Path::new("/luc/bin").join(name), &found)?;
         self.libraries(&found)
@@ -102,8 +108,8 @@ impl Initramfs {
 
     /// The shared libraries of a file of the host.
     pub(crate) fn libraries(&mut self, of: &Path) -> Result<(), Error> {
-        for library in programs::libraries(of)? {
-            self.file_of_host(&library, &library)?;
+        for (guest, library) in self.root.libraries(of)? {
+            self.file_of_host(&guest, &library)?;
         }
         Ok(())
     }

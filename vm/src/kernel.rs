@@ -7,19 +7,25 @@ mod package;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::architecture::Architecture;
 use crate::cache;
 use crate::error::Error;
+use crate::programs::Root;
 use crate::tools;
 
 /// Where kernels are in the cache. The number is raised when more of a package is unpacked, so that nobody takes what an
 /// earlier version has left.
 const FOLDER: &str = "vm/3";
+/// What `scripts/setup-arm64.sh` has fetched, in the cache.
+const ARM64: &str = "arm64";
 
 /// The kernel of a `linux-image` package in the cache: the uncompressed image and its modules.
 #[derive(Clone, Debug)]
 pub struct Kernel {
     release: String,
     folder: PathBuf,
+    /// Where the programs and libraries of another architecture are.
+    root: Option<PathBuf>,
 }
 
 impl Kernel {
@@ -37,7 +43,36 @@ impl Kernel {
         if !folder.join("vmlinux").is_file() {
             package::unpack(&release, &cache, &folder)?;
         }
-        Ok(Self { release, folder })
+        Ok(Self {
+            release,
+            folder,
+            root: None,
+        })
+    }
+
+    /// The kernels for 64-bit Arm that `scripts/setup-arm64.sh` has fetched, the oldest first.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoKernel`] if it has not.
+    pub fn arm64() -> Result<Vec<Self>, Error> {
+        let missing = || Error::NoKernel {
+            version: ARM64.to_owned(),
+            reason: "none is in the cache: run scripts/setup-arm64.sh".to_owned(),
+        };
+        let cache = cache::folder().ok_or_else(missing)?.join(ARM64);
+        let kernels = cache.join("kernel");
+        let mut releases = package::folders(&kernels).collect::<Vec<_>>();
+        releases.sort_by_key(|release| package::numbers(release));
+        if releases.is_empty() {
+            return Err(missing());
+        }
+        let found = releases.into_iter().map(|release| Self {
+            folder: kernels.join(&release),
+            release,
+            root: Some(cache.join("root")),
+        });
+        Ok(found.collect())
     }
 
     /// As [`Kernel::find`], where this machine has all that a guest needs.
@@ -59,7 +94,20 @@ impl Kernel {
         headers(&self.release)
     }
 
-    /// The uncompressed image.
+    /// What its processors are.
+    pub(crate) fn architecture(&self) -> Architecture {
+        match self.root {
+            Some(_) => Architecture::Aarch64,
+            None => Architecture::X86_64,
+        }
+    }
+
+    /// Where its guests' programs and libraries are.
+    pub(crate) fn root(&self) -> Root<'_> {
+        self.root.as_deref().map_or(Root::Host, Root::Folder)
+    }
+
+    /// The image that QEMU starts.
     pub(crate) fn image(&self) -> PathBuf {
         self.folder.join("vmlinux")
     }

@@ -2,11 +2,12 @@
 //!
 //! A [`Vm`] boots the distribution's own kernel ([`Kernel`]) in QEMU, without KVM and without a disk:
 //! an initramfs holds busybox, kernel modules, the programs asked for with their libraries, and the
-//! script to run. What the script prints, the files that it leaves in `$OUT`, its exit status and the
+//! script to run. A guest of 64-bit Arm has libraries of Debian's packages ([`Kernel::arm64`]). What the script prints, the files that it leaves in `$OUT`, its exit status and the
 //! kernel's log come back as an [`Outcome`].
 //!
 //! Nothing is left behind: what a run needs is in memory files, and QEMU dies with its caller.
 
+mod architecture;
 mod cable;
 mod cache;
 mod cpio;

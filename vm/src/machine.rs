@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::architecture::Architecture;
 use crate::cable::CableEnd;
 use crate::error::Error;
 use crate::mode::Mode;
@@ -13,6 +14,7 @@ use crate::shared::SharedMemory;
 #[derive(Debug)]
 pub(crate) struct Machine<'a> {
     pub(crate) qemu: &'a Qemu,
+    pub(crate) architecture: Architecture,
     pub(crate) mode: Mode,
     pub(crate) memory_mib: u32,
     pub(crate) image: &'a Path,
@@ -30,9 +32,8 @@ pub(crate) struct Machine<'a> {
 /// What every kernel is told. A bug or a hung task is a panic, and a panic ends the machine:
 /// the caller hears of it at once. A busy host may leave a processor without time for long: the limits
 /// for lock-ups allow for that.
-const ARGUMENTS: &str = "console=ttyS0 quiet panic=-1 oops=panic nokaslr mitigations=off log_buf_len=4M \
-    hung_task_panic=1 watchdog_thresh=60 rcupdate.rcu_cpu_stall_timeout=120 tsc=reliable no_timer_check \
-    rdinit=/init";
+const ARGUMENTS: &str = "quiet panic=-1 oops=panic log_buf_len=4M hung_task_panic=1 watchdog_thresh=60 \
+    rcupdate.rcu_cpu_stall_timeout=120 rdinit=/init";
 
 /// What makes two boots the same: nothing random, no watchdog.
 const REPEATABLE: &str = "norandmaps random.trust_bootloader=off random.trust_cpu=off nowatchdog";
@@ -49,7 +50,7 @@ impl Machine<'_> {
         let mut qemu = self.qemu.command();
         qemu.args([
             "-M",
-            "q35",
+            self.architecture.machine(),
             "-nodefaults",
             "-no-user-config",
             "-display",
@@ -64,13 +65,17 @@ impl Machine<'_> {
                 } else {
                     "single"
                 };
-                qemu.args(["-accel", &format!("tcg,thread={thread}"), "-cpu", "max"]);
+                qemu.args(["-accel", &format!("tcg,thread={thread}")]);
+                qemu.args(["-cpu", self.architecture.processor()]);
                 qemu.args(["-smp", &processors.to_string()]);
             }
             Mode::VirtualTime { shift, processors } => {
-                // A repeated string instruction counts once for each byte without erms and fsrm off: then
-                // the kernel copies by words.
-                qemu.args(["-cpu", "max,-rdrand,-rdseed,-erms,-fsrm", "-seed", "1"]);
+                qemu.args([
+                    "-cpu",
+                    self.architecture.repeatable_processor(),
+                    "-seed",
+                    "1",
+                ]);
                 qemu.args(["-icount", &format!("shift={shift},align=off,sleep=off")]);
                 qemu.args(["-rtc", "base=2026-01-01T00:00:00,clock=vm"]);
                 self.processors(&mut qemu, processors)?;
@@ -146,7 +151,7 @@ impl Machine<'_> {
     }
 
     fn kernel_arguments(&self) -> String {
-        let mut arguments = ARGUMENTS.to_owned();
+        let mut arguments = format!("{} {ARGUMENTS}", self.architecture.kernel_arguments());
         if matches!(self.mode, Mode::VirtualTime { .. }) {
             arguments = format!("{arguments} {REPEATABLE}");
         }

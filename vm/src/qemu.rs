@@ -4,12 +4,11 @@ use std::fmt;
 use std::path::PathBuf;
 use std::process::Command;
 
+use crate::architecture::Architecture;
 use crate::cache;
 use crate::error::Error;
 use crate::tools;
 
-/// The emulator's program.
-const PROGRAM: &str = "qemu-system-x86_64";
 /// Where `make qemu` puts the one with processors in parallel, in the cache.
 const BUILT: &str = "qemu/parallel";
 /// Where `make setup-vm` unpacks the distribution's newer one, in the cache.
@@ -41,7 +40,12 @@ impl Qemu {
     ///
     /// [`Error::MissingTool`] if there is none, [`Error::Command`] if it does not say its version.
     pub fn system() -> Result<Self, Error> {
-        Self::open(tools::find(PROGRAM)?, Vec::new())
+        Self::system_for(Architecture::X86_64)
+    }
+
+    /// The same for guests of an architecture.
+    pub(crate) fn system_for(architecture: Architecture) -> Result<Self, Error> {
+        Self::open(tools::find(architecture.qemu())?, Vec::new())
     }
 
     /// The best one for several processors in virtual time.
@@ -66,7 +70,7 @@ impl Qemu {
         let mut all = Vec::new();
         if let Some(cache) = cache::folder() {
             for root in [BUILT, UNPACKED].map(|name| cache.join(name)) {
-                let program = root.join("bin").join(PROGRAM);
+                let program = root.join("bin").join(Architecture::X86_64.qemu());
                 if program.is_file() {
                     let firmware = [root.join("share/qemu")].into_iter();
                     let firmware = firmware.chain(FIRMWARE.map(PathBuf::from));
@@ -74,7 +78,7 @@ impl Qemu {
                 }
             }
         }
-        if let Some(program) = tools::which(PROGRAM) {
+        if let Some(program) = tools::which(Architecture::X86_64.qemu()) {
             all.push(Self::open(program, Vec::new())?);
         }
         all.retain(Self::runs_several);

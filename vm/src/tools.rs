@@ -6,6 +6,11 @@ use std::process::{Command, Output};
 
 use crate::error::Error;
 
+/// Programs for guests of another architecture, and their packages.
+const FOREIGN: [(&str, &str); 2] = [
+    ("qemu-system-aarch64", "qemu-system-arm"),
+    ("readelf", "binutils"),
+];
 /// Programs and the packages that have them.
 const TOOLS: [(&str, &str); 9] = [
     ("qemu-system-x86_64", "qemu-system-x86"),
@@ -30,7 +35,7 @@ pub fn missing() -> Option<Error> {
     TOOLS.iter().find_map(|(name, _)| find(name).err())
 }
 
-/// The path of a program of [`TOOLS`].
+/// The path of a program of [`TOOLS`] or [`FOREIGN`].
 ///
 /// # Errors
 ///
@@ -40,6 +45,7 @@ pub(crate) fn find(name: &'static str) -> Result<PathBuf, Error> {
         name,
         package: TOOLS
             .iter()
+            .chain(&FOREIGN)
             .find(|(tool, _)| *tool == name)
             .map_or(name, |(_, package)| package),
     })

@@ -200,10 +200,11 @@ impl<'a> Vm<'a> {
         let qemu = match (&self.qemu, self.mode) {
             (Some(qemu), _) => qemu.clone(),
             (None, Mode::VirtualTime { processors, .. }) if processors > 1 => Qemu::for_several()?,
-            (None, _) => Qemu::system()?,
+            (None, _) => Qemu::system_for(self.kernel.architecture())?,
         };
         let machine = Machine {
             qemu: &qemu,
+            architecture: self.kernel.architecture(),
             mode: self.mode,
             memory_mib: self.memory_mib,
             image: &self.kernel.image(),
@@ -230,7 +231,7 @@ impl<'a> Vm<'a> {
     }
 
     fn initramfs(&self) -> Result<Vec<u8>, Error> {
-        let mut archive = Initramfs::new()?;
+        let mut archive = Initramfs::new(self.kernel.root())?;
         self.add_modules(&mut archive)?;
         archive.program(Path::new(SHELL))?;
         for program in &self.programs {
@@ -254,7 +255,7 @@ impl<'a> Vm<'a> {
         Ok(archive.finish())
     }
 
-    fn add_modules(&self, archive: &mut Initramfs) -> Result<(), Error> {
+    fn add_modules(&self, archive: &mut Initramfs<'_>) -> Result<(), Error> {
         let mut files = BTreeSet::new();
         for name in &self.modules {
             files.extend(self.kernel.modules(name)?);

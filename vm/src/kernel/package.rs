@@ -75,14 +75,14 @@ fn newest(version: &str, releases: impl Iterator<Item = String>) -> Option<Strin
 }
 
 /// The numbers in a release, which order it: 6.1.0-9 comes before 6.1.0-10.
-fn numbers(release: &str) -> Vec<u64> {
+pub(super) fn numbers(release: &str) -> Vec<u64> {
     release
         .split(|c: char| !c.is_ascii_digit())
         .filter_map(|digits| digits.parse().ok())
         .collect()
 }
 
-fn folders(parent: &Path) -> impl Iterator<Item = String> {
+pub(super) fn folders(parent: &Path) -> impl Iterator<Item = String> {
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().into_string().ok())
 }
