@@ -84,13 +84,11 @@ fn a_volume_and_an_overlay_meet_and_survive_lucd() {
     start(&machine, "volume");
     start(&machine, "overlay");
     until_together(&machine, &["volume", "overlay"]);
-    for name in ["volume", "overlay"] {
-        assert!(
-            are_reached(&machine, name, 9),
-            "{:?}",
-            status(&machine, name)
-        );
-    }
+    until("all of their processes", || {
+        ["volume", "overlay"]
+            .iter()
+            .all(|name| are_reached(&machine, name, 9))
+    });
     let text = machine.get("luc status");
     assert!(
         text.contains("container overlay: by notifications; process ")
