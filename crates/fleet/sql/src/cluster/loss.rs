@@ -14,15 +14,10 @@ use ballista_core::serde::protobuf::ExecutorHeartbeat;
 use ballista_core::serde::scheduler::{ExecutorData, ExecutorMetadata};
 use ballista_scheduler::cluster::{BoundTask, ClusterState, ClusterStateEventStream, ExecutorSlot};
 use ballista_scheduler::config::TaskDistributionPolicy;
-use ballista_scheduler::scheduler_server::SchedulerServer;
 use ballista_scheduler::state::task_manager::JobInfoCache;
-use datafusion_proto::protobuf::{LogicalPlanNode, PhysicalPlanNode};
 use tokio::sync::Mutex;
 
-use super::watch::watch;
-
-/// The scheduler's server.
-pub(super) type Server = SchedulerServer<LogicalPlanNode, PhysicalPlanNode>;
+use super::watch::{Server, watch};
 
 /// The state of a cluster, which cancels the jobs of an executor that is removed.
 pub(super) struct Cancelling {

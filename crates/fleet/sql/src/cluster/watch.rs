@@ -5,12 +5,15 @@ use std::time::Duration;
 use ballista_core::serde::protobuf::ExecutorStoppedParams;
 use ballista_core::serde::protobuf::scheduler_grpc_server::SchedulerGrpc as _;
 use ballista_core::serde::scheduler::ExecutorMetadata;
+use ballista_scheduler::scheduler_server::SchedulerServer;
+use datafusion_proto::protobuf::{LogicalPlanNode, PhysicalPlanNode};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpStream;
 use tokio::time::sleep;
 use tonic::Request;
 
-use super::loss::Server;
+/// The scheduler's server.
+pub(super) type Server = SchedulerServer<LogicalPlanNode, PhysicalPlanNode>;
 
 /// Before another attempt to connect.
 const PAUSE: Duration = Duration::from_millis(100);
