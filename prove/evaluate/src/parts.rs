@@ -33,7 +33,7 @@ use Made::{Here, Planned as ByPlan};
 
 /// All parts, in the order in which they are run.
 #[rustfmt::skip]
-pub const PARTS: [Part; 51] = [
+pub const PARTS: [Part; 52] = [
     part("metarates", "File creation, with and without the gate", ByPlan(planned!("metarates"))),
     part("varmail", "The mail server on a hard disk", ByPlan(planned!("varmail"))),
     part("head-to-head", "ext4, fast commits and XFS, each with and without the gate", ByPlan(planned!("head-to-head"))),
@@ -79,6 +79,7 @@ pub const PARTS: [Part; 51] = [
     part("fleet-unix", "Requests over unix sockets, and what luc fleet says of them", Here(fleet::unix::run)),
     part("fleet-scale", "How long luc fleet explain takes for many hosts, and trees of many nodes", Here(fleet::scale::run)),
     part("fleet-sql", "SQL over the traces of many hosts, in one process and on a cluster", Here(fleet::sql::run)),
+    part("arm64", "The recorder and the gate on 64-bit Arm, in an emulated machine", Here(fleet::arm64::run)),
     part("kernel-powercut", "Power cuts with luc.ko", Here(safety::powercut::run)),
     part("kernel-cycles", "luc.ko loaded and unloaded under load", Here(safety::cycles::run)),
     part("kernel-stress", "Stress of file systems with luc.ko", Here(safety::stress::run)),

@@ -1,7 +1,7 @@
 //! Part `fleet-counters`: counters that are multiplexed, of a model whose truth is exact; and where cycles go, by the
 //! model and by files as `perf stat` writes them.
 
-mod page;
+pub(crate) mod page;
 mod scaled;
 mod stacks;
 

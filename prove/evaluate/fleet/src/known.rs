@@ -2,7 +2,7 @@
 //! times of threads and of the whole machine close.
 
 mod accounts;
-mod names;
+pub(crate) mod names;
 mod page;
 
 use std::path::Path;
@@ -55,7 +55,7 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
 }
 
 /// The rows of a table.
-fn rows<T: Row>(trace: &Path) -> Result<Vec<T>, EvaluateError> {
+pub(crate) fn rows<T: Row>(trace: &Path) -> Result<Vec<T>, EvaluateError> {
     let unreadable = |error: StoreError| EvaluateError::Trace(Box::new(error));
     let reader = Reader::open(trace).map_err(unreadable)?;
     let rows = reader.rows::<T>().map_err(unreadable)?;

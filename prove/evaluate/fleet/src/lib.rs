@@ -1,5 +1,6 @@
 //! What `luc fleet` and `luc record --fleet` claim, measured; of clocks in `luc-evaluate-fleet-clocks`.
 //!
+//! - [`arm64`]: what the recorder and the gate do on 64-bit Arm, in an emulated machine.
 //! - [`cost`]: what servers and their clients lose while they are recorded.
 //! - [`counters`]: how far counters that take turns are off, and whether cycles are accounted for.
 //! - [`known`]: whether functions of threads, holders of locks and times of threads are known.
@@ -11,6 +12,7 @@
 //! - [`unix`]: whether requests over unix sockets are found.
 
 mod answer;
+pub mod arm64;
 mod asked;
 mod calls;
 mod cause;

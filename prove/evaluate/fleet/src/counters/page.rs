@@ -38,13 +38,13 @@ impl Measured {
     }
 }
 
-fn quantile_of<'f>(figures: impl Iterator<Item = &'f f64>, share: f64) -> f64 {
+pub(crate) fn quantile_of<'f>(figures: impl Iterator<Item = &'f f64>, share: f64) -> f64 {
     let mut sorted: Vec<f64> = figures.copied().collect();
     sorted.sort_unstable_by(f64::total_cmp);
     quantile(&sorted, share).unwrap_or(f64::NAN)
 }
 
-fn percent(share: f64) -> String {
+pub(crate) fn percent(share: f64) -> String {
     format!("{:.2} %", share * 100.0)
 }
 
@@ -153,12 +153,8 @@ fn covered(stacks: &[Stacked]) -> f64 {
 pub(super) fn targets(measured: &[Measured], stacked: &[(Kind, Vec<Stacked>)]) -> Vec<Target> {
     let mut targets = Vec::new();
     for one in measured.iter().filter(|one| one.row.is_claimed) {
-        let (name, error) = (one.row.name, one.error(0.95));
-        targets.push(Target::new(
-            format!("{name}: error of a total <= 3 % at p95"),
-            error <= MOST_ERROR,
-            percent(error),
-        ));
+        let name = one.row.name;
+        targets.push(is_accurate(name, one.error(0.95)));
         targets.push(covers(name, one.covered(), one.with_interval()));
     }
     for (kind, stacks) in stacked {
@@ -185,7 +181,15 @@ pub(super) fn targets(measured: &[Measured], stacked: &[(Kind, Vec<Stacked>)]) -
     targets
 }
 
-fn covers(name: &str, covered: usize, all: usize) -> Target {
+pub(crate) fn is_accurate(name: &str, error_p95: f64) -> Target {
+    Target::new(
+        format!("{name}: error of a total <= 3 % at p95"),
+        error_p95 <= MOST_ERROR,
+        percent(error_p95),
+    )
+}
+
+pub(crate) fn covers(name: &str, covered: usize, all: usize) -> Target {
     Target::new(
         format!("{name}: 95 % of the truths are within their intervals"),
         is_enough(covered, all),

@@ -1,7 +1,7 @@
 //! Which function each thread runs, and who has the lock that a thread waits for, of a program that says so itself.
 
 use std::collections::HashMap;
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
@@ -15,7 +15,7 @@ use crate::program::bound;
 use crate::recorder::Recorder;
 
 /// The program's source.
-const SOURCE: &str = include_str!("../../subjects/known.c");
+pub(crate) const SOURCE: &str = include_str!("../../subjects/known.c");
 /// Threads that run one of five functions, before the trace and in it.
 pub(super) const THREADS: usize = 500;
 /// Locks with a holder and a waiter.
@@ -23,10 +23,10 @@ pub(super) const LOCKS: usize = 200;
 
 /// How many of each kind there were, and how many the trace has right and wrong.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
-pub(super) struct Counts {
-    pub(super) all: usize,
-    pub(super) right: usize,
-    pub(super) wrong: usize,
+pub(crate) struct Counts {
+    pub(crate) all: usize,
+    pub(crate) right: usize,
+    pub(crate) wrong: usize,
 }
 
 impl Counts {
@@ -39,7 +39,7 @@ impl Counts {
         }
     }
 
-    pub(super) fn add(&mut self, other: &Self) {
+    pub(crate) fn add(&mut self, other: &Self) {
         self.all += other.all;
         self.right += other.right;
         self.wrong += other.wrong;
@@ -48,18 +48,50 @@ impl Counts {
 
 /// What a run came to.
 #[derive(Debug, Clone, Serialize)]
-pub(super) struct Known {
+pub(crate) struct Known {
     pub(super) commands: Vec<String>,
     /// Functions of threads that began before the trace.
-    pub(super) old: Counts,
+    pub(crate) old: Counts,
     /// The same of those that began in it.
-    pub(super) new: Counts,
+    pub(crate) new: Counts,
     /// Holders of locks, as the waiters' rows at the trace's begin name them.
-    pub(super) holders: Counts,
+    pub(crate) holders: Counts,
 }
 
 impl Known {
-    pub(super) fn brief(&self) -> String {
+    /// Compares what the program said before the trace, and in it, with what the trace has.
+    pub(crate) fn of(old: &Said, new: &Said, trace: &Path) -> Result<Self, EvaluateError> {
+        let mut functions: HashMap<u32, String> = HashMap::new();
+        for row in rows::<ThreadStart>(trace)? {
+            functions.insert(row.thread.0, row.routine);
+        }
+        let mut holders: HashMap<u32, u32> = HashMap::new();
+        for row in rows::<Asleep>(trace)? {
+            // The first row is that of the trace's begin.
+            holders.entry(row.thread.0).or_insert(row.holder.0);
+        }
+        let of_functions = |said: &Said| {
+            let mut counts = Counts::default();
+            for (thread, function) in &said.functions {
+                let found = functions.get(thread).filter(|found| !found.is_empty());
+                counts.count(found.map(|found| found == function));
+            }
+            counts
+        };
+        let mut of_holders = Counts::default();
+        for (waiter, holder) in &old.holders {
+            let found = holders.get(waiter).filter(|found| **found != 0);
+            of_holders.count(found.map(|found| found == holder));
+        }
+        Ok(Self {
+            commands: Vec::new(),
+            old: of_functions(old),
+            new: of_functions(new),
+            holders: of_holders,
+        })
+    }
+
+    pub(crate) fn brief(&self) -> String {
         let share = |counts: &Counts| format!("{} of {}", counts.right, counts.all);
         format!(
             "start routines {} before the trace, {} in it; holders {}",
@@ -72,35 +104,19 @@ impl Known {
 
 /// What the program says of itself.
 #[derive(Debug, Default)]
-struct Said {
+pub(crate) struct Said {
     functions: HashMap<u32, String>,
     holders: HashMap<u32, u32>,
 }
 
-/// The program. Its input's end ends it.
-struct Program {
-    child: Child,
-    output: BufReader<ChildStdout>,
-}
-
-impl Program {
-    fn start(harness: &Harness) -> Result<(Self, String), EvaluateError> {
-        let path = harness.compile("known", SOURCE, &["-pthread"])?;
-        let mut command = bound("KILL", false);
-        command.arg(&path);
-        command.args([THREADS, LOCKS].map(|count| count.to_string()));
-        let text = line(&command);
-        let (child, output) = started(command, &path)?;
-        Ok((Self { child, output }, text))
-    }
-
+impl Said {
     /// Reads what it says up to a word.
-    fn read_to(&mut self, word: &str) -> Result<Said, EvaluateError> {
-        let mut said = Said::default();
+    pub(crate) fn read_to(word: &str, output: &mut impl BufRead) -> Result<Self, EvaluateError> {
+        let mut said = Self::default();
         let mut text = String::new();
         loop {
             text.clear();
-            let read = self.output.read_line(&mut text);
+            let read = output.read_line(&mut text);
             let bytes = read.map_err(EvaluateError::file("read", "what the program says"))?;
             if bytes == 0 {
                 return Err(missing(&format!("`{word}` of the program")));
@@ -121,6 +137,24 @@ impl Program {
                 _ => return Err(missing(&format!("a line of the program, not {text:?}"))),
             }
         }
+    }
+}
+
+/// The program. Its input's end ends it.
+struct Program {
+    child: Child,
+    output: BufReader<ChildStdout>,
+}
+
+impl Program {
+    fn start(harness: &Harness) -> Result<(Self, String), EvaluateError> {
+        let path = harness.compile("known", SOURCE, &["-pthread"])?;
+        let mut command = bound("KILL", false);
+        command.arg(&path);
+        command.args([THREADS, LOCKS].map(|count| count.to_string()));
+        let text = line(&command);
+        let (child, output) = started(command, &path)?;
+        Ok((Self { child, output }, text))
     }
 
     fn go_on(&mut self) -> Result<(), EvaluateError> {
@@ -157,39 +191,13 @@ fn started(
 pub(super) fn once(harness: &Harness) -> Result<Known, EvaluateError> {
     let trace = harness.path("trace");
     let (mut program, text) = Program::start(harness)?;
-    let old = program.read_to("ready")?;
+    let old = Said::read_to("ready", &mut program.output)?;
     let recorder = Recorder::of_fleet(harness, &trace)?;
     program.go_on()?;
-    let new = program.read_to("done")?;
+    let new = Said::read_to("done", &mut program.output)?;
     let commands = vec![text, recorder.stop()?];
     drop(program);
-    let mut functions: HashMap<u32, String> = HashMap::new();
-    for row in rows::<ThreadStart>(&trace)? {
-        functions.insert(row.thread.0, row.routine);
-    }
-    let mut holders: HashMap<u32, u32> = HashMap::new();
-    for row in rows::<Asleep>(&trace)? {
-        // The first row is that of the trace's begin.
-        holders.entry(row.thread.0).or_insert(row.holder.0);
-    }
+    let known = Known::of(&old, &new, &trace)?;
     std::fs::remove_dir_all(&trace).map_err(EvaluateError::file("remove", &trace))?;
-    let of_functions = |said: &Said| {
-        let mut counts = Counts::default();
-        for (thread, function) in &said.functions {
-            let found = functions.get(thread).filter(|found| !found.is_empty());
-            counts.count(found.map(|found| found == function));
-        }
-        counts
-    };
-    let mut of_holders = Counts::default();
-    for (waiter, holder) in &old.holders {
-        let found = holders.get(waiter).filter(|found| **found != 0);
-        of_holders.count(found.map(|found| found == holder));
-    }
-    Ok(Known {
-        commands,
-        old: of_functions(&old),
-        new: of_functions(&new),
-        holders: of_holders,
-    })
+    Ok(Known { commands, ..known })
 }

@@ -1,0 +1,35 @@
+//! Part `arm64`: what the recorder, the gate and the trial of power cuts do on 64-bit Arm, on distributions' kernels.
+//!
+//! The machine is emulated, so that its times say nothing of a real one: what is compared is what programs say of
+//! themselves.
+
+mod counted;
+mod inside;
+mod machine;
+mod page;
+mod wire;
+
+use luc_claims::report::Page;
+use luc_harness::error::EvaluateError;
+use luc_harness::harness::Harness;
+use luc_harness::progress::Progress;
+use luc_vm::Kernel;
+use serde_json::json;
+
+/// Makes part `arm64`.
+///
+/// # Errors
+/// A program or a kernel that is not there, a guest that fails, and interruption.
+pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
+    let kernels = Kernel::arm64()?;
+    let tools = machine::Tools::build(harness)?;
+    let mut progress = Progress::new(harness.part, kernels.len());
+    let mut runs = Vec::new();
+    for kernel in &kernels {
+        let run = inside::once(harness, &tools, kernel)?;
+        progress.step(&format!("{}: {}", run.kernel, run.known.brief()));
+        harness.keep(json!(run));
+        runs.push(run);
+    }
+    Ok(page::page(&runs))
+}

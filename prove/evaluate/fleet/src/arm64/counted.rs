@@ -1,0 +1,123 @@
+//! What the kernel's own rotation of counters leaves of totals, beside counters that are never taken away.
+
+use luc_harness::error::EvaluateError;
+use luc_harness::harness::{Harness, figure, missing};
+use luc_vm::{Kernel, Mode};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::machine::{Tools, succeeded, unpack};
+
+/// Different works.
+pub(super) const SEEDS: usize = 20;
+/// How long each goes on, ms of virtual time.
+pub(super) const WORK_MS: usize = 5000;
+/// An instruction takes so many ns (the binary logarithm).
+const SHIFT: u32 = 1;
+
+/// The processor has six counters and one of cycles. The program has four of them for itself, so that three groups have
+/// to share what is left.
+const SCRIPT: &str = r#"
+set -e
+groups='{cycles:u,instructions:u},{cycles:k,instructions:k},{cycles,instructions}'
+for seed in $(seq SEEDS); do
+	luc record --quiet --counters="$groups" --out "$OUT/trace.$seed" -- phases $seed WORK_MS >"$OUT/truth.$seed"
+done
+"#;
+
+/// An event of a run.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Counted {
+    pub(super) seed: usize,
+    pub(super) event: String,
+    pub(super) truth: f64,
+    pub(super) value: f64,
+    /// Half of the 95 % interval.
+    pub(super) half_width: Option<f64>,
+    /// For which part of the time it was counted.
+    pub(super) running_share: f64,
+}
+
+impl Counted {
+    pub(super) fn error(&self) -> f64 {
+        (self.value / self.truth - 1.0).abs()
+    }
+
+    /// Whether the truth is within the interval; `None` without one.
+    pub(super) fn is_covered(&self) -> Option<bool> {
+        Some((self.value - self.truth).abs() <= self.half_width?)
+    }
+}
+
+pub(super) fn run(
+    harness: &Harness,
+    tools: &Tools,
+    kernel: &Kernel,
+) -> Result<Vec<Counted>, EvaluateError> {
+    let script = SCRIPT
+        .replace("SEEDS", &SEEDS.to_string())
+        .replace("WORK_MS", &WORK_MS.to_string());
+    let outcome = tools
+        .vm(kernel)
+        .mode(Mode::VirtualTime {
+            shift: SHIFT,
+            processors: 1,
+        })
+        .script(script)
+        .run()?;
+    let outcome = succeeded(kernel, outcome)?;
+    let folder = harness.path("counted");
+    unpack(&outcome, &folder)?;
+    let mut all = Vec::new();
+    for seed in 1..=SEEDS {
+        let truth = outcome.file(&format!("truth.{seed}")).unwrap_or_default();
+        let (process, truths) = parsed(&truth).ok_or_else(|| missing("what phases counted"))?;
+        let trace = folder.join(format!("trace.{seed}"));
+        let trace = trace.display().to_string();
+        let words = ["fleet", "counters", &trace, "--process", &process, "--json"];
+        let found = harness.json(&words)?;
+        for (event, truth) in truths {
+            // The emulated processor takes two cycles for each instruction: they say nothing of their own.
+            if event.starts_with("cycles") {
+                continue;
+            }
+            all.push(of_event(&found, seed, event, truth)?);
+        }
+    }
+    std::fs::remove_dir_all(&folder).map_err(EvaluateError::file("remove", &folder))?;
+    Ok(all)
+}
+
+fn of_event(
+    found: &Value,
+    seed: usize,
+    event: String,
+    truth: f64,
+) -> Result<Counted, EvaluateError> {
+    let totals = found["totals"].as_array().map_or(&[][..], Vec::as_slice);
+    let total = totals.iter().find(|total| total["event"] == event.as_str());
+    let total = total.ok_or_else(|| missing(&format!("{event} in the totals")))?;
+    Ok(Counted {
+        seed,
+        value: figure(total, "value")?,
+        half_width: total["half_width"].as_f64(),
+        running_share: figure(total, "running_share")?,
+        event,
+        truth,
+    })
+}
+
+/// The process, and what it says of each event.
+fn parsed(text: &str) -> Option<(String, Vec<(String, f64)>)> {
+    let mut lines = text.lines().map(|line| line.split_once(' '));
+    let ("process", process) = lines.next()?? else {
+        return None;
+    };
+    let truths = lines
+        .map(|line| {
+            let (event, count) = line?;
+            Some((event.to_owned(), count.parse().ok()?))
+        })
+        .collect::<Option<Vec<_>>>()?;
+    Some((process.to_owned(), truths)).filter(|(_, truths)| !truths.is_empty())
+}

@@ -1,0 +1,107 @@
+//! Emulated machines of 64-bit Arm, and the programs in them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use luc_harness::error::EvaluateError;
+use luc_harness::harness::{Harness, missing};
+use luc_vm::{Kernel, Outcome, Vm};
+use serde_json::Value;
+
+use crate::known::names::SOURCE as KNOWN;
+
+/// The compiler.
+const COMPILER: &str = "aarch64-linux-gnu-gcc";
+/// Where `scripts/build-arm64.sh` puts what it has built, beside the folder of this machine's own programs.
+const BUILT: &str = "../aarch64-unknown-linux-gnu/release";
+const LIBRARY: &str = "libluc_gate_preload.so";
+/// What exchanges bytes whose numbers are known.
+const TALK: &str = include_str!("../../../../../crates/luc/tests/programs/talk.c");
+/// What counts its own work.
+const PHASES: &str = include_str!("../../subjects/phases.c");
+/// What a guest may take.
+const LIMIT: Duration = Duration::from_secs(1800);
+/// It has two processors.
+const MEMORY_MIB: u32 = 2048;
+
+/// The programs for the guests.
+#[derive(Debug)]
+pub(super) struct Tools {
+    luc: PathBuf,
+    library: PathBuf,
+    known: PathBuf,
+    talk: PathBuf,
+    phases: PathBuf,
+}
+
+impl Tools {
+    pub(super) fn build(harness: &Harness) -> Result<Self, EvaluateError> {
+        let own = harness.luc_path().parent().unwrap_or(Path::new("."));
+        let [luc, library] = ["luc", LIBRARY].map(|name| own.join(BUILT).join(name));
+        if !luc.is_file() || !library.is_file() {
+            return Err(missing(
+                "luc for 64-bit Arm: run scripts/build-arm64.sh; it",
+            ));
+        }
+        let compile = |name: &str, source: &str| {
+            let (path, file) = (harness.path(name), harness.path(&format!("{name}.c")));
+            fs::write(&file, source).map_err(EvaluateError::file("write", &file))?;
+            let mut command = Command::new(COMPILER);
+            command.args(["-O2", "-pthread", "-o"]).arg(&path).arg(file);
+            harness.execute(&mut command, &[0])?;
+            Ok::<_, EvaluateError>(path)
+        };
+        Ok(Self {
+            luc,
+            library,
+            known: compile("known", KNOWN)?,
+            talk: compile("talk", TALK)?,
+            phases: compile("phases", PHASES)?,
+        })
+    }
+
+    /// A guest that has them.
+    pub(super) fn vm<'k>(&self, kernel: &'k Kernel) -> Vm<'k> {
+        let programs = [&self.known, &self.talk, &self.phases];
+        let vm = Vm::new(kernel)
+            .memory_mib(MEMORY_MIB)
+            .timeout(LIMIT)
+            .module("fuse")
+            .program(&self.luc)
+            .file(Path::new("/luc/bin").join(LIBRARY), &self.library)
+            .program("mkfs.ext4")
+            .program("e2fsck");
+        programs.into_iter().fold(vm, Vm::program)
+    }
+}
+
+/// What a script did that has succeeded.
+pub(super) fn succeeded(kernel: &Kernel, outcome: Outcome) -> Result<Outcome, EvaluateError> {
+    if outcome.status == 0 {
+        return Ok(outcome);
+    }
+    Err(EvaluateError::Command {
+        command: format!("the script in a guest with Linux {}", kernel.release()),
+        how: format!("status {}", outcome.status),
+        said: outcome.text(),
+    })
+}
+
+/// Puts the guest's files into a folder.
+pub(super) fn unpack(outcome: &Outcome, folder: &Path) -> Result<(), EvaluateError> {
+    for (name, bytes) in &outcome.files {
+        let path = folder.join(name);
+        let parent = path.parent().unwrap_or(folder);
+        fs::create_dir_all(parent).map_err(EvaluateError::file("make", parent))?;
+        fs::write(&path, bytes).map_err(EvaluateError::file("write", &path))?;
+    }
+    Ok(())
+}
+
+/// The JSON that the script has left.
+pub(super) fn parsed(outcome: &Outcome, name: &str) -> Result<Value, EvaluateError> {
+    let text = outcome.file(name).unwrap_or_default();
+    serde_json::from_str(&text).map_err(|_| missing(&format!("the JSON of the guest's {name}")))
+}

@@ -1,0 +1,63 @@
+//! What a trace has of a connection whose bytes are known (`talk.c`).
+
+use std::path::Path;
+
+use luc_events::codes::{Flow, Side};
+use luc_events::tables::{Connection, Message};
+use luc_harness::error::EvaluateError;
+use luc_harness::harness::missing;
+use serde::Serialize;
+
+use crate::known::rows;
+
+/// What the program sends: requests and answers, how many and how many bytes of the last request.
+const MESSAGES: u64 = 50;
+const LARGE: u64 = 1 << 20;
+/// All bytes of each direction.
+const PLANTED: [u64; 2] = [
+    7 * MESSAGES * (MESSAGES + 1) / 2 + LARGE,
+    MESSAGES * MESSAGES + 1,
+];
+
+/// Whether both ends of the connection are as they must be.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Wire {
+    /// Both ends have the same initial sequence numbers.
+    pub(super) ends_match: bool,
+    /// Bytes that the trace has, and all: by the client sent and received, by the server received and sent.
+    pub(super) bytes: [[u64; 2]; 4],
+}
+
+impl Wire {
+    pub(super) fn of(trace: &Path) -> Result<Self, EvaluateError> {
+        let connections: Vec<Connection> = rows(trace)?;
+        let messages: Vec<Message> = rows(trace)?;
+        let of_side = |side: Side| {
+            // A connection has a row whenever it was looked at; the last has most.
+            let mut own = connections.iter().rev();
+            own.find(|row| row.side == side && row.remote_port != 0)
+                .ok_or_else(|| missing(&format!("the {side}'s end of the connection")))
+        };
+        let (client, server) = (of_side(Side::Client)?, of_side(Side::Server)?);
+        let sum = |end: &Connection, flow: Flow| -> u64 {
+            let is_own = |row: &&Message| row.connection == end.connection && row.direction == flow;
+            messages.iter().filter(is_own).map(|row| row.bytes).sum()
+        };
+        let [requests, answers] = PLANTED;
+        Ok(Self {
+            ends_match: client.initial_sent == server.initial_received
+                && client.initial_received == server.initial_sent,
+            bytes: [
+                [sum(client, Flow::Sent), requests],
+                [sum(client, Flow::Received), answers],
+                [sum(server, Flow::Received), requests],
+                [sum(server, Flow::Sent), answers],
+            ],
+        })
+    }
+
+    /// Whether nothing is missing and nothing is too much.
+    pub(super) fn is_right(&self) -> bool {
+        self.ends_match && self.bytes.iter().all(|[found, all]| found == all)
+    }
+}
