@@ -138,9 +138,9 @@ pub(super) fn figure(
     }
     let ranges = cut(recording, events, &shares);
     let rotations = Rotations::of(recording, events, &ranges);
-    let totals = events
-        .iter()
-        .map(|&event| filled::total(recording.readings(event)));
+    let totals = events.iter().enumerate().map(|(at, &event)| {
+        filled::total(recording.readings(event)).unwrap_or_else(|| rotations.total(at))
+    });
     let totals: Vec<f64> = totals.collect();
     let (value, slopes) = of_totals(&totals);
     if !value.is_finite() || slopes.iter().any(|slope| !slope.is_finite()) {
@@ -204,6 +204,10 @@ impl Rotations {
         });
         let scaled = scaled.collect();
         Self { lengths_ns, scaled }
+    }
+
+    fn total(&self, event: usize) -> f64 {
+        self.scaled[event].iter().sum()
     }
 
     /// Half the width of the interval of a figure that has these slopes by its events.

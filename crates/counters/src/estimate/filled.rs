@@ -15,9 +15,16 @@ struct Seen {
     gap_ns: f64,
 }
 
-/// The sum over all readings; 0 if none had a counter.
-pub(super) fn total(readings: &[Reading]) -> f64 {
+/// Gaps whose standard deviation is a larger share of their mean are not even.
+const EVEN: f64 = 0.25;
+
+/// The sum over all readings; `None` if turns come at uneven distances. Turns beside long gaps would then count for more
+/// than others, and what the load does in these more than it should.
+pub(super) fn total(readings: &[Reading]) -> Option<f64> {
     let (seen, last_gap_ns) = seen(readings);
+    if !is_even(&seen) {
+        return None;
+    }
     let counted: f64 = seen.iter().map(|one| one.value).sum();
     let gaps = seen.iter().map(|one| one.gap_ns).chain([last_gap_ns]);
     let filled = gaps.enumerate().filter(|(_, gap_ns)| *gap_ns > 0.0);
@@ -27,7 +34,17 @@ pub(super) fn total(readings: &[Reading]) -> f64 {
         let running_ns = before.running_ns + after.running_ns;
         gap_ns * (before.value + after.value) / running_ns.max(f64::MIN_POSITIVE)
     });
-    counted + filled.sum::<f64>()
+    Some(counted + filled.sum::<f64>())
+}
+
+/// Whether the gaps between turns are about the same.
+fn is_even(seen: &[Seen]) -> bool {
+    let gaps = || seen.iter().skip(1).map(|one| one.gap_ns);
+    let gaps = || gaps().filter(|gap_ns| *gap_ns > 0.0);
+    let count = gaps().count().max(1) as f64;
+    let mean = gaps().sum::<f64>() / count;
+    let variance = gaps().map(|gap_ns| (gap_ns - mean).powi(2)).sum::<f64>() / count;
+    variance.sqrt() <= EVEN * mean
 }
 
 /// What was seen, in the order of time, and the gap after the last.
@@ -109,7 +126,21 @@ mod tests {
                 running_ns: if value.is_some() { 4 } else { 0 },
             })
             .collect();
-        total(&readings)
+        total(&readings).expect("even")
+    }
+
+    #[test]
+    fn turns_at_uneven_distances_are_left_to_rotations() {
+        let readings = |turns: &str| -> Vec<Reading> {
+            let one = |turn| Reading {
+                value: 1.0,
+                enabled_ns: 4,
+                running_ns: if turn == 'x' { 4 } else { 0 },
+            };
+            turns.chars().map(one).collect()
+        };
+        assert!(total(&readings(".x...x...x...x")).is_some());
+        assert!(total(&readings("x.....x.x.....x.x")).is_none());
     }
 
     #[test]
@@ -132,6 +163,7 @@ mod tests {
         };
         // The second turn has a quarter of the time at four times the rate.
         let found = total(&[reading(1.0, 4), reading(0.0, 0), reading(1.0, 1)]);
+        let found = found.expect("even");
         // 3.5 ns of gap between and 3.5 ns in the last reading, of which half is after it.
         let rate = 2.0 / 5.0;
         let between = 4.0 + 1.5;
@@ -149,6 +181,6 @@ mod tests {
             enabled_ns: 100,
             running_ns: 20,
         };
-        assert_eq!(total(&[reading(1.0), reading(3.0)]), 5.0 + 15.0);
+        assert_eq!(total(&[reading(1.0), reading(3.0)]), Some(5.0 + 15.0));
     }
 }
