@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use luc_gate::figures::RunFigures;
-use luc_gate::notify::service::{self, Guest, Lasting};
+use luc_gate::notify::service::{self, Guest, Lasting, Served};
 use luc_gate::notify::session::Work;
 use luc_gate::rounds::Arena;
 use luc_gate::rounds::join::LONGEST_WAIT_NS;
@@ -135,6 +135,17 @@ fn listen(path: &Path) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
+/// Has systemd keep what the next `lucd` needs, until the last process under the filter has ended.
+fn serve_to_the_end(unit: &str, stored: &Stored, served: Served, lasting: Lasting) {
+    stored.keep(&lasting);
+    drop(lasting);
+    served.wait();
+    stored.forget();
+    say(format_args!(
+        "{unit}: the last process under the filter has ended"
+    ));
+}
+
 fn say(text: std::fmt::Arguments<'_>) {
     eprintln!("lucd: {text}");
 }
@@ -157,14 +168,7 @@ impl Lucd {
                 say(format_args!(
                     "{unit}: served, process {process} and all that it starts"
                 ));
-                let stored = Stored::new(&unit);
-                stored.keep(&lasting);
-                drop(lasting);
-                served.wait();
-                stored.forget();
-                say(format_args!(
-                    "{unit}: the last process under the filter has ended"
-                ));
+                serve_to_the_end(&unit, &Stored::new(&unit), served, lasting);
             }
             Err(error) => say(format_args!("{unit}: it runs without luc: {error}")),
         }

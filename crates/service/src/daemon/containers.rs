@@ -14,7 +14,7 @@ use luc_gate::notify::container::{Awaiting, HandedOver};
 use luc_gate::seccomp::filters_of;
 
 use super::store::Stored;
-use super::{Lucd, say};
+use super::{Lucd, say, serve_to_the_end};
 use crate::containers::state::Container;
 
 /// How long nothing is awaited after a keeper could not be started or has been lost.
@@ -66,13 +66,7 @@ impl Lucd {
             Ok((served, lasting)) => {
                 say(format_args!("{unit}: served"));
                 let stored = Stored::container(&unit, memory);
-                stored.keep(&lasting);
-                drop(lasting);
-                served.wait();
-                stored.forget();
-                say(format_args!(
-                    "{unit}: the last process under the filter has ended"
-                ));
+                serve_to_the_end(&unit, &stored, served, lasting);
             }
             Err(error) => say(format_args!("{unit}: left to its keeper: {error}")),
         }
