@@ -68,7 +68,9 @@ impl Function {
     pub(crate) fn columns(self) -> Vec<TableColumn> {
         let mut columns = self.table().columns();
         if self == Self::Blame {
-            columns.retain(|column| BLAMED.contains(&column.name.as_str()));
+            let place = |column: &TableColumn| BLAMED.iter().position(|name| column.name == *name);
+            columns.retain(|column| place(column).is_some());
+            columns.sort_by_key(place);
             let meanings = [
                 ("time_ns", "The sum of these parts."),
                 ("requests", "Of how many requests they are."),

@@ -282,19 +282,18 @@ fn is_level(token: &Token) -> bool {
 }
 
 /// The table functions that are called.
-fn called(tokens: &[Token]) -> impl Iterator<Item = Function> {
+fn called(tokens: &[Token]) -> Vec<Function> {
     let seen: Vec<&Token> = tokens
         .iter()
         .filter(|token| !matches!(token, Token::Whitespace(_)))
         .collect();
-    let is_called = move |function: &Function| {
+    let is_called = |function: &Function| {
         seen.windows(2).any(|pair| match pair {
             [Token::Word(word), Token::LParen] => word.value.eq_ignore_ascii_case(function.name()),
             _ => false,
         })
     };
-    let found: Vec<Function> = Function::ALL.into_iter().filter(is_called).collect();
-    found.into_iter()
+    Function::ALL.into_iter().filter(is_called).collect()
 }
 
 /// What a query needs.
@@ -337,8 +336,9 @@ impl Needs {
                 }
             }
         }
-        let functions = called(&tokens).map(Function::table);
-        needs.derived.extend(functions);
+        needs
+            .derived
+            .extend(called(&tokens).into_iter().map(Function::table));
         needs.derived.sort_by_key(|table| table.name());
         needs.derived.dedup();
         // A column of this name would only cost time.
