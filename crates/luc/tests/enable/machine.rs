@@ -23,6 +23,9 @@ pub(crate) struct Machine {
 
 /// Begins the machine in a cgroup of its own; its script says the number of its process 1 as it is seen here. With the
 /// shell that waits the machine ends, and its cgroup.
+/// What a shell's words may take, s.
+const LIMIT_S: u32 = 300;
+
 const BEGIN: &str = r#"
 group=$1/luc-machine-$$
 mkdir "$group"
@@ -90,7 +93,7 @@ impl Machine {
         Some(machine)
     }
 
-    /// Runs a shell's words in it, as root.
+    /// Runs a shell's words in it, as root. What hangs is ended: a container does, if `lucd` is not of the same build.
     pub(crate) fn run(&self, words: &str) -> Output {
         Command::new("nsenter")
             .args(["--target", &self.systemd, "--all", "--"])
@@ -101,6 +104,7 @@ impl Machine {
                 "LC_ALL=C.UTF-8",
                 "HOME=/root",
             ])
+            .args(["timeout", "--kill-after=5", &LIMIT_S.to_string()])
             .args(["sh", "-c", words])
             .stdin(Stdio::null())
             .output()
