@@ -1,11 +1,12 @@
 # shellcheck shell=bash
-# Packages of the backports of this machine's own distribution, fetched and unpacked but never installed. To be sourced.
+# Packages that apt fetches and that are unpacked but never installed: of the backports of this machine's own
+# distribution, or of another architecture. To be sourced.
 #
-# The package sources of this machine stay as they are: apt gets a list of its own, which names the backports at the
-# address from which this machine has its packages.
+# The package sources of this machine stay as they are: apt gets lists of its own.
 
-# The options of apt that name the list in folder $1: in the array `apt_options`.
-backports_open() {
+# The options of apt for the backports, at the address from which this machine has its packages, with lists in folder $1:
+# in the array `apt_options`.
+apt_of_backports() {
 	local folder=$1 codename uri keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 	# shellcheck source=/dev/null
 	codename=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
@@ -27,7 +28,7 @@ backports_open() {
 }
 
 # Fetches packages into folder $1 and unpacks them to folder $2.
-backports_unpack() {
+apt_unpack() {
 	local folder=$1 root=$2 package
 	shift 2
 	(cd "$folder" && apt-get "${apt_options[@]}" download "$@") || return 1

@@ -3,8 +3,8 @@
 # that builds it, come by apt from the backports of this machine's own distribution. Root, where a package is missing.
 set -euo pipefail
 folder=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-# shellcheck source=scripts/backports.sh
-source "$folder/scripts/backports.sh"
+# shellcheck source=scripts/apt-unpack.sh
+source "$folder/scripts/apt-unpack.sh"
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/luc/qemu
 version=10.0.2
 mark="luc-parallel 1"
@@ -48,12 +48,12 @@ fi
 mkdir -p "$cache"
 work=$(mktemp -d "$cache/building.XXXXXX")
 trap 'rm -rf "$work"' EXIT
-backports_open "$work" || fail "this distribution has no backports to take QEMU's source from: use Debian 12"
+apt_of_backports "$work" || fail "this distribution has no backports to take QEMU's source from: use Debian 12"
 (cd "$work" && apt-get "${apt_options[@]}" source --download-only --tar-only qemu) ||
 	fail "QEMU's source cannot be fetched: see what apt says above"
 source=("$work/qemu_$version"*.orig.tar.xz)
 if [[ ! -e ${source[0]} ]]; then fail "the backports have no QEMU $version, for which the patch is made"; fi
-backports_unpack "$work" "$work/meson" meson || fail "meson cannot be fetched: see what apt says above"
+apt_unpack "$work" "$work/meson" meson || fail "meson cannot be fetched: see what apt says above"
 tar -x -C "$work" -f "${source[0]}"
 tree=$work/qemu-$version
 patch -s -d "$tree" -p1 <"$folder/vm/qemu/parallel.patch"

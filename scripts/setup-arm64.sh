@@ -3,8 +3,8 @@
 # architecture only: Debian's kernels, C library and other libraries for arm64. They are unpacked into ~/.cache/luc/arm64
 # and never installed: `root` has the libraries and headers, `kernel/RELEASE` a kernel each.
 set -euo pipefail
-# shellcheck source=scripts/backports.sh
-source "$(dirname "${BASH_SOURCE[0]}")/backports.sh"
+# shellcheck source=scripts/apt-unpack.sh
+source "$(dirname "${BASH_SOURCE[0]}")/apt-unpack.sh"
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/luc/arm64
 # Raised when more is fetched, so that nobody takes what an earlier version has left.
 version=1
@@ -29,7 +29,7 @@ if ! apt_of_architecture "$work" arm64; then
 	exit 2
 fi
 mkdir "$work/got" "$work/got/kernel"
-if ! backports_unpack "$work" "$work/got/root" "${packages[@]}"; then
+if ! apt_unpack "$work" "$work/got/root" "${packages[@]}"; then
 	echo "setup-arm64: libraries for arm64 cannot be fetched: see what apt says above" >&2
 	exit 2
 fi
@@ -41,7 +41,7 @@ for package in "${kernels[@]}"; do
 		continue
 	fi
 	release=${image#linux-image-}
-	if ! backports_unpack "$work" "$work/kernel" "$image"; then
+	if ! apt_unpack "$work" "$work/kernel" "$image"; then
 		echo "setup-arm64: $image cannot be fetched: see what apt says above" >&2
 		exit 2
 	fi

@@ -2,8 +2,8 @@
 # Finds a QEMU for several processors in virtual time (8.1 or later), or unpacks that of the distribution's backports into
 # ~/.cache/luc/qemu/unpacked (docs/reference/vm.md). The system's own QEMU stays as it is.
 set -euo pipefail
-# shellcheck source=scripts/backports.sh
-source "$(dirname "${BASH_SOURCE[0]}")/backports.sh"
+# shellcheck source=scripts/apt-unpack.sh
+source "$(dirname "${BASH_SOURCE[0]}")/apt-unpack.sh"
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/luc/qemu
 without="several processors in virtual time need QEMU 8.1 or later"
 
@@ -27,11 +27,11 @@ done
 mkdir -p "$cache"
 work=$(mktemp -d "$cache/fetching.XXXXXX")
 trap 'rm -rf "$work"' EXIT
-if ! backports_open "$work"; then
+if ! apt_of_backports "$work"; then
 	echo "setup-vm: $without, and this distribution has no backports: install a newer QEMU" >&2
 	exit 2
 fi
-if ! backports_unpack "$work" "$work/root" qemu-system-x86 qemu-system-common qemu-system-data; then
+if ! apt_unpack "$work" "$work/root" qemu-system-x86 qemu-system-common qemu-system-data; then
 	echo "setup-vm: $without, and the backports' cannot be fetched: see what apt says above" >&2
 	exit 2
 fi
