@@ -12,6 +12,7 @@ pub mod json;
 mod meanwhile;
 pub mod page;
 pub mod perfetto;
+pub mod talk;
 #[cfg(feature = "vm")]
 pub mod vm;
 

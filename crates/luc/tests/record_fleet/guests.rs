@@ -7,6 +7,7 @@ use std::time::Duration;
 use luc_events::Cause;
 use luc_events::codes::{Family, Flow, Side};
 use luc_events::tables::Connection;
+use luc_testkit::talk::{BYTES, MESSAGES};
 use luc_vm::Vm;
 
 use super::common::LUC;
@@ -32,14 +33,6 @@ luc record --fleet --all --pipes --tokens --out /run/trace -- \
 	talk 10.77.0.2 /run/netns/server 'ip link set client down; threads brief; sh /run/busy; pairs; true' || exit 1
 cp /run/trace/* "$OUT"
 "#;
-
-/// What `talk.c` plants: requests and answers, how many and how many bytes.
-const MESSAGES: u64 = 50;
-const LARGE: u64 = 1 << 20;
-const PLANTED: [u64; 2] = [
-    7 * MESSAGES * (MESSAGES + 1) / 2 + LARGE,
-    MESSAGES * MESSAGES + 1,
-];
 
 /// What `pairs.c` plants on each connection, and on a pipe.
 const LOCAL: [u64; 2] = [7 * MESSAGES * (MESSAGES + 1) / 2, MESSAGES * MESSAGES];
@@ -84,7 +77,7 @@ fn check(version: &str, missing: &[&str]) {
     assert_eq!(client.initial_sent, server.initial_received);
     assert_eq!(client.initial_received, server.initial_sent);
     let ends = Ends { client, server };
-    recorded.check_messages(&ends, [0, 0], PLANTED);
+    recorded.check_messages(&ends, [0, 0], BYTES);
     assert!(recorded.check_packets(&ends) > 0, "{text}");
     check_local(&recorded);
     // The script's shell waits for luc.

@@ -6,18 +6,10 @@ use luc_events::codes::{Flow, Side};
 use luc_events::tables::{Connection, Message};
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::missing;
+use luc_testkit::talk;
 use serde::Serialize;
 
 use crate::known::rows;
-
-/// What the program sends: requests and answers, how many and how many bytes of the last request.
-const MESSAGES: u64 = 50;
-const LARGE: u64 = 1 << 20;
-/// All bytes of each direction.
-const PLANTED: [u64; 2] = [
-    7 * MESSAGES * (MESSAGES + 1) / 2 + LARGE,
-    MESSAGES * MESSAGES + 1,
-];
 
 /// Whether both ends of the connection are as they must be.
 #[derive(Debug, Clone, Serialize)]
@@ -43,7 +35,7 @@ impl Wire {
             let is_own = |row: &&Message| row.connection == end.connection && row.direction == flow;
             messages.iter().filter(is_own).map(|row| row.bytes).sum()
         };
-        let [requests, answers] = PLANTED;
+        let [requests, answers] = talk::BYTES;
         Ok(Self {
             ends_match: client.initial_sent == server.initial_received
                 && client.initial_received == server.initial_sent,
