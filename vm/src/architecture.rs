@@ -1,5 +1,9 @@
 //! What differs between guests by the processors that they have.
 
+/// Where Debian's packages for 64-bit Arm have libraries.
+pub(crate) const ARM64_LIBRARIES: [&str; 2] =
+    ["lib/aarch64-linux-gnu", "usr/lib/aarch64-linux-gnu"];
+
 /// The architecture of a kernel, and of the programs that run on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Architecture {

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::architecture::ARM64_LIBRARIES;
 use crate::error::Error;
 use crate::tools;
 
@@ -16,9 +17,8 @@ pub(crate) enum Root<'a> {
     Folder(&'a Path),
 }
 
-/// Folders of programs in a root, and of libraries there.
+/// Folders of programs in such a folder.
 const PROGRAMS: [&str; 4] = ["usr/bin", "bin", "usr/sbin", "sbin"];
-const LIBRARIES: [&str; 2] = ["lib/aarch64-linux-gnu", "usr/lib/aarch64-linux-gnu"];
 
 impl Root<'_> {
     /// The file of a program given by path or by name.
@@ -106,7 +106,7 @@ fn needed(root: &Path, program: &Path) -> Result<BTreeMap<PathBuf, PathBuf>, Err
         };
         for name in names(&String::from_utf8_lossy(&text)) {
             let file_name = Path::new(&name).file_name().unwrap_or_default();
-            let mut places = LIBRARIES
+            let mut places = ARM64_LIBRARIES
                 .iter()
                 .map(|folder| Path::new(folder).join(file_name));
             let found = places.find(|path| root.join(path).is_file());
