@@ -74,7 +74,7 @@ pub(crate) fn bundle(machine: &Machine, name: &str, root: &str, words: &str) {
 /// Starts a container whose bundle was written, in a cgroup of its own; what it says is in `NAME.log`.
 pub(crate) fn start(machine: &Machine, name: &str) {
     machine.get(&format!(
-        "systemd-run --quiet --collect --unit={name} -p Type=forking -p WorkingDirectory={PLACE}/{name} \
+        "systemd-run --quiet --collect --unit={name} -p Type=forking -p GuessMainPID=no -p WorkingDirectory={PLACE}/{name} \
          -p StandardOutput=append:{PLACE}/{name}.log -p StandardError=append:{PLACE}/{name}.log \
          {CRUN} run --detach {name}"
     ));
