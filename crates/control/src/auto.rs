@@ -53,6 +53,8 @@ pub struct Auto {
     is_comeback: u32,
     /// Whether a check confirms an obvious gain of a trial: 1, or 0.
     confirms: u32,
+    /// Whether a gated sample of the trial was measured once more ([`Auto::measures_once_more`]): 1, or 0.
+    has_repeated: u32,
     /// Whether the callers of another controller are held, and whether it makes a trial: 1, or 0.
     others_gated: u32,
     others_try: u32,
@@ -193,7 +195,7 @@ impl Auto {
                 self.gated_rate = rate;
                 if self.pairs.takes_second_look(rate, self.ungated_rate) {
                     self.sample.go_on();
-                } else {
+                } else if !self.measures_once_more(epoch) {
                     let verdict = self.add_pair(epoch);
                     if verdict == Verdict::Pays && self.is_doubtful(epoch, measured) {
                         self.confirms = 1;
@@ -265,6 +267,7 @@ impl Auto {
 
     fn begin_trial(&mut self, epoch: &Epoch<'_>) {
         self.trials = self.trials.saturating_add(1);
+        self.has_repeated = 0;
         (self.trial_ns, self.trial_completions) = (epoch.end_ns, epoch.completions);
     }
 
@@ -279,8 +282,10 @@ impl Auto {
                     self.step_aside(now_ns, Reason::TooFarApart, pause_ns);
                 } else if let Some(rate) = self.lost_rate(epoch) {
                     self.gated_rate = rate;
-                    let verdict = self.add_pair(epoch);
-                    self.conclude(epoch, verdict);
+                    if !self.measures_once_more(epoch) {
+                        let verdict = self.add_pair(epoch);
+                        self.conclude(epoch, verdict);
+                    }
                 }
             }
             Phase::Aside

@@ -15,7 +15,7 @@ pub(crate) const OBVIOUS: f64 = 1.25;
 /// than the settling time to fall in step, and an ungated sample would undo it.
 const HOPEFUL: f64 = 1.1;
 /// A first pair this bad ends the trial at once.
-const HOPELESS: f64 = 0.9;
+pub(crate) const HOPELESS: f64 = 0.9;
 /// Spread of a pair's log ratio that is assumed at least, however well the pairs agree.
 const SPREAD_FLOOR: f64 = 0.05;
 /// A trial that has not convinced after this many pairs is given up.

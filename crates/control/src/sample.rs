@@ -27,6 +27,18 @@ pub(crate) struct Sample {
     /// many they are.
     latencies_ns: u64,
     latencies: u32,
+    last: End,
+    /// The longest time from one end of a commit to the next, in nanoseconds, and how many calls were served in it.
+    longest_ns: u64,
+    longest_served: u64,
+}
+
+/// The end of a commit, and how many calls had been served then.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+struct End {
+    end_ns: u64,
+    completions: u64,
 }
 
 /// What a sample has measured.
@@ -58,8 +70,15 @@ impl Sample {
             self.start_ns = epoch.end_ns;
             self.completions = epoch.completions;
             self.own_completions = epoch.own_completions;
+            self.note_end(epoch);
             return None;
         }
+        let interval_ns = epoch.end_ns.saturating_sub(self.last.end_ns);
+        if interval_ns > self.longest_ns {
+            self.longest_ns = interval_ns;
+            self.longest_served = epoch.completions.saturating_sub(self.last.completions);
+        }
+        self.note_end(epoch);
         if epoch.released == 0 {
             self.latencies_ns = self.latencies_ns.saturating_add(epoch.commit_ns);
             self.latencies = self.latencies.saturating_add(1);
@@ -94,6 +113,22 @@ impl Sample {
             let rate = served as f64 * 1e9 / elapsed_ns as f64;
             (rate, self.epochs - SETTLE_EPOCHS)
         })
+    }
+
+    /// The rate served per second but for the longest commit, once two have been measured.
+    pub(crate) fn rate_but_for_longest(&self) -> Option<f64> {
+        let elapsed_ns = self.last.end_ns.saturating_sub(self.start_ns);
+        let served = self.last.completions.saturating_sub(self.completions);
+        let rest_ns = elapsed_ns.saturating_sub(self.longest_ns);
+        let rest = served.saturating_sub(self.longest_served);
+        (self.has_settled(1) && rest_ns > 0).then(|| rest as f64 * 1e9 / rest_ns as f64)
+    }
+
+    fn note_end(&mut self, epoch: &Epoch<'_>) {
+        self.last = End {
+            end_ns: epoch.end_ns,
+            completions: epoch.completions,
+        };
     }
 
     /// Whether callers have regrouped after the switch, and `more` commits have ended since.

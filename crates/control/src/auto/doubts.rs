@@ -1,7 +1,7 @@
 //! When a trial is worth making, whether it may be believed, and when a decision is questioned before its time.
 
 use super::{Auto, GLANCE_NS, Phase, Reason};
-use crate::engagement::{Backoff, OBVIOUS, Verdict};
+use crate::engagement::{Backoff, HOPELESS, OBVIOUS, Verdict};
 use crate::epoch::Epoch;
 use crate::sample::{Measured, Sample};
 
@@ -142,6 +142,22 @@ impl Auto {
         let (rate, commits) = self.sample.so_far(epoch).filter(|_| is_gated)?;
         let margin = 1.0 + LOST_COMMITS / f64::from(commits);
         (rate * margin < self.ungated_rate).then_some(rate)
+    }
+
+    /// Begins the trial's gated sample anew if it loses by one commit alone: without it callers would be served as fast as
+    /// ungated ones. The disk or the processors had something else to do then, which says nothing about holding, and would
+    /// rule out the next trial for long. A trial does so once: holding itself may cost a long commit now and then.
+    pub(super) fn measures_once_more(&mut self, epoch: &Epoch<'_>) -> bool {
+        let loses = self.gated_rate <= HOPELESS * self.ungated_rate;
+        let rest_rate = self.sample.rate_but_for_longest();
+        let is_one_commit = rest_rate.is_some_and(|rate| rate >= self.ungated_rate);
+        if self.has_repeated != 0 || !loses || !is_one_commit {
+            return false;
+        }
+        self.has_repeated = 1;
+        (self.trial_ns, self.trial_completions) = (epoch.end_ns, epoch.completions);
+        self.enter(Phase::TryGated);
+        true
     }
 
     /// What follows from one more pair of a trial. One that finds callers slower when they are held, not only once, is

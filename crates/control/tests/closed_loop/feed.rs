@@ -229,3 +229,42 @@ fn held_callers_that_are_slower_than_alone_are_soon_let_go() {
     let held_ns = feed.held_ns - begun_held_ns;
     assert!(held_ns < 700 * MS, "held for {held_ns} ns of 6 s");
 }
+
+/// Callers for whom holding pays or does not, and a first trial in which the disk has something else to do for a while.
+fn feed_with_a_stall(held: u32, stalls: &[u64]) -> Feed {
+    let mut feed = Feed::default();
+    let mut held_commits = 0;
+    while feed.now_ns < 3_000 * MS {
+        held_commits += u64::from(feed.plan.gated);
+        let is_stall = feed.plan.gated && stalls.contains(&held_commits);
+        let served = if feed.plan.gated { held } else { 4 };
+        feed.commit(
+            if is_stall { 400 * MS } else { 24 * MS },
+            served,
+            8,
+            Others::default(),
+        );
+    }
+    feed
+}
+
+#[test]
+fn one_long_commit_does_not_decide_a_trial() {
+    // At the beginning of the sample, where a loss would end it, or later.
+    for stall in [3, 4, 6, 9] {
+        let feed = feed_with_a_stall(8, &[stall]);
+        assert_eq!(feed.auto.phase(), Phase::Engaged, "stall {stall}");
+        assert_eq!(feed.auto.trials(), (1, 1), "stall {stall}");
+    }
+}
+
+#[test]
+fn a_trial_is_measured_once_more_and_no_more() {
+    let feed = feed_with_a_stall(8, &[4, 9, 14, 19]);
+    assert_eq!(feed.auto.reason(), Reason::NoGainMeasured);
+    assert_eq!(feed.auto.trials().1, 0);
+    // What loses without the long commit, too, is not measured again.
+    let feed = feed_with_a_stall(2, &[4]);
+    assert_eq!(feed.auto.reason(), Reason::NoGainMeasured);
+    assert!(feed.held_ns < 600 * MS, "held for {} ns", feed.held_ns);
+}
