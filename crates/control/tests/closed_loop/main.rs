@@ -2,6 +2,7 @@
 //! of any speed.
 
 mod feed;
+mod thinking;
 mod world;
 
 use luc_control::auto::Auto;

@@ -2,18 +2,19 @@
 
 use luc_control::auto::{Auto, Phase, Plan, Reason};
 use luc_control::epoch::{Epoch, Others};
+use luc_stats::random::{self, gamma};
 use proptest::prelude::*;
 
 use crate::MS;
 
 /// Clients that think, then fsync; a journal whose commit takes `commit_ns` whatever it serves.
-struct World {
+pub(crate) struct World {
     commit_ns: u64,
-    think_ns: u64,
+    think_ns: Box<dyn FnMut() -> u64>,
     gap_ns: u64,
     clients: Vec<Client>,
     committing: Option<(u64, Vec<usize>, u32)>,
-    auto: Auto,
+    pub(crate) auto: Auto,
     plan: Plan,
     completions: u64,
     epoch_ns: u64,
@@ -44,7 +45,7 @@ impl World {
     fn new(clients: usize, commit_ns: u64, think_ns: u64, gap_ns: u64) -> Self {
         Self {
             commit_ns,
-            think_ns,
+            think_ns: Box::new(move || think_ns),
             gap_ns,
             clients: (0..clients)
                 .map(|i| Client::Thinks {
@@ -59,6 +60,32 @@ impl World {
             arrivals_ns: Vec::new(),
             now_ns: 0,
         }
+    }
+
+    /// Clients whose think times are drawn, exponentially, with this mean.
+    pub(crate) fn drawn(
+        clients: usize,
+        commit_ns: u64,
+        mean_think_ns: u64,
+        gap_ns: u64,
+        seed: u64,
+    ) -> Self {
+        let mut random = random::stream(seed, 0);
+        Self {
+            think_ns: Box::new(move || gamma(&mut random, mean_think_ns as f64, 1.0) as u64),
+            ..Self::new(clients, commit_ns, mean_think_ns, gap_ns)
+        }
+    }
+
+    /// How long `requests` take, with the controller or without it.
+    pub(crate) fn time_of(&mut self, requests: u64, is_gated: bool) -> u64 {
+        while self.completions < requests {
+            self.step();
+            if !is_gated {
+                self.plan = Plan::default();
+            }
+        }
+        self.now_ns
     }
 
     fn run(&mut self, for_ns: u64) -> f64 {
@@ -164,7 +191,7 @@ impl World {
             if let Client::Commits { since_ns } = self.clients[member] {
                 latency_ns = latency_ns.min(self.now_ns - since_ns);
             }
-            let until_ns = self.now_ns + self.think_ns + (order as u64 + 1) * self.gap_ns;
+            let until_ns = self.now_ns + (self.think_ns)() + (order as u64 + 1) * self.gap_ns;
             self.clients[member] = Client::Thinks { until_ns };
         }
         let waiting = self
