@@ -40,21 +40,25 @@ enum Setting {
     DynamicLibrary,
     StaticNotified,
     GoStock,
+    /// Its fsync is the C library's, by cgo: so the library can hold it.
+    CgoLibrary,
     GoNotified,
     LoneStock,
     LoneNotified,
 }
 
 use Setting::{
-    DynamicLibrary, GoNotified, GoStock, LoneNotified, LoneStock, StaticNotified, StaticStock,
+    CgoLibrary, DynamicLibrary, GoNotified, GoStock, LoneNotified, LoneStock, StaticNotified,
+    StaticStock,
 };
 
 impl Setting {
-    const CREATING: [Self; 5] = [
+    const CREATING: [Self; 6] = [
         StaticStock,
         DynamicLibrary,
         StaticNotified,
         GoStock,
+        CgoLibrary,
         GoNotified,
     ];
     const LONE: [Self; 2] = [LoneStock, LoneNotified];
@@ -65,6 +69,7 @@ impl Setting {
             DynamicLibrary => "dynamic C, library",
             StaticNotified => "static C, notified",
             GoStock => "Go, stock",
+            CgoLibrary => "Go with cgo, library",
             GoNotified => "Go, notified",
             LoneStock => "a lone static caller, stock",
             LoneNotified => "a lone static caller, notified",
@@ -79,7 +84,7 @@ impl Setting {
     fn reach(self) -> Option<&'static str> {
         match self {
             StaticStock | GoStock | LoneStock => None,
-            DynamicLibrary => Some("library"),
+            DynamicLibrary | CgoLibrary => Some("library"),
             StaticNotified | GoNotified | LoneNotified => Some("notify"),
         }
     }
@@ -89,7 +94,7 @@ impl Setting {
         match self {
             StaticStock | GoStock | LoneStock => None,
             DynamicLibrary | StaticNotified => Some(StaticStock),
-            GoNotified => Some(GoStock),
+            CgoLibrary | GoNotified => Some(GoStock),
             LoneNotified => Some(LoneStock),
         }
     }
@@ -101,6 +106,7 @@ struct Programs {
     of_static: PathBuf,
     /// `None` where Go is not installed.
     go: Option<PathBuf>,
+    cgo: Option<PathBuf>,
 }
 
 impl Programs {
@@ -109,7 +115,8 @@ impl Programs {
         Ok(Self {
             dynamic: harness.compile("creator", source, &[])?,
             of_static: harness.compile("creator-static", source, &["-static"])?,
-            go: build_go(harness)?,
+            go: build_go(harness, "creator-go", PLAIN_SYNC)?,
+            cgo: build_go(harness, "creator-cgo", CGO_SYNC)?,
         })
     }
 
@@ -117,22 +124,39 @@ impl Programs {
         match setting {
             DynamicLibrary => Some(&self.dynamic),
             GoStock | GoNotified => self.go.as_ref(),
+            CgoLibrary => self.cgo.as_ref(),
             _ => Some(&self.of_static),
         }
     }
 }
 
-fn build_go(harness: &Harness) -> Result<Option<PathBuf>, EvaluateError> {
+/// How a Go program synchronizes a file: the source, and `CGO_ENABLED`.
+type GoSync = (&'static str, &'static str);
+const PLAIN_SYNC: GoSync = (include_str!("notifier/sync.go"), "0");
+const CGO_SYNC: GoSync = (include_str!("notifier/sync_cgo.go"), "1");
+
+/// A build of the Go program; `None` where Go is not installed.
+fn build_go(
+    harness: &Harness,
+    name: &str,
+    (sync, cgo): GoSync,
+) -> Result<Option<PathBuf>, EvaluateError> {
     if Command::new("go").arg("version").output().is_err() {
         return Ok(None);
     }
-    let (program, source) = (harness.path("creator-go"), harness.path("creator.go"));
-    fs::write(&source, include_str!("notifier/creator.go"))
-        .map_err(EvaluateError::file("write", &source))?;
+    let program = harness.path(name);
     let mut command = Command::new("go");
-    command.args(["build", "-o"]).arg(&program).arg(&source);
+    command.args(["build", "-o"]).arg(&program);
+    for (file, text) in [
+        ("creator.go", include_str!("notifier/creator.go")),
+        ("sync.go", sync),
+    ] {
+        let source = harness.path(file);
+        fs::write(&source, text).map_err(EvaluateError::file("write", &source))?;
+        command.arg(&source);
+    }
     command
-        .env("CGO_ENABLED", "0")
+        .env("CGO_ENABLED", cgo)
         .env("GOCACHE", harness.path("go-cache"));
     harness.execute(&mut command, &[0])?;
     Ok(Some(program))
@@ -254,7 +278,8 @@ fn page(
         "callers",
         "calls/s",
         "over stock",
-        "over the library",
+        "over the library, C",
+        "over the library, Go",
         "calls held, %",
     ]);
     for setting in Setting::CREATING.into_iter().chain(Setting::LONE) {
@@ -268,14 +293,17 @@ fn page(
             .filter_map(|run| Some(run.gated_share? * 100.0))
             .collect();
         let over_stock = setting.stock().and_then(|stock| over(setting, stock));
-        let over_library = matches!(setting, StaticNotified | GoNotified)
-            .then(|| over(setting, DynamicLibrary))
+        let is_compared = matches!(setting, StaticNotified | CgoLibrary | GoNotified);
+        let over_c = is_compared.then(|| over(setting, DynamicLibrary)).flatten();
+        let over_go = (setting == GoNotified)
+            .then(|| over(setting, CgoLibrary))
             .flatten();
         table.row(vec![
             setting.name().to_owned(),
             spread(&per_s),
             ratio(over_stock.as_ref()),
-            ratio(over_library.as_ref()),
+            ratio(over_c.as_ref()),
+            ratio(over_go.as_ref()),
             spread(&held),
         ]);
     }
@@ -308,9 +336,10 @@ fn page(
         about: format!(
             "{CALLERS} threads or goroutines create files of 1 KiB, write, fsync and close them, on ext4 on a disk that \
              takes 20 µs for a request and 6 ms for a flush: alone (\"stock\"), by `luc run --reach library` as a dynamic \
-             build, and by `luc run --reach notify` as static ones. A lone static caller appends records of 1 KiB and \
-             fsyncs each on a disk where that takes about 1 ms; notified, its calls are never held. {repeats} runs of {seconds} \
-             s of each; what `luc run` learns at first is included.{without_go} {NOTATION}"
+             build, and by `luc run --reach notify` as static ones. No library can be loaded into Go programs, but a \
+             build whose fsync is the C library's, by cgo, shows what it would reach there. A lone static caller \
+             appends records of 1 KiB and fsyncs each on a disk where that takes about 1 ms; notified, its calls are \
+             never held. {repeats} runs of {seconds} s of each; what `luc run` learns at first is included.{without_go} {NOTATION}"
         ),
         tables: vec![("Rates:".to_owned(), table)],
         targets,

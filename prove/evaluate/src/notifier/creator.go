@@ -1,4 +1,4 @@
-// creator create GOROUTINES SECONDS: as creator.c.
+// creator create GOROUTINES SECONDS: as creator.c. How it synchronizes a file is in a file of its own.
 package main
 
 import (
@@ -37,7 +37,7 @@ func main() {
 				check(err)
 				_, err = file.Write(record)
 				check(err)
-				check(file.Sync())
+				check(synchronize(file))
 				check(file.Close())
 				done.Add(1)
 			}
