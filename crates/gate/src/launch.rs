@@ -16,6 +16,7 @@ pub mod supervise;
 pub mod text;
 pub mod unreached;
 
+use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -190,37 +191,78 @@ fn share(settings: &Settings) -> Result<shared::Shared, String> {
     shared::Shared::open(&settings.policy).map_err(|error| error.to_string())
 }
 
-/// Starts a command whose calls are notified. The inner error is why it runs without that.
+/// How often a command is tried to be started whose keeper is killed meanwhile.
+const TRIES: u32 = 8;
+
+/// A command that was started, and who serves it or why it runs without that.
+type Notified = (supervise::Started, Result<Running, NotifyError>);
+
+/// Starts a command whose calls are notified; anew if its keeper was killed before it had the filter's listener, as the
+/// command's process has then ended without executing the program.
 fn notified(
     command: &Command,
     settings: &Settings,
     around: &Around<'_>,
     shared: &shared::Shared,
     reach: Reach,
-) -> Result<(supervise::Started, Result<Running, NotifyError>), LaunchError> {
-    let is_required = reach == Reach::Notifier;
-    let mut prepared = match Prepared::new(is_required) {
-        Ok(prepared) => prepared,
-        Err(error) if is_required => return Err(error.into()),
-        Err(error) => {
-            let started = supervise::start(command, supervise::Start::default())?;
-            return Ok((started, Err(error)));
+) -> Result<Notified, LaunchError> {
+    let is_killed = |error: &LaunchError| match error {
+        LaunchError::System(failed) => failed.source.kind() == ErrorKind::BrokenPipe,
+        _ => false,
+    };
+    let mut tries = 1;
+    loop {
+        match try_notified(command, settings, around, shared, reach) {
+            Err(error) if is_killed(&error) && tries < TRIES => tries += 1,
+            tried => return tried,
         }
-    };
-    let how = supervise::Start {
-        environment: &[(NOTIFIED.into(), "1".into())],
-        removed: &OF_LIBRARY,
-        installing: prepared.installing(),
-    };
-    let started = match supervise::start(command, how) {
-        Ok(started) => started,
-        Err(error) => return Err(prepared.why_refused().map_or(error, LaunchError::from)),
-    };
+    }
+}
+
+/// Tries to start it, with a keeper of its own.
+fn try_notified(
+    command: &Command,
+    settings: &Settings,
+    around: &Around<'_>,
+    shared: &shared::Shared,
+    reach: Reach,
+) -> Result<Notified, LaunchError> {
+    let is_required = reach == Reach::Notifier;
     let work = Work {
         arena: shared.rounds,
         figures: shared.figures.counters,
         settings: *settings,
         count_only: around.count_only.clone(),
     };
-    Ok((started, prepared.begin(work)))
+    let blocked = supervise::Blocked::new()?;
+    let begun = Prepared::new(is_required)
+        .and_then(|(prepared, installing)| Ok((prepared.begin(work)?, installing)));
+    let (beginning, installing) = match begun {
+        Ok(begun) => begun,
+        Err(error) if is_required => return Err(error.into()),
+        Err(error) => {
+            let how = supervise::Start {
+                blocked: Some(blocked),
+                ..supervise::Start::default()
+            };
+            return Ok((supervise::start(command, how)?, Err(error)));
+        }
+    };
+    let how = supervise::Start {
+        environment: &[(NOTIFIED.into(), "1".into())],
+        removed: &OF_LIBRARY,
+        installing: Some(installing),
+        blocked: Some(blocked),
+    };
+    let started = supervise::start(command, how);
+    match (started, beginning.join()) {
+        (Ok(started), notifier) => Ok((started, notifier)),
+        (Err(_), Err(error @ (NotifyError::Taken | NotifyError::Refused(_)))) => Err(error.into()),
+        (Err(error), notifier) => {
+            if let Ok(notifier) = notifier {
+                let _ = notifier.end();
+            }
+            Err(error)
+        }
+    }
 }

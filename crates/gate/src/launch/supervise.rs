@@ -98,6 +98,8 @@ pub struct Start<'a> {
     pub removed: &'a [&'static str],
     /// What its process does before it executes the program.
     pub installing: Option<Installing>,
+    /// Blocked before, where threads run by now that leave this process' signals alone.
+    pub blocked: Option<Blocked>,
 }
 
 /// A command that has been started.
@@ -115,7 +117,10 @@ pub struct Started {
 ///
 /// [`LaunchError::System`] if it cannot be started.
 pub fn start(command: &Command, how: Start<'_>) -> Result<Started, LaunchError> {
-    let blocked = Blocked::new().map_err(LaunchError::io("block signals for", ""))?;
+    let blocked = match how.blocked {
+        Some(blocked) => blocked,
+        None => Blocked::new()?,
+    };
     let mask = blocked.before;
     let mut child = std::process::Command::new(&command.program);
     if let Some((name, arguments)) = command.arguments.split_first() {
@@ -212,13 +217,22 @@ impl std::fmt::Debug for Look<'_> {
 }
 
 /// The signals that are read from a file instead of being delivered, until dropped.
-struct Blocked {
+pub struct Blocked {
     file: File,
     before: libc::sigset_t,
 }
 
 impl Blocked {
-    fn new() -> io::Result<Self> {
+    /// Blocks them in this thread, and in those that it starts from here on.
+    ///
+    /// # Errors
+    ///
+    /// [`LaunchError::System`] if there is no descriptor left.
+    pub fn new() -> Result<Self, LaunchError> {
+        Self::of_thread().map_err(LaunchError::io("block signals for", "the command"))
+    }
+
+    fn of_thread() -> io::Result<Self> {
         let mut set = MaybeUninit::<libc::sigset_t>::zeroed();
         let mut before = MaybeUninit::<libc::sigset_t>::zeroed();
         // SAFETY: `set` is valid for writes and initialized before signals are added.
@@ -335,7 +349,7 @@ mod tests {
         let how = Start {
             environment: &environment,
             removed: &["HOME"],
-            installing: None,
+            ..Start::default()
         };
         let script = "test \"$LUC_TEST_VALUE\" = yes && test -z \"$HOME\"";
         assert_eq!(run(script, how), Ending::Exited(0));

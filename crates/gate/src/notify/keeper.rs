@@ -161,22 +161,27 @@ fn adopt(child: RawFd, control: RawFd) -> Option<RawFd> {
 /// Lets the first call of all pass, so that the ledger has a number before the supervisor receives one: the kernel draws
 /// the first number at random, and a supervisor may be killed before it has noted any. Then tells the supervisor, which has
 /// waited. `false` if nobody is left to make a call.
+///
+/// Wherever this keeper is killed, the next one goes on: what was received is in the ledger's room, and it is noted only
+/// when it has been answered.
 fn begin(ledger: &Ledger, listener: RawFd, control: RawFd) -> bool {
-    loop {
+    let first = loop {
+        if let Some(first) = ledger.first().received() {
+            break first;
+        }
         match uapi::is_waiting(listener, -1) {
             Waiting::NobodyLeft => return false,
             Waiting::Nothing => {}
             Waiting::Call => {
-                if let Ok(notice) = uapi::receive(listener) {
-                    ledger.received(notice.id);
-                    ledger.waiting(None, 0);
-                    uapi::answer(listener, notice.id, Answer::Continue);
-                    let _ = pass::send(control, 0, None);
-                    return true;
-                }
+                let _ = ledger.first().receive(listener);
             }
         }
-    }
+    };
+    uapi::answer(listener, first, Answer::Continue);
+    ledger.received(first);
+    ledger.waiting(None, 0);
+    let _ = pass::send(control, 0, None);
+    true
 }
 
 fn watch(ledger: &Ledger, kept: &Kept, listener: RawFd) -> ! {
@@ -227,7 +232,7 @@ fn serve(ledger: &Ledger, listener: RawFd, is_back: impl Fn() -> bool) {
     }
 }
 
-/// Ends a keeper whose supervisor is gone, and answers what it had in its hands. A new one has the listener by now.
+/// Ends a keeper whose supervisor is gone, and answers what that had in its hands.
 pub(crate) fn relieve(ledger: &Ledger, keeper: u32, listener: RawFd) {
     if let Some(keeper) = i32::try_from(keeper).ok().and_then(Pid::from_raw)
         && let Ok(process) = pidfd_open(keeper, PidfdFlags::empty())

@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use rustix::fs::{MemfdFlags, fstat, ftruncate, memfd_create};
 
+use super::uapi::SharedRoom;
+
 /// Calls that the supervisor may have received and not noted when it was killed.
 const UNNOTED: u64 = 2048;
 
@@ -31,6 +33,8 @@ pub(crate) struct Ledger {
     keeper: AtomicU32,
     /// Filters of system calls that the first process under the filter was under when it had been set.
     filters: AtomicU32,
+    /// The first call of all, which a keeper receives.
+    first: SharedRoom,
 }
 
 impl Ledger {
@@ -41,7 +45,12 @@ impl Ledger {
         }
     }
 
-    /// Whether a call was ever received.
+    /// The room into which a keeper receives the first call of all.
+    pub(crate) fn first(&self) -> &SharedRoom {
+        &self.first
+    }
+
+    /// Whether the first call of all was answered.
     pub(crate) fn has_begun(&self) -> bool {
         self.last.load(SeqCst) != 0
     }

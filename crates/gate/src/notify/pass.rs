@@ -73,7 +73,11 @@ pub(crate) fn receive(socket: RawFd) -> Result<(i32, Option<OwnedFd>), Errno> {
         }
     };
     if received < 0 {
-        return Err(Errno::from_raw_os_error(sys::errno()));
+        return Err(match Errno::from_raw_os_error(sys::errno()) {
+            // Closed by somebody who had not read all.
+            Errno::CONNRESET => Errno::PIPE,
+            errno => errno,
+        });
     }
     // SAFETY: the kernel has filled `control` as `msg_controllen` says.
     let header = unsafe { libc::CMSG_FIRSTHDR(&raw const message).as_ref() };
@@ -131,5 +135,9 @@ mod tests {
         drop(here);
         assert_eq!(receive(there.as_raw_fd()).unwrap_err(), Errno::PIPE);
         assert!(send(there.as_raw_fd(), 1, None).is_err());
+        let (here, there) = UnixStream::pair().unwrap();
+        send(there.as_raw_fd(), 1, None).unwrap();
+        drop(here);
+        assert_eq!(receive(there.as_raw_fd()).unwrap_err(), Errno::PIPE);
     }
 }

@@ -214,6 +214,10 @@ pub fn resume(lasting: &Lasting, work: Work) -> Result<Served, NotifyError> {
         .filters
         .store(ledger.filters(), Ordering::Relaxed);
     let before = ledger.keeper();
+    if !ledger.has_begun() {
+        // Of two keepers that wait for the first call each could receive one.
+        relieve(&ledger, before, listener.as_raw_fd());
+    }
     let source = Source::Own(listener.as_fd());
     let keeper = Keeper::start(&ledger, of_control.as_fd(), source)
         .map_err(NotifyError::system("start its keeper"))?;

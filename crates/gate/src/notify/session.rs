@@ -1,5 +1,6 @@
 //! The notifier of one command, from before its start to after its end.
 
+use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -26,11 +27,14 @@ use crate::rounds::Arena;
 /// A notifier that is ready for a command to be started.
 #[derive(Debug)]
 pub struct Prepared {
-    installing: Option<Installing>,
     control: UnixStream,
     keeper: Keeper,
     ledger: Arc<SharedLedger>,
 }
+
+/// A notifier that serves a command from the moment at which its process is under the filter.
+#[derive(Debug)]
+pub struct Beginning(JoinHandle<Result<Running, NotifyError>>);
 
 /// A notifier at work.
 #[derive(Debug)]
@@ -66,12 +70,12 @@ pub struct Work {
 }
 
 impl Prepared {
-    /// Makes a notifier ready: the keeper runs from here on. A command for which the filter `is_required` is not started
-    /// without it.
+    /// Makes a notifier ready, and what the command's process does before it executes the program: the keeper runs from
+    /// here on. A command for which the filter `is_required` is not started without it.
     ///
     /// # Errors
     /// [`NotifyError`]; nothing is left then.
-    pub fn new(is_required: bool) -> Result<Self, NotifyError> {
+    pub fn new(is_required: bool) -> Result<(Self, Installing), NotifyError> {
         available()?;
         let pair = || UnixStream::pair().map_err(NotifyError::system("make a socket"));
         let (child, of_child) = pair()?;
@@ -81,24 +85,30 @@ impl Prepared {
         let source = Source::Child(of_child.as_fd());
         let keeper = Keeper::start(&ledger, of_control.as_fd(), source)
             .map_err(NotifyError::system("start its keeper"))?;
-        Ok(Self {
-            installing: Some(Installing::new(child, is_required)),
+        let prepared = Self {
             control,
             keeper,
             ledger,
-        })
+        };
+        Ok((prepared, Installing::new(child, is_required)))
     }
 
-    /// What the command's process does before it executes the program. Drop it once that was started.
-    pub fn installing(&mut self) -> Option<Installing> {
-        self.installing.take()
-    }
-
-    /// Begins to serve a command that has been started.
+    /// Begins to serve, in a thread of its own, before the command is started. Its process waits in its first call until
+    /// a keeper answers it, and whoever starts the process waits for the process: only who serves beside them replaces a
+    /// keeper that is killed then. Signals that are blocked here stay blocked in all threads.
     ///
     /// # Errors
-    /// [`NotifyError`] if the filter was refused, so that the command runs as without luc.
-    pub fn begin(self, work: Work) -> Result<Running, NotifyError> {
+    /// If there is no thread.
+    pub fn begin(self, work: Work) -> Result<Beginning, NotifyError> {
+        let thread = thread::Builder::new()
+            .name("beginning".to_owned())
+            .spawn(move || self.serve(work))
+            .map_err(NotifyError::system("start a thread"))?;
+        Ok(Beginning(thread))
+    }
+
+    /// Waits for the listener and begins to serve.
+    fn serve(self, work: Work) -> Result<Running, NotifyError> {
         let (status, listener) = match pass::receive(self.control.as_raw_fd()) {
             Ok(received) => received,
             Err(errno) => {
@@ -128,18 +138,19 @@ impl Prepared {
             without_privileges: status == Status::WithoutPrivileges,
         })
     }
+}
 
-    /// Why the filter was refused to a command that could not be started for it; `None` if that was not the reason.
-    #[must_use]
-    pub fn why_refused(mut self) -> Option<NotifyError> {
-        self.installing = None;
-        let status = pass::receive(self.control.as_raw_fd()).map(|(status, _)| Status::of(status));
-        drop(self.control);
-        self.keeper.wait();
-        match status {
-            Ok(Status::Refused(errno)) => Some(refusal(errno)),
-            _ => None,
-        }
+impl Beginning {
+    /// The notifier, once the command has been started, or not: what its process was given is gone by then.
+    ///
+    /// # Errors
+    /// [`NotifyError`] if the filter was refused, so that the command runs as without luc, or there is no process.
+    pub fn join(self) -> Result<Running, NotifyError> {
+        let panicked = |_| NotifyError::System {
+            what: "begin",
+            source: io::ErrorKind::Other.into(),
+        };
+        self.0.join().map_err(panicked)?
     }
 }
 
@@ -231,3 +242,6 @@ pub(super) fn refusal(errno: Errno) -> NotifyError {
         errno => NotifyError::Refused(errno),
     }
 }
+
+#[cfg(test)]
+mod tests;

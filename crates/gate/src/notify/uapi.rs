@@ -1,6 +1,8 @@
 //! The kernel's interface for notified system calls: seccomp_unotify(2). Nothing here allocates.
 
 use std::os::fd::{AsRawFd as _, BorrowedFd, RawFd};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::SeqCst;
 
 use rustix::io::Errno;
 use rustix::thread::CapabilitySet;
@@ -55,6 +57,32 @@ pub(crate) fn receive(listener: RawFd) -> Result<Notice, Errno> {
         number: notice.data.nr as u32,
         fd: notice.data.args[0] as i32,
     })
+}
+
+/// Room for a call in memory that processes share. All zeros is its beginning.
+#[repr(transparent)]
+#[derive(Debug)]
+pub(crate) struct SharedRoom([AtomicU64; NOTICE_BYTES / 8]);
+
+impl SharedRoom {
+    /// Receives a call into the room, once: the kernel writes its number there before a signal can end the receiver, so
+    /// the others know it even then.
+    ///
+    /// # Errors
+    /// As [`receive`]; `EINVAL` if a call is there.
+    pub(crate) fn receive(&self, listener: RawFd) -> Result<(), Errno> {
+        let room = self.0.as_ptr().cast_mut();
+        // SAFETY: as large as what the kernel writes (see `available`), and atomics, so shared with whoever reads them.
+        let result = unsafe { libc::ioctl(listener, libc::SECCOMP_IOCTL_NOTIF_RECV, room) };
+        if result == 0 { Ok(()) } else { Err(last()) }
+    }
+
+    /// The number of the call that was received; `None` if none was.
+    pub(crate) fn received(&self) -> Option<u64> {
+        // The number is the first field.
+        let id = self.0[0].load(SeqCst);
+        (id != 0).then_some(id)
+    }
 }
 
 /// The answer to a call.

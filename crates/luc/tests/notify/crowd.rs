@@ -1,12 +1,12 @@
 //! Programs of many callers, and what they say of themselves.
 
 use std::io::Read as _;
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
 
 use serde_json::Value;
 
-use crate::common::{Disk, compiled_statically, stderr};
+use crate::common::{Disk, compiled_statically, stderr, until};
 
 /// What a crowd counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,22 +103,107 @@ impl Place {
         (counted, report, said)
     }
 
-    /// A crowd that runs beside the test.
-    pub(crate) fn start(&self, options: &[&str], program: &[&str]) -> Child {
-        self.run(options, program)
+    /// A program that runs beside the test.
+    pub(crate) fn start(&self, options: &[&str], program: &[&str]) -> Run {
+        let luc = self
+            .run(options, program)
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
-            .spawn()
-            .expect("luc starts")
+            .spawn();
+        Run {
+            luc: luc.expect("luc starts"),
+            program: None,
+            over: self.over(),
+        }
+    }
+
+    /// A crowd that runs beside the test, until the test ends it.
+    pub(crate) fn start_crowd(&self, options: &[&str], threads: &str) -> Run {
+        self.start(options, &self.crowd(threads, FOR_EVER_MS))
+    }
+
+    /// The file that ends all crowds when it is there.
+    pub(crate) fn over(&self) -> PathBuf {
+        Path::new(&self.disk.mount()).join("over")
+    }
+
+    /// Waits until a crowd has begun a call: it counts one at least.
+    pub(crate) fn until_called(&self) {
+        until("the first call", || {
+            let files = std::fs::read_dir(self.disk.mount()).expect("readable");
+            files.flatten().any(|file| {
+                let is_crowd = file.file_name().to_string_lossy().starts_with("crowd-");
+                is_crowd && file.metadata().is_ok_and(|file| file.len() > 0)
+            })
+        });
     }
 }
 
-/// What a crowd counted that was started beside the test, once everybody who had its output has ended.
-pub(crate) fn counted(run: &mut Child) -> Counted {
-    let mut text = String::new();
-    let output = run.stdout.as_mut().expect("piped");
-    output.read_to_string(&mut text).expect("text");
-    Counted::of(&text)
+/// The time of a crowd that is ended by the test, in milliseconds.
+pub(crate) const FOR_EVER_MS: &str = "600000";
+
+/// A `luc run` beside the test. None of it stays if the test fails.
+pub(crate) struct Run {
+    luc: Child,
+    program: Option<u32>,
+    over: PathBuf,
+}
+
+impl Run {
+    /// The process number of `luc run`.
+    pub(crate) fn id(&self) -> u32 {
+        self.luc.id()
+    }
+
+    /// Waits until the command is executed.
+    pub(crate) fn until_executed(&mut self) {
+        until("the program", || {
+            let found = children(self.luc.id());
+            let program = found.iter().find(|(_, name)| name == "notified");
+            self.program = program.map(|&(number, _)| number);
+            program.is_some()
+        });
+    }
+
+    /// Ends a crowd: what it counted.
+    pub(crate) fn end(&mut self) -> Counted {
+        std::fs::write(&self.over, "").expect("written");
+        let counted = self.counted();
+        std::fs::remove_file(&self.over).expect("removed");
+        counted
+    }
+
+    /// What a crowd counted, once everybody who had its output has ended.
+    pub(crate) fn counted(&mut self) -> Counted {
+        let mut text = String::new();
+        let output = self.luc.stdout.as_mut().expect("piped");
+        output.read_to_string(&mut text).expect("text");
+        Counted::of(&text)
+    }
+
+    /// How `luc run` ended.
+    pub(crate) fn status(&mut self) -> ExitStatus {
+        self.luc.wait().expect("waited for")
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let _ = std::fs::write(&self.over, "");
+            if let Some(program) = self.program.filter(|&program| is_crowd(program)) {
+                let number = program.to_string();
+                let _ = Command::new("kill").args(["-KILL", &number]).status();
+            }
+            let _ = self.luc.kill();
+        }
+        let _ = self.luc.wait();
+    }
+}
+
+fn is_crowd(process: u32) -> bool {
+    let name = std::fs::read_to_string(format!("/proc/{process}/comm"));
+    name.is_ok_and(|name| name.trim_end() == "notified")
 }
 
 /// The number of calls that went through rounds.

@@ -4,13 +4,19 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use crate::common::until;
-use crate::crowd::{Place, children, counted, signal};
+use crate::crowd::{FOR_EVER_MS, Place, children, signal};
 
-/// The keeper of a `luc run`.
-pub(crate) fn keeper_of(luc: u32) -> Option<u32> {
-    let found = children(luc);
-    let keeper = found.iter().find(|(_, name)| name == "luc-keeper");
-    keeper.map(|&(number, _)| number)
+/// Waits until a `luc run` has a keeper, another one than `before`: its number. One that was killed may still be there.
+pub(crate) fn next_keeper(luc: u32, before: Option<u32>) -> u32 {
+    let mut keeper = None;
+    until("a keeper", || {
+        let found = children(luc);
+        let is_next =
+            |(number, name): &&(u32, String)| name == "luc-keeper" && Some(*number) != before;
+        keeper = found.iter().find(is_next).map(|&(number, _)| number);
+        keeper.is_some()
+    });
+    keeper.expect("found")
 }
 
 /// Waits until a process has ended.
@@ -27,14 +33,15 @@ fn a_supervisor_that_stands_still_hangs_nobody() {
         return;
     };
     let options = ["--quiet", "--policy", "delay:5ms"];
-    let mut run = place.start(&options, &place.crowd("8", "4000"));
-    until("the keeper", || keeper_of(run.id()).is_some());
+    let mut run = place.start_crowd(&options, "8");
+    run.until_executed();
+    place.until_called();
     sleep(Duration::from_millis(500));
     signal("STOP", run.id());
     sleep(Duration::from_millis(1500));
     signal("CONT", run.id());
-    counted(&mut run).assert_unharmed();
-    assert!(run.wait().expect("waited for").success());
+    run.end().assert_unharmed();
+    assert!(run.status().success());
 }
 
 #[test]
@@ -43,13 +50,15 @@ fn programs_that_outlive_their_run_go_on_and_the_keeper_ends_with_them() {
         return;
     };
     let script = format!(
-        "{} crowd 4 2500 1000 >outlived.out 2>outlived.err & sleep 0.5",
+        "{} crowd 4 {FOR_EVER_MS} 1000 >outlived.out 2>outlived.err & sleep 0.5",
         place.notified
     );
     let options = ["--reach", "notify", "--policy", "delay:2ms"];
     let (_, report, said) = place.report(&options, &["sh", "-c", &script]);
     let keeper = report["notified"]["keeper"].as_u64().expect("a keeper") as u32;
     assert!(said.contains("luc-keeper"), "{said}");
+    place.until_called();
+    std::fs::write(place.over(), "").expect("written");
     let output = format!("{}/outlived.out", place.disk.mount());
     let read = || std::fs::read_to_string(&output).unwrap_or_default();
     until("the end of the crowd", || read().contains("longest_ms"));
@@ -63,18 +72,15 @@ fn a_keeper_that_is_killed_is_replaced() {
         return;
     };
     let options = ["--quiet", "--policy", "delay:5ms"];
-    let mut run = place.start(&options, &place.crowd("8", "6000"));
-    until("the keeper", || keeper_of(run.id()).is_some());
-    let first = keeper_of(run.id()).expect("a keeper");
+    let mut run = place.start_crowd(&options, "8");
+    run.until_executed();
+    let first = next_keeper(run.id(), None);
     signal("KILL", first);
-    let is_another = || keeper_of(run.id()).is_some_and(|keeper| keeper != first);
-    until("another keeper", is_another);
+    let keeper = next_keeper(run.id(), Some(first));
     // It works as the first one would have.
-    let keeper = keeper_of(run.id()).expect("a keeper");
     sleep(Duration::from_millis(200));
     signal("KILL", run.id());
-    run.wait().expect("waited for");
-    counted(&mut run).assert_unharmed();
+    run.end().assert_unharmed();
     until_gone(keeper);
 }
 
@@ -83,9 +89,8 @@ fn the_keeper_is_locked_in_memory_and_has_nothing_of_its_parent_open() {
     let Some(place) = Place::new("memory") else {
         return;
     };
-    let mut run = place.start(&["--quiet"], &place.crowd("1", "1500"));
-    until("the keeper", || keeper_of(run.id()).is_some());
-    let keeper = keeper_of(run.id()).expect("a keeper");
+    let mut run = place.start_crowd(&["--quiet"], "1");
+    let keeper = next_keeper(run.id(), None);
     let open = || std::fs::read_dir(format!("/proc/{keeper}/fd")).map_or(0, Iterator::count);
     // The listener, its socket and its parent's pidfd.
     until("three files", || open() == 3);
@@ -95,7 +100,8 @@ fn the_keeper_is_locked_in_memory_and_has_nothing_of_its_parent_open() {
         locked.is_some_and(|line| !line.ends_with(" 0 kB")),
         "{status}"
     );
-    counted(&mut run).assert_unharmed();
-    run.wait().expect("waited for");
+    run.until_executed();
+    place.until_called();
+    run.end().assert_unharmed();
     until_gone(keeper);
 }

@@ -1,13 +1,11 @@
 //! SIGKILL of the supervisor, of its keeper and of the programs, many times under load: no call fails that would not
 //! without luc, and none hangs. LUC_NOTIFY_KILLS is how often each is killed.
 
-use std::process::Child;
 use std::thread::sleep;
 use std::time::Duration;
 
-use crate::common::until;
-use crate::crowd::{Counted, Place, children, counted, signal};
-use crate::keeper::{keeper_of, until_gone};
+use crate::crowd::{FOR_EVER_MS, Place, signal};
+use crate::keeper::{next_keeper, until_gone};
 
 /// How often each is killed, unless it is said.
 const KILLS: u64 = 6;
@@ -22,11 +20,13 @@ fn pause(kill: u64) {
     sleep(Duration::from_micros(40_000 + kill * 7_919 % 90_000));
 }
 
-fn end(mut run: Child) -> Counted {
-    let counted = counted(&mut run);
-    run.wait().expect("waited for");
-    counted
+/// A pause shorter than it takes to start, that differs from kill to kill.
+fn at_the_start(kill: u64) {
+    sleep(Duration::from_micros(kill * 977 % 4_000));
 }
+
+/// How long programs go on when what served them was killed.
+const AFTERWARDS: Duration = Duration::from_millis(400);
 
 const OPTIONS: [&str; 3] = ["--quiet", "--policy", "delay:5ms"];
 
@@ -36,12 +36,14 @@ fn a_killed_supervisor_harms_nobody() {
         return;
     };
     for kill in 0..kills() {
-        let run = place.start(&OPTIONS, &place.crowd("8", "500"));
-        until("the keeper", || keeper_of(run.id()).is_some());
-        let keeper = keeper_of(run.id()).expect("a keeper");
+        let mut run = place.start_crowd(&OPTIONS, "8");
+        run.until_executed();
+        let keeper = next_keeper(run.id(), None);
         pause(kill);
         signal("KILL", run.id());
-        end(run).assert_unharmed();
+        sleep(AFTERWARDS);
+        place.until_called();
+        run.end().assert_unharmed();
         until_gone(keeper);
     }
 }
@@ -52,15 +54,30 @@ fn a_supervisor_that_is_killed_at_its_start_harms_nobody() {
         return;
     };
     for kill in 0..kills() {
-        let run = place.start(&OPTIONS, &place.crowd("8", "100"));
-        let crowd = || {
-            let found = children(run.id());
-            found.iter().any(|(_, name)| name == "notified")
-        };
-        until("the program", crowd);
-        sleep(Duration::from_micros(kill * 977 % 4_000));
+        let mut run = place.start_crowd(&OPTIONS, "8");
+        run.until_executed();
+        at_the_start(kill);
         signal("KILL", run.id());
-        end(run).assert_unharmed();
+        place.until_called();
+        run.end().assert_unharmed();
+    }
+}
+
+#[test]
+fn a_keeper_that_is_killed_at_its_start_harms_nobody() {
+    let Some(place) = Place::new("kill-keeper-start") else {
+        return;
+    };
+    for kill in 0..kills() {
+        let mut run = place.start_crowd(&OPTIONS, "8");
+        let keeper = next_keeper(run.id(), None);
+        at_the_start(kill);
+        signal("KILL", keeper);
+        run.until_executed();
+        let keeper = next_keeper(run.id(), Some(keeper));
+        place.until_called();
+        run.end().assert_unharmed();
+        until_gone(keeper);
     }
 }
 
@@ -69,14 +86,17 @@ fn killed_keepers_harm_nobody() {
     let Some(place) = Place::new("kill-keeper") else {
         return;
     };
-    let milliseconds = (2_000 + kills() * 600).to_string();
-    let run = place.start(&OPTIONS, &place.crowd("8", &milliseconds));
+    let mut run = place.start_crowd(&OPTIONS, "8");
+    run.until_executed();
+    let mut keeper = None;
     for kill in 0..kills() {
-        until("the next keeper", || keeper_of(run.id()).is_some());
-        signal("KILL", keeper_of(run.id()).expect("a keeper"));
+        let next = next_keeper(run.id(), keeper);
+        signal("KILL", next);
         pause(kill);
+        keeper = Some(next);
     }
-    end(run).assert_unharmed();
+    place.until_called();
+    run.end().assert_unharmed();
 }
 
 #[test]
@@ -86,13 +106,13 @@ fn killed_programs_harm_no_other() {
     };
     // One crowd that stays, and beside it, one after the other, crowds that are killed.
     let script = format!(
-        "p={}; $p crowd 4 $1 1000 & i=0; while [ $i -lt $2 ]; do \
-         $p crowd 4 60000 1000 >/dev/null & sleep 0.0$((4 + i % 6)); kill -KILL $!; i=$((i + 1)); done; wait",
+        "p={}; $p crowd 4 {FOR_EVER_MS} 1000 & until [ -s crowd-$!-0 ]; do sleep 0.01; done; i=0; \
+         while [ $i -lt $1 ]; do \
+         $p crowd 4 {FOR_EVER_MS} 1000 >/dev/null & sleep 0.0$((4 + i % 6)); kill -KILL $!; i=$((i + 1)); done; \
+         : >over; wait",
         place.notified
     );
-    let (milliseconds, count) = ((500 + kills() * 80).to_string(), kills().to_string());
-    let words = ["sh", "-c", &script, "sh", &milliseconds, &count];
+    let words = ["sh", "-c", &script, "sh", &kills().to_string()];
     let options = [&OPTIONS[..], &["--reach", "notify"]].concat();
-    let run = place.start(&options, &words);
-    end(run).assert_unharmed();
+    place.start(&options, &words).counted().assert_unharmed();
 }

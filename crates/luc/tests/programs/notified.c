@@ -3,9 +3,9 @@
  *
  *	notified crowd THREADS MILLISECONDS LIMIT_MS [storm]
  *		Threads that write and synchronize a file each, and say how many calls they made, how many took longer
- *		than the limit, and how many failed: "calls N slow N failed N longest_ms N". With `storm`, another thread
- *		sends SIGURG to all of them all the time, as Go's runtime does. They end before their time when there is a
- *		file "over".
+ *		than the limit, and how many failed: "calls N slow N failed N longest_ms N". Each makes one at least.
+ *		With `storm`, another thread sends SIGURG to all of them all the time, as Go's runtime does. They end
+ *		before their time when there is a file "over".
  *	notified once FILE
  *		Writes and synchronizes a file by fsync, then by fdatasync, and prints what both returned.
  */
@@ -39,7 +39,7 @@ static double now_s(void)
 
 static void *synchronize(void *number)
 {
-	long index = (long)number, count;
+	long index = (long)number, count = 0;
 	char name[64];
 	int fd;
 
@@ -50,7 +50,7 @@ static void *synchronize(void *number)
 		exit(1);
 	}
 	threads_by_kernel[index] = (pid_t)syscall(SYS_gettid);
-	for (count = 0; !atomic_load(&is_over); count++) {
+	do {
 		double begun_s = now_s(), took_s;
 		int result;
 
@@ -67,7 +67,8 @@ static void *synchronize(void *number)
 			atomic_fetch_add(&slow, 1);
 		if (took_s * 1e6 > (double)atomic_load(&longest_us))
 			atomic_store(&longest_us, (long)(took_s * 1e6));
-	}
+		count++;
+	} while (!atomic_load(&is_over));
 	close(fd);
 	unlink(name);
 	return NULL;
