@@ -3,7 +3,7 @@
 //! [`descendants`] are the processes that one has started. [`interrupt`] turns Ctrl-C into a flag. [`memory`],
 //! [`mountinfo`], [`processors`] and [`sysfs`] read the kernel's files. [`owned`] says whether root may act on a file. [`private`] makes directories that no other user can enter.
 //! [`programs`] runs those that are installed beside this one.
-//! [`run_dir`] says where what runs now is noted, [`usage`] what processes have used.
+//! [`run_dir`] says where what runs now is noted, [`usage`] what processes have used. [`whole`] replaces files.
 
 pub mod descendants;
 pub mod interrupt;
@@ -16,3 +16,4 @@ pub mod programs;
 pub mod run_dir;
 pub mod sysfs;
 pub mod usage;
+pub mod whole;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use luc_units::OnPath as _;
 
-use crate::{ServiceError, whole};
+use crate::ServiceError;
 
 /// Where the system's own units and drop-ins are.
 const UNITS: &str = "/etc/systemd/system";
@@ -81,7 +81,7 @@ impl DropIn {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
             _ => {}
         }
-        whole::write(&self.path(), text)
+        luc_host::whole::write(&self.path(), text.as_bytes(), 0o644)
     }
 
     /// The directory goes with the last file in it.

@@ -32,7 +32,6 @@ pub mod settings;
 pub mod status;
 pub mod systemctl;
 pub mod unit_file;
-mod whole;
 pub mod words;
 
 pub use error::ServiceError;

@@ -91,7 +91,8 @@ fn read(path: &Path) -> Result<String, ContainerError> {
 /// # Errors
 /// [`ContainerError::File`]
 pub fn write(profile: &Value, path: &Path) -> Result<(), ContainerError> {
-    crate::whole::write(path, &format!("{profile:#}\n"))
+    let text = format!("{profile:#}\n");
+    luc_host::whole::write(path, text.as_bytes(), 0o644)
         .map_err(ContainerError::io("written", path))
 }
 

@@ -5,29 +5,36 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-/// Puts `text` in the place of `path`, by a file beside it. Whatever fails, nothing new is left.
-pub(crate) fn write(path: &Path, text: &str) -> io::Result<()> {
+/// Puts `content` in the place of `path`, by a file beside it, with those rights of `mode` that this process gives away.
+///
+/// # Errors
+/// Those of the file system; nothing new is left then.
+pub fn write(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     };
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
     let new = folder.join(format!(".{}.new", name.to_string_lossy()));
-    let written = write_beside(path, folder, &new, text);
+    let written = write_beside((path, folder, &new), content, mode);
     if written.is_err() {
         let _ = fs::remove_file(&new);
     }
     written
 }
 
-fn write_beside(path: &Path, folder: &Path, new: &Path, text: &str) -> io::Result<()> {
+fn write_beside(
+    (path, folder, new): (&Path, &Path, &Path),
+    content: &[u8],
+    mode: u32,
+) -> io::Result<()> {
     let _ = fs::remove_file(new);
     let mut file = OpenOptions::new()
         .write(true)
         .create_new(true)
-        .mode(0o644)
+        .mode(mode)
         .open(new)?;
-    file.write_all(text.as_bytes())?;
+    file.write_all(content)?;
     file.sync_all()?;
     fs::rename(new, path)?;
     File::open(folder)?.sync_all()
