@@ -11,6 +11,7 @@ pub(crate) mod disk;
 pub(crate) mod explain;
 pub(crate) mod faults;
 pub(crate) mod fleet;
+mod json_file;
 pub(crate) mod kernel;
 #[cfg(feature = "manual")]
 pub(crate) mod man;

@@ -2,6 +2,7 @@
 
 mod common;
 
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -92,6 +93,92 @@ fn the_report_is_there_as_json() {
     assert_eq!(report["ending"]["exited"], 0);
     assert_eq!(report["processes"], 1);
     assert_eq!(report["file_systems"][0]["fsyncs"], 1);
+}
+
+/// The command has ended and a signal is there when `luc run` gets a processor again.
+#[test]
+fn a_signal_at_the_command_s_end_costs_no_figures() {
+    let place = tempfile::tempdir().expect("directory");
+    let json = place.path().join("report.json");
+    let script = "kill -STOP $PPID; kill -TERM $PPID; \
+                  (until grep -q ') Z ' /proc/$$/stat; do sleep 0.01; done; kill -CONT $PPID) & exit 7";
+    let words = [
+        "--quiet",
+        "--json",
+        json.to_str().expect("plain"),
+        "--",
+        "sh",
+        "-c",
+        script,
+    ];
+    let output = run(&words);
+    assert_eq!(output.status.code(), Some(7), "{}", stderr(&output));
+    let report: Value =
+        serde_json::from_slice(&std::fs::read(json).expect("report")).expect("JSON");
+    assert_eq!(report["ending"]["exited"], 7);
+}
+
+#[test]
+fn a_killed_run_leaves_the_report_s_file_as_it_was() {
+    let place = tempfile::tempdir().expect("directory");
+    let (old, new) = (place.path().join("old.json"), place.path().join("new.json"));
+    std::fs::write(&old, "old").expect("written");
+    for json in [&old, &new] {
+        let json = json.to_str().expect("plain");
+        let output = run(&[
+            "--quiet",
+            "--json",
+            json,
+            "--",
+            "sh",
+            "-c",
+            "kill -KILL $PPID",
+        ]);
+        assert_eq!(output.status.signal(), Some(9), "{}", stderr(&output));
+    }
+    assert_eq!(std::fs::read(&old).expect("there"), b"old");
+    assert_eq!(
+        std::fs::read_dir(place.path()).expect("readable").count(),
+        1
+    );
+}
+
+#[test]
+fn a_report_s_file_keeps_its_rights_and_its_names() {
+    let place = tempfile::tempdir().expect("directory");
+    let (json, other) = (place.path().join("report.json"), place.path().join("other"));
+    std::fs::write(&json, "old, and longer than nothing").expect("written");
+    let words = |json: &Path| {
+        let json = json.to_str().expect("plain").to_owned();
+        [
+            "--quiet".to_owned(),
+            "--json".to_owned(),
+            json,
+            "true".to_owned(),
+        ]
+    };
+    let written = |json: &Path| {
+        let words = words(json);
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        assert_eq!(run(&words).status.code(), Some(0));
+        let text = std::fs::read(json).expect("report");
+        serde_json::from_slice::<Value>(&text).expect("JSON");
+        std::fs::metadata(json).expect("there")
+    };
+    std::fs::set_permissions(&json, std::fs::Permissions::from_mode(0o662)).expect("set");
+    assert_eq!(written(&json).mode() & 0o777, 0o662);
+    std::fs::hard_link(&json, &other).expect("linked");
+    assert_eq!(written(&json).nlink(), 2);
+}
+
+#[test]
+fn what_is_no_file_is_written_to_as_it_is() {
+    let output = run(&["--quiet", "--json", "/dev/stdout", "--", "echo", "first"]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let json = text.strip_prefix("first\n").expect("the command's output");
+    let report: Value = serde_json::from_str(json).expect("JSON");
+    assert_eq!(report["ending"]["exited"], 0);
+    assert!(Path::new("/dev/stdout").is_symlink());
 }
 
 #[test]

@@ -181,6 +181,10 @@ fn wait(child: &mut Child, signals: &File, mut look: Option<Look<'_>>) -> io::Re
         };
         if events[0].revents().contains(PollFlags::IN) {
             let status = child.wait()?;
+            // What came before this was noticed was for the command: it ends nobody else now.
+            while is_there(signals)? {
+                read(signals)?;
+            }
             return Ok(match (status.code(), status.signal()) {
                 (Some(code), _) => Ending::Exited(code as u8),
                 (None, signal) => Ending::Killed {
@@ -197,11 +201,22 @@ fn wait(child: &mut Child, signals: &File, mut look: Option<Look<'_>>) -> io::Re
     }
 }
 
-fn pass_on(child: Pid, mut signals: &File) -> io::Result<()> {
+/// Whether a signal waits to be read.
+fn is_there(signals: &File) -> io::Result<bool> {
+    let mut events = [PollFd::new(signals, PollFlags::IN)];
+    Ok(poll(&mut events, Some(&Timespec::default()))? > 0)
+}
+
+fn read(mut signals: &File) -> io::Result<libc::signalfd_siginfo> {
     let mut bytes = [0u8; size_of::<libc::signalfd_siginfo>()];
     signals.read_exact(&mut bytes)?;
     // SAFETY: plain integers, for which all bytes are valid.
     let info: libc::signalfd_siginfo = unsafe { std::mem::transmute(bytes) };
+    Ok(info)
+}
+
+fn pass_on(child: Pid, signals: &File) -> io::Result<()> {
+    let info = read(signals)?;
     // The terminal sends its signals to the command as well.
     if info.ssi_code != libc::SI_KERNEL {
         // SAFETY: the child has not been waited for, so its number is still its own.

@@ -4,7 +4,6 @@ mod compare;
 pub(super) mod reach;
 
 use std::ffi::OsString;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -21,6 +20,8 @@ use luc_run::{Recorded, RunOutcome, TimeSplit};
 use luc_units::parse_duration_ns;
 
 use reach::Reach;
+
+use super::json_file::JsonFile;
 
 /// `--level`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -108,7 +109,7 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 1)]
     seed: u64,
 
-    /// Also write the report as JSON to FILE
+    /// Also write the report as JSON to FILE, which is there as a whole or as it was
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 
@@ -174,14 +175,14 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
         eprintln!("luc: {note}");
     }
     let reach = decided.reach();
-    let mut json = args.json.as_ref().map(JsonFile::create).transpose()?;
+    let json = args.json.as_deref().map(JsonFile::new).transpose()?;
     if let Some(pairs) = args.compare {
         let compared = compare::Compared {
             command: &command,
             reach,
             pairs,
         };
-        return compare::main(&args, &machine, &plan, compared, json.as_mut());
+        return compare::main(&args, &machine, &plan, compared, json);
     }
     let luc = program()?;
     let run = || luc_run::run(&luc, &machine, plan, &command, &args.settings(), reach);
@@ -207,7 +208,7 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
         eprint!("{why}");
     }
     let ending = outcome.gate.ending;
-    if let Some(json) = &mut json {
+    if let Some(json) = json {
         json.write(&Explained { outcome, why })?;
     }
     Ok(ExitCode::from(ending.exit_status()))
@@ -285,30 +286,4 @@ fn resolve(command: &[OsString], discard_output: bool) -> anyhow::Result<Command
         arguments: command.to_vec(),
         discard_output,
     })
-}
-
-/// A file for JSON, opened before the run, so that a wrong path costs no run.
-struct JsonFile {
-    path: PathBuf,
-    file: fs::File,
-}
-
-impl JsonFile {
-    fn create(path: &PathBuf) -> anyhow::Result<Self> {
-        let file = fs::File::create(path).with_context(|| {
-            format!(
-                "{} cannot be written; give --json another path",
-                path.display()
-            )
-        })?;
-        Ok(Self {
-            path: path.clone(),
-            file,
-        })
-    }
-
-    fn write(&mut self, value: &impl serde::Serialize) -> anyhow::Result<()> {
-        serde_json::to_writer_pretty(&mut self.file, value)
-            .with_context(|| format!("{} cannot be written", self.path.display()))
-    }
 }

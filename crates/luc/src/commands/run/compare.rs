@@ -11,7 +11,8 @@ use luc_kernel::level::Plan;
 use luc_run::{Comparison, Options, Progress, RunError, level_name};
 use luc_stats::Side;
 
-use super::{Args, JsonFile, say_failures, say_unexplained};
+use super::{Args, say_failures, say_unexplained};
+use crate::commands::json_file::JsonFile;
 
 /// What is compared.
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +30,7 @@ pub(super) fn main(
     machine: &Machine,
     plan: &Plan,
     compared: Compared<'_>,
-    json: Option<&mut JsonFile>,
+    json: Option<JsonFile>,
 ) -> anyhow::Result<ExitCode> {
     let Compared {
         command,

@@ -14,6 +14,7 @@ use luc_throttle::{BATCH_FLOOR, PolicyChoice};
 use luc_units::{parse_duration_ns, parse_size_bytes};
 
 use crate::commands::INTERRUPTED;
+use crate::commands::json_file::JsonFile;
 
 /// Run commands together so that they do not ruin each other's disk
 ///
@@ -90,7 +91,7 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 1)]
     seed: u64,
 
-    /// Also write the figures as JSON to FILE
+    /// Also write the figures as JSON to FILE, which is there as a whole or as it was
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 
@@ -147,18 +148,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<ExitCode> {
     );
     luc_host::interrupt::install()?;
     let luc = std::env::current_exe().context("cannot find the luc binary: reinstall it")?;
-    let json = args
-        .json
-        .as_ref()
-        .map(|path| {
-            std::fs::File::create(path).with_context(|| {
-                format!(
-                    "{} cannot be written; give --json another path",
-                    path.display()
-                )
-            })
-        })
-        .transpose()?;
+    let json = args.json.as_deref().map(JsonFile::new).transpose()?;
     let options = RunOptions {
         engine: EngineOptions {
             policy: args.policy.clone(),
@@ -175,8 +165,8 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<ExitCode> {
     }
     let outcome = luc_throttle::run::run(&luc, &tasks, &options)?;
     eprint!("{}", show::Text(&outcome));
-    if let Some(file) = json {
-        serde_json::to_writer_pretty(file, &outcome).context("the JSON could not be written")?;
+    if let Some(json) = json {
+        json.write(&outcome)?;
     }
     if outcome.interrupted {
         return Ok(ExitCode::from(INTERRUPTED));

@@ -1,10 +1,8 @@
 //! `luc throttle run --compare`: its progress and its report.
 
-use std::fs::File;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-use anyhow::Context as _;
 use indicatif::{ProgressBar, ProgressStyle};
 use luc_throttle::compare::{CompareOptions, Comparison, Row, Trial, compare, count_runs};
 use luc_throttle::run::{RunOptions, Task, run};
@@ -13,6 +11,7 @@ use luc_units::figures::Time;
 
 use super::Args;
 use crate::commands::INTERRUPTED;
+use crate::commands::json_file::JsonFile;
 
 pub(super) fn main(
     args: &Args,
@@ -20,7 +19,7 @@ pub(super) fn main(
     luc: &Path,
     tasks: &[Task],
     options: RunOptions,
-    json: Option<File>,
+    json: Option<JsonFile>,
 ) -> anyhow::Result<ExitCode> {
     anyhow::ensure!(
         args.policy != PolicyChoice::Off,
@@ -56,8 +55,8 @@ pub(super) fn main(
         other => other?,
     };
     report(&comparison, &args.policy, tasks.len());
-    if let Some(file) = json {
-        serde_json::to_writer_pretty(file, &comparison).context("the JSON could not be written")?;
+    if let Some(json) = json {
+        json.write(&comparison)?;
     }
     Ok(ExitCode::SUCCESS)
 }
