@@ -8,7 +8,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../fuzz"
 seconds=${1:-120}
 targets=("${@:2}")
-if ((${#targets[@]} == 0)); then targets=(counters damaged fleet forged pulled saved segment spans); fi
+if ((${#targets[@]} == 0)); then targets=(counters damaged fleet forged profile pulled saved segment spans); fi
 if ! command -v c++ >/dev/null; then
 	echo "fuzz: libFuzzer is C++: install g++ or clang" >&2
 	exit 2

@@ -2,6 +2,7 @@
 
 mod counters;
 mod fleet;
+mod profile;
 mod pulled;
 mod spans;
 mod trace;
@@ -17,6 +18,7 @@ use serde_json::Value;
 
 pub use counters::counters;
 pub use fleet::fleet;
+pub use profile::profile;
 pub use pulled::pulled;
 pub use spans::spans;
 use trace::Pristine;

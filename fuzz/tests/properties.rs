@@ -41,6 +41,25 @@ proptest! {
     }
 
     #[test]
+    fn profile(data in prop::collection::vec(any::<u8>(), 0..2000)) {
+        luc_fuzz::profile(&data);
+    }
+
+    /// Those that are nearly a runtime's.
+    #[test]
+    fn profile_of_rules(
+        default in "SCMP_ACT_(ALLOW|ERRNO)|\\\\n|",
+        rules in prop::collection::vec(
+            "\\{\"names?\":(\"(fsync|read)\"|\\[(\"write\",)?\"(fsync|fdatasync)\"\\])(,\"action\":\"(SCMP_ACT_(ALLOW|ALLOW|LOG|NOTIFY)|\\\\u001b)\")?(,\"args\":(\\[\\]|null|\\[1\\]))?(,\"Action\":1)?\\}",
+            0..4,
+        ),
+        more in "|,\"flags\":(\\[\\]|\\[1\\]|1|null)|,\"listenerPath\":\"(|/x\\\\n)\"",
+    ) {
+        let rules = rules.join(",");
+        luc_fuzz::profile(format!("{{\"defaultAction\":\"{default}\",\"syscalls\":[{rules}]{more}}}").as_bytes());
+    }
+
+    #[test]
     fn spans(data in prop::collection::vec(any::<u8>(), 0..2000)) {
         luc_fuzz::spans(&data);
     }

@@ -5,6 +5,7 @@
 //! Podman's and Docker's files, whose rules may have conditions. What luc does not know in it stays as it is.
 
 use luc_gate::notify::filter::NAMES;
+use luc_units::plain;
 use serde_json::{Map, Value, json};
 
 /// Where runtimes hand the listeners of containers over.
@@ -76,7 +77,10 @@ pub fn derive(text: &str) -> Result<Value, ProfileError> {
         return Err(ProfileError::Notifies("defaultAction".to_owned()));
     }
     if let Some(path) = string(fields, "listenerPath")?.filter(|path| !path.is_empty()) {
-        return Err(ProfileError::Notifies(format!("listenerPath {path}")));
+        return Err(ProfileError::Notifies(format!(
+            "listenerPath {}",
+            plain(&path)
+        )));
     }
     let rules = match fields.remove("syscalls") {
         None | Some(Value::Null) => Vec::new(),
@@ -111,6 +115,7 @@ fn notified(rules: Vec<Value>, default: &str) -> Result<Vec<Value>, ProfileError
             .filter(|call| ours.contains(&(**call).to_owned()))
         {
             if action != ALLOW {
+                let action = plain(&action);
                 return Err(ProfileError::Denies { call, action });
             }
             if !is_empty(fields.get("args")) {
@@ -134,7 +139,7 @@ fn notified(rules: Vec<Value>, default: &str) -> Result<Vec<Value>, ProfileError
     } else if let Some(call) = NAMES.iter().find(|call| !named.contains(call)) {
         return Err(ProfileError::Denies {
             call,
-            action: default.to_owned(),
+            action: plain(default),
         });
     }
     Ok(changed)
