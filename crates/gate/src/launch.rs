@@ -134,7 +134,8 @@ pub fn run(
             (supervise::start(command, how)?, None)
         }
         (Some(shared), reach) => {
-            let (started, notifier) = notified(command, settings, &around, shared, reach)?;
+            let start = || notified(command, settings, &around, shared, reach);
+            let (started, notifier) = with_a_keeper(start)?;
             match notifier {
                 Ok(notifier) => (started, Some(notifier)),
                 Err(error) => {
@@ -197,14 +198,10 @@ const TRIES: u32 = 8;
 /// A command that was started, and who serves it or why it runs without that.
 type Notified = (supervise::Started, Result<Running, NotifyError>);
 
-/// Starts a command whose calls are notified; anew if its keeper was killed before it had the filter's listener, as the
-/// command's process has then ended without executing the program.
-fn notified(
-    command: &Command,
-    settings: &Settings,
-    around: &Around<'_>,
-    shared: &shared::Shared,
-    reach: Reach,
+/// Starts a command by `start`, anew if its keeper was killed before it had the filter's listener: the command's process
+/// has ended then without executing the program.
+fn with_a_keeper(
+    start: impl Fn() -> Result<Notified, LaunchError>,
 ) -> Result<Notified, LaunchError> {
     let is_killed = |error: &LaunchError| match error {
         LaunchError::System(failed) => failed.source.kind() == ErrorKind::BrokenPipe,
@@ -212,15 +209,15 @@ fn notified(
     };
     let mut tries = 1;
     loop {
-        match try_notified(command, settings, around, shared, reach) {
+        match start() {
             Err(error) if is_killed(&error) && tries < TRIES => tries += 1,
             tried => return tried,
         }
     }
 }
 
-/// Tries to start it, with a keeper of its own.
-fn try_notified(
+/// Starts a command whose calls are notified, with a keeper of its own.
+fn notified(
     command: &Command,
     settings: &Settings,
     around: &Around<'_>,

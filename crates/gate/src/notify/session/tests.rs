@@ -16,8 +16,9 @@ struct Waits {
 }
 
 impl Waits {
-    /// `None`, and a line that says why, where no call can be notified.
-    fn new() -> Option<Self> {
+    /// Whether a keeper has received the call, and was killed before it answered. `None`, and a line that says why, where
+    /// no call can be notified.
+    fn new(was_received: bool) -> Option<Self> {
         if let Err(error) = available() {
             luc_testkit::skipped!("{error}");
             return None;
@@ -35,32 +36,27 @@ impl Waits {
         let control = UnixStream::pair().unwrap();
         pass::send(control.1.as_raw_fd(), status, Some(listener.as_raw_fd())).unwrap();
         pass::send(of_child.as_raw_fd(), 0, None).unwrap();
+        let ledger = Arc::new(SharedLedger::new().unwrap());
+        if was_received {
+            assert_eq!(uapi::is_waiting(listener.as_raw_fd(), -1), Waiting::Call);
+            ledger.first().receive(listener.as_raw_fd()).unwrap();
+            assert!(!ledger.has_begun());
+        }
         Some(Self {
             listener,
-            ledger: Arc::new(SharedLedger::new().unwrap()),
+            ledger,
             control,
             command,
         })
-    }
-
-    /// Receives the first call, as a keeper does before it answers it.
-    fn receive(&self) {
-        let listener = self.listener.as_raw_fd();
-        assert_eq!(uapi::is_waiting(listener, -1), Waiting::Call);
-        self.ledger.first().receive(listener).unwrap();
-        assert!(!self.ledger.has_begun());
     }
 }
 
 #[test]
 fn the_next_keeper_answers_the_first_call() {
     for was_received in [false, true] {
-        let Some(waits) = Waits::new() else {
+        let Some(waits) = Waits::new(was_received) else {
             return;
         };
-        if was_received {
-            waits.receive();
-        }
         let source = Source::Own(waits.listener.as_fd());
         let keeper = Keeper::start(&waits.ledger, waits.control.1.as_fd(), source).unwrap();
         assert!(waits.command.join().unwrap().unwrap().success());
@@ -72,12 +68,9 @@ fn the_next_keeper_answers_the_first_call() {
 #[test]
 fn a_keeper_that_is_lost_before_the_first_call_is_replaced() {
     for was_received in [false, true] {
-        let Some(waits) = Waits::new() else {
+        let Some(waits) = Waits::new(was_received) else {
             return;
         };
-        if was_received {
-            waits.receive();
-        }
         // One that ends at once, as nobody hands it a listener.
         let (closed, of_keeper) = UnixStream::pair().unwrap();
         let control = waits.control.1;
