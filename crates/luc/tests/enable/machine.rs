@@ -21,11 +21,11 @@ pub(crate) struct Machine {
     _disk: Disk,
 }
 
-/// Begins the machine in a cgroup of its own; its script says the number of its process 1 as it is seen here. With the
-/// shell that waits the machine ends, and its cgroup.
 /// What a shell's words may take, s.
 const LIMIT_S: u32 = 300;
 
+/// Begins the machine in a cgroup of its own; its script says the number of its process 1 as it is seen here. With the
+/// shell that waits the machine ends, and its cgroup.
 const BEGIN: &str = r#"
 group=$1/luc-machine-$$
 mkdir "$group"
