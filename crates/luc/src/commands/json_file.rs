@@ -1,4 +1,4 @@
-//! A file for JSON that is there as a whole or as it was.
+//! A file for JSON that is written all at once, or left as it was.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, Write as _};

@@ -109,7 +109,7 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 1)]
     seed: u64,
 
-    /// Also write the report as JSON to FILE, which is there as a whole or as it was
+    /// Also write the report as JSON to FILE, at the end and all at once
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 
