@@ -16,10 +16,14 @@ pub fn spans(data: &[u8]) {
         assert!(!span.name.contains(char::is_control), "{span:?}");
     }
     let given = spans.len() as u64;
-    let joined = Joined::new(vec![server()]).expect("joined").with_spans(spans);
+    let joined = Joined::new(vec![server()])
+        .expect("joined")
+        .with_spans(spans);
     let found = explain(&joined, Wanted::default()).expect("explained");
     let counts = found.requests.spans;
-    let counts = counts.into_iter().flat_map(|all| [all.servers, all.clients]);
+    let counts = counts
+        .into_iter()
+        .flat_map(|all| [all.servers, all.clients]);
     let mut counted = 0;
     for one in counts {
         assert_eq!(one.spans, one.matched + one.several + one.none, "{one:?}");
