@@ -24,6 +24,9 @@ struct {
 /* When the last thread was looked at as recording began. */
 u64 asleep_looked_ns SEC(".data.asleep") = 0;
 
+/* Whether nobody sees the scheduler any more: recording has ended, and is not cut. */
+u32 detached SEC(".data.detached") = 0;
+
 static __always_inline void note_descriptor(struct task_struct *task, u32 fd, u32 connection,
 					    bool at_end)
 {
@@ -117,6 +120,26 @@ static __always_inline void begin_wait(struct task_struct *task, struct hot *hot
 	__sync_val_compare_and_swap(&hot->off_clock, 0, clock);
 }
 
+/*
+ * One that is awake when recording ends, and has not been seen on a processor
+ * since it left one: it waits for one, or came to one unseen. Its wait ends here.
+ */
+static __always_inline void end_wait(struct task_struct *task)
+{
+	struct hot *hot = hot_of(task);
+	u64 clock, duration_ns;
+
+	if (!hot || !hot->off_clock)
+		return;
+	clock = scheduler_clock(bpf_get_current_task_btf());
+	duration_ns = clock > hot->off_clock ? clock - hot->off_clock : 0;
+	if (hot->off_ns && !hot->woken_ns)
+		hot->woken_ns = bpf_ktime_get_ns() - runnable_ns(task, hot, clock, duration_ns);
+	introduce_hot(task, hot);
+	send_wait(task, hot, clock, duration_ns, 0);
+	hot->off_clock = 0;
+}
+
 static __always_inline void look_at_sleeper(struct task_struct *task, bool at_end)
 {
 	struct thread *thread;
@@ -126,8 +149,11 @@ static __always_inline void look_at_sleeper(struct task_struct *task, bool at_en
 
 	/* One that is on its way to sleep, or awake again, is seen when it leaves or comes. */
 	sleeps = task->__state;
-	if (!sleeps || sleeps & (TASK_DEAD | EXIT_DEAD_OR_ZOMBIE) || task->on_cpu)
+	if (!sleeps || sleeps & (TASK_DEAD | EXIT_DEAD_OR_ZOMBIE) || task->on_cpu) {
+		if (detached)
+			end_wait(task);
 		return;
+	}
 	hot = hot_of(task);
 	thread = thread_of(task);
 	if (!hot || !thread)

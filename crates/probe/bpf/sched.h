@@ -209,10 +209,11 @@ static __always_inline void emit_wait(struct record_wait *record)
 
 /*
  * Where a quota kept the thread from running after it was woken, that is a wait
- * of its own.
+ * of its own. `processor` is the number of the one that it comes to and 1; 0: none
+ * that is known.
  */
 static __always_inline void send_wait(struct task_struct *task, struct hot *hot, u64 clock,
-				      u64 duration_ns)
+				      u64 duration_ns, u32 processor)
 {
 	u64 now = bpf_ktime_get_ns();
 	struct record_wait record = {
@@ -227,7 +228,7 @@ static __always_inline void send_wait(struct task_struct *task, struct hot *hot,
 		.waker = hot->waker,
 		.dev = hot->off_dev,
 		.transaction = hot->off_transaction,
-		.processor = bpf_get_smp_processor_id() + 1,
+		.processor = processor,
 	};
 
 	record.off_ns = hot->off_ns ? hot->off_ns : now - duration_ns;
@@ -313,7 +314,7 @@ static __always_inline void arrive(struct task_struct *task, struct hot *hot, u6
 		else if (config.summary)
 			summarize_wait(task, hot, duration_ns);
 		else
-			send_wait(task, hot, clock, duration_ns);
+			send_wait(task, hot, clock, duration_ns, bpf_get_smp_processor_id() + 1);
 	}
 	hot->off_clock = 0;
 }

@@ -141,7 +141,7 @@ pub(crate) fn run(
         }
     }
     programs.count_running();
-    drop(links);
+    programs.detach(links)?;
     programs.visit_all(|| consume(&ring, &output))?;
     for record in programs.held()? {
         output.borrow_mut().record(&stack_map, &record)?;

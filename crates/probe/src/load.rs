@@ -42,6 +42,8 @@ const FILES: &str = "descriptors";
 /// The iterators over threads that sleep, which run after those over files.
 const ASLEEP_BEGIN: &str = "asleep_begin";
 const ASLEEP_END: &str = "asleep_end";
+/// Whether the second of them runs after the recording rather than at a cut.
+const DETACHED: &str = ".data.detached";
 
 /// Maps of the programs that see the network, which are not made without them.
 const NETWORK_MAPS: [&str; 10] = [
@@ -351,6 +353,12 @@ impl Programs {
             links.push(link);
         }
         Ok(links)
+    }
+
+    /// Ends the recording. What is looked at after it is the end of all waits.
+    pub(crate) fn detach(&self, links: Links) -> Result<(), ProbeError> {
+        drop(links);
+        self.set(DETACHED, 1)
     }
 
     /// Says what is there: the sums and times of threads, the connections, who sleeps. `consume` takes the records of each

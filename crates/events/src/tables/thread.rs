@@ -17,7 +17,8 @@ table! {
         pub off_ns: u64,
         /// When it was woken and became runnable; 0: not seen, or it was runnable all along.
         pub woken_ns: u64,
-        /// When it was on a processor again.
+        /// When it was on a processor again. With `record --fleet` also when the trace ends, for a thread that is awake
+        /// then and was not seen on a processor since `off_ns`.
         pub on_ns: u64,
         /// In which state it left.
         pub state: WaitState,
@@ -31,7 +32,8 @@ table! {
         pub dev: Dev,
         /// The transaction that it waited for, if known.
         pub transaction: Transaction,
-        /// The processor that it was on then: its number and 1; 0: not recorded, as in traces of schema versions before 5.
+        /// The processor that it was on then: its number and 1; 0: not recorded, as in traces of schema versions before 5
+        /// and of waits that end with the trace.
         pub processor: u32,
     }
 }

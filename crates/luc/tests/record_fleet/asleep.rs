@@ -6,7 +6,7 @@ use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-use luc_events::tables::{Asleep, NO_CALL, Task};
+use luc_events::tables::{Asleep, NO_CALL, Task, Wait};
 use luc_events::{Cause, Pid};
 use serde_json::Value;
 
@@ -162,4 +162,48 @@ fn a_thread_that_reads_is_shown_with_its_connection() {
         let end = &recorded.connections[&row.connection];
         assert_eq!(end.local_port, u32::from(port), "{end:?}");
     }
+}
+
+/// A thread that is woken just before the trace ends, and does not get a processor before that, sleeps in no row of
+/// `asleep`: its sleep has a row of `wait` all the same.
+#[test]
+fn a_sleep_that_nobody_sees_the_end_of_has_a_row() {
+    if !is_root() {
+        return;
+    }
+    let recording = Recording::start(&["--all"]);
+    let [mut sleeper, mut spinner] = [
+        ["taskset", "-c", "0", "sleep", "0.5"].as_slice(),
+        // The fair scheduler's share of that processor comes once a second.
+        &[
+            "timeout",
+            "1.5",
+            "taskset",
+            "-c",
+            "0",
+            "chrt",
+            "--fifo",
+            "1",
+            "sh",
+            "-c",
+            "while :; do :; done",
+        ],
+    ]
+    .map(|words| {
+        thread::sleep(Duration::from_millis(200));
+        let mut command = Command::new(words[0]);
+        command.args(&words[1..]).spawn().expect("it runs")
+    });
+    thread::sleep(Duration::from_millis(600));
+    let recorded = Recorded::of(recording);
+    for child in [&mut sleeper, &mut spinner] {
+        child.wait().expect("it ends");
+    }
+    let of_sleeper = |row: &&Wait| row.thread.0 == sleeper.id() && row.cause == Cause::Sleep;
+    let rows: Vec<&Wait> = recorded.waits.iter().filter(of_sleeper).collect();
+    assert_eq!(rows.len(), 1, "{rows:?}");
+    let (woken_ns, on_ns) = (rows[0].woken_ns, rows[0].on_ns);
+    assert!(rows[0].off_ns < woken_ns && woken_ns < on_ns, "{rows:?}");
+    assert_eq!(rows[0].processor, 0, "it comes to none: {rows:?}");
+    assert!(on_ns <= recorded.end_ns, "{rows:?}");
 }

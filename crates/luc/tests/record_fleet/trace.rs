@@ -27,6 +27,7 @@ pub(crate) struct Recorded {
     pub(crate) starts: Vec<ThreadStart>,
     pub(crate) programs: Vec<Program>,
     pub(crate) start_ns: u64,
+    pub(crate) end_ns: u64,
 }
 
 /// Both ends of one connection.
@@ -86,6 +87,7 @@ impl Recorded {
             starts: rows(reader),
             programs: rows(reader),
             start_ns: reader.trace().start_ns,
+            end_ns: reader.trace().end_ns,
         }
     }
 
