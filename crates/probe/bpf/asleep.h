@@ -127,17 +127,11 @@ static __always_inline void begin_wait(struct task_struct *task, struct hot *hot
 static __always_inline void end_wait(struct task_struct *task)
 {
 	struct hot *hot = hot_of(task);
-	u64 clock, duration_ns;
 
 	if (!hot || !hot->off_clock)
 		return;
-	clock = scheduler_clock(bpf_get_current_task_btf());
-	duration_ns = clock > hot->off_clock ? clock - hot->off_clock : 0;
-	if (hot->off_ns && !hot->woken_ns)
-		hot->woken_ns = bpf_ktime_get_ns() - runnable_ns(task, hot, clock, duration_ns);
-	introduce_hot(task, hot);
-	send_wait(task, hot, clock, duration_ns, 0);
-	hot->off_clock = 0;
+	arrive_unseen(task, hot, scheduler_clock(bpf_get_current_task_btf()), 0);
+	flush_brief(task, hot, bpf_ktime_get_ns());
 }
 
 static __always_inline void look_at_sleeper(struct task_struct *task, bool at_end)

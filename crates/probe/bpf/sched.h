@@ -143,40 +143,7 @@ static __always_inline void clear_wait(struct task_struct *task, struct hot *hot
 	hot->off_brief = BRIEF_OTHER;
 }
 
-static __always_inline void leave(void *ctx, struct task_struct *task, struct hot *hot,
-				  bool preempted, u64 clock)
-{
-	u32 state = preempted ? 0 : task->__state;
-	u32 brief;
-
-	hot->off_clock = clock;
-	clear_wait(task, hot);
-	if (!state && is_throttled(task)) {
-		hot->off_state = WAIT_OTHER;
-		hot->off_brief = BRIEF_THROTTLED;
-	} else if (!state) {
-		hot->off_state = WAIT_PREEMPTED;
-		hot->off_brief = BRIEF_PREEMPTED;
-	} else if (sleeps_uninterruptibly(state)) {
-		leave_uninterruptibly(ctx, task, hot);
-	} else if (state & (TASK_INTERRUPTIBLE | TASK_UNINTERRUPTIBLE)) {
-		hot->off_state = WAIT_INTERRUPTIBLE;
-		brief = brief_class_of(task);
-		if (brief) {
-			hot->off_brief = brief - 1;
-		} else {
-			hot->off_ns = bpf_ktime_get_ns();
-			hot->stack = stack_of(ctx, task);
-		}
-	} else if (state & (TASK_DEAD | EXIT_DEAD_OR_ZOMBIE)) {
-		hot->off_clock = 0;
-	} else {
-		hot->off_state = WAIT_OTHER;
-		hot->off_brief = other_brief(state);
-	}
-}
-
-/* How much of a wait that ends now the thread was ready to run. */
+/* How much of a wait that has ended the thread was ready to run. */
 static __always_inline u64 runnable_ns(struct task_struct *task, struct hot *hot, u64 clock,
 				       u64 duration_ns)
 {
@@ -209,13 +176,13 @@ static __always_inline void emit_wait(struct record_wait *record)
 
 /*
  * Where a quota kept the thread from running after it was woken, that is a wait
- * of its own. `processor` is the number of the one that it comes to and 1; 0: none
- * that is known.
+ * of its own. The thread came `ago_ns` before now to `processor`, a number and 1;
+ * 0: none that is known.
  */
 static __always_inline void send_wait(struct task_struct *task, struct hot *hot, u64 clock,
-				      u64 duration_ns, u32 processor)
+				      u64 duration_ns, u64 ago_ns, u32 processor)
 {
-	u64 now = bpf_ktime_get_ns();
+	u64 now = bpf_ktime_get_ns() - ago_ns;
 	struct record_wait record = {
 		.kind = RECORD_WAIT,
 		.state = hot->off_state,
@@ -233,13 +200,11 @@ static __always_inline void send_wait(struct task_struct *task, struct hot *hot,
 
 	record.off_ns = hot->off_ns ? hot->off_ns : now - duration_ns;
 	record.woken_ns = hot->woken_ns;
-	if (!hot->off_ns) {
-		if (!hot->woken_ns)
-			record.woken_ns = now - runnable_ns(task, hot, clock, duration_ns);
-		/* The scheduler's clock may be a little off. */
-		else if (hot->woken_ns < record.off_ns)
-			record.woken_ns = record.off_ns;
-	}
+	if (!hot->woken_ns)
+		record.woken_ns = now - runnable_ns(task, hot, clock, duration_ns);
+	/* The scheduler's clock may be a little off. */
+	else if (hot->woken_ns < record.off_ns)
+		record.woken_ns = record.off_ns;
 	if (hot->woken_throttled && now - hot->woken_ns >= config.brief_ns) {
 		record.on_ns = hot->woken_ns;
 		emit_wait(&record);
@@ -300,7 +265,8 @@ static __always_inline bool may_be_summed(struct hot *hot)
 	       hot->off_brief == BRIEF_PREEMPTED;
 }
 
-static __always_inline void arrive(struct task_struct *task, struct hot *hot, u64 clock)
+static __always_inline void arrive(struct task_struct *task, struct hot *hot, u64 clock, u64 ago_ns,
+				   u32 processor)
 {
 	/* Clocks of two processors may differ by a little. */
 	u64 duration_ns = clock > hot->off_clock ? clock - hot->off_clock : 0;
@@ -314,9 +280,66 @@ static __always_inline void arrive(struct task_struct *task, struct hot *hot, u6
 		else if (config.summary)
 			summarize_wait(task, hot, duration_ns);
 		else
-			send_wait(task, hot, clock, duration_ns, bpf_get_smp_processor_id() + 1);
+			send_wait(task, hot, clock, duration_ns, ago_ns, processor);
 	}
 	hot->off_clock = 0;
+}
+
+/*
+ * A thread that was not seen to come to a processor, as the kernel ran no program
+ * then: some keep a process of theirs from being traced, and with it the switch
+ * to whoever runs after it. When it came is in the scheduler's counts.
+ */
+static __noinline int arrive_unseen(struct task_struct *task, struct hot *hot, u64 clock,
+				    u32 processor)
+{
+	u64 came, ago_ns = 0;
+
+	if (!hot)
+		return 0;
+	if (has_scheduler_clock()) {
+		came = task->sched_info.last_arrival;
+		/* One that has not come yet came there for an earlier turn. */
+		if (hot->off_clock < came && came < clock)
+			ago_ns = clock - came;
+	}
+	arrive(task, hot, clock - ago_ns, ago_ns, processor);
+	return 0;
+}
+
+static __always_inline void leave(void *ctx, struct task_struct *task, struct hot *hot,
+				  bool preempted, u64 clock)
+{
+	u32 state = preempted ? 0 : task->__state;
+	u32 brief;
+
+	if (hot->off_clock)
+		arrive_unseen(task, hot, clock, bpf_get_smp_processor_id() + 1);
+	hot->off_clock = clock;
+	clear_wait(task, hot);
+	if (!state && is_throttled(task)) {
+		hot->off_state = WAIT_OTHER;
+		hot->off_brief = BRIEF_THROTTLED;
+	} else if (!state) {
+		hot->off_state = WAIT_PREEMPTED;
+		hot->off_brief = BRIEF_PREEMPTED;
+	} else if (sleeps_uninterruptibly(state)) {
+		leave_uninterruptibly(ctx, task, hot);
+	} else if (state & (TASK_INTERRUPTIBLE | TASK_UNINTERRUPTIBLE)) {
+		hot->off_state = WAIT_INTERRUPTIBLE;
+		brief = brief_class_of(task);
+		if (brief) {
+			hot->off_brief = brief - 1;
+		} else {
+			hot->off_ns = bpf_ktime_get_ns();
+			hot->stack = stack_of(ctx, task);
+		}
+	} else if (state & (TASK_DEAD | EXIT_DEAD_OR_ZOMBIE)) {
+		hot->off_clock = 0;
+	} else {
+		hot->off_state = WAIT_OTHER;
+		hot->off_brief = other_brief(state);
+	}
 }
 
 /*
@@ -349,7 +372,7 @@ int BPF_PROG(sched_switch, bool preempted, struct task_struct *prev, struct task
 		if (hot && hot->off_clock) {
 			if (!clock)
 				clock = scheduler_clock(next);
-			arrive(next, hot, clock);
+			arrive(next, hot, clock, 0, bpf_get_smp_processor_id() + 1);
 		}
 	}
 	return 0;
