@@ -221,6 +221,16 @@ fn until_going_on(machine: &Machine, units: &[&str]) {
     }
 }
 
+/// Kills `lucd`, and waits for the next one.
+fn kill_lucd(machine: &Machine) {
+    let main = "systemctl show -P MainPID lucd";
+    let killed = machine.get(main);
+    machine.get(&format!("kill -KILL {killed}"));
+    common::until("another lucd", || {
+        !["0", &killed].contains(&machine.get(main).as_str())
+    });
+}
+
 #[test]
 fn services_of_two_users_meet_and_survive_lucd() {
     const CROWDS: [&str; 2] = ["crowd-redis", "crowd-etcd"];
@@ -249,13 +259,8 @@ fn services_of_two_users_meet_and_survive_lucd() {
     assert!(calls(&etcd) > 0, "{etcd}");
 
     // Nobody notices that lucd is killed, and the next one takes the services back. A failed call would end a crowd.
-    let main = "systemctl show -P MainPID lucd";
     for _ in 0..5 {
-        let killed = machine.get(main);
-        machine.get(&format!("kill -KILL {killed}"));
-        common::until("another lucd", || {
-            !["0", &killed].contains(&machine.get(main).as_str())
-        });
+        kill_lucd(&machine);
         common::until("its services", || {
             let all = ["etcd", CROWDS[0], CROWDS[1]];
             all.iter()
@@ -287,6 +292,36 @@ fn services_of_two_users_meet_and_survive_lucd() {
     machine.until("! pgrep luc-keeper");
     machine.get("rmdir /run/luc");
     assert_eq!(machine.get(TRACES), before);
+}
+
+/// Its keeper waits for the first call then, and two that did could each receive one.
+#[test]
+fn a_service_that_has_made_no_call_yet_survives_lucd() {
+    if !are_installed(&["redis-server"]) {
+        return;
+    }
+    let Some(machine) = Machine::boot("service-first-call", &["redis"]) else {
+        return;
+    };
+    machine.write(
+        "/etc/systemd/system/late.service",
+        "[Service]\nExecStart=/bin/sh -c 'until [ -e /tmp/go ]; do sleep 0.05; done; \
+         dd if=/dev/zero of=/var/lib/redis/written count=1 conv=fsync && touch /tmp/done; sleep 3600'\n",
+    );
+    machine.get("systemctl daemon-reload && luc enable --reach notify late");
+    machine.get("systemctl start late");
+    machine.until("pgrep sleep");
+    for _ in 0..5 {
+        kill_lucd(&machine);
+        // The service's, and one that awaits containers.
+        machine.until("[ $(pgrep -c luc-keeper) = 2 ]");
+        assert_eq!(reached(&status(&machine, "late"))[0], "notifier");
+    }
+    machine.get("touch /tmp/go");
+    machine.until("[ -e /tmp/done ]");
+    assert_eq!(calls(&status(&machine, "late")), 1);
+    machine.get("luc disable --all --now && systemctl stop late lucd.socket lucd");
+    machine.until("! pgrep luc-keeper");
 }
 
 #[test]
