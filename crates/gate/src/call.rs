@@ -41,13 +41,13 @@ impl OwnCalls {
     }
 
     /// Notes a real call that lasted `ns`. Keeps the longest one, which decays slowly.
-    pub(crate) fn observe(&self, ns: u64) {
+    pub fn observe(&self, ns: u64) {
         let known_ns = self.0.load(Relaxed);
         self.0.store(ns.max(known_ns - known_ns / 16), Relaxed);
     }
 
     /// The latency, in nanoseconds; 0 before the first real call.
-    pub(crate) fn ns(&self) -> u64 {
+    pub fn ns(&self) -> u64 {
         self.0.load(Relaxed)
     }
 }
@@ -69,7 +69,7 @@ impl SeenWindows {
     }
 
     /// The last window of the rounds of callers with these needs.
-    pub(crate) fn of(&self, needs: Needs) -> &Cell<u32> {
+    pub fn of(&self, needs: Needs) -> &Cell<u32> {
         match needs {
             Needs::Commit => &self.commits,
             Needs::Flush => &self.flushes,

@@ -11,19 +11,16 @@
 //! - [`seccomp`]: is this process under a filter of system calls?
 //! - [`policy`]: what may be asked for on the command line.
 //! - [`figures`]: what is counted for the report.
-//! - [`notify`]: calls of programs that no library can be loaded into.
 //! - [`inspect`]: can this program, and does this file system, profit at all?
-//! - [`launch`]: what `luc run` does.
-//! - [`mod@unit`]: what the processes of a systemd unit share.
+//! - [`files`]: the files that hold the shared memory of a user's runs; [`mod@unit`]: those of a systemd unit.
 
 pub mod call;
 pub mod environment;
 pub mod figures;
+pub mod files;
 pub mod inspect;
-pub mod launch;
 pub mod maps;
 pub mod memory;
-pub mod notify;
 pub mod overwrites;
 pub mod policy;
 pub mod rounds;

@@ -83,7 +83,7 @@ pub fn filters_of(process: u32) -> Option<u32> {
 }
 
 /// The same of a process' `/proc/PID/status`.
-pub(crate) fn from_status(status: &str) -> u32 {
+pub fn from_status(status: &str) -> u32 {
     let mut found = Found::default();
     for line in status.lines() {
         found.line(line.as_bytes());

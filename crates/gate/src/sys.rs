@@ -125,15 +125,6 @@ pub fn yield_processor() {
     unsafe { libc::sched_yield() };
 }
 
-/// A descriptor to be polled for `events`.
-pub(crate) fn polled(fd: c_int, events: libc::c_short) -> libc::pollfd {
-    libc::pollfd {
-        fd,
-        events,
-        revents: 0,
-    }
-}
-
 /// Whether the calling thread runs on an alternate signal stack, which may be small.
 pub fn is_on_signal_stack() -> bool {
     // SAFETY: all-zero is a valid `stack_t`.

@@ -4,8 +4,6 @@
 //! its sandbox and its limits, before the service starts. They stay until `luc disable`, or until the machine is started
 //! anew, and the library finds them by the unit's name in the environment.
 
-pub mod figures;
-
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{self, Write as _};
@@ -17,8 +15,7 @@ use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, flock, open, openat, unl
 use rustix::io::Errno;
 
 use crate::figures::RunFigures;
-use crate::launch::LaunchError;
-use crate::launch::session::{self, DIRECTORY, LOCK, PLACE, Session, UNIT, is_of_unit};
+use crate::files::{self, DIRECTORY, FilesError, LOCK, PLACE, Session, UNIT, is_of_unit};
 use crate::policy::Policy;
 use crate::rounds::Arena;
 
@@ -37,7 +34,9 @@ impl Files {
         Self::in_place(Path::new(PLACE), unit, user)
     }
 
-    fn in_place(place: &Path, unit: &str, user: u32) -> Self {
+    /// The same in another place than /dev/shm.
+    #[must_use]
+    pub fn in_place(place: &Path, unit: &str, user: u32) -> Self {
         Self {
             directory: place.join(format!("{DIRECTORY}{user}")),
             rounds: Arena::file_name(&Policy::Auto),
@@ -61,8 +60,8 @@ impl Files {
     ///
     /// # Errors
     ///
-    /// [`LaunchError`] if there is no room, or somebody else has taken the directory's name.
-    pub fn make(&self) -> Result<(), LaunchError> {
+    /// [`FilesError`] if there is no room, or somebody else has taken the directory's name.
+    pub fn make(&self) -> Result<(), FilesError> {
         self.open().map(drop)
     }
 
@@ -71,12 +70,12 @@ impl Files {
     /// # Errors
     ///
     /// As [`make`](Self::make).
-    pub fn open(&self) -> Result<(&'static Arena, &'static RunFigures), LaunchError> {
+    pub fn open(&self) -> Result<(&'static Arena, &'static RunFigures), FilesError> {
         let _session = Session::open_at(self.directory.clone())?;
-        let rounds = session::create(&self.rounds())?;
+        let rounds = files::create(&self.rounds())?;
         // None are there at the first start.
         let _ = fs::remove_file(self.figures());
-        Ok((rounds, session::create(&self.figures())?))
+        Ok((rounds, files::create(&self.figures())?))
     }
 }
 

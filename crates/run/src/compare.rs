@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use luc_gate::launch::Outcome;
+use luc_launch::Outcome;
 use luc_stats::{Interval, Side, interleave, median, ratio_interval};
 use luc_units::figures::Time;
 use serde::Serialize;

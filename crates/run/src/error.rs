@@ -1,6 +1,6 @@
 //! Why a command was not run, or a comparison not made.
 
-use luc_gate::launch::{Ending, LaunchError};
+use luc_launch::{Ending, LaunchError};
 use luc_probe::ProbeError;
 
 /// Why a command was not run, or not explained. The text is one line.

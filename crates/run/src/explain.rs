@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use luc_events::Event;
 use luc_events::tables::Trace;
 use luc_explain::{Analysis, Part, Report};
-use luc_gate::launch::Outcome;
+use luc_launch::Outcome;
 use luc_probe::{Filter, Forward, Options, Recorder, spawn_without_signals};
 use luc_units::figures::Time;
 use serde::Serialize;

@@ -8,9 +8,9 @@ use luc_gate::Policy;
 use luc_gate::Settings as GateSettings;
 use luc_gate::figures::RunFigures;
 use luc_gate::inspect::filesystem;
-use luc_gate::launch::{self, Around, Command, Outcome, Reach};
 use luc_kernel::level::{EffectiveLevel, JournalUse, Plan, Session};
 use luc_kernel::{Device, Error, Key, Machine, Settings, touch};
+use luc_launch::{Around, Command, Outcome, Reach};
 use luc_units::figures::Time;
 use serde::Serialize;
 
@@ -101,7 +101,7 @@ pub fn run(
             watch: None,
         };
         return Ok(RunOutcome {
-            gate: launch::run(command, &settings, around)?,
+            gate: luc_launch::run(command, &settings, around)?,
             level,
             kernel: Vec::new(),
             failures: Vec::new(),
@@ -131,7 +131,7 @@ pub fn run(
         count_only,
         watch: Some(&mut watch),
     };
-    let gate = launch::run(command, &settings, around)?;
+    let gate = luc_launch::run(command, &settings, around)?;
     let (uses, failures) = session.end();
     Ok(RunOutcome {
         gate,

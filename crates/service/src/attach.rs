@@ -50,7 +50,7 @@ pub fn attach(process: u32, no_new_privs: bool) -> Result<String, ServiceError> 
 
 #[cfg(target_arch = "x86_64")]
 fn listener_of(process: u32, no_new_privs: bool) -> Result<OwnedFd, ServiceError> {
-    luc_gate::notify::attach::attach(process, no_new_privs)
+    luc_notify::attach::attach(process, no_new_privs)
         .map_err(|error| ServiceError::NotAttached(error.to_string()))
 }
 

@@ -21,18 +21,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use luc_gate::figures::RunFigures;
-use luc_gate::notify::service::{self, Guest, Lasting, Served};
-use luc_gate::notify::session::Work;
 use luc_gate::rounds::Arena;
 use luc_gate::rounds::join::LONGEST_WAIT_NS;
 use luc_gate::unit::Files;
 use luc_gate::{Policy, Settings};
+use luc_notify::service::{self, Guest, Lasting, Served};
+use luc_notify::session::Work;
 use luc_units::OnPath as _;
+use store::Stored;
 
 use crate::ServiceError;
 use crate::containers::state::ENDING;
 use crate::plan::SOCKET;
-use store::Stored;
 
 /// Filters of a service that are served at once, at most: a program that connects again and again is not to make processes
 /// without end.

@@ -3,7 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
-use luc_gate::launch::LaunchError;
+use luc_gate::files::FilesError;
+use luc_launch::LaunchError;
 use luc_units::Failed;
 
 use crate::plan::Refusal;
@@ -78,9 +79,12 @@ pub enum ServiceError {
         "{0} is under the filter, but lucd does not serve it ({1}), so that its calls pass: see `journalctl -u lucd`"
     )]
     NotServed(String, String),
-    /// The library, or its shared files.
+    /// The library.
     #[error(transparent)]
     Launch(#[from] LaunchError),
+    /// The files that processes share.
+    #[error(transparent)]
+    Files(#[from] FilesError),
     /// A file.
     #[error("{path} cannot be {what}: {source}")]
     File {

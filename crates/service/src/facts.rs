@@ -7,9 +7,8 @@ use std::path::{Path, PathBuf};
 
 use luc_gate::inspect::filesystem::{self, Journal};
 use luc_gate::inspect::program::program_with_path;
-use luc_gate::launch::library;
-use luc_gate::notify;
 use luc_host::mountinfo::mounts;
+use luc_launch::library;
 use luc_units::OnPath as _;
 
 use crate::drop_in::DropIn;
@@ -152,7 +151,7 @@ pub fn tools() -> Result<Tools, ServiceError> {
 
 /// Why services cannot be notified here; `None` if they can.
 fn no_notifier() -> Result<Option<String>, ServiceError> {
-    if let Err(error) = notify::available() {
+    if let Err(error) = luc_notify::available() {
         return Ok(Some(error.to_string()));
     }
     let lucd = systemctl::show("lucd.service")?;

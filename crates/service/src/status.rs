@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use luc_gate::environment::LIBRARY;
-use luc_gate::launch::outcome::FileSystemOutcome;
 use luc_gate::seccomp;
-use luc_gate::unit::figures::{self, UnitFigures, is_figures};
+use luc_launch::outcome::FileSystemOutcome;
+use luc_launch::unit::{UnitFigures, is_figures, of_process};
 use serde::Serialize;
 
 use crate::containers::state::Container;
@@ -130,7 +130,7 @@ fn of_unit(name: &str) -> Result<Status, ServiceError> {
     let figures = served.or_else(|| {
         let mut figures = numbers
             .iter()
-            .filter_map(|&process| figures::of_process(process, &unit));
+            .filter_map(|&process| of_process(process, &unit));
         figures.next()
     });
     let file_systems = figures.map_or_else(Vec::new, |figures| figures.file_systems);
@@ -254,7 +254,7 @@ fn collect(group: &Path, found: &mut Vec<u32>) {
 
 /// What `lucd` knows of a unit that it serves.
 fn served(unit: &str) -> Result<Option<UnitFigures>, ServiceError> {
-    Ok(figures::of_process(systemctl::lucd()?, unit))
+    Ok(of_process(systemctl::lucd()?, unit))
 }
 
 /// Looks at a process; `None` if it has ended. With the notifier, the service's first process is under `filters` filters,

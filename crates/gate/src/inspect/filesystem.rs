@@ -31,7 +31,6 @@ pub struct FileSystem {
 
 /// The journal behind a file system.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Journal {
     /// ext4's journal, each fsync a commit unless it joins another's.
     Jbd2,

@@ -317,7 +317,7 @@ impl Rounds {
     }
 
     /// The half of the round's word on which callers sleep.
-    pub(crate) fn generation_word(&self) -> &AtomicU32 {
+    pub fn generation_word(&self) -> &AtomicU32 {
         let halves = self.round.0.as_ptr().cast::<AtomicU32>();
         let high = if cfg!(target_endian = "little") { 1 } else { 0 };
         // SAFETY: both halves lie inside the 64-bit atomic, which is aligned for them and lives as long

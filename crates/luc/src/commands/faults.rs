@@ -236,7 +236,7 @@ fn gate(runner: Option<&PathBuf>, reach: Option<Reach>) -> anyhow::Result<Gate> 
             )
         })?,
         None => {
-            luc_gate::launch::library::find()?;
+            luc_launch::library::find()?;
             std::env::current_exe().context("cannot find the luc binary: reinstall it")?
         }
     };

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 use luc_gate::inspect;
-use luc_gate::launch::{Command, supervise};
 use luc_host::interrupt;
+use luc_launch::{Command, supervise};
 use luc_probe::{CounterList, Filter, Mode, Options, Outcome, Recorder, StoreSink};
 use luc_units::parse_duration_ns;
 

@@ -11,14 +11,13 @@ use anyhow::Context as _;
 use luc_gate::Policy;
 use luc_gate::Settings;
 use luc_gate::inspect::{self, Gateability};
-use luc_gate::launch::Command;
 use luc_gate::rounds::join::LONGEST_WAIT_NS;
 use luc_kernel::lease::Leases;
 use luc_kernel::level::{self, EffectiveLevel, Plan};
 use luc_kernel::{Key, Machine};
+use luc_launch::Command;
 use luc_run::{Recorded, RunOutcome, TimeSplit};
 use luc_units::parse_duration_ns;
-
 use reach::Reach;
 
 use super::json_file::JsonFile;
@@ -219,7 +218,7 @@ fn check(path: &Path, program: &Gateability, reach: Reach) -> anyhow::Result<Exi
     if reach.decide(program, EffectiveLevel::Gate)?.is_notified() {
         return Ok(ExitCode::SUCCESS);
     }
-    luc_gate::launch::library::find()?;
+    luc_launch::library::find()?;
     if let Some(reason) = program.reason() {
         anyhow::bail!(
             "{} cannot be gated: {reason}; try --reach notify, or run it without the gate",

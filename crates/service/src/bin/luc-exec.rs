@@ -14,8 +14,8 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
-use luc_gate::notify::service::{self, Program};
 use luc_gate::unit::Files;
+use luc_notify::service::{self, Program};
 
 /// systemd's status for a program that cannot be executed (EXIT_EXEC).
 const NOT_EXECUTED: u8 = 203;

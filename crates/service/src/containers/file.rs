@@ -42,7 +42,7 @@ pub struct Made {
 /// # Errors
 /// [`ContainerError`] if it would not work, and why.
 pub fn make(file: Option<&Path>, runtime: Option<&str>) -> Result<Made, ContainerError> {
-    luc_gate::notify::available().map_err(|_| ContainerError::Kernel)?;
+    luc_notify::available().map_err(|_| ContainerError::Kernel)?;
     let runtimes = match runtime {
         Some(name) => vec![runtime::ask(name)?],
         None => runtime::ask_all()?,
@@ -59,7 +59,7 @@ pub fn make(file: Option<&Path>, runtime: Option<&str>) -> Result<Made, Containe
     Ok(Made {
         of: path.to_owned(),
         socket: SOCKET,
-        calls: luc_gate::notify::filter::NAMES,
+        calls: luc_notify::filter::NAMES,
         runtimes,
         profile,
     })

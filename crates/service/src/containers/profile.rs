@@ -4,7 +4,7 @@
 //! It is read in both forms that there are: that of the OCI's runtime specification (`linux.seccomp`), and that of
 //! Podman's and Docker's files, whose rules may have conditions. What luc does not know in it stays as it is.
 
-use luc_gate::notify::filter::NAMES;
+use luc_notify::filter::NAMES;
 use luc_units::plain;
 use serde_json::{Map, Value, json};
 

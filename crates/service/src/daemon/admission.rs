@@ -4,7 +4,7 @@
 use std::fs;
 use std::os::unix::net::UnixStream;
 
-use luc_gate::notify::service::peer;
+use luc_notify::service::peer;
 
 use crate::drop_in::DropIn;
 

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use luc_gate::notify::container::{Awaiting, HandedOver};
 use luc_gate::seccomp::filters_of;
+use luc_notify::container::{Awaiting, HandedOver};
 
 use super::store::Stored;
 use super::{Lucd, say, serve_to_the_end};

@@ -1,7 +1,8 @@
 //! Plans for units as Debian 12 ships them: what `systemctl show` prints of them, and their files.
 
-use super::*;
 use proptest::prelude::*;
+
+use super::*;
 
 fn tools() -> Tools {
     Tools {

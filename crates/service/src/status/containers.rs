@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use luc_gate::unit::figures;
+use luc_launch::unit::of_process;
 
 use super::{PROCESSES, Status, look, missed, processes_below};
 use crate::containers::state::{ATTACHED, Container, kept_by};
@@ -41,7 +41,7 @@ pub(super) fn named(name: &str, all: &[Status]) -> Option<Status> {
 fn of(lucd: u32, kept: &[Container]) -> Option<Status> {
     let container = kept.first()?;
     let unit = container.unit();
-    let figures = figures::of_process(lucd, &unit)?;
+    let figures = of_process(lucd, &unit)?;
     let mut numbers: Vec<u32> = kept
         .iter()
         .flat_map(|one| match one.cgroup.as_str() {

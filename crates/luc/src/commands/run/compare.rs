@@ -5,9 +5,9 @@ use std::process::ExitCode;
 use anyhow::bail;
 use indicatif::{ProgressBar, ProgressStyle};
 use luc_gate::Policy;
-use luc_gate::launch::{Command, Reach};
 use luc_kernel::Machine;
 use luc_kernel::level::Plan;
+use luc_launch::{Command, Reach};
 use luc_run::{Comparison, Options, Progress, RunError, level_name};
 use luc_stats::Side;
 

@@ -4,9 +4,8 @@ use std::fmt;
 use std::path::Path;
 
 use luc_gate::inspect::Gateability;
-use luc_gate::launch;
-use luc_gate::notify;
 use luc_kernel::level::EffectiveLevel;
+use luc_launch::Reach as LaunchReach;
 
 /// `--reach`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -55,13 +54,13 @@ impl Reach {
         Ok(match self {
             Self::Library => Decided::Library,
             Self::Auto if level == EffectiveLevel::Kernel => Decided::Library,
-            Self::Auto if program.needs_notifier() && notify::available().is_ok() => {
+            Self::Auto if program.needs_notifier() && luc_notify::available().is_ok() => {
                 Decided::Notified
             }
             Self::Auto => Decided::Library,
             Self::Notify if level == EffectiveLevel::Kernel => Decided::NeedsNone,
             Self::Notify => {
-                notify::available()?;
+                luc_notify::available()?;
                 Decided::NotifiedAsAsked
             }
         })
@@ -73,11 +72,11 @@ impl Decided {
         matches!(self, Self::Notified | Self::NotifiedAsAsked)
     }
 
-    pub(super) fn reach(self) -> launch::Reach {
+    pub(super) fn reach(self) -> LaunchReach {
         match self {
-            Self::Library | Self::NeedsNone => launch::Reach::Library,
-            Self::Notified => launch::Reach::NotifierIfPossible,
-            Self::NotifiedAsAsked => launch::Reach::Notifier,
+            Self::Library | Self::NeedsNone => LaunchReach::Library,
+            Self::Notified => LaunchReach::NotifierIfPossible,
+            Self::NotifiedAsAsked => LaunchReach::Notifier,
         }
     }
 
@@ -91,7 +90,7 @@ impl Decided {
     ) -> Option<String> {
         let path = path.display();
         let harm = "luc is not root, so no program below it can gain privileges (no sudo, ping or postdrop)";
-        let is_harmed = self.is_notified() && !notify::is_privileged();
+        let is_harmed = self.is_notified() && !luc_notify::is_privileged();
         match self {
             Self::Library if level == EffectiveLevel::Kernel => None,
             Self::Library => {
@@ -138,7 +137,7 @@ mod tests {
                 .is_notified()
         };
         let gate = EffectiveLevel::Gate;
-        let can = notify::available().is_ok();
+        let can = luc_notify::available().is_ok();
         assert_eq!(decide(Reach::Auto, Gateability::Static, gate), can);
         assert_eq!(decide(Reach::Auto, Gateability::Go, gate), can);
         assert!(!decide(Reach::Auto, Gateability::Gateable, gate));

@@ -1,0 +1,262 @@
+//! Runs a command under the gate and reports its figures.
+//!
+//! - [`library`]: finds `libluc_gate_preload.so`.
+//! - [`shared`]: the memory that it shares with the programs it starts.
+//! - [`supervise`]: starts the command, passes signals on, waits.
+//! - [`unreached`]: which of its descendants the library does not reach.
+//! - [`commits`]: how many commits each journal made meanwhile.
+//! - [`outcome`]: all of it as figures, for JSON; [`text`]: for people.
+//! - [`mod@unit`]: what the processes of a systemd unit have done, which no `luc run` starts.
+
+pub mod commits;
+pub mod library;
+pub mod outcome;
+pub mod shared;
+pub mod supervise;
+pub mod text;
+pub mod unit;
+pub mod unreached;
+
+use std::io::ErrorKind;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+pub use outcome::{FileSystemOutcome, Outcome};
+pub use supervise::{Command, Ending};
+
+use luc_units::Failed;
+use unreached::Lookout;
+
+use luc_gate::call::Settings;
+use luc_gate::environment::{COUNT_ONLY, NOTIFIED, OF_LIBRARY, devices_to_text};
+use luc_gate::figures::RunFigures;
+use luc_gate::files::FilesError;
+use luc_notify::NotifyError;
+use luc_notify::session::{Prepared, Running, Work};
+
+/// Why a command cannot be run under the gate.
+#[derive(Debug, thiserror::Error)]
+pub enum LaunchError {
+    /// The preload library is not where it belongs.
+    #[error(
+        "libluc_gate_preload.so is neither in {beside} nor in {installed}: run `make build`, or install LUC as a whole"
+    )]
+    NoLibrary {
+        /// Beside the running program.
+        beside: PathBuf,
+        /// Where an installed LUC has it.
+        installed: PathBuf,
+    },
+    /// A path with a character that LD_PRELOAD takes for a separator.
+    #[error(
+        "{0} has a space or a colon in its path, which LD_PRELOAD cannot express: move LUC elsewhere"
+    )]
+    InexpressiblePath(PathBuf),
+    /// The shared files cannot be made.
+    #[error(transparent)]
+    Files(#[from] FilesError),
+    /// The command's calls cannot be notified.
+    #[error(transparent)]
+    Notify(#[from] NotifyError),
+    /// A system call failed.
+    #[error(transparent)]
+    System(#[from] Failed),
+}
+
+/// How the gate reaches a command.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reach {
+    /// By a library in its programs.
+    #[default]
+    Library,
+    /// By notifications of its system calls; a command that cannot be notified is not started.
+    Notifier,
+    /// The same, but a command that cannot be notified runs as without luc.
+    NotifierIfPossible,
+}
+
+/// Observers of a run.
+#[derive(Default)]
+pub struct Around<'a> {
+    /// How the gate reaches the command.
+    pub reach: Reach,
+    /// Devices, major and minor number, on which the kernel module batches: calls are only counted.
+    pub count_only: Vec<(u32, u32)>,
+    /// Told again and again, while the command runs, its process and what it has done so far.
+    pub watch: Option<Watch<'a>>,
+}
+
+/// Observes a run in progress: the command's process number, and its figures if it has any.
+pub type Watch<'a> = &'a mut dyn FnMut(u32, Option<&RunFigures>);
+
+impl std::fmt::Debug for Around<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Around")
+            .field("reach", &self.reach)
+            .field("count_only", &self.count_only)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Runs `command` as `settings` say and waits for its end. Where there is no room for the shared files, or no
+/// safe place, it runs as without the gate, and the outcome says why.
+///
+/// # Errors
+///
+/// [`LaunchError`]; the command has not been started then.
+pub fn run(
+    command: &Command,
+    settings: &Settings,
+    around: Around<'_>,
+) -> Result<Outcome, LaunchError> {
+    let (shared, mut refused) = match share(settings) {
+        Ok(shared) => (Some(shared), None),
+        Err(reason) => (None, Some(reason)),
+    };
+    let commits = commits::Commits::read();
+    let started_at = Instant::now();
+    let mut around = around;
+    let (started, notifier) = match (&shared, around.reach) {
+        (Some(shared), Reach::Library) => {
+            let library = library::find()?;
+            let mut environment = shared.environment(&library, settings);
+            if !around.count_only.is_empty() {
+                let devices = devices_to_text(&around.count_only);
+                environment.push((COUNT_ONLY.into(), devices.into()));
+            }
+            let how = supervise::Start {
+                environment: &environment,
+                ..supervise::Start::default()
+            };
+            (supervise::start(command, how)?, None)
+        }
+        (Some(shared), reach) => {
+            let start = || notified(command, settings, &around, shared, reach);
+            let (started, notifier) = with_a_keeper(start)?;
+            match notifier {
+                Ok(notifier) => (started, Some(notifier)),
+                Err(error) => {
+                    refused = Some(error.to_string());
+                    (started, None)
+                }
+            }
+        }
+        (None, _) => (
+            supervise::start(command, supervise::Start::default())?,
+            None,
+        ),
+    };
+    let mut lookout = (shared.is_some() && around.reach == Reach::Library).then(Lookout::new);
+    let figures = shared.as_ref().map(|shared| shared.figures.counters);
+    let interval: fn(Duration) -> Duration = match around.watch {
+        Some(_) => supervise::close_look,
+        None => |_| unreached::INTERVAL,
+    };
+    let has_observers = around.watch.is_some() || lookout.is_some();
+    let mut look = |process| {
+        if let Some(watch) = &mut around.watch {
+            watch(process, figures);
+        }
+        if let Some(lookout) = &mut lookout {
+            lookout.look(process);
+        }
+    };
+    let ending = started.wait(has_observers.then_some(supervise::Look {
+        call: &mut look,
+        interval,
+    }))?;
+    let ran = outcome::Ran {
+        policy: settings.policy,
+        ending,
+        elapsed: started_at.elapsed(),
+        refused,
+        notified: notifier.map(Running::end),
+        unreached: lookout.map_or_else(Vec::new, Lookout::found),
+    };
+    Ok(Outcome::collect(
+        shared.as_ref(),
+        ran,
+        &around.count_only,
+        &commits,
+    ))
+}
+
+/// What the run shares, or why it takes no part in the gate.
+fn share(settings: &Settings) -> Result<shared::Shared, String> {
+    if std::env::var_os(NOTIFIED).is_some() {
+        return Err("the luc run above this one is notified of its calls already".to_owned());
+    }
+    shared::Shared::open(&settings.policy).map_err(|error| error.to_string())
+}
+
+/// How often a command is tried to be started whose keeper is killed meanwhile.
+const TRIES: u32 = 8;
+
+/// A command that was started, and who serves it or why it runs without that.
+type Notified = (supervise::Started, Result<Running, NotifyError>);
+
+/// Starts a command by `start`, anew if its keeper was killed before it had the filter's listener: the command's process
+/// has ended then without executing the program.
+fn with_a_keeper(
+    start: impl Fn() -> Result<Notified, LaunchError>,
+) -> Result<Notified, LaunchError> {
+    let is_killed = |error: &LaunchError| match error {
+        LaunchError::System(failed) => failed.source.kind() == ErrorKind::BrokenPipe,
+        _ => false,
+    };
+    let mut tries = 1;
+    loop {
+        match start() {
+            Err(error) if is_killed(&error) && tries < TRIES => tries += 1,
+            tried => return tried,
+        }
+    }
+}
+
+/// Starts a command whose calls are notified, with a keeper of its own.
+fn notified(
+    command: &Command,
+    settings: &Settings,
+    around: &Around<'_>,
+    shared: &shared::Shared,
+    reach: Reach,
+) -> Result<Notified, LaunchError> {
+    let is_required = reach == Reach::Notifier;
+    let work = Work {
+        arena: shared.rounds,
+        figures: shared.figures.counters,
+        settings: *settings,
+        count_only: around.count_only.clone(),
+    };
+    let blocked = supervise::Blocked::new()?;
+    let begun = Prepared::new(is_required)
+        .and_then(|(prepared, installing)| Ok((prepared.begin(work)?, installing)));
+    let (beginning, installing) = match begun {
+        Ok(begun) => begun,
+        Err(error) if is_required => return Err(error.into()),
+        Err(error) => {
+            let how = supervise::Start {
+                blocked: Some(blocked),
+                ..supervise::Start::default()
+            };
+            return Ok((supervise::start(command, how)?, Err(error)));
+        }
+    };
+    let how = supervise::Start {
+        environment: &[(NOTIFIED.into(), "1".into())],
+        removed: &OF_LIBRARY,
+        installing: Some(installing),
+        blocked: Some(blocked),
+    };
+    let started = supervise::start(command, how);
+    match (started, beginning.join()) {
+        (Ok(started), notifier) => Ok((started, notifier)),
+        (Err(_), Err(error @ (NotifyError::Taken | NotifyError::Refused(_)))) => Err(error.into()),
+        (Err(error), notifier) => {
+            if let Ok(notifier) = notifier {
+                let _ = notifier.end();
+            }
+            Err(error)
+        }
+    }
+}

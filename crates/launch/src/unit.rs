@@ -1,0 +1,127 @@
+//! What the processes of a unit have done, read from what one of them has mapped: systemd may have removed the files
+//! (`RemoveIPC=`), and the process has them all the same.
+//!
+//! Whoever runs as the unit's user can write to this memory. That makes figures wrong, and nothing else: it is copied, as
+//! a mapping would not survive that the file is cut.
+
+use std::fs::{self, File};
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering::Relaxed;
+
+use luc_gate::figures::RunFigures;
+use luc_gate::files::{DIRECTORY, UNIT};
+use luc_gate::memory::{self, Shareable};
+use luc_gate::policy::Policy;
+use luc_gate::rounds::Arena;
+
+use crate::outcome::{self, FileSystemOutcome};
+
+/// What a unit's processes have done since the first one was started.
+#[derive(Clone, Debug)]
+pub struct UnitFigures {
+    /// Filters of system calls that its first process is under, the notifier's included; 0 for the library.
+    pub filters: u32,
+    /// File systems that were synchronized on, busiest first.
+    pub file_systems: Vec<FileSystemOutcome>,
+}
+
+/// What the processes of `unit` have done, by the memory of one of them, or of their supervisor. `None` if it takes no
+/// part, or belongs to somebody else.
+#[must_use]
+pub fn of_process(process: u32, unit: &str) -> Option<UnitFigures> {
+    let of_process = PathBuf::from("/proc").join(process.to_string());
+    let maps = fs::read(of_process.join("maps")).ok()?;
+    let mut lines = maps.split(|&byte| byte == b'\n');
+    let file = |line: &[u8]| {
+        let range = line.split(|&byte| byte == b' ').next()?;
+        Some(
+            of_process
+                .join("map_files")
+                .join(str::from_utf8(range).ok()?),
+        )
+    };
+    let rounds = format!("/{}", Arena::file_name(&Policy::Auto));
+    let figures: Box<RunFigures> =
+        read(&file(lines.clone().find(|line| is_figures(line, unit))?)?)?;
+    let arena = lines.find(|line| contains(line, &rounds));
+    let arena: Option<Box<Arena>> = arena.and_then(file).and_then(|path| read(&path));
+    Some(UnitFigures {
+        filters: figures.filters.load(Relaxed),
+        file_systems: outcome::file_systems(&figures, arena.as_deref(), &Policy::Auto),
+    })
+}
+
+/// Whether a line of `/proc/PID/maps` is of the figures of `unit`: then the process takes part.
+#[must_use]
+pub fn is_figures(line: &[u8], unit: &str) -> bool {
+    let name = format!("/{}{unit}", UNIT);
+    let line = line.strip_suffix(b" (deleted)").unwrap_or(line);
+    contains(line, DIRECTORY) && line.ends_with(name.as_bytes())
+}
+
+fn contains(line: &[u8], wanted: &str) -> bool {
+    line.windows(wanted.len())
+        .any(|part| part == wanted.as_bytes())
+}
+
+/// A copy of a shared file.
+fn read<T: Shareable>(path: &Path) -> Option<Box<T>> {
+    let mut bytes = Vec::new();
+    let most = size_of::<T>() as u64 + 1;
+    File::open(path)
+        .ok()?
+        .take(most)
+        .read_to_end(&mut bytes)
+        .ok()?;
+    memory::from_bytes(&bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use luc_gate::unit::Files;
+    use std::ffi::CString;
+    use std::os::unix::ffi::OsStrExt as _;
+
+    #[test]
+    fn what_this_process_has_mapped_is_found_also_when_the_files_are_gone() {
+        let place = tempfile::tempdir().unwrap();
+        let files = Files::in_place(
+            place.path(),
+            "a.service",
+            rustix::process::geteuid().as_raw(),
+        );
+        let own = std::process::id();
+        assert!(of_process(own, "a.service").is_none());
+        files.make().unwrap();
+        let path = CString::new(files.figures().as_os_str().as_bytes()).unwrap();
+        let figures: &RunFigures = memory::map(&path).unwrap();
+        let call = luc_gate::figures::segment::Call {
+            kind: luc_gate::CallKind::Fsync,
+            latency_ns: 5,
+            failed: false,
+            round: None,
+        };
+        figures.file_system(7).unwrap().record(&call);
+        fs::remove_file(files.figures()).unwrap();
+        let found = of_process(own, "a.service");
+        if rustix::process::geteuid().is_root() {
+            assert_eq!(found.unwrap().file_systems[0].fsyncs, 1);
+        } else {
+            assert!(found.is_none_or(|found| found.file_systems[0].fsyncs == 1));
+        }
+        assert!(of_process(own, "b.service").is_none());
+    }
+
+    #[test]
+    fn a_file_of_another_size_is_not_read() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("x");
+        let size = size_of::<RunFigures>();
+        for (bytes, is_read) in [(size - 1, false), (size, true), (size + 1, false)] {
+            fs::write(&path, vec![0; bytes]).unwrap();
+            assert_eq!(read::<RunFigures>(&path).is_some(), is_read);
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Puts a process that runs under the filter, for ever: one of its threads is stopped for a moment and installs the filter
+//! for all of them (`SECCOMP_FILTER_FLAG_TSYNC`). There is no way back: a filter stays until its processes have ended.
+//!
+//! - `tracee`: a stopped thread.
+
+mod error;
+mod tracee;
+
+use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
+
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+use crate::uapi::FLAGS;
+use crate::{available, filter};
+pub use error::AttachError;
+use luc_gate::seccomp::filters_of;
+use luc_gate::sys;
+use tracee::Tracee;
+
+/// Puts a process under the filter, with all of its threads; its children of before stay as they are. Where the kernel
+/// demands it and `no_new_privs` allows it, the process loses the chance to gain privileges. The filter's listener: somebody
+/// has to answer its calls.
+///
+/// # Errors
+/// [`AttachError`]; the process goes on as it was, but for `no_new_privs`.
+pub fn attach(process: u32, no_new_privs: bool) -> Result<OwnedFd, AttachError> {
+    available().map_err(|_| AttachError::Kernel)?;
+    let number = i32::try_from(process).unwrap_or(0);
+    match filters_of(process) {
+        None => return Err(AttachError::Gone(number)),
+        Some(0) => {}
+        Some(_) => return Err(AttachError::Filtered(number)),
+    }
+    let pid = Pid::from_raw(number).ok_or(AttachError::Gone(number))?;
+    let pidfd = pidfd_open(pid, PidfdFlags::empty())
+        .map_err(|errno| AttachError::denied(number, &errno.into()))?;
+    // Asked before anything is changed: a listener that cannot be had would leave every call without an answer.
+    match fetch(&pidfd, -1) {
+        Err(Errno::BADF) | Ok(_) => {}
+        Err(errno) => return Err(AttachError::denied(number, &errno.into())),
+    }
+    let tracee = Tracee::stop(number)?;
+    let installed = install(&tracee, &pidfd, number, no_new_privs);
+    tracee.go_on()?;
+    installed
+}
+
+/// Has the stopped thread install the filter.
+fn install(
+    tracee: &Tracee,
+    pidfd: &OwnedFd,
+    process: i32,
+    no_new_privs: bool,
+) -> Result<OwnedFd, AttachError> {
+    /// One page.
+    const BYTES: u64 = 4096;
+    /// Where the instructions are in it.
+    const PROGRAM: u64 = 64;
+    let refused = |errno| AttachError::Refused { process, errno };
+    let prot = (libc::PROT_READ | libc::PROT_WRITE) as u64;
+    let map = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS) as u64;
+    let page = tracee.call(libc::SYS_mmap, [0, BYTES, prot, map, u64::MAX, 0])?;
+    let page = page.map_err(refused)?;
+    let program = filter::program();
+    let mut bytes = Vec::new();
+    // `struct sock_fprog`: a length, padding, an address.
+    bytes.extend((program.len() as u64).to_ne_bytes());
+    bytes.extend((page + PROGRAM).to_ne_bytes());
+    bytes.resize(PROGRAM as usize, 0);
+    for instruction in &program {
+        bytes.extend(instruction.code.to_ne_bytes());
+        bytes.extend([instruction.jt, instruction.jf]);
+        bytes.extend(instruction.k.to_ne_bytes());
+    }
+    let written = tracee.write(page, &bytes);
+    let flags = FLAGS | libc::SECCOMP_FILTER_FLAG_TSYNC | libc::SECCOMP_FILTER_FLAG_TSYNC_ESRCH;
+    let mode = u64::from(libc::SECCOMP_SET_MODE_FILTER);
+    let set = [mode, flags, page, 0, 0, 0];
+    let set = || tracee.call(libc::SYS_seccomp, set);
+    let result = match written {
+        Err(error) => Err(AttachError::denied(process, &error)),
+        Ok(()) => match set()? {
+            Err(Errno::ACCESS) if no_new_privs => {
+                let forbid = [libc::PR_SET_NO_NEW_PRIVS as u64, 1, 0, 0, 0, 0];
+                tracee.call(libc::SYS_prctl, forbid)?.map_err(refused)?;
+                set()?.map_err(refused)
+            }
+            Err(Errno::ACCESS) => Err(AttachError::Privileges(process)),
+            result => result.map_err(refused),
+        },
+    };
+    let fetched = result.and_then(|listener| {
+        let number = listener as i32;
+        let fetched = fetch(pidfd, number).map_err(refused)?;
+        // Its own copy is of no use to it. Should that stay, nothing is lost.
+        let _ = tracee.call(libc::SYS_close, [listener, 0, 0, 0, 0, 0]);
+        Ok(fetched)
+    });
+    let _ = tracee.call(libc::SYS_munmap, [page, BYTES, 0, 0, 0, 0]);
+    fetched
+}
+
+/// A descriptor of a process.
+fn fetch(pidfd: &OwnedFd, number: i32) -> Result<OwnedFd, Errno> {
+    // SAFETY: plain numbers.
+    let fd = unsafe { libc::syscall(libc::SYS_pidfd_getfd, pidfd.as_raw_fd(), number, 0) };
+    match i32::try_from(fd) {
+        // SAFETY: just opened, and owned by nobody else.
+        Ok(fd) if fd >= 0 => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
+        _ => Err(Errno::from_raw_os_error(sys::errno())),
+    }
+}

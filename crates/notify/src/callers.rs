@@ -1,0 +1,330 @@
+//! What the supervisor remembers of those who synchronize.
+//!
+//! A caller makes one call after the other, so that its next one tells that the last one has returned. The kernel names
+//! the thread of a call, and that is not the caller: a goroutine goes on in another thread after each call, and in a
+//! server whichever thread has work writes the log. Taken for a caller, such a thread comes again late or never, a
+//! commit seems to last until then, and rounds wait for more callers than there are.
+//!
+//! So a call is put to the caller whose last call was of the same descriptor of the same process, whatever its thread,
+//! if that call has returned; else to the caller whose last call this thread made; and else to a new one. Two calls of
+//! one file in sequence are one caller's, two at once are two callers'. One thread that synchronizes several files is
+//! one caller, too.
+
+use std::collections::HashMap;
+
+use luc_gate::call::SeenWindows;
+use luc_gate::rounds::{Joined, Needs};
+
+use crate::who::Who;
+
+/// A file on which nobody is held is looked at again after this many calls: fetching its descriptor costs as much as the
+/// rest of a call.
+const SKIPPED: u8 = 15;
+
+/// What has not been used for this long may be forgotten, in nanoseconds, once there is this much.
+const FORGOTTEN_NS: u64 = 10_000_000_000;
+const MANY: usize = 4096;
+
+/// What a descriptor was when it was last looked at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// It has not been looked at.
+    #[default]
+    Unknown,
+    /// Nothing that can gain by company.
+    Nothing,
+    /// A file of this place.
+    At(usize),
+}
+
+/// A call that was let go on and has not been seen to return.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Made {
+    /// Who made it.
+    pub(crate) who: Who,
+    /// Its place.
+    pub(crate) place: usize,
+    /// What it needed, and so in which rounds it counts.
+    pub(crate) needs: Needs,
+    /// When it was made by the program.
+    pub(crate) called_ns: u64,
+    /// When it was let go on.
+    pub(crate) answered_ns: u64,
+    /// Its way through a round.
+    pub(crate) joined: Option<Joined>,
+}
+
+/// A caller's name here.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct CallerId(u64);
+
+/// Where a caller's last call is.
+#[derive(Clone, Copy, Debug)]
+enum Last {
+    /// Back in the program.
+    Returned,
+    /// It waits for its answer.
+    Held,
+    /// In the kernel, or back.
+    Made(Made),
+}
+
+/// A caller.
+#[derive(Debug)]
+pub(crate) struct Caller {
+    /// The windows in which it was counted.
+    pub(crate) seen: SeenWindows,
+    last: Last,
+    /// The thread that made its last call, or goes on with it.
+    thread: u32,
+    last_ns: u64,
+}
+
+impl Caller {
+    /// Its last call, if this thread made it: a thread that calls again has returned.
+    fn take_made_by(&mut self, thread: u32) -> Option<Made> {
+        match self.last {
+            Last::Made(made) if made.who.thread == thread => self.take_made(),
+            _ => None,
+        }
+    }
+
+    fn take_made(&mut self) -> Option<Made> {
+        match std::mem::replace(&mut self.last, Last::Returned) {
+            Last::Made(made) => Some(made),
+            Last::Returned | Last::Held => None,
+        }
+    }
+
+    fn is_idle(&self) -> bool {
+        matches!(self.last, Last::Returned)
+    }
+
+    /// Its call waits for an answer.
+    pub(crate) fn is_held(&mut self) {
+        self.last = Last::Held;
+    }
+
+    /// Its call was let go on.
+    pub(crate) fn has_made(&mut self, made: Made) {
+        self.last = Last::Made(made);
+    }
+
+    /// Its call was answered without being made.
+    pub(crate) fn has_returned(&mut self) {
+        self.last = Last::Returned;
+    }
+}
+
+/// What is known of a descriptor of a process.
+#[derive(Debug)]
+pub(crate) struct File {
+    /// Its target when last looked at.
+    pub(crate) target: Target,
+    /// What a call of it needed then.
+    pub(crate) needs: Needs,
+    /// Calls that need no look yet.
+    skips: u8,
+    /// How often in a row another thread's call had returned when the next one came.
+    turns: u8,
+    /// Times that this is taken for granted.
+    granted: u8,
+    /// Who synchronized it last.
+    caller: CallerId,
+    last_ns: u64,
+}
+
+impl File {
+    /// Whether a call may pass without a look. Counts it.
+    pub(crate) fn skips_look(&mut self) -> bool {
+        let skips = self.skips > 0;
+        self.skips = self.skips.saturating_sub(1);
+        skips
+    }
+
+    /// Notes what it is; the next look is after `SKIPPED` further calls.
+    pub(crate) fn looked_at(&mut self, target: Target) {
+        self.target = target;
+        self.skips = SKIPPED;
+    }
+
+    /// Whether the call of another thread has returned. To ask costs as much as the rest of a call, so it is asked ever
+    /// more rarely where threads take turns, and each time where they were at the file at once of late.
+    fn has_returned(&mut self, is_making: impl FnOnce() -> bool) -> bool {
+        if self.granted > 0 {
+            self.granted -= 1;
+            return true;
+        }
+        if is_making() {
+            self.turns = 0;
+            return false;
+        }
+        self.turns = self.turns.saturating_add(1).min(2 * SKIPPED);
+        self.granted = self.turns / 2;
+        true
+    }
+
+    /// Has its next call looked at.
+    pub(crate) fn look_again(&mut self) {
+        self.skips = 0;
+    }
+}
+
+/// A thread.
+#[derive(Debug)]
+struct Thread {
+    process: u32,
+    /// The caller whose last call it made.
+    caller: Option<CallerId>,
+    last_ns: u64,
+}
+
+/// What a call's arrival tells.
+#[derive(Debug)]
+pub(crate) struct Arrived {
+    /// Whose call it is.
+    pub(crate) caller: CallerId,
+    /// Calls that must have returned: the thread's last one, and that of the caller.
+    pub(crate) returned: [Option<Made>; 2],
+}
+
+/// All of them.
+#[derive(Debug, Default)]
+pub(crate) struct Callers {
+    callers: HashMap<CallerId, Caller>,
+    /// By process and descriptor.
+    files: HashMap<(u32, i32), File>,
+    threads: HashMap<u32, Thread>,
+    next: u64,
+    /// When some were forgotten last.
+    forgot_ns: u64,
+}
+
+impl Callers {
+    /// The process of a thread that calls at `now_ns`, of which `look` tells.
+    pub(crate) fn process_of(
+        &mut self,
+        thread: u32,
+        now_ns: u64,
+        look: impl FnOnce() -> u32,
+    ) -> u32 {
+        self.forget(now_ns);
+        let entry = self.threads.entry(thread).or_insert_with(|| Thread {
+            process: look(),
+            caller: None,
+            last_ns: now_ns,
+        });
+        entry.last_ns = now_ns;
+        entry.process
+    }
+
+    /// A call has come at `now_ns`. `is_making` tells whether a call is still being made by another thread.
+    pub(crate) fn arrives(
+        &mut self,
+        who: Who,
+        now_ns: u64,
+        is_making: impl FnOnce(&Who) -> bool,
+    ) -> Arrived {
+        let of_thread = self
+            .threads
+            .get(&who.thread)
+            .and_then(|thread| thread.caller);
+        let by_thread = self
+            .of(of_thread)
+            .and_then(|caller| caller.take_made_by(who.thread));
+        let of_file = self.files.get(&who.file()).map(|file| file.caller);
+        let is_free = match self.of(of_file).map(|caller| caller.last) {
+            None | Some(Last::Held) => false,
+            Some(Last::Returned) => true,
+            Some(Last::Made(made)) if made.who.fd == who.fd => self
+                .file(&who)
+                .is_some_and(|file| file.has_returned(|| is_making(&made.who))),
+            Some(Last::Made(made)) => !is_making(&made.who),
+        };
+        let of_file = of_file.filter(|_| is_free);
+        let by_file = self.of(of_file).and_then(Caller::take_made);
+        let of_thread =
+            of_thread.filter(|&id| self.of(Some(id)).is_some_and(|caller| caller.is_idle()));
+        let id = match (of_file, of_thread) {
+            (Some(of_file), Some(of_thread)) if of_file != of_thread => {
+                self.give_away(of_thread, of_file, who.thread);
+                of_file
+            }
+            (Some(id), _) | (None, Some(id)) => id,
+            (None, None) => {
+                self.next += 1;
+                CallerId(self.next)
+            }
+        };
+        let caller = self.callers.entry(id).or_insert_with(|| Caller {
+            seen: SeenWindows::new(),
+            last: Last::Returned,
+            thread: who.thread,
+            last_ns: now_ns,
+        });
+        (caller.thread, caller.last_ns) = (who.thread, now_ns);
+        let file = self.files.entry(who.file()).or_insert_with(|| File {
+            target: Target::Unknown,
+            needs: Needs::Commit,
+            skips: 0,
+            turns: 0,
+            granted: 0,
+            caller: id,
+            last_ns: now_ns,
+        });
+        (file.caller, file.last_ns) = (id, now_ns);
+        if let Some(thread) = self.threads.get_mut(&who.thread) {
+            thread.caller = Some(id);
+        }
+        Arrived {
+            caller: id,
+            returned: [by_thread, by_file],
+        }
+    }
+
+    /// A caller, if it is remembered.
+    pub(crate) fn get(&mut self, id: CallerId) -> Option<&mut Caller> {
+        self.callers.get_mut(&id)
+    }
+
+    /// The file of a call, if it is remembered.
+    pub(crate) fn file(&mut self, who: &Who) -> Option<&mut File> {
+        self.files.get_mut(&who.file())
+    }
+
+    /// A thread that leaves caller `left` goes on with what another thread did as `taken`, and that one with `left`: none
+    /// of them is too many then.
+    fn give_away(&mut self, left: CallerId, taken: CallerId, thread: u32) {
+        let Some(other) = self.callers.get(&taken).map(|caller| caller.thread) else {
+            return;
+        };
+        if other != thread
+            && let Some(known) = self.threads.get_mut(&other)
+        {
+            known.caller = Some(left);
+            if let Some(left) = self.callers.get_mut(&left) {
+                left.thread = other;
+            }
+        }
+    }
+
+    fn of(&mut self, id: Option<CallerId>) -> Option<&mut Caller> {
+        self.callers.get_mut(&id?)
+    }
+
+    fn forget(&mut self, now_ns: u64) {
+        let is_time = now_ns.saturating_sub(self.forgot_ns) >= FORGOTTEN_NS;
+        let most = self.threads.len().max(self.files.len());
+        if !is_time || most.max(self.callers.len()) < MANY {
+            return;
+        }
+        self.forgot_ns = now_ns;
+        let is_recent = |last_ns: u64| now_ns.saturating_sub(last_ns) < FORGOTTEN_NS;
+        self.threads.retain(|_, thread| is_recent(thread.last_ns));
+        self.files.retain(|_, file| is_recent(file.last_ns));
+        self.callers.retain(|_, caller| is_recent(caller.last_ns));
+    }
+}
+
+#[cfg(test)]
+mod tests;

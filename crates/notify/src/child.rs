@@ -1,0 +1,145 @@
+//! What the process does that becomes the program: it puts itself under the filter and hands the listener over.
+
+use std::io;
+use std::os::fd::AsRawFd as _;
+use std::os::unix::net::UnixStream;
+
+use luc_gate::sys;
+use rustix::io::Errno;
+
+use crate::uapi::FLAGS;
+use crate::{filter, pass};
+
+/// The installation of the filter, made ready before the fork.
+#[derive(Debug)]
+pub struct Installing {
+    program: Vec<libc::sock_filter>,
+    keeper: UnixStream,
+    /// Whether the program is not to be started without the filter.
+    is_required: bool,
+    /// Of a filter that is on, as long as nobody else has it.
+    listener: Option<i32>,
+}
+
+/// How the installation went, as a number that fits a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Status {
+    /// The filter is on.
+    Installed,
+    /// The filter is on, and the program and all below it can gain no privileges.
+    WithoutPrivileges,
+    /// It is not.
+    Refused(Errno),
+}
+
+impl Status {
+    pub(crate) fn number(self) -> i32 {
+        match self {
+            Self::Installed => 0,
+            Self::WithoutPrivileges => 1,
+            Self::Refused(errno) => -errno.raw_os_error(),
+        }
+    }
+
+    pub(crate) fn of(number: i32) -> Self {
+        match number {
+            0 => Self::Installed,
+            1.. => Self::WithoutPrivileges,
+            errno => Self::Refused(Errno::from_raw_os_error(errno.saturating_neg())),
+        }
+    }
+}
+
+impl Installing {
+    pub(super) fn new(keeper: UnixStream, is_required: bool) -> Self {
+        Self {
+            program: filter::program(),
+            keeper,
+            is_required,
+            listener: None,
+        }
+    }
+
+    /// The listener, if the filter is on and nobody took it over. A process that executes a program then has to give it to
+    /// somebody who answers, or the program's calls fail.
+    pub(super) fn left(&self) -> Option<i32> {
+        self.listener
+    }
+
+    /// Puts this process under the filter and waits until the keeper has the listener: from then on no call is
+    /// without somebody to answer it. For a forked child before it executes the program: async-signal-safe.
+    ///
+    /// # Errors
+    /// The filter's refusal, if it is required; `EPIPE` if the keeper is gone.
+    pub fn install(&mut self) -> io::Result<()> {
+        let (status, listener) = self.set_filter();
+        self.listener = listener;
+        let socket = self.keeper.as_raw_fd();
+        pass::send(socket, status.number(), listener)?;
+        pass::receive(socket)?;
+        if let Some(listener) = self.listener.take() {
+            // SAFETY: this function's own descriptor, not used again.
+            unsafe { libc::close(listener) };
+            // The keeper answers this call and learns its number. It fails with EBADF.
+            // SAFETY: plain numbers.
+            unsafe { libc::syscall(libc::SYS_fsync, -1) };
+        }
+        match status {
+            Status::Refused(errno) if self.is_required => Err(errno.into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// The filter's listener. Without CAP_SYS_ADMIN the kernel demands that the process can gain no privileges.
+    fn set_filter(&self) -> (Status, Option<i32>) {
+        match self.seccomp() {
+            Ok(listener) => (Status::Installed, Some(listener)),
+            Err(Errno::ACCESS) => {
+                // SAFETY: plain numbers.
+                let result = unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) };
+                match self.seccomp() {
+                    Ok(listener) if result == 0 => (Status::WithoutPrivileges, Some(listener)),
+                    Ok(listener) => (Status::Installed, Some(listener)),
+                    Err(errno) => (Status::Refused(errno), None),
+                }
+            }
+            Err(errno) => (Status::Refused(errno), None),
+        }
+    }
+
+    fn seccomp(&self) -> Result<i32, Errno> {
+        let program = libc::sock_fprog {
+            len: self.program.len() as u16,
+            filter: self.program.as_ptr().cast_mut(),
+        };
+        // SAFETY: a program in memory that the kernel copies.
+        let listener = unsafe {
+            libc::syscall(
+                libc::SYS_seccomp,
+                libc::SECCOMP_SET_MODE_FILTER,
+                FLAGS,
+                &raw const program,
+            )
+        };
+        match i32::try_from(listener) {
+            Ok(listener) if listener >= 0 => Ok(listener),
+            _ => Err(Errno::from_raw_os_error(sys::errno())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_survives_its_message() {
+        for status in [
+            Status::Installed,
+            Status::WithoutPrivileges,
+            Status::Refused(Errno::BUSY),
+        ] {
+            assert_eq!(Status::of(status.number()), status);
+        }
+    }
+}

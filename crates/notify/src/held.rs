@@ -1,0 +1,388 @@
+//! The calls that wait for their answers, from the early write to the moment at which they may go on.
+//!
+//! All of them are looked at only if somebody may go: when it is time to, or when a round was released. So a call costs
+//! the same however many are held.
+
+use std::collections::BTreeMap;
+
+use luc_gate::figures::CallKind;
+use luc_gate::policy::Policy;
+use luc_gate::rounds::{Joined, Limits, Needs, Next, Role, Rounds, Waiting};
+
+use crate::callers::CallerId;
+use crate::watcher::Watcher;
+use crate::who::Who;
+
+/// How often a round is looked at that others than the callers held here take part in, in nanoseconds, where the watcher
+/// does not tell when they release it.
+const LOOK_FOR_OTHERS_NS: u64 = 200_000;
+
+/// Others are reckoned with for this long after they were seen, in nanoseconds.
+const OTHERS_NS: u64 = 5_000_000_000;
+
+/// A call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Call {
+    /// Who makes it.
+    pub(crate) who: Who,
+    /// Whose it is.
+    pub(crate) caller: CallerId,
+    /// Which it is.
+    pub(crate) kind: CallKind,
+    /// When it came.
+    pub(crate) called_ns: u64,
+}
+
+/// A call that waits for its answer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Held {
+    /// The call.
+    pub(crate) call: Call,
+    /// Its place.
+    pub(crate) place: usize,
+    /// How long its data took to be written.
+    pub(crate) written_back_ns: u64,
+}
+
+/// A round to wait in.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room {
+    /// The rounds.
+    pub(crate) rounds: &'static Rounds,
+    /// What they are for.
+    pub(crate) of: Needs,
+}
+
+/// A call that may go on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Gone {
+    /// Its number.
+    pub(crate) id: u64,
+    /// The call.
+    pub(crate) held: Held,
+    /// The round that it was in.
+    pub(crate) room: Room,
+    /// Its way through that.
+    pub(crate) joined: Joined,
+}
+
+/// All calls that wait, by their numbers, and so in the order of their arrival.
+#[derive(Debug)]
+pub(crate) struct HeldCalls {
+    calls: BTreeMap<u64, (Held, Option<InRound>)>,
+    /// The rounds that callers wait in, as they were at the last look.
+    gathering: Vec<Gathering>,
+    /// When all calls are looked at next.
+    look_ns: u64,
+    /// When others than the callers held here were last seen in a round.
+    others_ns: u64,
+    /// Tells when they release one.
+    watcher: Option<Watcher>,
+}
+
+/// A call in a round.
+#[derive(Clone, Copy, Debug)]
+struct InRound {
+    room: Room,
+    waiting: Waiting,
+}
+
+/// A round that callers wait in.
+#[derive(Clone, Copy, Debug)]
+struct Gathering {
+    rounds: &'static Rounds,
+    generation: u32,
+    /// How many of its callers are held here.
+    callers: u32,
+}
+
+impl HeldCalls {
+    pub(crate) fn new(watcher: Option<Watcher>) -> Self {
+        Self {
+            calls: BTreeMap::new(),
+            gathering: Vec::new(),
+            look_ns: u64::MAX,
+            others_ns: 0,
+            watcher,
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.calls.is_empty()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.calls.len()
+    }
+
+    /// The numbers of all, the oldest first.
+    pub(crate) fn numbers(&self) -> impl Iterator<Item = u64> {
+        self.calls.keys().copied()
+    }
+
+    /// Takes a call whose data is being written.
+    pub(crate) fn insert(&mut self, id: u64, held: Held) {
+        self.calls.insert(id, (held, None));
+    }
+
+    /// A call that waits.
+    pub(crate) fn get_mut(&mut self, id: u64) -> Option<&mut Held> {
+        self.calls.get_mut(&id).map(|(held, _)| held)
+    }
+
+    /// Gives a call up.
+    pub(crate) fn remove(&mut self, id: u64) -> Option<Held> {
+        self.calls.remove(&id).map(|(held, _)| held)
+    }
+
+    /// Brings a call whose data is written into a round.
+    pub(crate) fn join(
+        &mut self,
+        id: u64,
+        room: Room,
+        (policy, role, limits): (&Policy, Role, &Limits),
+        now_ns: u64,
+    ) {
+        if !self.calls.contains_key(&id) {
+            return;
+        }
+        let mut waiting = room.rounds.arrive(policy, role, now_ns, limits);
+        match room.rounds.look(policy, &mut waiting, now_ns) {
+            // It has filled the round, or its time is up: others go with it.
+            Next::Go(_) => self.look_ns = 0,
+            Next::WakeAt(ns) => {
+                self.look_ns = self.look_ns.min(ns);
+                note(&mut self.gathering, room.rounds, &waiting);
+                if self.misses_others(now_ns) {
+                    self.look_ns = self.look_ns.min(now_ns + LOOK_FOR_OTHERS_NS);
+                }
+            }
+        }
+        if let Some((_, in_round)) = self.calls.get_mut(&id) {
+            *in_round = Some(InRound { room, waiting });
+        }
+    }
+
+    /// Takes out whoever may go on at `now_ns`.
+    pub(crate) fn take_ready(&mut self, policy: &Policy, now_ns: u64) -> Vec<Gone> {
+        let was_released =
+            |gathering: &Gathering| gathering.rounds.gathering().0 != gathering.generation;
+        let mut all = Vec::new();
+        if now_ns < self.look_ns && !self.gathering.iter().any(was_released) {
+            return all;
+        }
+        loop {
+            let gone = self.look(policy, now_ns);
+            if gone.is_empty() {
+                return all;
+            }
+            // Who goes may have released its round, so others may go at the next look.
+            all.extend(gone);
+        }
+    }
+
+    /// When to ask again; `u64::MAX` if only an event changes anything.
+    pub(crate) fn look_ns(&self) -> u64 {
+        self.look_ns
+    }
+
+    /// Looks at each call in a round once, and takes out whoever may go.
+    fn look(&mut self, policy: &Policy, now_ns: u64) -> Vec<Gone> {
+        let mut gone = Vec::new();
+        self.look_ns = u64::MAX;
+        self.gathering.clear();
+        for (&id, (held, in_round)) in &mut self.calls {
+            let Some(InRound { room, waiting }) = in_round else {
+                continue;
+            };
+            match room.rounds.look(policy, waiting, now_ns) {
+                Next::Go(joined) => gone.push(Gone {
+                    id,
+                    held: *held,
+                    room: *room,
+                    joined,
+                }),
+                Next::WakeAt(ns) => {
+                    self.look_ns = self.look_ns.min(ns);
+                    if !waiting.is_released() {
+                        note(&mut self.gathering, room.rounds, waiting);
+                    }
+                }
+            }
+        }
+        for gone in &gone {
+            self.calls.remove(&gone.id);
+        }
+        if gone.iter().any(|one| went_with_others(one, &gone)) {
+            self.others_ns = now_ns;
+        }
+        if self.misses_others(now_ns) && !self.gathering.is_empty() {
+            self.look_ns = self.look_ns.min(now_ns + LOOK_FOR_OTHERS_NS);
+        }
+        gone
+    }
+
+    /// Whether others than the callers held here may release these rounds without a word.
+    fn misses_others(&mut self, now_ns: u64) -> bool {
+        if !self.sees_others(now_ns) {
+            return false;
+        }
+        let Some(watcher) = &self.watcher else {
+            return true;
+        };
+        let is_watched =
+            |gathering: &Gathering| watcher.watch(gathering.rounds, gathering.generation);
+        !self.gathering.iter().all(is_watched)
+    }
+
+    /// Whether others than the callers held here have been in these rounds of late.
+    fn sees_others(&mut self, now_ns: u64) -> bool {
+        let has_others = |gathering: &Gathering| gathering.rounds.gathering().1 > gathering.callers;
+        if self.gathering.iter().any(has_others) {
+            self.others_ns = now_ns;
+        }
+        self.others_ns != 0 && now_ns.saturating_sub(self.others_ns) < OTHERS_NS
+    }
+}
+
+/// Whether callers that are not held here were released with one that goes; `gone` are all that go from here.
+fn went_with_others(one: &Gone, gone: &[Gone]) -> bool {
+    let generation = one.joined.generation;
+    let is_with = |other: &&Gone| {
+        std::ptr::eq(other.room.rounds, one.room.rounds) && other.joined.generation == generation
+    };
+    let from_here = gone.iter().filter(is_with).count();
+    one.room.rounds.released_in(generation) as usize > from_here
+}
+
+/// Notes that a caller waits in a round that gathers.
+fn note(all: &mut Vec<Gathering>, rounds: &'static Rounds, waiting: &Waiting) {
+    let generation = waiting.generation();
+    let is_this = |gathering: &&mut Gathering| {
+        std::ptr::eq(gathering.rounds, rounds) && gathering.generation == generation
+    };
+    match all.iter_mut().find(is_this) {
+        Some(gathering) => gathering.callers += 1,
+        None => all.push(Gathering {
+            rounds,
+            generation,
+            callers: 1,
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use luc_gate::sys;
+
+    fn call(thread: u32) -> Held {
+        Held {
+            call: Call {
+                who: Who {
+                    thread,
+                    process: 1,
+                    number: 0,
+                    fd: 3,
+                },
+                caller: CallerId::default(),
+                kind: CallKind::Fsync,
+                called_ns: sys::now_ns(),
+            },
+            place: 0,
+            written_back_ns: 0,
+        }
+    }
+
+    /// Rounds that a caller of policy `delay` may join.
+    fn rounds(policy: &Policy) -> &'static Rounds {
+        // SAFETY: all zeros is the valid initial state.
+        let rounds: Box<Rounds> = Box::new(unsafe { std::mem::zeroed() });
+        rounds.start(policy);
+        Box::leak(rounds)
+    }
+
+    const LIMITS: Limits = Limits {
+        longest_ns: 20_000_000,
+        own_call_ns: 0,
+    };
+
+    #[test]
+    fn all_of_a_round_go_when_its_timer_runs_out_and_none_before() {
+        let policy: Policy = "delay:5ms".parse().unwrap();
+        let room = Room {
+            rounds: rounds(&policy),
+            of: Needs::Commit,
+        };
+        let mut calls = HeldCalls::new(None);
+        let now_ns = sys::now_ns();
+        for id in 1..=3 {
+            calls.insert(id, call(id as u32));
+            calls.join(id, room, (&policy, Role::Member, &LIMITS), now_ns);
+        }
+        // One whose data is not written yet.
+        calls.insert(4, call(4));
+        assert!(calls.take_ready(&policy, now_ns).is_empty());
+        let look_ns = calls.look_ns();
+        assert!((now_ns..=now_ns + 5_000_000).contains(&look_ns));
+        let gone = calls.take_ready(&policy, now_ns + 6_000_000);
+        assert_eq!(
+            gone.iter().map(|gone| gone.id).collect::<Vec<_>>(),
+            [1, 2, 3]
+        );
+        assert_eq!(calls.numbers().collect::<Vec<_>>(), [4]);
+        assert_eq!(calls.look_ns(), u64::MAX);
+    }
+
+    #[test]
+    fn a_round_that_others_release_is_noticed() {
+        let policy: Policy = "delay:15ms".parse().unwrap();
+        let rounds = rounds(&policy);
+        let room = Room {
+            rounds,
+            of: Needs::Commit,
+        };
+        let mut calls = HeldCalls::new(None);
+        calls.insert(1, call(1));
+        calls.join(1, room, (&policy, Role::Member, &LIMITS), sys::now_ns());
+        // Another caller sleeps in the round; the first one here has the timer, which runs out for both.
+        let other = std::thread::spawn(move || rounds.join(&policy, Role::Member, &LIMITS));
+        while rounds.gathering().1 < 2 {
+            std::thread::yield_now();
+        }
+        let now_ns = sys::now_ns();
+        assert!(calls.look(&policy, now_ns).is_empty());
+        assert!(calls.look_ns() <= now_ns + LOOK_FOR_OTHERS_NS);
+        other.join().unwrap();
+        assert_eq!(calls.take_ready(&policy, sys::now_ns()).len(), 1);
+        assert!(calls.is_empty());
+    }
+
+    /// Two event loops with one caller each, as two `luc run`s of services on one journal: neither wakes the other.
+    #[test]
+    fn a_round_that_another_loop_releases_is_noticed_by_each() {
+        let policy: Policy = "delay:5ms".parse().unwrap();
+        let room = Room {
+            rounds: rounds(&policy),
+            of: Needs::Commit,
+        };
+        let (mut first, mut second) = (HeldCalls::new(None), HeldCalls::new(None));
+        let now_ns = sys::now_ns();
+        let both_join = |first: &mut HeldCalls, second: &mut HeldCalls, now_ns: u64| {
+            for (calls, id) in [(&mut *first, 1), (&mut *second, 2)] {
+                calls.insert(id, call(id as u32));
+                calls.join(id, room, (&policy, Role::Member, &LIMITS), now_ns);
+            }
+            (first.look_ns(), second.look_ns())
+        };
+        // The second finds the first there; the first cannot know of anybody yet.
+        let (_, second_looks_ns) = both_join(&mut first, &mut second, now_ns);
+        assert!(second_looks_ns <= now_ns + LOOK_FOR_OTHERS_NS);
+        let later_ns = now_ns + 6_000_000;
+        assert_eq!(first.take_ready(&policy, later_ns).len(), 1);
+        assert_eq!(second.take_ready(&policy, later_ns).len(), 1);
+        // From then on it does.
+        let (first_looks_ns, _) = both_join(&mut first, &mut second, later_ns);
+        assert!(first_looks_ns <= later_ns + LOOK_FOR_OTHERS_NS);
+    }
+}

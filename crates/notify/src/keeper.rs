@@ -1,0 +1,328 @@
+//! A process that holds the listener beside the supervisor, and lets all calls pass when that one is gone.
+//!
+//! With the last holder of the listener gone every notified call fails with ENOSYS, and databases panic. So the keeper
+//! sleeps until the supervisor dies, stands still with calls in its hands, or ends while programs go on; then it answers
+//! whatever was received and not answered, and lets every further call continue. It ends with the last process that is
+//! under the filter.
+//!
+//! It is forked and executes nothing: from the fork on it makes system calls only. It allocates nothing, takes no lock
+//! and has its memory locked, so it works when there is no memory left.
+
+use std::io;
+use std::os::fd::{AsRawFd as _, BorrowedFd, OwnedFd, RawFd};
+use std::sync::Arc;
+
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+use crate::ledger::{Ledger, SharedLedger};
+use crate::pass;
+use crate::runtime;
+use crate::uapi::{self, Answer, Waiting, polled};
+
+/// How long a supervisor with calls in its hands may show no sign of work, in milliseconds: twice this at most.
+const TICK_MS: i32 = 250;
+
+/// The name of its process.
+const KEEPER: &std::ffi::CStr = c"luc-keeper";
+
+/// How long the end of a keeper that nobody needs is waited for, in milliseconds.
+const END_MS: i32 = 2000;
+
+/// Whence a keeper has its listener.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Source<'a> {
+    /// From the process that becomes the program, over this socket; it waits until the keeper has it.
+    Child(BorrowedFd<'a>),
+    /// From the supervisor itself, which has lost its first keeper.
+    Own(BorrowedFd<'a>),
+    /// From whatever container runtime connects first to this listening socket.
+    Runtime(BorrowedFd<'a>),
+}
+
+/// A running keeper.
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    pid: Pid,
+    /// Readable when it has ended.
+    pub(crate) ended: OwnedFd,
+    /// The page that it reads.
+    _ledger: Arc<SharedLedger>,
+}
+
+impl Keeper {
+    /// Starts a keeper that looks at the other end of `control`: closed, the supervisor is gone.
+    ///
+    /// # Errors
+    /// If there can be no further process.
+    pub(crate) fn start(
+        ledger: &Arc<SharedLedger>,
+        control: BorrowedFd<'_>,
+        source: Source<'_>,
+    ) -> io::Result<Self> {
+        let supervisor = pidfd_open(rustix::process::getpid(), PidfdFlags::empty())?;
+        // SAFETY: the child makes async-signal-safe calls only, and never returns.
+        let pid = match unsafe { libc::fork() } {
+            0 => {
+                let kept = Kept {
+                    control: control.as_raw_fd(),
+                    supervisor: supervisor.as_raw_fd(),
+                };
+                run(ledger, &kept, source)
+            }
+            pid => pid,
+        };
+        if pid < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let pid = Pid::from_raw(pid).ok_or(io::ErrorKind::InvalidData)?;
+        ledger.kept_by(pid.as_raw_nonzero().get().unsigned_abs());
+        Ok(Self {
+            pid,
+            ended: pidfd_open(pid, PidfdFlags::empty())?,
+            _ledger: Arc::clone(ledger),
+        })
+    }
+
+    /// Its process number.
+    pub(crate) fn id(&self) -> i32 {
+        self.pid.as_raw_nonzero().get()
+    }
+
+    /// Waits for its end, if that comes soon; else it stays, and init takes it over.
+    pub(crate) fn wait(self) {
+        let mut polled = polled(self.ended.as_raw_fd(), libc::POLLIN);
+        // SAFETY: one `pollfd`, valid for writes.
+        if unsafe { libc::poll(&raw mut polled, 1, END_MS) } > 0 {
+            self.reap();
+        }
+    }
+
+    /// Sleeps until it has ended, with the last process that it serves.
+    pub(crate) fn wait_long(self) {
+        // SAFETY: this process' own child, which nobody else waits for.
+        unsafe { libc::waitpid(self.id(), std::ptr::null_mut(), 0) };
+    }
+
+    /// Forgets a keeper that has ended.
+    pub(crate) fn reap(self) {
+        // SAFETY: this process' own child, which nobody else waits for.
+        unsafe { libc::waitpid(self.id(), std::ptr::null_mut(), libc::WNOHANG) };
+    }
+}
+
+/// Descriptors that a keeper keeps beside its source.
+struct Kept {
+    control: RawFd,
+    supervisor: RawFd,
+}
+
+/// The keeper's life.
+fn run(ledger: &Ledger, kept: &Kept, source: Source<'_>) -> ! {
+    let first = match source {
+        Source::Child(socket) | Source::Own(socket) | Source::Runtime(socket) => socket.as_raw_fd(),
+    };
+    settle(ledger, [kept.control, kept.supervisor, first]);
+    let listener = match source {
+        Source::Own(listener) => Some(listener.as_raw_fd()),
+        Source::Child(socket) => adopt(socket.as_raw_fd(), kept.control),
+        Source::Runtime(socket) => {
+            runtime::adopt(socket.as_raw_fd(), kept.control, kept.supervisor)
+        }
+    };
+    let Some(listener) = listener else { end() };
+    if !ledger.has_begun() && !begin(ledger, listener, kept.control) {
+        end();
+    }
+    watch(ledger, kept, listener)
+}
+
+/// Takes the listener over from the process that becomes the program, hands it on to the supervisor, and tells the
+/// process to go on. `None` if there is no filter, and so nothing to keep. The process then makes a first call, of no file.
+fn adopt(child: RawFd, control: RawFd) -> Option<RawFd> {
+    let (status, listener) = pass::receive(child).ok()?;
+    let listener = listener.map(|listener| {
+        use std::os::fd::IntoRawFd as _;
+        listener.into_raw_fd()
+    });
+    let listener = listener.filter(|&listener| uapi::is_listener(listener));
+    // Should the supervisor be gone, this keeper serves alone.
+    let _ = pass::send(control, status, listener);
+    let _ = pass::send(child, 0, None);
+    // SAFETY: this process' own descriptor, not used again.
+    unsafe { libc::close(child) };
+    listener
+}
+
+/// Lets the first call of all pass, so that the ledger has a number before the supervisor receives one: the kernel draws
+/// the first number at random, and a supervisor may be killed before it has noted any. Then tells the supervisor, which has
+/// waited. `false` if nobody is left to make a call.
+///
+/// Wherever this keeper is killed, the next one goes on: what was received is in the ledger's room, and it is noted only
+/// when it has been answered.
+fn begin(ledger: &Ledger, listener: RawFd, control: RawFd) -> bool {
+    let first = loop {
+        if let Some(first) = ledger.first().received() {
+            break first;
+        }
+        match uapi::is_waiting(listener, -1) {
+            Waiting::NobodyLeft => return false,
+            Waiting::Nothing => {}
+            Waiting::Call => {
+                let _ = ledger.first().receive(listener);
+            }
+        }
+    };
+    uapi::answer(listener, first, Answer::Continue);
+    ledger.received(first);
+    ledger.waiting(None, 0);
+    let _ = pass::send(control, 0, None);
+    true
+}
+
+fn watch(ledger: &Ledger, kept: &Kept, listener: RawFd) -> ! {
+    let mut beats = ledger.beats();
+    loop {
+        let mut polled = [
+            polled(listener, 0),
+            polled(kept.control, 0),
+            polled(kept.supervisor, libc::POLLIN),
+        ];
+        // SAFETY: three `pollfd`s, valid for writes.
+        unsafe { libc::poll(polled.as_mut_ptr(), 3, TICK_MS) };
+        let [of_listener, of_control, of_supervisor] = polled;
+        if of_listener.revents != 0 {
+            end();
+        }
+        if of_control.revents != 0 || of_supervisor.revents != 0 {
+            serve(ledger, listener, || false);
+        }
+        let now = ledger.beats();
+        let stands_still = now == beats
+            && (ledger.has_waiting() || uapi::is_waiting(listener, 0) == Waiting::Call);
+        if stands_still {
+            serve(ledger, listener, || ledger.beats() != now);
+        }
+        beats = ledger.beats();
+    }
+}
+
+/// Lets all calls pass until the supervisor is back, or nobody is left to serve.
+fn serve(ledger: &Ledger, listener: RawFd, is_back: impl Fn() -> bool) {
+    for id in ledger.unanswered() {
+        uapi::answer(listener, id, Answer::Continue);
+    }
+    while !is_back() {
+        match uapi::is_waiting(listener, TICK_MS) {
+            Waiting::NobodyLeft => end(),
+            Waiting::Nothing => {}
+            Waiting::Call => {
+                if let Ok(notice) = uapi::receive(listener) {
+                    // For a supervisor that comes and ends this keeper: it answers what was received last.
+                    ledger.received(notice.id);
+                    uapi::answer(listener, notice.id, Answer::Continue);
+                    ledger.waiting(None, 0);
+                }
+            }
+        }
+    }
+}
+
+/// Ends a keeper whose supervisor is gone, and answers what that had in its hands.
+pub(crate) fn relieve(ledger: &Ledger, keeper: u32, listener: RawFd) {
+    if let Some(keeper) = i32::try_from(keeper).ok().and_then(Pid::from_raw)
+        && let Ok(process) = pidfd_open(keeper, PidfdFlags::empty())
+        && is_keeper(keeper)
+        && pidfd_send_signal(&process, Signal::KILL).is_ok()
+    {
+        let mut polled = polled(process.as_raw_fd(), libc::POLLIN);
+        // SAFETY: one `pollfd`, valid for writes.
+        unsafe { libc::poll(&raw mut polled, 1, END_MS) };
+    }
+    for id in ledger.unanswered() {
+        uapi::answer(listener, id, Answer::Continue);
+    }
+}
+
+/// Whether a process number is still a keeper's.
+fn is_keeper(process: Pid) -> bool {
+    let name = std::fs::read_to_string(format!("/proc/{}/comm", process.as_raw_nonzero()));
+    name.is_ok_and(|name| name.trim_end() == KEEPER.to_str().unwrap_or_default())
+}
+
+/// Leaves everything of the supervisor's behind but `kept`: its session, signals, open files.
+fn settle(ledger: &Ledger, mut kept: [RawFd; 3]) {
+    // Sorted by hand: three numbers, and no code that may panic.
+    let [a, b, c] = &mut kept;
+    for _ in 0..2 {
+        if *a > *b {
+            std::mem::swap(a, b);
+        }
+        if *b > *c {
+            std::mem::swap(b, c);
+        }
+    }
+    let close = |first: RawFd, last: u32| {
+        if first as u32 <= last {
+            // SAFETY: descriptors that this process does not use.
+            unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
+        }
+    };
+    for (first, before) in [(0, *a), (*a + 1, *b), (*b + 1, *c)] {
+        if before > 0 {
+            close(first, before as u32 - 1);
+        }
+    }
+    close(*c + 1, u32::MAX);
+    // SAFETY: plain numbers, a C string, and a full set of signals of this function's own.
+    unsafe {
+        // The terminal's and the shell's signals are for the supervisor, not for who has to outlive it.
+        libc::setsid();
+        let mut all: libc::sigset_t = std::mem::zeroed();
+        libc::sigfillset(&raw mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, std::ptr::null_mut());
+        libc::prctl(libc::PR_SET_NAME, KEEPER.as_ptr());
+        libc::chdir(c"/".as_ptr());
+        let fd = libc::open(
+            c"/proc/self/oom_score_adj".as_ptr(),
+            libc::O_WRONLY | libc::O_CLOEXEC,
+        );
+        if fd >= 0 {
+            libc::write(fd, c"-1000".as_ptr().cast(), 5);
+            libc::close(fd);
+        }
+    }
+    let local = 0_u8;
+    lock(std::ptr::from_ref(ledger).addr());
+    lock(std::ptr::from_ref(&local).addr());
+    // The code: this module's, and the C library's that it calls.
+    let functions: [*const (); 6] = [
+        watch as *const (),
+        uapi::receive as *const (),
+        uapi::answer as *const (),
+        uapi::is_waiting as *const (),
+        libc::ioctl as *const (),
+        libc::poll as *const (),
+    ];
+    for function in functions {
+        lock(function.addr());
+    }
+}
+
+/// Keeps the page of `address` and those beside it in memory; without the right to, does nothing.
+fn lock(address: usize) {
+    const PAGE_BYTES: usize = 4096;
+    let page = address & !(PAGE_BYTES - 1);
+    for page in [
+        page.wrapping_sub(PAGE_BYTES),
+        page,
+        page.wrapping_add(PAGE_BYTES),
+    ] {
+        // SAFETY: `mlock` changes nothing but that the page stays; where there is none it fails.
+        unsafe { libc::mlock(std::ptr::without_provenance(page), PAGE_BYTES) };
+    }
+}
+
+fn end() -> ! {
+    // SAFETY: ends the process without running anything of the supervisor's.
+    unsafe { libc::_exit(0) }
+}

@@ -1,0 +1,135 @@
+//! The file systems that notified programs synchronize on.
+
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd};
+
+use luc_gate::call::OwnCalls;
+use luc_gate::figures::{FileSystemFigures, RunFigures};
+use luc_gate::inspect::raw::{JournalKind, journal_of_device_raw, journal_of_file_raw};
+use luc_gate::policy::Policy;
+use luc_gate::rounds::{Arena, FileSystemRounds};
+use luc_gate::slots::FILE_SYSTEMS;
+
+use crate::fetch::Fetched;
+use crate::layers::Layers;
+
+/// What a supervisor takes part in.
+#[derive(Clone, Debug)]
+pub(crate) struct Shared {
+    /// The rounds of this user and policy.
+    pub(crate) arena: &'static Arena,
+    /// The run's figures.
+    pub(crate) figures: &'static RunFigures,
+    /// The policy.
+    pub(crate) policy: Policy,
+    /// Devices, major and minor number, on which the kernel module batches.
+    pub(crate) count_only: Vec<(u32, u32)>,
+}
+
+/// A file system.
+#[derive(Debug)]
+pub(crate) struct Place {
+    device: u64,
+    /// Its rounds, if calls may gain by company there.
+    pub(crate) rounds: Option<&'static FileSystemRounds>,
+    /// Its figures in this run.
+    pub(crate) figures: Option<&'static FileSystemFigures>,
+    /// How long the calls of this run take there.
+    pub(crate) own: OwnCalls,
+    is_decided: bool,
+}
+
+impl Place {
+    /// Whether it is known what stands behind the device.
+    pub(crate) fn is_decided(&self) -> bool {
+        self.is_decided
+    }
+
+    /// Whether a call at `now_ns` may be held.
+    pub(crate) fn is_gated(&self, policy: &Policy, now_ns: u64) -> bool {
+        self.rounds.is_some_and(|rounds| {
+            rounds.commits.is_gated(policy, now_ns) || rounds.flushes.is_gated(policy, now_ns)
+        })
+    }
+}
+
+/// All of them.
+#[derive(Debug)]
+pub(crate) struct Places {
+    shared: Shared,
+    known: Vec<Place>,
+    layers: Layers,
+}
+
+impl Places {
+    pub(crate) fn new(shared: Shared) -> Self {
+        Self {
+            shared,
+            known: Vec::with_capacity(FILE_SYSTEMS),
+            layers: Layers::default(),
+        }
+    }
+
+    /// The place of the file system of a file that a process has open; `None` when there are too many. An overlay's place
+    /// is that of its upper directory's file system.
+    ///
+    /// At first only those rounds are joined in which others are already: a file system tells whether it commits fast
+    /// once it has been synchronized, so what stands behind the device is decided at the second look.
+    pub(crate) fn find(&mut self, fetched: &Fetched, process: u32) -> Option<usize> {
+        let file = fetched.file.as_fd();
+        let below = if fetched.may_wait {
+            self.layers.below(fetched.device, file, process)
+        } else {
+            None
+        };
+        let (device, file) = match below {
+            Some(below) => (below, None),
+            None => (fetched.device, Some(file)),
+        };
+        let known = self.known.iter().position(|place| place.device == device);
+        let (index, is_new) = match known {
+            Some(index) => (index, false),
+            None if self.known.len() >= FILE_SYSTEMS => return None,
+            None => {
+                self.known.push(Place {
+                    device,
+                    rounds: None,
+                    figures: self.shared.figures.file_system(device),
+                    own: OwnCalls::new(),
+                    is_decided: false,
+                });
+                (self.known.len() - 1, true)
+            }
+        };
+        let place = self.known.get_mut(index)?;
+        if !place.is_decided && (!is_new || self.shared.arena.find(device).is_some()) {
+            place.is_decided = true;
+            if self.shared.can_gain(device, file) {
+                place.rounds = self.shared.arena.claim(device);
+            }
+            if let Some(rounds) = place.rounds {
+                rounds.commits.start(&self.shared.policy);
+            }
+        }
+        Some(index)
+    }
+
+    /// The place of this index.
+    pub(crate) fn get(&self, index: usize) -> Option<&Place> {
+        self.known.get(index)
+    }
+}
+
+impl Shared {
+    /// Whether calls on the device may gain by company: on a journal without fast commit, under a policy that does more
+    /// than count. A file of the device tells most about its journal.
+    fn can_gain(&self, device: u64, file: Option<BorrowedFd<'_>>) -> bool {
+        let numbers = (libc::major(device), libc::minor(device));
+        let journal = match file {
+            Some(file) => journal_of_file_raw(file.as_raw_fd()),
+            None => journal_of_device_raw(numbers.0, numbers.1),
+        };
+        self.policy != Policy::Off
+            && !self.count_only.contains(&numbers)
+            && journal == JournalKind::Jbd2
+    }
+}

@@ -1,0 +1,355 @@
+//! The notifier of services: their first process (`luc-exec`) and their supervisor (`lucd`), which starts neither.
+//!
+//! `luc-exec` connects, is told that it is expected, puts itself under the filter and hands the listener over to a keeper
+//! that `lucd` has started. From there on all is as with `luc run`, until `lucd` ends: the service goes on, served by the
+//! keeper, and the next `lucd` takes the listener back ([`resume`]).
+
+use std::ffi::{CString, NulError, OsStr, OsString};
+use std::io;
+use std::os::fd::{AsFd as _, AsRawFd as _, FromRawFd as _, OwnedFd};
+use std::os::unix::ffi::OsStringExt as _;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use luc_gate::environment::NOTIFIED;
+use luc_gate::seccomp::filters_of;
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+use crate::child::{Installing, Status};
+use crate::keeper::{Keeper, Source, relieve};
+use crate::ledger::SharedLedger;
+use crate::session::{Kept, Work, refusal, supervise};
+use crate::supervisor::Left;
+use crate::uapi::polled;
+use crate::{NotifyError, available, pass};
+
+/// Descriptors that are taken over at most.
+const MOST_INHERITED: i32 = 4096;
+
+/// How long each step of the hand-over may take.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Puts this process under the filter, whose listener the supervisor at `socket` gets.
+///
+/// # Errors
+/// [`NotifyError`]: the process is not under the filter, or somebody lets all of its calls pass.
+pub fn enter(socket: &Path) -> Result<(), NotifyError> {
+    available()?;
+    let connection = UnixStream::connect(socket).map_err(NotifyError::system("reach lucd"))?;
+    let patient = connection.set_read_timeout(Some(PATIENCE));
+    patient.map_err(NotifyError::system("reach lucd"))?;
+    // Closed at once if lucd does not expect this service.
+    pass::receive(connection.as_raw_fd()).map_err(NotifyError::system("be served by lucd"))?;
+    let mut installing = Installing::new(connection, true);
+    let installed = installing.install();
+    if let (Err(_), Some(listener)) = (&installed, installing.left()) {
+        // SAFETY: the filter's listener, which nobody else has, and which is not used again elsewhere.
+        serve_alone(unsafe { OwnedFd::from_raw_fd(listener) });
+    }
+    installed.map_err(|error| match error.raw_os_error() {
+        Some(errno) => refusal(Errno::from_raw_os_error(errno)),
+        None => NotifyError::system("hand the listener over")(error),
+    })
+}
+
+/// Starts a keeper for a listener that nobody wanted: it lets all calls pass. Without it they would fail.
+fn serve_alone(listener: OwnedFd) {
+    let begun = SharedLedger::new().and_then(|ledger| {
+        let (_closed, control) = UnixStream::pair()?;
+        Keeper::start(
+            &Arc::new(ledger),
+            control.as_fd(),
+            Source::Own(listener.as_fd()),
+        )
+    });
+    if begun.is_err() {
+        // Better no program than one whose every fsync fails.
+        std::process::abort();
+    }
+}
+
+/// A program to execute.
+#[derive(Debug)]
+pub struct Program {
+    /// Its path, or a name that is looked for in the PATH.
+    pub path: OsString,
+    /// Its name for itself, and its arguments.
+    pub words: Vec<OsString>,
+    /// Whether this process is under the filter: a `luc run` in the service leaves its calls to lucd then.
+    pub is_notified: bool,
+    /// Whether it ignores SIGPIPE, as systemd has it by default. Rust has changed what was so before.
+    pub is_pipe_ignored: bool,
+}
+
+/// Executes a program in place of this process, with all that the process got from its parent; `exec` of the standard
+/// library would unblock signals. Returns only if that fails.
+pub fn execute(program: Program) -> io::Error {
+    let mut environment: Vec<OsString> = std::env::vars_os()
+        .map(|(name, value)| {
+            [name.as_os_str(), OsStr::new("="), value.as_os_str()]
+                .into_iter()
+                .collect()
+        })
+        .collect();
+    if program.is_notified {
+        environment.push(format!("{NOTIFIED}=1").into());
+    }
+    let texts = |words: Vec<OsString>| -> Result<Vec<CString>, NulError> {
+        words
+            .into_iter()
+            .map(|word| CString::new(word.into_vec()))
+            .collect()
+    };
+    let converted = texts(vec![program.path])
+        .and_then(|path| Ok((path, texts(program.words)?, texts(environment)?)));
+    let (path, words, environment) = match converted {
+        Ok(converted) => converted,
+        Err(error) => return error.into(),
+    };
+    let pointers = |texts: &[CString]| -> Vec<*const libc::c_char> {
+        let texts = texts.iter().map(|text| text.as_ptr());
+        texts.chain([std::ptr::null()]).collect()
+    };
+    let (argv, envp) = (pointers(&words), pointers(&environment));
+    let disposition = if program.is_pipe_ignored {
+        libc::SIG_IGN
+    } else {
+        libc::SIG_DFL
+    };
+    // SAFETY: C strings, and lists of them that end in null; all of them live until the end of this function.
+    unsafe {
+        libc::signal(libc::SIGPIPE, disposition);
+        libc::execvpe(path[0].as_ptr(), argv.as_ptr(), envp.as_ptr());
+    }
+    io::Error::last_os_error()
+}
+
+/// A service's first process that has connected to the supervisor.
+#[derive(Debug)]
+pub struct Guest {
+    control: UnixStream,
+    keeper: Keeper,
+    ledger: Arc<SharedLedger>,
+    memory: OwnedFd,
+}
+
+/// What a supervisor needs to go on with a service after its own end. To be kept where it outlives the process.
+#[derive(Debug)]
+pub struct Lasting {
+    /// The filter's listener.
+    pub listener: OwnedFd,
+    /// What is known of its calls, in a file in memory.
+    pub memory: OwnedFd,
+}
+
+/// A service that is served.
+#[derive(Debug)]
+pub struct Served(JoinHandle<Left>);
+
+impl Guest {
+    /// Starts a keeper for the process at the other end of `connection`, and tells the process to go on. `name` is for
+    /// people.
+    ///
+    /// # Errors
+    /// [`NotifyError`]; the process then runs without a filter.
+    pub fn welcome(connection: &UnixStream, name: &str) -> Result<Self, NotifyError> {
+        let (ledger, memory) =
+            SharedLedger::lasting(name).map_err(NotifyError::system("share memory"))?;
+        let ledger = Arc::new(ledger);
+        let (control, of_control) =
+            UnixStream::pair().map_err(NotifyError::system("make a socket"))?;
+        // The keeper gives up by itself, and closes its end, if the process hands nothing over.
+        let patient = connection.set_read_timeout(Some(PATIENCE));
+        patient.map_err(NotifyError::system("make a socket"))?;
+        let source = Source::Child(connection.as_fd());
+        let keeper = Keeper::start(&ledger, of_control.as_fd(), source)
+            .map_err(NotifyError::system("start its keeper"))?;
+        pass::send(connection.as_raw_fd(), 0, None).map_err(NotifyError::system("greet"))?;
+        Ok(Self {
+            control,
+            keeper,
+            ledger,
+            memory,
+        })
+    }
+
+    /// Waits for the listener and begins to serve. `process` is at the other end.
+    ///
+    /// # Errors
+    /// [`NotifyError`] if there is no filter, so that the service runs without luc.
+    pub fn begin(self, process: u32, work: Work) -> Result<(Served, Lasting), NotifyError> {
+        let received = pass::receive(self.control.as_raw_fd());
+        let listener = match received.map(|(status, listener)| (Status::of(status), listener)) {
+            Ok((Status::Installed | Status::WithoutPrivileges, Some(listener))) => listener,
+            Ok((Status::Refused(errno), _)) => {
+                self.keeper.wait();
+                return Err(refusal(errno));
+            }
+            Ok((_, None)) => return Err(refusal(Errno::BADF)),
+            Err(errno) => return Err(NotifyError::system("take over the listener")(errno)),
+        };
+        self.ledger.begun_under(filters_of(process).unwrap_or(0));
+        let kept = (self.control, self.keeper, self.ledger);
+        Served::begin(kept, self.memory, listener, work)
+    }
+}
+
+/// Goes on with a service that an earlier supervisor has left to its keeper.
+///
+/// # Errors
+/// [`NotifyError`]; the keeper then goes on.
+pub fn resume(lasting: &Lasting, work: Work) -> Result<Served, NotifyError> {
+    let ledger = SharedLedger::of(&lasting.memory).map_err(NotifyError::system("share memory"))?;
+    let ledger = Arc::new(ledger);
+    let listener = lasting
+        .listener
+        .try_clone()
+        .map_err(NotifyError::system("open a descriptor"))?;
+    let (control, of_control) = UnixStream::pair().map_err(NotifyError::system("make a socket"))?;
+    work.figures
+        .filters
+        .store(ledger.filters(), Ordering::Relaxed);
+    let before = ledger.keeper();
+    if !ledger.has_begun() {
+        // Of two keepers that wait for the first call each could receive one.
+        relieve(&ledger, before, listener.as_raw_fd());
+    }
+    let source = Source::Own(listener.as_fd());
+    let keeper = Keeper::start(&ledger, of_control.as_fd(), source)
+        .map_err(NotifyError::system("start its keeper"))?;
+    drop(of_control);
+    relieve(&ledger, before, listener.as_raw_fd());
+    let kept = Kept {
+        listener,
+        control,
+        keeper,
+        ledger,
+    };
+    Ok(Served(supervise(kept, work, true)?.0))
+}
+
+/// The descriptors that systemd has kept for this service (sd_listen_fds(3)), with their names. They are this function's
+/// to give, once: later calls get none.
+#[must_use]
+pub fn inherited() -> Vec<(String, OwnedFd)> {
+    static TAKEN: AtomicBool = AtomicBool::new(false);
+    let text = |name| std::env::var(name).unwrap_or_default();
+    let is_for_us = text("LISTEN_PID") == std::process::id().to_string();
+    if !is_for_us || TAKEN.swap(true, Ordering::SeqCst) {
+        return Vec::new();
+    }
+    let count: i32 = text("LISTEN_FDS").parse().unwrap_or(0);
+    let names = text("LISTEN_FDNAMES");
+    let is_open = |number: &i32| {
+        // SAFETY: a plain number.
+        unsafe { libc::fcntl(*number, libc::F_SETFD, libc::FD_CLOEXEC) == 0 }
+    };
+    (3..3_i32.saturating_add(count.min(MOST_INHERITED)))
+        .zip(names.split(':'))
+        .filter(|(number, _)| is_open(number))
+        .map(|(number, name)| {
+            // SAFETY: open since this process began, by systemd for nobody else here, and given away once.
+            (name.to_owned(), unsafe { OwnedFd::from_raw_fd(number) })
+        })
+        .collect()
+}
+
+impl Served {
+    /// Begins to serve a listener that `kept` have taken over: a keeper, its socket and what it knows.
+    pub(super) fn begin(
+        (control, keeper, ledger): (UnixStream, Keeper, Arc<SharedLedger>),
+        memory: OwnedFd,
+        listener: OwnedFd,
+        work: Work,
+    ) -> Result<(Self, Lasting), NotifyError> {
+        let filters = ledger.filters();
+        work.figures.filters.store(filters, Ordering::Relaxed);
+        let lasting = Lasting {
+            listener: listener
+                .try_clone()
+                .map_err(NotifyError::system("open a descriptor"))?,
+            memory,
+        };
+        let kept = Kept {
+            listener,
+            control,
+            keeper,
+            ledger,
+        };
+        Ok((Self(supervise(kept, work, true)?.0), lasting))
+    }
+
+    /// Sleeps until the last process under the filter has ended.
+    pub fn wait(self) {
+        // A supervisor that has panicked is a defect: the keeper has taken over.
+        if let Ok(Left { keeper, .. }) = self.0.join()
+            && let Some(keeper) = keeper
+        {
+            keeper.wait();
+        }
+    }
+}
+
+/// The process at the other end of a connection, as long as it has not been replaced by another one of its number.
+///
+/// # Errors
+/// If it has ended, or the system cannot tell.
+pub fn peer(connection: &UnixStream) -> io::Result<Peer> {
+    /// From include/uapi/asm-generic/socket.h, since Linux 6.5.
+    const SO_PEERPIDFD: i32 = 77;
+    let credentials: libc::ucred = option(connection, libc::SO_PEERCRED)?;
+    let number = u32::try_from(credentials.pid).map_err(io::Error::other)?;
+    let process = match option::<i32>(connection, SO_PEERPIDFD) {
+        // SAFETY: just made for this process, and owned by nobody else.
+        Ok(process) => unsafe { OwnedFd::from_raw_fd(process) },
+        Err(_) => {
+            let pid = Pid::from_raw(credentials.pid).ok_or(io::ErrorKind::NotFound)?;
+            pidfd_open(pid, PidfdFlags::empty())?
+        }
+    };
+    Ok(Peer { number, process })
+}
+
+/// A number, or several, that a socket has as an option.
+fn option<T: Copy>(connection: &UnixStream, name: i32) -> io::Result<T> {
+    let mut value = std::mem::MaybeUninit::<T>::zeroed();
+    let mut length = size_of::<T>() as libc::socklen_t;
+    // SAFETY: the kernel writes as much as `length` says at most.
+    let result = unsafe {
+        libc::getsockopt(
+            connection.as_raw_fd(),
+            libc::SOL_SOCKET,
+            name,
+            value.as_mut_ptr().cast(),
+            &raw mut length,
+        )
+    };
+    if result != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: plain integers in all uses here, zeroed before and filled now.
+    Ok(unsafe { value.assume_init() })
+}
+
+/// See [`peer`].
+#[derive(Debug)]
+pub struct Peer {
+    /// Its process number.
+    pub number: u32,
+    process: OwnedFd,
+}
+
+impl Peer {
+    /// Whether it still runs: then what was read by its number was its own.
+    #[must_use]
+    pub fn is_there(&self) -> bool {
+        let mut polled = polled(self.process.as_raw_fd(), libc::POLLIN);
+        // SAFETY: one `pollfd`, valid for writes.
+        unsafe { libc::poll(&raw mut polled, 1, 0) == 0 }
+    }
+}

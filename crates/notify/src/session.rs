@@ -1,0 +1,247 @@
+//! The notifier of one command, from before its start to after its end.
+
+use std::io;
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+
+use luc_gate::call::Settings;
+use luc_gate::figures::RunFigures;
+use luc_gate::rounds::Arena;
+use rustix::io::Errno;
+
+use crate::calls::Calls;
+use crate::child::{Installing, Status};
+use crate::keeper::{Keeper, Source};
+use crate::ledger::SharedLedger;
+use crate::pass;
+use crate::places::{Places, Shared};
+use crate::supervisor::{Left, Supervisor};
+use crate::uapi::{self, Waiting};
+use crate::watcher::Watcher;
+use crate::writers::{Ringer, Writers};
+use crate::{NotifyError, available};
+
+/// A notifier that is ready for a command to be started.
+#[derive(Debug)]
+pub struct Prepared {
+    control: UnixStream,
+    keeper: Keeper,
+    ledger: Arc<SharedLedger>,
+}
+
+/// A notifier that serves a command from the moment at which its process is under the filter.
+#[derive(Debug)]
+pub struct Beginning(JoinHandle<Result<Running, NotifyError>>);
+
+/// A notifier at work.
+#[derive(Debug)]
+pub struct Running {
+    supervisor: JoinHandle<Left>,
+    is_over: Arc<AtomicBool>,
+    ringer: Ringer,
+    without_privileges: bool,
+}
+
+/// How a command was notified.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Notified {
+    /// The command and all that it started could gain no privileges (`no_new_privs`), as luc ran without the right to
+    /// install a filter otherwise.
+    pub no_new_privs: bool,
+    /// Process number of the keeper that lets the calls of programs pass that go on after the command; `None` if none
+    /// do.
+    pub keeper: Option<i32>,
+}
+
+/// What a notifier works on.
+#[derive(Debug)]
+pub struct Work {
+    /// The rounds of this user and policy.
+    pub arena: &'static Arena,
+    /// The run's figures.
+    pub figures: &'static RunFigures,
+    /// Policy and bounds.
+    pub settings: Settings,
+    /// Devices, major and minor number, on which the kernel module batches.
+    pub count_only: Vec<(u32, u32)>,
+}
+
+impl Prepared {
+    /// Makes a notifier ready, and what the command's process does before it executes the program: the keeper runs from
+    /// here on. A command for which the filter `is_required` is not started without it.
+    ///
+    /// # Errors
+    /// [`NotifyError`]; nothing is left then.
+    pub fn new(is_required: bool) -> Result<(Self, Installing), NotifyError> {
+        available()?;
+        let pair = || UnixStream::pair().map_err(NotifyError::system("make a socket"));
+        let (child, of_child) = pair()?;
+        let (control, of_control) = pair()?;
+        let ledger = SharedLedger::new().map_err(NotifyError::system("share memory"))?;
+        let ledger = Arc::new(ledger);
+        let source = Source::Child(of_child.as_fd());
+        let keeper = Keeper::start(&ledger, of_control.as_fd(), source)
+            .map_err(NotifyError::system("start its keeper"))?;
+        let prepared = Self {
+            control,
+            keeper,
+            ledger,
+        };
+        Ok((prepared, Installing::new(child, is_required)))
+    }
+
+    /// Begins to serve, in a thread of its own, before the command is started. Its process waits in its first call until
+    /// a keeper answers it, and whoever starts the process waits for the process: only who serves beside them replaces a
+    /// keeper that is killed then. Signals that are blocked here stay blocked in all threads.
+    ///
+    /// # Errors
+    /// If there is no thread.
+    pub fn begin(self, work: Work) -> Result<Beginning, NotifyError> {
+        let thread = thread::Builder::new()
+            .name("beginning".to_owned())
+            .spawn(move || self.serve(work))
+            .map_err(NotifyError::system("start a thread"))?;
+        Ok(Beginning(thread))
+    }
+
+    /// Waits for the listener and begins to serve.
+    fn serve(self, work: Work) -> Result<Running, NotifyError> {
+        let (status, listener) = match pass::receive(self.control.as_raw_fd()) {
+            Ok(received) => received,
+            Err(errno) => {
+                self.keeper.wait();
+                return Err(NotifyError::system("take over the listener")(errno));
+            }
+        };
+        let (status, listener) = match (Status::of(status), listener) {
+            (Status::Refused(errno), _) => {
+                self.keeper.wait();
+                return Err(refusal(errno));
+            }
+            (_, None) => return Err(refusal(Errno::BADF)),
+            (status, Some(listener)) => (status, listener),
+        };
+        let kept = Kept {
+            listener,
+            control: self.control,
+            keeper: self.keeper,
+            ledger: self.ledger,
+        };
+        let (supervisor, is_over, ringer) = supervise(kept, work, false)?;
+        Ok(Running {
+            supervisor,
+            is_over,
+            ringer,
+            without_privileges: status == Status::WithoutPrivileges,
+        })
+    }
+}
+
+impl Beginning {
+    /// The notifier, once the command has been started, or not: what its process was given is gone by then.
+    ///
+    /// # Errors
+    /// [`NotifyError`] if the filter was refused, so that the command runs as without luc, or there is no process.
+    pub fn join(self) -> Result<Running, NotifyError> {
+        let panicked = |_| NotifyError::System {
+            what: "begin",
+            source: io::ErrorKind::Other.into(),
+        };
+        self.0.join().map_err(panicked)?
+    }
+}
+
+impl Running {
+    /// Whether the command and all below it can gain no privileges.
+    #[must_use]
+    pub fn without_privileges(&self) -> bool {
+        self.without_privileges
+    }
+
+    /// Ends the service when the command has ended. Programs that go on are served by the keeper from here on.
+    #[must_use]
+    pub fn end(self) -> Notified {
+        self.is_over.store(true, Ordering::Release);
+        self.ringer.ring();
+        let no_new_privs = self.without_privileges;
+        let Ok(Left { listener, keeper }) = self.supervisor.join() else {
+            // A defect: the keeper has taken over.
+            return Notified {
+                no_new_privs,
+                keeper: None,
+            };
+        };
+        let nobody_left = uapi::is_waiting(listener.as_raw_fd(), 0) == Waiting::NobodyLeft;
+        drop(listener);
+        let keeper = match keeper {
+            Some(keeper) if nobody_left => {
+                keeper.wait();
+                None
+            }
+            keeper => keeper.map(|keeper| keeper.id()),
+        };
+        Notified {
+            no_new_privs,
+            keeper,
+        }
+    }
+}
+
+/// A listener and its keeper.
+#[derive(Debug)]
+pub(super) struct Kept {
+    pub(super) listener: OwnedFd,
+    pub(super) control: UnixStream,
+    pub(super) keeper: Keeper,
+    pub(super) ledger: Arc<SharedLedger>,
+}
+
+/// A supervisor's thread, what ends it, and what wakes it.
+pub(super) type Thread = (JoinHandle<Left>, Arc<AtomicBool>, Ringer);
+
+/// Starts the thread that serves a listener. It `ends_alone` with the last process under the filter, or when it is told.
+pub(super) fn supervise(kept: Kept, work: Work, ends_alone: bool) -> Result<Thread, NotifyError> {
+    let writers = Writers::start().map_err(NotifyError::system("start a thread"))?;
+    let ringer = writers
+        .ringer()
+        .map_err(NotifyError::system("open a descriptor"))?;
+    let watcher = writers
+        .ringer()
+        .and_then(Watcher::start)
+        .map_err(NotifyError::system("start a thread"))?;
+    let is_over = Arc::new(AtomicBool::new(false));
+    let places = Places::new(Shared {
+        arena: work.arena,
+        figures: work.figures,
+        policy: work.settings.policy,
+        count_only: work.count_only,
+    });
+    let supervisor = Supervisor {
+        calls: Calls::new(kept.listener, work.settings, writers, watcher, places),
+        control: kept.control,
+        keeper: Some(kept.keeper),
+        ledger: kept.ledger,
+        is_over: Arc::clone(&is_over),
+        nobody_left: false,
+        ends_alone,
+        replaced_ns: 0,
+    };
+    let supervisor = thread::Builder::new()
+        .name("notifier".to_owned())
+        .spawn(move || supervisor.run())
+        .map_err(NotifyError::system("start a thread"))?;
+    Ok((supervisor, is_over, ringer))
+}
+
+pub(super) fn refusal(errno: Errno) -> NotifyError {
+    match errno {
+        Errno::BUSY => NotifyError::Taken,
+        errno => NotifyError::Refused(errno),
+    }
+}
+
+#[cfg(test)]
+mod tests;

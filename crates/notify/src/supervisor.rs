@@ -1,0 +1,169 @@
+//! The event loop: sleeps for calls, for early writes that are done, and for the next moment at which a held caller may
+//! go.
+//!
+//! It does nothing that waits for a disk or a server: while it waits, all programs wait.
+
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use luc_gate::sys;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+
+use crate::calls::Calls;
+use crate::keeper::{Keeper, Source};
+use crate::ledger::SharedLedger;
+use crate::uapi;
+
+/// While a call waits for its answer the loop shows the keeper that it works this often, in nanoseconds.
+const BEAT_NS: u64 = 50_000_000;
+
+/// A lost keeper is replaced no more often than this, in nanoseconds.
+const REPLACED_NS: u64 = 100_000_000;
+
+/// What the loop works with.
+#[derive(Debug)]
+pub(crate) struct Supervisor {
+    pub(crate) calls: Calls,
+    /// Closed with the loop: then the keeper knows that it is alone.
+    pub(crate) control: UnixStream,
+    pub(crate) keeper: Option<Keeper>,
+    pub(crate) ledger: Arc<SharedLedger>,
+    /// Set when the command has ended.
+    pub(crate) is_over: Arc<AtomicBool>,
+    /// Nobody is under the filter any more.
+    pub(crate) nobody_left: bool,
+    /// Whether it ends when nobody is; else it waits to be told.
+    pub(crate) ends_alone: bool,
+    /// When the keeper was replaced last.
+    pub(crate) replaced_ns: u64,
+}
+
+/// What a loop leaves.
+#[derive(Debug)]
+pub(crate) struct Left {
+    pub(crate) listener: OwnedFd,
+    pub(crate) keeper: Option<Keeper>,
+}
+
+/// What has woken the loop.
+#[derive(Clone, Copy, Debug, Default)]
+struct Woken {
+    bell: bool,
+    keeper_ended: bool,
+    call: bool,
+    nobody_left: bool,
+}
+
+impl Supervisor {
+    /// Serves until it is told that the command has ended. What it then still holds is answered here; what comes
+    /// later, by the keeper.
+    pub(crate) fn run(mut self) -> Left {
+        // A hold ends when it ends, not up to 50 us later.
+        // SAFETY: plain numbers.
+        unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
+        let mut wake_ns = u64::MAX;
+        while !self.is_done() {
+            let woken = self.sleep(wake_ns);
+            self.ledger.beat();
+            // An error means that a signal came, and nothing else.
+            if let Ok(woken) = woken {
+                self.attend(woken);
+            }
+            self.replace_keeper();
+            wake_ns = self.calls.go_on();
+            let (oldest, count) = self.calls.waiting();
+            self.ledger.waiting(oldest, count);
+        }
+        Left {
+            listener: self.calls.end(),
+            keeper: self.keeper,
+        }
+    }
+
+    /// Whether it was told to end, or ends by itself.
+    fn is_done(&self) -> bool {
+        self.is_over.load(Ordering::Acquire) || (self.ends_alone && self.nobody_left)
+    }
+
+    /// Sleeps until something has come, or until `wake_ns`.
+    fn sleep(&self, wake_ns: u64) -> Result<Woken, Errno> {
+        let mut wake_ns = wake_ns;
+        if self.calls.waiting().1 > 0 {
+            wake_ns = wake_ns.min(sys::now_ns().saturating_add(BEAT_NS));
+        }
+        if self.keeper.is_none() && !self.nobody_left {
+            wake_ns = wake_ns.min(self.replaced_ns.saturating_add(REPLACED_NS));
+        }
+        let timeout = (wake_ns != u64::MAX).then(|| {
+            let ns = wake_ns.saturating_sub(sys::now_ns());
+            Timespec {
+                tv_sec: (ns / 1_000_000_000) as i64,
+                tv_nsec: (ns % 1_000_000_000) as _,
+            }
+        });
+        let bell = self.calls.bell();
+        let keeper = self.keeper.as_ref().map(|keeper| &keeper.ended);
+        let listener = (!self.nobody_left).then_some(self.calls.listener());
+        // The keeper receives the first call of all, and says so.
+        let waits = self.keeper.is_some() && !self.ledger.has_begun();
+        let (of_calls, control) = if waits {
+            (PollFlags::empty(), self.control.as_fd())
+        } else {
+            (PollFlags::IN, bell.as_fd())
+        };
+        // Where there is nothing to look at, the bell stands for it.
+        let mut polled = [
+            PollFd::new(bell, PollFlags::IN),
+            PollFd::new(keeper.unwrap_or(bell), PollFlags::IN),
+            PollFd::new(listener.unwrap_or(bell), of_calls),
+            PollFd::from_borrowed_fd(control, PollFlags::IN),
+        ];
+        poll(&mut polled, timeout.as_ref())?;
+        let [of_bell, of_keeper, of_listener, _] = polled.map(|polled| polled.revents());
+        let of_listener = listener.map_or(PollFlags::empty(), |_| of_listener);
+        Ok(Woken {
+            bell: !of_bell.is_empty(),
+            keeper_ended: keeper.is_some() && !of_keeper.is_empty(),
+            call: of_listener.contains(PollFlags::IN),
+            nobody_left: of_listener.intersects(PollFlags::HUP | PollFlags::ERR),
+        })
+    }
+
+    fn attend(&mut self, woken: Woken) {
+        if woken.bell {
+            self.calls.written();
+        }
+        if woken.call {
+            if let Ok(notice) = uapi::receive(self.calls.listener().as_raw_fd()) {
+                self.ledger.received(notice.id);
+                self.calls.arrived(notice);
+            }
+        } else if woken.nobody_left {
+            self.nobody_left = true;
+        }
+        if woken.keeper_ended
+            && let Some(keeper) = self.keeper.take()
+        {
+            keeper.reap();
+        }
+    }
+
+    /// Starts a keeper in the place of one that has ended.
+    fn replace_keeper(&mut self) {
+        let now_ns = sys::now_ns();
+        let is_soon = now_ns < self.replaced_ns.saturating_add(REPLACED_NS);
+        if self.keeper.is_some() || self.nobody_left || is_soon {
+            return;
+        }
+        self.replaced_ns = now_ns;
+        let Ok((here, there)) = UnixStream::pair() else {
+            return;
+        };
+        let source = Source::Own(self.calls.listener().as_fd());
+        self.keeper = Keeper::start(&self.ledger, there.as_fd(), source).ok();
+        self.control = here;
+    }
+}

@@ -1,0 +1,254 @@
+//! The kernel's interface for notified system calls: seccomp_unotify(2). Nothing here allocates.
+
+use std::os::fd::{AsRawFd as _, BorrowedFd, RawFd};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::SeqCst;
+
+use luc_gate::sys;
+use rustix::io::Errno;
+use rustix::thread::CapabilitySet;
+
+use crate::NotifyError;
+
+/// Room for the kernel's `struct seccomp_notif`, which may grow.
+const NOTICE_BYTES: usize = 256;
+
+/// A system call that waits for an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Notice {
+    /// Numbers of one listener count up by one.
+    pub(crate) id: u64,
+    /// The calling thread.
+    pub(crate) thread: u32,
+    /// `AUDIT_ARCH_*`.
+    pub(crate) architecture: u32,
+    /// The system call's number.
+    pub(crate) number: u32,
+    /// Its first argument: for the calls that are notified, a descriptor.
+    pub(crate) fd: i32,
+}
+
+/// `struct seccomp_notif` with room behind it.
+#[repr(C)]
+union Buffer {
+    notice: libc::seccomp_notif,
+    bytes: [u8; NOTICE_BYTES],
+}
+
+/// Receives the next call; sleeps until there is one, so ask [`is_waiting`] first.
+///
+/// # Errors
+/// `ENOENT` if the call's thread has been killed meanwhile.
+pub(crate) fn receive(listener: RawFd) -> Result<Notice, Errno> {
+    let mut buffer = Buffer {
+        bytes: [0; NOTICE_BYTES],
+    };
+    // SAFETY: the buffer is zeroed as the kernel demands, and larger than what it writes (see `available`).
+    let result = unsafe { libc::ioctl(listener, libc::SECCOMP_IOCTL_NOTIF_RECV, &raw mut buffer) };
+    if result != 0 {
+        return Err(last());
+    }
+    // SAFETY: plain integers, for which all bytes are valid.
+    let notice = unsafe { buffer.notice };
+    Ok(Notice {
+        id: notice.id,
+        thread: notice.pid,
+        architecture: notice.data.arch,
+        number: notice.data.nr as u32,
+        fd: notice.data.args[0] as i32,
+    })
+}
+
+/// Room for a call in memory that processes share. All zeros is its beginning.
+#[repr(transparent)]
+#[derive(Debug)]
+pub(crate) struct SharedRoom([AtomicU64; NOTICE_BYTES / 8]);
+
+impl SharedRoom {
+    /// Receives a call into the room, once: the kernel writes its number there before a signal can end the receiver, so
+    /// the others know it even then.
+    ///
+    /// # Errors
+    /// As [`receive`]; `EINVAL` if a call is there.
+    pub(crate) fn receive(&self, listener: RawFd) -> Result<(), Errno> {
+        let room = self.0.as_ptr().cast_mut();
+        // SAFETY: as large as what the kernel writes (see `available`), and atomics, so shared with whoever reads them.
+        let result = unsafe { libc::ioctl(listener, libc::SECCOMP_IOCTL_NOTIF_RECV, room) };
+        if result == 0 { Ok(()) } else { Err(last()) }
+    }
+
+    /// The number of the call that was received; `None` if none was.
+    pub(crate) fn received(&self) -> Option<u64> {
+        // The number is the first field.
+        let id = self.0[0].load(SeqCst);
+        (id != 0).then_some(id)
+    }
+}
+
+/// The answer to a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// The thread makes its call in the kernel.
+    Continue,
+    /// The call is not made and fails with this `errno`.
+    Fail(i32),
+}
+
+/// Answers a call. That its thread is gone meanwhile is no error.
+pub(crate) fn answer(listener: RawFd, id: u64, answer: Answer) {
+    let (error, flags) = match answer {
+        Answer::Continue => (0, libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32),
+        Answer::Fail(errno) => (-errno, 0),
+    };
+    let mut response = libc::seccomp_notif_resp {
+        id,
+        val: 0,
+        error,
+        flags,
+    };
+    // SAFETY: the kernel reads the response.
+    unsafe { libc::ioctl(listener, libc::SECCOMP_IOCTL_NOTIF_SEND, &raw mut response) };
+}
+
+/// Lets calls go on, those of a round all at once: their commit begins with the first one, and whoever comes after its
+/// first flush waits for one of his own. Woken on this processor the first ones would take it away before the last ones
+/// are answered.
+pub(crate) fn let_all_go(listener: BorrowedFd<'_>, ids: impl ExactSizeIterator<Item = u64>) {
+    let is_crowd = ids.len() > 1;
+    if is_crowd {
+        wake_on_this_processor(listener, false);
+    }
+    for id in ids {
+        answer(listener.as_raw_fd(), id, Answer::Continue);
+    }
+    if is_crowd {
+        wake_on_this_processor(listener, true);
+    }
+}
+
+/// Whether the call still waits for its answer: then its thread is the one that it named.
+pub(crate) fn is_valid(listener: RawFd, id: u64) -> bool {
+    // SAFETY: the kernel reads the number.
+    unsafe { libc::ioctl(listener, libc::SECCOMP_IOCTL_NOTIF_ID_VALID, &raw const id) == 0 }
+}
+
+/// Whether a descriptor is a listener: anything may come over a socket.
+pub(crate) fn is_listener(fd: RawFd) -> bool {
+    let no_call = 0_u64;
+    // No call has the number 0 and waits, so a listener says that there is none, and others that they know no such question.
+    // SAFETY: the kernel reads the number.
+    let result = unsafe { libc::ioctl(fd, libc::SECCOMP_IOCTL_NOTIF_ID_VALID, &raw const no_call) };
+    result == 0 || sys::errno() == libc::ENOENT
+}
+
+/// Has the kernel wake the supervisor and the caller on the same processor, as each waits for the other (Linux 6.6), or
+/// anywhere. Older kernels refuse and wake them anywhere.
+pub(crate) fn wake_on_this_processor(listener: BorrowedFd<'_>, on_this: bool) {
+    const SYNC_WAKE_UP: libc::c_ulong = 1;
+    // SAFETY: plain integers.
+    unsafe {
+        libc::ioctl(
+            listener.as_raw_fd(),
+            libc::SECCOMP_IOCTL_NOTIF_SET_FLAGS,
+            if on_this { SYNC_WAKE_UP } else { 0 },
+        )
+    };
+}
+
+/// What a listener has to say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Waiting {
+    /// A call can be received.
+    Call,
+    /// Nothing now.
+    Nothing,
+    /// No process is under the filter any more.
+    NobodyLeft,
+}
+
+/// A descriptor to be polled for `events`.
+pub(crate) fn polled(fd: RawFd, events: libc::c_short) -> libc::pollfd {
+    libc::pollfd {
+        fd,
+        events,
+        revents: 0,
+    }
+}
+
+/// Looks whether a call can be received.
+pub(crate) fn is_waiting(listener: RawFd, timeout_ms: i32) -> Waiting {
+    let mut polled = polled(listener, libc::POLLIN);
+    // SAFETY: one `pollfd`, valid for writes.
+    unsafe { libc::poll(&raw mut polled, 1, timeout_ms) };
+    if polled.revents & libc::POLLIN != 0 {
+        Waiting::Call
+    } else if polled.revents & (libc::POLLHUP | libc::POLLERR | libc::POLLNVAL) != 0 {
+        Waiting::NobodyLeft
+    } else {
+        Waiting::Nothing
+    }
+}
+
+/// The flags that the filter is installed with. Without WAIT_KILLABLE_RECV (Linux 5.19) a signal would restart a held
+/// call as a new one, and Go preempts by signals. Without SPEC_ALLOW kernels before 5.16 turn a mitigation on for the
+/// program that slows it.
+pub(crate) const FLAGS: libc::c_ulong = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER
+    | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
+    | libc::SECCOMP_FILTER_FLAG_SPEC_ALLOW;
+
+/// Whether this kernel can notify of calls as it is needed.
+///
+/// # Errors
+/// [`NotifyError`] that says what is missing.
+pub fn available() -> Result<(), NotifyError> {
+    if !super::filter::is_known() {
+        return Err(NotifyError::Architecture);
+    }
+    // A filter at no address is refused with EFAULT once the flags have been found good.
+    // SAFETY: a null pointer, which the kernel does not follow but reports.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_seccomp,
+            libc::SECCOMP_SET_MODE_FILTER,
+            FLAGS,
+            std::ptr::null::<libc::sock_fprog>(),
+        )
+    };
+    match last() {
+        Errno::FAULT if result != 0 => {}
+        errno => return Err(NotifyError::Kernel(errno)),
+    }
+    let mut sizes = libc::seccomp_notif_sizes {
+        seccomp_notif: 0,
+        seccomp_notif_resp: 0,
+        seccomp_data: 0,
+    };
+    // SAFETY: the kernel writes the three sizes.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_seccomp,
+            libc::SECCOMP_GET_NOTIF_SIZES,
+            0,
+            &raw mut sizes,
+        )
+    };
+    if result != 0 {
+        return Err(NotifyError::Kernel(last()));
+    }
+    if usize::from(sizes.seccomp_notif) > NOTICE_BYTES {
+        return Err(NotifyError::Kernel(Errno::TOOBIG));
+    }
+    Ok(())
+}
+
+/// Whether this process may put others under a filter as it is: without CAP_SYS_ADMIN they lose the chance to gain
+/// privileges (`no_new_privs`).
+#[must_use]
+pub fn is_privileged() -> bool {
+    rustix::thread::capabilities(None)
+        .is_ok_and(|sets| sets.effective.contains(CapabilitySet::SYS_ADMIN))
+}
+
+fn last() -> Errno {
+    Errno::from_raw_os_error(sys::errno())
+}

@@ -1,0 +1,187 @@
+//! A thread that sleeps until others release a round in which callers are held here.
+//!
+//! Several supervisors hold callers in the same rounds. Whoever releases a round wakes the sleepers on its generation, as
+//! among threads; an event loop sleeps on descriptors and not on that. A commit takes callers in for about 0.2 ms, so
+//! one that is let go as much later flushes the device once more, for itself alone.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{io, ptr, thread};
+
+use luc_gate::rounds::Rounds;
+use rustix::io::Errno;
+use rustix::thread::futex::{self, ClockId, Flags, Wait, WaitFlags, WaitPtr, WaitvFlags};
+
+use crate::writers::Ringer;
+
+/// The most rounds that are watched at a time; the kernel waits for 128 things at once.
+const MOST: usize = 64;
+
+/// The thread. It ends when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Watcher(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    watched: Mutex<Vec<Watched>>,
+    /// Counts changes of the list; the thread sleeps on this, too.
+    changes: AtomicU32,
+    is_over: AtomicBool,
+    /// The kernel, or a filter above, refuses to wait for several things.
+    has_failed: AtomicBool,
+}
+
+/// A round that gathers.
+#[derive(Clone, Copy, Debug)]
+struct Watched {
+    rounds: &'static Rounds,
+    generation: u32,
+}
+
+impl Watcher {
+    /// Starts the thread. It rings the bell when a round that is watched has been released.
+    ///
+    /// # Errors
+    /// If the system has no thread left.
+    pub(crate) fn start(bell: Ringer) -> io::Result<Self> {
+        let shared = Arc::new(Shared::default());
+        let watcher = Self(Arc::clone(&shared));
+        thread::Builder::new()
+            .name("releases".to_owned())
+            .spawn(move || shared.work(&bell))?;
+        Ok(watcher)
+    }
+
+    /// Has the release of a round noticed. Whether it will be.
+    pub(crate) fn watch(&self, rounds: &'static Rounds, generation: u32) -> bool {
+        if self.0.has_failed.load(Ordering::Acquire) {
+            return false;
+        }
+        let mut watched = self.0.lock();
+        let one = Watched { rounds, generation };
+        let known = watched.iter().position(|one| ptr::eq(one.rounds, rounds));
+        match known {
+            Some(index) if watched[index].generation == generation => return true,
+            Some(index) => watched[index] = one,
+            None if watched.len() >= MOST => return false,
+            None => watched.push(one),
+        }
+        drop(watched);
+        self.0.has_changed();
+        true
+    }
+}
+
+impl Drop for Watcher {
+    fn drop(&mut self) {
+        self.0.is_over.store(true, Ordering::Release);
+        self.0.has_changed();
+    }
+}
+
+impl Shared {
+    /// A thread that panics leaves nothing half-done here.
+    fn lock(&self) -> MutexGuard<'_, Vec<Watched>> {
+        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn has_changed(&self) {
+        self.changes.fetch_add(1, Ordering::Release);
+        // That nobody sleeps is no error.
+        let _ = futex::wake(&self.changes, Flags::PRIVATE, 1);
+    }
+
+    fn work(&self, bell: &Ringer) {
+        loop {
+            let changes = self.changes.load(Ordering::Acquire);
+            if self.is_over.load(Ordering::Acquire) {
+                return;
+            }
+            let mut waits = vec![wait(&self.changes, changes, WaitFlags::PRIVATE)];
+            let mut watched = self.lock();
+            let before = watched.len();
+            watched.retain(|one| one.rounds.gathering().0 == one.generation);
+            let is_released = watched.len() < before;
+            for one in watched.iter() {
+                let word = one.rounds.generation_word();
+                waits.push(wait(word, one.generation, WaitFlags::empty()));
+            }
+            drop(watched);
+            if is_released {
+                bell.ring();
+            }
+            match futex::waitv(&waits, WaitvFlags::empty(), None, ClockId::Monotonic) {
+                // Something has changed, before or after it slept.
+                Ok(_) | Err(Errno::AGAIN | Errno::INTR) => {}
+                Err(_) => {
+                    self.has_failed.store(true, Ordering::Release);
+                    // Who is held here looks by itself from now on.
+                    return bell.ring();
+                }
+            }
+        }
+    }
+}
+
+/// Waits while a word has this value.
+fn wait(word: &AtomicU32, value: u32, flags: WaitFlags) -> Wait {
+    let mut wait = Wait::new();
+    wait.val = value.into();
+    wait.uaddr = WaitPtr::new(word.as_ptr().cast());
+    wait.flags = WaitFlags::SIZE_U32 | flags;
+    wait
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+    use super::*;
+    use crate::writers::Writers;
+    use luc_gate::policy::Policy;
+    use luc_gate::rounds::{Limits, Role};
+    use luc_gate::sys;
+
+    #[test]
+    fn a_release_by_others_rings_the_bell() {
+        let policy: Policy = "delay:5ms".parse().unwrap();
+        // SAFETY: all zeros is the valid initial state.
+        let rounds: &'static Rounds = Box::leak(Box::new(unsafe { std::mem::zeroed() }));
+        rounds.start(&policy);
+        let limits = Limits {
+            longest_ns: 20_000_000,
+            own_call_ns: 0,
+        };
+        let writers = Writers::start().unwrap();
+        let watcher = Watcher::start(writers.ringer().unwrap()).unwrap();
+        for _ in 0..3 {
+            let waiting = rounds.arrive(&policy, Role::Member, sys::now_ns(), &limits);
+            assert!(watcher.watch(rounds, waiting.generation()));
+            // It leaves at its deadline, and releases the round.
+            std::thread::spawn(move || rounds.join(&policy, Role::Member, &limits));
+            let mut polled = [PollFd::new(writers.bell(), PollFlags::IN)];
+            let minute = Timespec {
+                tv_sec: 60,
+                tv_nsec: 0,
+            };
+            assert_eq!(poll(&mut polled, Some(&minute)), Ok(1));
+            assert_ne!(rounds.gathering().0, waiting.generation());
+            writers.done();
+        }
+    }
+
+    #[test]
+    fn its_thread_ends_with_it() {
+        let writers = Writers::start().unwrap();
+        let watcher = Watcher::start(writers.ringer().unwrap()).unwrap();
+        let shared = Arc::downgrade(&watcher.0);
+        drop(watcher);
+        let begun = Instant::now();
+        while shared.strong_count() > 0 && begun.elapsed() < Duration::from_secs(60) {
+            std::thread::yield_now();
+        }
+        assert_eq!(shared.strong_count(), 0);
+    }
+}

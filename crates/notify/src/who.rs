@@ -1,0 +1,113 @@
+//! Who makes a call, and whether it is still being made.
+
+use std::fs;
+use std::io::Read as _;
+
+use crate::uapi::Notice;
+
+/// Who makes a call, of what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Who {
+    /// The calling thread.
+    pub(crate) thread: u32,
+    /// Its process.
+    pub(crate) process: u32,
+    /// The system call's number, in the numbering of the thread's architecture.
+    pub(crate) number: u32,
+    /// The descriptor.
+    pub(crate) fd: i32,
+}
+
+impl Who {
+    /// Who makes the call of a notice, in this process.
+    pub(crate) fn of(notice: &Notice, process: u32) -> Self {
+        Self {
+            thread: notice.thread,
+            process,
+            number: notice.number,
+            fd: notice.fd,
+        }
+    }
+
+    /// What it synchronizes, until the process closes it.
+    pub(crate) fn file(&self) -> (u32, i32) {
+        (self.process, self.fd)
+    }
+
+    /// Whether the thread is in this call now. One that has ended is not.
+    pub(crate) fn is_making(&self) -> bool {
+        let mut text = [0; 64];
+        let read = fs::File::open(format!("/proc/{}/syscall", self.thread))
+            .and_then(|mut file| file.read(&mut text));
+        let Some(text) = read.ok().and_then(|length| text.get(..length)) else {
+            return false;
+        };
+        // A number and hexadecimal arguments; -1 outside of calls, and "running".
+        let mut words = text.split(|&byte| byte == b' ').map(str::from_utf8);
+        let number = words.next().and_then(|word| word.ok()?.parse::<i32>().ok());
+        let fd = words
+            .next()
+            .and_then(|word| u64::from_str_radix(word.ok()?.strip_prefix("0x")?, 16).ok());
+        number == Some(self.number as i32) && fd.map(|fd| fd as i32) == Some(self.fd)
+    }
+}
+
+/// The process of a thread.
+pub(crate) fn process_of(thread: u32) -> Option<u32> {
+    let status = fs::read_to_string(format!("/proc/{thread}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("Tgid:"))?;
+    line.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::AsRawFd as _;
+    use std::time::{Duration, Instant};
+
+    fn this_thread() -> u32 {
+        rustix::thread::gettid().as_raw_nonzero().get() as u32
+    }
+
+    #[test]
+    fn the_process_of_a_thread_is_found() {
+        let thread = std::thread::spawn(|| (this_thread(), process_of(this_thread()))).join();
+        let (thread, process) = thread.unwrap();
+        assert_eq!(process, Some(std::process::id()));
+        assert_ne!(thread, std::process::id());
+        assert_eq!(process_of(u32::MAX), None);
+    }
+
+    #[test]
+    fn a_thread_is_in_its_call_until_that_returns() {
+        let (mut reader, writer) = std::io::pipe().unwrap();
+        let fd = reader.as_raw_fd();
+        let (tell, told) = std::sync::mpsc::channel();
+        let thread = std::thread::spawn(move || {
+            tell.send(this_thread()).unwrap();
+            reader.read(&mut [0]).unwrap()
+        });
+        let who = Who {
+            thread: told.recv().unwrap(),
+            process: std::process::id(),
+            number: libc::SYS_read as u32,
+            fd,
+        };
+        let begun = Instant::now();
+        while !who.is_making() && begun.elapsed() < Duration::from_secs(60) {
+            std::thread::yield_now();
+        }
+        assert!(who.is_making());
+        let others = [
+            Who { fd: fd + 1, ..who },
+            Who {
+                number: libc::SYS_fsync as u32,
+                ..who
+            },
+        ];
+        assert!(others.iter().all(|other| !other.is_making()));
+        drop(writer);
+        assert_eq!(thread.join().unwrap(), 0);
+        assert!(!who.is_making());
+    }
+}
