@@ -30,8 +30,9 @@ const CHAINS: u64 = 4;
 /// Sweeps of each, and how many of them come before the first that counts.
 const SWEEPS: usize = 200;
 const WARM_UP: usize = 100;
-/// A call is told if it is for one request in so many of the draws.
-const SURE: f64 = 0.8;
+/// A call is told if it is for one request in so large a share of the draws: the least of these with which hidden calls
+/// are told right.
+const SURE: [f64; 4] = [0.8, 0.9, 0.95, 0.99];
 /// With more calls of a process none is told, as each call takes a thousand moves.
 const MOST_CALLS: usize = 100_000;
 /// Calls are drawn in stretches of so many, and so many more on either side, of which nothing is told.
@@ -71,11 +72,13 @@ pub(super) fn told(
     };
     queue.waits_in_order = queue.waits_in_order();
     let stretches = queue.stretches(each);
-    if !queue.tells_hidden_ones(&stretches) {
+    let Some(sure) = queue.sure(&stretches) else {
         return Vec::new();
-    }
-    let mut told = queue.draw(&stretches, &vec![false; queue.calls.len()]);
-    told.retain(|&(call, _)| queue.calls[call].call.cause.is_none());
+    };
+    let drawn = queue.draw(&stretches, &vec![false; queue.calls.len()]);
+    let is_told = |one: &Drawn| one.share >= sure && queue.calls[one.call].call.cause.is_none();
+    let told = drawn.into_iter().filter(is_told);
+    let mut told: Vec<(usize, Rank)> = told.map(|one| (one.call, one.rank)).collect();
     told.sort_unstable();
     told
 }
@@ -124,6 +127,14 @@ fn queue_requests(threads: &Threads, calls: &[Call], requests: &[Request]) -> Ve
         .collect()
 }
 
+/// In how large a share of the draws a call is for a request.
+#[derive(Debug, Clone, Copy)]
+struct Drawn {
+    call: usize,
+    rank: Rank,
+    share: f64,
+}
+
 /// Calls and the tasks that they may be for, in the order in which these seem to have been taken and put.
 #[derive(Debug)]
 struct Stretch {
@@ -152,20 +163,21 @@ impl Queue<'_> {
         all >= FEWEST && in_order as f64 >= IN_ORDER * all as f64
     }
 
-    /// Whether calls whose cause is known are told right when it is hidden.
-    fn tells_hidden_ones(&self, stretches: &[Stretch]) -> bool {
+    /// The least of [`SURE`] with which calls whose cause is known are told right when it is hidden.
+    fn sure(&self, stretches: &[Stretch]) -> Option<f64> {
         let known = self.calls.iter().scan(0, |known, QueueCall { call, .. }| {
             *known += usize::from(call.cause.is_some());
             Some(call.cause.is_some() && *known % HIDDEN == 0)
         });
         let hidden: Vec<bool> = known.collect();
-        let told = self.draw(stretches, &hidden).into_iter();
-        let told: Vec<bool> = told
-            .filter(|&(call, _)| hidden[call])
-            .map(|(call, rank)| self.calls[call].call.cause == Some(rank))
-            .collect();
-        let right = told.iter().filter(|&&is_right| is_right).count();
-        told.len() >= FEWEST && right as f64 >= RIGHT * told.len() as f64
+        let mut drawn = self.draw(stretches, &hidden);
+        drawn.retain(|one| hidden[one.call]);
+        let is_right = |one: &&Drawn| self.calls[one.call].call.cause == Some(one.rank);
+        SURE.into_iter().find(|&sure| {
+            let told = || drawn.iter().filter(|one| one.share >= sure);
+            let (all, right) = (told().count(), told().filter(is_right).count());
+            all >= FEWEST && right as f64 >= RIGHT * all as f64
+        })
     }
 
     /// The stretches that have calls without a cause. Each begins with the task that what is known there tells: calls for
@@ -222,9 +234,10 @@ impl Queue<'_> {
         stretches
     }
 
-    /// The calls that are for one request in nearly all draws.
-    fn draw(&self, stretches: &[Stretch], hidden: &[bool]) -> Vec<(usize, Rank)> {
-        let mut told = Vec::new();
+    /// The calls that are for one request in at least the least of [`SURE`] of the draws.
+    fn draw(&self, stretches: &[Stretch], hidden: &[bool]) -> Vec<Drawn> {
+        let draws = CHAINS as f64 * (SWEEPS - WARM_UP) as f64;
+        let mut drawn = Vec::new();
         for stretch in stretches {
             let mut counts: HashMap<(usize, Rank), usize> = HashMap::new();
             for seed in 0..CHAINS {
@@ -239,17 +252,18 @@ impl Queue<'_> {
                     }
                 }
             }
-            let most = SURE * CHAINS as f64 * (SWEEPS - WARM_UP) as f64;
             let is_told: HashSet<usize> = stretch.calls[stretch.told.clone()]
                 .iter()
                 .copied()
                 .collect();
-            let sure = counts
-                .into_iter()
-                .filter(|&((call, _), count)| count as f64 >= most && is_told.contains(&call));
-            told.extend(sure.map(|(pair, _)| pair));
+            let shares = counts.into_iter().map(|((call, rank), count)| Drawn {
+                call,
+                rank,
+                share: count as f64 / draws,
+            });
+            drawn.extend(shares.filter(|one| one.share >= SURE[0] && is_told.contains(&one.call)));
         }
-        told
+        drawn
     }
 }
 
