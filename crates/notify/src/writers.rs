@@ -15,8 +15,8 @@ use rustix::event::{EventfdFlags, eventfd};
 
 use crate::who::Who;
 
-/// Threads: as many early writes go on at once.
-const THREADS: usize = 8;
+/// Threads, at most: as many early writes go on at once. Each is started when a job would wait for the others.
+const MOST_THREADS: usize = 32;
 
 /// Wakes who looks at the bell.
 #[derive(Debug)]
@@ -83,7 +83,11 @@ struct State {
     jobs: VecDeque<Job>,
     done: Vec<Done>,
     /// When each thread took the job that it is at; 0 when it is at none.
-    taken_ns: [u64; THREADS],
+    taken_ns: Vec<u64>,
+    /// Threads that wait for a job.
+    idle: usize,
+    /// No more threads can be started.
+    is_full: bool,
     is_over: bool,
 }
 
@@ -92,7 +96,7 @@ struct State {
 pub(crate) struct Writers(Arc<Queue>);
 
 impl Writers {
-    /// Starts the threads.
+    /// Starts the first thread.
     ///
     /// # Errors
     /// If the system has no thread or descriptor left.
@@ -102,14 +106,20 @@ impl Writers {
             ordered: Condvar::new(),
             bell: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
         });
-        let writers = Self(Arc::clone(&queue));
-        for index in 0..THREADS {
-            let queue = Arc::clone(&queue);
-            thread::Builder::new()
-                .name(format!("early-write-{index}"))
-                .spawn(move || queue.work(index))?;
-        }
+        let writers = Self(queue);
+        writers.start_thread(&mut writers.0.lock())?;
         Ok(writers)
+    }
+
+    fn start_thread(&self, state: &mut State) -> io::Result<()> {
+        let index = state.taken_ns.len();
+        let queue = Arc::clone(&self.0);
+        thread::Builder::new()
+            .name(format!("early-write-{index}"))
+            .spawn(move || queue.work(index))?;
+        state.taken_ns.push(0);
+        state.idle += 1;
+        Ok(())
     }
 
     /// Readable when something is done.
@@ -127,14 +137,21 @@ impl Writers {
 
     /// Orders a job.
     pub(crate) fn order(&self, job: Job) {
-        self.0.lock().jobs.push_back(job);
+        let mut state = self.0.lock();
+        state.jobs.push_back(job);
+        if state.idle < state.jobs.len() && !state.is_full {
+            let is_started = self.start_thread(&mut state).is_ok();
+            state.is_full = !is_started || state.taken_ns.len() == MOST_THREADS;
+        }
+        drop(state);
         self.0.ordered.notify_one();
     }
 
     /// Whether every thread has been at its job since before `before_ns`: nothing else gets done.
     pub(crate) fn are_stuck(&self, before_ns: u64) -> bool {
-        let taken_ns = self.0.lock().taken_ns;
-        taken_ns.iter().all(|&ns| ns != 0 && ns < before_ns)
+        let state = self.0.lock();
+        let is_stuck = |&ns: &u64| ns != 0 && ns < before_ns;
+        state.is_full && state.taken_ns.iter().all(is_stuck)
     }
 
     /// Whether nobody has begun anything that was ordered.
@@ -188,10 +205,12 @@ impl Queue {
                     .unwrap_or_else(PoisonError::into_inner);
                 continue;
             };
+            state.idle -= 1;
             state.taken_ns[index] = sys::now_ns();
             drop(state);
             let done = job.carry_out();
             state = self.lock();
+            state.idle += 1;
             state.taken_ns[index] = 0;
             state.done.push(done);
             let _ = rustix::io::write(self.bell.as_fd(), &1_u64.to_ne_bytes());
@@ -265,10 +284,26 @@ mod tests {
     }
 
     #[test]
+    fn no_job_waits_for_another_one_until_there_are_too_many() {
+        let writers = Writers::start().unwrap();
+        for call in 0..10 * MOST_THREADS as u64 {
+            writers.order(job(call, 0));
+            let state = writers.0.lock();
+            assert!(state.idle >= state.jobs.len() || state.is_full);
+            assert!(state.taken_ns.len() <= MOST_THREADS);
+        }
+    }
+
+    #[test]
     fn what_nobody_has_begun_is_taken_back() {
-        // Without threads.
+        // Two threads that do nothing.
+        let state = State {
+            taken_ns: vec![0; 2],
+            is_full: true,
+            ..State::default()
+        };
         let writers = Writers(Arc::new(Queue {
-            state: Mutex::default(),
+            state: Mutex::new(state),
             ordered: Condvar::new(),
             bell: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).unwrap(),
         }));
@@ -280,7 +315,9 @@ mod tests {
         assert_eq!(writers.take_back(u64::MAX), [3]);
         assert!(!writers.has_orders());
         assert!(!writers.are_stuck(u64::MAX));
-        writers.0.lock().taken_ns = [5; THREADS];
+        writers.0.lock().taken_ns = vec![5; 2];
         assert!(writers.are_stuck(6) && !writers.are_stuck(5));
+        writers.0.lock().is_full = false;
+        assert!(!writers.are_stuck(6), "another thread can be started");
     }
 }
