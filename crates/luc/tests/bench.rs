@@ -210,12 +210,26 @@ fn oltp_as_filebench_has_it() {
 }
 
 #[test]
+fn varmail_in_rounds_goes_through_its_loop_once_in_each() {
+    let words = [
+        &["varmail", "--threads", "3", "--rounds", "2", "--json"][..],
+        &["--arrivals", "100us", "--directories", "own"],
+    ];
+    let report = report(&words.concat());
+    let rows = operations(&report);
+    assert_eq!(rows.len(), 13);
+    assert!(rows.iter().all(|(_, count)| *count == 6), "{rows:?}");
+    assert_eq!(report["arrivals"], "uniform:100us");
+    assert_eq!(report["directory_per_client"], true);
+}
+
+#[test]
 fn initial_write_with_threads_and_processes() {
     for kind in [&[][..], &["--processes"]] {
         let words = [
             &["initial-write", "--threads", "4", "--rounds", "6", "--json"][..],
             &["--file-size", "64k", "--record-size", "16k"],
-            &["--include", "fsync,close"],
+            &["--include", "fsync,close", "--copy-per-kib", "1us"],
             kind,
         ];
         let report = report(&words.concat());
@@ -229,6 +243,7 @@ fn initial_write_with_threads_and_processes() {
         let expected: Vec<_> = expected.map(|(name, n)| (name.to_owned(), n)).into();
         assert_eq!(operations(&report), expected);
         assert_eq!(report["include"]["close"], true);
+        assert_eq!(report["copy_ns_per_kib"], 1000);
         assert_eq!(report["rounds"].as_array().map(Vec::len), Some(6));
         for figure in ["children_kib_per_second", "parent_kib_per_second"] {
             let at = |key: &str| report[figure][key].as_f64().expect("number");

@@ -37,19 +37,22 @@ const TIMED: &[(&str, Kind)] = &[
     ("processes", Kind::Flag),
 ];
 const DIRECTORIES: (&str, Kind) = ("directories", Kind::Choice(&["one", "own"]));
+const ROUNDS: (&str, Kind) = ("rounds", Kind::Count);
+const ARRIVALS: (&str, Kind) = ("arrivals", Kind::Arrivals);
 const METARATES: &[(&str, Kind)] = &[
     ("file-size", Kind::Size),
     DIRECTORIES,
     ("keep", Kind::Count),
-    ("rounds", Kind::Count),
-    ("arrivals", Kind::Arrivals),
+    ROUNDS,
+    ARRIVALS,
 ];
+const VARMAIL: &[(&str, Kind)] = &[PARAMETERS, DIRECTORIES, ROUNDS, ARRIVALS];
 const COMMIT: &[(&str, Kind)] = &[
     (
         "work",
         Kind::Choice(&["create", "replace", "append", "preallocated", "overwrite"]),
     ),
-    ("rounds", Kind::Count),
+    ROUNDS,
     ("file-size", Kind::Size),
 ];
 const CALL: (&str, Kind) = ("call", Kind::Choice(&["fdatasync", "fsync"]));
@@ -82,9 +85,10 @@ const INITIAL_WRITE: &[(&str, Kind)] = &[
     ("file-size", Kind::Size),
     ("record-size", Kind::Size),
     ("include", Kind::Choice(&["fsync", "close", "fsync,close"])),
-    ("rounds", Kind::Count),
+    ROUNDS,
     DIRECTORIES,
-    ("arrivals", Kind::Arrivals),
+    ARRIVALS,
+    ("copy-per-kib", Kind::Duration),
 ];
 
 /// A value as a plan has it, from the text of a command line.
@@ -176,7 +180,7 @@ impl Personality {
 fn known(bench: Bench) -> Vec<(&'static str, Kind)> {
     let parts: [&[(&str, Kind)]; 2] = match bench {
         Bench::Metarates => [TIMED, METARATES],
-        Bench::Varmail => [TIMED, &[PARAMETERS]],
+        Bench::Varmail => [TIMED, VARMAIL],
         Bench::Oltp => [TIMED, OLTP],
         Bench::InitialWrite => [INITIAL_WRITE, &[]],
         Bench::Commit => [COMMIT, &[]],

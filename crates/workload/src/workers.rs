@@ -26,6 +26,7 @@ mod threads;
 pub use arrivals::Arrivals;
 pub use client::Client;
 pub use clock::now_ns;
+pub(crate) use clock::used_ns;
 use control::Control;
 pub use control::Fault;
 pub use schedule::{ClientKind, Progress, Schedule};

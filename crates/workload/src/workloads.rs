@@ -8,6 +8,7 @@ pub mod metarates;
 pub mod oltp;
 pub mod overwrite;
 pub mod ranking;
+mod rounds;
 pub mod timed;
 pub mod varmail;
 

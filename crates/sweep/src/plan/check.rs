@@ -154,7 +154,8 @@ impl Workload {
                     return refuse("the figure of a bench is in its JSON: write json = \"/a/b\"");
                 }
                 let has = |option| self.options.contains_key(option);
-                if bench == Bench::Metarates && has("arrivals") && !has("rounds") {
+                let takes_a_time = matches!(bench, Bench::Metarates | Bench::Varmail);
+                if takes_a_time && has("arrivals") && !has("rounds") {
                     return refuse("arrivals are those of a round: write rounds as well");
                 }
                 for (option, value) in &self.options {

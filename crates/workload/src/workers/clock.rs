@@ -1,4 +1,4 @@
-//! The clock of all clients.
+//! The clock of all clients, and that of each.
 
 use rustix::time::{ClockId, clock_gettime};
 
@@ -7,4 +7,10 @@ use rustix::time::{ClockId, clock_gettime};
 pub fn now_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// What the calling thread has used of processors, ns (CLOCK_THREAD_CPUTIME_ID).
+pub(crate) fn used_ns() -> u64 {
+    let used = clock_gettime(ClockId::ThreadCPUTime);
+    used.tv_sec as u64 * 1_000_000_000 + used.tv_nsec as u64
 }

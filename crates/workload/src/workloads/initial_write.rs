@@ -24,7 +24,7 @@ use crate::error::BenchError;
 use crate::latency::{Latency, LatencyFigures, Recorders};
 use crate::scratch::Scratch;
 use crate::shared::SharedSlice;
-use crate::workers::{self, Arrivals, Client, ClientKind, Fault, now_ns};
+use crate::workers::{self, Arrivals, Client, ClientKind, Fault, now_ns, used_ns};
 
 const OPERATIONS: [&str; 5] = ["open", "write", "fsync", "close", "child"];
 const OPEN: usize = 0;
@@ -33,6 +33,8 @@ const FSYNC: usize = 2;
 const CLOSE: usize = 3;
 /// All that a child's clock covers.
 const CHILD: usize = 4;
+/// A child that takes so many times as long as the fastest of its round has been blocked.
+const BLOCKED: u64 = 10;
 
 /// What to run.
 #[derive(Debug, Clone)]
@@ -55,6 +57,9 @@ pub struct InitialWrite {
     pub rounds: usize,
     /// When the children of a round begin to write; absent: at once.
     pub arrivals: Option<Arrivals>,
+    /// What copying a KiB takes besides the processor's own work, ns of the processor's time, whatever its speed: as
+    /// where memory limits it.
+    pub copy_ns_per_kib: u64,
     /// Seed of the contents.
     pub seed: u64,
     /// Fsyncs do nothing, which keeps nothing: what is left of the time without them.
@@ -77,6 +82,8 @@ pub struct Round {
     pub children_kib_per_second: f64,
     /// All bytes over the time from the first start to the last end.
     pub parent_kib_per_second: f64,
+    /// Children that took ten times as long as the fastest one, or longer.
+    pub blocked_children: usize,
 }
 
 /// A median over the rounds.
@@ -114,6 +121,9 @@ pub struct Report {
     /// When the children of a round began to write; absent: at once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arrivals: Option<Arrivals>,
+    /// What copying a KiB took besides the processor's own work, ns; absent: nothing.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub copy_ns_per_kib: u64,
     /// What was timed besides the writes.
     pub include: Include,
     /// Whether a signal ended the run early; the round that it hit is left out.
@@ -127,6 +137,8 @@ pub struct Report {
     pub children_kib_per_second: Figure,
     /// All bytes over the time from the first start to the last end, KiB/s.
     pub parent_kib_per_second: Figure,
+    /// Children of a round that took ten times as long as the fastest one or longer, mean over the rounds.
+    pub blocked_children: f64,
     /// Latencies over all rounds; `child` is all that a child's clock covers.
     pub operations: Vec<LatencyFigures>,
 }
@@ -168,6 +180,11 @@ pub fn run(plan: &InitialWrite, tick: &mut dyn FnMut(usize)) -> Result<Report, B
     }
     scratch.remove()?;
     report(plan, rounds, &recorders).ok_or(BenchError::Interrupted)
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+fn is_zero(value: &u64) -> bool {
+    *value == 0
 }
 
 fn check(plan: &InitialWrite) -> Result<(), BenchError> {
@@ -266,6 +283,7 @@ fn write_file(
         if !client.running(before) {
             return Ok(());
         }
+        copy(plan.copy_ns_per_kib.saturating_mul(plan.record_size_bytes) / 1024);
         file.write_all(record).map_err(Fault::of(WRITE))?;
         let after = now_ns();
         client.record(WRITE, after - before);
@@ -291,6 +309,17 @@ fn write_file(
     Ok(())
 }
 
+/// Keeps the processor busy for `ns` of the thread's own time.
+fn copy(ns: u64) {
+    if ns == 0 {
+        return;
+    }
+    let end = used_ns() + ns;
+    while used_ns() < end {
+        std::hint::spin_loop();
+    }
+}
+
 fn throughput(file_size_bytes: u64, times: &[AtomicU64]) -> Round {
     let kib = file_size_bytes as f64 / 1024.0;
     let children: Vec<(u64, u64)> = times
@@ -305,11 +334,14 @@ fn throughput(file_size_bytes: u64, times: &[AtomicU64]) -> Round {
     let rate = |kib: f64, ns: u64| kib / (ns.max(1) as f64 / 1e9);
     let first = children.iter().map(|child| child.0).min().unwrap_or(0);
     let last = children.iter().map(|child| child.1).max().unwrap_or(0);
+    let took = || {
+        let each = children.iter();
+        each.map(|(start, end)| end.saturating_sub(*start).max(1))
+    };
+    let bound = BLOCKED * took().min().unwrap_or(1);
     Round {
-        children_kib_per_second: children
-            .iter()
-            .map(|(start, end)| rate(kib, end.saturating_sub(*start)))
-            .sum(),
+        blocked_children: took().filter(|&ns| ns >= bound).count(),
+        children_kib_per_second: took().map(|ns| rate(kib, ns)).sum(),
         parent_kib_per_second: rate(kib * children.len() as f64, last.saturating_sub(first)),
     }
 }
@@ -332,6 +364,7 @@ fn report(plan: &InitialWrite, rounds: Vec<Round>, recorders: &Recorders) -> Opt
         seed: plan.seed,
         directory_per_client: plan.directory_per_client,
         arrivals: plan.arrivals.clone(),
+        copy_ns_per_kib: plan.copy_ns_per_kib,
         clients: plan.clients,
         client_kind: plan.kind,
         file_size_bytes: plan.file_size_bytes,
@@ -341,6 +374,11 @@ fn report(plan: &InitialWrite, rounds: Vec<Round>, recorders: &Recorders) -> Opt
         no_fsync: plan.no_fsync,
         children_kib_per_second: figure(|round| round.children_kib_per_second)?,
         parent_kib_per_second: figure(|round| round.parent_kib_per_second)?,
+        blocked_children: rounds
+            .iter()
+            .map(|round| round.blocked_children as f64)
+            .sum::<f64>()
+            / rounds.len() as f64,
         operations: OPERATIONS
             .iter()
             .enumerate()
@@ -365,6 +403,7 @@ mod tests {
             directory_per_client: false,
             rounds: 2,
             arrivals: None,
+            copy_ns_per_kib: 0,
             seed: 1,
             no_fsync: false,
         }
@@ -431,6 +470,31 @@ mod tests {
             close: true,
         });
         equal(child, closed);
+    }
+
+    #[test]
+    fn copying_takes_its_time_whatever_the_processor_does() {
+        let parent = Scratch::create(&std::env::temp_dir()).expect("scratch");
+        let plan = InitialWrite {
+            copy_ns_per_kib: 1_000_000,
+            ..plan(parent.path())
+        };
+        let report = run(&plan, &mut |_| {}).expect("run");
+        assert_eq!(report.copy_ns_per_kib, 1_000_000);
+        // A write is of a KiB, a child's file of four.
+        let least_us = |operation: usize| report.operations[operation].p50_us;
+        assert!(
+            least_us(WRITE) > 990.0 && least_us(CHILD) > 3960.0,
+            "{report:?}"
+        );
+    }
+
+    #[test]
+    fn blocked_children_are_those_that_take_ten_times_as_long() {
+        let times: Vec<AtomicU64> = [0, 1_000, 0, 9_999, 0, 10_000, 500, 90_000]
+            .map(AtomicU64::new)
+            .into();
+        assert_eq!(throughput(1024, &times).blocked_children, 2);
     }
 
     #[test]

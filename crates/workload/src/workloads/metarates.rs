@@ -1,8 +1,6 @@
 //! Metarates: clients that create files, fsync and close them, in one shared directory (NCAR's
 //! `metarates`; the fsync variant of the LUC papers).
 
-mod rounds;
-
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 use std::fs::{self, File, OpenOptions};
@@ -12,6 +10,7 @@ use std::path::{Path, PathBuf};
 use luc_stats::random;
 use serde::Serialize;
 
+use super::rounds::{self, Rounds};
 use super::timed::{self, Head, Outcome, Timed, Workload};
 use crate::error::BenchError;
 use crate::latency::LatencyFigures;
@@ -77,10 +76,36 @@ pub struct Report {
 /// [`BenchError`]: the directory cannot be used, is full, or a client could not start.
 pub fn run(plan: &Metarates, tick: &mut dyn FnMut(Progress)) -> Result<Report, BenchError> {
     let outcome = match plan.rounds {
-        Some(rounds) => rounds::run(plan, rounds)?,
+        Some(rounds) => in_rounds(plan, rounds)?,
         None => timed::run(plan, &plan.timed, tick)?,
     };
     Ok(report(plan, outcome))
+}
+
+/// The original's way: all clients start together and each creates a share of the files once. Here that is one file per
+/// client ("4 processes, 4 files"), many times over.
+fn in_rounds(plan: &Metarates, count: usize) -> Result<Outcome, BenchError> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    let rounds = Rounds {
+        count,
+        arrivals: plan.arrivals.as_ref(),
+    };
+    let prepare = |scratch: &PathBuf, client: &Client<'_>, round: usize| {
+        let directory = plan.directory_of(scratch, client.index);
+        let mut random = random::stream(plan.timed.seed, client.index as u64);
+        let data = random::bytes(&mut random, plan.file_size_bytes as usize);
+        Ok((
+            directory.join(format!("c{:04}.{round:08}", client.index)),
+            data,
+        ))
+    };
+    let body = |_: &PathBuf, client: &Client<'_>, (path, data): (PathBuf, Vec<u8>)| {
+        let laps = plan.one_file(&options, path.as_os_str(), &data)?;
+        laps.record(client, !data.is_empty());
+        Ok(())
+    };
+    rounds::run(plan, &plan.timed, rounds, prepare, body)
 }
 
 impl Workload for Metarates {

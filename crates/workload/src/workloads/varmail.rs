@@ -10,11 +10,12 @@ use luc_stats::random;
 use rand::RngExt;
 use serde::Serialize;
 
+use super::rounds::{self, Rounds};
 use super::timed::{self, Head, Outcome, Timed, Workload};
 use crate::error::BenchError;
 use crate::fileset::{Fileset, Wanted};
 use crate::latency::LatencyFigures;
-use crate::workers::{Client, Fault, Progress, now_ns};
+use crate::workers::{Arrivals, Client, Fault, Progress, now_ns};
 
 const DELETE: usize = 0;
 /// First operation of the groups that start with create, open to append, and open to read.
@@ -69,6 +70,13 @@ pub struct Varmail {
     pub timed: Timed,
     /// Files and sizes.
     pub parameters: Parameters,
+    /// A directory per client with its share of the files, as mailboxes are, instead of one that all share.
+    pub directory_per_client: bool,
+    /// Rounds in which each client goes through its loop once, on a journal at rest, as mail comes in bursts; the
+    /// schedule's times then do not count. Absent: each client loops for a time.
+    pub rounds: Option<usize>,
+    /// When the clients of a round begin; absent: at once. Without rounds it does not count.
+    pub arrivals: Option<Arrivals>,
 }
 
 /// What was measured.
@@ -79,6 +87,14 @@ pub struct Report {
     pub head: Head,
     /// The personality's parameters.
     pub parameters: Parameters,
+    /// Whether each client had a directory of its own.
+    pub directory_per_client: bool,
+    /// Rounds of one loop per client; absent: loop after loop.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rounds: Option<usize>,
+    /// When the clients of a round began; absent: at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arrivals: Option<Arrivals>,
     /// Operations (Filebench's flowops) completed in the interval.
     pub flowops: u64,
     /// The same per second: "ops/s" of Filebench's summary.
@@ -94,11 +110,28 @@ pub struct Report {
 /// # Errors
 /// [`BenchError`]: the directory cannot be used, is full, or a client could not start.
 pub fn run(plan: &Varmail, tick: &mut dyn FnMut(Progress)) -> Result<Report, BenchError> {
-    let outcome = timed::run(plan, &plan.timed, tick)?;
+    let outcome = match plan.rounds {
+        Some(rounds) => in_rounds(plan, rounds)?,
+        None => timed::run(plan, &plan.timed, tick)?,
+    };
     Ok(report(plan, outcome))
 }
 
-/// The files' paths and states.
+fn in_rounds(plan: &Varmail, count: usize) -> Result<Outcome, BenchError> {
+    let rounds = Rounds {
+        count,
+        arrivals: plan.arrivals.as_ref(),
+    };
+    let prepare = |_: &Vec<Tree>, client: &Client<'_>, round: usize| {
+        let number = round * plan.timed.schedule.clients + client.index;
+        Ok(plan.own(number as u64))
+    };
+    let body =
+        |trees: &Vec<Tree>, client: &Client<'_>, own: Own| plan.session(trees, client, own).once();
+    rounds::run(plan, &plan.timed, rounds, prepare, body)
+}
+
+/// The paths and states of the files of one directory.
 #[derive(Debug)]
 pub(super) struct Tree {
     paths: Vec<PathBuf>,
@@ -106,19 +139,23 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// Makes the files that exist at the start, and syncs them.
-    fn create(plan: &Varmail, scratch: &Path) -> Result<Self, BenchError> {
+    /// Makes directory `number`, from 0, of `directories` and its files that exist at the start, and syncs them.
+    fn create(
+        plan: &Varmail,
+        scratch: &Path,
+        (number, directories): (usize, usize),
+    ) -> Result<Self, BenchError> {
         let parameters = &plan.parameters;
         // Filebench puts even a flat set below `name/00000001`.
-        let directory = scratch.join("bigfileset/00000001");
+        let directory = scratch.join(format!("bigfileset/{:08}", number + 1));
         let failed =
             |error| BenchError::operation(&plan.timed.directory, "making the files", error);
         fs::create_dir_all(&directory).map_err(failed)?;
-        let paths: Vec<PathBuf> = (1..=parameters.files)
+        let paths: Vec<PathBuf> = (1..=parameters.files.div_ceil(directories))
             .map(|file| directory.join(format!("{file:08}")))
             .collect();
         let set = Fileset::new(paths.len()).map_err(failed)?;
-        let mut random = random::stream(plan.timed.seed, u64::MAX);
+        let mut random = random::stream(plan.timed.seed, u64::MAX - number as u64);
         for (index, path) in paths.iter().enumerate() {
             if interrupt::interrupted() {
                 return Err(BenchError::Interrupted);
@@ -160,38 +197,48 @@ impl Workload for Varmail {
         "readfile4",
         "closefile4",
     ];
-    type Shared = Tree;
+    /// One for all, or one for each client.
+    type Shared = Vec<Tree>;
     type Own = Own;
 
-    fn make(&self, scratch: &Path) -> Result<Tree, BenchError> {
-        Tree::create(self, scratch)
+    fn make(&self, scratch: &Path) -> Result<Vec<Tree>, BenchError> {
+        let directories = match self.directory_per_client {
+            true => self.timed.schedule.clients,
+            false => 1,
+        };
+        let each = 0..directories;
+        each.map(|number| Tree::create(self, scratch, (number, directories)))
+            .collect()
     }
 
-    fn prepare(&self, _: &Tree, client: &Client<'_>) -> Result<Own, Fault> {
-        let mut random = random::stream(self.timed.seed, client.index as u64);
-        Ok(Own {
+    fn prepare(&self, _: &Vec<Tree>, client: &Client<'_>) -> Result<Own, Fault> {
+        Ok(self.own(client.index as u64))
+    }
+
+    fn work(&self, trees: &Vec<Tree>, client: &Client<'_>, own: Own) -> Result<(), Fault> {
+        let mut session = self.session(trees, client, own);
+        self.timed.rounds(client, |_| session.once())
+    }
+}
+
+impl Varmail {
+    /// Buffers, and the random stream of this number.
+    fn own(&self, number: u64) -> Own {
+        let mut random = random::stream(self.timed.seed, number);
+        Own {
             append: random::bytes(&mut random, self.parameters.append_size_bytes as usize),
             read: vec![0; self.parameters.io_size_bytes.max(1) as usize],
             random,
-        })
+        }
     }
 
-    fn work(&self, tree: &Tree, client: &Client<'_>, own: Own) -> Result<(), Fault> {
-        let mut session = Session {
+    fn session<'a>(&'a self, trees: &'a [Tree], client: &'a Client<'_>, own: Own) -> Session<'a> {
+        Session {
             timed: &self.timed,
             client,
-            tree,
+            tree: &trees[client.index % trees.len()],
             own,
-        };
-        self.timed.rounds(client, |_| {
-            session.delete()?;
-            for group in GROUPS {
-                if client.running(now_ns()) {
-                    session.group(group)?;
-                }
-            }
-            Ok(())
-        })
+        }
     }
 }
 
@@ -204,6 +251,17 @@ struct Session<'a> {
 }
 
 impl Session<'_> {
+    /// Goes through the loop once, or until the end of the run.
+    fn once(&mut self) -> Result<(), Fault> {
+        self.delete()?;
+        for group in GROUPS {
+            if self.client.running(now_ns()) {
+                self.group(group)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Times a call and counts it if it completed in the measured interval.
     fn measured<T>(
         &self,
@@ -295,6 +353,9 @@ fn report(plan: &Varmail, outcome: Outcome) -> Report {
             clients: outcome.head.clients,
             ..plan.parameters
         },
+        directory_per_client: plan.directory_per_client,
+        rounds: plan.rounds,
+        arrivals: plan.arrivals.clone(),
         flowops,
         flowops_per_second: outcome.per_second(flowops),
         fsyncs_per_second: outcome.per_second(fsyncs),
@@ -314,6 +375,9 @@ mod tests {
         let plan = Varmail {
             timed: Timed::of_threads(parent.path(), 4, 300_000_000),
             parameters: Parameters { files: 30, ..LUC },
+            directory_per_client: false,
+            rounds: None,
+            arrivals: None,
         };
         let report = run(&plan, &mut |_| {}).expect("run");
         assert_eq!(report.operations.len(), 13);
@@ -325,6 +389,26 @@ mod tests {
             report.flowops,
             report.operations.iter().map(|row| row.count).sum::<u64>()
         );
+        assert_eq!(fs::read_dir(parent.path()).expect("list").count(), 0);
+    }
+
+    #[test]
+    fn in_rounds_every_client_goes_through_its_loop_once() {
+        let parent = Scratch::create(&std::env::temp_dir()).expect("scratch");
+        let plan = Varmail {
+            timed: Timed::of_threads(parent.path(), 3, 1),
+            parameters: Parameters { files: 30, ..LUC },
+            directory_per_client: true,
+            rounds: Some(2),
+            arrivals: Some(Arrivals::Uniform(100_000)),
+        };
+        let report = run(&plan, &mut |_| {}).expect("run");
+        assert!(
+            report.operations.iter().all(|figures| figures.count == 6),
+            "{report:?}"
+        );
+        assert_eq!(report.rounds, Some(2));
+        assert_eq!(report.arrivals, plan.arrivals);
         assert_eq!(fs::read_dir(parent.path()).expect("list").count(), 0);
     }
 
@@ -344,8 +428,11 @@ mod tests {
                     ..Timed::of_threads(&directory, 1, 1)
                 },
                 parameters,
+                directory_per_client: false,
+                rounds: None,
+                arrivals: None,
             };
-            let tree = Tree::create(&plan, &directory).expect("tree");
+            let tree = Tree::create(&plan, &directory, (0, 1)).expect("tree");
             let size = |path: &PathBuf| fs::metadata(path).ok().map(|data| data.len());
             tree.paths.iter().map(size).collect::<Vec<_>>()
         };

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use luc_workload::units::file_size_bytes;
+use luc_units::format_duration;
+use luc_workload::units::{duration_ns, file_size_bytes};
 use luc_workload::workers::{Arrivals, ClientKind};
 use luc_workload::workloads::initial_write::{self, Figure, Include, InitialWrite};
 
@@ -14,7 +15,7 @@ use super::{Directories, or_interrupted, show, status};
 /// Each child opens a file of its own, waits for the others, starts its clock, writes its records and stops its
 /// clock; then it syncs and closes the file. The figure "children" is the sum of the children's own rates. The figure
 /// "parent" is all bytes over the time from the first start to the last end. The latency "child" is the time on a
-/// child's clock.
+/// child's clock. A child counts as blocked if it takes ten times as long as the fastest of its round, or longer.
 ///
 /// This is `iozone -i 0 -t N -x`, with --include fsync,close its -e -c: a finished child does not stop the others.
 /// Unlike in IOzone, all children are released at once, there is no rewrite, and each round has new files on a
@@ -50,6 +51,10 @@ pub(crate) struct Args {
     /// file:PATH with a time on each line [default: all at once]
     #[arg(long, value_name = "SPREAD")]
     arrivals: Option<String>,
+    /// What copying a KiB takes besides the processor's own work, whatever its speed, as where memory limits it: 1us is
+    /// about a GB/s
+    #[arg(long, value_name = "TIME", default_value = "0us")]
+    copy_per_kib: String,
     /// Number of rounds
     #[arg(long, value_name = "R", default_value_t = 6)]
     rounds: usize,
@@ -89,6 +94,7 @@ pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
         directory_per_client: args.directories == Directories::Own,
         rounds: args.rounds,
         arrivals: args.arrivals.as_deref().map(Arrivals::parse).transpose()?,
+        copy_ns_per_kib: duration_ns("--copy-per-kib", &args.copy_per_kib)?,
         seed: args.seed,
         no_fsync: args.no_fsync,
     };
@@ -120,16 +126,25 @@ pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
             ""
         },
         report.seed,
-        show::arrivals(report.arrivals.as_ref())
+        show::arrivals(report.arrivals.as_ref()) + &copying(report.copy_ns_per_kib)
     );
     let rates = format!(
-        "children see {} KiB/s; parent sees {} KiB/s (medians of rounds)",
+        "children see {} KiB/s; parent sees {} KiB/s (medians of rounds); {:.1} children are blocked (mean)",
         figure(report.children_kib_per_second),
-        figure(report.parent_kib_per_second)
+        figure(report.parent_kib_per_second),
+        report.blocked_children
     );
     let head = show::unsafe_if(report.no_fsync, head);
     show::text(&[&head, &rates], &report.operations)?;
     Ok(status(report.interrupted))
+}
+
+/// `; copying a KiB takes 1 us more`, or nothing.
+fn copying(ns_per_kib: u64) -> String {
+    match ns_per_kib {
+        0 => String::new(),
+        ns => format!("; copying a KiB takes {} more", format_duration(ns)),
+    }
 }
 
 fn figure(figure: Figure) -> String {

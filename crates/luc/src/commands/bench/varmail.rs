@@ -3,9 +3,11 @@
 use std::process::ExitCode;
 
 use luc_workload::latency::LatencyFigures;
+use luc_workload::workers::Arrivals;
 use luc_workload::workloads::timed::Head;
 use luc_workload::workloads::varmail::{self, Report, Varmail};
 
+use super::Directories;
 use super::timed::{Common, Shown};
 
 /// Run a mail server as Filebench's varmail models it
@@ -17,7 +19,8 @@ use super::timed::{Common, Shown};
 #[command(after_help = "Examples:
   luc bench varmail --dir /mnt/x
   luc bench varmail --dir /mnt/x --parameters luc --seconds 60 --json
-  luc bench varmail --dir /mnt/x --threads 4 --processes")]
+  luc bench varmail --dir /mnt/x --threads 4 --processes
+  luc bench varmail --dir /mnt/x --parameters luc --threads 8 --rounds 50 --arrivals 100us")]
 pub(crate) struct Args {
     #[command(flatten)]
     common: Common,
@@ -27,6 +30,17 @@ pub(crate) struct Args {
     /// Set of sizes: Filebench's (1000 files of 16k, appends up to 16k) or the LUC paper's (256 files, 1k each)
     #[arg(long, value_enum, default_value_t = Parameters::Filebench)]
     parameters: Parameters,
+    /// Directories of the files: one for all, as in Filebench, or each client its own with its share, as mailboxes are
+    #[arg(long, value_enum, value_name = "WHICH", default_value = "one")]
+    directories: Directories,
+    /// Measure this many rounds instead of --seconds. In each, all clients go through the loop once, on a journal at rest,
+    /// as where mail comes in bursts
+    #[arg(long, value_name = "R", conflicts_with_all = ["seconds", "warmup", "think", "think_distribution", "slow_clients"])]
+    rounds: Option<usize>,
+    /// Spread the starts of a round over this time, whatever the processor's speed: 40us, exponential:40us (its mean), or
+    /// file:PATH with a time on each line [default: all at once]
+    #[arg(long, value_name = "SPREAD", requires = "rounds")]
+    arrivals: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
@@ -45,6 +59,9 @@ pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
     let plan = Varmail {
         timed: args.common.timed(clients)?,
         parameters,
+        directory_per_client: args.directories == Directories::Own,
+        rounds: args.rounds,
+        arrivals: args.arrivals.as_deref().map(Arrivals::parse).transpose()?,
     };
     args.common
         .present(&plan.timed, |tick| varmail::run(&plan, tick))
@@ -62,8 +79,9 @@ impl Shown for Report {
     }
 
     fn rates(&self) -> String {
+        let arrivals = super::show::arrivals(self.arrivals.as_ref());
         format!(
-            "{:.1} operations/s ({} operations); {:.1} fsyncs/s",
+            "{:.1} operations/s ({} operations); {:.1} fsyncs/s{arrivals}",
             self.flowops_per_second, self.flowops, self.fsyncs_per_second
         )
     }

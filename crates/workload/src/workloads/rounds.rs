@@ -1,0 +1,79 @@
+//! Rounds in place of a time: in each, all clients do the same share of work once, and the first fsync of a round meets
+//! a journal at rest.
+
+use luc_host::interrupt;
+
+use super::explain;
+use super::timed::{Head, Outcome, Timed, Workload, sync_file_system};
+use crate::error::BenchError;
+use crate::scratch::Scratch;
+use crate::workers::{self, Arrivals, Client, Fault, Measured, now_ns};
+
+/// How many, and when clients begin in each.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rounds<'a> {
+    pub(super) count: usize,
+    /// Absent: at once.
+    pub(super) arrivals: Option<&'a Arrivals>,
+}
+
+/// Runs the rounds. Each client has what `prepare` makes of the workload's shared part, itself and the round, from 0, and
+/// gives it to `body` when it arrives. The measured time is that from each start to the last client's end, all rounds
+/// together.
+pub(super) fn run<W: Workload, T>(
+    workload: &W,
+    timed: &Timed,
+    rounds: Rounds<'_>,
+    prepare: impl Fn(&W::Shared, &Client<'_>, usize) -> Result<T, Fault> + Sync,
+    body: impl Fn(&W::Shared, &Client<'_>, T) -> Result<(), Fault> + Sync,
+) -> Result<Outcome, BenchError> {
+    if !(1..=1_000_000).contains(&rounds.count) {
+        return Err(BenchError::Input {
+            option: format!("--rounds {}", rounds.count),
+            reason: "out of range",
+            advice: "use 1 to 1000000 rounds",
+        });
+    }
+    let (clients, kind) = (timed.schedule.clients, timed.schedule.kind);
+    let scratch = Scratch::create(&timed.directory)?;
+    let shared = workload.make(scratch.path())?;
+    let failed = |failure| explain(&timed.directory, W::OPERATIONS, failure);
+    let recorders = workers::recorders(clients, W::OPERATIONS.len()).map_err(failed)?;
+    let (mut made, mut interval_ns) = (0, 0);
+    while made < rounds.count && !interrupt::interrupted() {
+        // What the last round left to write must not run into this one.
+        sync_file_system(scratch.path())
+            .map_err(|error| BenchError::operation(&timed.directory, "syncing", error))?;
+        let prepare = |client: &Client<'_>| prepare(&shared, client, made);
+        let body = |client: &Client<'_>, own: T| {
+            if let Some(arrivals) = rounds.arrivals {
+                arrivals.wait(client, timed.seed, made, clients);
+            }
+            body(&shared, client, own)
+        };
+        let start = now_ns();
+        let is_whole =
+            workers::run_to_end((clients, kind), &recorders, prepare, body).map_err(failed)?;
+        if !is_whole {
+            break;
+        }
+        interval_ns += now_ns() - start;
+        made += 1;
+    }
+    drop(shared);
+    scratch.remove()?;
+    if made == 0 {
+        return Err(BenchError::Interrupted);
+    }
+    let measured = Measured::of_rounds(recorders, clients, interval_ns, made < rounds.count);
+    let head = Head {
+        no_fsync: timed.no_fsync,
+        ..Head::new(
+            W::NAME,
+            (&timed.directory, timed.seed),
+            &timed.schedule,
+            &measured,
+        )
+    };
+    Ok(Outcome { head, measured })
+}
