@@ -23,6 +23,8 @@ pub enum Axis {
     Frequency,
     /// The speed in virtual time, millions of instructions per second.
     Mips,
+    /// How many processors a guest has.
+    Processors,
 }
 
 impl Axis {
@@ -38,6 +40,7 @@ impl Axis {
             Self::Scheduler => "scheduler",
             Self::Frequency => "frequency",
             Self::Mips => "mips",
+            Self::Processors => "processors",
         }
     }
 }

@@ -11,7 +11,7 @@ mod reading;
 mod runner;
 mod script;
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{BTreeSet, HashSet, VecDeque};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -66,7 +66,7 @@ pub(super) fn run(
             None => {
                 let work = out.join("modules");
                 let runner = GuestRunner::open(plan, virtual_time, luc, &work)?;
-                same_qemu(&results, runner.qemu())?;
+                same_qemu(&results, runner.qemus(points))?;
                 Arc::new(runner)
             }
         };
@@ -99,12 +99,16 @@ pub(super) fn run(
     Ok(())
 }
 
-/// Refuses to go on with repeats of another QEMU: their figures are not comparable.
-fn same_qemu(results: &Results, now: String) -> Result<(), SweepError> {
+/// Refuses to go on with repeats of another QEMU than those of `now`: their figures are not comparable.
+fn same_qemu(results: &Results, now: BTreeSet<String>) -> Result<(), SweepError> {
     let mut made = results.records.iter();
-    let other = made.find_map(|record| record.environment.qemu.clone().filter(|qemu| *qemu != now));
+    let is_other = |qemu: &String| !now.contains(qemu);
+    let other = made.find_map(|record| record.environment.qemu.clone().filter(is_other));
     match other {
-        Some(before) => Err(SweepError::OtherQemu { before, now }),
+        Some(before) => Err(SweepError::OtherQemu {
+            before,
+            now: now.into_iter().collect::<Vec<_>>().join("; "),
+        }),
         None => Ok(()),
     }
 }
@@ -135,7 +139,8 @@ fn wanted(plan: &Plan, points: &[Point], results: &Results) -> usize {
     if plan.stop.best {
         return Schedule::new(plan, points, &results.records, &results.failures).wanted();
     }
-    points.len() * plan.goal().max
+    let repeats = |point: &Point| plan.repeats_of(&point.workload).unwrap_or_default();
+    points.iter().map(repeats).sum()
 }
 
 /// Of `jobs` guests as many as this machine has memory for; nothing but time depends on it.

@@ -16,7 +16,8 @@ use luc_selection::Candidate;
 /// goes on as if it had not been.
 #[derive(Debug)]
 pub(super) struct Schedule {
-    goal: Goal,
+    /// The goal of each point.
+    goals: Vec<Goal>,
     seed: u64,
     /// The figures of each point, by round.
     values: Vec<Vec<f64>>,
@@ -27,6 +28,7 @@ pub(super) struct Schedule {
 /// Points that are compared with each other.
 #[derive(Debug)]
 struct Best {
+    goal: Goal,
     groups: Vec<Vec<usize>>,
     /// By the number of the point, without samples.
     names: Vec<Candidate>,
@@ -57,10 +59,14 @@ impl Schedule {
                 .collect()
         };
         Self {
-            goal: plan.goal(),
+            goals: points
+                .iter()
+                .map(|point| plan.goal_of(&point.workload))
+                .collect(),
             seed: plan.seed,
             values: made.into_iter().map(values).collect(),
             best: plan.stop.best.then(|| Best {
+                goal: plan.goal(),
                 groups: best::groups(points),
                 names: points.iter().map(Point::candidate).collect(),
                 failed: best::failed(points, failures),
@@ -71,8 +77,8 @@ impl Schedule {
     /// What becomes of each point.
     pub(super) fn verdicts(&self) -> Vec<Verdict> {
         let Some(best) = &self.best else {
-            let each = self.values.iter();
-            return each.map(|values| self.goal.verdict(values)).collect();
+            let each = self.goals.iter().zip(&self.values);
+            return each.map(|(goal, values)| goal.verdict(values)).collect();
         };
         let mut verdicts = vec![Verdict::Converged; self.values.len()];
         for members in &best.groups {
@@ -82,7 +88,7 @@ impl Schedule {
             };
             let candidates: Vec<Candidate> = members.iter().map(candidate).collect();
             let failed: Vec<bool> = members.iter().map(|&number| best.failed[number]).collect();
-            let found = best::verdicts(&self.goal, &candidates, &failed);
+            let found = best::verdicts(&best.goal, &candidates, &failed);
             for (&number, verdict) in members.iter().zip(found) {
                 verdicts[number] = verdict;
             }
@@ -144,12 +150,13 @@ mod tests {
     use super::*;
 
     fn schedule() -> Schedule {
+        let goal = Goal {
+            relative_half_width: 0.1,
+            min: 6,
+            max: 12,
+        };
         Schedule {
-            goal: Goal {
-                relative_half_width: 0.1,
-                min: 6,
-                max: 12,
-            },
+            goals: vec![goal; 4],
             seed: 3,
             values: vec![Vec::new(); 4],
             best: None,

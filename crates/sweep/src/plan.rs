@@ -272,6 +272,12 @@ impl Plan {
         }
     }
 
+    /// Whether guests differ in the number of their processors.
+    pub(crate) fn has_processors_axis(&self) -> bool {
+        let mut workloads = self.workload.iter();
+        workloads.any(|workload| workload.processors.is_some())
+    }
+
     /// The emulated disk of a target.
     pub(crate) fn disk_of(&self, target: &Target) -> Disk {
         self.disk.with(target.disk.as_ref())
@@ -317,20 +323,31 @@ impl Plan {
             .any(|setting| setting.share().is_some())
     }
 
-    /// When a point is repeated enough. In virtual time a repeat differs by its seed alone, and their number is given
-    /// but where only the best is wanted.
-    pub(super) fn goal(&self) -> Goal {
-        if let Some(virtual_time) = self.virtual_time.as_ref().filter(|_| !self.stop.best) {
-            return Goal {
+    /// When a point is repeated enough, but where only the best is wanted. In virtual time a repeat differs by its seed
+    /// alone, and their number is given.
+    pub(super) fn goal_of(&self, workload: &Workload) -> Goal {
+        match self.repeats_of(workload) {
+            Some(repeats) => Goal {
                 relative_half_width: self.stop.goal,
-                min: virtual_time.repeats,
-                max: virtual_time.repeats,
-            };
+                min: repeats,
+                max: repeats,
+            },
+            None => self.goal(),
         }
+    }
+
+    /// When points are repeated enough that have no number of repeats.
+    pub(super) fn goal(&self) -> Goal {
         Goal {
             relative_half_width: self.stop.goal,
             min: self.stop.min,
             max: self.stop.max,
         }
+    }
+
+    /// How often each point of a workload is repeated; `None` where the figures decide.
+    pub(super) fn repeats_of(&self, workload: &Workload) -> Option<usize> {
+        let guests = self.virtual_time.as_ref().filter(|_| !self.stop.best)?;
+        Some(workload.repeats.unwrap_or(guests.repeats))
     }
 }

@@ -31,6 +31,8 @@ pub struct Point {
     pub frequency: Option<Setting>,
     /// The speed in virtual time, millions of instructions per second.
     pub mips: Option<u64>,
+    /// How many processors its guest has, where the plan has that axis.
+    pub processors: Option<u32>,
 }
 
 impl Point {
@@ -42,6 +44,10 @@ impl Point {
             (Axis::Scheduler, scheduler),
             (Axis::Frequency, self.frequency.map(|one| one.label())),
             (Axis::Mips, self.mips.map(|mips| mips.to_string())),
+            (
+                Axis::Processors,
+                self.processors.map(|some| some.to_string()),
+            ),
         ];
         let mut axes = vec![
             (Axis::Workload, self.workload.name.clone()),
@@ -113,7 +119,7 @@ pub(super) fn points(plan: &Plan) -> Vec<Point> {
                     let policies = workload.policy.as_ref().unwrap_or(&plan.policy);
                     for &policy in target.policy.as_ref().unwrap_or(policies) {
                         for &scheduler in &schedulers {
-                            for (frequency, mips) in speeds(plan, workload) {
+                            for (frequency, mips, processors) in speeds(plan, workload) {
                                 points.push(Point {
                                     workload: with_options.clone(),
                                     parameters: parameters.clone(),
@@ -123,6 +129,7 @@ pub(super) fn points(plan: &Plan) -> Vec<Point> {
                                     scheduler,
                                     frequency,
                                     mips,
+                                    processors,
                                 });
                             }
                         }
@@ -143,17 +150,30 @@ fn targets<'a>(plan: &'a Plan, workload: &'a Workload) -> impl Iterator<Item = &
     plan.target.iter().filter(is_mine)
 }
 
-/// Frequencies, or speeds in virtual time, or neither.
-fn speeds(plan: &Plan, workload: &Workload) -> Vec<(Option<Setting>, Option<u64>)> {
+/// A frequency, or in virtual time a speed and a number of processors.
+type OfProcessors = (Option<Setting>, Option<u64>, Option<u32>);
+
+/// Frequencies, or speeds and numbers of processors in virtual time, or neither.
+fn speeds(plan: &Plan, workload: &Workload) -> Vec<OfProcessors> {
     if let Some(virtual_time) = &plan.virtual_time {
         let mips = workload.mips.as_ref().unwrap_or(&virtual_time.mips);
-        return mips.iter().map(|&mips| (None, Some(mips))).collect();
+        let numbers: Vec<Option<u32>> = match &workload.processors {
+            Some(numbers) => numbers.iter().copied().map(Some).collect(),
+            None if plan.has_processors_axis() => vec![virtual_time.processors],
+            None => vec![None],
+        };
+        let each = mips.iter();
+        return each
+            .flat_map(|&mips| numbers.iter().map(move |&some| (None, Some(mips), some)))
+            .collect();
     }
     if plan.frequency.is_empty() {
-        return vec![(None, None)];
+        return vec![(None, None, None)];
     }
     let frequencies = plan.frequency.iter().copied();
-    frequencies.map(|setting| (Some(setting), None)).collect()
+    frequencies
+        .map(|setting| (Some(setting), None, None))
+        .collect()
 }
 
 /// Options of which any workload has a list.

@@ -4,7 +4,7 @@ mod disturbances;
 mod energy;
 mod files;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 
 use luc_power::energy::About;
@@ -102,7 +102,6 @@ pub(super) fn report(
     for record in records {
         values.entry(&record.key).or_default().push(record.value);
     }
-    let goal = plan.goal();
     let of = |key: &str| values.get(key).map(Vec::as_slice).unwrap_or_default();
     let first = points.first().map(Point::axes);
     // A workload may have lists of its own in place of the plan's.
@@ -116,6 +115,7 @@ pub(super) fn report(
     let range_of = |values: &[f64]| range(values).filter(|_| in_virtual_time);
     let point = |(point, verdict): (&Point, Verdict)| {
         let key = point.key();
+        let goal = plan.goal_of(&point.workload);
         let interval = goal.interval(of(&key));
         let axes = point.axes();
         let ratio = |at: usize| {
@@ -154,7 +154,7 @@ pub(super) fn report(
         interrupted,
         points: points.iter().zip(verdicts).map(point).collect(),
         groups: if plan.stop.best {
-            best::select_all(&goal, points, records)
+            best::select_all(&plan.goal(), points, records)
         } else {
             Vec::new()
         },
@@ -229,13 +229,19 @@ impl Report {
     /// Points that still lack repeats.
     #[must_use]
     pub fn unfinished(&self) -> usize {
-        let is_counted = !self.plan.stop.best;
-        let guests = self.plan.virtual_time.as_ref().filter(|_| is_counted);
-        let is_open = |point: &&PointReport| match guests {
-            Some(guests) => point.count < guests.repeats,
-            None => matches!(point.verdict, Verdict::More(_)),
-        };
+        let is_open = |point: &&PointReport| matches!(point.verdict, Verdict::More(_));
         self.points.iter().filter(is_open).count()
+    }
+
+    /// What ran the guests, as in ` by QEMU 7.2.22 (Debian 1:7.2), one processor`.
+    fn by_qemu(&self) -> String {
+        let of_repeat = |repeat: &'_ Record| repeat.environment.qemu.clone();
+        let qemus: BTreeSet<String> = self.repeats.iter().filter_map(of_repeat).collect();
+        let named: Vec<String> = qemus.into_iter().collect();
+        match named.as_slice() {
+            [] => String::new(),
+            named => format!(" by {}", named.join("; ")),
+        }
     }
 
     /// What holds for all points, a line each: dangers, what a throttle is, where energy comes from.
@@ -304,10 +310,7 @@ impl fmt::Display for Report {
                 f,
                 "{points} points, {repeats} repeats in virtual time on Linux {kernel}{}, each with a seed of its own; \
                  medians with 95 % intervals, of fewer than {FEWEST} repeats with their range",
-                self.repeats
-                    .first()
-                    .and_then(|repeat| repeat.environment.qemu.as_ref())
-                    .map_or(String::new(), |qemu| format!(" by {qemu}"))
+                self.by_qemu()
             )?,
         }
         for point in &self.points {

@@ -1,5 +1,6 @@
 //! Which points one guest runs.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use luc_stats::Verdict;
@@ -28,7 +29,11 @@ impl Stage {
     /// All of a sweep that measures everything.
     pub(super) fn whole(plan: &Plan, points: &[Point]) -> Self {
         Self {
-            rounds: 0..plan.goal().max,
+            rounds: 0..points
+                .iter()
+                .filter_map(|point| plan.repeats_of(&point.workload))
+                .max()
+                .unwrap_or_default(),
             members: (0..points.len()).collect(),
         }
     }
@@ -64,21 +69,22 @@ impl Stage {
     }
 }
 
-/// Points of one speed and one round, in the order in which a guest runs them.
+/// Points of one speed, one number of processors and one round, in the order in which a guest runs them.
 #[derive(Debug, Clone)]
 pub(super) struct Batch {
     pub(super) mips: u64,
+    /// Of a plan with that axis.
+    pub(super) processors: Option<u32>,
     pub(super) round: usize,
-    /// Which of this speed and round, from 0.
+    /// Which of these, from 0.
     pub(super) number: usize,
     pub(super) points: Vec<Point>,
 }
 
 /// All batches of a stage, round by round: an unfinished sweep then has figures of all speeds.
 pub(super) fn partition(plan: &Plan, points: &[Point], stage: &Stage) -> Vec<Batch> {
-    let mut speeds: Vec<u64> = points.iter().filter_map(|point| point.mips).collect();
-    speeds.sort_unstable();
-    speeds.dedup();
+    let kind = |point: &Point| Some((point.mips?, point.processors));
+    let kinds: BTreeSet<(u64, Option<u32>)> = points.iter().filter_map(kind).collect();
     let most = if plan.disk.is_modelled() {
         MODELLED_POINTS
     } else {
@@ -87,22 +93,28 @@ pub(super) fn partition(plan: &Plan, points: &[Point], stage: &Stage) -> Vec<Bat
     let mut batches = Vec::new();
     for round in stage.rounds.clone() {
         let order = shuffled(plan.seed, round, points.len());
-        for &mips in &speeds {
-            let of_speed: Vec<&Point> = order
+        let is_repeated = |point: &&Point| {
+            let repeats = plan.repeats_of(&point.workload);
+            repeats.is_none_or(|repeats| round < repeats)
+        };
+        for &(mips, processors) in &kinds {
+            let of_kind: Vec<&Point> = order
                 .iter()
                 .filter(|number| stage.members.contains(number))
                 .map(|&number| &points[number])
-                .filter(|point| point.mips == Some(mips))
+                .filter(|point| kind(point) == Some((mips, processors)))
+                .filter(is_repeated)
                 .collect();
             // Equal shares: a last guest with few points would be a boot for little.
-            let guests = of_speed.len().div_ceil(most).max(1);
-            let share = of_speed.len().div_ceil(guests).max(1);
+            let guests = of_kind.len().div_ceil(most).max(1);
+            let share = of_kind.len().div_ceil(guests).max(1);
             batches.extend(
-                of_speed
+                of_kind
                     .chunks(share)
                     .enumerate()
                     .map(|(number, points)| Batch {
                         mips,
+                        processors,
                         round,
                         number,
                         points: points.iter().map(|&point| point.clone()).collect(),
@@ -157,6 +169,47 @@ mod tests {
         let again = partition(&plan, &points, &stage);
         assert!(batches.iter().zip(&again).all(|(a, b)| keys(a) == keys(b)));
         assert_ne!(keys(&batches[0]), keys(&batches[4]));
+    }
+
+    #[test]
+    fn guests_are_of_one_number_of_processors_and_workloads_have_their_own_repeats() {
+        let text = "
+            [virtual]
+            mips = [1000]
+            processors = 4
+            repeats = 1
+            [[workload]]
+            name = 'w'
+            bench = 'metarates'
+            processors = [1, 2]
+            repeats = 2
+            [[workload]]
+            name = 'v'
+            bench = 'varmail'
+            [[target]]
+            name = 't'
+            fs = 'ext4'";
+        let plan = Plan::parse(text, Path::new("p.toml")).expect("fine");
+        let points = points(&plan);
+        let batches = partition(&plan, &points, &Stage::whole(&plan, &points));
+        let made: Vec<(usize, Option<u32>, Vec<String>)> = batches
+            .iter()
+            .map(|batch| {
+                let keys = batch.points.iter().map(Point::key).collect();
+                (batch.round, batch.processors, keys)
+            })
+            .collect();
+        let of = |round, processors, key: &str| (round, Some(processors), vec![key.to_owned()]);
+        assert_eq!(
+            made,
+            [
+                of(0, 1, "w,1,t,off,1000,1"),
+                of(0, 2, "w,1,t,off,1000,2"),
+                of(0, 4, "v,1,t,off,1000,4"),
+                of(1, 1, "w,1,t,off,1000,1"),
+                of(1, 2, "w,1,t,off,1000,2"),
+            ]
+        );
     }
 
     const BEST: &str = "

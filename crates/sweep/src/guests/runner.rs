@@ -14,6 +14,7 @@ use super::super::error::SweepError;
 use super::super::journal::Results;
 use super::super::options::Personality;
 use super::super::plan::{Plan, VirtualTime, Workload};
+use super::super::points::Point;
 use super::batches::Batch;
 use super::file_systems::needs;
 use super::reading::records;
@@ -37,6 +38,7 @@ pub(super) struct GuestRunner {
     plan: Plan,
     kernel: Kernel,
     qemu: Qemu,
+    /// Of guests of points without that axis.
     processors: u32,
     luc: PathBuf,
     modules: Vec<PathBuf>,
@@ -88,9 +90,15 @@ impl GuestRunner {
         self.memory_bytes
     }
 
-    /// What runs the guests, and how their processors.
-    pub(super) fn qemu(&self) -> String {
-        self.qemu.with_processors(self.processors)
+    /// What runs the guests of `points`, and how their processors.
+    pub(super) fn qemus(&self, points: &[Point]) -> BTreeSet<String> {
+        let qemu = |point: &Point| self.qemu_with(point.processors);
+        points.iter().map(qemu).collect()
+    }
+
+    fn qemu_with(&self, processors: Option<u32>) -> String {
+        let processors = processors.unwrap_or(self.processors);
+        self.qemu.with_processors(processors)
     }
 
     /// Boots a guest and runs a batch.
@@ -105,7 +113,7 @@ impl GuestRunner {
             .qemu(self.qemu.clone())
             .mode(Mode::VirtualTime {
                 shift,
-                processors: self.processors,
+                processors: batch.processors.unwrap_or(self.processors),
             })
             .memory_mib((self.memory_bytes >> 20) as u32)
             .timeout(LIMIT)
@@ -155,7 +163,7 @@ impl GuestRunner {
         if let Some(complaint) = outcome.complaints().first() {
             return Err(failed(format!("the kernel complained: {complaint}")));
         }
-        let ran = (self.kernel.release(), self.qemu());
+        let ran = (self.kernel.release(), self.qemu_with(batch.processors));
         records(plan, batch, &outcome, (ran.0, &ran.1), &self.mkfs)
     }
 }

@@ -63,6 +63,8 @@ pub(super) fn value_name(axis: Axis, value: &str) -> String {
         Axis::Threads => format!("{value} threads"),
         Axis::Target | Axis::Workload | Axis::Frequency => value.to_owned(),
         Axis::Mips => format!("{value} MIPS"),
+        Axis::Processors if value == "1" => "1 processor".to_owned(),
+        Axis::Processors => format!("{value} processors"),
         Axis::Policy | Axis::Scheduler | Axis::Option(_) => format!("{axis} {value}"),
     }
 }

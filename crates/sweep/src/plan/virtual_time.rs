@@ -97,19 +97,8 @@ impl VirtualTime {
                 "virtual.instruction = {instruction}: write 1ns, 2ns, 4ns or another power of two up to 512ns"
             ));
         }
-        if let Some(processors) = self.processors
-            && !(1..=MOST_PROCESSORS).contains(&processors)
-        {
-            return refuse(format!(
-                "virtual.processors = {processors}: write a number from 1 to {MOST_PROCESSORS}"
-            ));
-        }
-        if !(1..=1000).contains(&self.repeats) {
-            return refuse(format!(
-                "virtual.repeats = {}: write a number from 1 to 1000",
-                self.repeats
-            ));
-        }
+        check_processors("virtual.processors", self.processors.iter())?;
+        check_repeats("virtual.repeats", self.repeats)?;
         if plan.poll_idle || plan.stop.stolen.is_some() {
             return refuse(
                 "poll-idle and stop.stolen do not go with virtual, where no other guest disturbs: leave them out"
@@ -172,7 +161,13 @@ impl VirtualTime {
             }
         }
         for workload in &plan.workload {
-            Self::check_workload(workload)?;
+            self.check_workload(workload)?;
+            if plan.stop.best && workload.repeats.is_some() {
+                return refuse(format!(
+                    "workload '{}': repeats does not go with stop.best: write stop.min and stop.max",
+                    workload.name
+                ));
+            }
             check_memory(workload, plan.disk.is_modelled())?;
         }
         self.check_unstretched(plan)?;
@@ -226,7 +221,7 @@ impl VirtualTime {
         Ok(())
     }
 
-    fn check_workload(workload: &Workload) -> Result<(), SweepError> {
+    fn check_workload(&self, workload: &Workload) -> Result<(), SweepError> {
         let name = &workload.name;
         let refuse = |reason: String| Err(SweepError::Plan(format!("workload '{name}': {reason}")));
         if workload.command.is_some() {
@@ -236,6 +231,19 @@ impl VirtualTime {
         }
         if let Some(mips) = &workload.mips {
             check_speeds(&format!("workload '{name}': mips"), mips)?;
+        }
+        if let Some(repeats) = workload.repeats {
+            check_repeats(&format!("workload '{name}': repeats"), repeats)?;
+        }
+        if let Some(numbers) = &workload.processors {
+            let what = format!("workload '{name}': processors");
+            unique(&what, numbers.iter().map(ToString::to_string))?;
+            check_processors(&what, numbers.iter())?;
+            if self.processors.is_none() {
+                return refuse(
+                    "processors takes the place of virtual.processors: write that, too".to_owned(),
+                );
+            }
         }
         for setting in workload.settings.keys() {
             if !SETTINGS.contains(&&**setting) {
@@ -266,6 +274,12 @@ pub(super) fn check_host(plan: &Plan) -> Result<(), SweepError> {
         }
         if workload.mips.is_some() {
             return refuse("mips");
+        }
+        if workload.processors.is_some() {
+            return refuse("processors");
+        }
+        if workload.repeats.is_some() {
+            return refuse("repeats");
         }
         if workload.memory.is_some() {
             return refuse("memory");
@@ -307,6 +321,27 @@ fn check_speeds(name: &str, mips: &[u64]) -> Result<(), SweepError> {
         )));
     }
     Ok(())
+}
+
+fn check_processors<'a>(
+    name: &str,
+    mut numbers: impl Iterator<Item = &'a u32>,
+) -> Result<(), SweepError> {
+    match numbers.find(|number| !(1..=MOST_PROCESSORS).contains(number)) {
+        Some(number) => Err(SweepError::Plan(format!(
+            "{name} = {number}: write a number from 1 to {MOST_PROCESSORS}"
+        ))),
+        None => Ok(()),
+    }
+}
+
+fn check_repeats(name: &str, repeats: usize) -> Result<(), SweepError> {
+    if (1..=1000).contains(&repeats) {
+        return Ok(());
+    }
+    Err(SweepError::Plan(format!(
+        "{name} = {repeats}: write a number from 1 to 1000"
+    )))
 }
 
 fn check_target(target: &Target, kernel: &str) -> Result<(), SweepError> {

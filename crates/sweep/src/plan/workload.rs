@@ -59,6 +59,12 @@ pub struct Workload {
     /// Speeds, in place of the plan's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mips: Option<Vec<u64>>,
+    /// Axis: numbers of processors of its guests, in place of the plan's number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processors: Option<Vec<u32>>,
+    /// Repeats in virtual time, in place of the plan's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeats: Option<usize>,
     /// Names of its targets, in place of all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<Vec<String>>,

@@ -52,6 +52,26 @@ fn what_guests_cannot_have_is_named() {
             &["virtual.processors = 65", "1 to 64"],
         ),
         (
+            "threads = [4]",
+            "threads = [4]\nprocessors = [2]",
+            &["'create'", "virtual.processors"],
+        ),
+        (
+            "threads = [4]",
+            "threads = [4]\nprocessors = [2, 65]",
+            &["'create'", "processors = 65", "1 to 64"],
+        ),
+        (
+            "threads = [4]",
+            "threads = [4]\nrepeats = 0",
+            &["'create'", "repeats = 0", "1 to 1000"],
+        ),
+        (
+            "[disk]\nsize = '64M'\n[[workload]]",
+            "[stop]\nbest = true\n[disk]\nsize = '64M'\n[[workload]]\nrepeats = 9",
+            &["'create'", "repeats", "stop.min"],
+        ),
+        (
             "mips = [1000, 2000]",
             "mips = [1000]\nrepeats = 0",
             &["repeats = 0"],
