@@ -131,6 +131,9 @@ pub(super) struct Finding {
     pub(super) cause: Option<[String; 3]>,
     /// The name of a set of rows.
     pub(super) rows: Option<String>,
+    /// Whether each row is a finding of its own; `says` are templates then.
+    #[serde(default)]
+    pub(super) each: bool,
     /// Values of axes for all its expressions.
     #[serde(default)]
     pub(super) at: Selection,

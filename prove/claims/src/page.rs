@@ -152,10 +152,21 @@ fn found(
     let heads: Vec<&str> = findings.heads.iter().map(String::as_str).collect();
     let mut table = Table::of_words(&heads);
     let mut verdicts = Vec::new();
+    let mut judged = Vec::new();
     for finding in &findings.finding {
-        let (verdict, text) = judge(&scope.with_row(&finding.at), finding)?;
+        let scope = scope.with_row(&finding.at);
+        if !finding.each {
+            judged.push((finding, finding.says.clone(), judge(&scope, finding)?));
+            continue;
+        }
+        for row in rows(&scope, finding.rows.as_deref(), &BTreeMap::new())? {
+            let says = finding.says.iter().map(|says| row.text(says));
+            let says = says.collect::<Result<_, _>>()?;
+            judged.push((finding, says, judge_one(&row, finding)?));
+        }
+    }
+    for (finding, mut cells, (verdict, text)) in judged {
         verdicts.push(verdict);
-        let mut cells = finding.says.clone();
         cells.push(text);
         let at = match verdict {
             Verdict::Agrees => Some(0),
@@ -188,30 +199,37 @@ fn found(
     Ok((verdicts, (title, table)))
 }
 
-fn judge(scope: &Scope<'_>, finding: &Finding) -> Result<(Verdict, String), ClaimsError> {
-    let holds = |row: &Scope<'_>, condition: &Option<String>| match condition {
+fn holds(row: &Scope<'_>, condition: Option<&String>) -> Result<Option<bool>, ClaimsError> {
+    match condition {
         Some(condition) => row.holds(condition),
         None => Ok(None),
+    }
+}
+
+/// A finding in one place.
+fn judge_one(scope: &Scope<'_>, finding: &Finding) -> Result<(Verdict, String), ClaimsError> {
+    let agrees = holds(scope, finding.agrees.as_ref())?;
+    let verdict = match (agrees, holds(scope, finding.partly.as_ref())?) {
+        (Some(true), _) => Verdict::Agrees,
+        (_, Some(true)) => Verdict::Partly,
+        (Some(false), _) => Verdict::Not,
+        (None, _) => Verdict::Unknown,
     };
+    Ok((verdict, scope.text(&finding.found)?))
+}
+
+/// A finding in all of its rows.
+fn judge(scope: &Scope<'_>, finding: &Finding) -> Result<(Verdict, String), ClaimsError> {
     if finding.rows.is_none() {
-        let verdict = match (
-            holds(scope, &finding.agrees)?,
-            holds(scope, &finding.partly)?,
-        ) {
-            (Some(true), _) => Verdict::Agrees,
-            (_, Some(true)) => Verdict::Partly,
-            (Some(false), _) => Verdict::Not,
-            (None, _) => Verdict::Unknown,
-        };
-        return Ok((verdict, scope.text(&finding.found)?));
+        return judge_one(scope, finding);
     }
     let (mut all, mut some, mut texts) = (true, false, Vec::new());
     for row in rows(scope, finding.rows.as_deref(), &BTreeMap::new())? {
-        let Some(agrees) = holds(&row, &finding.agrees)? else {
+        let Some(agrees) = holds(&row, finding.agrees.as_ref())? else {
             continue;
         };
         all &= agrees;
-        some |= agrees || holds(&row, &finding.partly)?.unwrap_or(false);
+        some |= agrees || holds(&row, finding.partly.as_ref())?.unwrap_or(false);
         texts.push(row.text(&finding.found)?);
     }
     let verdict = match (texts.is_empty(), all, some) {
@@ -344,6 +362,12 @@ mod tests {
         agrees = "rising(stock) == 1"
         found = "{fall_text(stock)}"
         [[findings.finding]]
+        says = ["speeds of {row}"]
+        rows = "load"
+        each = true
+        agrees = "count(stock) > 1"
+        found = "{count(stock)}"
+        [[findings.finding]]
         says = ["unknown"]
         at = { workload = "none" }
         agrees = "least(stock) > 0"
@@ -386,10 +410,12 @@ mod tests {
             "- target: load a: gate over stock, >= 1.5 -> met (1.550 at 2000 MIPS)",
             "- target: load b: gate over stock, >= 1.5 -> **not met** (1.000 at 1000 MIPS)",
             "- target: any load: fsync, ms, < 3 -> met (1.50)",
-            "- target: sayings: every finding has figures -> **not met** (2 of 3)",
-            "1 of 3 agree:",
+            "- target: sayings: every finding has figures -> **not met** (4 of 5)",
+            "2 of 5 agree:",
             "| gains everywhere | load a 1.55 to 2.00; load b 1.00 to 1.00 | no |",
             "| stock rises | never falls | yes |",
+            "| speeds of load a | 2 | yes |",
+            "| speeds of load b | 1 | no |",
             "| unknown | - | not measured |",
             "| load a | 15.0 (10.0 to 20.0) | slow_gate |",
             "| MIPS | 1000 | 2000 |",

@@ -113,17 +113,15 @@ impl<'a> Scope<'a> {
         if self.claims.setting.contains_key(name) {
             return self.series(name, VALUE).map(Value::Series);
         }
+        if let Some(value) = self.row.get(name) {
+            let number = value.parse().map(Value::Number);
+            return Ok(number.unwrap_or_else(|_| Value::Text(value.clone())));
+        }
         if name == "processors" {
             let processors = self.data.machine["cpus"].as_f64();
             return Ok(processors.map_or(Value::Missing, Value::Number));
         }
-        let value = self
-            .row
-            .get(name)
-            .ok_or_else(|| format!("what is '{name}'?"))?;
-        Ok(value
-            .parse()
-            .map_or_else(|_| Value::Text(value.clone()), Value::Number))
+        Err(format!("what is '{name}'?"))
     }
 
     /// A figure of a setting in this row.
