@@ -71,7 +71,7 @@ pub struct Figures {
 struct FileGuard(PathBuf);
 
 impl Figures {
-    /// The folder of the shared files.
+    /// Their file.
     pub fn path(&self) -> &Path {
         &self.guard.0
     }
