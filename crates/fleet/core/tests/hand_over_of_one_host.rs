@@ -367,3 +367,32 @@ fn a_thread_with_two_calls_to_one_server_may_have_sent_one_for_another() {
     let same = Some((1, HandOver::SameThread));
     assert_eq!(story.causes(), [(11, same), (12, same)]);
 }
+
+#[test]
+fn two_threads_may_each_have_sent_the_others_call() {
+    // Threads 1 and 2 put their calls into a queue, and each takes the other's from it. All connections go to one server.
+    let story_of = |second_wakes: u32| {
+        let mut story = Story::default();
+        story.reads(1, 1);
+        story.reads(2, 2);
+        story.sends(1, 11);
+        story.sends(2, 12);
+        story.reads(8, 11);
+        story.wakes(Some(8), 2, 2500);
+        story.reads(8, 12);
+        story.wakes(Some(8), second_wakes, 1000);
+        story.sends(1, 1);
+        story.sends(2, 2);
+        for end in &mut story.ends {
+            if end.connection >= 10 {
+                end.remote = address([10, 0, 0, 2], 7000);
+            }
+        }
+        story
+    };
+    let effect = |connection| Some((connection, HandOver::Backward));
+    assert_eq!(story_of(1).causes(), [(11, effect(2)), (12, effect(1))]);
+    // One wake-up that says something else does not take a thread's call from it.
+    let same = |connection| Some((connection, HandOver::SameThread));
+    assert_eq!(story_of(2).causes(), [(11, same(1)), (12, same(2))]);
+}

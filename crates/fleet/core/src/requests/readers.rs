@@ -100,9 +100,10 @@ impl Readers {
     /// of the threads that have sent calls, `calls` those of the host, and `sent` and `server` tell what a call is and to
     /// whom it goes.
     ///
-    /// A thread that puts its call into a queue, and then sends what comes first in it, sends the call of another one,
-    /// and then has two under way to one server. If the reader of one of these answers wakes the thread of a request that
-    /// has none there, it is that one's.
+    /// A thread that puts its call into a queue, and then sends what comes first in it, may send the call of another one.
+    /// It then has two under way to one server, and if the reader of one of these answers wakes the thread of a request
+    /// that has none there, it is that one's. Or two threads have each sent the other's call, if the readers of both
+    /// answers say so.
     pub(super) fn of_others(
         &self,
         causes: &[Option<usize>],
@@ -125,12 +126,19 @@ impl Readers {
             all.copied()
                 .any(|other| other != call && is_at_once(call, other))
         };
+        // Whether the one that it is for by its reader has sent one there that is for `own` by its reader.
+        let is_exchanged = |own: usize, by_reader: usize, server: Address, call: usize| {
+            let all = of_request.get(&(by_reader, server)).into_iter().flatten();
+            all.copied().any(|other| {
+                self.request[other - self.first] == Some(own) && is_at_once(call, other)
+            })
+        };
         let is_of_other = |&call: &usize| {
             let (own, by_reader) = (causes[call]?, self.request[call - self.first]?);
             let server = server(call)?;
-            let is_other = own != by_reader
-                && has_other(own, server, call)
-                && !has_other(by_reader, server, call);
+            let is_extra = has_other(own, server, call) && !has_other(by_reader, server, call);
+            let is_other =
+                own != by_reader && (is_extra || is_exchanged(own, by_reader, server, call));
             is_other.then_some((call, by_reader))
         };
         calls.iter().filter_map(is_of_other).collect()
