@@ -7,6 +7,7 @@ mod forward;
 mod hand_over;
 mod in_turn;
 mod loops;
+mod others;
 mod queue;
 mod readers;
 mod regular;

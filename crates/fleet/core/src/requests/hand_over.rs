@@ -9,6 +9,7 @@ use super::backward::backward;
 use super::exchange::Part;
 use super::forward::{Span, forward};
 use super::loops::Loops;
+use super::others::Others;
 use super::readers::Readers;
 use super::roles::Role;
 use super::timeline::{Kind, Place, Timeline};
@@ -130,11 +131,9 @@ impl Requests {
             _ => None,
         });
         let asked: Vec<usize> = asked.collect();
-        let of_others = readers.of_others(causes, &asked, sent, server);
-        for &(call, request) in &of_others {
-            causes[call] = Some(request);
-        }
-        let of_others: BTreeSet<usize> = of_others.into_iter().map(|(call, _)| call).collect();
+        let others = Others::new(&readers, causes, &asked, sent, server);
+        let in_doubt: BTreeSet<usize> = others.in_doubt.iter().copied().collect();
+        let of_others: BTreeSet<usize> = others.found.iter().map(|&(call, _)| call).collect();
         let mut calls: Vec<(usize, Option<usize>)> = Vec::new();
         let mut of_loops: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
         for (event, before) in timeline.events.iter().zip(&known) {
@@ -149,13 +148,20 @@ impl Requests {
                     .woken_for
                     .filter(|&(_, rounds)| rounds <= usual_rounds[event.thread]);
                 calls.push((call, woken_for.map(|(request, _)| request)));
-                if !of_others.contains(&call) {
+                if !of_others.contains(&call) && !in_doubt.contains(&call) {
                     self.note(call, causes[call], HandOver::SameThread);
                 }
             }
         }
-        let by_effect = readers.believed(by_effect);
-        for (call, request) in readers.found().chain(by_effect) {
+        // What the sender has done next is no result of a call that may be another one's.
+        let mut by_effect = readers.believed(by_effect);
+        by_effect.retain(|(call, _)| !in_doubt.contains(call));
+        for (call, request) in others
+            .found
+            .into_iter()
+            .chain(readers.found())
+            .chain(by_effect)
+        {
             let process = self.outgoing[call].exchange.asked.process;
             if loops.follows_what_it_reads(process) {
                 self.note(call, Some(request), HandOver::Backward);

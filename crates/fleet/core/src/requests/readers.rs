@@ -1,12 +1,10 @@
 //! What the threads that read answers say of the calls that others have sent.
 
-use std::collections::HashMap;
 use std::ops::Range;
 
 use super::exchange::Exchange;
 use super::forward::{Before, Span};
 use super::timeline::{Kind, Timeline};
-use crate::rows::Address;
 
 /// The share of calls of which readers and senders say the same, from which on the senders' effects are believed alone.
 const SENDERS_AGREE: f64 = 0.98;
@@ -96,56 +94,9 @@ impl Readers {
         believed
     }
 
-    /// The calls that a thread has sent for another request than its own, `(call, request)`. `causes` are the requests
-    /// of the threads that have sent calls, `calls` those of the host, and `sent` and `server` tell what a call is and to
-    /// whom it goes.
-    ///
-    /// A thread that puts its call into a queue, and then sends what comes first in it, may send the call of another one.
-    /// It then has two under way to one server, and if the reader of one of these answers wakes the thread of a request
-    /// that has none there, it is that one's. Or two threads have each sent the other's call, if the readers of both
-    /// answers say so.
-    pub(super) fn of_others(
-        &self,
-        causes: &[Option<usize>],
-        calls: &[usize],
-        sent: impl Fn(usize) -> Exchange,
-        server: impl Fn(usize) -> Option<Address>,
-    ) -> Vec<(usize, usize)> {
-        let mut of_request: HashMap<(usize, Address), Vec<usize>> = HashMap::new();
-        for &call in calls {
-            if let (Some(request), Some(server)) = (causes[call], server(call)) {
-                of_request.entry((request, server)).or_default().push(call);
-            }
-        }
-        let is_at_once = |call: usize, other: usize| {
-            let (one, other) = (sent(call), sent(other));
-            one.asked.at_ns < answered_ns(&other) && other.asked.at_ns < answered_ns(&one)
-        };
-        let has_other = |request: usize, server: Address, call: usize| {
-            let all = of_request.get(&(request, server)).into_iter().flatten();
-            all.copied()
-                .any(|other| other != call && is_at_once(call, other))
-        };
-        // Whether the one that it is for by its reader has sent one there that is for `own` by its reader.
-        let is_exchanged = |own: usize, by_reader: usize, server: Address, call: usize| {
-            let all = of_request.get(&(by_reader, server)).into_iter().flatten();
-            all.copied().any(|other| {
-                self.request[other - self.first] == Some(own) && is_at_once(call, other)
-            })
-        };
-        let is_of_other = |&call: &usize| {
-            let (own, by_reader) = (causes[call]?, self.request[call - self.first]?);
-            let server = server(call)?;
-            let is_extra = has_other(own, server, call) && !has_other(by_reader, server, call);
-            let is_other =
-                own != by_reader && (is_extra || is_exchanged(own, by_reader, server, call));
-            is_other.then_some((call, by_reader))
-        };
-        calls.iter().filter_map(is_of_other).collect()
+    /// The request of the thread that the reader of a call's answer has woken, if another thread had sent the call and
+    /// that is known.
+    pub(super) fn says(&self, call: usize) -> Option<usize> {
+        self.request[call - self.first]
     }
-}
-
-/// When a call had its answer.
-fn answered_ns(call: &Exchange) -> u64 {
-    call.answer.map_or(u64::MAX, |answer| answer.first.at_ns)
 }
