@@ -1,7 +1,7 @@
 //! What `luc fleet` says of the guests' clocks, beside the truth.
 
 use luc_fleet::{Joined, OnFirst, Related, Source, Tables, related};
-use luc_fleet_clocks::{Evidence, PairPoints, Point, one_line};
+use luc_fleet_clocks::{Evidence, FitOptions, PairPoints, Point, fit, one_line};
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::{Harness, missing};
 use luc_stats::quantile;
@@ -11,6 +11,10 @@ use serde_json::Value;
 use super::machines::Recorded;
 use super::truth::{Ahead, Clocks};
 use crate::simulated::pair::inverted;
+
+/// The curvature and the window of a fit beside that of `luc fleet`: of clocks that count by one crystal.
+const UNBENT_NS_PER_S2: f64 = 1.0;
+const WHOLE_RUN_S: f64 = 3_600.0;
 
 /// What is said of a run.
 #[derive(Debug, Serialize)]
@@ -87,6 +91,9 @@ pub(super) struct Pair {
     pub(super) packets: usize,
     /// Half of the least time of a packet there and of one back, by the truth, ns.
     pub(super) half_round_trip_ns: f64,
+    /// Half the distance of the bounds at the median packet, by a fit that looks at the whole run and lets the offset
+    /// bend next to nothing, ns.
+    pub(super) unbent_half_width_ns: Option<f64>,
     /// The share of packets that arrive before they are sent: by the fit, by one line through the recorded times, and by
     /// one line through those of CLOCK_MONOTONIC_RAW.
     pub(super) inverted: Option<f64>,
@@ -285,6 +292,7 @@ fn pair(recorded: &Recorded, pair: &Related, said: &Value) -> Result<Pair, Evalu
         hosts: pair.hosts,
         packets: pair.raw.forward.len() + pair.raw.backward.len(),
         half_round_trip_ns: half_round_trip_ns(clocks, &ahead, &pair.raw),
+        unbent_half_width_ns: unbent_half_width_ns(&pair.raw),
         inverted: fit.map(|fit| {
             // Beside a jump `luc fleet` does not say in which order events were.
             inverted(&pair.raw, |at_ns| {
@@ -311,4 +319,18 @@ fn half_round_trip_ns([a, b]: [&Clocks; 2], ahead: &Ahead, points: &PairPoints) 
         delays.fold(f64::INFINITY, f64::min)
     };
     (least(&points.forward, 1.0) + least(&points.backward, -1.0)) / 2.0
+}
+
+/// Half the distance of the bounds at the median packet, by a fit that these guests allow, as their crystal is one: all
+/// packets of the run bound each moment.
+fn unbent_half_width_ns(points: &PairPoints) -> Option<f64> {
+    let options = FitOptions {
+        kappa_ns_per_s2: UNBENT_NS_PER_S2,
+        window_s: WHOLE_RUN_S,
+        ..FitOptions::default()
+    };
+    let unbent = fit(points, &options).ok()?;
+    let of_packets = points.forward.iter().chain(&points.backward);
+    let widths = of_packets.filter_map(|point| unbent.at(point.at_ns()).bounds.half_width_ns());
+    Some(Spread::of(widths.collect()).p50)
 }

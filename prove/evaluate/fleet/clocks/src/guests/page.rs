@@ -70,6 +70,16 @@ impl Of<'_> {
         values.map(of).fold(0.0, f64::max)
     }
 
+    /// The same of pairs, by the fit that lets the offset bend next to nothing.
+    fn unbent_ratio(&self) -> Option<f64> {
+        let ratios = self.pairs().filter_map(|pair| {
+            let half_width_ns = pair.unbent_half_width_ns?;
+            Some(half_width_ns / pair.half_round_trip_ns)
+        });
+        let ratios: Vec<f64> = ratios.collect();
+        (!ratios.is_empty()).then(|| Self::mean(ratios.iter(), |ratio| *ratio))
+    }
+
     /// The median half-width of each way beside half the smallest round trip of its pair.
     fn width_ratio(&self) -> f64 {
         let ratios = self.judged.iter().flat_map(|judged| {
@@ -161,7 +171,10 @@ fn about(runs: &[Run], seeds: u64, seconds: f64) -> String {
          truth. The guests' crystal is one, the host's, so that no CLOCK_MONOTONIC_RAW bends; that is in \
          [fleet-clocks](fleet-clocks.md). Bounds are those that `luc fleet` computes with, by its library, since no \
          command prints one for any time that is asked for; jumps and failures are as `luc fleet fit --json` prints them. Where rates change 20 times a second they are drawn \
-         from ±500 ppm each time, all that adjtimex allows, and samples of the clocks are ten a second as always.",
+         from ±500 ppm each time, all that adjtimex allows, and samples of the clocks are ten a second as always. \
+         *If nothing may bend* is by a fit of the same packets that takes the crystal to be one, as it is here: 1 ns/s² \
+         and the whole run, where `luc fleet` allows 5 µs/s² and looks at 2 s on either side. It shows what of a \
+         half-width is due to fast packets being rare.",
         kernels.join(", "),
         sources.join(", "),
         number(counters),
@@ -325,6 +338,7 @@ fn widths(all: &[Of<'_>]) -> Table {
         "half-width p50 / p99, µs",
         "half the smallest round trip, µs",
         "median beside it",
+        "the same, if nothing may bend",
         "error of the estimate p50 / p99, µs",
         "inverted by the fit",
         "by one line of the recorded times",
@@ -349,6 +363,8 @@ fn widths(all: &[Of<'_>]) -> Table {
             ),
             number(Of::mean(one.pairs(), |pair| pair.half_round_trip_ns / 1e3)),
             format!("{:.3}", one.width_ratio()),
+            one.unbent_ratio()
+                .map_or("-".to_owned(), |ratio| format!("{ratio:.3}")),
             format!(
                 "{} / {}",
                 us(|way| way.error_ns.p50),
