@@ -84,7 +84,7 @@ static void luc_copy_buffer(struct luc_journal *lj, struct journal_head *jh)
 {
 	struct buffer_head *bh = jh2bh(jh);
 	size_t bytes = bh->b_size;
-	u64 begin_ns = ktime_get_ns();
+	u64 begin_ns = luc_now_ns();
 	bool made = false;
 	char *copy;
 
@@ -102,7 +102,7 @@ static void luc_copy_buffer(struct luc_journal *lj, struct journal_head *jh)
 		}
 		spin_unlock(&jh->b_state_lock);
 	}
-	luc_copy_settle(lj, bytes, made, !copy, ktime_get_ns() - begin_ns);
+	luc_copy_settle(lj, bytes, made, !copy, luc_now_ns() - begin_ns);
 	if (copy && !made)
 		luc_jbd2_free(copy, bytes);
 }
@@ -181,10 +181,10 @@ int luc_wrap_get_write_access(handle_t *handle, struct buffer_head *bh)
 	if (!is_handle_aborted(handle))
 		lj = luc_journal_waited_for(handle->h_transaction->t_journal, bh);
 	if (lj) {
-		begin_ns = ktime_get_ns();
+		begin_ns = luc_now_ns();
 		error = jbd2_journal_get_write_access(handle, bh);
 		this_cpu_inc(lj->delays->delayed);
-		this_cpu_add(lj->delays->delay_ns, ktime_get_ns() - begin_ns);
+		this_cpu_add(lj->delays->delay_ns, luc_now_ns() - begin_ns);
 		luc_journal_put(lj);
 	} else {
 		error = jbd2_journal_get_write_access(handle, bh);

@@ -114,7 +114,7 @@ static bool luc_is_asker(struct luc_journal *lj)
 static void luc_note_request(struct luc_journal *lj, tid_t tid, enum luc_place place,
 			     struct luc_asker *asker)
 {
-	u64 now_ns = ktime_get_ns();
+	u64 now_ns = luc_now_ns();
 	struct luc_round *round;
 
 	spin_lock(&lj->lock);
@@ -152,7 +152,7 @@ static void luc_note_waiter(struct luc_journal *lj, tid_t tid, enum luc_place pl
 {
 	spin_lock(&lj->lock);
 	if ((place == LUC_RUNNING || place == LUC_RUNNING_BEHIND) && !luc_is_asker(lj)) {
-		luc_round_of(lj, tid, ktime_get_ns())->awaited = true;
+		luc_round_of(lj, tid, luc_now_ns())->awaited = true;
 		if (lj->holder && lj->held_tid == tid)
 			wake_up_process(lj->holder);
 	}

@@ -42,7 +42,7 @@ static bool luc_must_stop(struct luc_journal *lj, journal_t *journal)
 /* Whether the hold is over, and why; otherwise when to look again. Under lj->lock. */
 static bool luc_hold_is_over(struct luc_journal *lj, struct luc_hold *hold, u64 *look_ns)
 {
-	u64 now_ns = ktime_get_ns(), deadline_ns = luc_policy_deadline_ns(lj, hold, now_ns);
+	u64 now_ns = luc_now_ns(), deadline_ns = luc_policy_deadline_ns(lj, hold, now_ns);
 
 	*look_ns = min3(deadline_ns, hold->bound_ns, now_ns + LUC_LOOK_NS);
 	if (luc_must_stop(lj, hold->journal))
@@ -78,12 +78,12 @@ static void luc_hold_commit(struct luc_journal *lj, struct luc_hold *hold)
 		/* Set under the lock: whoever wakes us takes it first. */
 		set_current_state(TASK_IDLE);
 		spin_unlock(&lj->lock);
-		wake = ns_to_ktime(look_ns);
+		wake = luc_when(look_ns);
 		schedule_hrtimeout_range(&wake, 0, HRTIMER_MODE_ABS);
 		spin_lock(&lj->lock);
 	}
 	lj->holder = NULL;
-	held_ns = ktime_get_ns() - hold->begin_ns;
+	held_ns = luc_now_ns() - hold->begin_ns;
 	lj->counts.holds++;
 	lj->counts.hold_ns += held_ns;
 	lj->counts.holds_awaited += hold->end == LUC_HOLD_AWAITED;
@@ -109,7 +109,7 @@ static transaction_t *luc_next_transaction(journal_t *journal)
  */
 static tid_t luc_before_commit(struct luc_journal *lj, journal_t *journal)
 {
-	struct luc_hold hold = { .journal = journal, .begin_ns = ktime_get_ns() };
+	struct luc_hold hold = { .journal = journal, .begin_ns = luc_now_ns() };
 	bool wanted;
 	u64 look_ns;
 	u32 writes;
@@ -143,7 +143,7 @@ static tid_t luc_before_commit(struct luc_journal *lj, journal_t *journal)
  * back. */
 static void luc_after_commit(struct luc_journal *lj, tid_t tid, u64 began_ns)
 {
-	u64 now_ns = ktime_get_ns(), last_end_ns;
+	u64 now_ns = luc_now_ns(), last_end_ns;
 	u32 requests, waiting;
 
 	spin_lock(&lj->lock);
@@ -177,7 +177,7 @@ void luc_wrap_commit(journal_t *journal)
 	 * forgotten. */
 	if (lj && current == READ_ONCE(journal->j_task)) {
 		tid = luc_before_commit(lj, journal);
-		began_ns = ktime_get_ns();
+		began_ns = luc_now_ns();
 		luc_original_commit(journal);
 		luc_after_commit(lj, tid, began_ns);
 	} else {

@@ -9,11 +9,11 @@
 #include <linux/hashtable.h>
 #include <linux/jbd2.h>
 #include <linux/kobject.h>
-#include <linux/ktime.h>
 #include <linux/percpu.h>
 #include <linux/rcupdate.h>
 #include <linux/spinlock.h>
 
+#include "clock.h"
 #include "control.h"
 
 #define LUC_VERSION "0.1.0"

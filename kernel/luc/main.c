@@ -33,6 +33,13 @@ module_param(copy_out, charp, 0444);
 MODULE_PARM_DESC(copy_out, "whether journals write metadata from copies unless set otherwise: off, "
 			   "on, heuristic or auto");
 
+unsigned int luc_stretch_permille = LUC_UNSTRETCHED;
+module_param_named(stretch_permille, luc_stretch_permille, uint, 0444);
+MODULE_PARM_DESC(
+	stretch_permille,
+	"how much longer all times of the module last, in thousandths: for guests in virtual "
+	"time whose other times are stretched");
+
 bool luc_is_tested;
 
 static bool allow_untested;
@@ -82,9 +89,16 @@ static int __init luc_parse_parameters(void)
 		return error;
 	}
 	error = luc_parse_copy_out(copy_out, &luc_defaults.copy_out);
-	if (error)
+	if (error) {
 		pr_err("luc: copy_out=%s: must be off, on, heuristic or auto\n", copy_out);
-	return error;
+		return error;
+	}
+	if (luc_stretch_permille < LUC_LEAST_STRETCH || luc_stretch_permille > LUC_MOST_STRETCH) {
+		pr_err("luc: stretch_permille=%u: must be a whole number from %d to %d\n",
+		       luc_stretch_permille, LUC_LEAST_STRETCH, LUC_MOST_STRETCH);
+		return -EINVAL;
+	}
+	return 0;
 }
 
 static int __init luc_init(void)

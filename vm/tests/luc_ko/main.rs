@@ -8,4 +8,5 @@ mod copy_out;
 mod gain;
 mod load;
 mod module;
+mod stretch;
 mod unknown;

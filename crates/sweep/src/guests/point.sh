@@ -30,9 +30,10 @@ fail() {
 	exit 1
 }
 
-# The scheduler's slices last as much longer as all that is not instructions. stretch PERMILLE
+# The scheduler's slices and the module's times last as much longer as all that is not instructions. stretch PERMILLE
 stretch() {
 	local file
+	stretch_permille=$1
 	for file in /sys/kernel/debug/sched/*_ns; do
 		echo $(($(cat "$file") * $1 / 1000)) >"$file"
 	done
@@ -108,7 +109,7 @@ attempt() {
 	echo 3 >/proc/sys/vm/drop_caches
 	make_disk "$disk" || fail "point $number: no disk"
 	make_fs "$fs" "$mkfs" || fail "point $number: no file system"
-	if [ -n "$settings" ]; then insmod /root/luc.ko || fail "point $number: no module"; fi
+	if [ -n "$settings" ]; then insmod /root/luc.ko stretch_permille="$stretch_permille" || fail "point $number: no module"; fi
 	modprobe "$fs"
 	mount -t "$fs" ${mount:+-o "$mount"} /dev/$device /mnt || fail "point $number: not mounted"
 	grep ' /mnt ' /proc/mounts >"$OUT/$number.mount"

@@ -57,7 +57,7 @@ pub(super) fn records(
             .ok_or_else(|| missing(pointer))?;
         let mut counters = latencies(&report, speed);
         counters.extend(own::named(&report, &point.workload.counters));
-        counters.extend(module(&values(file("luc")), speed));
+        counters.extend(module(&values(file("luc"))));
         counters.extend(if plan.disk.is_modelled() {
             disk("disk", &members(file("before")), &members(file("disk")))
         } else {
@@ -132,8 +132,9 @@ fn latencies(report: &Value, speed: Speed) -> BTreeMap<String, f64> {
     counters
 }
 
-/// What the module counted since the file system was mounted, making the workload's files included.
-fn module(stats: &BTreeMap<String, f64>, speed: Speed) -> BTreeMap<String, f64> {
+/// What the module counted since the file system was mounted, making the workload's files included. Its times are in its
+/// own clock, which the script makes as slow as all else.
+fn module(stats: &BTreeMap<String, f64>) -> BTreeMap<String, f64> {
     let counted = [
         "commits",
         "commits_by_fsync",
@@ -143,13 +144,11 @@ fn module(stats: &BTreeMap<String, f64>, speed: Speed) -> BTreeMap<String, f64> 
         "writes",
         "writes_delayed",
         "copies",
+        "hold_ns",
+        "write_delay_ns",
     ];
-    let times = ["hold_ns", "write_delay_ns"];
-    let counts = counted.map(|name| (name, 1.0));
-    let times = times.map(|name| (name, speed.scale_time(1.0)));
-    let all = counts.into_iter().chain(times);
-    all.filter_map(|(name, scale)| Some((format!("luc.{name}"), round(stats.get(name)? * scale))))
-        .collect()
+    let value = |name: &str| Some((format!("luc.{name}"), round(*stats.get(name)?)));
+    counted.into_iter().filter_map(value).collect()
 }
 
 /// What the disk did during the workload.
@@ -223,9 +222,10 @@ mod tests {
         assert_eq!(found.get("operation.fsync.mean_us"), Some(&15.0));
         assert_eq!(found.get("operation.fsync.count"), Some(&4.0));
         let stats = values(Some("commits 3\nhold_ns 1000\nstate auto\n".to_owned()));
-        let found = module(&stats, TWICE);
+        let found = module(&stats);
         assert_eq!(found.get("luc.commits"), Some(&3.0));
-        assert_eq!(found.get("luc.hold_ns"), Some(&500.0));
+        // In the module's own clock, which is as slow as the guest's other times.
+        assert_eq!(found.get("luc.hold_ns"), Some(&1000.0));
         assert_eq!(found.len(), 2);
     }
 

@@ -19,10 +19,8 @@ pub(super) const MODEL_FILE: &str = "/root/model.toml";
 const PREAMBLE: &str = include_str!("point.sh");
 /// What draws nothing at random meets the kernel's ticks elsewhere in another round: so much later, µs.
 const SHIFT_US: usize = 1300;
-/// What `pid` waits for the next request, and holds in all, µs: the module's own.
-const PID_US: [(&str, u64); 2] = [("timeout_us", 1000), ("max_hold_us", 20_000)];
-/// What `delay` waits, and holds in all, µs.
-const DELAY_US: [(&str, u64); 2] = [("delay_us", 1000), ("max_hold_us", LONGEST_HOLD_US)];
+/// What `delay` holds in all, µs, so that its restarts are not cut short.
+const DELAY_MAX_HOLD_US: (&str, u64) = ("max_hold_us", LONGEST_HOLD_US);
 
 /// The script of a batch.
 pub(super) fn script(plan: &Plan, batch: &Batch) -> Result<String, SweepError> {
@@ -45,7 +43,7 @@ pub(super) fn script(plan: &Plan, batch: &Batch) -> Result<String, SweepError> {
             target.fs.as_deref().unwrap_or_default(),
             target.mkfs,
             target.mount,
-            settings(point, speed),
+            settings(point),
             batch.round * SHIFT_US,
             memory.map_or(0, |memory| memory.bytes() >> 10),
         );
@@ -140,8 +138,8 @@ fn quoted(word: String) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// The module's settings, times stretched; nothing where it is not loaded or has no journal to serve.
-fn settings(point: &Point, speed: Speed) -> String {
+/// The module's settings, whose times it stretches itself; nothing where it is not loaded or has no journal to serve.
+fn settings(point: &Point) -> String {
     let Policy::Kernel(batching, copy_out) = point.policy else {
         return String::new();
     };
@@ -149,27 +147,16 @@ fn settings(point: &Point, speed: Speed) -> String {
         format!("policy={}", batching.name()),
         format!("copy_out={}", copy_out.name()),
     ];
-    let defaults = match batching {
-        Batching::Pid => PID_US.as_slice(),
-        Batching::Delay => DELAY_US.as_slice(),
-        Batching::Off | Batching::Auto => &[],
-    };
     let own = &point.workload.settings;
-    let missing = defaults.iter().filter(|(name, _)| !own.contains_key(*name));
+    let is_missing = batching == Batching::Delay && !own.contains_key(DELAY_MAX_HOLD_US.0);
+    let missing = is_missing.then_some(DELAY_MAX_HOLD_US);
     let given = own.iter().map(|(name, value)| (name.as_str(), *value));
-    for (name, value) in missing.copied().chain(given) {
+    for (name, value) in missing.into_iter().chain(given) {
         if point.policy.takes(name) {
-            all.push(format!("{name}={}", stretched(name, value, speed)));
+            all.push(format!("{name}={value}"));
         }
     }
     all.join(" ")
-}
-
-fn stretched(name: &str, value: u64, speed: Speed) -> u64 {
-    if !name.ends_with("_us") {
-        return value;
-    }
-    speed.scale.apply(value).min(LONGEST_HOLD_US)
 }
 
 #[cfg(test)]
@@ -252,11 +239,11 @@ mod tests {
         for line in [
             "point ext4 '-J size=64' 'noatime' 'policy=auto copy_out=on' 'size_mib=400 write_ns=12000000 flush_ns=0 \
              read_ns=0' 1300 0 oltp --writers 48 --seed 8 --parameters luc --seconds 0.75 --think 1500000ns",
-            "point ext4 '-J size=64' 'noatime' 'policy=delay copy_out=off max_hold_us=50000 delay_us=24000' \
+            "point ext4 '-J size=64' 'noatime' 'policy=delay copy_out=off max_hold_us=50000 delay_us=16000' \
              'size_mib=400 write_ns=12000000 flush_ns=0 read_ns=0' 1300 0 oltp --writers 48 --seed 8 \
              --parameters luc --seconds 0.75 --think 1500000ns",
-            "point ext4 '-J size=64' 'noatime' 'policy=pid copy_out=heuristic timeout_us=1500 max_hold_us=30000 \
-             set_point=3' 'size_mib=400 write_ns=12000000 flush_ns=0 read_ns=0' 1300 0 oltp --writers 48 --seed 8 \
+            "point ext4 '-J size=64' 'noatime' 'policy=pid copy_out=heuristic set_point=3' \
+             'size_mib=400 write_ns=12000000 flush_ns=0 read_ns=0' 1300 0 oltp --writers 48 --seed 8 \
              --parameters luc --seconds 0.75 --think 1500000ns",
             "point xfs '' '' '' 'size_mib=500 write_ns=12000000 flush_ns=1500000 read_ns=0' 1300 0 oltp --writers 48 \
              --seed 8 --parameters luc --seconds 0.75 --think 1500000ns --no-fsync",

@@ -1,5 +1,6 @@
 //! Sweeps in virtual time: which kernel, how fast its processor is, and what of a plan such a sweep cannot have.
 
+use std::ops::RangeInclusive;
 use std::time::Instant;
 
 use luc_units::format_size;
@@ -25,6 +26,8 @@ const SPEEDS: [u64; 4] = [1000, 500, 250, 125];
 const MOST_PROCESSORS: u32 = 64;
 /// The longest that the module holds a commit, µs; it takes no longer time.
 pub(crate) const LONGEST_HOLD_US: u64 = 50_000;
+/// How much longer the module makes its times, in thousandths.
+const MODULE_STRETCH: RangeInclusive<u64> = 10..=100_000;
 
 /// The section `[virtual]`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -171,7 +174,8 @@ impl VirtualTime {
             check_memory(workload, plan.disk.is_modelled())?;
         }
         self.check_unstretched(plan)?;
-        self.check_holds(plan)
+        check_holds(plan)?;
+        self.check_module_stretch(plan)
     }
 
     /// A model's times and those in a workload file are as they are, so such a plan has a speed that stretches none.
@@ -198,24 +202,21 @@ impl VirtualTime {
         )))
     }
 
-    /// Whether the module can hold commits for as long as it is told, in the guest's time.
-    fn check_holds(&self, plan: &Plan) -> Result<(), SweepError> {
-        for workload in &plan.workload {
-            let speeds = workload.mips.as_ref().unwrap_or(&self.mips);
-            let Some(&fastest) = speeds.iter().max() else {
-                continue;
-            };
-            let scale = plan.speed(fastest).scale;
-            for (setting, &us) in &workload.settings {
-                let is_time = setting.ends_with("_us");
-                if is_time && scale.apply(us) > LONGEST_HOLD_US {
-                    return Err(SweepError::Plan(format!(
-                        "workload '{}': {setting} = {us} is {} us in a guest that stands for {fastest} MIPS, and the \
-                         module holds no commit longer than {LONGEST_HOLD_US}: lower it, or virtual.mips",
-                        workload.name,
-                        scale.apply(us)
-                    )));
-                }
+    /// Whether the module, where there is one, can make its times as long as a guest's others.
+    fn check_module_stretch(&self, plan: &Plan) -> Result<(), SweepError> {
+        let is_kernel = |policy: Policy| matches!(policy, Policy::Kernel(..));
+        if !plan.all_policies().any(is_kernel) {
+            return Ok(());
+        }
+        let of_workloads = plan.workload.iter().filter_map(|load| load.mips.as_ref());
+        for &mips in of_workloads.chain([&self.mips]).flatten() {
+            let permille = plan.speed(mips).scale.permille;
+            if !MODULE_STRETCH.contains(&permille) {
+                return Err(SweepError::Plan(format!(
+                    "virtual.instruction: with it a guest of {mips} MIPS has times {} times as long, and the module makes \
+                     its own 0.01 to 100 times as long: write another one, or leave it out",
+                    permille as f64 / 1000.0
+                )));
             }
         }
         Ok(())
@@ -283,6 +284,22 @@ pub(super) fn check_host(plan: &Plan) -> Result<(), SweepError> {
         }
         if workload.memory.is_some() {
             return refuse("memory");
+        }
+    }
+    Ok(())
+}
+
+/// Whether the module can hold commits for as long as it is told.
+fn check_holds(plan: &Plan) -> Result<(), SweepError> {
+    for workload in &plan.workload {
+        for (setting, us) in &workload.settings {
+            if setting.ends_with("_us") && *us > LONGEST_HOLD_US {
+                return Err(SweepError::Plan(format!(
+                    "workload '{}': {setting} = {us}: the module holds no commit longer than {LONGEST_HOLD_US} us: lower \
+                     it",
+                    workload.name
+                )));
+            }
         }
     }
     Ok(())

@@ -128,8 +128,13 @@ fn what_guests_cannot_have_is_named() {
         ("delay_us", "delay_u", &["'delay_u'", "'delay_us'"]),
         (
             "delay_us = 500",
-            "delay_us = 30000",
+            "delay_us = 60000",
             &["delay_us", "60000", "50000"],
+        ),
+        (
+            "[virtual]",
+            "[virtual]\ninstruction = '128ns'",
+            &["virtual.instruction", "128 times", "0.01 to 100"],
         ),
         (
             "target = ['ext4']",
