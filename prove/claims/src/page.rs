@@ -426,6 +426,43 @@ mod tests {
     }
 
     #[test]
+    fn processors_are_the_guest_s_in_a_row_and_else_the_machine_s() {
+        let text = r#"
+            title = "T"
+            about = "made on {processors}"
+            [setting]
+            stock = { policy = "off" }
+            [[rows.guest]]
+            name = "guests of {processors}"
+            each = ["processors"]
+            [[claim]]
+            rows = "guest"
+            text = "{row}: more than one,"
+            figure = "processors"
+            at-least = 2
+            found = "{processors}, {least(stock)}"
+        "#;
+        let point = |processors: &str, rate: f64| {
+            let figures = json!({ "value": [rate] });
+            json!({ "point": ["off", processors], "rounds": [0], "figures": figures })
+        };
+        let data = json!({
+            "part": "t", "made_by": "a test", "machine": { "cpus": 64 }, "kernel": [], "axes": ["policy", "processors"],
+            "points": [point("1", 5.0), point("4", 7.0)],
+        });
+        let data: Data = serde_json::from_value(data).expect("data");
+        let claims = Claims::parse("t", text).expect("claims");
+        let page = page(&claims, &data).expect("a page").markdown("t", "");
+        for line in [
+            "made on 64",
+            "- target: guests of 1: more than one, >= 2 -> **not met** (1, 5)",
+            "- target: guests of 4: more than one, >= 2 -> met (4, 7)",
+        ] {
+            assert!(page.contains(line), "{line}\n{page}");
+        }
+    }
+
+    #[test]
     fn what_is_wrong_is_said() {
         for (from, to, reason) in [
             (
