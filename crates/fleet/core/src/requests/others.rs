@@ -13,6 +13,9 @@ const SAME_TIME: f64 = 0.01;
 /// taken to be meant so.
 const FEW_TWICE: f64 = 0.02;
 
+/// So many calls of a request are looked at for one that is under way at once with another.
+const MOST_AT_ONCE: usize = 64;
+
 /// A process and a server that it calls.
 type Between = (u32, Address);
 
@@ -83,13 +86,16 @@ impl Call {
 /// The calls of a process to a server.
 struct OfServer<'a> {
     calls: &'a [Call],
-    /// Their places by the request of the thread that has sent them.
+    /// Their places by the request of the thread that has sent them, in the order in which they were sent.
     of_request: HashMap<usize, Vec<usize>>,
+    /// Of each, whether its sender's request has another one under way.
+    is_twice: Vec<bool>,
     /// Calls that are not farther apart are sent at the same time.
     same_time_ns: u64,
 }
 
 impl<'a> OfServer<'a> {
+    /// `calls` are in the order in which they were sent.
     fn new(calls: &'a [Call]) -> Self {
         let mut of_request: HashMap<usize, Vec<usize>> = HashMap::new();
         for (place, call) in calls.iter().enumerate() {
@@ -100,39 +106,53 @@ impl<'a> OfServer<'a> {
         let all_ns = last_ns.unwrap_or_default() - first_ns.unwrap_or_default();
         Self {
             calls,
+            is_twice: is_twice(calls, of_request.values()),
             of_request,
             same_time_ns: (SAME_TIME * all_ns as f64 / calls.len() as f64) as u64,
         }
     }
 
-    /// The calls that threads with this request have sent, but for one.
-    fn of(&self, request: usize, call: &Call) -> impl Iterator<Item = &'a Call> {
-        let (calls, but) = (self.calls, call.number);
-        let places = self.of_request.get(&request).into_iter().flatten();
-        let all = places.map(move |&place| &calls[place]);
-        all.filter(move |other| other.number != but)
+    /// The calls of threads with this request that are under way at once with another one, but for that one: the last
+    /// ones before its answer, as a request may have very many.
+    fn at_once<'s>(
+        &'s self,
+        request: usize,
+        call: &'s Call,
+    ) -> impl Iterator<Item = &'a Call> + 's {
+        let is_before = |other: &Call| other.asked_ns < call.answered_ns;
+        let last = self.sent_while(request, is_before).take(MOST_AT_ONCE);
+        last.filter(|other| other.number != call.number && other.is_at_once_with(call))
     }
 
-    fn has_at_once(&self, request: usize, call: &Call) -> bool {
-        self.of(request, call)
-            .any(|other| other.is_at_once_with(call))
+    /// The calls of threads with this request while that holds, the last first. It holds until some time.
+    fn sent_while(
+        &self,
+        request: usize,
+        holds: impl Fn(&Call) -> bool,
+    ) -> impl Iterator<Item = &'a Call> {
+        let calls = self.calls;
+        let places = self.of_request.get(&request);
+        let places = places.map_or(&[][..], Vec::as_slice);
+        let end = places.partition_point(|&place| holds(&calls[place]));
+        let last = places[..end].iter().rev();
+        last.map(move |&place| &calls[place])
     }
 
     fn tell(&self, others: &mut Others) {
-        let is_twice = |call: &&Call| self.has_at_once(call.own, call);
-        let twice = self.calls.iter().filter(is_twice).count() as f64;
-        let is_seldom_twice = twice <= FEW_TWICE * self.calls.len() as f64;
-        for call in self.calls {
+        let twice = self.is_twice.iter().filter(|is_twice| **is_twice).count();
+        let is_seldom_twice = twice as f64 <= FEW_TWICE * self.calls.len() as f64;
+        for (call, &is_twice) in self.calls.iter().zip(&self.is_twice) {
             match call.by_reader {
                 Some(by_reader) if by_reader != call.own => {
-                    if self.is_extra(call, by_reader) || self.is_exchanged(call, by_reader) {
+                    let is_extra = is_twice && self.at_once(by_reader, call).next().is_none();
+                    if is_extra || self.is_exchanged(call, by_reader) {
                         others.found.push((call.number, by_reader));
                     } else if let Some(other) = self.sent_with(call, by_reader) {
                         others.found.push((call.number, by_reader));
                         others.found.push((other.number, call.own));
                     }
                 }
-                None if is_seldom_twice && self.has_known_at_once(call) => {
+                None if is_twice && is_seldom_twice && self.has_known_at_once(call) => {
                     others.in_doubt.push(call.number);
                 }
                 _ => {}
@@ -140,31 +160,42 @@ impl<'a> OfServer<'a> {
         }
     }
 
-    /// Whether its sender's request has two under way, and the one that its reader tells has none.
-    fn is_extra(&self, call: &Call, by_reader: usize) -> bool {
-        self.has_at_once(call.own, call) && !self.has_at_once(by_reader, call)
-    }
-
     /// Whether the thread of the other request has sent one that is for this one's, by its reader.
     fn is_exchanged(&self, call: &Call, by_reader: usize) -> bool {
-        self.of(by_reader, call)
-            .any(|other| other.by_reader == Some(call.own) && other.is_at_once_with(call))
+        self.at_once(by_reader, call)
+            .any(|other| other.by_reader == Some(call.own))
     }
 
     /// The only call that the thread of the other request has sent at the same time, if nobody was woken for its answer.
     fn sent_with(&self, call: &Call, by_reader: usize) -> Option<&'a Call> {
-        let is_sent_with =
-            |other: &&Call| other.asked_ns.abs_diff(call.asked_ns) <= self.same_time_ns;
-        let mut with = self.of(by_reader, call).filter(is_sent_with);
+        let latest_ns = call.asked_ns.saturating_add(self.same_time_ns);
+        let earliest_ns = call.asked_ns.saturating_sub(self.same_time_ns);
+        let until = self.sent_while(by_reader, |other| other.asked_ns <= latest_ns);
+        let mut with = until.take_while(|other| other.asked_ns >= earliest_ns);
         let only = with.next().filter(|_| with.next().is_none());
         only.filter(|other| other.by_reader.is_none())
     }
 
     /// Whether its sender's request has another one under way that is its own, by its reader.
     fn has_known_at_once(&self, call: &Call) -> bool {
-        self.of(call.own, call)
-            .any(|other| other.by_reader == Some(call.own) && other.is_at_once_with(call))
+        self.at_once(call.own, call)
+            .any(|other| other.by_reader == Some(call.own))
     }
+}
+
+/// Whether each call's request has another one under way, in one pass: a request may have very many.
+fn is_twice<'p>(calls: &[Call], requests: impl Iterator<Item = &'p Vec<usize>>) -> Vec<bool> {
+    let mut is_twice = vec![false; calls.len()];
+    for places in requests {
+        let mut answered_ns = 0;
+        for pair in places.windows(2) {
+            let (before, next) = (&calls[pair[0]], &calls[pair[1]]);
+            is_twice[pair[0]] |= next.asked_ns < before.answered_ns;
+            answered_ns = before.answered_ns.max(answered_ns);
+            is_twice[pair[1]] = next.asked_ns < answered_ns;
+        }
+    }
+    is_twice
 }
 
 #[cfg(test)]
@@ -227,5 +258,28 @@ mod tests {
         let mut told = Others::default();
         OfServer::new(&often).tell(&mut told);
         assert_eq!(told, Others::default());
+    }
+
+    #[test]
+    fn calls_of_a_request_are_at_once_with_any_one_before() {
+        let times = [(0, 10), (2, 3), (5, 6), (12, 13), (13, u64::MAX), (20, 21)];
+        let calls: Vec<Call> = times
+            .into_iter()
+            .enumerate()
+            .map(|(number, (asked_ns, answered_ns))| Call {
+                number,
+                own: 1,
+                by_reader: None,
+                asked_ns,
+                answered_ns,
+            })
+            .collect();
+        let found = OfServer::new(&calls).is_twice;
+        assert_eq!(found, [true, true, true, false, true, true]);
+        for (call, found) in calls.iter().zip(found) {
+            let others = calls.iter().filter(|other| other.number != call.number);
+            let is_at_once = others.clone().any(|other| other.is_at_once_with(call));
+            assert_eq!(is_at_once, found, "{call:?}");
+        }
     }
 }
