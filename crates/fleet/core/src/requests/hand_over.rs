@@ -1,6 +1,6 @@
 //! For which request each call was made: all evidence, the best first.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 use luc_fleet_clocks::HostId;
@@ -132,8 +132,11 @@ impl Requests {
         });
         let asked: Vec<usize> = asked.collect();
         let others = Others::new(&readers, causes, &asked, sent, server);
-        let in_doubt: BTreeSet<usize> = others.in_doubt.iter().copied().collect();
-        let of_others: BTreeSet<usize> = others.found.iter().map(|&(call, _)| call).collect();
+        let found = others.found.iter().map(|(call, _)| call);
+        for &call in found.chain(&others.in_doubt) {
+            // What its thread has read does not tell.
+            causes[call] = None;
+        }
         let mut calls: Vec<(usize, Option<usize>)> = Vec::new();
         let mut of_loops: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
         for (event, before) in timeline.events.iter().zip(&known) {
@@ -148,14 +151,12 @@ impl Requests {
                     .woken_for
                     .filter(|&(_, rounds)| rounds <= usual_rounds[event.thread]);
                 calls.push((call, woken_for.map(|(request, _)| request)));
-                if !of_others.contains(&call) && !in_doubt.contains(&call) {
-                    self.note(call, causes[call], HandOver::SameThread);
-                }
+                self.note(call, causes[call], HandOver::SameThread);
             }
         }
         // What the sender has done next is no result of a call that may be another one's.
         let mut by_effect = readers.believed(by_effect);
-        by_effect.retain(|(call, _)| !in_doubt.contains(call));
+        by_effect.retain(|(call, _)| others.in_doubt.binary_search(call).is_err());
         for (call, request) in others
             .found
             .into_iter()
