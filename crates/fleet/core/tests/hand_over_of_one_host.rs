@@ -95,6 +95,14 @@ impl Story {
         });
     }
 
+    /// All connections to back ends go to one.
+    fn calls_one_server(&mut self) {
+        let calls = self.ends.iter_mut().filter(|end| end.connection >= 10);
+        for end in calls {
+            end.remote = address([10, 0, 0, 2], 7000);
+        }
+    }
+
     /// Each call's connection, in order of connections, with its cause's connection and evidence.
     fn causes(&self) -> Vec<(u64, Option<(u64, HandOver)>)> {
         let connections = Connections::pair(&self.ends, &self.messages, &[]);
@@ -338,7 +346,7 @@ fn effects_of_senders_are_believed_where_readers_say_the_same() {
 
 #[test]
 fn a_thread_with_two_calls_to_one_server_may_have_sent_one_for_another() {
-    // Threads 1 and 2 put their calls into a queue, and thread 1 sends both. All connections go to one server.
+    // Threads 1 and 2 put their calls into a queue, and thread 1 sends both.
     let mut story = Story::default();
     story.reads(1, 1);
     story.reads(2, 2);
@@ -350,11 +358,7 @@ fn a_thread_with_two_calls_to_one_server_may_have_sent_one_for_another() {
     story.wakes(Some(8), 1, 3500);
     story.sends(1, 1);
     story.sends(2, 2);
-    for end in &mut story.ends {
-        if end.connection >= 10 {
-            end.remote = address([10, 0, 0, 2], 7000);
-        }
-    }
+    story.calls_one_server();
     let expected = [
         (11, Some((2, HandOver::Backward))),
         (12, Some((1, HandOver::SameThread))),
@@ -370,7 +374,7 @@ fn a_thread_with_two_calls_to_one_server_may_have_sent_one_for_another() {
 
 #[test]
 fn two_threads_may_each_have_sent_the_others_call() {
-    // Threads 1 and 2 put their calls into a queue, and each takes the other's from it. All connections go to one server.
+    // Threads 1 and 2 put their calls into a queue, and each takes the other's from it.
     let story_of = |second_wakes: u32| {
         let mut story = Story::default();
         story.reads(1, 1);
@@ -383,11 +387,7 @@ fn two_threads_may_each_have_sent_the_others_call() {
         story.wakes(Some(8), second_wakes, 1000);
         story.sends(1, 1);
         story.sends(2, 2);
-        for end in &mut story.ends {
-            if end.connection >= 10 {
-                end.remote = address([10, 0, 0, 2], 7000);
-            }
-        }
+        story.calls_one_server();
         story
     };
     let effect = |connection| Some((connection, HandOver::Backward));
