@@ -49,6 +49,8 @@ pub struct Auto {
     trial_backoff: Backoff,
     trials: u32,
     engagements: u32,
+    /// When the first commit ended.
+    begun_ns: u64,
     /// Whether the trial began because callers fell behind ([`Auto::has_fallen_behind`]): 1, or 0.
     is_comeback: u32,
     /// Whether a check confirms an obvious gain of a trial: 1, or 0.
@@ -73,6 +75,9 @@ impl Auto {
     pub fn on_epoch(&mut self, epoch: &Epoch<'_>) -> Plan {
         let interval_ns = epoch.end_ns.saturating_sub(self.last_end_ns);
         self.last_end_ns = epoch.end_ns;
+        if self.begun_ns == 0 {
+            self.begun_ns = epoch.end_ns;
+        }
         self.participants = epoch.participants;
         if epoch.released > 0 {
             smooth(&mut self.gated_commit_ns, epoch.commit_ns);
@@ -128,6 +133,7 @@ impl Auto {
             5 => Reason::GainMeasured,
             6 => Reason::Few,
             7 => Reason::TakenAlong,
+            8 => Reason::ComeAndGo,
             _ => Reason::Undecided,
         }
     }
@@ -352,6 +358,7 @@ impl Auto {
             Reason::GainMeasured => 5,
             Reason::Few => 6,
             Reason::TakenAlong => 7,
+            Reason::ComeAndGo => 8,
         };
         self.loss_pause_ns = 0;
     }

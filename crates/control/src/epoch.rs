@@ -23,6 +23,8 @@ pub struct Epoch<'a> {
     pub own_completions: u64,
     /// What is decided about the others.
     pub others: Others,
+    /// Callers of this controller that have called since the beginning of time, each counted once.
+    pub newcomers: u64,
     /// Distinct callers of the last window.
     pub participants: u32,
     /// The commit's duration: gated, from the release of its round; ungated, the latency of its first

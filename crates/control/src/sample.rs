@@ -23,6 +23,7 @@ pub(crate) struct Sample {
     start_ns: u64,
     completions: u64,
     own_completions: u64,
+    newcomers: u64,
     /// Of the calls that were not held and whose commits have ended: how long they took together, in nanoseconds, and how
     /// many they are.
     latencies_ns: u64,
@@ -52,6 +53,8 @@ pub(crate) struct Measured {
     pub(crate) latency_s: f64,
     /// The time from one end of a commit to the next, in seconds.
     pub(crate) interval_s: f64,
+    /// The part of the calls that the controller decides about which were their callers' first.
+    pub(crate) newcomers_share: f64,
 }
 
 impl Measured {
@@ -70,6 +73,7 @@ impl Sample {
             self.start_ns = epoch.end_ns;
             self.completions = epoch.completions;
             self.own_completions = epoch.own_completions;
+            self.newcomers = epoch.newcomers;
             self.note_end(epoch);
             return None;
         }
@@ -95,11 +99,13 @@ impl Sample {
             && served >= u64::from(epochs) / 2 * u64::from(epoch.participants);
         let overdue = elapsed_ns >= LONGEST_NS && self.epochs >= SETTLE_EPOCHS + 3;
         let own = epoch.own_completions.saturating_sub(self.own_completions);
+        let newcomers = epoch.newcomers.saturating_sub(self.newcomers);
         (enough || overdue).then(|| Measured {
             rate: served as f64 * 1e9 / elapsed_ns.max(1) as f64,
             own_share: own as f64 / served.max(1) as f64,
             latency_s: self.latencies_ns as f64 / 1e9 / f64::from(self.latencies.max(1)),
             interval_s: elapsed_ns as f64 / 1e9 / f64::from(self.epochs - SETTLE_EPOCHS),
+            newcomers_share: newcomers as f64 / own.max(1) as f64,
         })
     }
 
@@ -162,6 +168,7 @@ mod tests {
                     completions: epoch * 4,
                     own_completions: epoch * 3,
                     others: Others::default(),
+                    newcomers: 4,
                     participants: 4,
                     commit_ns: 10_000_000,
                     released: 0,

@@ -21,6 +21,7 @@ fn replay(ends: &[End]) -> Auto {
             completions: served,
             own_completions: served,
             others: Others::default(),
+            newcomers: 0,
             participants,
             commit_ns: call_us * 1_000,
             released,

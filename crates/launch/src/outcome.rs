@@ -317,6 +317,7 @@ impl Decision {
                 Reason::TakenAlong => {
                     "a trial held these with calls that need a commit, and showed no gain"
                 }
+                Reason::ComeAndGo => "callers come and go: a trial waits until it costs little",
                 Reason::NoGainMeasured => "a trial showed no gain",
                 Reason::GainMeasured => "a trial showed a gain",
             },

@@ -41,6 +41,7 @@ fn reason(reference: auto::Reason) -> u32 {
         auto::Reason::GainMeasured => 5,
         auto::Reason::Few => 6,
         auto::Reason::TakenAlong => 7,
+        auto::Reason::ComeAndGo => 8,
     }
 }
 
@@ -87,6 +88,7 @@ fn disagreement(seed: u64) -> Option<usize> {
             completions,
             own_completions: completions,
             others: epoch::Others::default(),
+            newcomers: completions,
             participants: callers,
             commit_ns: took_ns,
             released,

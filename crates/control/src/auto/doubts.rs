@@ -7,8 +7,16 @@ use crate::sample::{Measured, Sample};
 
 /// A trial is not worth its cost when even everybody in each commit would gain less than this.
 const PROMISING: f64 = 1.05;
+/// Callers come and go if this part of the calls are their first: processes that synchronize once or twice and end. A round
+/// cannot know when the next one comes, so a trial seldom pays.
+const COME_AND_GO: f64 = 0.25;
+/// A trial that does not pay loses about as much time as this many commits take.
+const TRIAL_COMMITS: u64 = 10;
 /// Callers that are fewer than this part of all are not worth a trial: others decide how fast all are.
 const LEAST_SHARE: f64 = 0.25;
+/// Where the callers' calls, of one commit's time each, fill less than this part of the time, the disk rests in between, and
+/// nobody waits for another's commit.
+const BUSY: f64 = 0.75;
 /// Where no more calls than this are under way at once, in the mean, there is nobody to wait for: a service that starts
 /// makes one call after the other, and not all by the same caller.
 const ONE_AT_A_TIME: f64 = 1.0;
@@ -50,6 +58,7 @@ impl Auto {
     /// Begins a trial after an ungated sample, or says why not.
     pub(super) fn consider_trial(&mut self, epoch: &Epoch<'_>, measured: &Measured) {
         let (now_ns, own_share) = (epoch.end_ns, measured.own_share);
+        let come_and_go = measured.newcomers_share >= COME_AND_GO;
         let commit_s = self.ungated_commit_ns.max(1) as f64 / 1e9;
         let at_best = f64::from(self.participants) / commit_s;
         if self.participants < 2 {
@@ -58,15 +67,31 @@ impl Auto {
             self.step_aside(now_ns, Reason::Few, GLANCE_NS);
         } else if epoch.others.lost && own_share <= 1.0 - LEAST_SHARE {
             self.step_aside(now_ns, Reason::TakenAlong, GLANCE_NS);
-        } else if measured.calls_at_once() <= ONE_AT_A_TIME && !epoch.exact {
+        } else if !epoch.exact && self.are_apart(measured) {
             self.step_aside(now_ns, Reason::TooFarApart, GLANCE_NS);
         } else if at_best < PROMISING * self.ungated_rate {
             self.step_aside(now_ns, Reason::NothingToGain, GLANCE_NS);
+        } else if come_and_go && !self.is_trial_cheap(now_ns) && !epoch.exact {
+            self.step_aside(now_ns, Reason::ComeAndGo, GLANCE_NS);
         } else if self.others_try == 1 {
             self.sample.go_on();
         } else {
             self.start_trial(epoch);
         }
+    }
+
+    /// Whether callers come one after the other, so that there is nobody to wait for. How many calls are under way at once is
+    /// not known where a call is only seen to have returned when its caller comes again.
+    fn are_apart(&self, measured: &Measured) -> bool {
+        let commit_s = self.ungated_commit_ns as f64 / 1e9;
+        measured.calls_at_once() <= ONE_AT_A_TIME
+            || measured.rate * measured.own_share * commit_s < BUSY
+    }
+
+    /// Whether what a trial may lose is little of the time since the first commit.
+    fn is_trial_cheap(&self, now_ns: u64) -> bool {
+        let trial_ns = self.ungated_commit_ns.saturating_mul(TRIAL_COMMITS);
+        now_ns.saturating_sub(self.begun_ns) as f64 >= LOST_PART * trial_ns as f64
     }
 
     /// Whether a trial goes on.

@@ -51,6 +51,8 @@ pub enum Reason {
     TakenAlong,
     /// Callers come back too far apart, measured against the commit time.
     TooFarApart,
+    /// Many calls are their callers' first: a trial waits until it costs little.
+    ComeAndGo,
     /// A trial measured no gain.
     NoGainMeasured,
     /// A trial measured a gain.

@@ -14,6 +14,8 @@ struct Feed {
     held_ns: u64,
     completions: u64,
     own_completions: u64,
+    /// Calls of processes that make one and end.
+    newcomers: u64,
 }
 
 impl Feed {
@@ -27,6 +29,7 @@ impl Feed {
             completions: self.completions,
             own_completions: self.own_completions,
             others,
+            newcomers: self.newcomers,
             participants,
             commit_ns,
             released: if self.plan.gated { served } else { 0 },
@@ -137,6 +140,37 @@ fn callers_that_are_few_among_others_are_left_alone() {
         feed.commit(24 * MS, 4, 8, Others::default());
     }
     assert_eq!(feed.auto.reason(), Reason::Few);
+    assert_eq!(feed.auto.trials(), (0, 0));
+}
+
+/// Processes that synchronize twice and end, as those of git: a round cannot know when the next one comes.
+#[test]
+fn callers_that_come_and_go_are_tried_when_that_costs_little() {
+    let mut feed = Feed::default();
+    while feed.now_ns < 11_000 * MS {
+        feed.newcomers += 2;
+        feed.commit(13 * MS, 4, 8, Others::default());
+    }
+    assert_eq!(feed.auto.reason(), Reason::ComeAndGo);
+    assert_eq!(feed.auto.trials(), (0, 0));
+    while feed.now_ns < 15_000 * MS {
+        feed.newcomers += 2;
+        feed.commit(13 * MS, 4, 8, Others::default());
+    }
+    assert!(feed.auto.trials().0 > 0);
+}
+
+/// A database's journal commits between flushes of its log, which are other callers' affair: the disk has nothing to do for
+/// these in most of the time.
+#[test]
+fn callers_whose_commits_are_apart_make_no_trial() {
+    let mut feed = Feed::default();
+    while feed.now_ns < 6_000 * MS {
+        feed.now_ns += 20 * MS;
+        feed.completions += 2;
+        feed.commit(13 * MS, 1, 3, Others::default());
+    }
+    assert_eq!(feed.auto.reason(), Reason::TooFarApart);
     assert_eq!(feed.auto.trials(), (0, 0));
 }
 

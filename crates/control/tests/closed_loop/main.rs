@@ -31,6 +31,7 @@ proptest! {
             let plan = auto.on_epoch(&Epoch {
                 end_ns, completions, own_completions: completions / 2,
                 others: Others { gated: released % 3 == 0, trying: released % 5 == 0, lost: released % 7 == 0 },
+                newcomers: completions / 3,
                 participants, commit_ns: end_ns / 2, released, exact: released % 2 == 0, arrivals_ns: &[1, 2, 3],
             });
             prop_assert!(plan.set_point >= 1);

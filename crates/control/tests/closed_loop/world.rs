@@ -205,6 +205,7 @@ impl World {
             completions: self.completions,
             own_completions: self.completions,
             others: Others::default(),
+            newcomers: self.clients.len() as u64,
             participants: self.clients.len() as u32,
             commit_ns: if released > 0 {
                 self.commit_ns

@@ -186,6 +186,7 @@ impl Rounds {
                     completions: ended.beside.served,
                     own_completions: self.completions(),
                     others: ended.beside.others,
+                    newcomers: self.newcomers.load(Relaxed),
                     participants: control.participants,
                     commit_ns: ended.commit_ns,
                     released: ended.released,

@@ -165,6 +165,8 @@ pub struct Rounds {
     /// Window in which participants are counted, and their number so far.
     pub(super) window: Line<AtomicU32>,
     pub(super) window_participants: AtomicU32,
+    /// Callers that have called since the beginning.
+    pub(super) newcomers: AtomicU64,
     /// 0: the controller is free; otherwise when it was taken.
     pub(super) control_taken_ns: Line<AtomicU64>,
     pub(super) control: UnsafeCell<Control>,
@@ -212,11 +214,15 @@ impl Rounds {
     }
 
     /// Counts a caller into the window of participants, once per window. `seen` is the caller's own
-    /// memory of the last window it was counted in.
+    /// memory of the last window it was counted in; 0 before its first call.
     pub fn count_participant(&self, seen: &std::cell::Cell<u32>) {
         let window = self.window.0.load(Relaxed).wrapping_add(1);
-        if seen.replace(window) != window {
+        let before = seen.replace(window);
+        if before != window {
             self.window_participants.fetch_add(1, Relaxed);
+        }
+        if before == 0 {
+            self.newcomers.fetch_add(1, Relaxed);
         }
     }
 

@@ -172,6 +172,10 @@ fn participants_are_counted_once_per_window() {
         rounds.count_participant(&second);
     }
     assert_eq!(rounds.window_participants.load(Relaxed), 2);
+    rounds.window.0.store(7, Relaxed);
+    rounds.count_participant(&first);
+    assert_eq!(rounds.window_participants.load(Relaxed), 3);
+    assert_eq!(rounds.newcomers.load(Relaxed), 2, "each caller is new once");
 }
 
 #[test]
