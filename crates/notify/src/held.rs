@@ -88,12 +88,14 @@ struct InRound {
 }
 
 /// A round that callers wait in.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 struct Gathering {
     rounds: &'static Rounds,
     generation: u32,
     /// How many of its callers are held here.
     callers: u32,
+    /// Those of their calls that go as soon as it is released.
+    calls: Vec<u64>,
 }
 
 impl HeldCalls {
@@ -152,7 +154,7 @@ impl HeldCalls {
             Next::Go(_) => self.look_ns = 0,
             Next::WakeAt(ns) => {
                 self.look_ns = self.look_ns.min(ns);
-                note(&mut self.gathering, room.rounds, &waiting);
+                note(&mut self.gathering, room.rounds, &waiting, id);
                 if self.misses_others(now_ns) {
                     self.look_ns = self.look_ns.min(now_ns + LOOK_FOR_OTHERS_NS);
                 }
@@ -205,7 +207,7 @@ impl HeldCalls {
                 Next::WakeAt(ns) => {
                     self.look_ns = self.look_ns.min(ns);
                     if !waiting.is_released() {
-                        note(&mut self.gathering, room.rounds, waiting);
+                        note(&mut self.gathering, room.rounds, waiting, id);
                     }
                 }
             }
@@ -230,8 +232,9 @@ impl HeldCalls {
         let Some(watcher) = &self.watcher else {
             return true;
         };
-        let is_watched =
-            |gathering: &Gathering| watcher.watch(gathering.rounds, gathering.generation);
+        let is_watched = |gathering: &Gathering| {
+            watcher.watch(gathering.rounds, gathering.generation, &gathering.calls)
+        };
         !self.gathering.iter().all(is_watched)
     }
 
@@ -255,19 +258,24 @@ fn went_with_others(one: &Gone, gone: &[Gone]) -> bool {
     one.room.rounds.released_in(generation) as usize > from_here
 }
 
-/// Notes that a caller waits in a round that gathers.
-fn note(all: &mut Vec<Gathering>, rounds: &'static Rounds, waiting: &Waiting) {
+/// Notes that a caller waits in a round that gathers, with this call.
+fn note(all: &mut Vec<Gathering>, rounds: &'static Rounds, waiting: &Waiting, id: u64) {
     let generation = waiting.generation();
-    let is_this = |gathering: &&mut Gathering| {
+    let is_this = |gathering: &Gathering| {
         std::ptr::eq(gathering.rounds, rounds) && gathering.generation == generation
     };
-    match all.iter_mut().find(is_this) {
-        Some(gathering) => gathering.callers += 1,
-        None => all.push(Gathering {
+    let index = all.iter().position(is_this).unwrap_or_else(|| {
+        all.push(Gathering {
             rounds,
             generation,
-            callers: 1,
-        }),
+            callers: 0,
+            calls: Vec::new(),
+        });
+        all.len() - 1
+    });
+    all[index].callers += 1;
+    if waiting.goes_at_once() {
+        all[index].calls.push(id);
     }
 }
 

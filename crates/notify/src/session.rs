@@ -208,10 +208,14 @@ pub(super) fn supervise(kept: Kept, work: Work, ends_alone: bool) -> Result<Thre
     let ringer = writers
         .ringer()
         .map_err(NotifyError::system("open a descriptor"))?;
-    let watcher = writers
+    let bell = writers
         .ringer()
-        .and_then(Watcher::start)
-        .map_err(NotifyError::system("start a thread"))?;
+        .map_err(NotifyError::system("open a descriptor"))?;
+    let listener = kept
+        .listener
+        .try_clone()
+        .map_err(NotifyError::system("open a descriptor"))?;
+    let watcher = Watcher::start(bell, listener).map_err(NotifyError::system("start a thread"))?;
     let is_over = Arc::new(AtomicBool::new(false));
     let places = Places::new(Shared {
         arena: work.arena,

@@ -2,16 +2,20 @@
 //!
 //! Several supervisors hold callers in the same rounds. Whoever releases a round wakes the sleepers on its generation, as
 //! among threads; an event loop sleeps on descriptors and not on that. A commit takes callers in for about 0.2 ms, so
-//! one that is let go as much later flushes the device once more, for itself alone.
+//! one that is let go as much later flushes the device once more, for itself alone. So the thread lets callers go by
+//! itself, before it tells the loop, which has to be woken for that. The loop answers them once more, which the kernel
+//! refuses, and counts them.
 
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::{io, ptr, thread};
+use std::{io, mem, ptr, thread};
 
 use luc_gate::rounds::Rounds;
 use rustix::io::Errno;
 use rustix::thread::futex::{self, ClockId, Flags, Wait, WaitFlags, WaitPtr, WaitvFlags};
 
+use crate::uapi;
 use crate::writers::Ringer;
 
 /// The most rounds that are watched at a time; the kernel waits for 128 things at once.
@@ -32,40 +36,51 @@ struct Shared {
 }
 
 /// A round that gathers.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 struct Watched {
     rounds: &'static Rounds,
     generation: u32,
+    /// The calls held here that go with it.
+    calls: Vec<u64>,
 }
 
 impl Watcher {
-    /// Starts the thread. It rings the bell when a round that is watched has been released.
+    /// Starts the thread. When a round that is watched has been released, it lets its calls go by this listener, and rings
+    /// the bell.
     ///
     /// # Errors
     /// If the system has no thread left.
-    pub(crate) fn start(bell: Ringer) -> io::Result<Self> {
+    pub(crate) fn start(bell: Ringer, listener: OwnedFd) -> io::Result<Self> {
         let shared = Arc::new(Shared::default());
         let watcher = Self(Arc::clone(&shared));
         thread::Builder::new()
             .name("releases".to_owned())
-            .spawn(move || shared.work(&bell))?;
+            .spawn(move || shared.work(&bell, &listener))?;
         Ok(watcher)
     }
 
-    /// Has the release of a round noticed. Whether it will be.
-    pub(crate) fn watch(&self, rounds: &'static Rounds, generation: u32) -> bool {
+    /// Has the release of a round noticed, with which these calls go. Whether it will be.
+    pub(crate) fn watch(&self, rounds: &'static Rounds, generation: u32, calls: &[u64]) -> bool {
         if self.0.has_failed.load(Ordering::Acquire) {
             return false;
         }
         let mut watched = self.0.lock();
-        let one = Watched { rounds, generation };
-        let known = watched.iter().position(|one| ptr::eq(one.rounds, rounds));
-        match known {
-            Some(index) if watched[index].generation == generation => return true,
-            Some(index) => watched[index] = one,
-            None if watched.len() >= MOST => return false,
-            None => watched.push(one),
+        let known = watched
+            .iter_mut()
+            .find(|one| ptr::eq(one.rounds, rounds) && one.generation == generation);
+        if let Some(one) = known {
+            one.calls.clear();
+            one.calls.extend_from_slice(calls);
+            return true;
         }
+        if watched.len() >= MOST {
+            return false;
+        }
+        watched.push(Watched {
+            rounds,
+            generation,
+            calls: calls.to_vec(),
+        });
         drop(watched);
         self.0.has_changed();
         true
@@ -91,7 +106,7 @@ impl Shared {
         let _ = futex::wake(&self.changes, Flags::PRIVATE, 1);
     }
 
-    fn work(&self, bell: &Ringer) {
+    fn work(&self, bell: &Ringer, listener: &OwnedFd) {
         loop {
             let changes = self.changes.load(Ordering::Acquire);
             if self.is_over.load(Ordering::Acquire) {
@@ -99,15 +114,19 @@ impl Shared {
             }
             let mut waits = vec![wait(&self.changes, changes, WaitFlags::PRIVATE)];
             let mut watched = self.lock();
-            let before = watched.len();
-            watched.retain(|one| one.rounds.gathering().0 == one.generation);
-            let is_released = watched.len() < before;
-            for one in watched.iter() {
+            let (gathering, released): (Vec<_>, Vec<_>) = mem::take(&mut *watched)
+                .into_iter()
+                .partition(|one| one.rounds.gathering().0 == one.generation);
+            for one in &gathering {
                 let word = one.rounds.generation_word();
                 waits.push(wait(word, one.generation, WaitFlags::empty()));
             }
+            *watched = gathering;
             drop(watched);
-            if is_released {
+            for one in &released {
+                uapi::let_all_go(listener.as_fd(), one.calls.iter().copied());
+            }
+            if !released.is_empty() {
                 bell.ring();
             }
             match futex::waitv(&waits, WaitvFlags::empty(), None, ClockId::Monotonic) {
@@ -144,6 +163,11 @@ mod tests {
     use luc_gate::rounds::{Limits, Role};
     use luc_gate::sys;
 
+    /// What answers nothing.
+    fn no_listener() -> OwnedFd {
+        std::fs::File::open("/dev/null").unwrap().into()
+    }
+
     #[test]
     fn a_release_by_others_rings_the_bell() {
         let policy: Policy = "delay:5ms".parse().unwrap();
@@ -155,10 +179,10 @@ mod tests {
             own_call_ns: 0,
         };
         let writers = Writers::start().unwrap();
-        let watcher = Watcher::start(writers.ringer().unwrap()).unwrap();
+        let watcher = Watcher::start(writers.ringer().unwrap(), no_listener()).unwrap();
         for _ in 0..3 {
             let waiting = rounds.arrive(&policy, Role::Member, sys::now_ns(), &limits);
-            assert!(watcher.watch(rounds, waiting.generation()));
+            assert!(watcher.watch(rounds, waiting.generation(), &[]));
             // It leaves at its deadline, and releases the round.
             std::thread::spawn(move || rounds.join(&policy, Role::Member, &limits));
             let mut polled = [PollFd::new(writers.bell(), PollFlags::IN)];
@@ -175,7 +199,7 @@ mod tests {
     #[test]
     fn its_thread_ends_with_it() {
         let writers = Writers::start().unwrap();
-        let watcher = Watcher::start(writers.ringer().unwrap()).unwrap();
+        let watcher = Watcher::start(writers.ringer().unwrap(), no_listener()).unwrap();
         let shared = Arc::downgrade(&watcher.0);
         drop(watcher);
         let begun = Instant::now();

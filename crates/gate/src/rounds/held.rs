@@ -124,6 +124,11 @@ impl Waiting {
         self.generation
     }
 
+    /// Whether it makes its call as soon as its round is released.
+    pub fn goes_at_once(&self) -> bool {
+        self.role == Role::Member
+    }
+
     /// Whether its round is known to be released.
     pub fn is_released(&self) -> bool {
         self.is_released
