@@ -79,8 +79,9 @@ mod tests {
         let file = place.path().join("written");
         let device = Device::from_raw(fs::metadata(place.path()).unwrap().dev());
         let open = |redirection: &str| {
+            // What the test has inherited may be open for writing on the same device.
             let script = format!(
-                "(exec 5{redirection}'{}'; echo; read line); :",
+                "exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-; (exec 5{redirection}'{}'; echo; read line); :",
                 file.display()
             );
             let mut shell = Command::new("sh")
