@@ -85,7 +85,7 @@ pub const PARTS: [Part; 54] = [
     part("kernel-stress", "Stress of file systems with luc.ko", Here(safety::stress::run)),
     part("kernel", "The kernel module by processor speed, in virtual time", ByPlan(planned!("kernel"))),
     part("thesis", "The thesis' figures as one sweep in virtual time", ByPlan(planned!("thesis"))),
-    part("thesis-metarates", "The thesis' Metarates with four processors and clients that arrive spread", ByPlan(planned!("thesis-metarates"))),
+    part("thesis-metarates", "The thesis' Metarates with four processors and clients that arrive one after another", ByPlan(planned!("thesis-metarates"))),
     part("arrivals", "When a faster processor makes fsyncs slower, and whether luc.ko cures it, in virtual time", ByPlan(planned!("arrivals"))),
     part("matrix", "The energy slides' selection matrix, in virtual time", ByPlan(planned!("matrix"))),
 ];

@@ -165,7 +165,7 @@ pub struct Rounds {
     /// Window in which participants are counted, and their number so far.
     pub(super) window: Line<AtomicU32>,
     pub(super) window_participants: AtomicU32,
-    /// Callers that have called since the beginning.
+    /// Callers that have called since the beginning, each counted once.
     pub(super) newcomers: AtomicU64,
     /// 0: the controller is free; otherwise when it was taken.
     pub(super) control_taken_ns: Line<AtomicU64>,
