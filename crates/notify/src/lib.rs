@@ -37,6 +37,7 @@ pub(crate) mod layers;
 pub(crate) mod ledger;
 pub(crate) mod pass;
 pub(crate) mod places;
+pub(crate) mod realtime;
 pub(crate) mod runtime;
 pub mod service;
 pub mod session;

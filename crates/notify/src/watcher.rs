@@ -15,6 +15,7 @@ use luc_gate::rounds::Rounds;
 use rustix::io::Errno;
 use rustix::thread::futex::{self, ClockId, Flags, Wait, WaitFlags, WaitPtr, WaitvFlags};
 
+use crate::realtime::RealTime;
 use crate::uapi;
 use crate::writers::Ringer;
 
@@ -107,6 +108,8 @@ impl Shared {
     }
 
     fn work(&self, bell: &Ringer, listener: &OwnedFd) {
+        // It sleeps but for the moments at which it lets callers go.
+        RealTime::begin_for_good();
         loop {
             let changes = self.changes.load(Ordering::Acquire);
             if self.is_over.load(Ordering::Acquire) {

@@ -1,6 +1,7 @@
 //! Part `notifier`: static programs and Go programs whose calls are notified, beside the library in a dynamic build of
 //! the same program, and what notifications cost where nothing can be gained.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
@@ -58,28 +59,38 @@ const fn flushing(model: &'static [&'static str]) -> DiskSpec {
 enum Setting {
     StaticStock,
     DynamicLibrary,
+    /// Recorded, as `luc run` does by itself as root, if not told otherwise.
+    DynamicRecorded,
     StaticNotified,
+    StaticRecorded,
+    /// By a luc that may not have real-time priority, as for users without rights.
+    StaticOrdinary,
     GoStock,
     /// Its fsync is the C library's, by cgo: so the library can hold it.
     CgoLibrary,
     GoNotified,
+    GoOrdinary,
     LoneStock,
     LoneNotified,
 }
 
 use Setting::{
-    CgoLibrary, DynamicLibrary, GoNotified, GoStock, LoneNotified, LoneStock, StaticNotified,
-    StaticStock,
+    CgoLibrary, DynamicLibrary, DynamicRecorded, GoNotified, GoOrdinary, GoStock, LoneNotified,
+    LoneStock, StaticNotified, StaticOrdinary, StaticRecorded, StaticStock,
 };
 
 impl Setting {
-    const CREATING: [Self; 6] = [
+    const CREATING: [Self; 10] = [
         StaticStock,
         DynamicLibrary,
+        DynamicRecorded,
         StaticNotified,
+        StaticRecorded,
+        StaticOrdinary,
         GoStock,
         CgoLibrary,
         GoNotified,
+        GoOrdinary,
     ];
     const LONE: [Self; 2] = [LoneStock, LoneNotified];
 
@@ -87,25 +98,42 @@ impl Setting {
         match self {
             StaticStock => "static C, stock",
             DynamicLibrary => "dynamic C, library",
+            DynamicRecorded => "dynamic C, library, recorded",
             StaticNotified => "static C, notified",
+            StaticRecorded => "static C, notified, recorded",
+            StaticOrdinary => "static C, notified, without real-time priority",
             GoStock => "Go, stock",
             CgoLibrary => "Go with cgo, library",
             GoNotified => "Go, notified",
+            GoOrdinary => "Go, notified, without real-time priority",
             LoneStock => "a lone static caller, stock",
             LoneNotified => "a lone static caller, notified",
         }
     }
 
     fn is_go(self) -> bool {
-        matches!(self, GoStock | GoNotified)
+        matches!(self, GoStock | GoNotified | GoOrdinary)
     }
 
     /// `--reach`, under luc.
     fn reach(self) -> Option<&'static str> {
         match self {
             StaticStock | GoStock | LoneStock => None,
-            DynamicLibrary | CgoLibrary => Some("library"),
-            StaticNotified | GoNotified | LoneNotified => Some("notify"),
+            DynamicLibrary | DynamicRecorded | CgoLibrary => Some("library"),
+            StaticNotified | StaticRecorded | StaticOrdinary | GoNotified | GoOrdinary
+            | LoneNotified => Some("notify"),
+        }
+    }
+
+    fn is_recorded(self) -> bool {
+        matches!(self, DynamicRecorded | StaticRecorded)
+    }
+
+    /// What luc is started by.
+    fn launcher(self) -> &'static [&'static str] {
+        match self {
+            StaticOrdinary | GoOrdinary => &["setpriv", "--bounding-set", "-sys_nice", "--"],
+            _ => &[],
         }
     }
 
@@ -113,8 +141,10 @@ impl Setting {
     fn stock(self) -> Option<Self> {
         match self {
             StaticStock | GoStock | LoneStock => None,
-            DynamicLibrary | StaticNotified => Some(StaticStock),
-            CgoLibrary | GoNotified => Some(GoStock),
+            DynamicLibrary | DynamicRecorded | StaticNotified | StaticRecorded | StaticOrdinary => {
+                Some(StaticStock)
+            }
+            CgoLibrary | GoNotified | GoOrdinary => Some(GoStock),
             LoneNotified => Some(LoneStock),
         }
     }
@@ -142,8 +172,8 @@ impl Programs {
 
     fn of(&self, setting: Setting) -> Option<&PathBuf> {
         match setting {
-            DynamicLibrary => Some(&self.dynamic),
-            GoStock | GoNotified => self.go.as_ref(),
+            DynamicLibrary | DynamicRecorded => Some(&self.dynamic),
+            GoStock | GoNotified | GoOrdinary => self.go.as_ref(),
             CgoLibrary => self.cgo.as_ref(),
             _ => Some(&self.of_static),
         }
@@ -263,8 +293,13 @@ fn once(
     let mut command = match setting.reach() {
         None => Command::new(program),
         Some(reach) => {
-            let mut command = harness.luc(&["run", "--quiet", "--reach", reach, "--json"]);
-            command.arg(&report).arg("--").arg(program);
+            let mut words: Vec<&OsStr> = setting.launcher().iter().map(OsStr::new).collect();
+            words.push(harness.luc_path().as_ref());
+            words.extend(["run", "--reach", reach].map(OsStr::new));
+            words.extend((!setting.is_recorded()).then_some(OsStr::new("--no-why")));
+            words.extend([OsStr::new("--json"), report.as_ref(), OsStr::new("--")]);
+            let mut command = Command::new(words[0]);
+            command.args(&words[1..]).arg(program);
             command
         }
     };
@@ -338,9 +373,11 @@ fn page(
             .filter_map(|run| Some(run.gated_share? * 100.0))
             .collect();
         let over_stock = setting.stock().and_then(|stock| over(setting, stock));
-        let is_compared = matches!(setting, StaticNotified | CgoLibrary | GoNotified);
-        let over_c = is_compared.then(|| over(setting, DynamicLibrary)).flatten();
-        let over_go = (setting == GoNotified)
+        let is_other = setting.reach().is_some()
+            && setting != DynamicLibrary
+            && !Setting::LONE.contains(&setting);
+        let over_c = is_other.then(|| over(setting, DynamicLibrary)).flatten();
+        let over_go = (setting.is_go() && is_other)
             .then(|| over(setting, CgoLibrary))
             .flatten();
         table.row(vec![
@@ -383,7 +420,10 @@ fn page(
             "{CALLERS} threads or goroutines create files of 1 KiB, write, fsync and close them, on ext4 on a disk that \
              takes 20 µs for a request and 6 ms for a flush: alone (\"stock\"), by `luc run --reach library` as a dynamic \
              build, and by `luc run --reach notify` as static ones. No library can be loaded into Go programs, but a \
-             build whose fsync is the C library's, by cgo, shows what it would reach there. A lone static caller \
+             build whose fsync is the C library's, by cgo, shows what it would reach there. `luc run` is run by root, \
+             which gives the threads that let callers go real-time priority, but where the table says \"without\", and \
+             it records nothing, but where the table says \"recorded\": as root it does so if it is not told \
+             otherwise. A lone static caller \
              appends records of 1 KiB and fsyncs each, on that of {} disks on which this comes closest to 1 ms without \
              luc: it took {lone_ms:.2} ms; notified, its calls are never held. {repeats} runs of {seconds} s of each; \
              what `luc run` learns at first is included.{without_go} {NOTATION}",

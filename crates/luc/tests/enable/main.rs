@@ -257,6 +257,10 @@ fn services_of_two_users_meet_and_survive_lucd() {
         (vec!["notifier"], &Value::Array(vec![]))
     );
     assert!(calls(&etcd) > 0, "{etcd}");
+    // The threads that let callers go have the real-time priority that its unit permits.
+    let classes =
+        "ps -L -o comm=,cls= -p $(pgrep -x lucd) | awk '$1 == \"releases\" { print $2 }' | sort -u";
+    assert_eq!(machine.get(classes), "FF");
 
     // Nobody notices that lucd is killed, and the next one takes the services back. A failed call would end a crowd.
     for _ in 0..5 {

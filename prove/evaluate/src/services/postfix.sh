@@ -40,6 +40,13 @@ delivered() {
 	((${#files[@]} >= mails))
 }
 
+# Whether Postfix knows that all mails are delivered: else the next start delivers some of them once more.
+queue_is_empty() {
+	local files
+	files=$(find "$folder/queue"/{incoming,active,deferred} -type f)
+	[[ -z $files ]]
+}
+
 # Stops Postfix as its unit does: who has started it passes no signal on.
 stop_postfix() {
 	postfix -c "$folder/postfix" stop >/dev/null 2>&1 || true
@@ -95,6 +102,7 @@ run)
 	await test -S "$folder/queue/private/dovecot-lmtp"
 	await listens "$port"
 	drive send_mails
+	await queue_is_empty
 	stop_postfix
 	no_errors '(Error|Fatal|Panic): |(warning|error|fatal|panic): ' "$folder"/*.log
 	found=$(grep -rhE '^Subject: mail [0-9]+' "$folder/mail"/*/new | wc -l)
