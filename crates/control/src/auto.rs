@@ -90,7 +90,7 @@ impl Auto {
         }
         self.note_others(epoch);
         self.steer(epoch.released);
-        if let Some(measured) = self.sample.observe(epoch, self.phase() == Phase::Check) {
+        if let Some(measured) = self.sample.observe(epoch, self.phase()) {
             self.end_of_sample(epoch, &measured);
         } else {
             self.within_sample(epoch);

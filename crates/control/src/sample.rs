@@ -1,11 +1,15 @@
 //! A sample of commits over which a rate is measured.
 
+use crate::auto::Phase;
 use crate::epoch::Epoch;
 
 /// Ends of commits that a sample leaves out after a switch: callers regroup.
 const SETTLE_EPOCHS: u32 = 2;
 /// Ends of commits that a sample measures at least.
 const MIN_EPOCHS: u32 = 8;
+/// Ends of commits whose callers came before others were held, at most: the last of them return two commits later, and a
+/// return counts as an end if the last end was a quarter of its call ago.
+const MOST_FROM_BEFORE: u32 = 8;
 /// A check of an engaged gate is shorter, for it costs what the gate gains; and so is any sample in
 /// which all is seen exactly.
 const SHORT_EPOCHS: u32 = 4;
@@ -20,6 +24,8 @@ const LONGEST_NS: u64 = 1_000_000_000;
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sample {
     epochs: u32,
+    /// Ends of commits whose callers came before others were held.
+    from_before: u32,
     start_ns: u64,
     completions: u64,
     own_completions: u64,
@@ -67,7 +73,10 @@ impl Measured {
 
 impl Sample {
     /// Adds the epoch to the sample. Returns what was measured once the sample is complete.
-    pub(crate) fn observe(&mut self, epoch: &Epoch<'_>, is_check: bool) -> Option<Measured> {
+    pub(crate) fn observe(&mut self, epoch: &Epoch<'_>, phase: Phase) -> Option<Measured> {
+        if matches!(phase, Phase::TryGated | Phase::Engaged) && self.is_from_before(epoch) {
+            return None;
+        }
         self.epochs = self.epochs.saturating_add(1);
         if self.epochs <= SETTLE_EPOCHS {
             self.start_ns = epoch.end_ns;
@@ -89,7 +98,7 @@ impl Sample {
         }
         let elapsed_ns = epoch.end_ns.saturating_sub(self.start_ns);
         let served = epoch.completions.saturating_sub(self.completions);
-        let epochs = if is_check || epoch.exact {
+        let epochs = if phase == Phase::Check || epoch.exact {
             SHORT_EPOCHS
         } else {
             MIN_EPOCHS
@@ -107,6 +116,17 @@ impl Sample {
             interval_s: elapsed_ns as f64 / 1e9 / f64::from(self.epochs - SETTLE_EPOCHS),
             newcomers_share: newcomers as f64 / own.max(1) as f64,
         })
+    }
+
+    /// Whether this is no end of a round yet: callers return who came before others were held, and those wait meanwhile, so
+    /// that they seem to be slow.
+    fn is_from_before(&mut self, epoch: &Epoch<'_>) -> bool {
+        let is_from_before = self.epochs == 0
+            && epoch.released == 0
+            && !epoch.exact
+            && self.from_before < MOST_FROM_BEFORE;
+        self.from_before += u32::from(is_from_before);
+        is_from_before
     }
 
     /// The rate served per second so far, and by how many commits, once two have been measured. None where all is seen
@@ -156,31 +176,32 @@ mod tests {
     use super::*;
     use crate::epoch::Others;
 
-    /// Commits that four callers share, 10 ms each: how many until the sample is complete.
-    fn epochs_until_complete(exact: bool, is_check: bool) -> u64 {
+    /// The end of the `number`th commit, 10 ms each, that four callers share.
+    fn end(number: u64, released: u32, exact: bool) -> Epoch<'static> {
+        Epoch {
+            end_ns: number * 10_000_000,
+            completions: number * 4,
+            own_completions: number * 3,
+            others: Others::default(),
+            newcomers: 4,
+            participants: 4,
+            commit_ns: 10_000_000,
+            released,
+            exact,
+            arrivals_ns: &[],
+        }
+    }
+
+    /// Commits of callers that are not held: how many until the sample is complete.
+    fn epochs_until_complete(exact: bool, phase: Phase) -> u64 {
         let mut sample = Sample::default();
-        let mut epoch = 0;
+        let mut number = 0;
         loop {
-            epoch += 1;
-            let observed = sample.observe(
-                &Epoch {
-                    end_ns: epoch * 10_000_000,
-                    completions: epoch * 4,
-                    own_completions: epoch * 3,
-                    others: Others::default(),
-                    newcomers: 4,
-                    participants: 4,
-                    commit_ns: 10_000_000,
-                    released: 0,
-                    exact,
-                    arrivals_ns: &[],
-                },
-                is_check,
-            );
-            if let Some(measured) = observed {
+            number += 1;
+            if let Some(measured) = sample.observe(&end(number, 0, exact), phase) {
                 assert!((measured.rate - 400.0).abs() < 1e-6, "{measured:?}");
                 assert!((measured.own_share - 0.75).abs() < 1e-6, "{measured:?}");
-                return epoch;
+                return number;
             }
         }
     }
@@ -188,9 +209,37 @@ mod tests {
     #[test]
     fn what_is_seen_exactly_takes_no_longer_than_a_check() {
         assert_eq!(
-            epochs_until_complete(true, false),
-            epochs_until_complete(false, true)
+            epochs_until_complete(true, Phase::Learn),
+            epochs_until_complete(false, Phase::Check)
         );
-        assert!(epochs_until_complete(true, false) < epochs_until_complete(false, false));
+        assert!(
+            epochs_until_complete(true, Phase::Learn) < epochs_until_complete(false, Phase::Learn)
+        );
+    }
+
+    #[test]
+    fn a_gated_sample_begins_with_the_first_round() {
+        let complete = |from_before: u64| {
+            let mut sample = Sample::default();
+            (1..)
+                .find(|&number| {
+                    let released = if number <= from_before { 0 } else { 4 };
+                    let measured = sample.observe(&end(number, released, false), Phase::TryGated);
+                    measured.is_some()
+                })
+                .unwrap()
+        };
+        for from_before in 1..=u64::from(MOST_FROM_BEFORE) {
+            assert_eq!(complete(from_before), from_before + complete(0));
+        }
+    }
+
+    /// Where nobody can be held there are no rounds.
+    #[test]
+    fn a_gated_sample_without_rounds_ends_all_the_same() {
+        assert_eq!(
+            epochs_until_complete(false, Phase::TryGated),
+            u64::from(MOST_FROM_BEFORE) + epochs_until_complete(false, Phase::Learn)
+        );
     }
 }

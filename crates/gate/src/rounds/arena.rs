@@ -13,7 +13,7 @@ use crate::slots::{self, FILE_SYSTEMS, Slot};
 
 /// Changes with every change of the layout; part of the file's name, so that two versions of LUC never
 /// share memory.
-const LAYOUT_VERSION: u32 = 7;
+const LAYOUT_VERSION: u32 = 8;
 
 /// One file system: two sets of rounds, each with a controller of its own.
 #[repr(C)]
@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn the_file_s_name_tells_policy_and_layout() {
         let name = Arena::file_name(&"delay:1ms:64".parse().unwrap());
-        assert!(name.starts_with("rounds-delay_1000000ns_64-v7-"), "{name}");
+        assert!(name.starts_with("rounds-delay_1000000ns_64-v8-"), "{name}");
         assert_ne!(name, Arena::file_name(&Policy::Auto));
     }
 
