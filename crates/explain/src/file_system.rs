@@ -12,6 +12,7 @@ use crate::histogram::Histogram;
 use crate::journal::Journal;
 use crate::parts::{Part, Parts};
 use crate::report::{CallReport, FileSystemReport, SyncReport};
+use crate::spread::SpreadSums;
 use crate::thesis::{FsyncSums, WriteModel};
 
 /// When a thread first and last called fsync, and how often.
@@ -131,6 +132,7 @@ pub(crate) struct FileSystemSums {
     pub(crate) syncs: Syncs,
     pub(crate) calls: BTreeMap<CallKind, Calls>,
     pub(crate) fsync_model: FsyncSums,
+    pub(crate) spread: SpreadSums,
     pub(crate) write_model: WriteModel,
     pub(crate) callers: Callers,
 }
@@ -167,6 +169,7 @@ impl FileSystemSums {
             syncs: self.syncs.report(),
             calls: calls.collect(),
             fsync_model: self.fsync_model.model(),
+            spread: self.spread.report(),
             write_model,
             batching: predict(&self.callers, &situation),
             ..FileSystemReport::default()

@@ -30,6 +30,7 @@ mod remedies;
 mod report;
 mod service;
 mod split;
+mod spread;
 mod summary;
 mod thesis;
 mod threads;
@@ -53,6 +54,7 @@ pub use report::{
     Account, Accounts, Blame, CallReport, CommitActor, CommitDetail, CommitReport, DiskReport,
     FileSystemReport, Held, Lost, Omitted, ProcessReport, Report, SlowSync, SyncReport, TraceInfo,
 };
+pub use spread::Spread;
 pub use thesis::{FsyncModel, WriteClass, WriteModel};
 pub use threads::is_storage;
 

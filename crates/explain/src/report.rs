@@ -12,6 +12,7 @@ use crate::exchanges::ServiceReport;
 use crate::findings::{Finding, Remedy, Warning};
 use crate::histogram::Latency;
 use crate::parts::{Part, Parts};
+use crate::spread::Spread;
 use crate::thesis::{FsyncModel, WriteModel};
 
 /// [`TraceInfo::mode`] of a trace that has sums only.
@@ -122,6 +123,8 @@ pub struct FileSystemReport {
     pub calls: BTreeMap<&'static str, CallReport>,
     /// Algorithm 4.1.
     pub fsync_model: FsyncModel,
+    /// Callers that come one after another while the journal rests.
+    pub spread: Spread,
     /// Algorithm 4.2.
     pub write_model: WriteModel,
     /// Would batching help?

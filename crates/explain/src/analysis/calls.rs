@@ -162,10 +162,13 @@ fn compare(
     let waited_for_own =
         own.is_some_and(|own| split.commits.iter().any(|&(index, _)| index == own));
     sums.fsync_model.waited(split.commits.len());
-    if waited_for_own {
-        if let Some(commit) = own.and_then(|own| sums.journal.get_mut(own)) {
+    if let Some(own) = own.filter(|_| waited_for_own) {
+        let served = sums.journal.get_mut(own).map_or(0, |commit| {
             commit.served += 1;
-        }
+            commit.served - 1
+        });
+        let commits = (first, own);
+        (sums.spread).add(row, commits, served, &sums.journal, split);
     } else if parts.get(Part::FastCommit) == 0 {
         sums.syncs.without_commit += 1;
     }

@@ -36,7 +36,7 @@ impl Figures<'_> {
     pub(super) fn synchronization(&self) -> Vec<Evidence> {
         let model = &self.file_system.fsync_model;
         let batching = &self.file_system.batching;
-        vec![
+        let mut found = vec![
             evidence(
                 "share of fsync time spent on an earlier commit",
                 self.sync_share(self.syncs.get(Part::Predecessor)),
@@ -63,7 +63,35 @@ impl Figures<'_> {
                 self.file_system.commits.full.mean_ns as f64,
                 Unit::Ns,
             ),
-        ]
+        ];
+        if self.come_spread() {
+            let spread = &self.file_system.spread;
+            found.extend([
+                evidence(
+                    "share of the fsyncs after a rest that came too late for the first commit",
+                    spread.late_share(),
+                    Unit::Share,
+                ),
+                evidence(
+                    "how long after its begin, median",
+                    spread.late_by_ns as f64,
+                    Unit::Ns,
+                ),
+                evidence(
+                    "how far their rate may fall with a faster processor, at most",
+                    spread.fall_at_most,
+                    Unit::Share,
+                ),
+            ]);
+        }
+        found
+    }
+
+    /// Whether most of the wait for commits that do not serve a call is of calls that came after a rest, one after
+    /// another.
+    pub(super) fn come_spread(&self) -> bool {
+        let spread = &self.file_system.spread;
+        spread.late > 0 && spread.waited_ns >= self.syncs.get(Part::Predecessor) / 2
     }
 
     pub(super) fn write_delay(&self) -> Vec<Evidence> {

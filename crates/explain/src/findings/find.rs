@@ -119,6 +119,10 @@ enum Names {
     Dirtier,
 }
 
+/// Of fsyncs that wait for commits that do not serve them, if most came one after another while the journal rested.
+const SPREAD: &str =
+    "fsyncs on {} come one after another, and wait for a commit that closed before they came";
+
 const RULES: [Rule; 9] = [
     Rule {
         kind: FindingKind::SynchronizationBound,
@@ -291,7 +295,11 @@ impl Place<'_> {
             FindingKind::CheckpointPressure => self.figures.checkpoint(),
             _ => self.figures.calls_blocked(rule.part),
         };
-        let finding = self.finding(rule.kind, cost_ns, rule.sentence, evidence);
+        let sentence = match rule.kind {
+            FindingKind::SynchronizationBound if self.figures.come_spread() => SPREAD,
+            _ => rule.sentence,
+        };
+        let finding = self.finding(rule.kind, cost_ns, sentence, evidence);
         match rule.names {
             Names::Holder => with_holder(self.file_system, rule.part, finding),
             Names::Victim => with_victim(self.file_system, &[rule.part], finding),

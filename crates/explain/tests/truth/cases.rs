@@ -79,6 +79,67 @@ fn two_alternating_groups_are_synchronization_bound() {
     assert!(model.our_error < 0.05, "{model:?}");
     assert_eq!(report.remedies[0].kind, RemedyKind::Gate);
     assert!(report.file_systems[0].batching.would_help);
+    // They take turns without a rest, whoever comes first.
+    assert!(
+        report.file_systems[0].spread.late < 20,
+        "{:?}",
+        report.file_systems[0].spread
+    );
+    assert!(
+        report.findings[0].sentence.contains("do not serve"),
+        "{:?}",
+        report.findings[0]
+    );
+}
+
+/// Four callers that come 100 us apart whenever the journal has rested. The first one starts a commit, and the others
+/// wait for that and for their own.
+#[test]
+fn callers_that_come_spread_after_a_rest_are_told() {
+    const REST_NS: u64 = 100_000_000;
+    // The first one is served a commit earlier, and rests for so much longer.
+    const COMMIT_NS: u64 = 12_200_000;
+    let caller = |number: u64, rest_ns: u64| {
+        let ops = [Op::Fsync { data_ns: 0 }, Op::Think(rest_ns)];
+        program(100 + number as u32, 1, &ops)
+    };
+    let mut programs = vec![caller(0, REST_NS + COMMIT_NS)];
+    programs.extend((1..4).map(|number| caller(number, REST_NS + number * 100_000)));
+    let (report, truth) = explained(Setting::plain(DEV), &programs, None);
+    assert_split_is_true(&report, &truth);
+    let spread = &report.file_systems[0].spread;
+    // All but the first burst, before which nothing is known.
+    assert!(spread.bursts > 50, "{spread:?}");
+    assert_eq!(spread.in_time, spread.bursts, "{spread:?}");
+    assert!(spread.late.abs_diff(3 * spread.bursts) <= 3, "{spread:?}");
+    assert!(
+        (150_000..=250_000).contains(&spread.late_by_ns),
+        "{spread:?}"
+    );
+    // Nobody is left who could come late.
+    assert!(spread.fall_at_most < 0.01, "{spread:?}");
+    let found = &report.findings[0];
+    assert_eq!(found.kind, FindingKind::SynchronizationBound);
+    assert!(found.sentence.contains("one after another"), "{found:?}");
+    let late = |what: &str| what.contains("came too late");
+    let late = found.evidence.iter().find(|figure| late(figure.what));
+    let share = late.unwrap().value;
+    assert!((0.74..=0.76).contains(&share), "{share}");
+}
+
+/// Callers that a gate brings together are in time for the commit that the first of them starts.
+#[test]
+fn callers_that_come_together_after_a_rest_are_in_time() {
+    let setting = Setting {
+        gate: 4,
+        ..Setting::plain(DEV)
+    };
+    let ops = [Op::Think(100_000_000), Op::Fsync { data_ns: 0 }];
+    let (report, _) = explained(setting, &[program(100, 4, &ops)], None);
+    let spread = &report.file_systems[0].spread;
+    assert!(spread.bursts > 50, "{spread:?}");
+    assert_eq!(spread.in_time, 4 * spread.bursts, "{spread:?}");
+    assert_eq!(spread.late, 0, "{spread:?}");
 }
 
 /// More commits than are remembered by number come between a call and its being taken in.
