@@ -24,7 +24,7 @@ pub struct Spread {
     pub bursts: u64,
     /// fsyncs that these served.
     pub in_time: u64,
-    /// fsyncs that came too late for these: they waited for one that was not theirs.
+    /// fsyncs that came too late for these, after they had begun: they waited for one that was not theirs.
     pub late: u64,
     /// How long after that commit's begin they came, the median.
     pub late_by_ns: u64,
@@ -73,7 +73,11 @@ impl SpreadSums {
             && split.commits.iter().any(|&(index, _)| index == first)
         {
             let began_ns = journal.history()[first].row.start_ns;
-            self.late_by.record(row.enter_ns.saturating_sub(began_ns));
+            // Who was there before and misses it all the same wrote its data first.
+            let Some(late_by_ns) = row.enter_ns.checked_sub(began_ns) else {
+                return;
+            };
+            self.late_by.record(late_by_ns);
             self.waited_ns = (self.waited_ns).saturating_add(split.parts.get(Part::Predecessor));
             self.total_ns = self.total_ns.saturating_add(duration_ns);
         }
