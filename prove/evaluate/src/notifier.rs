@@ -132,7 +132,14 @@ impl Setting {
     /// What luc is started by.
     fn launcher(self) -> &'static [&'static str] {
         match self {
-            StaticOrdinary | GoOrdinary => &["setpriv", "--bounding-set", "-sys_nice", "--"],
+            StaticOrdinary | GoOrdinary => &[
+                "prlimit",
+                "--rtprio=0",
+                "setpriv",
+                "--bounding-set",
+                "-sys_nice",
+                "--",
+            ],
             _ => &[],
         }
     }
