@@ -284,7 +284,7 @@ impl Plan {
     }
 
     /// Every policy that it names.
-    fn all_policies(&self) -> impl Iterator<Item = Policy> {
+    pub(crate) fn all_policies(&self) -> impl Iterator<Item = Policy> {
         let of_workloads = self
             .workload
             .iter()

@@ -100,6 +100,69 @@ impl ModelSpec {
         })
     }
 
+    /// The same disk where all takes `permille` thousandths of its time, for a guest whose processor stands for one
+    /// that is so many times as fast.
+    #[must_use]
+    pub fn slowed(&self, permille: u64) -> Self {
+        let time = |ns: u64| ns.saturating_mul(permille) / 1000;
+        let rate = |per_second: u64| match per_second {
+            0 => 0,
+            _ => (per_second.saturating_mul(1000) / permille.max(1)).max(1),
+        };
+        match self.clone() {
+            Self::Fixed {
+                read_ns,
+                write_ns,
+                flush_ns,
+            } => Self::Fixed {
+                read_ns: time(read_ns),
+                write_ns: time(write_ns),
+                flush_ns: time(flush_ns),
+            },
+            Self::Hdd(of) => Self::Hdd(HddParameters {
+                rpm: rate(of.rpm),
+                track_to_track_ns: time(of.track_to_track_ns),
+                average_seek_ns: time(of.average_seek_ns),
+                full_stroke_ns: time(of.full_stroke_ns),
+                write_settle_ns: time(of.write_settle_ns),
+                outer_bytes_per_second: rate(of.outer_bytes_per_second),
+                inner_bytes_per_second: rate(of.inner_bytes_per_second),
+                link_bytes_per_second: rate(of.link_bytes_per_second),
+                overhead_ns: time(of.overhead_ns),
+                destage_after_ns: time(of.destage_after_ns),
+                ..of
+            }),
+            Self::Ssd(of) => Self::Ssd(SsdParameters {
+                read_ns: time(of.read_ns),
+                write_ns: time(of.write_ns),
+                read_iops: rate(of.read_iops),
+                write_iops: rate(of.write_iops),
+                read_bytes_per_second: rate(of.read_bytes_per_second),
+                write_bytes_per_second: rate(of.write_bytes_per_second),
+                flush_ns: time(of.flush_ns),
+                ..of
+            }),
+            Self::Cloud(of) => Self::Cloud(CloudParameters {
+                latency_ns: time(of.latency_ns),
+                iops: rate(of.iops),
+                bytes_per_second: rate(of.bytes_per_second),
+                burst_ns: time(of.burst_ns),
+                ..of
+            }),
+        }
+    }
+
+    /// As a TOML file has it.
+    ///
+    /// # Errors
+    /// [`Error::ModelParameter`] for a number that TOML has not (beyond 2^63).
+    pub fn to_toml(&self) -> Result<String, Error> {
+        toml::to_string(self).map_err(|error| Error::ModelParameter {
+            model: self.name(),
+            reason: error.to_string(),
+        })
+    }
+
     /// A disk whose requests cost nothing.
     pub fn free() -> Self {
         Self::Fixed {
@@ -203,6 +266,52 @@ mod tests {
             "{error}"
         );
         assert_eq!(edits("kitten", "sitting"), 3);
+    }
+
+    #[test]
+    fn a_slowed_disk_takes_as_much_longer_for_all() {
+        use super::super::{Kind, Request};
+        for name in NAMES {
+            let spec = ModelSpec::from_name(name).expect("known");
+            assert_eq!(spec.slowed(1000), spec);
+            let slowed = spec.slowed(2060);
+            slowed.check().expect("makes sense, too");
+            let ends = |spec: &ModelSpec, permille: u64| -> Vec<u64> {
+                let mut model = spec.build(2 << 30);
+                let requests = [
+                    (Kind::Read, 0, 4096),
+                    (Kind::Read, 1 << 30, 65_536),
+                    (Kind::Write, 3 << 28, 4096),
+                    (Kind::Write, 1 << 20, 1 << 20),
+                    (Kind::Flush, 0, 0),
+                ];
+                let mut now_ns = 0;
+                let mut all = Vec::new();
+                for (kind, offset_bytes, len_bytes) in requests {
+                    let request = Request {
+                        kind,
+                        offset_bytes,
+                        len_bytes,
+                    };
+                    now_ns = model.complete_at_ns(now_ns, request);
+                    all.push(now_ns);
+                    now_ns += 3_000_000 * permille / 1000;
+                }
+                all
+            };
+            for (own, other) in ends(&spec, 1000).into_iter().zip(ends(&slowed, 2060)) {
+                let expected = own as f64 * 2.06;
+                assert!(
+                    (other as f64 - expected).abs() < expected * 0.002,
+                    "{name}: {other} for {expected}"
+                );
+            }
+            let text = slowed.to_toml().expect("serializes");
+            assert_eq!(
+                toml::from_str::<ModelSpec>(&text).expect("reads back"),
+                slowed
+            );
+        }
     }
 
     #[test]

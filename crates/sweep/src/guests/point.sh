@@ -40,12 +40,16 @@ stretch() {
 }
 
 # An elevator may hold twice as many requests as the queue is deep: with a depth of 1 that is 2, nothing to sort. Kernels
-# give disks 64 and more.
+# give disks 64 and more. How long it lets requests wait is stretched as all else.
 set_elevator() {
-	local queue=/sys/block/$device/queue
+	local queue=/sys/block/$device/queue file
 	echo "$ELEVATOR" >$queue/scheduler || return
 	echo 64 >$queue/nr_requests || return
 	if [ "$(cat $queue/nr_requests)" != 64 ]; then fail "point $number: the elevator holds $(cat $queue/nr_requests)"; fi
+	if [ "$stretch_permille" = 1000 ]; then return; fi
+	for file in "$queue"/iosched/*_expire; do
+		echo $(($(cat "$file") * stretch_permille / 1000)) >"$file"
+	done
 }
 
 # make_disk "DISK": the parameters of lagdisk
@@ -109,12 +113,15 @@ attempt() {
 	echo 3 >/proc/sys/vm/drop_caches
 	make_disk "$disk" || fail "point $number: no disk"
 	make_fs "$fs" "$mkfs" || fail "point $number: no file system"
-	if [ -n "$settings" ]; then insmod /root/luc.ko stretch_permille="$stretch_permille" || fail "point $number: no module"; fi
+	if [ -n "$settings" ]; then
+		if [ -n "$MODEL" ]; then modprobe "$fs"; fi
+		insmod /root/luc.ko stretch_permille="$stretch_permille" || fail "point $number: no module"
+	fi
 	modprobe "$fs"
 	mount -t "$fs" ${mount:+-o "$mount"} /dev/$device /mnt || fail "point $number: not mounted"
 	grep ' /mnt ' /proc/mounts >"$OUT/$number.mount"
 	for setting in $settings; do
-		echo "${setting#*=}" >"/sys/kernel/luc/lagdisk0-8/${setting%%=*}" || fail "point $number: $setting"
+		echo "${setting#*=}" >"/sys/kernel/luc/$device-8/${setting%%=*}" || fail "point $number: $setting"
 	done
 	if [ -n "$MODEL" ]; then
 		sync
@@ -124,7 +131,7 @@ attempt() {
 	usleep "$shift_us"
 	counts >"$OUT/$number.before"
 	luc bench "$@" --dir /mnt --json >"$OUT/$number.json" || fail "point $number: luc bench $*"
-	if [ -n "$settings" ]; then values /sys/kernel/luc/lagdisk0-8/stats >"$OUT/$number.luc"; fi
+	if [ -n "$settings" ]; then values "/sys/kernel/luc/$device-8/stats" >"$OUT/$number.luc"; fi
 	counts >"$OUT/$number.disk"
 	umount /mnt || fail "point $number: not unmounted"
 	if [ -n "$settings" ]; then rmmod luc || fail "point $number: luc stays"; fi

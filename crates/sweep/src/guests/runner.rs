@@ -1,24 +1,22 @@
 //! What all guests of a sweep share, and the run of one.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use luc_kernel::build::sources::{LAGDISK, LUC, Sources};
-use luc_units::OnPath as _;
 use luc_vm::{Kernel, Mode, Qemu, Vm};
 
 use super::super::environment::mkfs_version;
 use super::super::error::SweepError;
 use super::super::journal::Results;
 use super::super::options::Personality;
-use super::super::plan::{Plan, VirtualTime, Workload};
+use super::super::plan::{Plan, Policy, VirtualTime, Workload};
 use super::super::points::Point;
 use super::batches::Batch;
 use super::file_systems::needs;
 use super::reading::records;
-use super::script::{MODEL_FILE, disk_bytes, script, workload_file};
+use super::script::{MODEL_FILE, disk_bytes, model_file, script, workload_file};
 
 /// What a guest may take on a busy host.
 const LIMIT: Duration = Duration::from_secs(3600);
@@ -43,8 +41,6 @@ pub(super) struct GuestRunner {
     luc: PathBuf,
     modules: Vec<PathBuf>,
     memory_bytes: u64,
-    /// The text of the model's file.
-    model: Option<String>,
     /// Versions of mkfs, by file system.
     mkfs: BTreeMap<String, String>,
 }
@@ -63,19 +59,22 @@ impl GuestRunner {
             sources.write(&folder)?;
             Ok(kernel.build_module(&folder, work)?)
         };
-        // The modules that a model does without need the kernel's headers.
-        let modules = if plan.disk.is_modelled() {
-            Vec::new()
-        } else {
-            vec![module("luc", LUC)?, module("lagdisk", LAGDISK)?]
-        };
-        let read = |path: &Path| fs::read_to_string(path).map_err(SweepError::io("read", path));
+        // Modules need the kernel's headers: a model does without lagdisk, and without the other where no point has it.
+        let has_kernel = plan
+            .all_policies()
+            .any(|policy| matches!(policy, Policy::Kernel(..)));
+        let mut modules = Vec::new();
+        if has_kernel || !plan.disk.is_modelled() {
+            modules.push(module("luc", LUC)?);
+        }
+        if !plan.disk.is_modelled() {
+            modules.push(module("lagdisk", LAGDISK)?);
+        }
         let file_systems = plan.target.iter().filter_map(|target| target.fs.clone());
         let mkfs = file_systems.filter_map(|fs| Some((fs.clone(), mkfs_version(&fs)?)));
         Ok(Self {
             mkfs: mkfs.collect(),
             memory_bytes: memory_bytes(plan)?,
-            model: plan.disk.path().map(read).transpose()?,
             plan: plan.clone(),
             kernel,
             qemu: virtual_time.qemu()?,
@@ -104,7 +103,7 @@ impl GuestRunner {
     /// Boots a guest and runs a batch.
     pub(super) fn run(&self, batch: &Batch) -> Result<Results, SweepError> {
         let plan = &self.plan;
-        let shift = plan.speed(batch.mips).shift;
+        let speed = plan.speed(batch.mips);
         let file_systems = plan.target.iter().filter_map(|target| target.fs.as_deref());
         // By name: the order of the plan's targets is to make no other guest.
         let file_systems: BTreeSet<&str> = file_systems.collect();
@@ -112,7 +111,7 @@ impl GuestRunner {
         let mut vm = Vm::new(&self.kernel)
             .qemu(self.qemu.clone())
             .mode(Mode::VirtualTime {
-                shift,
+                shift: speed.shift,
                 processors: batch.processors.unwrap_or(self.processors),
             })
             .memory_mib((self.memory_bytes >> 20) as u32)
@@ -138,8 +137,8 @@ impl GuestRunner {
                 vm = vm.kernel_argument(argument);
             }
         }
-        if let Some(text) = &self.model {
-            vm = vm.content(MODEL_FILE, text.as_str());
+        if let Some(text) = model_file(plan, speed)? {
+            vm = vm.content(MODEL_FILE, text);
         }
         for module in &self.modules {
             let name = module.file_name().unwrap_or_default();

@@ -8,7 +8,7 @@ use super::super::error::SweepError;
 use super::super::options::{Personality, words};
 use super::super::plan::{Batching, Disk, LONGEST_HOLD_US, Plan, Policy, Span};
 use super::super::points::Point;
-use super::super::time_scale::Speed;
+use super::super::time_scale::{Speed, TimeScale};
 use super::batches::Batch;
 
 /// A huge page, in which a model's disk is kept.
@@ -25,7 +25,7 @@ const DELAY_MAX_HOLD_US: (&str, u64) = ("max_hold_us", LONGEST_HOLD_US);
 /// The script of a batch.
 pub(super) fn script(plan: &Plan, batch: &Batch) -> Result<String, SweepError> {
     let speed = plan.speed(batch.mips);
-    let mut script = head(plan)?;
+    let mut script = head(plan, speed)?;
     script += PREAMBLE;
     let _ = writeln!(script, "stretch {}", speed.scale.permille); // a String takes any text
     for point in &batch.points {
@@ -52,14 +52,14 @@ pub(super) fn script(plan: &Plan, batch: &Batch) -> Result<String, SweepError> {
 }
 
 /// What the preamble is told.
-fn head(plan: &Plan) -> Result<String, SweepError> {
+fn head(plan: &Plan, speed: Speed) -> Result<String, SweepError> {
     let lenient = if plan.stop.best { "1" } else { "" };
     if !plan.disk.is_modelled() {
         return Ok(format!("MODEL= PAGES= ELEVATOR= LENIENT={lenient}\n"));
     }
     let spec = plan.disk.spec()?;
     let mut words = plan.disk.words();
-    if plan.disk.path().is_some() {
+    if model_file(plan, speed)?.is_some() {
         MODEL_FILE.clone_into(&mut words[1]);
     }
     let elevator = if spec.is_rotational() {
@@ -72,6 +72,15 @@ fn head(plan: &Plan) -> Result<String, SweepError> {
         words.join(" "),
         disk_bytes(plan, &spec).div_ceil(HUGE_PAGE_BYTES)
     ))
+}
+
+/// The text of the file of a model, where its name does not say all: it has one, or its times are stretched.
+pub(super) fn model_file(plan: &Plan, speed: Speed) -> Result<Option<String>, SweepError> {
+    let disk = &plan.disk;
+    if !disk.is_modelled() || (disk.path().is_none() && speed.scale == TimeScale::NONE) {
+        return Ok(None);
+    }
+    Ok(Some(disk.spec()?.slowed(speed.scale.permille).to_toml()?))
 }
 
 /// What a model's disk takes of a guest's memory: itself, and twice its cache for what a power cut would bring back.
@@ -194,6 +203,43 @@ mod tests {
                     nfiles=50 --set 'dir=/a b'";
         assert!(script.contains("\nstretch 1000\n"));
         assert_eq!(script.lines().last(), Some(line));
+    }
+
+    #[test]
+    fn a_model_is_as_much_slower_as_the_processor_is_faster() {
+        let text = "
+            policy = ['kernel:delay']
+            [virtual]
+            mips = [1000, 2000]
+            repeats = 1
+            [disk]
+            model = 'hdd'
+            [[workload]]
+            name = 'w'
+            bench = 'metarates'
+            [[target]]
+            name = 'ext4'
+            fs = 'ext4'";
+        let plan = Plan::parse(text, Path::new("p.toml")).expect("fine");
+        let points = points(&plan);
+        let batches = partition(&plan, &points, &Stage::whole(&plan, &points));
+        let file = |mips| model_file(&plan, plan.speed(mips)).expect("fine");
+        assert_eq!(file(1000), None);
+        let text = file(2000).expect("a file");
+        assert!(
+            text.contains("rpm = 3600") && text.contains("average_seek_ns = 17000000"),
+            "{text}"
+        );
+        let script = |batch| script(&plan, batch).expect("fine");
+        assert!(script(&batches[0]).starts_with("MODEL='--model hdd "));
+        let slower = script(&batches[1]);
+        assert!(
+            slower.starts_with("MODEL='--model /root/model.toml "),
+            "{slower}"
+        );
+        assert!(
+            slower.contains("\npoint ext4 '' '' 'policy=delay copy_out=off max_hold_us=50000' '' ")
+        );
     }
 
     #[test]

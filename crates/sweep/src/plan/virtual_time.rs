@@ -148,12 +148,6 @@ impl VirtualTime {
             .try_for_each(|target| check_target(target, &self.kernel))?;
         for policy in plan.all_policies() {
             match policy {
-                Policy::Kernel(..) if plan.disk.is_modelled() => {
-                    return refuse(format!(
-                        "policy '{policy}' goes with the disk of model fixed only: write model = \"fixed\", or policy \
-                         'off'"
-                    ));
-                }
                 Policy::Gate(batching) => {
                     return refuse(format!(
                         "policy '{policy}' is the gate's, which guests do not have; write 'kernel:{}'",
@@ -178,13 +172,11 @@ impl VirtualTime {
         self.check_module_stretch(plan)
     }
 
-    /// A model's times and those in a workload file are as they are, so such a plan has a speed that stretches none.
+    /// The times in a workload file are as they are, so a plan with one has a speed that stretches none.
     fn check_unstretched(&self, plan: &Plan) -> Result<(), SweepError> {
-        let is_file = |workload: &&Workload| workload.filebench.is_some();
-        let what = match plan.workload.iter().find(is_file) {
-            _ if plan.disk.is_modelled() => format!("disk.model = \"{}\"", plan.disk.model),
-            Some(workload) => format!("the workload file '{}'", workload.name),
-            None => return Ok(()),
+        let mut files = plan.workload.iter().filter(|load| load.filebench.is_some());
+        let Some(Workload { name, .. }) = files.next() else {
+            return Ok(());
         };
         let of_workloads = plan.workload.iter().filter_map(|load| load.mips.as_ref());
         let speeds: Vec<u64> = of_workloads
@@ -197,7 +189,8 @@ impl VirtualTime {
             return Ok(());
         }
         Err(SweepError::Plan(format!(
-            "virtual.mips = {:?}: with {what} times cannot be stretched: write one of 1000, 500, 250 and 125",
+            "virtual.mips = {:?}: with the workload file '{name}' times cannot be stretched: write one of \
+             1000, 500, 250 and 125",
             self.mips
         )))
     }
