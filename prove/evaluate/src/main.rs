@@ -19,7 +19,7 @@ use luc_evaluate_fleet::solr::{clients, tap, trouble};
 use luc_host::interrupt;
 
 /// Measures what LUC claims and writes a page and the raw data of each part. Needs root, but for
-/// arrivals, kernel, matrix, thesis, thesis-metarates, thesis-processors and thesis-seeks, which run
+/// arrivals, kernel, matrix, matrix-processors, thesis, thesis-metarates, thesis-processors and thesis-seeks, which run
 /// guests in virtual time.
 ///
 /// A part that is a plan (prove/plans) keeps each repeat as soon as it is made: the same command goes on after an
