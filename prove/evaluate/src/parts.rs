@@ -33,7 +33,7 @@ use Made::{Here, Planned as ByPlan};
 
 /// All parts, in the order in which they are run.
 #[rustfmt::skip]
-pub const PARTS: [Part; 57] = [
+pub const PARTS: [Part; 58] = [
     part("metarates", "File creation, with and without the gate", ByPlan(planned!("metarates"))),
     part("varmail", "The mail server on a hard disk", ByPlan(planned!("varmail"))),
     part("head-to-head", "ext4, fast commits and XFS, each with and without the gate", ByPlan(planned!("head-to-head"))),
@@ -87,6 +87,7 @@ pub const PARTS: [Part; 57] = [
     part("thesis", "The thesis' figures as one sweep in virtual time", ByPlan(planned!("thesis"))),
     part("thesis-metarates", "The thesis' Metarates with four processors and clients that arrive one after another", ByPlan(planned!("thesis-metarates"))),
     part("thesis-processors", "The thesis' IOzone, varMail and oltp with four processors and clients that arrive spread", ByPlan(planned!("thesis-processors"))),
+    part("thesis-holds", "The thesis' IOzone with holds of up to 50 ms, with luc.ko, in virtual time", ByPlan(planned!("thesis-holds"))),
     part("thesis-seeks", "The thesis' Metarates on a disk that seeks, with luc.ko, in virtual time", ByPlan(planned!("thesis-seeks"))),
     part("arrivals", "When a faster processor makes fsyncs slower, and whether luc.ko cures it, in virtual time", ByPlan(planned!("arrivals"))),
     part("matrix", "The energy slides' selection matrix, in virtual time", ByPlan(planned!("matrix"))),
