@@ -265,3 +265,54 @@ fn a_server_with_little_memory_reads_from_a_hard_disk() {
         assert!(rate > Some(20.0) && rate < Some(20_000.0), "{repeat}");
     }
 }
+
+/// File creation on a hard disk, held by luc.ko, at two speeds.
+const SEEKS: &str = r#"
+policy = ["kernel:off", "kernel:delay"]
+[virtual]
+mips = [1000, 2000]
+repeats = 1
+[disk]
+model = "hdd"
+size = "256M"
+[[workload]]
+name = "create"
+bench = "metarates"
+threads = [4]
+options = { rounds = 6 }
+figure = { json = "/file_creation_rate_per_second", unit = "files/s" }
+[[target]]
+name = "ext4"
+fs = "ext4"
+mkfs = "-b 4096 -J size=8"
+"#;
+
+#[test]
+fn a_hard_disk_is_as_fast_for_a_faster_processor_and_its_commits_are_held() {
+    if !can_run() {
+        return;
+    }
+    let folder = TempDir::new().expect("a folder");
+    fs::write(folder.path().join("plan.toml"), SEEKS).expect("written");
+    let output = sweep(folder.path(), "out").output().expect("luc runs");
+    assert!(output.status.success(), "{}", stderr(&output));
+    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let repeats = report["repeats"].as_array().expect("repeats");
+    let of = |policy: &str, mips: &str| -> &Value {
+        let is = |repeat: &&Value| {
+            let key = repeat["key"].as_str().unwrap_or_default();
+            key.contains(policy) && key.ends_with(mips)
+        };
+        repeats.iter().find(is).expect("a repeat")
+    };
+    for policy in ["kernel:off", "kernel:delay"] {
+        let rates =
+            ["1000", "2000"].map(|mips| of(policy, mips)["value"].as_f64().expect("a rate"));
+        // The disk decides, which is stretched: unstretched the faster processor would see twice the rate.
+        let ratio = rates[1] / rates[0];
+        assert!((0.8..1.25).contains(&ratio), "{policy}: {rates:?}");
+    }
+    let holds = |policy| of(policy, "1000")["counters"]["luc.holds"].as_f64();
+    assert_eq!(holds("kernel:off"), Some(0.0));
+    assert!(holds("kernel:delay") > Some(0.0));
+}
