@@ -88,6 +88,8 @@ enum luc_verdict {
 enum luc_verdict luc_pairs_add(struct luc_pairs *pairs, u64 rate_with, u64 rate_without);
 bool luc_pairs_take_second_look(struct luc_pairs *pairs, u64 rate_with, u64 rate_without);
 bool luc_pairs_pays_still(const struct luc_pairs *pairs);
+bool luc_pairs_are_slower(const struct luc_pairs *pairs);
+bool luc_pairs_nearly_as_fast(const struct luc_pairs *pairs);
 
 /* Time between trials, growing while nothing changes. All zeros is the initial state. */
 struct luc_backoff {
@@ -174,6 +176,9 @@ struct luc_auto {
 	u32 trials;
 	u32 engagements;
 	bool is_comeback; /* the trial began because callers fell behind */
+	u64 trial_ns;	  /* when the last trial began, and how many had been served then */
+	u64 trial_completions;
+	u64 loss_pause_ns; /* how long what it has lost rules out the next one */
 	struct luc_returns returns;
 };
 

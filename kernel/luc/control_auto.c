@@ -16,6 +16,11 @@
 #define FALLEN_BEHIND_PERCENT 110
 /* How soon to look again when nothing but observation is needed, in nanoseconds. */
 #define GLANCE_NS 100000000ULL
+/* What a trial has lost is to be a part of the time until the next one that is this small, at most.
+ */
+#define LOST_PART 100
+/* A sum of served calls is cut here, so that it can be multiplied. */
+#define MOST_SERVED (1ULL << 23)
 /* Patience with late callers is at least this, in nanoseconds. */
 #define MIN_PATIENCE_NS 50000ULL
 /* One more caller is assumed to take at least this long, in nanoseconds. */
@@ -72,6 +77,7 @@ static void decide(struct luc_auto *a, u64 now_ns, enum luc_reason reason)
 	a->decided_participants = a->participants;
 	a->decided_commit_ns = a->unheld_commit_ns;
 	a->reason = reason;
+	a->loss_pause_ns = 0;
 }
 
 static void step_aside(struct luc_auto *a, u64 now_ns, enum luc_reason reason, u64 pause_ns)
@@ -109,19 +115,42 @@ static bool has_changed(const struct luc_auto *a)
 /* Whether the last decision is old enough to be questioned before its time. */
 static bool has_rested(const struct luc_auto *a, u64 now_ns)
 {
-	return now_ns >= a->decided_ns + LUC_BACKOFF_FIRST_NS;
+	return now_ns >= a->decided_ns + max_u64(a->loss_pause_ns, LUC_BACKOFF_FIRST_NS);
 }
 
-static void start_trial(struct luc_auto *a)
+static void begin_trial(struct luc_auto *a, const struct luc_epoch *epoch)
 {
 	a->trials++;
+	a->trial_ns = epoch->end_ns;
+	a->trial_completions = epoch->completions;
+}
+
+/*
+ * How long a trial that ends with this commit rules the next one out, by what it has lost: the time
+ * beyond that in which callers that are let go would have been served as often.
+ */
+static u64 loss_pause_ns_of(const struct luc_auto *a, const struct luc_epoch *epoch)
+{
+	u64 took_ns = epoch->end_ns > a->trial_ns ? epoch->end_ns - a->trial_ns : 0;
+	u64 served = min_u64(epoch->completions - a->trial_completions, MOST_SERVED);
+	/* Rates are per 1000 s. */
+	u64 worth_ns = served * 1000000000000ULL / max_u64(a->unheld_rate, 1);
+	u64 lost_ns = took_ns > worth_ns ? took_ns - worth_ns : 0;
+
+	return min_u64(lost_ns, LUC_BACKOFF_LONGEST_NS / LOST_PART) * LOST_PART;
+}
+
+static void start_trial(struct luc_auto *a, const struct luc_epoch *epoch)
+{
+	begin_trial(a, epoch);
 	a->pairs = (struct luc_pairs){ 0 };
 	a->is_comeback = false;
 	enter(a, LUC_TRY_HELD);
 }
 
-static void consider_trial(struct luc_auto *a, u64 now_ns)
+static void consider_trial(struct luc_auto *a, const struct luc_epoch *epoch)
 {
+	u64 now_ns = epoch->end_ns;
 	u64 at_best = a->participants * 1000000000000ULL / max_u64(a->unheld_commit_ns, 1);
 
 	if (a->participants < 2) {
@@ -129,7 +158,7 @@ static void consider_trial(struct luc_auto *a, u64 now_ns)
 	} else if (at_best * 100 < a->unheld_rate * PROMISING_PERCENT) {
 		step_aside(a, now_ns, LUC_NOTHING_TO_GAIN, GLANCE_NS);
 	} else {
-		start_trial(a);
+		start_trial(a, epoch);
 	}
 }
 
@@ -140,12 +169,15 @@ static void consider_trial(struct luc_auto *a, u64 now_ns)
 static bool has_fallen_behind(const struct luc_auto *a, u64 now_ns, u64 rate)
 {
 	return a->reason == LUC_NO_GAIN_MEASURED && now_ns >= a->decided_ns + GLANCE_NS &&
-	       a->trial_backoff.interval_ns <= LUC_BACKOFF_FIRST_NS && !has_changed(a) &&
+	       a->trial_backoff.interval_ns <= LUC_BACKOFF_FIRST_NS &&
+	       (a->loss_pause_ns == 0 || luc_pairs_nearly_as_fast(&a->pairs)) && !has_changed(a) &&
 	       rate * FALLEN_BEHIND_PERCENT < a->held_rate * 100;
 }
 
-static void conclude(struct luc_auto *a, u64 now_ns, enum luc_verdict verdict)
+static void conclude(struct luc_auto *a, const struct luc_epoch *epoch, enum luc_verdict verdict)
 {
+	u64 now_ns = epoch->end_ns, loss_pause_ns, pause_ns;
+
 	switch (verdict) {
 	case LUC_PAYS:
 		a->engagements++;
@@ -155,8 +187,10 @@ static void conclude(struct luc_auto *a, u64 now_ns, enum luc_verdict verdict)
 		engage(a, now_ns, 3);
 		break;
 	case LUC_DOES_NOT_PAY:
-		step_aside(a, now_ns, LUC_NO_GAIN_MEASURED,
-			   luc_backoff_lengthen(&a->trial_backoff, 4));
+		loss_pause_ns = loss_pause_ns_of(a, epoch);
+		pause_ns = max_u64(luc_backoff_lengthen(&a->trial_backoff, 4), loss_pause_ns);
+		step_aside(a, now_ns, LUC_NO_GAIN_MEASURED, pause_ns);
+		a->loss_pause_ns = loss_pause_ns;
 		break;
 	case LUC_MORE:
 		enter(a, LUC_TRY_UNHELD);
@@ -164,32 +198,45 @@ static void conclude(struct luc_auto *a, u64 now_ns, enum luc_verdict verdict)
 	}
 }
 
-static void end_of_check(struct luc_auto *a, u64 now_ns)
+/* What follows from one more pair of a trial. */
+static enum luc_verdict add_pair(struct luc_auto *a)
+{
+	enum luc_verdict verdict = luc_pairs_add(&a->pairs, a->held_rate, a->unheld_rate);
+
+	/* How much slower is not worth finding out. */
+	if (verdict == LUC_MORE && luc_pairs_are_slower(&a->pairs))
+		return LUC_DOES_NOT_PAY;
+	return verdict;
+}
+
+static void end_of_check(struct luc_auto *a, const struct luc_epoch *epoch)
 {
 	a->pairs = (struct luc_pairs){ 0 };
 	luc_pairs_add(&a->pairs, a->held_rate, a->unheld_rate);
 	if (luc_pairs_pays_still(&a->pairs)) {
-		engage(a, now_ns, 3);
+		engage(a, epoch->end_ns, 3);
 	} else {
 		/* One pair may be bad luck: a trial finds out. */
-		a->trials++;
+		begin_trial(a, epoch);
 		enter(a, LUC_TRY_HELD);
 	}
 }
 
-static void end_of_sample(struct luc_auto *a, u64 now_ns, u64 rate)
+static void end_of_sample(struct luc_auto *a, const struct luc_epoch *epoch, u64 rate)
 {
+	u64 now_ns = epoch->end_ns;
+
 	switch (a->phase) {
 	case LUC_LEARN:
 		a->unheld_rate = rate;
-		consider_trial(a, now_ns);
+		consider_trial(a, epoch);
 		break;
 	case LUC_TRY_HELD:
 		a->held_rate = rate;
 		if (luc_pairs_take_second_look(&a->pairs, rate, a->unheld_rate))
 			luc_sample_go_on(&a->sample);
 		else
-			conclude(a, now_ns, luc_pairs_add(&a->pairs, rate, a->unheld_rate));
+			conclude(a, epoch, add_pair(a));
 		break;
 	case LUC_TRY_UNHELD:
 		a->unheld_rate = rate;
@@ -205,12 +252,12 @@ static void end_of_sample(struct luc_auto *a, u64 now_ns, u64 rate)
 		break;
 	case LUC_CHECK:
 		a->unheld_rate = rate;
-		end_of_check(a, now_ns);
+		end_of_check(a, epoch);
 		break;
 	case LUC_ASIDE:
 		if (has_fallen_behind(a, now_ns, rate)) {
 			a->unheld_rate = rate;
-			start_trial(a);
+			start_trial(a, epoch);
 			a->is_comeback = true;
 		} else {
 			luc_sample_go_on(&a->sample);
@@ -267,7 +314,7 @@ struct luc_plan luc_auto_on_epoch(struct luc_auto *a, const struct luc_epoch *ep
 	}
 	steer(a, epoch->released);
 	if (luc_sample_observe(&a->sample, epoch, &rate))
-		end_of_sample(a, epoch->end_ns, rate);
+		end_of_sample(a, epoch, rate);
 	else
 		within_sample(a, epoch->end_ns);
 	return luc_auto_plan(a);

@@ -10,6 +10,7 @@
 #define LN_OBVIOUS 233983     /* 1.25: a first pair at least this good engages at once */
 #define LN_HOPEFUL 99940      /* 1.1: a first sample this good is measured once more */
 #define LN_HOPELESS (-110478) /* 0.9: a first pair this bad ends the trial at once */
+#define LN_NEARLY (-53785)    /* 0.95: held callers may have been as fast as others */
 #define SPREAD_FLOOR 52429    /* 0.05: assumed at least, however well the pairs agree */
 /* A trial that has not convinced after this many pairs is given up. */
 #define MOST_PAIRS 12
@@ -120,6 +121,18 @@ bool luc_pairs_take_second_look(struct luc_pairs *pairs, u64 rate_with, u64 rate
 bool luc_pairs_pays_still(const struct luc_pairs *pairs)
 {
 	return pairs->mean >= LN_WORTHWHILE;
+}
+
+/* Whether callers were slower when they were held, and not only once. */
+bool luc_pairs_are_slower(const struct luc_pairs *pairs)
+{
+	return pairs->count >= 2 && pairs->mean < 0;
+}
+
+/* Whether held callers may have been as fast as others. */
+bool luc_pairs_nearly_as_fast(const struct luc_pairs *pairs)
+{
+	return pairs->mean > LN_NEARLY;
 }
 
 /* The next interval, factor times the last one. */

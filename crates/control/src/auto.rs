@@ -202,7 +202,7 @@ impl Auto {
                 if self.pairs.takes_second_look(rate, self.ungated_rate) {
                     self.sample.go_on();
                 } else if !self.measures_once_more(epoch) {
-                    let verdict = self.add_pair(epoch);
+                    let verdict = self.add_pair();
                     if verdict == Verdict::Pays && self.is_doubtful(epoch, measured) {
                         self.confirms = 1;
                         self.enter(Phase::Check);
@@ -289,7 +289,7 @@ impl Auto {
                 } else if let Some(rate) = self.lost_rate(epoch) {
                     self.gated_rate = rate;
                     if !self.measures_once_more(epoch) {
-                        let verdict = self.add_pair(epoch);
+                        let verdict = self.add_pair();
                         self.conclude(epoch, verdict);
                     }
                 }

@@ -138,9 +138,6 @@ impl Auto {
     /// How long a trial that ends with this commit rules the next one out, by what it has lost: the time beyond that in
     /// which callers that are let go would have been served as often. In nanoseconds.
     pub(super) fn loss_pause_ns(&self, epoch: &Epoch<'_>) -> u64 {
-        if epoch.exact {
-            return 0;
-        }
         let took_ns = epoch.end_ns.saturating_sub(self.trial_ns) as f64;
         let served = epoch.completions.saturating_sub(self.trial_completions) as f64;
         let lost_ns = took_ns - served * 1e9 / self.ungated_rate.max(1e-3);
@@ -187,11 +184,11 @@ impl Auto {
 
     /// What follows from one more pair of a trial. One that finds callers slower when they are held, not only once, is
     /// not worth finding out how much.
-    pub(super) fn add_pair(&mut self, epoch: &Epoch<'_>) -> Verdict {
+    pub(super) fn add_pair(&mut self) -> Verdict {
         let verdict = self.pairs.add(self.gated_rate, self.ungated_rate);
         let is_slower = self.pairs.count() >= 2 && self.pairs.gain() < 1.0;
         match verdict {
-            Verdict::More if is_slower && !epoch.exact => Verdict::DoesNotPay,
+            Verdict::More if is_slower => Verdict::DoesNotPay,
             verdict => verdict,
         }
     }

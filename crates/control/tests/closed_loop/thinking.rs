@@ -4,11 +4,18 @@ use crate::MS;
 use crate::world::World;
 
 /// Mean gain of runs of 135 requests of each client, over seeds, and that of the worst run.
-fn gains(clients: usize, think_ns: u64) -> (f64, f64) {
+fn gains(clients: usize, think_ns: u64, is_exact: bool) -> (f64, f64) {
     let requests = 135 * clients as u64;
     let gains: Vec<f64> = (0..20)
         .map(|seed| {
-            let world = || World::drawn(clients, 12_400_000, think_ns, 100_000, seed);
+            let world = || {
+                let world = World::drawn(clients, 12_400_000, think_ns, 100_000, seed);
+                if is_exact {
+                    world.seen_exactly()
+                } else {
+                    world
+                }
+            };
             let stock = world().time_of(requests, false);
             stock as f64 / world().time_of(requests, true) as f64
         })
@@ -21,9 +28,12 @@ fn gains(clients: usize, think_ns: u64) -> (f64, f64) {
 fn clients_that_think_for_as_long_as_a_commit_lose_one_percent() {
     for clients in [4, 8, 16] {
         for think_ms in [10, 20, 50] {
-            let (mean, worst) = gains(clients, think_ms * MS);
-            assert!(mean > 0.985, "{clients} that think {think_ms} ms: {mean}");
-            assert!(worst > 0.97, "{clients} that think {think_ms} ms: {worst}");
+            for is_exact in [false, true] {
+                let (mean, worst) = gains(clients, think_ms * MS, is_exact);
+                let case = format!("{clients} that think {think_ms} ms, exact {is_exact}");
+                assert!(mean > 0.985, "{case}: {mean}");
+                assert!(worst > 0.97, "{case}: {worst}");
+            }
         }
     }
 }
@@ -31,8 +41,13 @@ fn clients_that_think_for_as_long_as_a_commit_lose_one_percent() {
 #[test]
 fn clients_that_think_for_a_moment_gain() {
     for (clients, least) in [(4, 1.6), (8, 1.5), (16, 1.4)] {
-        let (mean, worst) = gains(clients, MS);
-        assert!(mean > least, "{clients} clients: {mean}");
-        assert!(worst > 0.95 * least, "{clients} clients: {worst}");
+        for is_exact in [false, true] {
+            let (mean, worst) = gains(clients, MS, is_exact);
+            assert!(mean > least, "{clients} clients, exact {is_exact}: {mean}");
+            assert!(
+                worst > 0.95 * least,
+                "{clients} clients, exact {is_exact}: {worst}"
+            );
+        }
     }
 }

@@ -20,6 +20,8 @@ pub(crate) struct World {
     epoch_ns: u64,
     arrivals_ns: Vec<u32>,
     now_ns: u64,
+    /// Whether commits and arrivals are seen exactly, as in the kernel.
+    is_exact: bool,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -59,6 +61,15 @@ impl World {
             epoch_ns: 0,
             arrivals_ns: Vec::new(),
             now_ns: 0,
+            is_exact: false,
+        }
+    }
+
+    /// The same, where commits and arrivals are seen exactly.
+    pub(crate) fn seen_exactly(self) -> Self {
+        Self {
+            is_exact: true,
+            ..self
         }
     }
 
@@ -197,7 +208,7 @@ impl World {
         let waiting = self
             .clients
             .iter()
-            .filter(|c| matches!(c, Client::Gathers { .. }))
+            .filter(|c| matches!(c, Client::Gathers { .. } | Client::Requests { .. }))
             .count();
         self.arrivals_ns = vec![0; waiting];
         self.plan = self.auto.on_epoch(&Epoch {
@@ -207,13 +218,13 @@ impl World {
             others: Others::default(),
             newcomers: self.clients.len() as u64,
             participants: self.clients.len() as u32,
-            commit_ns: if released > 0 {
+            commit_ns: if released > 0 || self.is_exact {
                 self.commit_ns
             } else {
                 latency_ns
             },
             released,
-            exact: false,
+            exact: self.is_exact,
             arrivals_ns: &arrivals,
         });
         self.epoch_ns = self.now_ns;
