@@ -1,5 +1,5 @@
 //! Part `services`: programs of the distribution that nobody here wrote, unchanged, as their users would run them: without
-//! luc, by `luc run`, and by `luc run --reach notify`; and some in a guest, with `luc.ko`.
+//! luc, by `luc run`, and by `luc run --reach notify`; and most of them in a guest, with `luc.ko`.
 //!
 //! Each has a script beside this file. It makes instances of its own on an emulated disk, starts them, drives eight
 //! clients for a fixed amount of work, reads back what was acknowledged, stops them, and fails if a log has an error.

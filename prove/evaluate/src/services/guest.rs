@@ -1,8 +1,11 @@
-//! Part `services-kernel`: some of the services in a guest, with `luc.ko` and without.
+//! Part `services-kernel`: the services in a guest, with `luc.ko` and without.
 //!
 //! Time in it is virtual, so that runs of one seed are the same to the byte, however busy this machine is; seeds differ in
 //! when the run begins.
 
+mod system;
+
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use luc_claims::report::{Page, Table, Target, number, ratio};
@@ -20,6 +23,8 @@ use crate::safety::guest::Guests;
 
 /// The guests' kernel.
 const VERSION: &str = "6.1";
+/// The system is in memory twice for a moment, and so is the disk.
+const MEMORY_MIB: u32 = 6144;
 /// What a boot and a run may take.
 const LIMIT: Duration = Duration::from_secs(1200);
 /// One run begins so much later than that of the seed before, µs: no multiple of a tick.
@@ -27,31 +32,42 @@ const SHIFT_US: usize = 1300;
 /// A service is slower if the interval of its gain ends below this.
 const LEAST_HIGH: f64 = 0.98;
 
-/// A service that runs in a guest, which has no more files than it is given.
+/// A service in a guest.
 struct Inside {
     name: &'static str,
-    /// Its programs.
-    programs: &'static [&'static str],
-    /// Requests of each client: fewer than on this machine, as a guest's processor is emulated.
+    /// Its packages.
+    packages: &'static [&'static str],
+    /// Requests of each client.
     work: u32,
 }
 
-const INSIDE: [Inside; 3] = [
-    Inside {
-        name: "etcd, 8 servers",
-        programs: &["etcd"],
-        work: 60,
-    },
-    Inside {
-        name: "Redis, 8 servers",
-        programs: &["redis-server"],
-        work: 120,
-    },
-    Inside {
-        name: "SQLite, 8 writers",
-        programs: &["sqlite3"],
-        work: 40,
-    },
+impl Inside {
+    const fn new(name: &'static str, packages: &'static [&'static str], work: u32) -> Self {
+        Self {
+            name,
+            packages,
+            work,
+        }
+    }
+}
+
+const INSIDE: [Inside; 12] = [
+    Inside::new("etcd, 8 servers", &["etcd-server"], 130),
+    Inside::new("etcd, 8 servers, thinking", &["etcd-server"], 100),
+    Inside::new("Redis, 8 servers", &["redis-server"], 170),
+    Inside::new("Redis, 8 servers, thinking", &["redis-server"], 135),
+    Inside::new(
+        "Postfix and Dovecot, 8 clients",
+        &["postfix", "dovecot-lmtpd", "tzdata"],
+        65,
+    ),
+    Inside::new("Container registry, 8 clients", &["docker-registry"], 16),
+    Inside::new("git daemon, 8 clients", &["git"], 26),
+    Inside::new("NATS JetStream, 8 publishers", &["nats-server"], 600),
+    Inside::new("MariaDB, 8 clients", &["mariadb-server"], 280),
+    Inside::new("MariaDB, 8 servers", &["mariadb-server"], 240),
+    Inside::new("PostgreSQL, 8 servers", &["postgresql"], 210),
+    Inside::new("SQLite, 8 writers", &["sqlite3"], 52),
 ];
 
 /// Stock, and with the module.
@@ -60,7 +76,7 @@ const SETTINGS: [(&str, &str); 2] = [("stock", ""), ("luc.ko", "policy=auto copy
 pub(crate) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let repeats = harness.options.repeats.unwrap_or(3);
     let guests = Guests::prepare(harness, VERSION)?;
-    let runs = Runs::open(harness);
+    let kept = Runs::open(harness);
     let wanted: Vec<&Inside> = INSIDE
         .iter()
         .filter(|inside| harness.options.wants(inside.name))
@@ -76,19 +92,7 @@ pub(crate) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     ]);
     let mut targets = Vec::new();
     for inside in wanted {
-        let mut of_settings = SETTINGS.map(|_| Vec::new());
-        for repeat in 0..repeats {
-            for ((setting, module), made) in SETTINGS.iter().zip(&mut of_settings) {
-                let key = json!({ "service": inside.name, "setting": setting, "repeat": repeat, "work": inside.work });
-                let result = runs.get(&key, || boot(harness, &guests, inside, module, repeat))?;
-                progress.step(&format!(
-                    "{}, {setting}: {} s",
-                    inside.name, result["seconds"]
-                ));
-                made.push(result);
-            }
-        }
-        let [stock, module] = of_settings;
+        let [stock, module] = compare(harness, &guests, &kept, inside, repeats, &mut progress)?;
         let gain = gain(&stock, &module, harness.options.seed);
         let requests = f64::from(inside.work) * CLIENTS;
         let middle = |runs: &[Value], key: &str| median(&figures(runs, key));
@@ -116,10 +120,12 @@ pub(crate) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
         about: format!(
             "Debian's packages, unchanged, in a virtual machine with Linux {release} and one processor of 1,000 MIPS, in \
              virtual time, on ext4 on a lagdisk that takes 20 µs for a request and 6 ms for a flush: without the module, \
-             and with `policy=auto copy_out=auto`. The programs, their clients and what is checked are those of \
-             [services](services.md), with less work. A time is the clients'; it is not to be compared with that page's, \
-             whose processors are real ones. {repeats} runs of each, which begin at different moments; the gain is the \
-             ratio of the medians, with the 95 % bootstrap interval.",
+             and with `policy=auto copy_out=auto`. The programs, their clients, their work and what is checked are those \
+             of [services](services.md), but that NATS gets 600 messages from each client. The system in the guest is made \
+             of the packages of this machine that the service needs. Dovecot's LMTP alone and RabbitMQ are not here. A \
+             time is the clients'; it is not to be compared with that page's, whose processors are real ones. {repeats} \
+             runs of each, which begin at different moments; the gain is the ratio of the medians, with the 95 % \
+             bootstrap interval.",
             release = guests.release()
         ),
         tables: vec![("Times and gains:".to_owned(), table)],
@@ -127,25 +133,57 @@ pub(crate) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     })
 }
 
-/// Boots a guest and runs the service once.
+/// Makes the runs of a service, of each setting.
+fn compare(
+    harness: &Harness,
+    guests: &Guests,
+    kept: &Runs<'_>,
+    inside: &Inside,
+    repeats: usize,
+    progress: &mut Progress,
+) -> Result<[Vec<Value>; SETTINGS.len()], EvaluateError> {
+    let mut of_settings = SETTINGS.map(|_| Vec::new());
+    // It is made when the first run needs it.
+    let mut system: Option<PathBuf> = None;
+    for repeat in 0..repeats {
+        for ((setting, module), made) in SETTINGS.iter().zip(&mut of_settings) {
+            let key = json!({ "service": inside.name, "setting": setting, "repeat": repeat, "work": inside.work });
+            let result = kept.get(&key, || {
+                let system = match &mut system {
+                    Some(system) => system,
+                    None => system.insert(system::image(harness, inside.packages)?),
+                };
+                boot(harness, guests, system, inside, module, repeat)
+            })?;
+            progress.step(&format!(
+                "{}, {setting}: {} s",
+                inside.name, result["seconds"]
+            ));
+            made.push(result);
+        }
+    }
+    Ok(of_settings)
+}
+
+/// Boots a guest with this system and runs the service once.
 fn boot(
     harness: &Harness,
     guests: &Guests,
+    system: &Path,
     inside: &Inside,
     module: &str,
     repeat: usize,
 ) -> Result<Value, EvaluateError> {
     let service = service(inside)?;
     let (script, text) = service.script;
-    let vm = inside
-        .programs
-        .iter()
-        .fold(guests.machine(LIMIT), |vm, program| vm.program(program))
+    let vm = guests
+        .machine(LIMIT)
         .mode(Mode::VirtualTime {
             shift: 0,
             processors: 1,
         })
-        .program("setpriv");
+        .memory_mib(MEMORY_MIB)
+        .file("/root/system.img", system);
     let vm = service
         .shared
         .iter()
@@ -158,8 +196,13 @@ fn boot(
         .variable("NAP_US", &(1 + repeat * SHIFT_US).to_string())
         .variable("SERVICE_WORK", &inside.work.to_string())
         .variable("SERVICE_INSTANCES", &service.instances.to_string())
-        .variable("SERVICE_SEED", &harness.options.seed.to_string())
-        .script(include_str!("guest.sh"));
+        .variable("SERVICE_SEED", &harness.options.seed.to_string());
+    let vm = if service.think_ms > 0 {
+        vm.variable("SERVICE_THINK_MS", &service.think_ms.to_string())
+    } else {
+        vm
+    };
+    let vm = vm.script(include_str!("guest.sh"));
     let outcome = succeed(&vm, inside.name)?;
     let read = |name: &str| outcome.file(name).ok_or_else(|| missing(name));
     let figure = |name: &str| -> Result<f64, EvaluateError> {
@@ -170,6 +213,7 @@ fn boot(
         "flushes": figure("flushes")?,
         "journal": read("journal")?.lines().next(),
         "holds": if module.is_empty() { None } else { Some(figure("holds")?) },
+        "state": outcome.file("state").map(|state| state.trim().to_owned()),
         "release": guests.release(),
         "wall_s": outcome.wall.as_secs(),
     }))
