@@ -119,7 +119,15 @@ struct luc_sample {
 	u64 completions;
 };
 
-bool luc_sample_observe(struct luc_sample *sample, const struct luc_epoch *epoch, u64 *rate);
+/* What a sample has measured. */
+struct luc_measured {
+	u64 rate;    /* callers served per 1000 s */
+	u64 served;  /* callers, at most 2^33 */
+	u32 commits; /* that served them */
+};
+
+bool luc_sample_observe(struct luc_sample *sample, const struct luc_epoch *epoch,
+			struct luc_measured *measured);
 bool luc_sample_has_settled(const struct luc_sample *sample, u32 more);
 void luc_sample_go_on(struct luc_sample *sample);
 
@@ -176,6 +184,7 @@ struct luc_auto {
 	u32 trials;
 	u32 engagements;
 	bool is_comeback; /* the trial began because callers fell behind */
+	bool confirms;	  /* a check confirms an obvious gain of a trial */
 	u64 trial_ns;	  /* when the last trial began, and how many had been served then */
 	u64 trial_completions;
 	u64 loss_pause_ns; /* how long what it has lost rules out the next one */

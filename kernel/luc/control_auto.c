@@ -14,6 +14,15 @@
 #define CHANGED_DENOMINATOR 2
 /* In hundredths: callers that are not held have fallen behind by this much. */
 #define FALLEN_BEHIND_PERCENT 110
+/* In hundredths: an obvious gain is confirmed if callers are not faster than this when let go. */
+#define CONFIRMED_PERCENT 105
+/*
+ * A caller that is not held waits for the commit in flight and for its own. So it takes held
+ * commits with this part of the callers for a rate that is obviously beyond what they could do
+ * alone: 1.25, the obvious gain, of one in two.
+ */
+#define OBVIOUS_NUMERATOR 5
+#define OBVIOUS_DENOMINATOR 8
 /* How soon to look again when nothing but observation is needed, in nanoseconds. */
 #define GLANCE_NS 100000000ULL
 /* What a trial has lost is to be a part of the time until the next one that is this small, at most.
@@ -64,6 +73,8 @@ static void enter(struct luc_auto *a, enum luc_phase phase)
 {
 	a->phase = phase;
 	a->sample = (struct luc_sample){ 0 };
+	if (phase != LUC_CHECK)
+		a->confirms = false;
 	if (phase == LUC_TRY_HELD) {
 		a->set_point = a->participants;
 		a->return_ns = 0;
@@ -174,17 +185,23 @@ static bool has_fallen_behind(const struct luc_auto *a, u64 now_ns, u64 rate)
 	       rate * FALLEN_BEHIND_PERCENT < a->held_rate * 100;
 }
 
+/* A trial has found that holding pays. */
+static void pays(struct luc_auto *a, u64 now_ns)
+{
+	a->engagements++;
+	a->trial_backoff.interval_ns = 0;
+	if (!a->is_comeback)
+		a->check_backoff.interval_ns = 0;
+	engage(a, now_ns, 3);
+}
+
 static void conclude(struct luc_auto *a, const struct luc_epoch *epoch, enum luc_verdict verdict)
 {
 	u64 now_ns = epoch->end_ns, loss_pause_ns, pause_ns;
 
 	switch (verdict) {
 	case LUC_PAYS:
-		a->engagements++;
-		a->trial_backoff.interval_ns = 0;
-		if (!a->is_comeback)
-			a->check_backoff.interval_ns = 0;
-		engage(a, now_ns, 3);
+		pays(a, now_ns);
 		break;
 	case LUC_DOES_NOT_PAY:
 		loss_pause_ns = loss_pause_ns_of(a, epoch);
@@ -209,6 +226,43 @@ static enum luc_verdict add_pair(struct luc_auto *a)
 	return verdict;
 }
 
+/*
+ * Whether an obvious gain may be nothing but more work that has come since the unheld sample: then
+ * it takes another unheld sample to tell.
+ */
+static bool is_doubtful(const struct luc_auto *a, const struct luc_epoch *epoch,
+			const struct luc_measured *held)
+{
+	return a->pairs.count <= 1 &&
+	       held->served * OBVIOUS_DENOMINATOR <
+		       (u64)OBVIOUS_NUMERATOR * epoch->participants * held->commits;
+}
+
+static void end_of_trial(struct luc_auto *a, const struct luc_epoch *epoch,
+			 const struct luc_measured *held)
+{
+	enum luc_verdict verdict = add_pair(a);
+
+	if (verdict == LUC_PAYS && is_doubtful(a, epoch, held)) {
+		a->confirms = true;
+		enter(a, LUC_CHECK);
+	} else {
+		conclude(a, epoch, verdict);
+	}
+}
+
+static void end_of_confirmation(struct luc_auto *a, const struct luc_epoch *epoch)
+{
+	a->confirms = false;
+	if (a->unheld_rate * 100 < a->held_rate * CONFIRMED_PERCENT) {
+		pays(a, epoch->end_ns);
+	} else {
+		a->pairs = (struct luc_pairs){ 0 };
+		luc_pairs_add(&a->pairs, a->held_rate, a->unheld_rate);
+		conclude(a, epoch, LUC_DOES_NOT_PAY);
+	}
+}
+
 static void end_of_check(struct luc_auto *a, const struct luc_epoch *epoch)
 {
 	a->pairs = (struct luc_pairs){ 0 };
@@ -222,9 +276,10 @@ static void end_of_check(struct luc_auto *a, const struct luc_epoch *epoch)
 	}
 }
 
-static void end_of_sample(struct luc_auto *a, const struct luc_epoch *epoch, u64 rate)
+static void end_of_sample(struct luc_auto *a, const struct luc_epoch *epoch,
+			  const struct luc_measured *measured)
 {
-	u64 now_ns = epoch->end_ns;
+	u64 now_ns = epoch->end_ns, rate = measured->rate;
 
 	switch (a->phase) {
 	case LUC_LEARN:
@@ -236,7 +291,7 @@ static void end_of_sample(struct luc_auto *a, const struct luc_epoch *epoch, u64
 		if (luc_pairs_take_second_look(&a->pairs, rate, a->unheld_rate))
 			luc_sample_go_on(&a->sample);
 		else
-			conclude(a, epoch, add_pair(a));
+			end_of_trial(a, epoch, measured);
 		break;
 	case LUC_TRY_UNHELD:
 		a->unheld_rate = rate;
@@ -252,7 +307,10 @@ static void end_of_sample(struct luc_auto *a, const struct luc_epoch *epoch, u64
 		break;
 	case LUC_CHECK:
 		a->unheld_rate = rate;
-		end_of_check(a, epoch);
+		if (a->confirms)
+			end_of_confirmation(a, epoch);
+		else
+			end_of_check(a, epoch);
 		break;
 	case LUC_ASIDE:
 		if (has_fallen_behind(a, now_ns, rate)) {
@@ -302,7 +360,8 @@ static void steer(struct luc_auto *a, u32 released)
 /* Takes the end of a commit and says how to go on. */
 struct luc_plan luc_auto_on_epoch(struct luc_auto *a, const struct luc_epoch *epoch)
 {
-	u64 interval_ns = epoch->end_ns > a->last_end_ns ? epoch->end_ns - a->last_end_ns : 0, rate;
+	u64 interval_ns = epoch->end_ns > a->last_end_ns ? epoch->end_ns - a->last_end_ns : 0;
+	struct luc_measured measured;
 
 	a->last_end_ns = epoch->end_ns;
 	a->participants = epoch->participants;
@@ -313,8 +372,8 @@ struct luc_plan luc_auto_on_epoch(struct luc_auto *a, const struct luc_epoch *ep
 		smooth(&a->unheld_commit_ns, min_u64(epoch->commit_ns, interval_ns));
 	}
 	steer(a, epoch->released);
-	if (luc_sample_observe(&a->sample, epoch, &rate))
-		end_of_sample(a, epoch, rate);
+	if (luc_sample_observe(&a->sample, epoch, &measured))
+		end_of_sample(a, epoch, &measured);
 	else
 		within_sample(a, epoch->end_ns);
 	return luc_auto_plan(a);
@@ -327,7 +386,8 @@ struct luc_plan luc_auto_on_epoch(struct luc_auto *a, const struct luc_epoch *ep
  */
 void luc_auto_pause(struct luc_auto *a)
 {
-	if (a->phase != LUC_TRY_HELD && a->phase != LUC_TRY_UNHELD && a->phase != LUC_LEARN)
+	if (a->phase != LUC_TRY_HELD && a->phase != LUC_TRY_UNHELD && a->phase != LUC_LEARN &&
+	    !a->confirms)
 		return;
 	a->pairs = (struct luc_pairs){ 0 };
 	enter(a, LUC_LEARN);

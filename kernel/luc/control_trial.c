@@ -147,8 +147,9 @@ u64 luc_backoff_lengthen(struct luc_backoff *backoff, u64 factor)
 	return backoff->interval_ns;
 }
 
-/* Counts the epoch in; true and the rate once the sample is complete. */
-bool luc_sample_observe(struct luc_sample *sample, const struct luc_epoch *epoch, u64 *rate)
+/* Counts the epoch in; true and what was measured once the sample is complete. */
+bool luc_sample_observe(struct luc_sample *sample, const struct luc_epoch *epoch,
+			struct luc_measured *measured)
 {
 	u64 elapsed_ns, served;
 	bool enough, overdue;
@@ -169,7 +170,9 @@ bool luc_sample_observe(struct luc_sample *sample, const struct luc_epoch *epoch
 		return false;
 	if (served > 1ULL << 33)
 		served = 1ULL << 33;
-	*rate = served * 1000000000ULL / (elapsed_ns / 1000 + 1);
+	measured->rate = served * 1000000000ULL / (elapsed_ns / 1000 + 1);
+	measured->served = served;
+	measured->commits = sample->epochs - SETTLE_EPOCHS;
 	return true;
 }
 

@@ -121,12 +121,16 @@ impl Auto {
     /// A rate that is obviously beyond that is no matter of work. A call may have taken longer in the ungated sample than
     /// it would now, but not longer than two commits.
     pub(super) fn is_doubtful(&self, epoch: &Epoch<'_>, measured: &Measured) -> bool {
-        let call_s = self
-            .ungated_latency_s
-            .min(LONGEST_CALL_COMMITS * measured.interval_s);
+        let longest_call_s = LONGEST_CALL_COMMITS * measured.interval_s;
+        // Where commits are seen exactly, it is they whose time is known, and not that of calls.
+        let call_s = if epoch.exact {
+            longest_call_s
+        } else {
+            self.ungated_latency_s.min(longest_call_s)
+        };
         let busy_callers = measured.rate * measured.own_share * call_s;
         let is_obvious = busy_callers >= OBVIOUS * f64::from(epoch.participants);
-        self.pairs.count() <= 1 && !epoch.exact && !is_obvious
+        self.pairs.count() <= 1 && !is_obvious
     }
 
     /// Whether callers, held because that was faster, are clearly slower than they were alone.
