@@ -301,7 +301,7 @@ fn readers(disk: &Disk) -> Option<(String, u64)> {
     let program = disk.path("readers");
     for number in 0..THREADS {
         let path = format!("{}/{number}", disk.mount());
-        fs::write(path, vec![1; 32 << 20]).expect("written");
+        fs::write(path, vec![1; 8 << 20]).expect("written");
     }
     compiled_statically(&source, Path::new(&program)).then_some((program, THREADS))
 }
