@@ -25,8 +25,7 @@
 #define OBVIOUS_DENOMINATOR 8
 /* How soon to look again when nothing but observation is needed, in nanoseconds. */
 #define GLANCE_NS 100000000ULL
-/* What a trial has lost is to be a part of the time until the next one that is this small, at most.
- */
+/* A trial rules the next one out for so many times what it has lost. */
 #define LOST_PART 100
 /* A sum of served calls is cut here, so that it can be multiplied. */
 #define MOST_SERVED (1ULL << 23)

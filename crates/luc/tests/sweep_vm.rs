@@ -212,6 +212,16 @@ fn an_old_qemu_alone_is_refused() {
     assert!(!folder.join("out").exists());
 }
 
+/// The repeats that a whole sweep by this plan reports.
+fn repeats_of(plan: &str) -> Vec<Value> {
+    let folder = TempDir::new().expect("a folder");
+    fs::write(folder.path().join("plan.toml"), plan).expect("written");
+    let output = sweep(folder.path(), "out").output().expect("luc runs");
+    assert!(output.status.success(), "{}", stderr(&output));
+    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    report["repeats"].as_array().expect("repeats").clone()
+}
+
 /// A server on a hard disk whose files do not fit into the memory, from cold.
 const SERVER: &str = r#"
 [virtual]
@@ -240,12 +250,7 @@ fn a_server_with_little_memory_reads_from_a_hard_disk() {
     if !can_run() {
         return;
     }
-    let folder = TempDir::new().expect("a folder");
-    fs::write(folder.path().join("plan.toml"), SERVER).expect("written");
-    let output = sweep(folder.path(), "out").output().expect("luc runs");
-    assert!(output.status.success(), "{}", stderr(&output));
-    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    let repeats = report["repeats"].as_array().expect("repeats");
+    let repeats = repeats_of(SERVER);
     let mounts = [
         "ext4 /dev/loop0 rw,noatime",
         "reiserfs /dev/loop0 rw,relatime,notail",
@@ -292,12 +297,7 @@ fn a_hard_disk_is_as_fast_for_a_faster_processor_and_its_commits_are_held() {
     if !can_run() {
         return;
     }
-    let folder = TempDir::new().expect("a folder");
-    fs::write(folder.path().join("plan.toml"), SEEKS).expect("written");
-    let output = sweep(folder.path(), "out").output().expect("luc runs");
-    assert!(output.status.success(), "{}", stderr(&output));
-    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    let repeats = report["repeats"].as_array().expect("repeats");
+    let repeats = repeats_of(SEEKS);
     let of = |policy: &str, mips: &str| -> &Value {
         let is = |repeat: &&Value| {
             let key = repeat["key"].as_str().unwrap_or_default();

@@ -41,6 +41,9 @@ const BLOCK: u64 = 4096;
 /// # Errors
 /// [`EvaluateError`]: a package is not installed, or its files cannot be copied.
 pub(super) fn image(harness: &Harness, packages: &[&str]) -> Result<PathBuf, EvaluateError> {
+    for package in packages {
+        harness.package_version(package)?;
+    }
     let mut query = Command::new("dpkg-query");
     query.args(["--show", "--showformat", FORMAT]);
     let installed = Installed::parse(&harness.execute(&mut query, &[0])?.stdout);
