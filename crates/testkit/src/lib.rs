@@ -3,6 +3,8 @@
 //! A test that cannot run here says so by [`skipped!`] and returns. `make test` counts and prints what was skipped;
 //! with `LUC_NO_SKIPS` set, as in CI, a skipped test fails.
 
+#[cfg(feature = "command-line")]
+pub mod command_line;
 #[cfg(feature = "events")]
 pub mod events;
 #[cfg(feature = "fleet")]

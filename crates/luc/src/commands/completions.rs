@@ -52,23 +52,7 @@ mod tests {
 
     #[test]
     fn the_command_line_is_consistent() {
-        let mut command = crate::Cli::command();
-        command.build();
-        names_are_unique(&command);
-    }
-
-    /// clap checks a command line by itself only where it is compiled with debug assertions; these tests are not.
-    fn names_are_unique(command: &clap::Command) {
-        let arguments = command.get_arguments().map(clap::Arg::get_id);
-        let groups = command.get_groups().map(clap::ArgGroup::get_id);
-        let mut names = std::collections::HashSet::new();
-        for name in arguments.chain(groups) {
-            let is_new = names.insert(name);
-            assert!(is_new, "`{}` has two of `{name}`", command.get_name());
-        }
-        for subcommand in command.get_subcommands() {
-            names_are_unique(subcommand);
-        }
+        luc_testkit::command_line::assert_names_are_unique(crate::Cli::command());
     }
 
     #[test]
