@@ -15,8 +15,8 @@ use super::progress::Progress;
 const LEAST_FAILED: u64 = 1_000;
 /// The distribution's kernels: one in which ext4 gives EIO for every failure, one in which it gives the disk's own errno.
 const GUESTS: [&str; 2] = ["6.1", "6.12"];
-/// The cell of this machine.
-const HERE: &str = "this kernel";
+/// By notifications of system calls, not the library.
+const NOTIFIED: [&str; 2] = ["--reach", "notify"];
 /// The cell of the gate that had the defect.
 const DEFECT: &str = "the gate of commit 02e2902";
 const HEADS: [&str; 7] = [
@@ -29,6 +29,49 @@ const HEADS: [&str; 7] = [
     "differences",
 ];
 
+/// Where trials are made, and what holds the calls.
+#[derive(Debug)]
+struct Cell {
+    name: String,
+    place: Place,
+    /// Of `luc faults`.
+    words: &'static [&'static str],
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// This machine.
+    Here,
+    /// A guest with a kernel of this version.
+    Guest(&'static str),
+    /// This machine, with the gate that had the defect.
+    Defect,
+}
+
+impl Cell {
+    fn all() -> Vec<Self> {
+        let guests = GUESTS.map(|version| (format!("guest, {version}"), Place::Guest(version)));
+        let mut cells = vec![("this kernel".to_owned(), Place::Here)];
+        cells.extend(guests);
+        let both = cells.into_iter().flat_map(|(name, place)| {
+            let notified = format!("{name}, notified");
+            [(name, place, &[][..]), (notified, place, &NOTIFIED[..])]
+        });
+        both.chain([(DEFECT.to_owned(), Place::Defect, &[][..])])
+            .map(|(name, place, words)| Self { name, place, words })
+            .collect()
+    }
+
+    /// The report of `luc faults`; why it cannot be had, if the defect's gate cannot.
+    fn report(&self, harness: &Harness) -> Result<Result<Value, String>, EvaluateError> {
+        match self.place {
+            Place::Here => here(harness, self).map(Ok),
+            Place::Guest(version) => guest::report(harness, version, self.words).map(Ok),
+            Place::Defect => defect::report(harness),
+        }
+    }
+}
+
 /// What the trials of a cell came to.
 #[derive(Debug, Default)]
 struct Sum {
@@ -40,13 +83,8 @@ struct Sum {
 }
 
 pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
-    let guests = GUESTS.map(|version| (format!("guest, {version}"), version));
-    let cells: Vec<&str> = [HERE]
-        .into_iter()
-        .chain(guests.iter().map(|(name, _)| name.as_str()))
-        .chain([DEFECT])
-        .filter(|cell| harness.options.wants(cell))
-        .collect();
+    let mut cells = Cell::all();
+    cells.retain(|cell| harness.options.wants(&cell.name));
     let mut progress = Progress::new(harness.part, cells.len());
     let mut table = Table::new(&HEADS);
     let mut told = Table::of_words(&[
@@ -55,48 +93,44 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
         "told by fsync otherwise than the disk answered",
     ]);
     let (mut targets, mut all) = (Vec::new(), Sum::default());
-    for cell in cells {
-        let report = if cell == HERE {
-            here(harness)?
-        } else if cell == DEFECT {
-            match defect::report(harness)? {
-                Ok(report) => report,
-                Err(reason) => {
-                    targets.push(Target::new(
-                        format!("{DEFECT}: differences are found"),
-                        false,
-                        format!("not made: {reason}"),
-                    ));
-                    continue;
-                }
+    for cell in &cells {
+        let name = &cell.name;
+        let report = match cell.report(harness)? {
+            Ok(report) => report,
+            Err(reason) => {
+                targets.push(Target::new(
+                    format!("{name}: differences are found"),
+                    false,
+                    format!("not made: {reason}"),
+                ));
+                continue;
             }
-        } else {
-            let version = guests.iter().find(|(name, _)| name == cell);
-            guest::report(harness, version.map_or("", |(_, version)| version))?
         };
-        harness.keep(json!({ "cell": cell, "faults": report }));
-        let sum = rows(cell, &report, &mut table)?;
-        told.row(vec![
-            cell.to_owned(),
-            report["kernel"].as_str().unwrap_or_default().to_owned(),
-            otherwise(&report),
-        ]);
-        progress.step(&format!("{cell}: {} differences", sum.differences));
-        if cell == DEFECT {
+        harness.keep(json!({ "cell": name, "faults": report }));
+        let sum = rows(name, &report, &mut table)?;
+        if cell.words.is_empty() && cell.place != Place::Defect {
+            told.row(vec![
+                name.clone(),
+                report["kernel"].as_str().unwrap_or_default().to_owned(),
+                otherwise(&report),
+            ]);
+        }
+        progress.step(&format!("{name}: {} differences", sum.differences));
+        if cell.place == Place::Defect {
             targets.push(Target::new(
-                format!("{DEFECT}: differences are found"),
+                format!("{name}: differences are found"),
                 sum.differences > 0,
                 format!("{} in {} trials", sum.differences, sum.trials),
             ));
             continue;
         }
         targets.push(Target::new(
-            format!("{cell}: 0 differences"),
+            format!("{name}: 0 differences"),
             sum.differences == 0,
             format!("{} in {} trials", sum.differences, sum.trials),
         ));
         targets.push(Target::new(
-            format!("{cell}: the gate held calls under every policy but off"),
+            format!("{name}: the gate held calls under every policy but off"),
             sum.idle.is_empty(),
             if sum.idle.is_empty() {
                 "it did".to_owned()
@@ -119,7 +153,8 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
             and pwrite to a file opened with O_SYNC and O_DSYNC; the first, a middle and the last block; overwritten and \
             preallocated files; with and without closing and opening the file again before the call; mounted with \
             errors=continue and errors=remount-ro; and every flush of the disk failing. Policy engaged is auto once the \
-            others have engaged it. The gate of commit 02e2902 lost errors: it is built from that commit and \
+            others have engaged it. Notified, the calls are held by notifications of system calls instead of the library \
+            (`luc faults --reach notify`). The gate of commit 02e2902 lost errors: it is built from that commit and \
             tried in the same way."
             .to_owned(),
         tables: vec![
@@ -134,10 +169,10 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
 }
 
 /// The whole matrix on this machine.
-fn here(harness: &Harness) -> Result<Value, EvaluateError> {
-    let words = ["faults", "--json"];
+fn here(harness: &Harness, cell: &Cell) -> Result<Value, EvaluateError> {
+    let words = [&["faults", "--json"], cell.words].concat();
     let report = harness.json(&words)?;
-    harness.keep(json!({ "cell": HERE, "command": line(&harness.luc(&words)) }));
+    harness.keep(json!({ "cell": cell.name, "command": line(&harness.luc(&words)) }));
     Ok(report)
 }
 
@@ -195,6 +230,23 @@ fn otherwise(report: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_kernel_is_tried_by_library_and_notified() {
+        let names = Cell::all().into_iter().map(|cell| cell.name);
+        assert_eq!(
+            names.collect::<Vec<_>>(),
+            [
+                "this kernel",
+                "this kernel, notified",
+                "guest, 6.1",
+                "guest, 6.1, notified",
+                "guest, 6.12",
+                "guest, 6.12, notified",
+                DEFECT
+            ]
+        );
+    }
 
     #[test]
     fn rows_of_a_report() {

@@ -14,14 +14,18 @@ use crate::harness::{Harness, missing};
 const LIMIT: Duration = Duration::from_secs(3 * 3600);
 /// How often a running guest is looked at.
 const POLL: Duration = Duration::from_millis(50);
-/// 1 is bad news, and an answer, too.
-const SCRIPT: &str = "modprobe ext4 && modprobe loop && modprobe fuse || exit 2\n\
-    mount -t tmpfs tmpfs /dev/shm 2>/dev/null || { mkdir -p /dev/shm && mount -t tmpfs tmpfs /dev/shm; }\n\
-    luc faults --json >\"$OUT/report.json\"\n\
-    [ $? -le 1 ]\n";
+const SETUP: &str = "modprobe ext4 && modprobe loop && modprobe fuse || exit 2\n\
+    mount -t tmpfs tmpfs /dev/shm 2>/dev/null || { mkdir -p /dev/shm && mount -t tmpfs tmpfs /dev/shm; }\n";
 
-/// The report of `luc faults` in a guest with the kernel of `version`.
-pub(super) fn report(harness: &Harness, version: &str) -> Result<Value, EvaluateError> {
+/// The report of `luc faults WORDS` in a guest with the kernel of `version`.
+pub(super) fn report(
+    harness: &Harness,
+    version: &str,
+    words: &[&str],
+) -> Result<Value, EvaluateError> {
+    let words = words.join(" ");
+    // Status 1 is bad news, and an answer, too.
+    let script = format!("{SETUP}luc faults --json {words} >\"$OUT/report.json\"\n[ $? -le 1 ]\n");
     let kernel = Kernel::bootable(version)?;
     let mut vm = Vm::new(&kernel)
         .program(harness.luc_path())
@@ -29,7 +33,7 @@ pub(super) fn report(harness: &Harness, version: &str) -> Result<Value, Evaluate
         .program("mkfs.ext4")
         .memory_mib(1024)
         .timeout(LIMIT)
-        .script(SCRIPT);
+        .script(script);
     for module in ["ext4", "loop", "fuse"] {
         vm = vm.module(module);
     }
