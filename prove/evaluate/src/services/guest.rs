@@ -1,17 +1,18 @@
 //! Part `services-kernel`: the services in a guest, with `luc.ko` and without.
 //!
-//! Time in it is virtual, so that runs of one seed and one image of the system are the same to the byte, however busy this
-//! machine is; seeds differ in when the run begins. Images of one system differ in their times and numbers.
+//! Time in it is virtual, so that a run made again on the same system is the same to the byte, however busy this machine
+//! is. Repeats differ in when the run begins, and in the numbers of the file system that has the programs.
 
 mod system;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use luc_claims::report::{Page, Table, Target, number, ratio};
 use luc_stats::{Interval, median, ratio_interval};
 use luc_vm::Mode;
 use serde_json::{Value, json};
+use system::System;
 
 use super::catalogue::{CLIENTS, SERVICES, Service};
 use crate::error::EvaluateError;
@@ -96,7 +97,7 @@ const INSIDE: [Inside; 12] = [
 const SETTINGS: [(&str, &str); 2] = [("stock", ""), ("luc.ko", "policy=auto copy_out=auto")];
 
 pub(crate) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
-    let repeats = harness.options.repeats.unwrap_or(3);
+    let repeats = harness.options.repeats.unwrap_or(5);
     let guests = Guests::prepare(harness, VERSION)?;
     let kept = Runs::open(harness);
     let wanted: Vec<&Inside> = INSIDE
@@ -146,7 +147,8 @@ pub(crate) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
              of [services](services.md), but that NATS gets 600 messages from each client. The system in the guest is made \
              of the packages of this machine that the service needs. Dovecot's LMTP alone and RabbitMQ are not here. A \
              time is the clients'; it is not to be compared with that page's, whose processors are real ones. {repeats} \
-             runs of each, which begin at different moments; the gain is the ratio of the medians, with the 95 % \
+             runs of each, which begin at different moments, each with an image of the system made anew whose numbers \
+             (UUID and seed of its hashes) are other ones; the gain is the ratio of the medians, with the 95 % \
              bootstrap interval.",
             release = guests.release()
         ),
@@ -165,17 +167,22 @@ fn compare(
     progress: &mut Progress,
 ) -> Result<[Vec<Value>; SETTINGS.len()], EvaluateError> {
     let mut of_settings = SETTINGS.map(|_| Vec::new());
-    // It is made when the first run needs it.
-    let mut system: Option<PathBuf> = None;
+    // They are made when the first run needs them.
+    let mut system: Option<System<'_>> = None;
     for repeat in 0..repeats {
+        let mut image = None;
         for ((setting, module), made) in SETTINGS.iter().zip(&mut of_settings) {
             let key = json!({ "service": inside.name, "setting": setting, "repeat": repeat, "work": inside.work()? });
             let result = kept.get(&key, || {
                 let system = match &mut system {
                     Some(system) => system,
-                    None => system.insert(system::image(harness, &inside.packages()?)?),
+                    None => system.insert(System::of(harness, &inside.packages()?)?),
                 };
-                boot(harness, guests, system, inside, module, repeat)
+                let image = match &mut image {
+                    Some(image) => image,
+                    None => image.insert(system.image(repeat)?),
+                };
+                boot(harness, guests, image, inside, module, repeat)
             })?;
             progress.step(&format!(
                 "{}, {setting}: {} s",

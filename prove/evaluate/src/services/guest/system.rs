@@ -36,52 +36,83 @@ const ROOM: u64 = 128 << 20;
 /// A file takes whole blocks, bytes.
 const BLOCK: u64 = 4096;
 
-/// Makes the image of a system with these packages, all that they depend on, and this machine's settings.
-///
-/// # Errors
-/// [`EvaluateError`]: a package is not installed, or its files cannot be copied.
-pub(super) fn image(harness: &Harness, packages: &[&str]) -> Result<PathBuf, EvaluateError> {
-    for package in packages {
-        harness.package_version(package)?;
-    }
-    let mut query = Command::new("dpkg-query");
-    query.args(["--show", "--showformat", FORMAT]);
-    let installed = Installed::parse(&harness.execute(&mut query, &[0])?.stdout);
-    let mut list = Command::new("dpkg");
-    list.arg("--listfiles").args(installed.with_all(packages));
-    let mut files = files(&harness.execute(&mut list, &[0])?.stdout);
-    for folder in PROGRAMS {
-        files.extend(alternatives(folder)?);
+/// When each image says that it was made, so that one made anew is the same: seconds since 1970.
+const MADE_S: u64 = 1_700_000_000;
+
+/// A system with these packages, all that they depend on, and this machine's settings.
+pub(super) struct System<'a> {
+    harness: &'a Harness,
+    root: PathBuf,
+}
+
+impl<'a> System<'a> {
+    /// Copies the packages' files.
+    ///
+    /// # Errors
+    /// [`EvaluateError`]: a package is not installed, or its files cannot be copied.
+    pub(super) fn of(harness: &'a Harness, packages: &[&str]) -> Result<Self, EvaluateError> {
+        for package in packages {
+            harness.package_version(package)?;
+        }
+        let mut query = Command::new("dpkg-query");
+        query.args(["--show", "--showformat", FORMAT]);
+        let installed = Installed::parse(&harness.execute(&mut query, &[0])?.stdout);
+        let mut list = Command::new("dpkg");
+        list.arg("--listfiles").args(installed.with_all(packages));
+        let mut files = files(&harness.execute(&mut list, &[0])?.stdout);
+        for folder in PROGRAMS {
+            files.extend(alternatives(folder)?);
+        }
+
+        let root = harness.path("system");
+        let (names, archive) = (harness.path("system.files"), harness.path("system.tar"));
+        let text: String = files.iter().map(|file| format!("{file}\n")).collect();
+        fs::write(&names, text).map_err(EvaluateError::file("write", &names))?;
+        fs::create_dir(&root).map_err(EvaluateError::file("make", &root))?;
+        let mut pack = Command::new("tar");
+        pack.args(["--create", "--directory=/", "--file"])
+            .arg(&archive)
+            .args(["--recursion", "etc", "--no-recursion", "--files-from"])
+            .arg(&names);
+        harness.execute(&mut pack, &[0])?;
+        let mut unpack = Command::new("tar");
+        unpack
+            .args(["--extract", "--preserve-permissions", "--directory"])
+            .arg(&root)
+            .arg("--file")
+            .arg(&archive);
+        harness.execute(&mut unpack, &[0])?;
+        fs::remove_file(&archive).map_err(EvaluateError::file("remove", &archive))?;
+        Ok(Self { harness, root })
     }
 
-    let (root, image) = (harness.path("system"), harness.path("system.img"));
-    let (names, archive) = (harness.path("system.files"), harness.path("system.tar"));
-    let text: String = files.iter().map(|file| format!("{file}\n")).collect();
-    fs::write(&names, text).map_err(EvaluateError::file("write", &names))?;
-    fs::create_dir(&root).map_err(EvaluateError::file("make", &root))?;
-    let mut pack = Command::new("tar");
-    pack.args(["--create", "--directory=/", "--file"])
-        .arg(&archive)
-        .args(["--recursion", "etc", "--no-recursion", "--files-from"])
-        .arg(&names);
-    harness.execute(&mut pack, &[0])?;
-    let mut unpack = Command::new("tar");
-    unpack
-        .args(["--extract", "--preserve-permissions", "--directory"])
-        .arg(&root)
-        .arg("--file")
-        .arg(&archive);
-    harness.execute(&mut unpack, &[0])?;
-    let mut make = Command::new("mke2fs");
-    // No journal: there is one alone in the guest.
-    make.args(["-q", "-F", "-t", "ext4", "-O", "^has_journal", "-d"])
-        .arg(&root)
-        .arg(&image)
-        .arg(format!("{}k", (bytes(&root)? + ROOM) >> 10));
-    harness.execute(&mut make, &[0])?;
-    fs::remove_dir_all(&root).map_err(EvaluateError::file("remove", &root))?;
-    fs::remove_file(&archive).map_err(EvaluateError::file("remove", &archive))?;
-    Ok(image)
+    /// Makes the image of this system whose numbers, and so the order of what it hashes, are those of `seed`.
+    ///
+    /// # Errors
+    /// [`EvaluateError`]: the image cannot be made.
+    pub(super) fn image(&self, seed: usize) -> Result<PathBuf, EvaluateError> {
+        let image = self.harness.path("system.img");
+        // The one before would show through where this one has nothing.
+        let _ = fs::remove_file(&image);
+        let uuid = format!("11111111-1111-1111-1111-{seed:012x}");
+        let mut make = Command::new("mke2fs");
+        make.env("E2FSPROGS_FAKE_TIME", MADE_S.to_string());
+        // No journal: there is one alone in the guest.
+        make.args(["-q", "-F", "-t", "ext4", "-O", "^has_journal"])
+            .args(["-U", &uuid, "-E", &format!("hash_seed={uuid}"), "-d"])
+            .arg(&self.root)
+            .arg(&image)
+            .arg(format!("{}k", (bytes(&self.root)? + ROOM) >> 10));
+        self.harness.execute(&mut make, &[0])?;
+        Ok(image)
+    }
+}
+
+impl Drop for System<'_> {
+    fn drop(&mut self) {
+        // What is left goes with the harness's folder.
+        let _ = fs::remove_dir_all(&self.root);
+    }
 }
 
 /// The packages of this machine.
