@@ -1,7 +1,7 @@
 //! Part `kills`: whatever of a sweep, a run and their helpers is killed, the next command of `luc` leaves nothing changed.
 
 mod leftovers;
-mod processes;
+pub(super) mod processes;
 mod site;
 
 use std::collections::BTreeMap;

@@ -33,7 +33,7 @@ use Made::{Here, Planned as ByPlan};
 
 /// All parts, in the order in which they are run.
 #[rustfmt::skip]
-pub const PARTS: [Part; 58] = [
+pub const PARTS: [Part; 59] = [
     part("metarates", "File creation, with and without the gate", ByPlan(planned!("metarates"))),
     part("varmail", "The mail server on a hard disk", ByPlan(planned!("varmail"))),
     part("head-to-head", "ext4, fast commits and XFS, each with and without the gate", ByPlan(planned!("head-to-head"))),
@@ -47,6 +47,7 @@ pub const PARTS: [Part; 58] = [
     part("powercut", "Power cuts under the gate", Here(powercut::run)),
     part("rival-powercut", "Power cuts of fast commits and XFS beside ext4", Here(powercut::rivals::run)),
     part("notifier-powercut", "Power cuts under the notifier", Here(powercut::notified::run)),
+    part("notifier-sigkill", "Supervisors, keepers and programs killed under the notifier", Here(sigkill::notified::run)),
     part("faults", "Failed writes under the gate", Here(faults::run)),
     part("sigkill", "Workers killed at random under the gate", Here(sigkill::run)),
     part("sqlite", "Eight SQLite writers", ByPlan(planned!("sqlite"))),

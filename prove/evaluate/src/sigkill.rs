@@ -1,6 +1,9 @@
 //! Part `sigkill`: workers that share the gate's rounds are killed at random; nobody waits for the
 //! dead.
 
+mod crowd;
+pub(super) mod notified;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};

@@ -1,4 +1,4 @@
-//! The processes of a site, by what they are.
+//! Processes that are killed: of a site, by what they are, and any others.
 
 use std::fs;
 use std::thread;
@@ -77,13 +77,13 @@ pub(super) fn with(variable: &str) -> Vec<(Role, i32)> {
 }
 
 /// Whether it is there and no zombie.
-fn is_alive(pid: i32) -> bool {
+pub(crate) fn is_alive(pid: i32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let state = stat.rsplit_once(") ").map(|(_, rest)| &rest[..1]);
     state.is_some_and(|state| !["Z", "X"].contains(&state))
 }
 
-pub(super) fn send(pid: i32, signal: Signal) {
+pub(crate) fn send(pid: i32, signal: Signal) {
     if let Some(pid) = Pid::from_raw(pid) {
         // One that has ended in the meantime is as wanted.
         let _ = kill_process(pid, signal);
@@ -91,7 +91,7 @@ pub(super) fn send(pid: i32, signal: Signal) {
 }
 
 /// Waits until processes that were killed are gone: what is in a system call ends it first.
-pub(super) fn await_end(pids: impl Iterator<Item = i32>) {
+pub(crate) fn await_end(pids: impl Iterator<Item = i32>) {
     let begun = Instant::now();
     for pid in pids {
         while is_alive(pid) && begun.elapsed() < PATIENCE {

@@ -1,0 +1,251 @@
+//! A program of many callers under `luc run`, beside the evaluation.
+
+use std::fs::{self, File};
+use std::path::PathBuf;
+use std::process::{Child, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use luc_host::descendants::with_descendants;
+use luc_host::interrupt;
+use rustix::process::Signal;
+
+use crate::disks::Disk;
+use crate::error::EvaluateError;
+use crate::harness::{Harness, line, missing, of_disk, read_json};
+use crate::kills::processes::{await_end, is_alive, send};
+
+/// How long something that is waited for may take, before the evaluation is given up.
+const PATIENCE: Duration = Duration::from_secs(30);
+const POLL: Duration = Duration::from_millis(2);
+/// Processes of a `luc run` that are looked at.
+const MOST_PROCESSES: usize = 1000;
+/// The kernel's names of the program and of the process that keeps the listener of its calls.
+const PROGRAM: &str = "notified";
+const KEEPER: &str = "luc-keeper";
+/// A call that takes longer hangs, ms.
+pub(super) const HANGS_MS: u64 = 1000;
+/// The time of a crowd that nobody ends, ms.
+pub(super) const FOR_EVER_MS: u64 = 600_000;
+
+/// What a crowd counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Counted {
+    pub(super) calls: u64,
+    /// Calls that took longer than [`HANGS_MS`].
+    pub(super) slow: u64,
+    pub(super) failed: u64,
+    pub(super) longest_ms: u64,
+}
+
+impl Counted {
+    /// The line that a crowd ends with: `calls N slow N failed N longest_ms N`.
+    fn of(text: &str) -> Option<Self> {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let figure = |name: &str| -> Option<u64> {
+            let at = words.iter().position(|word| *word == name)?;
+            words.get(at + 1)?.parse().ok()
+        };
+        Some(Self {
+            calls: figure("calls")?,
+            slow: figure("slow")?,
+            failed: figure("failed")?,
+            longest_ms: figure("longest_ms")?,
+        })
+    }
+
+    pub(super) fn add(&mut self, other: Self) {
+        self.calls += other.calls;
+        self.slow += other.slow;
+        self.failed += other.failed;
+        self.longest_ms = self.longest_ms.max(other.longest_ms);
+    }
+}
+
+/// A `luc run --reach notify` of a command with a crowd in it. None of it stays when this goes.
+pub(super) struct Crowd<'a> {
+    disk: &'a Disk<'a>,
+    luc: Child,
+    /// `luc run`, as it is shown.
+    pub(super) command: String,
+    /// The file that ends all crowds when it is there.
+    over: PathBuf,
+    counted: PathBuf,
+    report: PathBuf,
+    seen: Vec<u32>,
+}
+
+impl<'a> Crowd<'a> {
+    pub(super) fn start(
+        harness: &Harness,
+        disk: &'a Disk<'a>,
+        command: &[&str],
+    ) -> Result<Self, EvaluateError> {
+        let (counted, report) = (harness.path("crowd.out"), harness.path("crowd.json"));
+        let _ = fs::remove_file(&report);
+        let over = disk.mount.join("over");
+        let create = |path: &PathBuf| File::create(path).map_err(EvaluateError::file("make", path));
+        let mut luc = harness.luc(&["run", "--quiet", "--policy", "delay:5ms"]);
+        luc.args(["--reach", "notify", "--json"]).arg(&report);
+        luc.arg("--").args(command).current_dir(&disk.mount);
+        luc.stdin(Stdio::null())
+            .stdout(create(&counted)?)
+            .stderr(create(&harness.path("crowd.err"))?);
+        let command = line(&luc);
+        let luc = luc
+            .spawn()
+            .map_err(EvaluateError::file("run", luc.get_program()))?;
+        Ok(Self {
+            disk,
+            luc,
+            command,
+            over,
+            counted,
+            report,
+            seen: Vec::new(),
+        })
+    }
+
+    /// The process number of `luc run`.
+    pub(super) fn supervisor(&self) -> i32 {
+        self.luc.id().cast_signed()
+    }
+
+    /// Waits until the program is executed.
+    pub(super) fn until_executed(&mut self) -> Result<(), EvaluateError> {
+        self.next(PROGRAM, None).map(drop)
+    }
+
+    /// Waits until there is a keeper, another one than `before`: its number.
+    pub(super) fn next_keeper(&mut self, before: Option<i32>) -> Result<i32, EvaluateError> {
+        self.next(KEEPER, before)
+    }
+
+    /// Waits until each of the crowds' calls is begun: there is a file with data.
+    pub(super) fn until_called(&self) -> Result<(), EvaluateError> {
+        until("a call of the crowd", || {
+            let files = fs::read_dir(&self.disk.mount).into_iter().flatten();
+            files.flatten().any(|file| {
+                let is_crowd = file.file_name().to_string_lossy().starts_with("crowd-");
+                is_crowd && file.metadata().is_ok_and(|file| file.len() > 0)
+            })
+        })
+    }
+
+    /// Ends the crowd: what it counted.
+    pub(super) fn end(&mut self) -> Result<Counted, EvaluateError> {
+        fs::write(&self.over, "").map_err(EvaluateError::file("write", &self.over))?;
+        let counted = self.counted()?;
+        fs::remove_file(&self.over).map_err(EvaluateError::file("remove", &self.over))?;
+        Ok(counted)
+    }
+
+    /// What the crowd counted, once it and `luc run` have ended.
+    pub(super) fn counted(&mut self) -> Result<Counted, EvaluateError> {
+        let mut counted = None;
+        until("the crowd's end", || {
+            let text = fs::read_to_string(&self.counted).unwrap_or_default();
+            counted = Counted::of(&text);
+            counted.is_some()
+        })?;
+        let luc = &mut self.luc;
+        until("the end of luc run", || {
+            luc.try_wait().is_ok_and(|ended| ended.is_some())
+        })?;
+        counted.ok_or_else(|| missing("calls"))
+    }
+
+    /// The calls that were held, as `luc run` reported when it ended.
+    pub(super) fn held(&self) -> Result<u64, EvaluateError> {
+        let report = read_json(&self.report)?;
+        let gate = &of_disk(&report, self.disk.device())["gate"];
+        gate["gated"].as_u64().ok_or_else(|| missing("gated"))
+    }
+
+    /// Processes of the run that are still there when it has ended: none should be.
+    pub(super) fn left(&self) -> usize {
+        await_end(self.seen.iter().map(|process| process.cast_signed()));
+        let left = self.seen.iter();
+        left.filter(|process| is_alive(process.cast_signed()))
+            .count()
+    }
+
+    /// Waits until the run has a process of this name, another one than `before`.
+    fn next(&mut self, name: &str, before: Option<i32>) -> Result<i32, EvaluateError> {
+        let mut found = None;
+        until(name, || {
+            let all = with_descendants(self.luc.id(), MOST_PROCESSES);
+            let is_next =
+                |process: &u32| is_named(*process, name) && Some(process.cast_signed()) != before;
+            found = all.into_iter().find(is_next);
+            found.is_some()
+        })?;
+        let process = found.ok_or_else(|| missing(name))?;
+        self.seen.push(process);
+        Ok(process.cast_signed())
+    }
+}
+
+impl Drop for Crowd<'_> {
+    fn drop(&mut self) {
+        let ended = self.luc.try_wait().is_ok_and(|ended| ended.is_some());
+        let mut all = self.seen.clone();
+        if !ended {
+            all.extend(with_descendants(self.luc.id(), MOST_PROCESSES));
+        }
+        let ours = all.into_iter().filter(|&process| {
+            [PROGRAM, KEEPER, "sh"]
+                .iter()
+                .any(|name| is_named(process, name))
+        });
+        ours.for_each(|process| send(process.cast_signed(), Signal::KILL));
+        let _ = self.luc.kill();
+        let _ = self.luc.wait();
+        let _ = fs::remove_file(&self.over);
+    }
+}
+
+/// Whether the kernel has a living process of this number by this name.
+fn is_named(process: u32, name: &str) -> bool {
+    let found = fs::read_to_string(format!("/proc/{process}/comm"));
+    found.is_ok_and(|found| found.trim_end() == name) && is_alive(process.cast_signed())
+}
+
+/// Waits until something is so.
+fn until(what: &str, mut is_so: impl FnMut() -> bool) -> Result<(), EvaluateError> {
+    let begun = Instant::now();
+    while !is_so() {
+        if interrupt::interrupted() {
+            return Err(EvaluateError::Interrupted);
+        }
+        if begun.elapsed() > PATIENCE {
+            return Err(missing(what));
+        }
+        thread::sleep(POLL);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_of_a_crowd() {
+        let text = "calls 12 slow 0 failed 1 longest_ms 34\n";
+        let mut counted = Counted::of(text).expect("figures");
+        let one = Counted {
+            calls: 12,
+            slow: 0,
+            failed: 1,
+            longest_ms: 34,
+        };
+        assert_eq!(counted, one);
+        assert_eq!(Counted::of("calls 12 slow 0 failed"), None);
+        counted.add(Counted {
+            longest_ms: 20,
+            ..one
+        });
+        assert_eq!((counted.calls, counted.longest_ms), (24, 34));
+    }
+}
