@@ -1,10 +1,10 @@
 //! Completions and manual pages, made from the definition of the command line.
 
-use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::PathBuf;
 
-use clap::{Args, CommandFactory as _, ValueEnum};
-use clap_complete::aot;
+use clap::{Args, CommandFactory as _};
+use luc_manual::Shell;
 
 use crate::arguments::Cli;
 
@@ -18,13 +18,6 @@ Examples:
 pub(crate) struct Completions {
     /// Shell that reads the script
     shell: Shell,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Shell {
-    Bash,
-    Zsh,
-    Fish,
 }
 
 /// Print luc-fleet-sql's manual page, or write one page per subcommand
@@ -42,39 +35,11 @@ pub(crate) struct Man {
 }
 
 pub(crate) fn completions(args: &Completions) -> io::Result<()> {
-    io::stdout().write_all(&script(args.shell))
-}
-
-/// The script, made in memory because clap's generator panics when a pipe's reader has gone.
-fn script(shell: Shell) -> Vec<u8> {
-    let mut script = Vec::new();
-    let shell = match shell {
-        Shell::Bash => aot::Shell::Bash,
-        Shell::Zsh => aot::Shell::Zsh,
-        Shell::Fish => aot::Shell::Fish,
-    };
-    aot::generate(shell, &mut Cli::command(), "luc-fleet-sql", &mut script);
-    script
+    luc_manual::print_script(Cli::command(), args.shell)
 }
 
 pub(crate) fn man(args: &Man) -> io::Result<()> {
-    if let Some(dir) = &args.dir {
-        return write_pages(dir).map_err(|error| {
-            let text = format!(
-                "{}: {error}; choose a directory that you may write to",
-                dir.display()
-            );
-            io::Error::new(error.kind(), text)
-        });
-    }
-    let mut page = Vec::new();
-    clap_mangen::Man::new(Cli::command().disable_help_subcommand(true)).render(&mut page)?;
-    io::stdout().write_all(&page)
-}
-
-fn write_pages(dir: &Path) -> io::Result<()> {
-    std::fs::create_dir_all(dir)?;
-    clap_mangen::generate_to(Cli::command(), dir)
+    luc_manual::write_pages(Cli::command(), args.dir.as_deref())
 }
 
 #[cfg(test)]
@@ -83,22 +48,6 @@ mod tests {
 
     #[test]
     fn the_command_line_is_consistent() {
-        Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn every_shell_completes_every_subcommand_and_each_has_a_page() {
-        let folder = tempfile::tempdir().expect("a directory");
-        write_pages(folder.path()).expect("written");
-        for subcommand in Cli::command().get_subcommands() {
-            let name = subcommand.get_name();
-            for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
-                let script = String::from_utf8(script(shell)).expect("text");
-                assert!(script.contains(name), "{shell:?} does not complete {name}");
-            }
-            let page = folder.path().join(format!("luc-fleet-sql-{name}.1"));
-            let page = std::fs::read_to_string(page).expect("a page");
-            assert!(page.contains(".SH SYNOPSIS"), "{name}");
-        }
+        luc_testkit::command_line::assert_names_are_unique(Cli::command());
     }
 }
