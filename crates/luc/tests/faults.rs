@@ -74,7 +74,7 @@ fn a_command_that_notices_ends_the_same_and_one_that_sees_no_failure_is_an_error
     }
     let message = common::refusal(&place.run(&["--after", "1000", "--", "sh", "-c", write]));
     assert!(
-        message.contains("no request of 'sh' failed without the gate"),
+        message.contains("no request of 'sh' failed without luc"),
         "{message}"
     );
 }
@@ -118,6 +118,16 @@ fn bad_input_is_refused_in_one_line() {
             "use --errno EIO",
         ),
         (&["--every", "0", "--", "true"], "--every 0"),
+        (&["--level", "both"], "'both'"),
+        (&["--copy-out", "on"], "use --level kernel"),
+        (
+            &["--level", "kernel", "--reach", "notify"],
+            "--reach is the gate's",
+        ),
+        (
+            &["--level", "kernel", "--runner", "luc"],
+            "--runner is the gate's",
+        ),
         (&["--", "/no/such/program"], "/no/such/program"),
     ] {
         place.refused(words, expected);

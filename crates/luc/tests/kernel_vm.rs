@@ -190,6 +190,74 @@ fn the_module_from_load_to_unload() {
     assert!(report.contains("kernel module, policy delay"), "{report}");
 }
 
+/// Without a module, by each call that copies matter to, and by a program of the distribution's.
+const FAULTS: &str = r#"
+set -u
+modprobe -a ext4 loop fuse
+refused() { local said; said=$("$@" 2>&1); echo "refused: $? $said"; }
+refused luc faults --level kernel
+luc kernel load || exit 1
+refused luc faults --level kernel --mkfs-options "-O ^has_journal"
+luc faults --level kernel --json --flush 1ms --errno EIO --errno ENODATA --call fsync --call o_sync --policy off \
+	--policy delay:1ms --mount-options errors=remount-ro >$OUT/faults.json || exit 1
+luc faults --level kernel --json --errno ENODATA --policy delay:1ms -- \
+	dd if=/dev/zero of=file bs=64k count=4 conv=fsync >$OUT/command.json || exit 1
+luc disk list
+luc kernel unload
+"#;
+
+#[test]
+fn failed_writes_are_told_of_as_without_the_module() {
+    let Some((kernel, module, _)) = prepare() else {
+        return;
+    };
+    let outcome = Vm::new(kernel)
+        .program(LUC)
+        .program("mkfs.ext4")
+        .program("dd")
+        .file(
+            format!("/var/cache/luc/kernel/{}/luc.ko", kernel.release()),
+            module,
+        )
+        .module("loop")
+        .module("fuse")
+        .memory_mib(1024)
+        .timeout(Duration::from_secs(600))
+        .script(FAULTS)
+        .run()
+        .unwrap_or_else(|error| panic!("{error}"));
+    let text = outcome.text();
+    assert_eq!(outcome.status, 0, "{text}");
+    for expected in [
+        "refused: 2 luc: luc.ko is not loaded",
+        "has no ext4 journal that luc.ko knows",
+        "luc.ko is unloaded",
+    ] {
+        assert!(text.contains(expected), "{expected}:\n{text}");
+    }
+    let report = json(outcome.file("faults.json"));
+    assert_eq!(report["differences"], serde_json::json!([]), "{report:#}");
+    // Without luc, off, delay.
+    let policies = report["policies"].as_array().expect("policies");
+    let held: Vec<Option<u64>> = policies
+        .iter()
+        .map(|row| row["held_calls"].as_u64())
+        .collect();
+    assert_eq!(held[..2], [None, Some(0)], "{report:#}");
+    assert!(held[2] > Some(0), "{report:#}");
+    let failed = |row: &Value| row["failed_requests"].as_u64() > Some(0);
+    assert!(policies.iter().all(failed), "{report:#}");
+
+    let command = json(outcome.file("command.json"));
+    let statuses: Vec<_> = command["runs"]
+        .as_array()
+        .expect("runs")
+        .iter()
+        .map(|run| &run["status"])
+        .collect();
+    assert_eq!(statuses, [1, 1], "{command:#}");
+}
+
 /// In turn: signed by DKMS on an open kernel; the same on a locked one, which does not know the key; unsigned.
 const SIGNED: &str = r#"
 set -u

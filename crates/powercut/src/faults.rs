@@ -1,5 +1,5 @@
 //! Does a failed write reach the program that asked? A disk fails as it is told to; a program writes, synchronizes, and
-//! is told of it, with the gate and without; both must be told the same.
+//! is told of it, with luc and without; both must be told the same.
 //!
 //! [`run`] makes every trial of a matrix: the block layer's errnos, the calls that wait for data, the blocks of a file,
 //! kinds of files, policies. One disk and one file system serve many trials: each has a file of its own, of which one
@@ -12,7 +12,9 @@ mod command;
 mod error;
 mod extent;
 mod gate;
+mod level;
 mod matrix;
+mod module;
 mod place;
 mod report;
 mod speaker;
@@ -26,6 +28,8 @@ use luc_disk::{BlockErrno, FaultSpec, ModelSpec};
 pub use command::{CommandPlan, CommandReport, CommandRun, run_command};
 pub use error::FaultsError;
 pub use gate::{Gate, Policy};
+pub use level::Level;
+pub use module::Module;
 pub use report::{Difference, PolicyReport, Report};
 pub use trial::{Answer, Before, Block, Call, Kind, Outcome, Trial};
 
@@ -42,9 +46,9 @@ pub struct Setting {
     pub model: ModelSpec,
     /// The disk's size.
     pub size_bytes: u64,
-    /// The gate under trial.
-    pub gate: Gate,
-    /// The gate's policies to compare with no gate.
+    /// What brings calls together.
+    pub level: Level,
+    /// The policies to compare with none.
     pub policies: Vec<Policy>,
 }
 

@@ -7,16 +7,19 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
+use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use luc_disk::{BlockErrno, ModelSpec, kernel_release};
 use luc_host::interrupt::interrupted;
+use luc_kernel::Machine;
 use luc_powercut::faults::{
-    self, Call, CommandPlan, CommandReport, Faults, Gate, Policy, Report, Setting,
+    self, Call, CommandPlan, CommandReport, Faults, Gate, Module, Policy, Report, Setting,
 };
 use luc_units::{parse_duration_ns, parse_size_bytes};
 
 use super::INTERRUPTED;
 use super::disk::Which;
+use super::run::copy_out;
 use super::run::reach::Reach;
 
 /// Number of differences that are printed; JSON has all.
@@ -24,15 +27,15 @@ const MAX_SHOWN: usize = 20;
 /// Time after which progress is shown.
 const PROGRESS_AFTER: Duration = Duration::from_secs(2);
 
-/// Check that failed writes of an emulated disk are reported to the program, with the gate as without
+/// Check that failed writes of an emulated disk are reported to the program, with luc as without
 ///
 /// A program writes to a file with a bad block and synchronizes it, while other threads synchronize other files. luc
-/// compares, with the gate and without, what this call, its repetition and close report. It tries every errno of the
-/// block layer; fsync, fdatasync, msync, O_SYNC and O_DSYNC; each policy; the first, a middle and the last block;
-/// overwritten and preallocated files; files closed and opened again before the call; and failing flushes. Needs root
-/// and FUSE.
+/// compares, with the gate or the kernel module and without, what this call, its repetition and close report. It tries
+/// every errno of the block layer; fsync, fdatasync, msync, O_SYNC and O_DSYNC; each policy; the first, a middle and the
+/// last block; overwritten and preallocated files; files closed and opened again before the call; and failing flushes.
+/// Needs root and FUSE.
 ///
-/// With a COMMAND, luc runs it on a failing disk, with the gate and without, and compares the exit status.
+/// With a COMMAND, luc runs it on a failing disk, with luc and without, and compares the exit status.
 ///
 /// Exit status: 0 no difference; 1 differences; 2 the trials could not be made; 130 interrupted.
 #[derive(Debug, clap::Args)]
@@ -41,6 +44,7 @@ const PROGRESS_AFTER: Duration = Duration::from_secs(2);
   luc faults --errno ENODATA --policy engaged --call fsync
   luc faults --json > faults.json
   luc faults --reach notify                     # by notifications of system calls
+  luc faults --level kernel                     # by the kernel module, which is loaded
   luc faults --runner ./old/luc                 # another build's gate
   luc faults --errno ENODATA --after 20 -- ./my-store
   luc faults --errno EIO --on flush --policy auto -- sqlite3 db 'create table t(x)'
@@ -58,7 +62,7 @@ pub(crate) struct Args {
     #[arg(
         long,
         value_name = "P",
-        help = "The gate's policy, as in luc run, or engaged: auto, once others have engaged it; may be repeated [default: off, auto, engaged, delay, pid; with a COMMAND: auto]"
+        help = "Policy, as in luc run, or engaged: auto, once others have engaged it; may be repeated [default: off, auto, engaged, delay, pid; with a COMMAND: auto]"
     )]
     policy: Vec<String>,
     #[command(flatten)]
@@ -92,6 +96,12 @@ pub(crate) struct Args {
     /// Size of the disk, such as 256M
     #[arg(long, default_value = "256M")]
     size: String,
+    /// What brings calls together
+    #[arg(long, value_enum, default_value_t = Level::Gate)]
+    level: Level,
+    /// Kernel module only: when journal blocks are copied, as in luc run [default: on]
+    #[arg(long, value_name = "MODE", value_parser = copy_out)]
+    copy_out: Option<String>,
     /// Use the gate of this luc binary instead, through its `luc run`
     #[arg(long, value_name = "LUC")]
     runner: Option<PathBuf>,
@@ -104,6 +114,15 @@ pub(crate) struct Args {
     /// Program to run instead of the trials
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
+}
+
+/// What brings calls together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Level {
+    /// The gate, in the program
+    Gate,
+    /// The kernel module, on the file system's journal
+    Kernel,
 }
 
 /// Runs the subcommand.
@@ -222,12 +241,49 @@ fn setting(args: &Args, policies: &[&str]) -> anyhow::Result<Setting> {
             flush_ns: parse_duration_ns(&args.flush)?,
         },
         size_bytes: parse_size_bytes(&args.size)?,
-        gate: gate(args.runner.as_ref(), args.reach)?,
         policies: policies.iter().map(policy).collect::<anyhow::Result<_>>()?,
+        level: match args.level {
+            Level::Gate => faults::Level::Gate(gate(args)?),
+            Level::Kernel => faults::Level::Kernel(module(args, &policies)?),
+        },
     })
 }
 
-fn gate(runner: Option<&PathBuf>, reach: Option<Reach>) -> anyhow::Result<Gate> {
+/// The module that is loaded, and what each policy is there.
+fn module(args: &Args, policies: &[&str]) -> anyhow::Result<Module> {
+    for (option, is_given) in [
+        ("--runner", args.runner.is_some()),
+        ("--reach", args.reach.is_some()),
+    ] {
+        if is_given {
+            anyhow::bail!("{option} is the gate's: leave it out, or use --level gate");
+        }
+    }
+    let machine = Machine::from_environment();
+    luc_kernel::Module::open(&machine)?;
+    let copy_out = args.copy_out.as_deref().unwrap_or("on");
+    let settings = |text: &&str| {
+        let word = if *text == "engaged" { "auto" } else { text };
+        let policy: luc_gate::Policy = word.parse()?;
+        let mode = (policy != luc_gate::Policy::Off).then_some(copy_out);
+        let settings = luc_run::requested(policy, None, mode)?;
+        Ok((word.to_owned(), settings))
+    };
+    Ok(Module {
+        machine,
+        settings: policies
+            .iter()
+            .map(settings)
+            .collect::<anyhow::Result<_>>()?,
+        off: luc_run::requested(luc_gate::Policy::Off, None, None)?,
+    })
+}
+
+fn gate(args: &Args) -> anyhow::Result<Gate> {
+    if args.copy_out.is_some() {
+        anyhow::bail!("--copy-out is the kernel module's: leave it out, or use --level kernel");
+    }
+    let (runner, reach) = (args.runner.as_ref(), args.reach);
     let luc = match runner {
         Some(runner) => runner.canonicalize().with_context(|| {
             format!(
@@ -240,8 +296,11 @@ fn gate(runner: Option<&PathBuf>, reach: Option<Reach>) -> anyhow::Result<Gate> 
             std::env::current_exe().context("cannot find the luc binary: reinstall it")?
         }
     };
-    let reach = reach.map(|reach| reach.to_string());
-    Ok(Gate { luc, reach })
+    // An old build may not know the option; by itself it takes the gate where the module is not loaded.
+    let level = ["--level", "gate"].map(str::to_owned);
+    let mut options: Vec<String> = level.into_iter().filter(|_| runner.is_none()).collect();
+    options.extend(reach.map(|reach| format!("--reach={reach}")));
+    Ok(Gate { luc, options })
 }
 
 /// A progress bar on a terminal's standard error, shown after two seconds.
@@ -285,13 +344,13 @@ fn text(report: &Report) -> std::io::Result<()> {
     writeln!(
         out,
         "{:<16} {:>7} {:>9} {:>11} {:>12}",
-        "POLICY", "TRIALS", "FAILED", "HELD CALLS", "DIFFERENCES"
+        "POLICY", "TRIALS", "FAILED", "HELD", "DIFFERENCES"
     )?;
     for row in &report.policies {
         writeln!(
             out,
             "{:<16} {:>7} {:>9} {:>11} {:>12}{}",
-            row.policy.as_deref().unwrap_or("(no gate)"),
+            row.policy.as_deref().unwrap_or("(without luc)"),
             row.trials,
             row.failed_requests,
             row.held_calls
@@ -333,10 +392,10 @@ fn command_text(report: &CommandReport) -> std::io::Result<()> {
     let mut out = stdout().lock();
     writeln!(out, "'{}': {}", report.command, report.fault)?;
     for run in &report.runs {
-        let who = run
-            .policy
-            .as_ref()
-            .map_or_else(|| "no gate".to_owned(), |policy| format!("policy {policy}"));
+        let who = run.policy.as_ref().map_or_else(
+            || "without luc".to_owned(),
+            |policy| format!("policy {policy}"),
+        );
         let said = if run.said.is_empty() {
             String::new()
         } else {
@@ -352,9 +411,9 @@ fn command_text(report: &CommandReport) -> std::io::Result<()> {
         out,
         "{}",
         if report.is_clean() {
-            "it ends the same with the gate as without"
+            "it ends the same with luc as without"
         } else {
-            "it ends otherwise with the gate"
+            "it ends otherwise with luc"
         }
     )
 }

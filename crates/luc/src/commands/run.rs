@@ -153,7 +153,7 @@ fn wait_ns(text: &str) -> Result<u64, String> {
     Ok(ns)
 }
 
-fn copy_out(text: &str) -> Result<String, String> {
+pub(super) fn copy_out(text: &str) -> Result<String, String> {
     match Key::CopyOut.check(text) {
         Ok(()) => Ok(text.to_owned()),
         Err(error) => Err(error.to_string()),

@@ -1,10 +1,10 @@
-//! A command of the user's on a disk that begins to fail, with the gate and without.
+//! A command of the user's on a disk that begins to fail, with luc and without.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ExitStatus, Stdio};
 use std::time::Duration;
 
 use luc_disk::FaultSpec;
@@ -40,16 +40,16 @@ pub struct CommandReport {
     pub command: String,
     /// The fault.
     pub fault: FaultSpec,
-    /// Its runs: the first without the gate, then one with each policy.
+    /// Its runs: the first without luc, then one with each policy.
     pub runs: Vec<CommandRun>,
-    /// Runs with the gate that ended otherwise than that without.
+    /// Runs with luc that ended otherwise than that without.
     pub differences: u64,
 }
 
 /// A run of the command.
 #[derive(Debug, Clone, Serialize)]
 pub struct CommandRun {
-    /// The gate's policy; absent: without the gate.
+    /// The policy; absent: without luc.
     pub policy: Option<String>,
     /// Its exit status; 128 + signal if one ended it.
     pub status: i32,
@@ -62,14 +62,14 @@ pub struct CommandRun {
 }
 
 impl CommandReport {
-    /// Whether the command ended the same with the gate as without.
+    /// Whether the command ended the same with luc as without.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         self.differences == 0
     }
 }
 
-/// Runs the command without the gate and with each policy, each time on a new file system.
+/// Runs the command without luc and with each policy, each time on a new file system.
 ///
 /// # Errors
 /// [`FaultsError`]; [`FaultsError::NothingFailed`] if the disk failed no request of a run.
@@ -100,14 +100,7 @@ fn run(
     policy: Option<&Policy>,
 ) -> Result<CommandRun, FaultsError> {
     let setting = &plan.setting;
-    let mut command = match policy {
-        Some(policy) => setting.gate.command(policy, place.work(), &plan.command),
-        None => {
-            let mut command = Command::new(&plan.command[0]);
-            command.args(&plan.command[1..]);
-            command
-        }
-    };
+    let mut command = setting.level.command(policy, place, &plan.command)?;
     let errors_path = place.work().join("stderr");
     let errors =
         File::create(&errors_path).map_err(FaultsError::io("making a file", &errors_path))?;
@@ -131,7 +124,7 @@ fn run(
         return Err(FaultsError::NothingFailed {
             program,
             arm: policy.map_or_else(
-                || "without the gate".to_owned(),
+                || "without luc".to_owned(),
                 |policy| format!("with policy {policy}"),
             ),
         });

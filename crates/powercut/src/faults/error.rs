@@ -20,6 +20,9 @@ pub enum FaultsError {
     /// The directory to work in.
     #[error(transparent)]
     Bench(#[from] luc_workload::BenchError),
+    /// The kernel module, or the file system's journal.
+    #[error(transparent)]
+    Kernel(#[from] luc_kernel::Error),
     /// A program could not be started.
     #[error("cannot start '{program}': {reason}; check its path and that it is executable")]
     Start {

@@ -23,14 +23,14 @@ pub enum Policy {
 pub struct Gate {
     /// The program.
     pub luc: PathBuf,
-    /// As `luc run --reach` takes it; `None` leaves it to that.
-    pub reach: Option<String>,
+    /// Further options of `luc run`.
+    pub options: Vec<String>,
 }
 
-/// The gate's figures of a run, as far as it gives them.
+/// What was held in a run.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub(super) struct Held {
-    /// Calls that went through rounds.
+    /// Calls that went through rounds of the gate, or commits that the module held.
     pub(super) calls: u64,
     /// Whether policy `auto` was engaged at the end.
     pub(super) is_engaged: bool,
@@ -61,10 +61,7 @@ impl Gate {
         let mut command = Command::new(&self.luc);
         command.args(["run", "--quiet", "--policy", policy.word(), "--json"]);
         command.arg(report_path(work));
-        if let Some(reach) = &self.reach {
-            command.args(["--reach", reach]);
-        }
-        command.arg("--").args(words);
+        command.args(&self.options).arg("--").args(words);
         command
     }
 

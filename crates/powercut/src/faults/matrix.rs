@@ -1,4 +1,4 @@
-//! The matrix: for each mount option every errno without the gate, then with each policy, then flushes.
+//! The matrix: for each mount option every errno without luc, then with each policy, then flushes.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -101,7 +101,7 @@ impl Table<'_> {
         Ok(())
     }
 
-    /// No gate first, then each policy.
+    /// Without luc first, then each policy.
     fn arms(&self) -> impl Iterator<Item = Option<&Policy>> {
         [None]
             .into_iter()

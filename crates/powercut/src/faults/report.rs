@@ -27,17 +27,17 @@ pub struct Report {
     pub calls: Vec<Call>,
     /// Threads that synchronized beside the trials.
     pub beside: usize,
-    /// Trials with the gate, each compared with one without.
+    /// Trials with luc, each compared with one without.
     pub trials: u64,
-    /// Requests that the disk failed, with and without the gate.
+    /// Requests that the disk failed, with and without luc.
     pub failed_requests: u64,
-    /// Trials without the gate in which the program was told of no failure.
+    /// Trials without luc in which the program was told of no failure.
     pub untold_without_gate: u64,
-    /// Errnos that fsync reported without the gate, by the errno of the disk.
+    /// Errnos that fsync reported without luc, by the errno of the disk.
     pub reported: BTreeMap<String, String>,
     /// By policy.
     pub policies: Vec<PolicyReport>,
-    /// Trials in which the program was told something else with the gate.
+    /// Trials in which the program was told something else with luc.
     pub differences: Vec<Difference>,
     /// Whether a signal ended the trials early.
     pub interrupted: bool,
@@ -46,17 +46,18 @@ pub struct Report {
 /// The trials of a policy.
 #[derive(Debug, Clone, Serialize)]
 pub struct PolicyReport {
-    /// As on the command line; absent: without the gate.
+    /// As on the command line; absent: without luc.
     pub policy: Option<String>,
     /// Trials made.
     pub trials: u64,
     /// Requests that the disk failed.
     pub failed_requests: u64,
-    /// Calls that the gate held, those beside the trials among them; absent if it does not say.
+    /// Calls that the gate held, or commits that the module held, for those beside the trials as well; absent if that is not
+    /// known.
     pub held_calls: Option<u64>,
     /// Clients that made them.
     pub clients: u64,
-    /// Clients at whose end policy `auto` was engaged; absent if the gate does not say.
+    /// Clients at whose end policy `auto` was engaged; absent if that is not known.
     pub engaged_clients: Option<u64>,
     /// Trials in which the program was told something else.
     pub differences: u64,
@@ -71,7 +72,7 @@ pub(super) enum Fails {
     Flush,
 }
 
-/// A trial in which the program was told something else with the gate.
+/// A trial in which the program was told something else with luc.
 #[derive(Debug, Clone, Serialize)]
 pub struct Difference {
     /// The policy.
@@ -85,9 +86,9 @@ pub struct Difference {
     /// The trial.
     #[serde(flatten)]
     pub trial: Trial,
-    /// Results of the calls without the gate.
+    /// Results of the calls without luc.
     pub without: Outcome,
-    /// Results of the calls with the gate.
+    /// Results of the calls with luc.
     pub with: Outcome,
 }
 
@@ -95,7 +96,7 @@ impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{}, {}, {} {}: {}: {} without the gate; {} with it",
+            "{}, {}, {} {}: {}: {} without luc; {} with it",
             self.policy,
             self.mount_options,
             self.on,
@@ -141,7 +142,7 @@ impl Report {
         }
     }
 
-    /// Whether every program was told the same with the gate as without.
+    /// Whether every program was told the same with luc as without.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         self.differences.is_empty()
@@ -184,7 +185,7 @@ impl Report {
         }
     }
 
-    /// Compares trials with and without the gate.
+    /// Compares trials with and without luc.
     pub(super) fn compare(
         &mut self,
         policy: &Policy,

@@ -4,11 +4,12 @@ use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::process::CommandExt as _;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::time::{Duration, Instant};
 
 use luc_disk::ByteRange;
 use luc_host::interrupt::interrupted;
+use luc_kernel::Stats;
 use luc_units::OnPath as _;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
@@ -27,9 +28,12 @@ const POLL_NS: i64 = 100_000_000;
 
 /// A client at work; killed when dropped.
 pub(super) struct Speaker<'a> {
+    plan: &'a Faults,
     place: &'a Place,
     arm: String,
     is_plain: bool,
+    /// The module's figures at its start.
+    before: Stats,
     child: Child,
     to: Option<ChildStdin>,
     from: ChildStdout,
@@ -37,9 +41,9 @@ pub(super) struct Speaker<'a> {
 }
 
 impl<'a> Speaker<'a> {
-    /// Starts a client; `None`: without the gate.
+    /// Starts a client; `None`: without luc.
     pub(super) fn start(
-        plan: &Faults,
+        plan: &'a Faults,
         place: &'a Place,
         policy: Option<&Policy>,
     ) -> Result<Self, FaultsError> {
@@ -47,15 +51,13 @@ impl<'a> Speaker<'a> {
         let mut words: Vec<OsString> = vec![luc.into(), "bench".into(), "fault-client".into()];
         words.extend(["--dir".into(), place.dir().into()]);
         words.extend(["--beside".into(), plan.beside.to_string().into()]);
-        let arm = policy.map_or_else(|| "no gate".to_owned(), |policy| format!("policy {policy}"));
-        let mut command = match policy {
-            Some(policy) => plan.setting.gate.command(policy, place.work(), &words),
-            None => {
-                let mut command = Command::new(luc);
-                command.args(&words[1..]);
-                command
-            }
-        };
+        let arm = policy.map_or_else(
+            || "no policy".to_owned(),
+            |policy| format!("policy {policy}"),
+        );
+        let level = &plan.setting.level;
+        let mut command = level.command(policy, place, &words)?;
+        let before = level.stats(place)?;
         let errors = place.work().join("stderr");
         let errors = File::create(&errors).map_err(FaultsError::io("making a file", &errors))?;
         command
@@ -72,9 +74,11 @@ impl<'a> Speaker<'a> {
         let (to, from) = (child.stdin.take(), child.stdout.take());
         let from = from.ok_or_else(|| start(io::ErrorKind::BrokenPipe.into()))?;
         Ok(Self {
+            plan,
             place,
             arm,
             is_plain: policy.is_none(),
+            before,
             child,
             to,
             from,
@@ -101,7 +105,7 @@ impl<'a> Speaker<'a> {
         }
     }
 
-    /// Ends it; what the gate did meanwhile.
+    /// Ends it; what was held meanwhile.
     pub(super) fn end(mut self) -> Result<Option<Held>, FaultsError> {
         // Its standard input ends, and it with it.
         self.to = None;
@@ -121,7 +125,7 @@ impl<'a> Speaker<'a> {
         if self.is_plain {
             return Ok(None);
         }
-        Ok(super::Gate::held(self.place.work(), self.place.dir()))
+        self.plan.setting.level.held(self.place, &self.before)
     }
 
     fn ask(&mut self, order: &Order) -> Result<Reply, FaultsError> {
