@@ -1,5 +1,7 @@
 //! `luc faults`.
 
+mod text;
+
 use std::ffi::OsString;
 use std::io::{IsTerminal as _, Write as _, stderr, stdout};
 use std::path::PathBuf;
@@ -12,9 +14,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use luc_disk::{BlockErrno, ModelSpec, kernel_release};
 use luc_host::interrupt::interrupted;
 use luc_kernel::Machine;
-use luc_powercut::faults::{
-    self, Call, CommandPlan, CommandReport, Faults, Gate, Module, Policy, Report, Setting,
-};
+use luc_powercut::faults::{self, Call, CommandPlan, Faults, Gate, Module, Policy, Setting};
 use luc_units::{parse_duration_ns, parse_size_bytes};
 
 use super::INTERRUPTED;
@@ -22,8 +22,6 @@ use super::disk::Which;
 use super::run::copy_out;
 use super::run::reach::Reach;
 
-/// Number of differences that are printed; JSON has all.
-const MAX_SHOWN: usize = 20;
 /// Time after which progress is shown.
 const PROGRESS_AFTER: Duration = Duration::from_secs(2);
 
@@ -176,7 +174,7 @@ fn matrix(args: &Args) -> anyhow::Result<ExitCode> {
     if args.json {
         writeln!(stdout(), "{}", serde_json::to_string_pretty(&report)?)?;
     } else {
-        text(&report)?;
+        text::of_trials(&report)?;
     }
     Ok(match &report {
         report if !report.is_clean() => ExitCode::from(1),
@@ -209,7 +207,7 @@ fn command(args: &Args) -> anyhow::Result<ExitCode> {
     if args.json {
         writeln!(stdout(), "{}", serde_json::to_string_pretty(&report)?)?;
     } else {
-        command_text(&report)?;
+        text::of_command(&report)?;
     }
     Ok(ExitCode::from(u8::from(!report.is_clean())))
 }
@@ -323,97 +321,4 @@ impl Bar {
         }
         self.0.set_position(done);
     }
-}
-
-fn text(report: &Report) -> std::io::Result<()> {
-    let mut out = stdout().lock();
-    let early = if report.interrupted {
-        " (interrupted)"
-    } else {
-        ""
-    };
-    writeln!(
-        out,
-        "{} trials{early} on {}, Linux {}: {} requests failed, {} differences",
-        report.trials,
-        report.fs,
-        report.kernel,
-        report.failed_requests,
-        report.differences.len()
-    )?;
-    writeln!(
-        out,
-        "{:<16} {:>7} {:>9} {:>11} {:>12}",
-        "POLICY", "TRIALS", "FAILED", "HELD", "DIFFERENCES"
-    )?;
-    for row in &report.policies {
-        writeln!(
-            out,
-            "{:<16} {:>7} {:>9} {:>11} {:>12}{}",
-            row.policy.as_deref().unwrap_or("(without luc)"),
-            row.trials,
-            row.failed_requests,
-            row.held_calls
-                .map_or_else(|| "-".to_owned(), |calls| calls.to_string()),
-            row.differences,
-            row.engaged_clients
-                .map_or_else(String::new, |engaged| format!(
-                    "  engaged at the end of {engaged} of {} clients",
-                    row.clients
-                ))
-        )?;
-    }
-    let changed: Vec<String> = report
-        .reported
-        .iter()
-        .filter(|(answered, told)| answered != told)
-        .map(|(answered, told)| format!("{answered} as {told}"))
-        .collect();
-    if !changed.is_empty() {
-        writeln!(out, "the kernel itself reports {}", changed.join(", "))?;
-    }
-    if report.untold_without_gate > 0 {
-        writeln!(
-            out,
-            "the kernel itself reports nothing in {} trials",
-            report.untold_without_gate
-        )?;
-    }
-    for difference in report.differences.iter().take(MAX_SHOWN) {
-        writeln!(out, "{difference}")?;
-    }
-    match report.differences.len().checked_sub(MAX_SHOWN) {
-        Some(more) if more > 0 => writeln!(out, "and {more} more: --json has them"),
-        _ => Ok(()),
-    }
-}
-
-fn command_text(report: &CommandReport) -> std::io::Result<()> {
-    let mut out = stdout().lock();
-    writeln!(out, "'{}': {}", report.command, report.fault)?;
-    for run in &report.runs {
-        let who = run.policy.as_ref().map_or_else(
-            || "without luc".to_owned(),
-            |policy| format!("policy {policy}"),
-        );
-        let said = if run.said.is_empty() {
-            String::new()
-        } else {
-            format!(": {}", run.said)
-        };
-        writeln!(
-            out,
-            "{who}: {} of {} requests failed, exit status {}{said}",
-            run.failed_requests, run.matched_requests, run.status
-        )?;
-    }
-    writeln!(
-        out,
-        "{}",
-        if report.is_clean() {
-            "it ends the same with luc as without"
-        } else {
-            "it ends otherwise with luc"
-        }
-    )
 }
