@@ -13,6 +13,8 @@ pub(crate) mod faults;
 pub(crate) mod fleet;
 mod json_file;
 pub(crate) mod kernel;
+#[cfg(feature = "top")]
+mod live;
 #[cfg(feature = "manual")]
 pub(crate) mod man;
 #[cfg(feature = "service")]

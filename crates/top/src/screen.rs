@@ -28,36 +28,89 @@ use crate::{Action, Key, Top};
 /// # Errors
 /// [`TopError`]: the recorder ended, or the terminal is none.
 pub fn show(mut live: Live, delay_ms: u64, ended: &AtomicBool) -> Result<(), TopError> {
-    let colours = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    let mut top = Top::new(delay_ms, colours, live.missing.clone());
-    let signals = Signals::new()?;
-    let screen = Screen::take()?;
-    let shown = go_round(&mut live, &mut top, screen, &signals, ended);
+    let top = Top::new(delay_ms, has_colours(), live.missing.clone());
+    let mut shown = Shown {
+        live: &mut live,
+        top,
+        looked: None,
+    };
+    let outcome = go_round(&mut shown, STEP, ended);
     live.stop()?;
-    shown
+    outcome
 }
 
-/// The loop. When it returns, the terminal is as it was.
-fn go_round(
-    live: &mut Live,
-    top: &mut Top,
-    mut screen: Screen,
-    signals: &Signals,
+/// What `luc top` shows.
+struct Shown<'a> {
+    live: &'a mut Live,
+    top: Top,
+    looked: Option<Instant>,
+}
+
+impl View for Shown<'_> {
+    fn draw(&mut self, frame: &mut Frame<'_>) {
+        self.top.draw(frame);
+    }
+
+    fn key(&mut self, key: Key) -> Action {
+        self.top.key(key)
+    }
+
+    fn go_on(&mut self) -> Result<bool, TopError> {
+        self.live.take_in()?;
+        let delay = Duration::from_millis(self.top.delay_ms());
+        match self.looked {
+            None if self.live.is_warm() => {
+                self.live.look()?;
+                self.looked = Some(Instant::now());
+                Ok(false)
+            }
+            Some(last) if last.elapsed() >= delay => {
+                self.looked = Some(Instant::now());
+                self.top.update(self.live.look()?);
+                Ok(true)
+            }
+            _ => Ok(false),
+        }
+    }
+}
+
+/// Whether the user wants colours.
+pub(crate) fn has_colours() -> bool {
+    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+/// What a terminal shows.
+pub(crate) trait View {
+    fn draw(&mut self, frame: &mut Frame<'_>);
+
+    /// What a key asks the terminal for.
+    fn key(&mut self, key: Key) -> Action;
+
+    /// Looks at the world. Whether there is something new to draw.
+    fn go_on(&mut self) -> Result<bool, TopError>;
+}
+
+/// Draws a view, which goes on every `step` and at each key, until a key ends it, or `ended`. When it returns, the terminal
+/// is as it was.
+pub(crate) fn go_round(
+    view: &mut impl View,
+    step: Duration,
     ended: &AtomicBool,
 ) -> Result<(), TopError> {
-    let mut looked = None::<Instant>;
+    let signals = Signals::new()?;
+    let mut screen = Screen::take()?;
     let mut draw = true;
     while !ended.load(Ordering::Relaxed) {
         if draw {
-            screen.draw(|frame| top.draw(frame))?;
+            screen.draw(|frame| view.draw(frame))?;
             draw = false;
         }
-        if !is_there(STEP)? {
+        if !is_there(step)? {
             return Ok(());
         }
         if event::poll(Duration::ZERO).map_err(failed("the terminal cannot be read"))? {
             let action = match event::read().map_err(failed("the terminal cannot be read"))? {
-                Event::Key(pressed) => key(pressed).map(|key| top.key(key)),
+                Event::Key(pressed) => key(pressed).map(|key| view.key(key)),
                 Event::Resize(..) => Some(Action::Draw),
                 _ => None,
             };
@@ -77,27 +130,14 @@ fn go_round(
             screen.retake()?;
             draw = true;
         }
-        live.take_in()?;
-        let delay = Duration::from_millis(top.delay_ms());
-        match looked {
-            None if live.is_warm() => {
-                live.look()?;
-                looked = Some(Instant::now());
-            }
-            Some(last) if last.elapsed() >= delay => {
-                looked = Some(Instant::now());
-                top.update(live.look()?);
-                draw = true;
-            }
-            _ => {}
-        }
+        draw |= view.go_on()?;
     }
     Ok(())
 }
 
 /// Waits until the terminal has something to say, for `step`, below a second, at most. `false` if it is gone: crossterm would read its
 /// end for ever.
-pub(crate) fn is_there(step: Duration) -> Result<bool, TopError> {
+fn is_there(step: Duration) -> Result<bool, TopError> {
     let stdin = stdin();
     let step = Timespec {
         tv_sec: 0,
@@ -113,13 +153,13 @@ pub(crate) fn is_there(step: Duration) -> Result<bool, TopError> {
 }
 
 /// Signals that only note that they came.
-pub(crate) struct Signals {
-    pub(crate) stop: Arc<AtomicBool>,
-    pub(crate) go_on: Arc<AtomicBool>,
+struct Signals {
+    stop: Arc<AtomicBool>,
+    go_on: Arc<AtomicBool>,
 }
 
 impl Signals {
-    pub(crate) fn new() -> Result<Self, TopError> {
+    fn new() -> Result<Self, TopError> {
         let signals = Self {
             stop: Arc::default(),
             go_on: Arc::default(),
@@ -133,12 +173,12 @@ impl Signals {
 }
 
 /// The terminal while it is ours; dropped, it is as it was before.
-pub(crate) struct Screen {
+struct Screen {
     terminal: Terminal<CrosstermBackend<Stdout>>,
 }
 
 impl Screen {
-    pub(crate) fn take() -> Result<Self, TopError> {
+    fn take() -> Result<Self, TopError> {
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
             give_back();
@@ -152,7 +192,7 @@ impl Screen {
         })
     }
 
-    pub(crate) fn draw(&mut self, draw: impl FnOnce(&mut Frame<'_>)) -> Result<(), TopError> {
+    fn draw(&mut self, draw: impl FnOnce(&mut Frame<'_>)) -> Result<(), TopError> {
         self.terminal
             .draw(draw)
             .map_err(failed("the terminal cannot be written"))?;
@@ -161,7 +201,7 @@ impl Screen {
 
     /// Empties the terminal, whatever its size is now. `Terminal::clear` would ask it for the cursor's place, and
     /// wait for the answer.
-    pub(crate) fn clear(&mut self) -> Result<(), TopError> {
+    fn clear(&mut self) -> Result<(), TopError> {
         let size = self.terminal.size();
         size.and_then(|size| {
             self.terminal
@@ -171,14 +211,14 @@ impl Screen {
     }
 
     /// Gives the terminal back and stops this process, until it is continued.
-    pub(crate) fn suspend(&mut self) -> Result<(), TopError> {
+    fn suspend(&mut self) -> Result<(), TopError> {
         give_back();
         emulate_default_handler(SIGTSTP).map_err(failed("the program cannot be stopped"))?;
         self.retake()
     }
 
     /// Takes the terminal again, whatever has become of it.
-    pub(crate) fn retake(&mut self) -> Result<(), TopError> {
+    fn retake(&mut self) -> Result<(), TopError> {
         enter()?;
         self.clear()
     }
@@ -205,7 +245,7 @@ fn give_back() {
 }
 
 /// A key that the view knows.
-pub(crate) fn key(pressed: KeyEvent) -> Option<Key> {
+fn key(pressed: KeyEvent) -> Option<Key> {
     if pressed.kind == KeyEventKind::Release {
         return None;
     }
