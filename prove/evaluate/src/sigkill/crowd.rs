@@ -72,6 +72,7 @@ pub(super) struct Crowd<'a> {
     over: PathBuf,
     counted: PathBuf,
     report: PathBuf,
+    /// Processes of the run that were waited for.
     seen: Vec<u32>,
 }
 
@@ -121,7 +122,7 @@ impl<'a> Crowd<'a> {
         self.next(KEEPER, before)
     }
 
-    /// Waits until each of the crowds' calls is begun: there is a file with data.
+    /// Waits until a call of the crowd has begun: there is a file with data.
     pub(super) fn until_called(&self) -> Result<(), EvaluateError> {
         until("a call of the crowd", || {
             let files = fs::read_dir(&self.disk.mount).into_iter().flatten();
@@ -162,7 +163,7 @@ impl<'a> Crowd<'a> {
         gate["gated"].as_u64().ok_or_else(|| missing("gated"))
     }
 
-    /// Processes of the run that are still there when it has ended: none should be.
+    /// How many of the processes that were waited for are still there when the run has ended: none should be.
     pub(super) fn left(&self) -> usize {
         await_end(self.seen.iter().map(|process| process.cast_signed()));
         let left = self.seen.iter();
