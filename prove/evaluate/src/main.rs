@@ -19,8 +19,8 @@ use luc_evaluate_fleet::solr::{clients, tap, trouble};
 use luc_host::interrupt;
 
 /// Measures what LUC claims and writes a page and the raw data of each part. Needs root, but for
-/// arrivals, kernel, matrix, matrix-processors, thesis, thesis-holds, thesis-metarates, thesis-processors and
-/// thesis-seeks, which run guests in virtual time.
+/// arrivals, arrivals-write, kernel, matrix, matrix-processors, thesis, thesis-holds, thesis-metarates,
+/// thesis-processors and thesis-seeks, which run guests in virtual time.
 ///
 /// A part that is a plan (prove/plans) keeps each repeat as soon as it is made: the same command goes on after an
 /// interruption. Exit status: 0 all targets met, 1 some not met, 2 an evaluation could not be made, 130 interrupted.

@@ -33,7 +33,7 @@ use Made::{Here, Planned as ByPlan};
 
 /// All parts, in the order in which they are run.
 #[rustfmt::skip]
-pub const PARTS: [Part; 59] = [
+pub const PARTS: [Part; 60] = [
     part("metarates", "File creation, with and without the gate", ByPlan(planned!("metarates"))),
     part("varmail", "The mail server on a hard disk", ByPlan(planned!("varmail"))),
     part("head-to-head", "ext4, fast commits and XFS, each with and without the gate", ByPlan(planned!("head-to-head"))),
@@ -91,6 +91,7 @@ pub const PARTS: [Part; 59] = [
     part("thesis-holds", "The thesis' IOzone with holds of up to 50 ms, with luc.ko, in virtual time", ByPlan(planned!("thesis-holds"))),
     part("thesis-seeks", "The thesis' Metarates on a disk that seeks, with luc.ko, in virtual time", ByPlan(planned!("thesis-seeks"))),
     part("arrivals", "When a faster processor makes fsyncs slower, and whether luc.ko cures it, in virtual time", ByPlan(planned!("arrivals"))),
+    part("arrivals-write", "A faster processor that makes initial writes slower, with more rounds, in virtual time", ByPlan(planned!("arrivals-write"))),
     part("matrix", "The energy slides' selection matrix, in virtual time", ByPlan(planned!("matrix"))),
     part("matrix-processors", "The energy slides' selection matrix with one and with four processors", ByPlan(planned!("matrix-processors"))),
 ];
