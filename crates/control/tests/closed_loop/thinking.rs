@@ -1,12 +1,17 @@
-//! Clients that think for random times, in runs of a few seconds: what a short sample shows of them is often luck.
+//! Clients that think for random times: what a short sample shows of them is often luck.
 
 use crate::MS;
 use crate::world::World;
 
-/// Mean gain of runs of 135 requests of each client, over seeds, and that of the worst run.
-fn gains(clients: usize, think_ns: u64, is_exact: bool) -> (f64, f64) {
-    let requests = 135 * clients as u64;
-    let gains: Vec<f64> = (0..20)
+/// Requests of each client in a run of a few seconds.
+const SECONDS: u64 = 135;
+/// The same in one of minutes.
+const MINUTES: u64 = 40 * SECONDS;
+
+/// Mean gain of runs of so many requests of each client, over seeds, and that of the worst run.
+fn gains(clients: usize, requests: u64, think_ns: u64, is_exact: bool, seeds: u64) -> (f64, f64) {
+    let requests = requests * clients as u64;
+    let gains: Vec<f64> = (0..seeds)
         .map(|seed| {
             let world = || {
                 let world = World::drawn(clients, 12_400_000, think_ns, 100_000, seed);
@@ -29,10 +34,25 @@ fn clients_that_think_for_as_long_as_a_commit_lose_one_percent() {
     for clients in [4, 8, 16] {
         for think_ms in [10, 20, 50] {
             for is_exact in [false, true] {
-                let (mean, worst) = gains(clients, think_ms * MS, is_exact);
+                let (mean, worst) = gains(clients, SECONDS, think_ms * MS, is_exact, 20);
                 let case = format!("{clients} that think {think_ms} ms, exact {is_exact}");
                 assert!(mean > 0.985, "{case}: {mean}");
                 assert!(worst > 0.97, "{case}: {worst}");
+            }
+        }
+    }
+}
+
+/// A gain that was luck is found out, and each trial that loses rules the next one out for longer.
+#[test]
+fn clients_that_think_lose_nothing_over_minutes() {
+    for clients in [4, 8, 16] {
+        for think_ms in [10, 20, 50] {
+            for is_exact in [false, true] {
+                let (mean, worst) = gains(clients, MINUTES, think_ms * MS, is_exact, 4);
+                let case = format!("{clients} that think {think_ms} ms, exact {is_exact}");
+                assert!(mean > 0.997, "{case}: {mean}");
+                assert!(worst > 0.995, "{case}: {worst}");
             }
         }
     }
@@ -42,7 +62,7 @@ fn clients_that_think_for_as_long_as_a_commit_lose_one_percent() {
 fn clients_that_think_for_a_moment_gain() {
     for (clients, least) in [(4, 1.6), (8, 1.5), (16, 1.4)] {
         for is_exact in [false, true] {
-            let (mean, worst) = gains(clients, MS, is_exact);
+            let (mean, worst) = gains(clients, SECONDS, MS, is_exact, 20);
             assert!(mean > least, "{clients} clients, exact {is_exact}: {mean}");
             assert!(
                 worst > 0.95 * least,
