@@ -264,7 +264,7 @@ static __always_inline struct connection *connection_of(struct sock *sk, struct 
 
 	if (connection && connection->id)
 		return connection;
-	connection = bpf_sk_storage_get(&connections, sk, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	connection = made_for_socket(&connections, sk);
 	if (!connection) {
 		count_lost_socket(sk);
 		return NULL;

@@ -57,7 +57,7 @@ static __always_inline void make_counted(struct task_struct *task, struct thread
 {
 	if (!config.counters || !thread->tracked)
 		return;
-	if (!bpf_task_storage_get(&counted_threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE))
+	if (!made_for_task(&counted_threads, task))
 		count_lost(LOST_MAP_THREADS);
 }
 

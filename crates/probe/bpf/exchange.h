@@ -141,7 +141,7 @@ static __always_inline struct exchange *new_exchange(struct sock *sk, struct tcp
 	struct hot *hot;
 	u32 slot = 0;
 
-	exchange = bpf_sk_storage_get(&exchanges, sk, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	exchange = made_for_socket(&exchanges, sk);
 	if (!exchange) {
 		count_lost(LOST_MAP_EXCHANGES);
 		return NULL;

@@ -191,24 +191,13 @@ static __always_inline void make_known(struct sock *sk, struct sock *peer, struc
 	send_local(peer, sk, other, cookies[1]);
 }
 
-/* The storage of an end. Of two that make it at once one gets none, and finds the other's. */
-static __always_inline struct local_end *made_end(struct sock *sk)
-{
-	struct local_end *end;
-
-	end = bpf_sk_storage_get(&local_ends, sk, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (!end)
-		end = bpf_sk_storage_get(&local_ends, sk, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	return end;
-}
-
 static __always_inline void pair_up(struct sock *sk, struct sock *peer, struct task_struct *opener)
 {
 	struct local_end *own, *other;
 	u64 cookies[2];
 
-	own = made_end(sk);
-	other = made_end(peer);
+	own = made_for_socket(&local_ends, sk);
+	other = made_for_socket(&local_ends, peer);
 	if (!own || !other) {
 		count_lost_socket(own ? peer : sk);
 		return;

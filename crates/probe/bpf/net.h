@@ -42,7 +42,7 @@ int BPF_PROG(inet_sock_set_state, struct sock *sk, int old_state, int new_state)
 			connection->closed_ns = bpf_ktime_get_ns();
 		return 0;
 	}
-	connection = bpf_sk_storage_get(&connections, sk, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	connection = made_for_socket(&connections, sk);
 	if (!connection) {
 		count_lost_socket(sk);
 		return 0;
@@ -129,7 +129,7 @@ int net_begin(struct bpf_iter__task_file *ctx)
 		return 0;
 	if (state == TCP_SYN_SENT)
 		return 0;
-	connection = bpf_sk_storage_get(&connections, sk, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	connection = made_for_socket(&connections, sk);
 	if (!connection) {
 		count_lost_socket(sk);
 		return 0;

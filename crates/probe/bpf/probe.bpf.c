@@ -18,6 +18,7 @@
 #include <bpf/bpf_tracing.h>
 
 #include "events.h"
+#include "storage.h"
 #include "thread.h"
 #include "batch.h"
 #include "stack.h"

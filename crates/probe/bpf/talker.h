@@ -68,7 +68,7 @@ static __always_inline struct talker *made_talker(struct task_struct *task)
 		return place;
 	if (!place->thread && !__sync_val_compare_and_swap(&place->thread, 0, thread))
 		return place;
-	talker = bpf_task_storage_get(&talkers, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	talker = made_for_task(&talkers, task);
 	if (!talker)
 		count_lost(LOST_MAP_THREADS);
 	return talker;

@@ -8,7 +8,7 @@ int BPF_PROG(sched_process_fork, struct task_struct *parent, struct task_struct 
 {
 	struct thread *above = thread_of(parent), *thread;
 
-	thread = made_thread(child);
+	thread = made_for_task(&threads, child);
 	if (!thread) {
 		count_lost(LOST_MAP_THREADS);
 		return 0;
@@ -92,7 +92,7 @@ int begin(struct bpf_iter__task *ctx)
 
 	if (!task)
 		return 0;
-	thread = made_thread(task);
+	thread = made_for_task(&threads, task);
 	if (!thread) {
 		without_state++;
 		return 0;

@@ -322,21 +322,6 @@ static __always_inline void decide(struct task_struct *task, struct thread *thre
 	set_cgroup(task, thread, cgroup_of(task));
 }
 
-/*
- * The thread's state, made if it has none. A processor's stock of free ones is
- * filled again by an interrupt that the allocation itself asks for, and which
- * comes before the next attempt where interrupts are on.
- */
-static __always_inline struct thread *made_thread(struct task_struct *task)
-{
-	struct thread *thread = NULL;
-	int attempt;
-
-	for (attempt = 0; attempt < 4 && !thread; attempt++)
-		thread = bpf_task_storage_get(&threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	return thread;
-}
-
 /* The running thread's state, made if it has none. */
 static __always_inline struct thread *current_thread(struct task_struct *task)
 {
@@ -344,7 +329,7 @@ static __always_inline struct thread *current_thread(struct task_struct *task)
 
 	if (thread)
 		return thread;
-	thread = made_thread(task);
+	thread = made_for_task(&threads, task);
 	if (!thread) {
 		count_lost(LOST_MAP_THREADS);
 		return NULL;
