@@ -13,7 +13,15 @@ fn root() -> PathBuf {
 /// Every page that people write. Those of the evaluation, and the trace tables, are made by programs.
 fn pages() -> Vec<PathBuf> {
     let mut pages = Vec::new();
-    for folder in ["", "docs", "docs/guide", "docs/how", "docs/reference"] {
+    let folders = [
+        "",
+        "docs",
+        "docs/guide",
+        "docs/how",
+        "docs/reference",
+        "docs/evaluation/notes",
+    ];
+    for folder in folders {
         let entries = fs::read_dir(root().join(folder)).expect("listed").flatten();
         let paths = entries.map(|entry| entry.path());
         pages.extend(paths.filter(|path| path.extension().is_some_and(|kind| kind == "md")));
@@ -58,4 +66,40 @@ fn lines_fit_a_terminal() {
 fn the_readme_is_short() {
     let text = fs::read_to_string(root().join("README.md")).expect("read");
     assert!(text.lines().count() <= MAX_README_LINES);
+}
+
+/// How many targets a page of the evaluation has met, and of how many that were measured.
+fn targets(page: &str) -> (usize, usize) {
+    let targets = || page.lines().filter(|line| line.starts_with("- target: "));
+    let met = targets().filter(|line| line.contains("-> met"));
+    let measured = targets().filter(|line| !line.contains("-> not measured"));
+    (met.count(), measured.count())
+}
+
+#[test]
+fn the_table_of_the_evaluation_has_each_page_with_its_targets() {
+    let folder = root().join("docs/evaluation");
+    let table = fs::read_to_string(folder.join("README.md")).expect("read");
+    let mut pages = 0;
+    for entry in fs::read_dir(&folder).expect("listed").flatten() {
+        let name = entry.file_name().into_string().expect("a name");
+        if !name.ends_with(".md") || name == "README.md" {
+            continue;
+        }
+        let text = fs::read_to_string(entry.path()).expect("read");
+        let (met, measured) = targets(&text);
+        if measured == 0 {
+            continue;
+        }
+        pages += 1;
+        let row = table
+            .lines()
+            .find(|line| line.contains(&format!("]({name})")));
+        let row = row.unwrap_or_else(|| panic!("no row of {name}"));
+        assert!(
+            row.contains(&format!("| {met} of {measured}")),
+            "{row}: {met} of {measured}"
+        );
+    }
+    assert!(pages > 0);
 }
