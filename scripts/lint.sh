@@ -10,8 +10,8 @@ $cargo clippy --workspace --exclude luc-fleet-sql --exclude luc-fleet-store --al
 # What `make demo` builds.
 $cargo clippy -p luc --no-default-features --locked -- -D warnings
 RUSTDOCFLAGS="-D warnings" $cargo doc --workspace --exclude luc-fleet-sql --exclude luc-fleet-store --no-deps --document-private-items --locked --quiet
-# One by one: what the tests of luc-fleet-store need changes features of DataFusion's dependencies, and documentation,
-# which needs no tests, would have all of it checked once more.
+# One by one: the tests of luc-fleet-store change features of DataFusion's dependencies. Beside them, documentation of
+# luc-fleet-sql would check all of DataFusion a second time.
 for crate in luc-fleet-sql luc-fleet-store; do
 	$cargo clippy --profile sql-test -p "$crate" --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $cargo doc --profile sql-test -p "$crate" --no-deps --document-private-items --locked --quiet
