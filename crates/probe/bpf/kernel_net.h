@@ -79,6 +79,7 @@ typedef struct {
 } socket_lock_t;
 
 enum sock_flags {
+	SOCK_DEAD = 0,
 	SOCK_DONE = 1,
 };
 

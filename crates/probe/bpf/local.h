@@ -148,6 +148,12 @@ static __always_inline u8 local_side(struct sock *sk, struct sock *peer)
 	return own ? SIDE_SERVER : SIDE_CLIENT;
 }
 
+/* An end's number, and where its count begins, are known before its peer is: make_known(). */
+static __always_inline bool is_known(const struct local_end *end)
+{
+	return end->peer;
+}
+
 static __always_inline void number(struct local_end *end)
 {
 	if (!end->id)
@@ -167,14 +173,15 @@ static __always_inline void make_known(struct sock *sk, struct sock *peer, struc
 	struct local_end *first;
 	bool is_old = local_visit < 3;
 
-	number(own);
-	number(other);
-	own->peer = other->id;
-	other->peer = own->id;
 	if (!is_old) {
 		own->settled = 1;
 		other->settled = 1;
 	}
+	number(own);
+	number(other);
+	barrier();
+	own->peer = other->id;
+	other->peer = own->id;
 	/* Both ends agree on whose word decides. */
 	first = (u64)sk < (u64)peer ? own : other;
 	if (__sync_val_compare_and_swap(&first->claimed, 0, 1))
@@ -315,7 +322,7 @@ static __always_inline u32 look_at_pair(struct sock *sk, struct task_struct *own
 	if (!peer)
 		return 0;
 	own = bpf_sk_storage_get(&local_ends, sk, NULL, 0);
-	if (!own || !own->id) {
+	if (!own || !is_known(own)) {
 		if (!is_pair(sk, peer))
 			return 0;
 		pair_up(sk, peer, owner);

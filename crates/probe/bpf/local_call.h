@@ -7,19 +7,34 @@
 #ifndef LUC_LOCAL_CALL_H
 #define LUC_LOCAL_CALL_H
 
-struct local_place {
-	/* The inodes of this socket and of the other one, as the kernel uses their memory again; 0:
-	 * not known yet. */
-	u64 inode;
-	u64 sender;
-	struct local_end end;
+/*
+ * Of which socket a place is: the kernel uses the memory of closed ones again. The
+ * inodes of the socket (low half) and of the one that sends to it (high half) are
+ * those of when one of both was used first. An inode is 0 where nobody had accepted
+ * the socket yet, and below 2^32 (get_next_ino).
+ */
+struct local_key {
+	u64 address;
+	u64 inodes;
 };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 16384);
 	__type(key, u64);
-	__type(value, struct local_place);
+	__type(value, u64);
+} local_inodes SEC(".maps");
+
+/*
+ * The place of an older socket stays until it is the least used one. If one thread
+ * deleted it and made the new one, another would count bytes in neither between the
+ * two, or delete the new one.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, struct local_key);
+	__type(value, struct local_end);
 } local_places SEC(".maps");
 
 static __always_inline struct sock *peer_at(struct sock *sk)
@@ -38,13 +53,6 @@ static __always_inline struct sock *only_peer_at(struct sock *sk)
 	return back && back != sk ? NULL : peer;
 }
 
-static __always_inline struct local_place *place_at(struct sock *sk)
-{
-	u64 address = (u64)sk;
-
-	return bpf_map_lookup_elem(&local_places, &address);
-}
-
 /* 0: nobody has accepted it yet. */
 static __always_inline u64 inode_at(struct sock *sk)
 {
@@ -53,45 +61,72 @@ static __always_inline u64 inode_at(struct sock *sk)
 	return socket ? BPF_CORE_READ((struct socket_alloc *)socket, vfs_inode.i_ino) : 0;
 }
 
-/* The place of `sk`, to which `peer` sends; NULL: there is none, or it is of another socket that
- * had this memory before. */
-static __always_inline struct local_place *own_place(struct sock *sk, struct sock *peer)
+/* A closed socket has no inode any more, and its memory is not used again while its peer is there.
+ */
+static __always_inline bool is_closed(struct sock *sk)
 {
-	struct local_place *place = place_at(sk);
+	unsigned long flags = BPF_CORE_READ(sk, __sk_common.skc_flags);
 
-	if (!place || (place->inode && place->inode != inode_at(sk)) ||
-	    (place->sender && place->sender != inode_at(peer)))
-		return NULL;
-	return place;
+	return flags >> bpf_core_enum_value(enum sock_flags, SOCK_DEAD) & 1;
 }
 
-static __always_inline struct local_place *made_place(struct sock *sk, struct sock *peer)
+/* Whether these are the inodes of an older pair than `sk`, to which `peer` sends. */
+static __always_inline bool is_older(u64 inodes, struct sock *sk, struct sock *peer)
 {
-	struct local_place *place = own_place(sk, peer), new = {};
-	u64 address = (u64)sk;
+	u32 own = inodes, sender = inodes >> 32;
 
-	if (!place) {
-		if (place_at(sk))
-			bpf_map_delete_elem(&local_places, &address);
-		new.inode = inode_at(sk);
-		new.sender = inode_at(peer);
-		/* The other end may have made it meanwhile. */
-		bpf_map_update_elem(&local_places, &address, &new, BPF_NOEXIST);
-		place = place_at(sk);
-	}
-	return place;
+	if (own && own != inode_at(sk))
+		return true;
+	if (sender && sender != inode_at(peer) && !is_closed(peer))
+		return true;
+	return !inodes;
+}
+
+/* The place of `sk`, to which `peer` sends; NULL: there is none. */
+static __always_inline struct local_end *own_place(struct sock *sk, struct sock *peer)
+{
+	struct local_key key = { .address = (u64)sk };
+	u64 *inodes = bpf_map_lookup_elem(&local_inodes, &key.address);
+
+	if (!inodes)
+		return NULL;
+	key.inodes = *inodes;
+	if (is_older(key.inodes, sk, peer))
+		return NULL;
+	return bpf_map_lookup_elem(&local_places, &key);
+}
+
+/* Both ends of a pair may make its places at once, and agree on which is the one. */
+static __always_inline struct local_end *made_place(struct sock *sk, struct sock *peer)
+{
+	u64 now = inode_at(peer) << 32 | (u32)inode_at(sk), older, *inodes;
+	struct local_key key = { .address = (u64)sk };
+	struct local_end new = {};
+
+	bpf_map_update_elem(&local_inodes, &key.address, &now, BPF_NOEXIST);
+	inodes = bpf_map_lookup_elem(&local_inodes, &key.address);
+	if (!inodes)
+		return NULL;
+	older = *inodes;
+	if (is_older(older, sk, peer))
+		__sync_val_compare_and_swap(inodes, older, now);
+	key.inodes = *inodes;
+	bpf_map_update_elem(&local_places, &key, &new, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&local_places, &key);
 }
 
 /* Makes the places of a pair of which the current thread uses `sk`, and makes it known. */
 static __always_inline void place_pair(struct sock *sk, struct sock *peer,
 				       struct task_struct *opener)
 {
-	struct local_place *own = made_place(sk, peer), *other = made_place(peer, sk);
+	struct local_end *own = made_place(sk, peer), *other = made_place(peer, sk);
 	u64 cookies[2] = {};
 
-	if (!own || !other)
+	if (!own || !other) {
+		count_lost(LOST_MAP_CONNECTIONS);
 		return;
-	make_known(sk, peer, &own->end, &other->end, opener, cookies);
+	}
+	make_known(sk, peer, own, other, opener, cookies);
 }
 
 /* A call has sent on a socket, or received from it. */
@@ -99,28 +134,24 @@ static __always_inline void local_call(struct task_struct *task, struct hot *hot
 				       u64 bytes, bool sends)
 {
 	struct sock *peer = only_peer_at(sk), *receiver = sends ? peer : sk;
-	struct local_place *place, *own;
-	struct local_end *end;
+	struct local_end *end, *own;
 	struct talker *talker;
 	u64 first, at_ns;
 
 	if (!peer)
 		return;
-	place = own_place(receiver, sends ? sk : peer);
-	if (!place || !place->end.id) {
+	end = own_place(receiver, sends ? sk : peer);
+	if (!end || !is_known(end)) {
 		if (local_visit < 3 || peer_at(peer) != sk)
 			return;
 		place_pair(sk, peer, task);
-		place = own_place(receiver, sends ? sk : peer);
-		if (!place)
+		end = own_place(receiver, sends ? sk : peer);
+		if (!end)
 			return;
 	}
-	if (!sends && !place->inode)
-		place->inode = inode_at(sk);
-	end = &place->end;
-	own = sends ? own_place(sk, peer) : place;
+	own = sends ? own_place(sk, peer) : end;
 	if (own)
-		note_user(sk, peer, &own->end, task, 0);
+		note_user(sk, peer, own, task, 0);
 	first = __sync_fetch_and_add(sends ? &end->sent : &end->received, bytes);
 	if (!end->settled) {
 		end->activity++;
@@ -154,13 +185,13 @@ static __always_inline bool receives_bytes(struct pt_regs *regs, u32 class)
 /* As look_at_pair(). */
 static __always_inline u32 look_at_places(struct sock *sk, struct task_struct *owner)
 {
-	struct local_place *own, *other;
+	struct local_end *own, *other;
 	struct sock *peer = local_peer(sk);
 
 	if (!peer)
 		return 0;
 	own = own_place(sk, peer);
-	if (!own || !own->end.id) {
+	if (!own || !is_known(own)) {
 		if (!is_pair(sk, peer))
 			return 0;
 		place_pair(sk, peer, owner);
@@ -169,26 +200,32 @@ static __always_inline u32 look_at_places(struct sock *sk, struct task_struct *o
 	other = own_place(peer, sk);
 	if (!own || !other)
 		return 0;
-	look_at_unread(&own->end, unread_of(sk), is_full(peer));
-	look_at_unread(&other->end, unread_of(peer), is_full(sk));
-	return own->end.id;
+	look_at_unread(own, unread_of(sk), is_full(peer));
+	look_at_unread(other, unread_of(peer), is_full(sk));
+	return own->id;
 }
 
 static __always_inline u32 number_at(struct sock *sk)
 {
-	struct local_place *place = place_at(sk);
+	struct sock *peer = peer_at(sk);
+	struct local_end *end = peer ? own_place(sk, peer) : NULL;
 
-	return place ? place->end.id : 0;
+	return end ? end->id : 0;
 }
 
-/* Pairs that are still there when recording ends: those whose inode is the same. */
-static long send_place(struct bpf_map *map, u64 *address, struct local_place *place, void *ctx)
+/* Pairs that are still there when recording ends: those whose inodes are the same. The memory of a
+ * closed socket may be of anything by now. */
+static long send_place(struct bpf_map *map, struct local_key *key, struct local_end *end, void *ctx)
 {
-	struct local_place copy = *place;
-	struct sock *sk = (void *)*address, *peer = peer_at(sk);
+	u64 address = key->address, *inodes = bpf_map_lookup_elem(&local_inodes, &address);
+	struct sock *sk = (void *)address, *peer;
+	struct local_end copy = *end;
 
-	if (peer && copy.inode && inode_at(sk) == copy.inode)
-		send_local(sk, peer, &copy.end, 0);
+	if (!inodes || *inodes != key->inodes)
+		return 0;
+	peer = peer_at(sk);
+	if (peer && inode_at(sk) && !is_older(key->inodes, sk, peer))
+		send_local(sk, peer, &copy, 0);
 	return 0;
 }
 

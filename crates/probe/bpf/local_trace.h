@@ -9,7 +9,7 @@ static __always_inline struct local_end *known_end(struct sock *sk)
 {
 	struct local_end *end = bpf_sk_storage_get(&local_ends, sk, NULL, 0);
 
-	return end && end->id ? end : NULL;
+	return end && is_known(end) ? end : NULL;
 }
 
 /* The end of `receiver`, of a pair that nobody has met yet, of which the current thread uses `sk`.

@@ -75,6 +75,7 @@ const COUNT_SWITCH: &str = "count_switch";
 const COUNT_RUNNING: &str = "count_running";
 /// The maps for sends that are seen as system calls only, and the program that says how unix sockets are then.
 const SENDERS: &str = "senders";
+const LOCAL_INODES: &str = "local_inodes";
 const LOCAL_PLACES: &str = "local_places";
 const PLACE_END: &str = "place_end";
 
@@ -184,6 +185,7 @@ impl Programs {
             .into_iter()
             .chain([
                 (SENDERS, by_calls),
+                (LOCAL_INODES, by_calls),
                 (LOCAL_PLACES, by_calls),
                 (TOKENS, network && config.tokens != 0),
             ])

@@ -170,3 +170,59 @@ fn system_calls_tell_of_sends_on_linux_6_1() {
 fn the_beginning_of_sends_is_told_by_system_calls_on_linux_6_12() {
     check("6.12", &[]);
 }
+
+/// What `meet.c` plants on each of its pairs, which so many requests tell from those of `pairs.c`.
+const MET: [u64; 2] = [7 + 14 + 21 + 9, 1 + 3 + 5];
+const MET_REQUESTS: usize = 4;
+const MET_PAIRS: usize = 30 * 20;
+
+/// How often `pairs` runs, with two pairs each.
+const RUNS: usize = 150;
+
+/// Each call that moves bytes has its row, also where both ends of a pair are met at once, where the memory of an older
+/// pair is used again, and where the sender has closed before.
+#[test]
+fn pairs_that_are_met_at_once_on_linux_6_1() {
+    let Some(kernel) = luc_testkit::vm::kernel("6.1") else {
+        return;
+    };
+    let folder = tempfile::tempdir().expect("a directory");
+    let programs = format!("meet && for run in $(seq {RUNS}); do pairs || exit 1; done");
+    let script = format!(
+        "luc record --fleet --all --out /run/trace -- sh -c '{programs}' && cp /run/trace/* \"$OUT\"\n"
+    );
+    let outcome = Vm::new(&kernel)
+        .program(LUC)
+        .program(programs::compiled("meet", folder.path()))
+        .program(programs::compiled("pairs", folder.path()))
+        .program("seq")
+        .timeout(Duration::from_secs(300))
+        .script(script)
+        .run()
+        .expect("a guest");
+    let text = outcome.text();
+    assert_eq!(outcome.status, 0, "{text}");
+    for (name, bytes) in &outcome.files {
+        fs::write(folder.path().join(name), bytes).expect("written");
+    }
+    let recorded = Recorded::read(folder.path(), &text);
+    let (mut met, mut others) = (0, 0);
+    for asking in recorded.connections.values() {
+        let requests = recorded.messages_of(asking, Flow::Sent);
+        if requests.first().is_none_or(|row| row.bytes != 7) {
+            continue;
+        }
+        let ends = Ends {
+            client: asking,
+            server: &recorded.connections[&asking.peer],
+        };
+        if requests.len() <= MET_REQUESTS {
+            recorded.check_messages(&ends, [0, 0], MET);
+            met += 1;
+        } else {
+            recorded.check_messages(&ends, [0, 0], LOCAL);
+            others += 1;
+        }
+    }
+    assert_eq!((met, others), (MET_PAIRS, 2 * RUNS), "{text}");
+}

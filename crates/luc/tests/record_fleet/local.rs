@@ -142,7 +142,6 @@ fn messages_over_pairs() {
     }
 }
 
-/// What lies unread when recording begins has been sent before.
 /// Reads so many bytes without ever sleeping, so that the first come back before their sender's call ends.
 fn read_awake(mut end: &UnixStream, bytes: usize) {
     let mut missing = vec![0; bytes];
@@ -193,6 +192,7 @@ fn pairs_whose_ends_are_met_at_once() {
     }
 }
 
+/// What lies unread when recording begins has been sent before.
 #[test]
 fn bytes_that_are_older_than_the_trace() {
     if !is_root() {
