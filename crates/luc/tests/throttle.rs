@@ -288,10 +288,16 @@ fn tasks_that_read_the_same_file_do_not_take_turns() {
         let reasons = reasons.map(|order| order["reason"].as_str().expect("a reason").to_owned());
         reasons.collect::<Vec<String>>()
     };
-    assert_eq!(thaws(["a", "b"]), ["turn"]);
+    // On a busy machine who reads may pause, and loses the turn as idle.
+    let apart = thaws(["a", "b"]);
+    assert!(apart.iter().any(|reason| reason == "turn"), "{apart:?}");
+    assert!(
+        apart.iter().all(|reason| reason != "same-data"),
+        "{apart:?}"
+    );
     // The second may have been frozen before it was seen what it reads.
     let same = thaws(["a", "a"]);
-    assert!(same.iter().all(|reason| reason == "same-data"), "{same:?}");
+    assert!(same.iter().all(|reason| reason != "turn"), "{same:?}");
 }
 
 /// A program whose threads read a file each, and how many.

@@ -178,7 +178,7 @@ mod tests {
 
     fn plan(directory: &Path, preallocate_bytes: Option<u64>) -> Append {
         Append {
-            timed: Timed::of_threads(directory, 3, 100_000_000),
+            timed: Timed::of_threads(directory, 3, 500_000_000),
             record_size_bytes: 512,
             preallocate_bytes,
             call: SyncCall::Fsync,
