@@ -124,7 +124,7 @@ impl SavedPolicy {
             policy.reached("scaling_governor", &self.governor)?;
         }
         match self.speed_khz {
-            Some(khz) if policy.number("scaling_setspeed")? != khz => {
+            Some(khz) if policy.number("scaling_setspeed").ok() != Some(khz) => {
                 policy.write("scaling_setspeed", &khz.to_string())
             }
             _ => Ok(()),

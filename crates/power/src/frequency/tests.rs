@@ -186,6 +186,25 @@ fn a_range_is_set_by_its_limits_and_put_back() {
     restore(fake.sysfs.path(), &fake.saved()).expect("nothing to do");
 }
 
+/// In a tree of files a write that is killed leaves a file without its number.
+#[test]
+fn limits_that_are_no_numbers_are_put_back() {
+    let fake = Fake::with_table();
+    fake.put("cpufreq/policy0/scaling_governor", "userspace");
+    fake.put("cpufreq/policy0/scaling_setspeed", "1200000");
+    let before = fake.all();
+    for name in ["scaling_max_freq", "scaling_min_freq", "scaling_setspeed"] {
+        let lent = fake.take(NOTHING);
+        lent.set(&Setting::Khz(1_600_000)).expect("set");
+        fake.put(&format!("cpufreq/policy0/{name}"), "");
+        drop(lent);
+        restore(fake.sysfs.path(), &fake.saved()).expect(name);
+        // What the kernel shows there follows from the governor.
+        fake.put("cpufreq/policy1/scaling_setspeed", "<unsupported>");
+        assert_eq!(fake.all(), before, "{name}");
+    }
+}
+
 #[test]
 fn an_error_half_way_is_put_back() {
     let fake = Fake::with_range();
