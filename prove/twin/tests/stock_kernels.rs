@@ -14,7 +14,7 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_luc-twin");
 const SCRIPT: &str = r#"
 for module in veth bridge sch_ingress cls_bpf; do modprobe $module || exit 1; done
 echo +cpu >/sys/fs/cgroup/cgroup.subtree_control || exit 1
-base="--documents 500 --clients 3 --requests 60 --seed 5"
+base="--documents 500 --clients 3 --requests 240 --seed 5"
 for plant in quota:4 loss:20; do
 	luc-twin run "$OUT/${plant%:*}" $base --plant $plant || exit 1
 done

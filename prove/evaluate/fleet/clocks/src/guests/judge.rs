@@ -137,6 +137,15 @@ impl Spread {
     }
 }
 
+/// Whether the run's truth is known: the counters of each two guests differ by a constant.
+pub(super) fn has_truth(recorded: &Recorded) -> bool {
+    let hosts = || 0..recorded.clocks.len();
+    let mut pairs = hosts().flat_map(|home| hosts().map(move |other| [home, other]));
+    pairs.all(|[home, other]| {
+        home == other || Ahead::of(&recorded.clocks, [home, other], recorded.pause.as_ref()).is_ok()
+    })
+}
+
 /// Judges a run.
 pub(super) fn judge(harness: &Harness, recorded: &Recorded) -> Result<Judged, EvaluateError> {
     let hosts = recorded.traces.len();

@@ -13,5 +13,7 @@ pub(super) struct Run {
     pub(super) unable: Option<String>,
     pub(super) kernel: String,
     pub(super) seconds: f64,
+    /// How often it was made in vain before: the counters of two guests did not differ by a constant.
+    pub(super) in_vain: u32,
     pub(super) judged: Option<Judged>,
 }
