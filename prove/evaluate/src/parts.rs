@@ -33,7 +33,7 @@ use Made::{Here, Planned as ByPlan};
 
 /// All parts, in the order in which they are run.
 #[rustfmt::skip]
-pub const PARTS: [Part; 60] = [
+pub const PARTS: [Part; 61] = [
     part("metarates", "File creation, with and without the gate", ByPlan(planned!("metarates"))),
     part("varmail", "The mail server on a hard disk", ByPlan(planned!("varmail"))),
     part("head-to-head", "ext4, fast commits and XFS, each with and without the gate", ByPlan(planned!("head-to-head"))),
@@ -43,7 +43,8 @@ pub const PARTS: [Part; 60] = [
     part("notifier", "Static programs and Go programs, notified, beside the library", Here(notifier::run)),
     part("short", "Programs of 2 s beside those of 20 s", ByPlan(planned!("short"))),
     part("services", "Services of the distribution, unchanged", Here(services::run)),
-    part("services-kernel", "Services with luc.ko in a guest, in virtual time", Here(services::guest::run)),
+    part("services-kernel", "Services with luc.ko in a guest, in virtual time", Here(services::guest::with_module)),
+    part("services-guest", "Services under luc run in a guest, in virtual time", Here(services::guest::under_luc)),
     part("powercut", "Power cuts under the gate", Here(powercut::run)),
     part("rival-powercut", "Power cuts of fast commits and XFS beside ext4", Here(powercut::rivals::run)),
     part("notifier-powercut", "Power cuts under the notifier", Here(powercut::notified::run)),

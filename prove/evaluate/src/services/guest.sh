@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # Prepares a service on ext4 on a lagdisk, and runs it once, in a system of its own packages. MODULE: luc.ko's parameters,
-# or empty; SCRIPT: the service's; NAP_US: how much later it begins, so that one seed's runs meet the kernel's ticks
-# elsewhere than another's.
+# or empty; REACH: how luc run, which is in /root/luc, is to reach programs, or empty for none; SCRIPT: the service's;
+# NAP_US: how much later it begins, so that one seed's runs meet the kernel's ticks elsewhere than another's.
 modprobe ext4
 modprobe loop
 insmod lagdisk.ko size_mib=1536 flush_ns=6000000 write_ns=20000 read_ns=20000 || exit 2
@@ -26,7 +26,9 @@ service() {
 service prepare || exit
 sync
 usleep "$NAP_US"
+if [ -n "$REACH" ]; then export SERVICE_LUC=/root/luc/luc SERVICE_REACH=$REACH; fi
 service run || exit
+if [ -n "$REACH" ]; then cp /system/mnt/service/luc-*.json "$OUT"; fi
 cp /system/mnt/service/phase "$OUT/phase"
 cat /proc/fs/jbd2/lagdisk0-8/info >"$OUT/journal"
 cat /sys/block/lagdisk0/lagdisk/flushes >"$OUT/flushes"

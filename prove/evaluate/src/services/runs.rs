@@ -45,7 +45,7 @@ impl Way {
         }
     }
 
-    pub(super) fn name(self) -> &'static str {
+    pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Stock => "stock",
             Self::Auto => "auto",
@@ -219,7 +219,7 @@ fn reports(folder: &Path) -> Result<Vec<Value>, EvaluateError> {
 
 /// What all `luc run`s of a run said together of the disk's file system. The rounds are one for all, and so is the
 /// decision.
-fn summary(reports: &[Value], device: &str) -> Value {
+pub(super) fn summary(reports: &[Value], device: &str) -> Value {
     let rows: Vec<&Value> = reports
         .iter()
         .map(|report| of_disk(report, device))

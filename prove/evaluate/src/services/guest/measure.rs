@@ -1,0 +1,254 @@
+//! The runs of a part: stock and the other settings of each service, in guests that are booted one after another.
+
+use std::path::Path;
+use std::time::Duration;
+
+use luc_claims::report::{Table, Target, number, ratio};
+use luc_stats::{Interval, median, ratio_interval};
+use luc_vm::Mode;
+use serde_json::{Value, json};
+
+use super::super::catalogue::CLIENTS;
+use super::super::runs::{Way, summary};
+use super::inside::{Comparison, Inside, Setting};
+use super::system::System;
+use crate::error::EvaluateError;
+use crate::guests::succeed;
+use crate::harness::{Harness, missing};
+use crate::progress::Progress;
+use crate::runs::Runs;
+use crate::safety::guest::Guests;
+
+/// The disk's name in the guest.
+const DEVICE: &str = "lagdisk0";
+/// The system is in memory twice for a moment, and so is the disk.
+const MEMORY_MIB: u32 = 6144;
+/// What a boot and a run may take.
+const LIMIT: Duration = Duration::from_secs(1200);
+/// One run begins so much later than that of the seed before, µs: no multiple of a tick.
+const SHIFT_US: usize = 1300;
+/// `luc run` in the guest, where the system of packages sees it, too.
+const LUC_FOLDER: &str = "/root/luc";
+const LUC_FILES: [&str; 2] = ["luc", "libluc_gate_preload.so"];
+/// A service is slower if the interval of its gain ends below this.
+const LEAST_HIGH: f64 = 0.98;
+
+/// What the runs of a part came to.
+pub(super) struct Measured {
+    pub(super) repeats: usize,
+    pub(super) table: Table,
+    pub(super) targets: Vec<Target>,
+}
+
+/// Makes all runs of a part, and the table and the targets of its page.
+pub(super) fn measure(
+    harness: &Harness,
+    guests: &Guests,
+    comparison: &Comparison,
+) -> Result<Measured, EvaluateError> {
+    let repeats = harness.options.repeats.unwrap_or(5);
+    let kept = Runs::open(harness);
+    let wanted = comparison
+        .services
+        .iter()
+        .filter(|inside| harness.options.wants(&inside.title()))
+        .map(|inside| Ok((inside, comparison.settings(inside)?)))
+        .collect::<Result<Vec<_>, EvaluateError>>()?;
+    let boots: usize = wanted.iter().map(|(_, settings)| settings.len()).sum();
+    let mut progress = Progress::new(harness.part, boots * repeats);
+    let names = || comparison.others.iter().map(|other| other.name());
+    let mut heads = vec!["service".to_owned(), "stock, s".to_owned()];
+    heads.extend(names().flat_map(|name| [format!("with `{name}`, s"), "gain".to_owned()]));
+    heads.push("flushes per request, stock".to_owned());
+    heads.extend(names().map(|name| format!("with `{name}`")));
+    let mut table = Table::new(&heads.iter().map(String::as_str).collect::<Vec<_>>());
+    let mut targets = Vec::new();
+    for (inside, settings) in wanted {
+        let of_settings = compare(
+            harness,
+            guests,
+            &kept,
+            (inside, &settings, &inside.packages(comparison.more)?),
+            repeats,
+            &mut progress,
+        )?;
+        let requests = inside.work()? * CLIENTS;
+        let middle = |runs: &[Value], key: &str| median(&figures(runs, key));
+        let shown = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), number);
+        let of = |wanted: Setting| -> &[Value] {
+            let found = settings.iter().position(|setting| *setting == wanted);
+            found.map_or(&[], |index| &of_settings[index])
+        };
+        let stock = of(Setting::Stock);
+        let mut row = vec![inside.title(), shown(middle(stock, "seconds"))];
+        for other in comparison.others {
+            let gain = gain(stock, of(*other), harness.options.seed);
+            row.push(shown(middle(of(*other), "seconds")));
+            row.push(ratio(gain.as_ref()));
+            if settings.contains(other) {
+                let title = match comparison.others {
+                    [_] => inside.title(),
+                    _ => format!("{}, {}", inside.title(), other.name()),
+                };
+                targets.push(Target::at_least(
+                    format!("{title}: not slower: upper end of the gain's interval"),
+                    gain.map(|gain| gain.high),
+                    LEAST_HIGH,
+                ));
+            }
+        }
+        for setting in std::iter::once(&Setting::Stock).chain(comparison.others) {
+            row.push(shown(
+                middle(of(*setting), "flushes").map(|all| all / requests),
+            ));
+        }
+        table.row(row);
+    }
+    Ok(Measured {
+        repeats,
+        table,
+        targets,
+    })
+}
+
+/// Makes the runs of a service that needs these packages, of each of these settings.
+fn compare(
+    harness: &Harness,
+    guests: &Guests,
+    kept: &Runs<'_>,
+    (inside, settings, packages): (&Inside, &[Setting], &[&str]),
+    repeats: usize,
+    progress: &mut Progress,
+) -> Result<Vec<Vec<Value>>, EvaluateError> {
+    let mut of_settings = vec![Vec::new(); settings.len()];
+    // They are made when the first run needs them.
+    let mut system: Option<System<'_>> = None;
+    for repeat in 0..repeats {
+        let mut image = None;
+        for (setting, made) in settings.iter().zip(&mut of_settings) {
+            let key = json!({
+                "service": inside.title(),
+                "setting": setting.name(),
+                "repeat": repeat,
+                "work": inside.work()?,
+            });
+            let result = kept.get(&key, || {
+                let system = match &mut system {
+                    Some(system) => system,
+                    None => system.insert(System::of(harness, packages)?),
+                };
+                let image = match &mut image {
+                    Some(image) => image,
+                    None => image.insert(system.image(repeat)?),
+                };
+                boot(harness, guests, image, inside, *setting, repeat)
+            })?;
+            progress.step(&format!(
+                "{}, {}: {} s",
+                inside.title(),
+                setting.name(),
+                result["seconds"]
+            ));
+            made.push(result);
+        }
+    }
+    Ok(of_settings)
+}
+
+/// Boots a guest with this system and runs the service once.
+fn boot(
+    harness: &Harness,
+    guests: &Guests,
+    system: &Path,
+    inside: &Inside,
+    setting: Setting,
+    repeat: usize,
+) -> Result<Value, EvaluateError> {
+    let service = inside.service()?;
+    let (script, text) = service.script;
+    let vm = guests
+        .machine(LIMIT)
+        .mode(Mode::VirtualTime {
+            shift: 0,
+            processors: 1,
+        })
+        .memory_mib(MEMORY_MIB)
+        .file("/root/system.img", system);
+    let vm = service
+        .shared
+        .iter()
+        .fold(vm, |vm, (name, text)| {
+            vm.content(format!("/root/{name}"), *text)
+        })
+        .content(format!("/root/{script}"), text)
+        .variable("SCRIPT", script)
+        .variable("MODULE", setting.module())
+        .variable("REACH", setting.way().map_or("", Way::name))
+        .variable("NAP_US", &(1 + repeat * SHIFT_US).to_string())
+        .variable("SERVICE_WORK", &inside.work()?.to_string())
+        .variable("SERVICE_INSTANCES", &service.instances.to_string())
+        .variable("SERVICE_SEED", &harness.options.seed.to_string());
+    let vm = if service.think_ms > 0 {
+        vm.variable("SERVICE_THINK_MS", &service.think_ms.to_string())
+    } else {
+        vm
+    };
+    // The others' guests lack them, so that their runs are the same whatever is built.
+    let vm = match setting.way() {
+        Some(_) => LUC_FILES.iter().fold(vm, |vm, name| {
+            let path = harness.luc_path().with_file_name(name);
+            vm.file(format!("{LUC_FOLDER}/{name}"), path)
+        }),
+        None => vm,
+    }
+    .script(include_str!("../guest.sh"));
+    let outcome = succeed(&vm, &inside.title())?;
+    let read = |name: &str| outcome.file(name).ok_or_else(|| missing(name));
+    let figure = |name: &str| -> Result<f64, EvaluateError> {
+        read(name)?.trim().parse().map_err(|_| missing(name))
+    };
+    let reports = outcome
+        .files
+        .iter()
+        .filter(|(name, _)| name.starts_with("luc-") && name.ends_with(".json"))
+        .map(|(name, bytes)| serde_json::from_slice(bytes).map_err(|_| missing(name)))
+        .collect::<Result<Vec<Value>, _>>()?;
+    Ok(json!({
+        "seconds": figure("phase")? / 1e6,
+        "flushes": figure("flushes")?,
+        "journal": read("journal")?.lines().next(),
+        "holds": if setting == Setting::Kernel { Some(figure("holds")?) } else { None },
+        "state": outcome.file("state").map(|state| state.trim().to_owned()),
+        "luc": setting.way().map(|_| summary(&reports, DEVICE)),
+        "release": guests.release(),
+        "wall_s": outcome.wall.as_secs(),
+    }))
+}
+
+fn figures(runs: &[Value], key: &str) -> Vec<f64> {
+    runs.iter().filter_map(|run| run[key].as_f64()).collect()
+}
+
+fn gain(stock: &[Value], module: &[Value], seed: u64) -> Option<Interval> {
+    ratio_interval(
+        &figures(stock, "seconds"),
+        &figures(module, "seconds"),
+        seed,
+    )
+    .ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gain_is_the_stock_time_over_the_other() {
+        let runs = |seconds: f64| vec![json!({ "seconds": seconds }); 3];
+        assert_eq!(
+            gain(&runs(3.0), &runs(2.0), 1).map(|gain| gain.ratio),
+            Some(1.5)
+        );
+        assert!(gain(&[], &runs(2.0), 1).is_none());
+    }
+}
