@@ -2,13 +2,14 @@
 //! missing.
 
 use std::fs;
+use std::path::Path;
 use std::time::Duration;
 
 use luc_events::Cause;
 use luc_events::codes::{Family, Flow, Side};
 use luc_events::tables::Connection;
 use luc_testkit::talk::{BYTES, MESSAGES};
-use luc_vm::Vm;
+use luc_vm::{Outcome, Vm};
 
 use super::common::LUC;
 use super::programs;
@@ -38,6 +39,16 @@ cp /run/trace/* "$OUT"
 const LOCAL: [u64; 2] = [7 * MESSAGES * (MESSAGES + 1) / 2, MESSAGES * MESSAGES];
 const PIPED: u64 = 123_456;
 
+/// Reads the trace that a guest left, in `folder`.
+fn recorded_by(outcome: &Outcome, folder: &Path) -> Recorded {
+    let text = outcome.text();
+    assert_eq!(outcome.status, 0, "{text}");
+    for (name, bytes) in &outcome.files {
+        fs::write(folder.join(name), bytes).expect("written");
+    }
+    Recorded::read(folder, &text)
+}
+
 fn check(version: &str, missing: &[&str]) {
     let Some(kernel) = luc_testkit::vm::kernel(version) else {
         return;
@@ -58,14 +69,10 @@ fn check(version: &str, missing: &[&str]) {
         .run()
         .expect("a guest");
     let text = outcome.text();
-    assert_eq!(outcome.status, 0, "{text}");
+    let recorded = recorded_by(&outcome, folder.path());
     for line in missing {
         assert!(text.contains(line), "{text}");
     }
-    for (name, bytes) in &outcome.files {
-        fs::write(folder.path().join(name), bytes).expect("written");
-    }
-    let recorded = Recorded::read(folder.path(), &text);
     let of_side = |side: Side| {
         let is_own = |row: &&Connection| row.side == side && row.family == Family::Ipv4;
         let mut found = recorded.connections.values().filter(is_own);
@@ -201,11 +208,7 @@ fn pairs_that_are_met_at_once_on_linux_6_1() {
         .run()
         .expect("a guest");
     let text = outcome.text();
-    assert_eq!(outcome.status, 0, "{text}");
-    for (name, bytes) in &outcome.files {
-        fs::write(folder.path().join(name), bytes).expect("written");
-    }
-    let recorded = Recorded::read(folder.path(), &text);
+    let recorded = recorded_by(&outcome, folder.path());
     let (mut met, mut others) = (0, 0);
     for asking in recorded.connections.values() {
         let requests = recorded.messages_of(asking, Flow::Sent);
