@@ -171,8 +171,9 @@ impl Policy {
     pub(super) fn limit(&self, min_khz: u64, max_khz: u64) -> Result<(), FrequencyError> {
         let (min, max) = (min_khz.to_string(), max_khz.to_string());
         let mut changes = [("scaling_min_freq", &min), ("scaling_max_freq", &max)];
-        // A limit that is no number is set, too.
-        if (self.number("scaling_max_freq")).is_ok_and(|now_khz| min_khz > now_khz) {
+        // A limit that is no number compares with nothing, and is written all the same.
+        let max_now = self.number("scaling_max_freq");
+        if max_now.is_ok_and(|now_khz| min_khz > now_khz) {
             changes.reverse();
         }
         for (name, value) in changes {

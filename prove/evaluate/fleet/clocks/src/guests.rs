@@ -23,7 +23,7 @@ use scenario::{SCENARIOS, Scenario};
 
 /// Runs of each scenario.
 const SEEDS: usize = 2;
-/// Attempts at a run whose truth is not known: a busy machine may move on a guest's counter.
+/// Attempts at a run, where its truth is not known: on a busy machine a guest's counter may be moved on.
 const TRIES: u32 = 3;
 /// How long clocks are read in a run, s.
 const SECONDS: f64 = 65.0;

@@ -164,8 +164,9 @@ fn about(runs: &[Run], seeds: u64, seconds: f64) -> String {
          icount a guest's counter is the host's plus a constant. By how much the counters of two guests differ is \
          bounded by a page that they share (ivshmem): each writes its counter and reads the other's, and nobody reads \
          what was not written yet; so the difference is known to within ±{} ns at worst, 50 ns for reordered \
-         instructions included. A run in which it is no constant is made again. Between two readings \
-         CLOCK_MONOTONIC is taken to run at the rates that adjtimex showed at them, ±1 ppm. The truth of an event is then known to within ±{} ns at the median. An event is right if all of \
+         instructions included. A run in which the difference changes is made again, twice at most. Between two readings \
+         CLOCK_MONOTONIC is taken to run at the rates that adjtimex showed at them, ±1 ppm. The truth of an event is then \
+         known to within ±{} ns at the median. An event is right if all of \
          that is within the bounds, in doubt if only some of it is, wrong if nothing is. A guest that is stopped has \
          clocks that stand still, and what the other does meanwhile is placed on these. No packet takes part in the \
          truth. The guests' crystal is one, the host's, so that no CLOCK_MONOTONIC_RAW bends; that is in \
