@@ -45,9 +45,11 @@ qemu: ## Build a QEMU whose processors are parallel in virtual time (GPL-2.0; 5 
 # them.
 build: ## Build target/release/luc and target/release/libluc_gate_preload.so
 	$(CARGO) build --release --workspace --exclude luc-twin --exclude luc-fleet-sql --exclude luc-fleet-store --locked
+	scripts/preload.sh $(BUILD)
 
 product: ## Build what users run, without what proves it
-	$(CARGO) build --release --locked -p luc -p luc-fleet -p luc-gate-preload -p luc-service
+	$(CARGO) build --release --locked -p luc -p luc-fleet -p luc-service
+	scripts/preload.sh $(BUILD)
 
 product-sql: ## Build luc-fleet-sql, for `luc fleet sql` (Rust 1.94; its engine takes long to compile)
 	$(CARGO) build --release --locked -p luc-fleet-sql
@@ -58,7 +60,8 @@ product-store: ## Build luc-fleet-store, for rings in object stores (`luc fleet 
 
 # Without the commands that the demo does not use, which take long to compile.
 product-demo:
-	$(CARGO) build --release --locked -p luc -p luc-gate-preload --no-default-features
+	$(CARGO) build --release --locked -p luc --no-default-features
+	scripts/preload.sh $(BUILD)
 
 arm64: setup-arm64 ## Build luc and its library for 64-bit Arm, on another machine (Debian, Rust by rustup)
 	scripts/build-arm64.sh

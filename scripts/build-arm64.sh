@@ -44,4 +44,6 @@ export LIBBPF_SYS_EXTRA_CFLAGS="-isystem $cache/include"
 # libbpf asks pkg-config where the libraries are.
 export PKG_CONFIG_ALLOW_CROSS=1 PKG_CONFIG_SYSROOT_DIR=$root
 export PKG_CONFIG_LIBDIR=$root/usr/lib/aarch64-linux-gnu/pkgconfig
-exec "$(dirname "${BASH_SOURCE[0]}")/cargo.sh" build --release --locked --target $target -p luc -p luc-gate-preload
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+scripts/cargo.sh build --release --locked --target $target -p luc
+scripts/preload.sh "${CARGO_TARGET_DIR:-target}/$target/release" --target $target

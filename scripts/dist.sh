@@ -41,9 +41,10 @@ export CFLAGS="${CFLAGS:-}$c_flags"
 # Not what a developer has set for other builds.
 unset RUSTFLAGS
 
-packages=(-p luc -p luc-fleet -p luc-gate-preload -p luc-service)
+packages=(-p luc -p luc-fleet -p luc-service)
 if [[ -z $zig ]]; then
 	scripts/cargo.sh build --profile dist --locked "${packages[@]}" >&2
+	scripts/preload.sh "$target/dist" >&2
 	printf '%s\n' "$target/dist"
 	exit 0
 fi
@@ -66,4 +67,6 @@ flags+=("-Lnative=$libraries" "-Clink-arg=-Wl,--allow-shlib-undefined")
 CARGO_ENCODED_RUSTFLAGS=$(join "${flags[@]}")
 host=$(scripts/cargo.sh -vV | sed -n 's/^host: //p')
 PATH=$zig:$PATH scripts/cargo.sh zigbuild --profile dist --locked --target "$host.${GLIBC:-2.28}" "${packages[@]}" >&2
+# It has nothing of any C library's.
+scripts/preload.sh "$target/$host/dist" >&2
 printf '%s\n' "$target/$host/dist"

@@ -14,6 +14,8 @@ export SOURCE_DATE_EPOCH
 copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
 tar -c --exclude=target Cargo.toml Cargo.lock crates prove vm kernel | tar -x -C "$copy"
+# As scripts/preload.sh builds it.
+sed -i 's/^\[lib\]$/&\ncrate-type = ["cdylib"]/' "$copy/crates/gate/preload/Cargo.toml"
 (cd "$copy" && "$cargo" cyclonedx --manifest-path Cargo.toml --format json --spec-version 1.5 --describe binaries -qq)
 for file in crates/luc/luc_bin crates/fleet/luc-fleet_bin crates/service/luc-exec_bin crates/service/lucd_bin \
 	crates/gate/preload/luc_gate_preload_cdylib; do

@@ -66,6 +66,16 @@ need_units() {
 	if [[ ! -e /lib/systemd/systemd ]]; then missing+=(systemd); fi
 }
 
+# Another C library, and what other people's interposers, roots and namespaces are: the gate's library is tried in them.
+need_loaders() {
+	need musl-gcc musl-tools
+	need faketime faketime
+	need fakeroot fakeroot
+	need eatmydata eatmydata
+	need bwrap bubblewrap
+	need readelf binutils
+}
+
 # What the servers of `make evaluate-fleet-pools`, `make evaluate-fleet-solr` and `make evaluate-fleet-cost` are written
 # in. Maven fetches Solr from Maven Central when it is first needed, npm OpenTelemetry from its registry.
 need_languages() {
@@ -281,6 +291,7 @@ look() {
 		# Packages are packed by tests as well.
 		want dpkg-shlibdeps dpkg-dev
 		need_units
+		need_loaders
 		want_machines
 	fi
 	lacks_rust=false

@@ -96,8 +96,8 @@ impl Pairs {
                 _ => Verdict::More,
             };
         }
-        let spread = (self.squares.max(0.0) / (n - 1.0)).sqrt().max(SPREAD_FLOOR);
-        let error = spread / n.sqrt();
+        let spread = libm::sqrt(self.squares.max(0.0) / (n - 1.0)).max(SPREAD_FLOOR);
+        let error = spread / libm::sqrt(n);
         if self.mean - 2.0 * error > libm::log(WORTHWHILE) {
             Verdict::Pays
         } else if self.mean + error < libm::log(WORTHWHILE) || self.count >= MAX_PAIRS {

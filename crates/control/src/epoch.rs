@@ -25,6 +25,10 @@ pub struct Epoch<'a> {
     pub others: Others,
     /// Callers of this controller that have called since the beginning of time, each counted once.
     pub newcomers: u64,
+    /// Most calls under way at once of late, of all callers; 0 if that is not known.
+    pub most_at_once: u32,
+    /// How long all calls that have returned took together, in nanoseconds.
+    pub latencies_ns: u64,
     /// Distinct callers of the last window.
     pub participants: u32,
     /// The commit's duration: gated, from the release of its round; ungated, the latency of its first

@@ -30,6 +30,7 @@ pub(crate) struct Sample {
     completions: u64,
     own_completions: u64,
     newcomers: u64,
+    all_latencies_ns: u64,
     /// Of the calls that were not held and whose commits have ended: how long they took together, in nanoseconds, and how
     /// many they are.
     latencies_ns: u64,
@@ -61,6 +62,8 @@ pub(crate) struct Measured {
     pub(crate) interval_s: f64,
     /// The part of the calls that the controller decides about which were their callers' first.
     pub(crate) newcomers_share: f64,
+    /// Calls under way at once, in the mean, as a part of the most at once; 0 if that is not known.
+    pub(crate) closed: f64,
 }
 
 impl Measured {
@@ -83,6 +86,7 @@ impl Sample {
             self.completions = epoch.completions;
             self.own_completions = epoch.own_completions;
             self.newcomers = epoch.newcomers;
+            self.all_latencies_ns = epoch.latencies_ns;
             self.note_end(epoch);
             return None;
         }
@@ -109,12 +113,20 @@ impl Sample {
         let overdue = elapsed_ns >= LONGEST_NS && self.epochs >= SETTLE_EPOCHS + 3;
         let own = epoch.own_completions.saturating_sub(self.own_completions);
         let newcomers = epoch.newcomers.saturating_sub(self.newcomers);
+        // Little's law: the time of all calls, per time.
+        let latencies_ns = epoch.latencies_ns.saturating_sub(self.all_latencies_ns);
+        let most_ns = elapsed_ns as f64 * f64::from(epoch.most_at_once);
         (enough || overdue).then(|| Measured {
             rate: served as f64 * 1e9 / elapsed_ns.max(1) as f64,
             own_share: own as f64 / served.max(1) as f64,
             latency_s: self.latencies_ns as f64 / 1e9 / f64::from(self.latencies.max(1)),
             interval_s: elapsed_ns as f64 / 1e9 / f64::from(self.epochs - SETTLE_EPOCHS),
             newcomers_share: newcomers as f64 / own.max(1) as f64,
+            closed: if most_ns > 0.0 {
+                latencies_ns as f64 / most_ns
+            } else {
+                0.0
+            },
         })
     }
 
@@ -184,6 +196,8 @@ mod tests {
             own_completions: number * 3,
             others: Others::default(),
             newcomers: 4,
+            most_at_once: 0,
+            latencies_ns: 0,
             participants: 4,
             commit_ns: 10_000_000,
             released,

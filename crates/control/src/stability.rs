@@ -20,7 +20,7 @@ pub struct Complex {
 impl Complex {
     /// Distance from the origin; a pole is stable below 1.
     pub fn modulus(self) -> f64 {
-        self.re.hypot(self.im)
+        libm::hypot(self.re, self.im)
     }
 }
 
@@ -32,7 +32,7 @@ pub fn closed_loop_poles(gains: &Gains, c: f64) -> [Complex; 2] {
     let b = -(c * (gains.kp + 2.0 * gains.kd) + 2.0);
     let k = c * gains.kd + 1.0;
     let discriminant = b * b - 4.0 * a * k;
-    let root = discriminant.abs().sqrt() / (2.0 * a);
+    let root = libm::sqrt(discriminant.abs()) / (2.0 * a);
     let middle = -b / (2.0 * a);
     if discriminant >= 0.0 {
         [

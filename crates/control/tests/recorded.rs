@@ -22,6 +22,8 @@ fn replay(ends: &[End]) -> Auto {
             own_completions: served,
             others: Others::default(),
             newcomers: 0,
+            most_at_once: 0,
+            latencies_ns: 0,
             participants,
             commit_ns: call_us * 1_000,
             released,

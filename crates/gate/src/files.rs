@@ -15,8 +15,10 @@ use std::path::{Path, PathBuf};
 use luc_units::{Failed, OnPath as _};
 use rustix::fs::{FlockOperation, flock};
 
+use crate::clock;
 use crate::figures::RunFigures;
 use crate::memory::{self, MapError, Shareable};
+use crate::rounds::Arena;
 
 /// Where the directories of all users are.
 pub const PLACE: &str = "/dev/shm";
@@ -186,6 +188,13 @@ pub fn create<T: Shareable>(path: &Path) -> Result<&'static T, FilesError> {
             reason: "it is not a file of ours",
         },
     })
+}
+
+/// Makes or opens rounds, whose times are of this process' clock if nobody else's yet.
+pub fn create_rounds(path: &Path) -> Result<&'static Arena, FilesError> {
+    let rounds: &Arena = create(path)?;
+    rounds.begin_clock(clock::namespace().unwrap_or(0));
+    Ok(rounds)
 }
 
 /// Removes what a run left of `directory` that was killed while it emptied it.

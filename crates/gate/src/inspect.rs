@@ -9,12 +9,12 @@ mod elf;
 mod error;
 pub mod filesystem;
 pub mod program;
-pub mod raw;
 mod resolve;
 mod script;
 #[cfg(test)]
 mod tests;
 
 pub use error::InspectError;
+pub use luc_rounds::journal as raw;
 pub use program::{Gateability, Privilege, program};
 pub use resolve::resolve;

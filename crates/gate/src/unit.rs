@@ -72,7 +72,7 @@ impl Files {
     /// As [`make`](Self::make).
     pub fn open(&self) -> Result<(&'static Arena, &'static RunFigures), FilesError> {
         let _session = Session::open_at(self.directory.clone())?;
-        let rounds = files::create(&self.rounds())?;
+        let rounds = files::create_rounds(&self.rounds())?;
         // None are there at the first start.
         let _ = fs::remove_file(self.figures());
         Ok((rounds, files::create(&self.figures())?))
@@ -238,6 +238,20 @@ mod tests {
         assert!(unit.rounds().exists());
         drop(run);
         assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn the_library_looks_where_the_files_are() {
+        let unit = Files::new("a.service", 4_294_967_294);
+        let rounds = crate::memory::rounds_of_unit(4_294_967_294).unwrap();
+        let figures = crate::memory::figures_of_unit(4_294_967_294, c"a.service").unwrap();
+        let path = |path: &crate::memory::SharedPath| {
+            PathBuf::from(path.as_c_str().unwrap().to_str().unwrap())
+        };
+        assert_eq!(
+            (path(&rounds), path(&figures)),
+            (unit.rounds(), unit.figures())
+        );
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use luc_gate::call::Settings;
 use luc_gate::environment::{FIGURES, FILTERS, LONGEST_WAIT_NS, POLICY, ROUNDS};
-use luc_gate::files::{DIRECTORY, Figures, FilesError, PLACE, Session, create};
+use luc_gate::files::{DIRECTORY, Figures, FilesError, PLACE, Session, create_rounds};
 use luc_gate::policy::Policy;
 use luc_gate::rounds::Arena;
 use luc_gate::seccomp;
@@ -57,7 +57,7 @@ impl Shared {
         let rounds_path = session.path(&Arena::file_name(policy));
         Ok(Self {
             figures: session.figures()?,
-            rounds: create(&rounds_path)?,
+            rounds: create_rounds(&rounds_path)?,
             rounds_path,
             _session: session,
         })

@@ -51,6 +51,7 @@ fn awkward_callers_notice_nothing() {
     for policy in ["off", "delay:3ms", "pid:4", "auto"] {
         for case in [
             "errors", "msync", "fork", "vfork", "exec", "cancel", "handler", "jump", "threads",
+            "exchange",
         ] {
             let report = report(&disk, policy, &[&caller, case]);
             let gate = &report["file_systems"][0]["gate"];

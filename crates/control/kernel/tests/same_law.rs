@@ -89,6 +89,8 @@ fn disagreement(seed: u64) -> Option<usize> {
             own_completions: completions,
             others: epoch::Others::default(),
             newcomers: completions,
+            most_at_once: 0,
+            latencies_ns: 0,
             participants: callers,
             commit_ns: took_ns,
             released,

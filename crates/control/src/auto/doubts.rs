@@ -10,6 +10,9 @@ const PROMISING: f64 = 1.05;
 /// Callers come and go if this part of the calls are their first: processes that synchronize once or twice and end. A round
 /// cannot know when the next one comes, so a trial seldom pays.
 const COME_AND_GO: f64 = 0.25;
+/// The population is closed where so many calls of the most at once are under way in the mean: whoever ends is followed
+/// by another at once, so a round that waits for the next one does not wait in vain, whichever process that is.
+const CLOSED: f64 = 0.78;
 /// A trial that does not pay loses about as much time as this many commits take.
 const TRIAL_COMMITS: u64 = 10;
 /// Callers that are fewer than this part of all are not worth a trial: others decide how fast all are.
@@ -58,7 +61,7 @@ impl Auto {
     /// Begins a trial after an ungated sample, or says why not.
     pub(super) fn consider_trial(&mut self, epoch: &Epoch<'_>, measured: &Measured) {
         let (now_ns, own_share) = (epoch.end_ns, measured.own_share);
-        let come_and_go = measured.newcomers_share >= COME_AND_GO;
+        let come_and_go = measured.newcomers_share >= COME_AND_GO && measured.closed < CLOSED;
         let commit_s = self.ungated_commit_ns.max(1) as f64 / 1e9;
         let at_best = f64::from(self.participants) / commit_s;
         if self.participants < 2 {

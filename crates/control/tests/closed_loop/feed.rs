@@ -16,6 +16,8 @@ struct Feed {
     own_completions: u64,
     /// Calls of processes that make one and end.
     newcomers: u64,
+    most_at_once: u32,
+    latencies_ns: u64,
 }
 
 impl Feed {
@@ -30,6 +32,8 @@ impl Feed {
             own_completions: self.own_completions,
             others,
             newcomers: self.newcomers,
+            most_at_once: self.most_at_once,
+            latencies_ns: self.latencies_ns,
             participants,
             commit_ns,
             released: if self.plan.gated { served } else { 0 },
@@ -158,6 +162,21 @@ fn callers_that_come_and_go_are_tried_when_that_costs_little() {
         feed.commit(13 * MS, 4, 8, Others::default());
     }
     assert!(feed.auto.trials().0 > 0);
+}
+
+/// The same where one process follows the other at once: as many as may be are always under way.
+#[test]
+fn callers_that_follow_one_another_are_tried_at_once() {
+    let mut feed = Feed {
+        most_at_once: 8,
+        ..Feed::default()
+    };
+    while feed.now_ns < 500 * MS {
+        feed.newcomers += 4;
+        feed.latencies_ns += 7 * 13 * MS;
+        feed.commit(13 * MS, 4, 8, Others::default());
+    }
+    assert_eq!(feed.auto.trials().0, 1, "{:?}", feed.auto.reason());
 }
 
 /// A database's journal commits between flushes of its log, which are other callers' affair: the disk has nothing to do for

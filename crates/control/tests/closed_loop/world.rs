@@ -22,6 +22,12 @@ pub(crate) struct World {
     now_ns: u64,
     /// Whether commits and arrivals are seen exactly, as in the kernel.
     is_exact: bool,
+    /// Whether each call is of a process that makes no other.
+    is_passing: bool,
+    latencies_ns: u64,
+    /// The most calls at once in this half second and the one before.
+    most_at_once: [u32; 2],
+    span_ns: u64,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -62,6 +68,18 @@ impl World {
             arrivals_ns: Vec::new(),
             now_ns: 0,
             is_exact: false,
+            is_passing: false,
+            latencies_ns: 0,
+            most_at_once: [0; 2],
+            span_ns: 0,
+        }
+    }
+
+    /// The same, where a client is one process after the other.
+    pub(crate) fn passing(self) -> Self {
+        Self {
+            is_passing: true,
+            ..self
         }
     }
 
@@ -171,7 +189,18 @@ impl World {
                 }
             }
         }
+        self.count_at_once();
         self.start_commit();
+    }
+
+    fn count_at_once(&mut self) {
+        let is_under_way = |client: &&Client| !matches!(client, Client::Thinks { .. });
+        let at_once = self.clients.iter().filter(is_under_way).count() as u32;
+        if self.now_ns - self.span_ns > 500 * MS {
+            self.most_at_once = [0, self.most_at_once[0]];
+            self.span_ns = self.now_ns;
+        }
+        self.most_at_once[0] = self.most_at_once[0].max(at_once);
     }
 
     fn start_commit(&mut self) {
@@ -201,6 +230,7 @@ impl World {
         for (order, &member) in members.iter().enumerate() {
             if let Client::Commits { since_ns } = self.clients[member] {
                 latency_ns = latency_ns.min(self.now_ns - since_ns);
+                self.latencies_ns += self.now_ns - since_ns;
             }
             let until_ns = self.now_ns + (self.think_ns)() + (order as u64 + 1) * self.gap_ns;
             self.clients[member] = Client::Thinks { until_ns };
@@ -216,7 +246,13 @@ impl World {
             completions: self.completions,
             own_completions: self.completions,
             others: Others::default(),
-            newcomers: self.clients.len() as u64,
+            newcomers: if self.is_passing {
+                self.completions
+            } else {
+                self.clients.len() as u64
+            },
+            most_at_once: self.most_at_once[0].max(self.most_at_once[1]),
+            latencies_ns: self.latencies_ns,
             participants: self.clients.len() as u32,
             commit_ns: if released > 0 || self.is_exact {
                 self.commit_ns

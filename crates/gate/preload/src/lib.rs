@@ -6,19 +6,25 @@
 //! Loaded by `luc run` through LD_PRELOAD. Without `luc run`'s environment, or wherever anything is not
 //! as expected, each call goes straight to the C library's.
 //!
-//! The exported functions are `C-unwind`: the real calls are cancellation points, and a cancelled thread
-//! unwinds through the frames here, none of which holds anything to drop.
+//! Every loader can load it: it needs no other library and no symbol that a C library must have, since
+//! `scripts/preload.sh` links it alone. What it would use of a C library is in [`weak`], where it may be missing.
 
+#![no_std]
+
+mod c;
 mod mappings;
+mod notified;
 mod places;
 mod process;
 mod real;
+mod start;
 mod thread;
 mod unit;
+mod weak;
 
-use std::ffi::{c_int, c_long, c_ulong, c_void};
+use core::ffi::{c_int, c_long, c_ulong, c_void};
 
-use luc_gate::CallKind;
+use luc_rounds::CallKind;
 
 /// `fsync(2)`, together with the others of its file system.
 ///
@@ -26,7 +32,7 @@ use luc_gate::CallKind;
 ///
 /// As the C library's: none beyond the descriptor being the program's own business.
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn fsync(fd: c_int) -> c_int {
+pub unsafe extern "C" fn fsync(fd: c_int) -> c_int {
     places::synchronize_file(CallKind::Fsync, fd, || real::fsync(fd))
 }
 
@@ -36,7 +42,7 @@ pub unsafe extern "C-unwind" fn fsync(fd: c_int) -> c_int {
 ///
 /// As for [`fsync`].
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn fdatasync(fd: c_int) -> c_int {
+pub unsafe extern "C" fn fdatasync(fd: c_int) -> c_int {
     places::synchronize_file(CallKind::Fdatasync, fd, || real::fdatasync(fd))
 }
 
@@ -46,7 +52,7 @@ pub unsafe extern "C-unwind" fn fdatasync(fd: c_int) -> c_int {
 ///
 /// As the C library's: `address` must be a mapping of the program's.
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn msync(address: *mut c_void, length: usize, flags: c_int) -> c_int {
+pub unsafe extern "C" fn msync(address: *mut c_void, length: usize, flags: c_int) -> c_int {
     let call = || real::msync(address, length, flags);
     if flags & libc::MS_SYNC == 0 {
         call()
@@ -61,7 +67,7 @@ pub unsafe extern "C-unwind" fn msync(address: *mut c_void, length: usize, flags
 ///
 /// As the C library's. Its further arguments are optional there; unused ones are passed on unseen.
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn prctl(
+pub unsafe extern "C" fn prctl(
     option: c_int,
     a: c_ulong,
     b: c_ulong,
@@ -71,8 +77,7 @@ pub unsafe extern "C-unwind" fn prctl(
     if option == libc::PR_SET_SECCOMP {
         process::leave();
     }
-    // SAFETY: as the caller promises.
-    unsafe { real::prctl(option, [a, b, c, d]) }
+    real::prctl(option, [a, b, c, d])
 }
 
 /// `syscall(2)`; with a number that sets a filter of system calls the gate leaves the process first.
@@ -81,7 +86,7 @@ pub unsafe extern "C-unwind" fn prctl(
 ///
 /// As the C library's. Its further arguments are optional there; unused ones are passed on unseen.
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn syscall(
+pub unsafe extern "C" fn syscall(
     number: c_long,
     a: c_long,
     b: c_long,
@@ -101,6 +106,15 @@ pub unsafe extern "C-unwind" fn syscall(
     if sets_filter {
         process::leave();
     }
-    // SAFETY: as the caller promises.
-    unsafe { real::syscall(number, [a, b, c, d, e, f]) }
+    real::syscall(number, [a, b, c, d, e, f])
+}
+
+/// Ends the process where the library's own code is wrong. It cannot unwind.
+#[cfg(panic = "abort")]
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
+    loop {
+        // SAFETY: ends the process; there are no arguments in memory.
+        let _ = unsafe { luc_rounds::syscall::call(libc::SYS_exit_group, [134]) };
+    }
 }

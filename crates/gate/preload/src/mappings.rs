@@ -1,12 +1,12 @@
-//! Which device a mapped address belongs to.
+//! Which file a mapped address belongs to.
 //!
 //! Read from `/proc/self/maps` and remembered for a second by the mapping's address: an answer that has
 //! grown stale only means company on the wrong file system, never a call that is not made.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use luc_gate::maps;
-use luc_gate::sys;
+use luc_rounds::maps;
+use luc_rounds::sys;
 
 const REMEMBERED: usize = 64;
 const FRESH_NS: u64 = 1_000_000_000;
@@ -27,7 +27,7 @@ static FOUND: [Found; REMEMBERED] = [const {
     }
 }; REMEMBERED];
 
-/// The device (as `st_dev`) of the file mapped at `address`; `None` if none is. Changes `errno`.
+/// The device (as `st_dev`) of the file mapped at `address`; `None` if none is.
 pub(crate) fn device_at(address: usize) -> Option<u64> {
     let place = &FOUND[(address >> 12) % REMEMBERED];
     let now_ns = sys::now_ns();
@@ -35,7 +35,7 @@ pub(crate) fn device_at(address: usize) -> Option<u64> {
     if fresh && place.address.load(Relaxed) == address as u64 {
         return Some(place.device.load(Relaxed)).filter(|&device| device != 0);
     }
-    let device = maps::device_at(address)?;
+    let device = maps::file_at(address)?.device;
     place.address.store(0, Relaxed);
     place.device.store(device, Relaxed);
     place.found_ns.store(now_ns, Relaxed);

@@ -1,18 +1,19 @@
 //! The file systems that this process synchronizes on, and the way of a call to its place.
 
-use std::ffi::{c_int, c_void};
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use core::ffi::{c_int, c_void};
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
-use luc_gate::call::{OwnCalls, Place, Request};
-use luc_gate::figures::FileSystemFigures;
-use luc_gate::inspect::raw::{JournalKind, journal_of_device_raw, journal_of_file_raw};
-use luc_gate::overwrites::{Candidate, Extent};
-use luc_gate::rounds::{FileSystemRounds, Needs};
-use luc_gate::slots::{self, FILE_SYSTEMS};
-use luc_gate::{CallKind, Policy, sys};
+use luc_rounds::call::{OwnCalls, Place, Request};
+use luc_rounds::figures::FileSystemFigures;
+use luc_rounds::journal::{JournalKind, journal_of_device_raw, journal_of_file_raw};
+use luc_rounds::overwrites::{Candidate, Extent};
+use luc_rounds::rounds::{FileSystemRounds, Needs};
+use luc_rounds::slots::{self, FILE_SYSTEMS};
+use luc_rounds::syscall::Errno;
+use luc_rounds::{CallKind, Policy, maps, sys};
 
 use crate::process::{self, Process};
-use crate::{mappings, thread};
+use crate::{mappings, notified, real, thread};
 
 /// A file system, found out on first use and then only read.
 struct Slot {
@@ -29,8 +30,8 @@ static SLOTS: [Slot; FILE_SYSTEMS] = [const {
     Slot {
         device: AtomicU64::new(0),
         known: AtomicU32::new(0),
-        rounds: AtomicPtr::new(std::ptr::null_mut()),
-        figures: AtomicPtr::new(std::ptr::null_mut()),
+        rounds: AtomicPtr::new(core::ptr::null_mut()),
+        figures: AtomicPtr::new(core::ptr::null_mut()),
         own: OwnCalls::new(),
     }
 }; FILE_SYSTEMS];
@@ -42,13 +43,12 @@ pub(crate) fn synchronize_file(
     real: impl Fn() -> c_int + Copy,
 ) -> c_int {
     let Some(process) = process::get() else {
+        return notified::repeat(fd, real);
+    };
+    let Ok(stat) = sys::status(fd) else {
         return real();
     };
-    let errno = sys::errno();
-    let Some(stat) = stat_of(fd) else {
-        sys::set_errno(errno);
-        return real();
-    };
+    process.count();
     let regular = match stat.st_mode & libc::S_IFMT {
         libc::S_IFREG => true,
         libc::S_IFDIR => false,
@@ -58,8 +58,11 @@ pub(crate) fn synchronize_file(
     let target = Target {
         kind,
         device: stat.st_dev,
-        fd: Some(fd),
-        data: regular.then_some(fd),
+        object: Object::File {
+            fd,
+            inode: stat.st_ino,
+            regular,
+        },
     };
     synchronize(process, target, real)
 }
@@ -70,21 +73,20 @@ pub(crate) fn synchronize_mapping(address: *mut c_void, real: impl Fn() -> c_int
     let Some(process) = process::get() else {
         return real();
     };
-    let errno = sys::errno();
+    process.count();
+    let address = address as usize;
     // Looking the mapping up takes more room than a handler's stack may have.
     let device = if sys::is_on_signal_stack() {
         None
     } else {
-        mappings::device_at(address as usize)
+        mappings::device_at(address)
     };
-    sys::set_errno(errno);
     match device {
         Some(device) => {
             let target = Target {
                 kind: CallKind::Msync,
                 device,
-                fd: None,
-                data: None,
+                object: Object::Mapping { address },
             };
             synchronize(process, target, real)
         }
@@ -92,74 +94,116 @@ pub(crate) fn synchronize_mapping(address: *mut c_void, real: impl Fn() -> c_int
     }
 }
 
-/// The object that a call synchronizes.
+/// What a call synchronizes.
 #[derive(Clone, Copy, Debug)]
 struct Target {
     /// The call.
     kind: CallKind,
     /// `st_dev` of its file system.
     device: u64,
+    object: Object,
+}
+
+/// What the program names to the kernel, which looks it up when the real call is made.
+#[derive(Clone, Copy, Debug)]
+enum Object {
+    /// A file or a directory.
+    File {
+        fd: c_int,
+        inode: u64,
+        /// Whether it has data to write before joining a round.
+        regular: bool,
+    },
+    /// A mapping.
+    Mapping { address: usize },
+}
+
+impl Target {
     /// A descriptor of it, if there is one.
-    fd: Option<c_int>,
+    fn fd(&self) -> Option<c_int> {
+        match self.object {
+            Object::File { fd, .. } => Some(fd),
+            Object::Mapping { .. } => None,
+        }
+    }
+
     /// The same, if it has data to write before joining a round.
-    data: Option<c_int>,
+    fn data(&self) -> Option<c_int> {
+        match self.object {
+            Object::File { fd, regular, .. } => Some(fd).filter(|_| regular),
+            Object::Mapping { .. } => None,
+        }
+    }
+
+    /// Whether the descriptor still means the same file, or what was `mapped` is still there.
+    fn is_same(&self, mapped: Option<maps::MappedFile>) -> bool {
+        match self.object {
+            Object::File { fd, inode, .. } => {
+                sys::status(fd).is_ok_and(|stat| stat.st_dev == self.device && stat.st_ino == inode)
+            }
+            Object::Mapping { address } => maps::file_at(address) == mapped,
+        }
+    }
+
+    /// The kernel's error for what is gone.
+    fn gone(&self) -> Errno {
+        Errno(match self.object {
+            Object::File { .. } => libc::EBADF,
+            Object::Mapping { .. } => libc::ENOMEM,
+        })
+    }
 }
 
 fn synchronize(process: &Process, target: Target, real: impl Fn() -> c_int + Copy) -> c_int {
-    let Target { device, fd, .. } = target;
+    let Target { device, .. } = target;
     let Some((index, slot)) = slots::claim(&SLOTS, device) else {
         return real();
     };
     let gated = |seen: &_| {
-        let errno = sys::errno();
         let mut place = slot.place();
         let known = slot.is_known();
         // A handler's stack may be too small for what follows.
         if (!known || place.rounds.is_some()) && sys::is_on_signal_stack() {
-            sys::set_errno(errno);
-            return real();
+            return Ok(real());
         }
         if !known {
             slot.find_figures(process, device);
-            slot.adopt(process, device, fd);
+            slot.adopt(process, device, target.fd());
             place = slot.place();
         }
         let extent = target
-            .data
+            .data()
             .filter(|_| target.kind == CallKind::Fdatasync && place.rounds.is_some())
             .and_then(|fd| Some((fd, Extent::of(fd)?)));
         let candidate = extent.and_then(|(fd, extent)| extent.candidate(fd));
-        sys::set_errno(errno);
+        let mapped = match target.object {
+            Object::Mapping { address } if place.rounds.is_some() => maps::file_at(address),
+            _ => None,
+        };
         let request = Request {
             kind: target.kind,
             may_need_flush_only: candidate.is_some(),
-            fd: target.data,
+            fd: target.data(),
+            is_same: || target.is_same(mapped),
+            gone: target.gone(),
         };
         let needs = || candidate.map_or(Needs::Commit, Candidate::needs);
-        let result = luc_gate::synchronize(&process.settings, &place, request, needs, seen, real);
-        if let (0, Some((_, extent))) = (result, extent) {
+        let result =
+            luc_rounds::synchronize(&process.settings, &place, &request, needs, seen, real);
+        if let (Ok(0), Some((_, extent))) = (result, extent) {
             extent.remember();
         }
         if !known {
             // After the call, not before: only a file system that has been synchronized once tells
             // everybody whether fast commit is on.
-            let left = sys::errno();
-            slot.find_out(process, device, fd);
-            sys::set_errno(left);
+            slot.find_out(process, device, target.fd());
         }
         result
     };
-    thread::enter(index, gated, real)
-}
-
-/// The status of a descriptor's file; `None`, and `errno` changed, if it has none. By `fstat`, which every program
-/// makes that reads or writes files: a filter of system calls knows it.
-fn stat_of(fd: c_int) -> Option<libc::stat> {
-    // SAFETY: all-zero is a valid `stat`.
-    let mut stat: libc::stat = unsafe { std::mem::zeroed() };
-    // SAFETY: `stat` is valid for writes; a bad descriptor is an error.
-    let result = unsafe { libc::fstat(fd, &raw mut stat) };
-    (result == 0).then_some(stat)
+    match thread::enter(index, gated, || Ok(real())) {
+        Ok(result) => result,
+        Err(errno) => real::as_c(Err(errno)) as c_int,
+    }
 }
 
 impl slots::Slot for Slot {
@@ -184,7 +228,7 @@ impl Slot {
     fn find_figures(&self, process: &Process, device: u64) {
         if let Some(figures) = process.figures.and_then(|run| run.file_system(device)) {
             self.figures
-                .store(std::ptr::from_ref(figures).cast_mut(), Ordering::Release);
+                .store(core::ptr::from_ref(figures).cast_mut(), Ordering::Release);
         }
     }
 
@@ -217,7 +261,7 @@ impl Slot {
     fn publish(&self, process: &Process, rounds: &'static FileSystemRounds) {
         rounds.commits.start(&process.settings.policy);
         self.rounds
-            .store(std::ptr::from_ref(rounds).cast_mut(), Ordering::Release);
+            .store(core::ptr::from_ref(rounds).cast_mut(), Ordering::Release);
     }
 }
 

@@ -1,101 +1,152 @@
-//! The C library's own functions behind the interposed ones.
+//! The C library's own functions behind the interposed ones, or other libraries' that interpose them, too.
+//!
+//! They are cancellation points: a cancelled thread unwinds through the frames here. None of these holds anything
+//! to drop, and the calls are made by instruction, for which the compiler has nothing to say about unwinding.
 
-use std::ffi::{CStr, c_int, c_long, c_ulong, c_void};
-use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
+use core::arch::asm;
+use core::ffi::{CStr, c_int, c_long, c_ulong, c_void};
+use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
-static FSYNC: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
-static FDATASYNC: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
-static MSYNC: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
-static PRCTL: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
-static SYSCALL: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
+use luc_rounds::syscall::{Errno, call};
+
+use crate::weak;
+
+/// A function that is looked up once.
+struct Function {
+    name: &'static CStr,
+    found: AtomicPtr<c_void>,
+}
+
+impl Function {
+    const fn new(name: &'static CStr) -> Self {
+        Self {
+            name,
+            found: AtomicPtr::new(core::ptr::null_mut()),
+        }
+    }
+
+    fn resolve(&self) {
+        self.found.store(weak::next(self.name), Relaxed);
+    }
+
+    /// Calls it, or makes the system call itself where there is none, or another library's constructor calls
+    /// before ours has run.
+    fn call(&self, number: c_long, arguments: [usize; 6]) -> isize {
+        let found = self.found.load(Relaxed);
+        if !found.is_null() {
+            // SAFETY: the function of this name takes integers and pointers, passed on as given by the program.
+            return unsafe { call_function(found, arguments) };
+        }
+        as_c(raw(number, arguments))
+    }
+}
+
+/// A system call with the program's own arguments.
+fn raw(number: c_long, arguments: [usize; 6]) -> Result<usize, Errno> {
+    // SAFETY: passed on as given by the program.
+    unsafe { call(number, arguments) }
+}
+
+/// The result as a C library returns it.
+pub(crate) fn as_c(result: Result<usize, Errno>) -> isize {
+    match result {
+        Ok(value) => value as isize,
+        Err(Errno(errno)) => {
+            weak::set_errno(errno);
+            -1
+        }
+    }
+}
+
+static FSYNC: Function = Function::new(c"fsync");
+static FDATASYNC: Function = Function::new(c"fdatasync");
+static MSYNC: Function = Function::new(c"msync");
+static PRCTL: Function = Function::new(c"prctl");
+static SYSCALL: Function = Function::new(c"syscall");
 
 /// Looks the functions up; to be called while the process is still single-threaded.
 pub(crate) fn resolve() {
-    for (name, place) in [
-        (c"fsync", &FSYNC),
-        (c"fdatasync", &FDATASYNC),
-        (c"msync", &MSYNC),
-        (c"prctl", &PRCTL),
-        (c"syscall", &SYSCALL),
-    ] {
-        place.store(next(name), Relaxed);
+    for function in [&FSYNC, &FDATASYNC, &MSYNC, &PRCTL, &SYSCALL] {
+        function.resolve();
     }
 }
 
-fn next(name: &CStr) -> *mut c_void {
-    // SAFETY: a C string and a pseudo handle that exists wherever LD_PRELOAD does.
-    unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) }
-}
-
-type OfDescriptor = unsafe extern "C-unwind" fn(c_int) -> c_int;
-type OfMapping = unsafe extern "C-unwind" fn(*mut c_void, usize, c_int) -> c_int;
-
 pub(crate) fn fsync(fd: c_int) -> c_int {
-    of_descriptor(&FSYNC, libc::SYS_fsync, fd)
+    FSYNC.call(libc::SYS_fsync, [fd as usize, 0, 0, 0, 0, 0]) as c_int
 }
 
 pub(crate) fn fdatasync(fd: c_int) -> c_int {
-    of_descriptor(&FDATASYNC, libc::SYS_fdatasync, fd)
-}
-
-fn of_descriptor(place: &AtomicPtr<c_void>, number: c_long, fd: c_int) -> c_int {
-    let found = place.load(Relaxed);
-    if found.is_null() {
-        // Another library's constructor calls before ours has run: the kernel's call itself.
-        // SAFETY: a plain integer.
-        return unsafe { libc::syscall(number, fd) as c_int };
-    }
-    // SAFETY: the C library's function of this name has this signature.
-    let function = unsafe { std::mem::transmute::<*mut c_void, OfDescriptor>(found) };
-    // SAFETY: any integer may be passed; a bad descriptor is an error.
-    unsafe { function(fd) }
+    FDATASYNC.call(libc::SYS_fdatasync, [fd as usize, 0, 0, 0, 0, 0]) as c_int
 }
 
 pub(crate) fn msync(address: *mut c_void, length: usize, flags: c_int) -> c_int {
-    let found = MSYNC.load(Relaxed);
+    let arguments = [address as usize, length, flags as usize, 0, 0, 0];
+    MSYNC.call(libc::SYS_msync, arguments) as c_int
+}
+
+pub(crate) fn prctl(option: c_int, [a, b, c, d]: [c_ulong; 4]) -> c_int {
+    let [a, b, c, d] = [a, b, c, d].map(|word| word as usize);
+    PRCTL.call(libc::SYS_prctl, [option as usize, a, b, c, d, 0]) as c_int
+}
+
+pub(crate) fn syscall(number: c_long, arguments: [c_long; 6]) -> c_long {
+    let arguments = arguments.map(|word| word as usize);
+    let found = SYSCALL.found.load(Relaxed);
     if found.is_null() {
-        // SAFETY: the kernel checks the range; it writes the mapping's pages out and changes nothing.
-        return unsafe { libc::syscall(libc::SYS_msync, address, length, flags) as c_int };
+        return as_c(raw(number, arguments)) as c_long;
     }
-    // SAFETY: the C library's function of this name has this signature.
-    let function = unsafe { std::mem::transmute::<*mut c_void, OfMapping>(found) };
-    // SAFETY: passed on as given by the program.
-    unsafe { function(address, length, flags) }
-}
-
-type Prctl = unsafe extern "C-unwind" fn(c_int, c_ulong, c_ulong, c_ulong, c_ulong) -> c_int;
-type Syscall =
-    unsafe extern "C-unwind" fn(c_long, c_long, c_long, c_long, c_long, c_long, c_long) -> c_long;
-
-/// # Safety
-///
-/// As the C library's `prctl`.
-pub(crate) unsafe fn prctl(option: c_int, arguments: [c_ulong; 4]) -> c_int {
-    let function = found(&PRCTL, c"prctl");
-    // SAFETY: the C library's function of this name takes an `int` and up to four `unsigned long`.
-    let function = unsafe { std::mem::transmute::<*mut c_void, Prctl>(function) };
-    let [a, b, c, d] = arguments;
-    // SAFETY: passed on as given by the program.
-    unsafe { function(option, a, b, c, d) }
-}
-
-/// # Safety
-///
-/// As the C library's `syscall`.
-pub(crate) unsafe fn syscall(number: c_long, arguments: [c_long; 6]) -> c_long {
-    let function = found(&SYSCALL, c"syscall");
-    // SAFETY: the C library's function of this name takes a number and up to six `long`.
-    let function = unsafe { std::mem::transmute::<*mut c_void, Syscall>(function) };
+    type Syscall = unsafe extern "C" fn(c_long, usize, usize, usize, usize, usize, usize) -> c_long;
+    // SAFETY: the C library's function of this name has this signature; it is no cancellation point.
+    let function = unsafe { core::mem::transmute::<*mut c_void, Syscall>(found) };
     let [a, b, c, d, e, f] = arguments;
     // SAFETY: passed on as given by the program.
     unsafe { function(number, a, b, c, d, e, f) }
 }
 
-/// The function behind `place`, looked up now if another library's constructor calls before ours has run.
-fn found(place: &AtomicPtr<c_void>, name: &CStr) -> *mut c_void {
-    let known = place.load(Relaxed);
-    if known.is_null() {
-        place.store(next(name), Relaxed);
+/// # Safety
+///
+/// `function` takes up to six integers or pointers by the C library's convention, valid as these are.
+#[cfg(target_arch = "x86_64")]
+unsafe fn call_function(function: *mut c_void, [a, b, c, d, e, f]: [usize; 6]) -> isize {
+    let result;
+    // SAFETY: as the caller promises. Without `nostack` the stack is aligned for a call.
+    unsafe {
+        asm!(
+            "call {function}",
+            function = in(reg) function,
+            inlateout("rdi") a => _,
+            inlateout("rsi") b => _,
+            inlateout("rdx") c => _,
+            inlateout("rcx") d => _,
+            inlateout("r8") e => _,
+            inlateout("r9") f => _,
+            // As functions with optional arguments want it: none of them is a float.
+            inlateout("rax") 0_usize => result,
+            clobber_abi("C"),
+        );
     }
-    place.load(Relaxed)
+    result
+}
+
+/// # Safety
+///
+/// `function` takes up to six integers or pointers by the C library's convention, valid as these are.
+#[cfg(target_arch = "aarch64")]
+unsafe fn call_function(function: *mut c_void, [a, b, c, d, e, f]: [usize; 6]) -> isize {
+    let result;
+    // SAFETY: as the caller promises. Without `nostack` the stack is aligned for a call.
+    unsafe {
+        asm!(
+            "blr {function}",
+            function = in(reg) function,
+            inlateout("x0") a => result,
+            inlateout("x1") b => _,
+            inlateout("x2") c => _,
+            inlateout("x3") d => _,
+            inlateout("x4") e => _,
+            inlateout("x5") f => _,
+            clobber_abi("C"),
+        );
+    }
+    result
 }

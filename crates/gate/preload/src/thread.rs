@@ -1,12 +1,14 @@
 //! State of each thread.
 
-use std::cell::Cell;
+use core::arch::{asm, global_asm};
+use core::cell::Cell;
 
-use luc_gate::call::SeenWindows;
-use luc_gate::slots::FILE_SYSTEMS;
+use luc_rounds::call::SeenWindows;
+use luc_rounds::slots::FILE_SYSTEMS;
 
-/// A thread's memory.
+/// A thread's memory. All zeros is its initial state.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct Local {
     /// Set while a call is inside the gate: a signal handler that synchronizes, too, must not join a
     /// round on top of it.
@@ -15,10 +17,54 @@ pub(crate) struct Local {
     windows: [SeenWindows; FILE_SYSTEMS],
 }
 
-thread_local! {
-    // Constant and without a destructor: plain thread-local storage, no allocation, no registration.
-    static LOCAL: Local =
-        const { Local { inside: Cell::new(false), windows: [const { SeenWindows::new() }; FILE_SYSTEMS] } };
+// Thread-local storage of the initial executable, for which the loader makes room before any thread starts: no
+// call, no allocation, nothing that could fail.
+global_asm!(
+    ".pushsection .tbss.luc_gate_local, \"awT\", @nobits",
+    ".balign 16",
+    ".hidden luc_gate_local",
+    ".globl luc_gate_local",
+    ".type luc_gate_local, @object",
+    "luc_gate_local:",
+    ".zero {size}",
+    ".size luc_gate_local, {size}",
+    ".popsection",
+    size = const size_of::<Local>(),
+);
+
+/// The calling thread's.
+#[cfg(target_arch = "x86_64")]
+fn local() -> *const Local {
+    let place;
+    // SAFETY: adds the storage's offset to the thread's pointer, which its first word holds.
+    unsafe {
+        asm!(
+            "mov {0}, qword ptr fs:[0]",
+            "add {0}, qword ptr [rip + luc_gate_local@GOTTPOFF]",
+            out(reg) place,
+            options(nostack, pure, readonly),
+        );
+    }
+    place
+}
+
+/// The calling thread's.
+#[cfg(target_arch = "aarch64")]
+fn local() -> *const Local {
+    let place;
+    // SAFETY: adds the storage's offset to the thread's pointer.
+    unsafe {
+        asm!(
+            "mrs {1}, tpidr_el0",
+            "adrp {0}, :gottprel:luc_gate_local",
+            "ldr {0}, [{0}, :gottprel_lo12:luc_gate_local]",
+            "add {0}, {0}, {1}",
+            out(reg) place,
+            out(reg) _,
+            options(nostack, pure, readonly),
+        );
+    }
+    place
 }
 
 /// Runs `gated` with the thread's memory for `place`, or `direct` if the thread is inside the gate.
@@ -30,12 +76,14 @@ pub(crate) fn enter<T>(
     gated: impl FnOnce(&SeenWindows) -> T,
     direct: impl FnOnce() -> T,
 ) -> T {
-    LOCAL.with(|local| match local.windows.get(place) {
+    // SAFETY: the thread's own storage, which nobody else has and which lives as long as the thread.
+    let local = unsafe { &*local() };
+    match local.windows.get(place) {
         Some(window) if !local.inside.replace(true) => {
             let outcome = gated(window);
             local.inside.set(false);
             outcome
         }
         _ => direct(),
-    })
+    }
 }

@@ -1,40 +1,30 @@
 //! The part of a process in a systemd unit that `luc enable` has enabled: no `luc run` is above it, so its files are
 //! found by the unit's name.
 
-use std::env;
-use std::ffi::CString;
-use std::os::unix::ffi::OsStringExt as _;
-use std::path::PathBuf;
+use luc_rounds::environment::FILTERS;
+use luc_rounds::path::{Path, decimal};
+use luc_rounds::rounds::join::LONGEST_WAIT_NS;
+use luc_rounds::{Policy, Settings, memory, seccomp, sys};
 
-use luc_gate::environment::{FILTERS, STARTED, UNIT};
-use luc_gate::figures::RunFigures;
-use luc_gate::rounds::Arena;
-use luc_gate::rounds::join::LONGEST_WAIT_NS;
-use luc_gate::unit::Files;
-use luc_gate::{Policy, Settings, memory, seccomp, sys};
-
-/// The part.
-#[derive(Debug)]
-pub(crate) struct Part {
-    pub(crate) settings: Settings,
-    pub(crate) rounds: &'static Arena,
-    pub(crate) figures: Option<&'static RunFigures>,
-    /// The unit's own filters of system calls.
-    pub(crate) known_filters: u32,
-}
+use crate::process::{CountOnly, Process};
+use crate::start::{self, Variables, number};
+use crate::weak;
 
 /// What the unit's environment says; `None` outside of a unit, or where this process takes no part.
-pub(crate) fn part() -> Option<Part> {
-    let unit = env::var(UNIT).ok()?;
-    let known_filters = known_filters()?;
-    let files = Files::new(&unit, sys::user_at_start());
-    Some(Part {
+pub(crate) fn process(variables: &Variables) -> Option<Process> {
+    let unit = variables.unit?;
+    let known_filters = known_filters(variables)?;
+    let owner = start::user();
+    let rounds = luc_rounds::memory::rounds_of_unit(owner)?;
+    let figures = luc_rounds::memory::figures_of_unit(owner, unit)?;
+    Some(Process {
         settings: Settings {
             policy: Policy::Auto,
             longest_wait_ns: LONGEST_WAIT_NS,
         },
-        rounds: memory::map(&c_path(files.rounds())?).ok()?,
-        figures: c_path(files.figures()).and_then(|path| memory::map(&path).ok()),
+        rounds: memory::map(rounds.as_c_str()?, owner).ok()?,
+        figures: memory::map(figures.as_c_str()?, owner).ok(),
+        count_only: CountOnly::default(),
         known_filters,
     })
 }
@@ -42,20 +32,17 @@ pub(crate) fn part() -> Option<Part> {
 /// The unit's own filters of system calls, which let the gate's calls pass: `luc enable` has looked. Only systemd's own
 /// child knows how many these are, and tells its descendants; others take part if they are under none. `None` if the
 /// number is none.
-fn known_filters() -> Option<u32> {
-    if let Ok(of_unit) = env::var(FILTERS) {
-        return of_unit.parse().ok();
+fn known_filters(variables: &Variables) -> Option<u32> {
+    if let Some(of_unit) = variables.filters {
+        return number(of_unit);
     }
-    let is_first = env::var(STARTED).is_ok_and(|number| number == std::process::id().to_string());
+    let is_first = variables.started.and_then(number::<u32>) == Some(sys::process_id());
     if !is_first {
         return Some(0);
     }
     let filters = seccomp::filters()?;
-    // SAFETY: run by the loader before `main`, while the process has one thread.
-    unsafe { env::set_var(FILTERS, filters.to_string()) };
+    let text = Path::<16>::new(&[decimal(filters, &mut [0; 10])])?;
+    let name = Path::<32>::new(&[FILTERS.as_bytes()])?;
+    weak::set_variable(name.as_c_str()?, text.as_c_str()?);
     Some(filters)
-}
-
-fn c_path(path: PathBuf) -> Option<CString> {
-    CString::new(path.into_os_string().into_vec()).ok()
 }

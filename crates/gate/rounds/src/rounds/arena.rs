@@ -2,18 +2,19 @@
 //!
 //! `luc run` makes the file before it starts a program, so a program only ever maps it.
 
-use std::sync::atomic::AtomicU64;
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use luc_control::epoch::Others;
 
 use super::join::Needs;
 use super::layout::{Line, Rounds};
+use super::under_way::{Crowd, UnderWay};
 use crate::policy::Policy;
 use crate::slots::{self, FILE_SYSTEMS, Slot};
 
 /// Changes with every change of the layout; part of the file's name, so that two versions of LUC never
 /// share memory.
-const LAYOUT_VERSION: u32 = 8;
+pub const LAYOUT_VERSION: u32 = 9;
 
 /// One file system: two sets of rounds, each with a controller of its own.
 #[repr(C)]
@@ -24,6 +25,8 @@ pub struct FileSystemRounds {
     pub commits: Rounds,
     /// Where callers meet that only need the device flushed, as long as no commit can take them along.
     pub flushes: Rounds,
+    /// All calls on it, of either kind.
+    pub under_way: UnderWay,
 }
 
 /// What goes on beside one set of rounds of a file system.
@@ -34,6 +37,8 @@ pub struct Beside {
     pub served: u64,
     /// What the controller of the other set does.
     pub others: Others,
+    /// How many calls of either kind there are.
+    pub crowd: Crowd,
 }
 
 impl FileSystemRounds {
@@ -61,6 +66,7 @@ impl FileSystemRounds {
                 .completions()
                 .wrapping_add(self.flushes.completions()),
             others,
+            crowd: self.under_way.crowd(now_ns),
         }
     }
 }
@@ -75,15 +81,30 @@ impl Slot for FileSystemRounds {
 #[repr(C)]
 #[derive(Debug)]
 pub struct Arena {
+    /// The time namespace of whoever made it, whose clock its times are of; 0 where there are none.
+    clock: AtomicU64,
     file_systems: [FileSystemRounds; FILE_SYSTEMS],
 }
 
 impl Arena {
     /// The name of the file for `policy`. Callers with another policy or another version of the layout
     /// meet elsewhere.
+    #[cfg(feature = "text")]
     pub fn file_name(policy: &Policy) -> String {
         let policy = policy.to_string().replace(':', "_");
         format!("rounds-{policy}-v{LAYOUT_VERSION}-{}", size_of::<Self>())
+    }
+
+    /// Notes whose clock its times are of, unless that is known. To be called by whoever makes it.
+    pub fn begin_clock(&self, namespace: u64) {
+        // Fails if another run made it.
+        let _ = self.clock.compare_exchange(0, namespace, Relaxed, Relaxed);
+    }
+
+    /// Whether the times in it are of the clock of this time namespace.
+    pub fn has_clock(&self, namespace: u64) -> bool {
+        let clock = self.clock.load(Relaxed);
+        clock == 0 || clock == namespace
     }
 
     /// The rounds of the file system `device` (as `st_dev`), claimed on first use; `None` when all
@@ -109,8 +130,6 @@ impl Arena {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::Ordering::Relaxed;
-
     use luc_control::auto::Plan;
 
     use super::*;
@@ -118,14 +137,14 @@ mod tests {
     #[test]
     fn the_file_s_name_tells_policy_and_layout() {
         let name = Arena::file_name(&"delay:1ms:64".parse().unwrap());
-        assert!(name.starts_with("rounds-delay_1000000ns_64-v8-"), "{name}");
+        assert!(name.starts_with("rounds-delay_1000000ns_64-v9-"), "{name}");
         assert_ne!(name, Arena::file_name(&Policy::Auto));
     }
 
     #[test]
     fn each_controller_is_told_of_all_calls_and_of_the_other() {
         // SAFETY: all zeros is the valid initial state.
-        let rounds: Box<FileSystemRounds> = Box::new(unsafe { std::mem::zeroed() });
+        let rounds: Box<FileSystemRounds> = Box::new(unsafe { core::mem::zeroed() });
         rounds.flushes.plan.store(&Plan {
             gated: true,
             trying: true,

@@ -3,7 +3,7 @@
 //! They meet all others in the same rounds. The loop asks of each of them again and again what to do next
 //! ([`Rounds::look`]); nobody wakes it, so it says itself when to ask again.
 
-use std::sync::atomic::Ordering::{Acquire, Relaxed};
+use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use super::hold::{Limits, Timer};
 use super::join::{Entered, Joined, Role};

@@ -1,9 +1,10 @@
 //! The memory that one `luc run` shares with the programs it started.
 
-use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicU32, AtomicU64};
+use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::{AtomicU32, AtomicU64};
 
 use super::histogram::Histogram;
+use super::participants::Participants;
 use crate::slots::{self, FILE_SYSTEMS, Slot};
 
 /// The calls that the gate takes part in.
@@ -53,6 +54,8 @@ pub struct RunFigures {
     /// Filters of system calls that a service's first process is under, the notifier's included; 0 for the library.
     pub filters: AtomicU32,
     file_systems: [FileSystemFigures; FILE_SYSTEMS],
+    /// Processes that have synchronized.
+    pub participants: Participants,
 }
 
 impl RunFigures {

@@ -11,7 +11,7 @@
 //! still take it: transactions of several synchronizations (SQLite makes four) stay in step that way.
 //! Measured with eight SQLite writers, sending at once took back between none and all of the gain.
 
-use std::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::Ordering::Relaxed;
 
 use super::hold::Limits;
 use super::layout::Rounds;

@@ -1,9 +1,11 @@
 //! Policies: how the gate brings callers together.
 
-use std::fmt;
-use std::str::FromStr;
+use core::fmt;
+#[cfg(feature = "text")]
+use core::str::FromStr;
 
 use luc_control::delay::DelayJc;
+#[cfg(feature = "text")]
 use luc_units::parse_duration_ns;
 
 /// A policy, as given on the command line and handed to the preload library in its environment.
@@ -24,6 +26,7 @@ pub enum Policy {
 }
 
 /// A policy that does not parse; the text lists the valid ones.
+#[cfg(feature = "text")]
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "policy '{given}': {reason}; use auto, off, delay[:TIME[:RESTARTS]] such as delay:1ms:64, or pid[:CALLERS]"
@@ -33,6 +36,7 @@ pub struct PolicyError {
     reason: &'static str,
 }
 
+#[cfg(feature = "text")]
 impl FromStr for Policy {
     type Err = PolicyError;
 
@@ -79,6 +83,29 @@ impl FromStr for Policy {
     }
 }
 
+impl Policy {
+    /// Reads what [`Display`](fmt::Display) writes; `None` of anything else.
+    pub fn from_environment(text: &str) -> Option<Self> {
+        let mut parts = text.split(':');
+        let policy = match parts.next()? {
+            "off" => Self::Off,
+            "auto" => Self::Auto,
+            "delay" => Self::Delay(DelayJc {
+                delay_ns: parts.next()?.strip_suffix("ns")?.parse().ok()?,
+                max_restarts: parts.next()?.parse().ok()?,
+            }),
+            "pid" => Self::Pid {
+                set_point: match parts.next() {
+                    Some(callers) => Some(callers.parse().ok()?),
+                    None => None,
+                },
+            },
+            _ => return None,
+        };
+        parts.next().is_none().then_some(policy)
+    }
+}
+
 impl fmt::Display for Policy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -93,6 +120,7 @@ impl fmt::Display for Policy {
     }
 }
 
+#[cfg(feature = "text")]
 /// A time such as `16ms`, at most one second; `None` of anything else.
 fn time_ns(text: &str) -> Option<u64> {
     parse_duration_ns(text)
@@ -118,6 +146,7 @@ mod tests {
         ] {
             let policy: Policy = text.parse().unwrap();
             assert_eq!(policy.to_string().parse(), Ok(policy), "{text}");
+            assert_eq!(Policy::from_environment(&policy.to_string()), Some(policy));
         }
     }
 

@@ -1,7 +1,7 @@
 //! Arriving at a round, waiting in it, releasing it.
 
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, SeqCst};
-use std::sync::atomic::{AtomicU32, fence};
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, SeqCst};
+use core::sync::atomic::{AtomicU32, fence};
 
 use luc_control::MAX_PARTICIPANTS;
 

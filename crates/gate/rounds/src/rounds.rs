@@ -10,6 +10,7 @@
 //! - `held`: the same for an event loop that holds many callers at once.
 //! - `flush_only`: callers that need no commit, in a round of others that do.
 //! - [`arena`]: the rounds of all file systems; each has two sets, for commits and for flushes.
+//! - [`under_way`]: how many calls there are at once.
 //! - [`commit_end`]: what the first caller to come back from a commit does: note its end, ask the controller.
 
 pub mod arena;
@@ -21,9 +22,11 @@ pub mod join;
 pub mod layout;
 #[cfg(test)]
 mod tests;
+pub mod under_way;
 
 pub use arena::{Arena, Beside, FileSystemRounds};
 pub use held::{Next, Waiting};
 pub use hold::Limits;
 pub use join::{Joined, Needs, Role};
 pub use layout::Rounds;
+pub use under_way::UnderWay;

@@ -3,7 +3,7 @@
 //! What other processes wrote can only shorten a caller's longest hold, never lengthen it beyond what
 //! this process knows by itself ([`Limits`]).
 
-use std::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::Ordering::Relaxed;
 
 use luc_control::setpoint::worth_holding_ns;
 
@@ -182,7 +182,7 @@ mod tests {
             longest_ns in 0..20_000_000_u64,
         ) {
             // SAFETY: all zeros is a valid initial state.
-            let rounds: Box<Rounds> = Box::new(unsafe { std::mem::zeroed() });
+            let rounds: Box<Rounds> = Box::new(unsafe { core::mem::zeroed() });
             let [return_ns, patience_ns, commit_ns] = plan_ns;
             let plan = Plan { gated: true, trying: false, lost: false, set_point, return_ns, patience_ns, commit_ns };
             rounds.plan.store(&plan);

@@ -1,36 +1,39 @@
 //! Looks an address up in `/proc/self/maps`, with a fixed buffer and raw system calls.
 
+use crate::sys;
+
 /// Bytes read at a time.
 const CHUNK: usize = 1024;
 
-/// The device (as `st_dev`) of the file mapped at `address`; `None` if no file is, or if the list of
-/// mappings cannot be read. Async-signal-safe; changes `errno`.
-pub fn device_at(address: usize) -> Option<u64> {
-    let flags = libc::O_RDONLY | libc::O_CLOEXEC;
-    // SAFETY: a C string; the descriptor is checked.
-    let fd = unsafe { libc::open(c"/proc/self/maps".as_ptr(), flags) };
-    if fd < 0 {
-        return None;
-    }
+/// A file that is mapped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MappedFile {
+    /// Its file system, as `st_dev`.
+    pub device: u64,
+    /// Its inode's number.
+    pub inode: u64,
+}
+
+/// The file mapped at `address`; `None` if none is, or if the list of mappings cannot be read.
+/// Async-signal-safe.
+pub fn file_at(address: usize) -> Option<MappedFile> {
+    let fd = sys::open_to_read(c"/proc/self/maps")?;
     let mut search = Search::new(address as u64);
     let mut chunk = [0u8; CHUNK];
     let found = loop {
-        // SAFETY: `chunk` is valid for writes of its length.
-        let read = unsafe { libc::read(fd, chunk.as_mut_ptr().cast(), chunk.len()) };
-        let Ok(read @ 1..) = usize::try_from(read) else {
+        let Some(read @ 1..) = sys::read(fd, &mut chunk) else {
             break None;
         };
-        if let Some(device) = search.feed(&chunk[..read.min(CHUNK)]) {
-            break device;
+        if let Some(file) = search.feed(&chunk[..read.min(CHUNK)]) {
+            break file;
         }
     };
-    // SAFETY: opened above and not used again.
-    unsafe { libc::close(fd) };
+    sys::close(fd);
     found
 }
 
-/// Reads lines `START-END PERMISSIONS OFFSET MAJOR:MINOR INODE PATH`, numbers in hexadecimal, byte by
-/// byte and across chunks.
+/// Reads lines `START-END PERMISSIONS OFFSET MAJOR:MINOR INODE PATH`, byte by byte and across chunks. All numbers
+/// but the inode's are hexadecimal.
 struct Search {
     address: u64,
     field: Field,
@@ -38,6 +41,7 @@ struct Search {
     start: u64,
     inside: bool,
     major: u64,
+    minor: u64,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -48,6 +52,7 @@ enum Field {
     Offset,
     Major,
     Minor,
+    Inode,
     Rest,
 }
 
@@ -60,26 +65,32 @@ impl Search {
             start: 0,
             inside: false,
             major: 0,
+            minor: 0,
         }
     }
 
-    /// `Some` as soon as the address' line has been seen, with the device if a file is mapped there.
-    fn feed(&mut self, bytes: &[u8]) -> Option<Option<u64>> {
+    /// `Some` as soon as the address' line has been seen, with the file if one is mapped there.
+    fn feed(&mut self, bytes: &[u8]) -> Option<Option<MappedFile>> {
         for &byte in bytes {
-            if byte == b'\n' {
-                *self = Self::new(self.address);
-                continue;
-            }
             let next = match (self.field, byte) {
+                (Field::Inode, b' ' | b'\n') => Field::Rest,
+                (_, b'\n') => {
+                    *self = Self::new(self.address);
+                    continue;
+                }
                 (Field::Start, b'-') => Field::End,
                 (Field::End, b' ') => Field::Permissions,
                 (Field::Permissions, b' ') => Field::Offset,
                 (Field::Offset, b' ') => Field::Major,
                 (Field::Major, b':') => Field::Minor,
-                (Field::Minor, b' ') => Field::Rest,
+                (Field::Minor, b' ') => Field::Inode,
                 _ => {
-                    if let Some(digit) = (byte as char).to_digit(16) {
-                        self.number = self.number << 4 | u64::from(digit);
+                    let radix = if self.field == Field::Inode { 10 } else { 16 };
+                    if let Some(digit) = (byte as char).to_digit(radix) {
+                        self.number = self
+                            .number
+                            .wrapping_mul(u64::from(radix))
+                            .wrapping_add(u64::from(digit));
                     }
                     continue;
                 }
@@ -88,11 +99,17 @@ impl Search {
                 Field::Start => self.start = self.number,
                 Field::End => self.inside = (self.start..self.number).contains(&self.address),
                 Field::Major => self.major = self.number,
-                Field::Minor if self.inside => {
-                    let device = libc::makedev(self.major as u32, self.number as u32);
-                    return Some((device != 0).then_some(device));
+                Field::Minor => self.minor = self.number,
+                Field::Inode if self.inside => {
+                    let device = libc::makedev(self.major as u32, self.minor as u32);
+                    let inode = self.number;
+                    return Some((device != 0).then_some(MappedFile { device, inode }));
                 }
                 _ => {}
+            }
+            if byte == b'\n' {
+                *self = Self::new(self.address);
+                continue;
             }
             self.field = next;
             self.number = 0;
@@ -111,22 +128,20 @@ mod tests {
 7f12a0000000-7f12a0100000 rw-s 00000000 07:02 12 /mnt/a file - with: dashes\n\
 7f12b0000000-7f12b0021000 rw-p 00000000 00:00 0 \n";
 
-    fn look_up(address: u64, chunk: usize) -> Option<Option<u64>> {
+    fn look_up(address: u64, chunk: usize) -> Option<Option<MappedFile>> {
         let mut search = Search::new(address);
         MAPS.chunks(chunk).find_map(|bytes| search.feed(bytes))
     }
 
     #[test]
     fn addresses_are_found_however_the_text_is_cut() {
+        let file = MappedFile {
+            device: libc::makedev(7, 2),
+            inode: 12,
+        };
         for chunk in [1, 7, 40, 4_096] {
-            assert_eq!(
-                look_up(0x7f12_a000_0000, chunk),
-                Some(Some(libc::makedev(7, 2)))
-            );
-            assert_eq!(
-                look_up(0x7f12_a00f_ffff, chunk),
-                Some(Some(libc::makedev(7, 2)))
-            );
+            assert_eq!(look_up(0x7f12_a000_0000, chunk), Some(Some(file)));
+            assert_eq!(look_up(0x7f12_a00f_ffff, chunk), Some(Some(file)));
             assert_eq!(look_up(0x7f12_a010_0000, chunk), None);
             assert_eq!(look_up(0x7f12_b000_0000, chunk), Some(None));
         }
@@ -137,7 +152,11 @@ mod tests {
         use std::os::unix::fs::MetadataExt as _;
         let code = this_program_is_mapped_from_its_own_file_system as *const () as usize;
         let program = std::env::current_exe().unwrap().metadata().unwrap();
-        assert_eq!(device_at(code), Some(program.dev()));
+        let expected = MappedFile {
+            device: program.dev(),
+            inode: program.ino(),
+        };
+        assert_eq!(file_at(code), Some(expected));
     }
 
     proptest! {

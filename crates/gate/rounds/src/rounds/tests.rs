@@ -1,6 +1,6 @@
 //! Rounds among threads of one process; `crates/luc/tests/gate.rs` has the processes and the journal.
 
-use std::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::Ordering::Relaxed;
 use std::thread;
 
 use luc_control::auto::{Phase, Plan};
@@ -25,7 +25,7 @@ fn limits(longest_ns: u64) -> Limits {
 /// Rounds as they are mapped: all zeros, and never freed.
 fn rounds(set_point: u32) -> &'static Rounds {
     // SAFETY: all zeros is a valid initial state.
-    let rounds: &Rounds = Box::leak(Box::new(unsafe { std::mem::zeroed() }));
+    let rounds: &Rounds = Box::leak(Box::new(unsafe { core::mem::zeroed() }));
     rounds.plan.store(&Plan {
         gated: set_point > 0,
         trying: false,

@@ -1,7 +1,7 @@
 //! The shared memory of one set of rounds.
 
-use std::cell::UnsafeCell;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use core::cell::UnsafeCell;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use luc_control::MAX_PARTICIPANTS;
 use luc_control::auto::{Auto, Plan};
@@ -123,7 +123,7 @@ impl Control {
     /// Forgets everything, in place: the value is too large for a small stack.
     pub(super) fn reset(&mut self) {
         // SAFETY: integers and floats throughout, for which all zeros is valid, and the initial state.
-        unsafe { std::ptr::write_bytes(std::ptr::from_mut(self), 0, 1) };
+        unsafe { core::ptr::write_bytes(core::ptr::from_mut(self), 0, 1) };
     }
 }
 
@@ -215,7 +215,7 @@ impl Rounds {
 
     /// Counts a caller into the window of participants, once per window. `seen` is the caller's own
     /// memory of the last window it was counted in; 0 before its first call.
-    pub fn count_participant(&self, seen: &std::cell::Cell<u32>) {
+    pub fn count_participant(&self, seen: &core::cell::Cell<u32>) {
         let window = self.window.0.load(Relaxed).wrapping_add(1);
         let before = seen.replace(window);
         if before != window {

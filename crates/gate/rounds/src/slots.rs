@@ -1,7 +1,7 @@
 //! A table of file systems that many threads and processes fill without a lock.
 
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering::{AcqRel, Acquire};
+use core::sync::atomic::AtomicU64;
+use core::sync::atomic::Ordering::{AcqRel, Acquire};
 
 /// File systems that one run, one process or one user's rounds tell apart; calls on further ones are
 /// passed through.

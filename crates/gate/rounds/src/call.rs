@@ -3,21 +3,22 @@
 //! The order of things is what makes it work: the file's data is written first (a journal commit only
 //! has to wait for data that is still under way), then the caller joins a round, then every caller of
 //! the round makes its own real call, which finds all the others in the same transaction. Nothing here
-//! allocates or locks; whatever is unexpected leads to the real call at once.
+//! allocates, locks or changes `errno`; whatever is unexpected leads to the real call at once.
 //!
 //! The early write uses up no error of the open file, so the real call reports what it would have
 //! reported without the gate, whatever happens between the two ([`sys::write_early`]).
 
-use std::cell::Cell;
-use std::ffi::c_int;
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering::Relaxed;
+use core::cell::Cell;
+use core::ffi::c_int;
+use core::sync::atomic::AtomicU64;
+use core::sync::atomic::Ordering::Relaxed;
 
 use crate::figures::CallKind;
 use crate::figures::segment::{Call, FileSystemFigures, RoundPart};
 use crate::policy::Policy;
 use crate::rounds::{FileSystemRounds, Limits, Needs, Role};
 use crate::sys::{self, EarlyWrite};
+use crate::syscall::Errno;
 
 /// The rounds and figures of a call's file system.
 #[derive(Clone, Copy, Debug)]
@@ -88,37 +89,40 @@ pub struct Settings {
 
 /// The object to synchronize.
 #[derive(Clone, Copy, Debug)]
-pub struct Request {
+pub struct Request<S> {
     /// The call.
     pub kind: CallKind,
     /// Whether it may need no commit; what it needs is known once its data is written.
     pub may_need_flush_only: bool,
     /// A regular file, whose data is written before joining a round.
     pub fd: Option<c_int>,
+    /// Whether the program's number or address still means the object that was looked at.
+    pub is_same: S,
+    /// The error of a call on an object that is gone.
+    pub gone: Errno,
 }
 
-/// Makes `real` at the right moment and returns its result. `needs` tells, once the data is written, what it
-/// takes to make it durable; `seen` is the thread's memory for this place.
+/// Makes `real` at the right moment and returns its result, with `errno` as it left it. `needs` tells, once the
+/// data is written, what it takes to make it durable; `seen` is the thread's memory for this place.
 ///
-/// `errno` is what `real` left; an error of the early data write that `real` cannot know of is reported
-/// as `real` would have reported it.
+/// # Errors
+///
+/// An error that `real` cannot know of: the early data write failed, or the object was exchanged for another one
+/// while the call was held. The program is told it as `real` would have told it.
 pub fn synchronize(
     settings: &Settings,
     place: &Place,
-    request: Request,
+    request: &Request<impl Fn() -> bool>,
     needs: impl Fn() -> Needs,
     seen: &SeenWindows,
     real: impl FnOnce() -> c_int,
-) -> c_int {
-    let errno = sys::errno();
+) -> Result<c_int, Errno> {
     let called_ns = sys::now_ns();
     let real = || {
-        sys::set_errno(errno);
         let before_ns = sys::now_ns();
         let result = real();
-        let errno = sys::errno();
         place.own.observe(sys::now_ns().saturating_sub(before_ns));
-        (result, errno)
+        result
     };
     let call = OneCall {
         settings,
@@ -129,34 +133,44 @@ pub fn synchronize(
         called_ns,
     };
     let rounds = place.rounds.filter(|_| settings.policy != Policy::Off);
-    let (result, errno, round) = match rounds {
-        None => {
-            let (result, errno) = real();
-            (result, errno, None)
-        }
+    let under_way = rounds.map(|rounds| (rounds, rounds.under_way.begin(called_ns)));
+    let (result, round) = match rounds {
+        None => (Ok(real()), None),
         Some(rounds) if !call.is_gated(rounds, request.may_need_flush_only) => {
-            call.straight(rounds, seen, needs, real)
+            (Ok(call.straight(rounds, seen, needs, real)), None)
         }
         Some(rounds) => match request.fd.map_or(EarlyWrite::Done, sys::write_early) {
             // Held without its data written, a caller comes late to the commit and delays everybody.
-            EarlyWrite::Refused => call.straight(rounds, seen, needs, real),
-            early => call.gated(rounds, seen, needs(), early, real),
+            EarlyWrite::Refused => (Ok(call.straight(rounds, seen, needs, real)), None),
+            EarlyWrite::Done => call.gated(rounds, seen, needs(), request, real),
+            EarlyWrite::Failed(error) => {
+                let (result, round) = call.gated(rounds, seen, needs(), request, real);
+                // The data is gone, and nobody but the early write was told: no block could be allocated.
+                let told = |result| {
+                    if result == 0 {
+                        Err(Errno(error))
+                    } else {
+                        Ok(result)
+                    }
+                };
+                (result.and_then(told), round)
+            }
         },
     };
+    let returned_ns = sys::now_ns();
+    if let Some((rounds, call)) = under_way {
+        rounds.under_way.end(call, returned_ns);
+    }
     if let Some(figures) = place.figures {
         figures.record(&Call {
             kind: request.kind,
-            latency_ns: sys::now_ns().saturating_sub(called_ns),
-            failed: result != 0,
+            latency_ns: returned_ns.saturating_sub(called_ns),
+            failed: result != Ok(0),
             round,
         });
     }
-    sys::set_errno(errno);
     result
 }
-
-/// The result of a call, `errno`, and what a round added.
-type Returned = (c_int, c_int, Option<RoundPart>);
 
 /// A call on a file system with rounds.
 struct OneCall<'a> {
@@ -179,9 +193,9 @@ impl OneCall<'_> {
         rounds: &FileSystemRounds,
         seen: &SeenWindows,
         needs: impl Fn() -> Needs,
-        real: impl FnOnce() -> (c_int, c_int),
-    ) -> Returned {
-        let (result, errno) = real();
+        real: impl FnOnce() -> c_int,
+    ) -> c_int {
+        let result = real();
         let returned_ns = sys::now_ns();
         let latency_ns = returned_ns.saturating_sub(self.called_ns);
         let (policy, needs) = (&self.settings.policy, needs());
@@ -190,7 +204,7 @@ impl OneCall<'_> {
         of_kind.complete();
         let beside = rounds.beside(needs, policy, returned_ns);
         of_kind.returned_ungated(policy, returned_ns, latency_ns, beside);
-        (result, errno, None)
+        result
     }
 
     /// Makes the call through a round, if its kind is gated.
@@ -199,9 +213,9 @@ impl OneCall<'_> {
         rounds: &FileSystemRounds,
         seen: &SeenWindows,
         needs: Needs,
-        early: EarlyWrite,
-        real: impl FnOnce() -> (c_int, c_int),
-    ) -> Returned {
+        request: &Request<impl Fn() -> bool>,
+        real: impl FnOnce() -> c_int,
+    ) -> (Result<c_int, Errno>, Option<RoundPart>) {
         let policy = &self.settings.policy;
         let written_back_ns = sys::now_ns().saturating_sub(self.called_ns);
         let (of, role) = match needs {
@@ -215,18 +229,20 @@ impl OneCall<'_> {
         let joined = of_kind
             .is_gated(policy, self.called_ns)
             .then(|| of_kind.join(policy, role, &self.limits));
-        let (mut result, mut errno) = real();
-        if let (0, EarlyWrite::Failed(error)) = (result, early) {
-            // The data is gone, and nobody but the early write was told: no block could be allocated.
-            (result, errno) = (-1, error);
-        }
+        // The kernel looks the number up now. Another thread may have closed it, and opened another file, since
+        // the program called: success of that one says nothing about this one.
+        let result = if (request.is_same)() {
+            Ok(real())
+        } else {
+            Err(request.gone)
+        };
         of_kind.complete();
         let returned_ns = sys::now_ns();
         let beside = rounds.beside(of, policy, returned_ns);
         let Some(joined) = joined else {
             let latency_ns = returned_ns.saturating_sub(self.called_ns);
             of_kind.returned_ungated(policy, returned_ns, latency_ns, beside);
-            return (result, errno, None);
+            return (result, None);
         };
         let part = RoundPart {
             written_back_ns,
@@ -234,6 +250,6 @@ impl OneCall<'_> {
             timed_out: joined.timed_out,
             first_to_return: of_kind.returned_from_round(policy, &joined, beside),
         };
-        (result, errno, Some(part))
+        (result, Some(part))
     }
 }

@@ -1,6 +1,6 @@
 //! Which journal stands behind a device, answered without allocation, locks or the standard
 //! library, so that a preloaded library may ask on the first use of a device, from any thread and
-//! from a signal handler. Only system calls on fixed stack buffers; `errno` is left as it was.
+//! from a signal handler. Only system calls on fixed stack buffers.
 //!
 //! # Which file tells what
 //!
@@ -24,8 +24,9 @@
 //! no fsync since its mount, is told [`JournalKind::Jbd2`] although fast commit may be on. Asking
 //! once more after a first real fsync settles it.
 
-use core::ffi::{CStr, c_int, c_long};
+use core::ffi::c_int;
 
+use crate::path::decimal;
 use crate::sys;
 
 /// The journal behind a device, as a plain number that fits an atomic or shared memory.
@@ -45,9 +46,9 @@ pub enum JournalKind {
 }
 
 /// `EXT4_FEATURE_COMPAT_FAST_COMMIT` of fs/ext4/ext4.h.
-pub(super) const FEATURE_COMPAT_FAST_COMMIT: u32 = 0x400;
-/// Room for each path built here: a fixed prefix, a device's name (at most 32), a file's name.
-const PATH_BYTES: usize = 128;
+pub const FEATURE_COMPAT_FAST_COMMIT: u32 = 0x400;
+/// A fixed prefix, a device's name (at most 32), a file's name.
+type Path = crate::path::Path<128>;
 /// Room for a file of /proc or /sys; ext4's options take about 500 bytes. Kept small, since a
 /// signal handler's stack may be.
 const FILE_BYTES: usize = 1024;
@@ -56,12 +57,11 @@ const LINK_BYTES: usize = 512;
 
 /// The journal behind the block device `major`:`minor`.
 ///
-/// Async-signal-safe; allocates nothing, takes no lock, preserves `errno`. Some twenty system calls
+/// Async-signal-safe; allocates nothing, takes no lock. Some twenty system calls
 /// at most, so remember the answer. It opens files: a program under a seccomp filter that kills on
 /// `openat` must not be asked about from inside.
 #[must_use]
 pub fn journal_of_device_raw(major: u32, minor: u32) -> JournalKind {
-    let _errno = PreserveErrno::new();
     journal(major, minor, None)
 }
 
@@ -71,8 +71,7 @@ pub fn journal_of_device_raw(major: u32, minor: u32) -> JournalKind {
 /// descriptor.
 #[must_use]
 pub fn journal_of_file_raw(fd: c_int) -> JournalKind {
-    let _errno = PreserveErrno::new();
-    let Some(stat) = stat_of(fd) else {
+    let Ok(stat) = sys::status(fd) else {
         return JournalKind::Unknown;
     };
     if !matches!(stat.st_mode & libc::S_IFMT, libc::S_IFREG | libc::S_IFDIR) {
@@ -137,17 +136,7 @@ fn name_of_device(major: u32, minor: u32, buffer: &mut [u8; LINK_BYTES]) -> Opti
         b":",
         decimal(minor, &mut second),
     ])?;
-    // SAFETY: the path ends in NUL and the kernel writes at most the buffer's length into it.
-    let length = unsafe {
-        libc::syscall(
-            libc::SYS_readlinkat,
-            c_long::from(libc::AT_FDCWD),
-            path.as_c_str()?.as_ptr(),
-            buffer.as_mut_ptr(),
-            buffer.len(),
-        )
-    };
-    let target = buffer.get(..usize::try_from(length).ok()?)?;
+    let target = sys::read_link(path.as_c_str()?, buffer)?;
     target
         .rsplit(|&byte| byte == b'/')
         .next()
@@ -155,7 +144,7 @@ fn name_of_device(major: u32, minor: u32, buffer: &mut [u8; LINK_BYTES]) -> Opti
 }
 
 /// `s_feature_compat`, asked of the file system itself (Linux >= 6.18); no privileges needed.
-pub(super) fn features_by_ioctl(fd: c_int) -> Option<u32> {
+pub fn features_by_ioctl(fd: c_int) -> Option<u32> {
     /// Where `feature_compat` is in `struct ext4_tune_sb_params` (include/uapi/linux/ext4.h).
     const FEATURE_COMPAT_AT: usize = 64;
     /// `_IOR('f', 45, [u8; SIZE])`; 32-bit x86 at first had 228 bytes where all others have 232.
@@ -168,43 +157,28 @@ pub(super) fn features_by_ioctl(fd: c_int) -> Option<u32> {
     let mut parameters = [0_u8; 256];
     REQUESTS.iter().find_map(|&request| {
         // SAFETY: the kernel writes at most the 232 bytes that the request's number names.
-        let status = unsafe {
-            libc::syscall(
-                libc::SYS_ioctl,
-                c_long::from(fd),
-                request as libc::c_ulong,
-                parameters.as_mut_ptr(),
-            )
-        };
+        let answer = unsafe { sys::ioctl(fd, request, parameters.as_mut_ptr() as usize) };
         let field = parameters.get(FEATURE_COMPAT_AT..)?.first_chunk()?;
-        (status == 0).then(|| u32::from_ne_bytes(*field))
+        answer.ok().map(|_| u32::from_ne_bytes(*field))
     })
 }
 
 /// `s_feature_compat` from the superblock on the device; needs root. The block is in the device's
 /// page cache for as long as the file system is mounted, so this causes no I/O.
-pub(super) fn features_by_superblock(major: u32, minor: u32, name: &[u8]) -> Option<u32> {
+pub fn features_by_superblock(major: u32, minor: u32, name: &[u8]) -> Option<u32> {
     /// The superblock begins at 1024; s_magic is at 0x38 and s_feature_compat at 0x5c in it.
-    const SUPERBLOCK_AT: c_long = 1024;
+    const SUPERBLOCK_AT: usize = 1024;
     const MAGIC: [u8; 2] = [0x53, 0xef];
     let device = Fd::open(&Path::new(&[b"/dev/", name])?)?;
-    let stat = stat_of(device.0)?;
+    let stat = sys::status(device.0).ok()?;
     if stat.st_mode & libc::S_IFMT != libc::S_IFBLK
         || (libc::major(stat.st_rdev), libc::minor(stat.st_rdev)) != (major, minor)
     {
         return None;
     }
-    // SAFETY: moves the offset of a descriptor that is ours.
-    let at = unsafe {
-        libc::syscall(
-            libc::SYS_lseek,
-            c_long::from(device.0),
-            SUPERBLOCK_AT,
-            libc::SEEK_SET,
-        )
-    };
+    let at = sys::seek(device.0, SUPERBLOCK_AT);
     let mut block = [0; 0x60];
-    if at != SUPERBLOCK_AT || device.read_up_to(&mut block).len() < 0x60 {
+    if at != Some(SUPERBLOCK_AT) || device.read_up_to(&mut block).len() < 0x60 {
         return None;
     }
     let magic = block.get(0x38..)?.first_chunk::<2>()?;
@@ -214,7 +188,7 @@ pub(super) fn features_by_superblock(major: u32, minor: u32, name: &[u8]) -> Opt
 
 /// Whether any counter at the head of `fc_info` (commits, ineligible, numblks) is above zero: they
 /// count from the mount on, and only with fast commit.
-pub(super) fn has_seen_fast_commits(name: &[u8]) -> bool {
+pub fn has_seen_fast_commits(name: &[u8]) -> bool {
     let mut buffer = [0; 256];
     let info = Path::new(&[b"/proc/fs/ext4/", name, b"/fc_info"])
         .and_then(|path| read_file(&path, &mut buffer));
@@ -232,51 +206,8 @@ fn has_line(text: &[u8], wanted: &[u8]) -> bool {
     text.split(|&byte| byte == b'\n').any(|line| line == wanted)
 }
 
-fn stat_of(fd: c_int) -> Option<libc::stat> {
-    let mut stat = core::mem::MaybeUninit::<libc::stat>::uninit();
-    // SAFETY: fstat fills the structure that it is given, and says whether it did.
-    (unsafe { libc::fstat(fd, stat.as_mut_ptr()) } == 0)
-        // SAFETY: fstat returned 0, so the structure is filled.
-        .then(|| unsafe { stat.assume_init() })
-}
-
 fn read_file<'b>(path: &Path, buffer: &'b mut [u8]) -> Option<&'b [u8]> {
     Some(Fd::open(path)?.read_up_to(buffer))
-}
-
-/// The decimal digits of a number, in the given buffer.
-fn decimal(mut number: u32, buffer: &mut [u8; 10]) -> &[u8] {
-    let mut start = buffer.len();
-    loop {
-        start -= 1;
-        buffer[start] = b'0' + (number % 10) as u8;
-        number /= 10;
-        if number == 0 {
-            return &buffer[start..];
-        }
-    }
-}
-
-/// A path in a fixed buffer that always ends in NUL.
-struct Path([u8; PATH_BYTES]);
-
-impl Path {
-    /// The parts one after the other; nothing if they do not fit.
-    fn new(parts: &[&[u8]]) -> Option<Self> {
-        let mut path = Self([0; PATH_BYTES]);
-        let mut length = 0;
-        for part in parts {
-            path.0
-                .get_mut(length..length + part.len())?
-                .copy_from_slice(part);
-            length += part.len();
-        }
-        (length < PATH_BYTES).then_some(path)
-    }
-
-    fn as_c_str(&self) -> Option<&CStr> {
-        CStr::from_bytes_until_nul(&self.0).ok()
-    }
 }
 
 /// A descriptor that is closed when it goes.
@@ -306,50 +237,15 @@ impl Drop for Fd {
     }
 }
 
-/// Puts `errno` back as it was when this goes.
-struct PreserveErrno(c_int);
-
-impl PreserveErrno {
-    fn new() -> Self {
-        // SAFETY: the location of this thread's errno is always valid.
-        Self(unsafe { *libc::__errno_location() })
-    }
-}
-
-impl Drop for PreserveErrno {
-    fn drop(&mut self) {
-        // SAFETY: as above.
-        unsafe { *libc::__errno_location() = self.0 };
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn numbers_become_digits() {
-        for number in [0, 7, 10, 253, u32::MAX] {
-            assert_eq!(decimal(number, &mut [0; 10]), number.to_string().as_bytes());
-        }
-    }
-
-    #[test]
-    fn a_path_that_does_not_fit_is_refused() {
-        assert!(Path::new(&[b"/", &[b'x'; PATH_BYTES - 2]]).is_some());
-        assert!(Path::new(&[b"/", &[b'x'; PATH_BYTES - 1]]).is_none());
-        assert!(Path::new(&[&[b'x'; 4 * PATH_BYTES]]).is_none());
-    }
-
-    #[test]
-    fn devices_that_are_none_are_told_and_errno_stays() {
-        // SAFETY: this thread's errno.
-        unsafe { *libc::__errno_location() = libc::EXDEV };
+    fn devices_that_are_none_are_told() {
         assert_eq!(journal_of_device_raw(0, 42), JournalKind::NotExt4);
         assert_eq!(journal_of_device_raw(4095, 1_048_575), JournalKind::Unknown);
         assert_eq!(journal_of_file_raw(-1), JournalKind::Unknown);
-        // SAFETY: this thread's errno.
-        assert_eq!(unsafe { *libc::__errno_location() }, libc::EXDEV);
     }
 
     #[test]

@@ -12,13 +12,16 @@
 //!
 //! The memory is small and may be wrong: then a call is made at another moment, never left out.
 
-use std::ffi::c_int;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use core::ffi::c_int;
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::rounds::Needs;
 use crate::sys;
 
-const REMEMBERED: usize = 256;
+/// Places, and of how many of them each file may take the least recently used one. Two files that drive each
+/// other out are never taken for overwritten, and one supervisor remembers those of all its programs.
+const REMEMBERED: usize = 1024;
+const WAYS: usize = 8;
 
 /// `Seen::unwritten_bytes` of a file that is written to its end.
 const FULL: u64 = u64::MAX;
@@ -30,15 +33,20 @@ struct Seen {
     extent: AtomicU64,
     /// Offset in bytes of its first allocated block without data, as far as is known.
     unwritten_bytes: AtomicU64,
+    /// When it was asked for last.
+    used_ns: AtomicU64,
 }
 
-static SEEN: [Seen; REMEMBERED] = [const {
-    Seen {
-        file: AtomicU64::new(0),
-        extent: AtomicU64::new(0),
-        unwritten_bytes: AtomicU64::new(0),
-    }
-}; REMEMBERED];
+static SEEN: [[Seen; WAYS]; REMEMBERED / WAYS] = [const {
+    [const {
+        Seen {
+            file: AtomicU64::new(0),
+            extent: AtomicU64::new(0),
+            unwritten_bytes: AtomicU64::new(0),
+            used_ns: AtomicU64::new(0),
+        }
+    }; WAYS]
+}; REMEMBERED / WAYS];
 
 /// The identity of a file, and its extent, by which growth is noticed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,15 +57,9 @@ pub struct Extent {
 }
 
 impl Extent {
-    /// The file of `fd` now; `None`, and `errno` changed, if the kernel does not tell.
+    /// The file of `fd` now; `None` if the kernel does not tell.
     pub fn of(fd: c_int) -> Option<Self> {
-        // SAFETY: all-zero is a valid `statx`.
-        let mut stat: libc::statx = unsafe { std::mem::zeroed() };
-        let mask = libc::STATX_BASIC_STATS | libc::STATX_BTIME;
-        let flags = libc::AT_EMPTY_PATH;
-        // SAFETY: a C string and a `statx` that is valid for writes; a bad descriptor is an error.
-        let result = unsafe { libc::statx(fd, c"".as_ptr(), flags, mask, &raw mut stat) };
-        (result == 0).then(|| Self::new(&stat))
+        sys::extended_status(fd).as_ref().map(Self::new)
     }
 
     fn new(stat: &libc::statx) -> Self {
@@ -73,9 +75,9 @@ impl Extent {
 
     /// The file, open as `fd`, if it may have been only overwritten in place since its last synchronization.
     pub fn candidate(self, fd: c_int) -> Option<Candidate> {
-        let seen = self.place();
-        let unchanged =
-            seen.file.load(Relaxed) == self.file && seen.extent.load(Relaxed) == self.extent;
+        let seen = self.find()?;
+        seen.used_ns.store(sys::now_ns(), Relaxed);
+        let unchanged = seen.extent.load(Relaxed) == self.extent;
         unchanged.then_some(Candidate {
             fd,
             seen,
@@ -85,7 +87,8 @@ impl Extent {
 
     /// Remembers that the file has been synchronized with this extent.
     pub fn remember(self) {
-        let seen = self.place();
+        let seen = self.find().unwrap_or_else(|| self.least_used());
+        seen.used_ns.store(sys::now_ns(), Relaxed);
         if seen.file.load(Relaxed) != self.file || seen.extent.load(Relaxed) != self.extent {
             seen.unwritten_bytes.store(0, Relaxed);
             // A reader between the two stores finds a file with another's extent: no match, most likely.
@@ -94,8 +97,27 @@ impl Extent {
         }
     }
 
-    fn place(self) -> &'static Seen {
-        &SEEN[self.file as usize % REMEMBERED]
+    /// The places that it may have. The lowest bit is the same for all files.
+    fn places(self) -> &'static [Seen; WAYS] {
+        let set = (self.file >> 1) as usize % (REMEMBERED / WAYS);
+        &SEEN[set]
+    }
+
+    fn find(self) -> Option<&'static Seen> {
+        let is_this = |seen: &&Seen| seen.file.load(Relaxed) == self.file;
+        self.places().iter().find(is_this)
+    }
+
+    fn least_used(self) -> &'static Seen {
+        let [first, others @ ..] = self.places();
+        let used_ns = |seen: &Seen| seen.used_ns.load(Relaxed);
+        others.iter().fold(first, |least, seen| {
+            if used_ns(seen) < used_ns(least) {
+                seen
+            } else {
+                least
+            }
+        })
     }
 }
 
@@ -109,7 +131,7 @@ pub struct Candidate {
 
 impl Candidate {
     /// What it takes to make durable what was written to the file, whose pages have just been written to the
-    /// device: a commit if blocks were written to for the first time. Changes `errno`.
+    /// device: a commit if blocks were written to for the first time.
     pub fn needs(self) -> Needs {
         let unwritten_bytes = &self.seen.unwritten_bytes;
         let known_bytes = unwritten_bytes.load(Relaxed);
@@ -137,4 +159,22 @@ fn mix(a: u64, b: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     (z ^ (z >> 31)) | 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_file_of_many_drives_another_out() {
+        let extent = |inode| Extent {
+            file: mix(mix(5, inode), inode),
+            extent: 1,
+            size_bytes: 4096,
+        };
+        for _ in 0..2 {
+            (0..128).for_each(|inode| extent(inode).remember());
+        }
+        assert!((0..128).all(|inode| extent(inode).candidate(-1).is_some()));
+    }
 }

@@ -4,8 +4,8 @@
 //! is needed, the first request for a flush is sent to the device alone, at once, and all others share the
 //! next flush (`blk_kick_flush()` in block/blk-flush.c). The round is over with that one.
 
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
-use std::sync::atomic::fence;
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
+use core::sync::atomic::fence;
 
 use luc_control::MAX_PARTICIPANTS;
 use luc_control::auto::Plan;
@@ -187,6 +187,8 @@ impl Rounds {
                     own_completions: self.completions(),
                     others: ended.beside.others,
                     newcomers: self.newcomers.load(Relaxed),
+                    most_at_once: ended.beside.crowd.most,
+                    latencies_ns: ended.beside.crowd.latencies_ns,
                     participants: control.participants,
                     commit_ns: ended.commit_ns,
                     released: ended.released,
@@ -297,7 +299,7 @@ fn decide(policy: &Policy, control: &mut Control, arrived: usize, epoch: &Epoch<
 
 #[cfg(test)]
 mod tests {
-    use std::cell::Cell;
+    use core::cell::Cell;
 
     use luc_control::auto::Phase;
 
@@ -339,7 +341,7 @@ mod tests {
     fn a_supervisor_that_forgets_is_soon_where_its_predecessor_was() {
         for (forgets, phase) in [(false, Phase::Aside), (true, Phase::Engaged)] {
             // SAFETY: all zeros is a valid initial state.
-            let rounds: Box<Rounds> = Box::new(unsafe { std::mem::zeroed() });
+            let rounds: Box<Rounds> = Box::new(unsafe { core::mem::zeroed() });
             let callers: [Cell<u32>; 16] = Default::default();
             let mut end_ns = 1_000_000_000;
             while rounds.snapshot().auto.phase() != Phase::TryGated {

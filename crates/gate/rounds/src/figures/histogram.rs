@@ -1,6 +1,6 @@
 //! A latency histogram that many processes fill at once: 16 buckets per factor of two.
 
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// Buckets per factor of two, as a power of two.
 const SUB_BITS: u32 = 4;
@@ -39,7 +39,7 @@ impl Histogram {
         if total == 0 {
             return None;
         }
-        let rank = (quantile.clamp(0.0, 1.0) * total as f64).ceil().max(1.0) as u64;
+        let rank = libm::ceil(quantile.clamp(0.0, 1.0) * total as f64).max(1.0) as u64;
         let mut seen = 0;
         for (index, count) in self.buckets.iter().enumerate() {
             seen += u64::from(count.load(Relaxed));

@@ -1,0 +1,26 @@
+//! What the library does for a process whose calls a supervisor is notified of: it makes a call again that a signal ended.
+//!
+//! Until the supervisor has received a notice, a signal whose handler has no SA_RESTART ends the call with EINTR. Of
+//! ext4's own calls none ends so: the handler has run, and the call goes on.
+
+use core::ffi::c_int;
+
+use luc_rounds::sys;
+
+use crate::{process, weak};
+
+/// Makes `real`, a synchronization of `fd`, until it ends as the file system's own would.
+pub(crate) fn repeat(fd: c_int, real: impl Fn() -> c_int) -> c_int {
+    loop {
+        let before = weak::errno();
+        let result = real();
+        let is_interrupted = result != 0
+            && process::is_notified()
+            && weak::errno() == libc::EINTR
+            && sys::is_on_ext4(fd);
+        if !is_interrupted {
+            return result;
+        }
+        weak::set_errno(before);
+    }
+}
