@@ -26,7 +26,7 @@ pub struct Outcome {
     pub ending: Ending,
     /// How long it ran, in seconds.
     pub elapsed_s: f64,
-    /// Programs that the preload library was loaded into.
+    /// Processes that synchronized through the preload library.
     pub processes: u32,
     /// Why the gate was not used at all, if so.
     pub refused: Option<String>,
@@ -168,11 +168,14 @@ impl Outcome {
         before: &Commits,
     ) -> Self {
         let after = Commits::read();
+        if let Some(shared) = shared {
+            shared.gather();
+        }
         let mut file_systems: Vec<_> = shared
             .iter()
             .flat_map(|shared| {
                 let used = shared.figures.counters.used();
-                used.map(|(device, counters)| (device, counters, shared.rounds.find(device)))
+                used.map(|(device, counters)| (device, counters, shared.rounds_of(device)))
             })
             .map(|(device, counters, rounds)| {
                 let numbers = (libc::major(device), libc::minor(device));
@@ -189,12 +192,15 @@ impl Outcome {
             })
             .collect();
         file_systems.sort_by_key(|fs| std::cmp::Reverse(fs.calls()));
-        let processes = shared.map(|shared| shared.figures.counters.processes.load(Relaxed));
+        let processes = shared.map(|shared| {
+            let table = &shared.figures.counters.participants;
+            table.all().count() as u64 + table.others().0
+        });
         Self {
             policy: ran.policy.to_string(),
             ending: ran.ending,
             elapsed_s: ran.elapsed.as_secs_f64(),
-            processes: processes.unwrap_or(0),
+            processes: processes.unwrap_or(0) as u32,
             refused: ran.refused,
             notified: ran.notified,
             unreached: ran.unreached,

@@ -1,16 +1,21 @@
-//! Memory that a run shares with the programs it starts: its figures, and the rounds of this user.
+//! Memory that a run shares with the programs it starts: its figures, and the rounds of this user. Programs that have
+//! become another user's or have another root find neither: below a run of root they meet in memory of that run alone,
+//! whose descriptor they inherit. What they write there can hold nobody for longer than [`luc_gate::rounds`] bounds.
 //!
 //! Both are files in /dev/shm; where that is full, missing or its name is taken by somebody else, in the
 //! user's own folder below /run. Only `luc run` makes them, with all of their memory.
 
-use std::ffi::OsString;
+use std::ffi::{OsString, c_int};
+use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use luc_gate::call::Settings;
-use luc_gate::environment::{FIGURES, FILTERS, LONGEST_WAIT_NS, POLICY, ROUNDS};
+use luc_gate::clock;
+use luc_gate::environment::{FIGURES, FILTERS, GUESTS, LONGEST_WAIT_NS, POLICY, ROUNDS};
 use luc_gate::files::{DIRECTORY, Figures, FilesError, PLACE, Session, create_rounds};
+use luc_gate::memory::{self, Guests};
 use luc_gate::policy::Policy;
-use luc_gate::rounds::Arena;
+use luc_gate::rounds::{Arena, FileSystemRounds};
 use luc_gate::seccomp;
 
 /// All that one run shares with the programs it starts. The directory goes last.
@@ -21,7 +26,32 @@ pub struct Shared {
     /// The rounds of all runs of this user and policy.
     pub rounds: &'static Arena,
     rounds_path: PathBuf,
+    /// What root's run shares with descendants of other users and roots.
+    guests: Option<Inherited>,
     _session: Session,
+}
+
+/// Memory without a name, and the descriptor by which descendants have it.
+#[derive(Debug)]
+struct Inherited {
+    memory: &'static Guests,
+    descriptor: OwnedFd,
+}
+
+/// Descendants inherit the memory by a descriptor of this number, or the next one that is free: beyond those that
+/// programs give numbers to themselves.
+const LEAST_DESCRIPTOR: c_int = 250;
+
+impl Inherited {
+    /// Makes it; `None` where the kernel does not, and other users' processes stay outside.
+    fn new() -> Option<Self> {
+        let (memory, descriptor) =
+            memory::create_sealed::<Guests>(c"luc-guests", LEAST_DESCRIPTOR).ok()?;
+        memory.rounds.begin_clock(clock::namespace().unwrap_or(0));
+        // SAFETY: made above, and nobody else's.
+        let descriptor = unsafe { OwnedFd::from_raw_fd(descriptor) };
+        Some(Self { memory, descriptor })
+    }
 }
 
 impl Shared {
@@ -59,8 +89,34 @@ impl Shared {
             figures: session.figures()?,
             rounds: create_rounds(&rounds_path)?,
             rounds_path,
+            guests: if rustix::process::geteuid().is_root() {
+                Inherited::new()
+            } else {
+                None
+            },
             _session: session,
         })
+    }
+
+    /// The rounds of a file system, where most calls on it were made.
+    pub(super) fn rounds_of(&self, device: u64) -> Option<&'static FileSystemRounds> {
+        let of_guests = self
+            .guests
+            .as_ref()
+            .and_then(|guests| guests.memory.rounds.find(device));
+        let calls =
+            |rounds: &FileSystemRounds| rounds.commits.completions() + rounds.flushes.completions();
+        let both = [self.rounds.find(device), of_guests];
+        both.into_iter()
+            .flatten()
+            .max_by_key(|rounds| calls(rounds))
+    }
+
+    /// Adds to the figures what descendants of other users and roots have counted since the last time.
+    pub(super) fn gather(&self) {
+        if let Some(guests) = &self.guests {
+            self.figures.counters.take_over(&guests.memory.figures);
+        }
     }
 
     /// The environment variables by which a command takes part.
@@ -71,7 +127,12 @@ impl Shared {
             preload.push(others);
         }
         let longest_wait_ns = settings.longest_wait_ns.to_string();
-        vec![
+        let guests = self
+            .guests
+            .as_ref()
+            .map(|guests| guests.descriptor.as_raw_fd().to_string());
+        let guests = guests.map(|number| (GUESTS.into(), number.into()));
+        let of_run = [
             ("LD_PRELOAD".into(), preload),
             (ROUNDS.into(), self.rounds_path.clone().into()),
             (POLICY.into(), settings.policy.to_string().into()),
@@ -81,7 +142,8 @@ impl Shared {
                 seccomp::filters().unwrap_or(0).to_string().into(),
             ),
             (FIGURES.into(), self.figures.path().into()),
-        ]
+        ];
+        of_run.into_iter().chain(guests).collect()
     }
 }
 

@@ -121,3 +121,23 @@ fn a_program_with_another_clock_holds_nobody() {
     );
     assert_eq!(counted(&disk, &script), 2 * RECORDS);
 }
+
+/// Programs that become another user's before they synchronize, by themselves or below another program.
+#[test]
+fn descendants_of_other_users_take_part() {
+    let Some(disk) = Disk::new("gate-guests", "ext4", "") else {
+        return;
+    };
+    let native = writer(&disk, "cc", &[]);
+    let perl = "use IO::Handle; $< = $> = 65534; open(F, '>>', 'file') or die; \
+        for (1 .. RECORDS) { print F 'x'; F->flush && F->sync or die }";
+    let perl = perl.replace("RECORDS", &RECORDS.to_string());
+    for becomes_other in [
+        format!("setpriv --reuid 65534 --clear-groups {native} file {RECORDS}"),
+        format!("runuser -u nobody -- {native} file {RECORDS}"),
+        format!("exec perl -e \"{}\"", perl.replace('$', "\\$")),
+    ] {
+        let script = format!("chmod 777 .; rm -f file; {becomes_other}");
+        assert_eq!(counted(&disk, &script), RECORDS, "{becomes_other}");
+    }
+}

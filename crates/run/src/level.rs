@@ -157,11 +157,11 @@ impl std::fmt::Display for RunOutcome {
         for used in &self.kernel {
             write!(f, "{used}")?;
         }
-        let is_counted = self.gate.processes > 0 || self.gate.notified.is_some();
+        let is_counted = self.gate.calls() > 0 || self.gate.notified.is_some();
         if self.level != EffectiveLevel::Gate && !is_counted {
             return writeln!(
                 f,
-                "luc: no program could load the library that counts: latencies are not known"
+                "luc: the library that counts saw no call: latencies are not known"
             );
         }
         write!(f, "{}", self.gate)

@@ -1,29 +1,88 @@
 //! The process' part in the gate: prepared when the library is loaded, checked when the process first synchronizes.
 //!
-//! Whether the process is under a filter of system calls, for which the kernel writes a page of text, and whose clock it
-//! has, is asked then. Until then the library makes no other calls than the dynamic loader has made before it.
+//! Most programs never synchronize. So the shared memory is mapped, and asked whether the process is under a filter of
+//! system calls and whose clock it has, when it first does. Until then the library makes no call at all.
 
 use core::cell::UnsafeCell;
+use core::ffi::c_int;
 use core::mem::MaybeUninit;
-use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
 use luc_rounds::figures::RunFigures;
 use luc_rounds::figures::participants::{Participant, ParticipantId, State};
+use luc_rounds::memory::{self, Guests, SharedPath};
 use luc_rounds::rounds::Arena;
 use luc_rounds::slots::FILE_SYSTEMS;
 use luc_rounds::{Settings, clock, seccomp, sys};
 
 /// What was prepared at the process' start.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Process {
+pub(crate) struct Prepared {
     pub(crate) settings: Settings,
-    pub(crate) rounds: &'static Arena,
-    pub(crate) figures: Option<&'static RunFigures>,
+    pub(crate) memory: Memory,
     pub(crate) count_only: CountOnly,
     /// Filters of system calls that let the gate's calls pass, as whoever made the environment is under them as well, or
     /// has looked at them.
     pub(crate) known_filters: u32,
+}
+
+/// Where the shared memory is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Memory {
+    /// Mapped at the start: a service may change its user and its root before it synchronizes.
+    Mapped(Mapped),
+    /// In these files, or else behind a descriptor that `luc run` of root leaves to its descendants of other users
+    /// and roots. Mapped when the process first synchronizes.
+    Named {
+        rounds: SharedPath,
+        figures: Option<SharedPath>,
+        guests: Option<c_int>,
+        owner: u32,
+    },
+}
+
+/// The shared memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mapped {
+    pub(crate) rounds: &'static Arena,
+    pub(crate) figures: Option<&'static RunFigures>,
+}
+
+impl Memory {
+    fn map(&self) -> Option<Mapped> {
+        match self {
+            Self::Mapped(mapped) => Some(*mapped),
+            Self::Named {
+                rounds,
+                figures,
+                guests,
+                owner,
+            } => map_named(rounds, figures.as_ref(), *owner).or_else(|| {
+                let guests: &Guests = memory::map_sealed((*guests)?).ok()?;
+                Some(Mapped {
+                    rounds: &guests.rounds,
+                    figures: Some(&guests.figures),
+                })
+            }),
+        }
+    }
+}
+
+fn map_named(rounds: &SharedPath, figures: Option<&SharedPath>, owner: u32) -> Option<Mapped> {
+    Some(Mapped {
+        rounds: memory::map(rounds.as_c_str()?, owner).ok()?,
+        figures: figures.and_then(|path| memory::map(path.as_c_str()?, owner).ok()),
+    })
+}
+
+/// The process' part.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Process {
+    pub(crate) settings: Settings,
+    pub(crate) rounds: &'static Arena,
+    pub(crate) figures: Option<&'static RunFigures>,
+    count_only: CountOnly,
 }
 
 /// Devices whose calls are only counted: the kernel module batches there.
@@ -78,33 +137,55 @@ fn enter(figures: &RunFigures, process: u32, state: State) -> ParticipantId {
     id
 }
 
-/// The part, written once before [`STATE`] says so.
-struct Prepared(UnsafeCell<MaybeUninit<Process>>);
+/// A value that is written once, before [`STATE`] says so.
+struct Once<T>(UnsafeCell<MaybeUninit<T>>);
 
-// SAFETY: written by the loader's only thread, and only read once `STATE` is no longer `OUTSIDE`.
-unsafe impl Sync for Prepared {}
+// SAFETY: written by one thread, and only read once `STATE` says so.
+unsafe impl<T: Copy> Sync for Once<T> {}
 
-static PREPARED: Prepared = Prepared(UnsafeCell::new(MaybeUninit::uninit()));
+impl<T: Copy> Once<T> {
+    const fn new() -> Self {
+        Self(UnsafeCell::new(MaybeUninit::uninit()))
+    }
+
+    /// # Safety
+    ///
+    /// Nobody reads or writes meanwhile.
+    unsafe fn write(&self, value: T) {
+        // SAFETY: as the caller promises.
+        unsafe { (*self.0.get()).write(value) };
+    }
+
+    /// # Safety
+    ///
+    /// It was written, and is not any more.
+    unsafe fn read(&'static self) -> &'static T {
+        // SAFETY: as the caller promises.
+        unsafe { (*self.0.get()).assume_init_ref() }
+    }
+}
+
+static PREPARED: Once<Prepared> = Once::new();
+static PROCESS: Once<Process> = Once::new();
 
 static STATE: AtomicU32 = AtomicU32::new(OUTSIDE);
 
 /// Every call goes straight through.
 const OUTSIDE: u32 = 0;
-/// There is a part, and nobody has asked yet whether the process may take it.
-const UNCHECKED: u32 = 1;
-/// The process takes part.
-const INSIDE: u32 = 2;
+/// [`PREPARED`] is written, and nobody has asked yet whether the process may take part.
+const PREPARED_ONLY: u32 = 1;
+/// A thread writes [`PROCESS`]; calls of others go straight through meanwhile.
+const JOINING: u32 = 2;
+/// [`PROCESS`] is written: the process takes part.
+const INSIDE: u32 = 3;
 /// A supervisor is notified of the process' calls.
-const NOTIFIED: u32 = 3;
+const NOTIFIED: u32 = 4;
 
 /// Takes what was prepared at the start.
-pub(crate) fn prepare(process: Process) {
-    if let Some(figures) = process.figures {
-        figures.processes.fetch_add(1, Relaxed);
-    }
+pub(crate) fn prepare(prepared: Prepared) {
     // SAFETY: the loader's only thread; nobody reads before the state is changed.
-    unsafe { (*PREPARED.0.get()).write(process) };
-    STATE.store(UNCHECKED, Release);
+    unsafe { PREPARED.write(prepared) };
+    STATE.store(PREPARED_ONLY, Release);
 }
 
 /// Takes no part but in what notifications leave open.
@@ -119,61 +200,93 @@ pub(crate) fn is_notified() -> bool {
 
 /// The process' part; `None` when it has none, and every call goes straight through.
 pub(crate) fn get() -> Option<&'static Process> {
-    let state = STATE.load(Acquire);
-    if !matches!(state, UNCHECKED | INSIDE) {
-        return None;
+    match STATE.load(Acquire) {
+        // SAFETY: written before the state was changed, and never after.
+        INSIDE => Some(unsafe { PROCESS.read() }),
+        PREPARED_ONLY => join(),
+        _ => None,
     }
-    // SAFETY: written before the state was changed, and never after.
-    let process = unsafe { (*PREPARED.0.get()).assume_init_ref() };
-    (state == INSIDE || may_take_part(process)).then_some(process)
 }
 
-/// Whether the process is under no filters but the known ones, as one more may kill for any of the gate's calls, and has
-/// the clock of the shared memory's times. It leaves for good if not. Where that cannot be read, calls go straight
-/// through, and the next one asks again.
+/// Joins the gate with the process' first synchronization. Where it cannot be known whether the process may, calls go
+/// straight through, and the next one asks again. A child that is forked meanwhile stays outside.
 #[cold]
-fn may_take_part(process: &Process) -> bool {
-    let Some(filters) = seccomp::filters() else {
-        return false;
+fn join() -> Option<&'static Process> {
+    STATE
+        .compare_exchange(PREPARED_ONLY, JOINING, Acquire, Relaxed)
+        .ok()?;
+    // SAFETY: written before the state was changed, and never after.
+    let prepared = unsafe { PREPARED.read() };
+    let next = match look(prepared) {
+        Look::Joins(process) => {
+            // SAFETY: the thread that has changed the state; nobody reads before it is changed again.
+            unsafe { PROCESS.write(process) };
+            INSIDE
+        }
+        Look::AsksAgain => PREPARED_ONLY,
+        Look::StaysOutside => OUTSIDE,
     };
-    let state = if filters > process.known_filters {
-        State::Filtered
-    } else if clock::namespace().is_some_and(|clock| process.rounds.has_clock(clock)) {
-        State::TakesPart
-    } else {
-        State::OtherClock
+    // Another thread may have left meanwhile.
+    STATE
+        .compare_exchange(JOINING, next, Release, Relaxed)
+        .ok()?;
+    // SAFETY: written above.
+    (next == INSIDE).then(|| unsafe { PROCESS.read() })
+}
+
+enum Look {
+    Joins(Process),
+    AsksAgain,
+    StaysOutside,
+}
+
+/// Whether the process is under no filters but the known ones, as one more may kill for any of the gate's calls, finds
+/// the shared memory, and has the clock of its times.
+fn look(prepared: &Prepared) -> Look {
+    match seccomp::filters() {
+        None => return Look::AsksAgain,
+        Some(filters) if filters > prepared.known_filters => return Look::StaysOutside,
+        Some(_) => {}
+    }
+    let Some(Mapped { rounds, figures }) = prepared.memory.map() else {
+        return Look::StaysOutside;
     };
-    if state == State::TakesPart {
-        // Another thread may have left meanwhile.
-        return STATE.compare_exchange(UNCHECKED, INSIDE, Release, Acquire) != Err(OUTSIDE);
+    if clock::namespace().is_some_and(|clock| rounds.has_clock(clock)) {
+        return Look::Joins(Process {
+            settings: prepared.settings,
+            rounds,
+            figures,
+            count_only: prepared.count_only,
+        });
     }
-    // Under a filter no call of ours is made that the loader has not made: its place is by its number alone.
-    if state == State::OtherClock
-        && let Some(figures) = process.figures
-    {
-        enter(figures, sys::process_id(), state);
+    if let Some(figures) = figures {
+        enter(figures, sys::process_id(), State::OtherClock);
     }
-    STATE.store(OUTSIDE, Release);
-    false
+    Look::StaysOutside
 }
 
 /// Leaves for good: the process gets a filter of system calls, which may know none of the gate's. Other
 /// threads that are in a call finish it.
 pub(crate) fn leave() {
-    let state = STATE.load(Acquire);
-    if state == INSIDE || state == UNCHECKED {
-        // SAFETY: written before the state was changed, and never after.
-        let process = unsafe { (*PREPARED.0.get()).assume_init_ref() };
-        STATE.store(OUTSIDE, Release);
-        if let Some(figures) = process.figures {
-            let number = sys::process_id();
-            let known = ENTRY.load(Relaxed);
-            if (known >> 32) as u32 == number {
-                let id = ParticipantId::from_number(known as u32);
-                figures.participants.leave(id, State::Filtered);
-            } else {
-                enter(figures, number, State::Filtered);
-            }
-        }
+    let before = STATE.swap(OUTSIDE, AcqRel);
+    if before == NOTIFIED {
+        // A filter more changes nothing for what a supervisor is notified of.
+        STATE.store(NOTIFIED, Release);
+    }
+    if before != INSIDE {
+        return;
+    }
+    // SAFETY: written before the state was changed, and never after.
+    let process = unsafe { PROCESS.read() };
+    let Some(figures) = process.figures else {
+        return;
+    };
+    let number = sys::process_id();
+    let known = ENTRY.load(Relaxed);
+    if (known >> 32) as u32 == number {
+        let id = ParticipantId::from_number(known as u32);
+        figures.participants.leave(id, State::Filtered);
+    } else {
+        enter(figures, number, State::Filtered);
     }
 }

@@ -11,7 +11,8 @@ use luc_rounds::syscall::{Errno, call};
 
 use crate::weak;
 
-/// A function that is looked up once.
+/// A function that is looked up when it is first called, as the loader itself does where it binds lazily: most programs
+/// call none of them.
 struct Function {
     name: &'static CStr,
     found: AtomicPtr<c_void>,
@@ -25,14 +26,20 @@ impl Function {
         }
     }
 
-    fn resolve(&self) {
-        self.found.store(weak::next(self.name), Relaxed);
+    /// Its address; null if there is none.
+    fn address(&self) -> *mut c_void {
+        let known = self.found.load(Relaxed);
+        if !known.is_null() {
+            return known;
+        }
+        let found = weak::next(self.name);
+        self.found.store(found, Relaxed);
+        found
     }
 
-    /// Calls it, or makes the system call itself where there is none, or another library's constructor calls
-    /// before ours has run.
+    /// Calls it, or makes the system call itself where there is none.
     fn call(&self, number: c_long, arguments: [usize; 6]) -> isize {
-        let found = self.found.load(Relaxed);
+        let found = self.address();
         if !found.is_null() {
             // SAFETY: the function of this name takes integers and pointers, passed on as given by the program.
             return unsafe { call_function(found, arguments) };
@@ -64,13 +71,6 @@ static MSYNC: Function = Function::new(c"msync");
 static PRCTL: Function = Function::new(c"prctl");
 static SYSCALL: Function = Function::new(c"syscall");
 
-/// Looks the functions up; to be called while the process is still single-threaded.
-pub(crate) fn resolve() {
-    for function in [&FSYNC, &FDATASYNC, &MSYNC, &PRCTL, &SYSCALL] {
-        function.resolve();
-    }
-}
-
 pub(crate) fn fsync(fd: c_int) -> c_int {
     FSYNC.call(libc::SYS_fsync, [fd as usize, 0, 0, 0, 0, 0]) as c_int
 }
@@ -91,7 +91,7 @@ pub(crate) fn prctl(option: c_int, [a, b, c, d]: [c_ulong; 4]) -> c_int {
 
 pub(crate) fn syscall(number: c_long, arguments: [c_long; 6]) -> c_long {
     let arguments = arguments.map(|word| word as usize);
-    let found = SYSCALL.found.load(Relaxed);
+    let found = SYSCALL.address();
     if found.is_null() {
         return as_c(raw(number, arguments)) as c_long;
     }

@@ -1,19 +1,19 @@
 //! The library's start: run by the dynamic loader before `main`, single-threaded.
 //!
-//! Most programs never synchronize, so nothing is done here that can wait until they do: the environment is read
-//! and the shared memory mapped, since a program may change its user, its root or its variables before it
-//! synchronizes; what is in the memory, and whether the process may use it, is asked by [`crate::process`].
+//! Most programs never synchronize, so nothing is done here that can wait until they do: only the environment is
+//! copied, which a program may write over.
 
 use core::ffi::{CStr, c_char, c_int};
 
 use luc_rounds::environment::{
-    COUNT_ONLY, FIGURES, FILTERS, LONGEST_WAIT_NS, NOTIFIED, POLICY, ROUNDS, STARTED, UNIT,
+    COUNT_ONLY, FIGURES, FILTERS, GUESTS, LONGEST_WAIT_NS, NOTIFIED, POLICY, ROUNDS, STARTED, UNIT,
     devices_from_text,
 };
-use luc_rounds::{Policy, Settings, memory, sys};
+use luc_rounds::memory::SharedPath;
+use luc_rounds::{Policy, Settings, sys};
 
-use crate::process::{self, CountOnly, Process};
-use crate::{real, unit, weak};
+use crate::process::{self, CountOnly, Memory, Prepared};
+use crate::{unit, weak};
 
 #[used]
 // SAFETY: the loader calls each entry of this section once. Some pass a C program's three arguments, others
@@ -22,7 +22,6 @@ use crate::{real, unit, weak};
 static START: extern "C" fn(c_int, *const *const c_char, *const *const c_char) = start;
 
 extern "C" fn start(_: c_int, _: *const *const c_char, given: *const *const c_char) {
-    real::resolve();
     // Before glibc's own start its variable is null, and the third argument is what it will be.
     let environment = weak::environment();
     let environment = if environment.is_null() {
@@ -34,8 +33,8 @@ extern "C" fn start(_: c_int, _: *const *const c_char, given: *const *const c_ch
     let variables = unsafe { Variables::read(environment) };
     if variables.notified.is_some() {
         process::be_notified();
-    } else if let Some(process) = of_run(&variables).or_else(|| unit::process(&variables)) {
-        process::prepare(process);
+    } else if let Some(prepared) = of_run(&variables).or_else(|| unit::prepare(&variables)) {
+        process::prepare(prepared);
     }
 }
 
@@ -47,6 +46,7 @@ pub(crate) struct Variables {
     figures: Option<&'static CStr>,
     longest_wait_ns: Option<&'static CStr>,
     count_only: Option<&'static CStr>,
+    guests: Option<&'static CStr>,
     notified: Option<&'static CStr>,
     pub(crate) filters: Option<&'static CStr>,
     pub(crate) unit: Option<&'static CStr>,
@@ -87,6 +87,7 @@ impl Variables {
             (FIGURES, &mut self.figures),
             (LONGEST_WAIT_NS, &mut self.longest_wait_ns),
             (COUNT_ONLY, &mut self.count_only),
+            (GUESTS, &mut self.guests),
             (NOTIFIED, &mut self.notified),
             (FILTERS, &mut self.filters),
             (UNIT, &mut self.unit),
@@ -110,28 +111,27 @@ pub(crate) fn number<N: core::str::FromStr>(text: &CStr) -> Option<N> {
     text.to_str().ok()?.parse().ok()
 }
 
-/// The part of a process below `luc run`.
-fn of_run(variables: &Variables) -> Option<Process> {
+/// What a process below `luc run` has of it.
+fn of_run(variables: &Variables) -> Option<Prepared> {
+    let path = |text: &CStr| SharedPath::new(&[text.to_bytes()]);
     let settings = Settings {
         policy: Policy::from_environment(variables.policy?.to_str().ok()?)?,
         longest_wait_ns: number(variables.longest_wait_ns?)?,
     };
-    let known_filters = number(variables.filters?)?;
-    let owner = user();
-    let rounds = memory::map(variables.rounds?, owner).ok()?;
-    let figures = variables
-        .figures
-        .and_then(|path| memory::map(path, owner).ok());
     let mut count_only = CountOnly::default();
     if let Some(text) = variables.count_only.and_then(|text| text.to_str().ok()) {
         devices_from_text(text).for_each(|device| count_only.add(device));
     }
-    Some(Process {
+    Some(Prepared {
         settings,
-        rounds,
-        figures,
+        memory: Memory::Named {
+            rounds: path(variables.rounds?)?,
+            figures: variables.figures.and_then(path),
+            guests: variables.guests.and_then(number),
+            owner: user(),
+        },
         count_only,
-        known_filters,
+        known_filters: number(variables.filters?)?,
     })
 }
 

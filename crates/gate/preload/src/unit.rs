@@ -6,24 +6,26 @@ use luc_rounds::path::{Path, decimal};
 use luc_rounds::rounds::join::LONGEST_WAIT_NS;
 use luc_rounds::{Policy, Settings, memory, seccomp, sys};
 
-use crate::process::{CountOnly, Process};
+use crate::process::{CountOnly, Mapped, Memory, Prepared};
 use crate::start::{self, Variables, number};
 use crate::weak;
 
 /// What the unit's environment says; `None` outside of a unit, or where this process takes no part.
-pub(crate) fn process(variables: &Variables) -> Option<Process> {
+pub(crate) fn prepare(variables: &Variables) -> Option<Prepared> {
     let unit = variables.unit?;
     let known_filters = known_filters(variables)?;
     let owner = start::user();
-    let rounds = luc_rounds::memory::rounds_of_unit(owner)?;
-    let figures = luc_rounds::memory::figures_of_unit(owner, unit)?;
-    Some(Process {
+    let rounds = memory::rounds_of_unit(owner)?;
+    let figures = memory::figures_of_unit(owner, unit)?;
+    Some(Prepared {
         settings: Settings {
             policy: Policy::Auto,
             longest_wait_ns: LONGEST_WAIT_NS,
         },
-        rounds: memory::map(rounds.as_c_str()?, owner).ok()?,
-        figures: memory::map(figures.as_c_str()?, owner).ok(),
+        memory: Memory::Mapped(Mapped {
+            rounds: memory::map(rounds.as_c_str()?, owner).ok()?,
+            figures: memory::map(figures.as_c_str()?, owner).ok(),
+        }),
         count_only: CountOnly::default(),
         known_filters,
     })

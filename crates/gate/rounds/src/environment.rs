@@ -16,6 +16,9 @@ pub const FILTERS: &str = "LUC_GATE_FILTERS";
 /// Devices on which calls are only counted, as `7:0,8:16`.
 pub const COUNT_ONLY: &str = "LUC_GATE_COUNT_ONLY";
 
+/// Descriptor of memory for descendants of other users and roots.
+pub const GUESTS: &str = "LUC_GATE_GUESTS";
+
 /// Name of the systemd unit that a program belongs to, where no `luc run` is above it: by it the library finds the shared
 /// files ([`crate::unit`]).
 pub const UNIT: &str = "LUC_GATE_UNIT";
@@ -27,13 +30,14 @@ pub const STARTED: &str = "SYSTEMD_EXEC_PID";
 pub const NOTIFIED: &str = "LUC_GATE_NOTIFIED";
 
 /// All that the library reads. Programs that are notified are given none of it.
-pub const OF_LIBRARY: [&str; 7] = [
+pub const OF_LIBRARY: [&str; 8] = [
     ROUNDS,
     POLICY,
     FIGURES,
     LONGEST_WAIT_NS,
     FILTERS,
     COUNT_ONLY,
+    GUESTS,
     UNIT,
 ];
 

@@ -24,6 +24,19 @@ unsafe impl Shareable for crate::rounds::Arena {}
 // SAFETY: atomics throughout.
 unsafe impl Shareable for crate::figures::RunFigures {}
 
+/// What processes of other users and roots share below a `luc run` of root: memory of that run alone.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Guests {
+    /// Where they meet.
+    pub rounds: crate::rounds::Arena,
+    /// What they count.
+    pub figures: crate::figures::RunFigures,
+}
+
+// SAFETY: of two shareable parts.
+unsafe impl Shareable for Guests {}
+
 /// Why a shared file cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MapError {
@@ -58,6 +71,70 @@ impl From<Errno> for MapError {
     fn from(Errno(errno): Errno) -> Self {
         Self::System(errno)
     }
+}
+
+/// Seals without which whoever shares a file could take its memory away from the others.
+const SEALS: c_int = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
+
+/// Makes memory without a name, whose size nobody can change, for whoever inherits the descriptor `fd` or above, which
+/// stays open over `execve`.
+///
+/// # Errors
+///
+/// [`MapError::System`]; nothing stays open or mapped then.
+pub fn create_sealed<T: Shareable>(
+    name: &CStr,
+    fd: c_int,
+) -> Result<(&'static T, c_int), MapError> {
+    let flags = (libc::MFD_ALLOW_SEALING | libc::MFD_CLOEXEC) as usize;
+    // SAFETY: a C string.
+    let first = unsafe { call(libc::SYS_memfd_create, [name.as_ptr() as usize, flags]) }? as c_int;
+    let made = fill_sealed(first, fd);
+    sys::close(first);
+    made
+}
+
+fn fill_sealed<T: Shareable>(first: c_int, fd: c_int) -> Result<(&'static T, c_int), MapError> {
+    let size = size_of::<T>() as libc::off_t;
+    allocate(first, size)?;
+    // SAFETY: plain integers.
+    unsafe {
+        call(
+            libc::SYS_fcntl,
+            [first as usize, libc::F_ADD_SEALS as usize, SEALS as usize],
+        )
+    }?;
+    let mapped = map_descriptor(first)?;
+    // SAFETY: plain integers.
+    let kept = unsafe {
+        call(
+            libc::SYS_fcntl,
+            [first as usize, libc::F_DUPFD as usize, fd as usize],
+        )
+    }?;
+    Ok((mapped, kept as c_int))
+}
+
+/// Maps what [`create_sealed`] has made, of this user or of root. Async-signal-safe.
+///
+/// # Errors
+///
+/// [`MapError`]; the descriptor is something else.
+pub fn map_sealed<T: Shareable>(fd: c_int) -> Result<&'static T, MapError> {
+    let stat = sys::status(fd)?;
+    let is_regular = stat.st_mode & libc::S_IFMT == libc::S_IFREG;
+    if !is_regular || (stat.st_uid != 0 && stat.st_uid != sys::user()) {
+        return Err(MapError::NotOurs);
+    }
+    if stat.st_size != size_of::<T>() as libc::off_t {
+        return Err(MapError::OtherLayout);
+    }
+    // SAFETY: plain integers.
+    let seals = unsafe { call(libc::SYS_fcntl, [fd as usize, libc::F_GET_SEALS as usize]) }?;
+    if seals as c_int & SEALS != SEALS {
+        return Err(MapError::NotOurs);
+    }
+    map_descriptor(fd)
 }
 
 /// Room for a unit's files: systemd's names have 255 bytes at most.
@@ -162,4 +239,38 @@ fn map_descriptor<T: Shareable>(fd: c_int) -> Result<&'static T, MapError> {
     // SAFETY: page-aligned, `size` bytes long, never unmapped; `T` is `Shareable`, so any content is
     // valid and may change under us.
     Ok(unsafe { pointer.as_ref() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sealed_memory_is_shared_and_nothing_else_is_taken_for_it() {
+        let (made, fd) = create_sealed::<Guests>(c"test", 100).unwrap();
+        made.figures
+            .filters
+            .store(7, core::sync::atomic::Ordering::Relaxed);
+        let mapped = map_sealed::<Guests>(fd).unwrap();
+        assert_eq!(
+            mapped
+                .figures
+                .filters
+                .load(core::sync::atomic::Ordering::Relaxed),
+            7
+        );
+        assert_eq!(
+            map_sealed::<crate::rounds::Arena>(fd).unwrap_err(),
+            MapError::OtherLayout
+        );
+        // SAFETY: plain integers.
+        let shorter = unsafe { call(libc::SYS_ftruncate, [fd as usize, 0]) };
+        assert_eq!(shorter, Err(Errno(libc::EPERM)));
+        sys::close(fd);
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(size_of::<Guests>() as u64).unwrap();
+        let fd = std::os::fd::AsRawFd::as_raw_fd(&file);
+        assert!(map_sealed::<Guests>(fd).is_err());
+        assert!(map_sealed::<Guests>(-1).is_err());
+    }
 }

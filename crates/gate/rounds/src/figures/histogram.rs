@@ -28,6 +28,13 @@ impl Histogram {
         self.buckets[bucket(latency_ns)].fetch_add(1, Relaxed);
     }
 
+    /// Takes over what `other` has counted, which begins anew.
+    pub(super) fn take_over(&self, other: &Self) {
+        for (ours, theirs) in self.buckets.iter().zip(&other.buckets) {
+            ours.fetch_add(theirs.swap(0, Relaxed), Relaxed);
+        }
+    }
+
     /// The latency that the fraction `quantile` of all recorded ones does not exceed (upper edge of its
     /// bucket), in nanoseconds; `None` when nothing was recorded.
     pub fn quantile_ns(&self, quantile: f64) -> Option<u64> {

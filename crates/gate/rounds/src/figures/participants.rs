@@ -142,6 +142,23 @@ impl Participants {
         })
     }
 
+    /// Takes over the entries of `other`, which begins anew.
+    pub(super) fn take_over(&self, other: &Self) {
+        for participant in other.all() {
+            self.enter(&participant);
+        }
+        for entry in &other.entries {
+            entry.state.store(0, Relaxed);
+            entry.process.store(0, Release);
+        }
+        for (ours, theirs) in [
+            (&self.others, &other.others),
+            (&self.calls_of_others, &other.calls_of_others),
+        ] {
+            ours.fetch_add(theirs.swap(0, Relaxed), Relaxed);
+        }
+    }
+
     /// Processes that found no place in the table, and their calls.
     pub fn others(&self) -> (u64, u64) {
         (

@@ -49,8 +49,6 @@ pub struct FileSystemFigures {
 #[repr(C)]
 #[derive(Debug)]
 pub struct RunFigures {
-    /// Programs that the preload library was loaded into.
-    pub processes: AtomicU32,
     /// Filters of system calls that a service's first process is under, the notifier's included; 0 for the library.
     pub filters: AtomicU32,
     file_systems: [FileSystemFigures; FILE_SYSTEMS],
@@ -63,6 +61,16 @@ impl RunFigures {
     /// taken.
     pub fn file_system(&self, device: u64) -> Option<&FileSystemFigures> {
         Some(slots::claim(&self.file_systems, device)?.1)
+    }
+
+    /// Takes over what `other` has counted, which begins anew.
+    pub fn take_over(&self, other: &Self) {
+        for (device, theirs) in other.used() {
+            if let Some(ours) = self.file_system(device) {
+                ours.take_over(theirs);
+            }
+        }
+        self.participants.take_over(&other.participants);
     }
 
     /// All places in use, with `st_dev` of their file systems.
@@ -123,6 +131,33 @@ impl FileSystemFigures {
         if let Some(round) = round {
             self.record_round(round);
         }
+    }
+
+    /// All that is added up.
+    fn sums(&self) -> [&AtomicU64; 9] {
+        let [fsyncs, fdatasyncs, msyncs] = self.calls.each_ref();
+        [
+            fsyncs,
+            fdatasyncs,
+            msyncs,
+            &self.gated,
+            &self.timed_out,
+            &self.failed,
+            &self.latency_ns,
+            &self.waited_ns,
+            &self.written_back_ns,
+        ]
+    }
+
+    fn take_over(&self, other: &Self) {
+        self.rounds
+            .fetch_add(other.rounds.swap(0, Relaxed), Relaxed);
+        self.longest_wait_ns
+            .fetch_max(other.longest_wait_ns.swap(0, Relaxed), Relaxed);
+        for (ours, theirs) in self.sums().into_iter().zip(other.sums()) {
+            ours.fetch_add(theirs.swap(0, Relaxed), Relaxed);
+        }
+        self.latency.take_over(&other.latency);
     }
 
     fn record_round(&self, round: &RoundPart) {
