@@ -96,7 +96,7 @@ mod tests {
         assert!(of_process(own, "a.service").is_none());
         files.make().unwrap();
         let path = CString::new(files.figures().as_os_str().as_bytes()).unwrap();
-        let figures: &RunFigures = memory::map(&path).unwrap();
+        let figures: &RunFigures = memory::map(&path, luc_gate::sys::user()).unwrap();
         let call = luc_gate::figures::segment::Call {
             kind: luc_gate::CallKind::Fsync,
             latency_ns: 5,

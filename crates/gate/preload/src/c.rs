@@ -2,7 +2,7 @@
 
 use core::arch::global_asm;
 
-#[cfg(all(panic = "abort", target_arch = "x86_64"))]
+#[cfg(target_arch = "x86_64")]
 global_asm!(
     ".pushsection .text.luc_gate_memory, \"ax\", @progbits",
     ".hidden memcpy",
@@ -86,7 +86,7 @@ global_asm!(
     ".popsection",
 );
 
-#[cfg(all(panic = "abort", target_arch = "aarch64"))]
+#[cfg(target_arch = "aarch64")]
 global_asm!(
     ".pushsection .text.luc_gate_memory, \"ax\", @progbits",
     ".hidden memcpy",

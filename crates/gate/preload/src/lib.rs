@@ -11,6 +11,8 @@
 
 #![no_std]
 
+// Otherwise a standard library is there, whose C library has these.
+#[cfg(panic = "abort")]
 mod c;
 mod mappings;
 mod notified;

@@ -29,6 +29,7 @@ pub(crate) struct Prepared {
 
 /// Where the shared memory is.
 #[derive(Clone, Copy, Debug)]
+#[expect(clippy::large_enum_variant, reason = "nothing here allocates")]
 pub(crate) enum Memory {
     /// Mapped at the start: a service may change its user and its root before it synchronizes.
     Mapped(Mapped),
@@ -234,6 +235,7 @@ fn join() -> Option<&'static Process> {
     (next == INSIDE).then(|| unsafe { PROCESS.read() })
 }
 
+#[expect(clippy::large_enum_variant, reason = "nothing here allocates")]
 enum Look {
     Joins(Process),
     AsksAgain,
