@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What differs between kernels 6.1 and 6.12. Each shim names the change that it answers. */
+/* What differs between kernels 6.1 and 7.3. Each shim names the change that it answers. */
 #ifndef LAGDISK_COMPAT_H
 #define LAGDISK_COMPAT_H
 
@@ -52,6 +52,13 @@ static inline struct gendisk *lagdisk_alloc_disk(struct blk_mq_tag_set *set, voi
 #define LAGDISK_MERGE BLK_MQ_F_SHOULD_MERGE
 #else
 #define LAGDISK_MERGE 0
+#endif
+
+/* 7.2: blk_mq_ops.init_request takes a node that may be none, as an int. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 2, 0)
+typedef int lagdisk_node;
+#else
+typedef unsigned int lagdisk_node;
 #endif
 
 /* 6.13, 908a1d775422 ("hrtimers: Introduce hrtimer_setup() to replace hrtimer_init()"). */

@@ -188,7 +188,7 @@ static blk_status_t queue_rq(struct blk_mq_hw_ctx *hctx, const struct blk_mq_que
 }
 
 static int init_request(struct blk_mq_tag_set *set, struct request *rq, unsigned int hctx,
-			unsigned int node)
+			lagdisk_node node)
 {
 	struct command *command = blk_mq_rq_to_pdu(rq);
 

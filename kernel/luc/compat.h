@@ -17,12 +17,35 @@
 #endif
 
 /*
- * The kernels that luc.ko has been tested on. Another one may give jbd2's fields another meaning
- * under the same names, which no check of names, signatures and offsets can see: it is refused
- * unless module parameter allow_untested is set. dkms.conf has the same range.
+ * The kernels that luc.ko has been tested on. Another one is told of and taken, if its functions and
+ * structures are those that the module was compiled with (layout.c). dkms.conf has the same range.
  */
 #define LUC_FIRST_TESTED KERNEL_VERSION(6, 1, 0)
-#define LUC_LAST_TESTED KERNEL_VERSION(6, 12, 255)
+#define LUC_LAST_TESTED KERNEL_VERSION(7, 3, 255)
+
+/*
+ * Kernels that give jbd2's fields another meaning under the same names, or crash with luc.ko in a way
+ * that no comparison can foresee. None is known yet.
+ */
+struct luc_bad_kernels {
+	unsigned int first;
+	unsigned int last;
+	const char *why;
+};
+
+static const struct luc_bad_kernels __maybe_unused luc_known_bad[] = {
+	{ 0, 0, NULL },
+};
+
+/*
+ * 7.2 frees frozen copies by kfree() and has no jbd2_alloc() and jbd2_free() any more, which took
+ * those below a page from caches of their own.
+ */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(7, 2, 0)
+#define LUC_JBD2_HAS_ALLOC 1
+#else
+#define LUC_JBD2_HAS_ALLOC 0
+#endif
 
 #ifndef CONFIG_X86_64
 #error "luc.ko is written for x86-64"

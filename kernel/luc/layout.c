@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Are jbd2's structures what this module was compiled with? The versions of jbd2's symbols say so
+ * Are jbd2's structures and functions what this module was compiled with? The versions of jbd2's symbols say so
  * on kernels with CONFIG_MODVERSIONS (the loader compares them); the running kernel's type
  * information says so by itself, wherever there is any.
  */
@@ -63,6 +63,28 @@ static const struct luc_struct __maybe_unused luc_structs[] = {
 	STRUCT(transaction_s),
 	STRUCT(journal_head),
 };
+
+/* An argument or a result: "*" a pointer, "*NAME" one to a structure, "4" a number of so many bytes. */
+typedef const char *luc_kind;
+
+struct luc_function {
+	const char *name;
+	luc_kind result;
+	luc_kind arguments[4];
+};
+
+/* clang-format off */
+static const struct luc_function __maybe_unused luc_functions[] = {
+	{ "jbd2_journal_commit_transaction", NULL, { "*journal_s" } },
+	{ "jbd2_journal_write_metadata_buffer", "4", { "*transaction_s", "*journal_head", "*", "8" } },
+	{ "jbd2_journal_get_write_access", "4", { "*jbd2_journal_handle", "*buffer_head" } },
+	{ "jbd2_complete_transaction", "4", { "*journal_s", "4" } },
+	{ "jbd2_journal_force_commit", "4", { "*journal_s" } },
+	{ "jbd2_log_wait_commit", "4", { "*journal_s", "4" } },
+	{ "jbd2_journal_load", "4", { "*journal_s" } },
+	{ "jbd2_journal_destroy", "4", { "*journal_s" } },
+};
+/* clang-format on */
 
 #if IS_ENABLED(CONFIG_DEBUG_INFO_BTF)
 
@@ -176,7 +198,85 @@ static int luc_check_struct(const struct luc_struct *expected)
 	return good;
 }
 
-static int luc_check_structs(void)
+static bool luc_is_name_or_qualifier(const struct btf_type *type)
+{
+	switch (BTF_INFO_KIND(type->info)) {
+	case BTF_KIND_TYPEDEF:
+	case BTF_KIND_VOLATILE:
+	case BTF_KIND_CONST:
+	case BTF_KIND_RESTRICT:
+	case BTF_KIND_TYPE_TAG:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* The type that id names, without typedefs and qualifiers; NULL for void. */
+static const struct btf_type *luc_resolve(const struct btf *btf, u32 id)
+{
+	const struct btf_type *type = static_call(luc_btf_type)(btf, id);
+
+	while (type && luc_is_name_or_qualifier(type))
+		type = static_call(luc_btf_type)(btf, type->type);
+	return type && BTF_INFO_KIND(type->info) != BTF_KIND_UNKN ? type : NULL;
+}
+
+static bool luc_is_kind(const struct btf *btf, u32 id, luc_kind want)
+{
+	const struct btf_type *type = luc_resolve(btf, id);
+	const char *name;
+
+	if (!want || !type)
+		return !want && !type;
+	if (*want != '*')
+		return BTF_INFO_KIND(type->info) == BTF_KIND_INT && type->size == (u32)(*want - '0');
+	if (BTF_INFO_KIND(type->info) != BTF_KIND_PTR)
+		return false;
+	if (!want[1])
+		return true;
+	type = luc_resolve(btf, type->type);
+	name = type ? static_call(luc_btf_name)(btf, type->name_off) : NULL;
+	return name && !strcmp(name, want + 1);
+}
+
+static bool luc_is_signature(const struct btf *btf, const struct btf_type *type,
+			     const struct luc_function *want)
+{
+	const struct btf_param *argument = (const struct btf_param *)(type + 1);
+	u32 count = BTF_INFO_VLEN(type->info), i;
+
+	if (!luc_is_kind(btf, type->type, want->result))
+		return false;
+	for (i = 0; i < ARRAY_SIZE(want->arguments) && want->arguments[i]; i++)
+		if (i >= count || !luc_is_kind(btf, argument[i].type, want->arguments[i]))
+			return false;
+	return i == count;
+}
+
+/* A function that the kernel has no information on is vouched for by the compiler. */
+static bool luc_check_function(const struct luc_function *want)
+{
+	const struct btf_type *type;
+	struct btf *btf;
+	s32 id = static_call(luc_find_btf)(want->name, BTF_KIND_FUNC, &btf);
+	bool good = true;
+
+	if (id < 0)
+		return true;
+	type = static_call(luc_btf_type)(btf, id);
+	type = type ? static_call(luc_btf_type)(btf, type->type) : NULL;
+	if (type)
+		good = luc_is_signature(btf, type, want);
+	static_call(luc_btf_put)(btf);
+	if (!good)
+		pr_err("luc: function %s has other arguments here: luc.ko does not know this jbd2 "
+		       "and will not touch it\n",
+		       want->name);
+	return good;
+}
+
+static int luc_check_types(void)
 {
 	size_t i;
 	int good;
@@ -188,12 +288,15 @@ static int luc_check_structs(void)
 		if (good <= 0)
 			return good;
 	}
+	for (i = 0; i < ARRAY_SIZE(luc_functions); i++)
+		if (!luc_check_function(&luc_functions[i]))
+			return 0;
 	return 1;
 }
 
 #else
 
-static int luc_check_structs(void)
+static int luc_check_types(void)
 {
 	return -ENOENT;
 }
@@ -202,7 +305,7 @@ static int luc_check_structs(void)
 
 int luc_check_layout(void)
 {
-	int good = luc_check_structs();
+	int good = luc_check_types();
 
 	luc_layout_is_checked = good > 0;
 	if (!good)

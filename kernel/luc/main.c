@@ -42,42 +42,46 @@ MODULE_PARM_DESC(
 
 bool luc_is_tested;
 
-static bool allow_untested;
-module_param(allow_untested, bool, 0444);
-MODULE_PARM_DESC(allow_untested, "load into a kernel that luc.ko has not been tested on");
-
 static bool __init luc_is_in_range(unsigned int version)
 {
 	return version >= LUC_FIRST_TESTED && version <= LUC_LAST_TESTED;
 }
 
+/* The version that release names, without what it has beyond KERNEL_VERSION; 0 if it names none. */
+static unsigned int __init luc_version_of(const char *release)
+{
+	unsigned int major = 0, minor = 0, patch = 0;
+
+	if (sscanf(release, "%u.%u.%u", &major, &minor, &patch) < 2 || major > 255 || minor > 255)
+		return 0;
+	return KERNEL_VERSION(major, minor, patch);
+}
+
 /*
- * Both the kernel that this was compiled for and the one that runs, which may be another: with
- * CONFIG_MODVERSIONS the loader does not compare their releases.
+ * Looks at both the kernel that this was compiled for and the one that runs, which may be another:
+ * with CONFIG_MODVERSIONS the loader does not compare their releases.
  */
 static int __init luc_check_kernel(void)
 {
 	const char *release = init_utsname()->release;
-	unsigned int major = 0, minor = 0;
-	bool is_known = sscanf(release, "%u.%u", &major, &minor) == 2 && major < 256 && minor < 256;
+	const struct luc_bad_kernels *bad;
+	unsigned int version = luc_version_of(release);
 
-	luc_is_tested = is_known && luc_is_in_range(LINUX_VERSION_CODE) &&
-			luc_is_in_range(KERNEL_VERSION(major, minor, 0));
-	if (luc_is_tested)
-		return 0;
-	if (allow_untested) {
-		pr_warn("luc: warning: luc.ko has not been tested on kernel %s, only from %u.%u to "
-			"%u.%u\n",
-			release, LUC_FIRST_TESTED >> 16, LUC_FIRST_TESTED >> 8 & 255,
-			LUC_LAST_TESTED >> 16, LUC_LAST_TESTED >> 8 & 255);
-		return 0;
+	for (bad = luc_known_bad; bad->why; bad++) {
+		if ((version < bad->first || version > bad->last) &&
+		    (LINUX_VERSION_CODE < bad->first || LINUX_VERSION_CODE > bad->last))
+			continue;
+		pr_err("luc: kernel %s is known not to stand luc.ko (%s): use another kernel\n",
+		       release, bad->why);
+		return -EOPNOTSUPP;
 	}
-	pr_err("luc: luc.ko has not been tested on kernel %s, only from %u.%u to %u.%u: to take "
-	       "the risk, "
-	       "load it with allow_untested=1 (luc kernel load --allow-untested)\n",
-	       release, LUC_FIRST_TESTED >> 16, LUC_FIRST_TESTED >> 8 & 255, LUC_LAST_TESTED >> 16,
-	       LUC_LAST_TESTED >> 8 & 255);
-	return -EOPNOTSUPP;
+	luc_is_tested = luc_is_in_range(LINUX_VERSION_CODE) && luc_is_in_range(version);
+	if (!luc_is_tested)
+		pr_warn("luc: warning: luc.ko has been tested on kernels %u.%u to %u.%u, not on %s; "
+			"what it needs of it was compared\n",
+			LUC_FIRST_TESTED >> 16, LUC_FIRST_TESTED >> 8 & 255,
+			LUC_LAST_TESTED >> 16, LUC_LAST_TESTED >> 8 & 255, release);
+	return 0;
 }
 
 static int __init luc_parse_parameters(void)

@@ -8,6 +8,7 @@
  */
 #include <linux/kallsyms.h>
 #include <linux/kprobes.h>
+#include <linux/slab.h>
 #include <linux/static_call.h>
 
 #include "compat.h"
@@ -27,8 +28,10 @@ typedef void luc_free_fn(void *ptr, size_t size);
 LUC_IS(kallsyms_lookup_name, luc_lookup_fn);
 LUC_IS(jbd2_journal_commit_transaction, luc_commit_fn);
 LUC_IS(jbd2_journal_write_metadata_buffer, luc_write_metadata_fn);
+#if LUC_JBD2_HAS_ALLOC
 LUC_IS(jbd2_alloc, luc_alloc_fn);
 LUC_IS(jbd2_free, luc_free_fn);
+#endif
 
 static luc_lookup_fn luc_no_lookup;
 static unsigned long luc_no_lookup(const char *name)
@@ -99,9 +102,29 @@ static void *luc_require(const char *name)
 	return address;
 }
 
-int luc_find_symbols(void)
+/* Frozen copies are freed by jbd2, so they must come from where it takes its own. */
+static int luc_find_allocator(void)
 {
 	void *alloc, *free;
+
+	if (!LUC_JBD2_HAS_ALLOC) {
+		if (!luc_lookup("jbd2_free"))
+			return 0;
+		pr_err("luc: jbd2 frees its copies otherwise here than where luc.ko was compiled: "
+		       "build it with this kernel's headers\n");
+		return -EOPNOTSUPP;
+	}
+	alloc = luc_require("jbd2_alloc");
+	free = luc_require("jbd2_free");
+	if (!alloc || !free)
+		return -EOPNOTSUPP;
+	static_call_update(luc_alloc, (luc_alloc_fn *)alloc);
+	static_call_update(luc_free, (luc_free_fn *)free);
+	return 0;
+}
+
+int luc_find_symbols(void)
+{
 	int error = luc_find_lookup();
 
 	if (error)
@@ -109,17 +132,13 @@ int luc_find_symbols(void)
 	luc_symbols.commit_transaction = luc_require("jbd2_journal_commit_transaction");
 	luc_symbols.write_metadata_buffer = luc_require("jbd2_journal_write_metadata_buffer");
 	luc_symbols.kjournald2 = luc_require("kjournald2");
-	alloc = luc_require("jbd2_alloc");
-	free = luc_require("jbd2_free");
 	if (!luc_symbols.commit_transaction || !luc_symbols.write_metadata_buffer ||
-	    !luc_symbols.kjournald2 || !alloc || !free)
+	    !luc_symbols.kjournald2)
 		return -EOPNOTSUPP;
 	static_call_update(luc_commit, (luc_commit_fn *)luc_symbols.commit_transaction);
 	static_call_update(luc_write_metadata,
 			   (luc_write_metadata_fn *)luc_symbols.write_metadata_buffer);
-	static_call_update(luc_alloc, (luc_alloc_fn *)alloc);
-	static_call_update(luc_free, (luc_free_fn *)free);
-	return 0;
+	return luc_find_allocator();
 }
 
 void luc_original_commit(journal_t *journal)
@@ -133,13 +152,16 @@ int luc_original_write_metadata(transaction_t *transaction, struct journal_head 
 	return static_call(luc_write_metadata)(transaction, jh, bh_out, block);
 }
 
-/* Frozen copies are freed by jbd2, so they must come from its own allocator. */
+/* Memory for a frozen copy. */
 void *luc_jbd2_alloc(size_t size, gfp_t flags)
 {
-	return static_call(luc_alloc)(size, flags);
+	return LUC_JBD2_HAS_ALLOC ? static_call(luc_alloc)(size, flags) : kmalloc(size, flags);
 }
 
 void luc_jbd2_free(void *ptr, size_t size)
 {
-	static_call(luc_free)(ptr, size);
+	if (LUC_JBD2_HAS_ALLOC)
+		static_call(luc_free)(ptr, size);
+	else
+		kfree(ptr);
 }

@@ -1,5 +1,6 @@
 //! A distribution's kernel, unpacked into the cache but never installed.
 
+mod archive;
 mod bzimage;
 mod module;
 mod package;
@@ -15,7 +16,7 @@ use crate::tools;
 
 /// Where kernels are in the cache. The number is raised when more of a package is unpacked, so that nobody takes what an
 /// earlier version has left.
-const FOLDER: &str = "vm/3";
+const FOLDER: &str = "vm/4";
 /// What `scripts/setup-arm64.sh` has fetched, in the cache.
 const ARM64: &str = "arm64";
 
@@ -30,8 +31,8 @@ pub struct Kernel {
 
 impl Kernel {
     /// The kernel of `version`: a whole release (`6.1.0-56-amd64`) or its beginning (`6.1`). For a
-    /// beginning the release whose headers are installed comes first, then what the archive offers. It
-    /// is fetched by `apt-get download` if the cache does not have it.
+    /// beginning the release whose headers are installed comes first, then what the machine's archive offers, then what
+    /// those of `scripts/setup-kernels.sh` do. It is fetched by `apt-get download` if the cache does not have it.
     ///
     /// # Errors
     ///
@@ -89,9 +90,13 @@ impl Kernel {
         &self.release
     }
 
-    /// The folder to build modules in, if the matching `linux-headers` package is installed.
+    /// The folder to build modules in, if the matching `linux-headers` package is installed, or
+    /// `scripts/setup-kernels.sh` has fetched it.
     pub fn headers(&self) -> Option<PathBuf> {
-        headers(&self.release)
+        headers(&self.release).or_else(|| {
+            let folder = build_root()?.join(headers_in_root(&self.release));
+            folder.join("Makefile").is_file().then_some(folder)
+        })
     }
 
     /// What its processors are.
@@ -139,6 +144,17 @@ impl Kernel {
     }
 }
 
+/// The root of a distribution with a compiler, where headers of other distributions' kernels are.
+fn build_root() -> Option<PathBuf> {
+    Some(cache::folder()?.join("archives/root"))
+}
+
+/// Where headers are in it.
+fn headers_in_root(release: &str) -> String {
+    format!("usr/src/linux-headers-{release}")
+}
+
+/// The headers that this machine has installed.
 fn headers(release: &str) -> Option<PathBuf> {
     let folder = Path::new("/lib/modules").join(release).join("build");
     folder.join("Makefile").is_file().then_some(folder)

@@ -12,7 +12,7 @@ const FOREIGN: [(&str, &str); 2] = [
     ("readelf", "binutils"),
 ];
 /// Programs and the packages that have them.
-const TOOLS: [(&str, &str); 9] = [
+const TOOLS: [(&str, &str); 10] = [
     ("qemu-system-x86_64", "qemu-system-x86"),
     ("busybox", "busybox-static"),
     ("dpkg-deb", "dpkg"),
@@ -20,6 +20,7 @@ const TOOLS: [(&str, &str); 9] = [
     ("make", "make"),
     ("modprobe", "kmod"),
     ("tar", "tar"),
+    ("unshare", "util-linux"),
     ("xz", "xz-utils"),
     ("zstd", "zstd"),
 ];

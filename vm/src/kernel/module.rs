@@ -4,9 +4,21 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::Kernel;
+use super::{Kernel, build_root, headers_in_root};
 use crate::error::Error;
 use crate::tools;
+
+/// Runs `make` in root $0 on sources $1, in build folder $2.
+const IN_ROOT: &str = r#"set -e
+root=$0
+mount --rbind /dev "$root/dev"
+mount --rbind /proc "$root/proc"
+mount --bind "$1" "$root/source"
+mount --bind "$2" "$root/work"
+shift 2
+exec chroot "$root" /usr/bin/make -s -C /source BUILD=/work "$@""#;
+/// The compiler in that root.
+const COMPILER: &str = "x86_64-linux-gnu-gcc-14";
 
 impl Kernel {
     /// Builds the module whose sources, `Kbuild` and `Makefile` (variables `KDIR` and `BUILD`) are in
@@ -30,15 +42,35 @@ impl Kernel {
         let build = work.join(self.release()).join(name);
         fs::create_dir_all(&build).map_err(file(&build))?;
         let build = build.canonicalize().map_err(file(&build))?;
-        let mut make = Command::new(tools::find("make")?);
-        make.arg("-s").arg("-C").arg(&source);
-        make.arg(format!("KDIR={}", headers.display()))
-            .arg(format!("BUILD={}", build.display()));
+        let mut make = match build_root().filter(|root| headers.starts_with(root)) {
+            Some(root) => self.make_in_root(&root, &source, &build)?,
+            None => {
+                let mut make = Command::new(tools::find("make")?);
+                make.arg("-s").arg("-C").arg(&source);
+                make.arg(format!("KDIR={}", headers.display()))
+                    .arg(format!("BUILD={}", build.display()));
+                make
+            }
+        };
         // A make above this one would pass on its own targets and flags.
         for variable in ["MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES"] {
             make.env_remove(variable);
         }
         tools::output(&mut make)?;
         Ok(build.join(name).with_extension("ko"))
+    }
+
+    /// `make` of the root that has the headers: their programs need its C library, and often its compiler. What is
+    /// mounted for it is gone with its namespace.
+    fn make_in_root(&self, root: &Path, source: &Path, build: &Path) -> Result<Command, Error> {
+        let mut make = Command::new(tools::find("unshare")?);
+        make.args(["--mount", "--map-root-user", "sh", "-c", IN_ROOT]);
+        make.args([root, source, build]);
+        make.arg(format!("KDIR=/{}", headers_in_root(self.release())));
+        // The compiler of the kernel's own distribution may have another name here.
+        make.arg(format!("CC={COMPILER}"));
+        // A kernel of a newer compiler has attributes in its headers that this one does not know.
+        make.arg("KCFLAGS=-Wno-attributes");
+        Ok(make)
     }
 }

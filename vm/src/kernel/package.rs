@@ -1,9 +1,12 @@
 //! The `linux-image` package of a release: which there is, fetching it, unpacking it.
 
 use std::fs;
+use std::io;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use super::archive::Archive;
 use super::{bzimage, headers};
 use crate::error::Error;
 use crate::tools;
@@ -27,6 +30,11 @@ const MODULES: [&str; 3] = [
     "drivers/net/veth.ko",
     "drivers/net/virtio_net.ko",
 ];
+/// Packages of which an image package may consist, without the release at their end: Debian's from Linux 6.19 on, and
+/// Ubuntu's.
+pub(super) const PIECES: [&str; 3] = ["linux-base-", "linux-binary-", "linux-modules-"];
+/// How releases of ordinary kernels end: Debian's, Ubuntu's.
+const FLAVOURS: [&str; 2] = ["-amd64", "-generic"];
 
 /// The release that `version` stands for.
 pub(super) fn release(version: &str, cache: &Path) -> Result<String, Error> {
@@ -53,20 +61,37 @@ pub(super) fn release(version: &str, cache: &Path) -> Result<String, Error> {
     if let Some(release) = installed.or_else(cached) {
         return Ok(release);
     }
-    let offered = offered()?;
-    newest(version, offered.into_iter()).ok_or_else(|| {
-        no_kernel(version, "this distribution's archive has no such linux-image: see `apt-cache search linux-image`")
+    let archives = Archive::all(version)?;
+    let images = archives
+        .iter()
+        .map(Archive::images)
+        .collect::<Result<Vec<_>, _>>()?;
+    // A kernel without headers can run a guest, but no module can be built for it; and images of old releases stay in
+    // an archive after their modules have gone.
+    for (archive, images) in archives.iter().zip(&images) {
+        let headers = archive.releases("linux-headers-")?;
+        let whole = images.iter().filter(|image| headers.contains(image));
+        if let Some(release) = newest(version, whole.cloned()) {
+            return Ok(release);
+        }
+    }
+    newest(version, images.into_iter().flatten()).ok_or_else(|| {
+        no_kernel(
+            version,
+            "no archive has such a linux-image: `scripts/setup-kernels.sh` adds those of other distributions; see \
+             `apt-cache search linux-image`",
+        )
     })
 }
 
-/// The newest of `releases` that is `version` or begins with it and is an ordinary amd64 kernel.
+/// The newest of `releases` that is `version` or begins with it and is an ordinary kernel.
 fn newest(version: &str, releases: impl Iterator<Item = String>) -> Option<String> {
     let fits = |release: &String| {
         release == version
             || release
                 .strip_prefix(version)
                 .is_some_and(|rest| rest.starts_with(['.', '-', '+']))
-                && release.ends_with("-amd64")
+                && FLAVOURS.iter().any(|flavour| release.ends_with(flavour))
                 && !["-rt-", "-cloud-"]
                     .iter()
                     .any(|variant| release.contains(variant))
@@ -87,46 +112,68 @@ pub(super) fn folders(parent: &Path) -> impl Iterator<Item = String> {
     entries.filter_map(|entry| entry.file_name().into_string().ok())
 }
 
-/// The releases that the distribution's archive offers.
-fn offered() -> Result<Vec<String>, Error> {
-    let cache = tools::which("apt-cache").ok_or_else(|| {
-        no_kernel(
-            "any",
-            "kernels come from apt, which is not here: use Debian or Ubuntu",
-        )
-    })?;
-    let names = tools::output(Command::new(cache).args(["pkgnames", "linux-image-"]))?;
-    let names = String::from_utf8_lossy(&names).into_owned();
-    Ok(names
-        .lines()
-        .filter_map(|name| name.strip_prefix("linux-image-"))
-        .map(str::to_owned)
-        .collect())
-}
-
 /// Fetches the package of `release` and unpacks it to `folder`, at once or not at all.
 pub(super) fn unpack(release: &str, cache: &Path, folder: &Path) -> Result<(), Error> {
     let work = Work::new(cache, release)?;
-    let package = download(release, &work.0)?;
-    let vmlinuz = format!("./boot/vmlinuz-{release}");
-    extract(&package, release, &vmlinuz, &work.0)?;
-    let image = bzimage::extract(&tools::read(&work.0.join(&vmlinuz))?)?;
+    let packages = download(release, &work.0)?;
+    for package in &packages {
+        extract(package, release, &work.0)?;
+    }
+    let image = bzimage::extract(&tools::read(&image(release, &work.0)?)?)?;
     write(&work.0.join("vmlinux"), &image)?;
-    decompress_modules(&work.0.join("lib"))?;
-    let mut depmod = Command::new(tools::find("depmod")?);
-    tools::output(depmod.arg("-b").arg(&work.0).arg(release))?;
     let file = |source| Error::File {
         path: folder.to_owned(),
         source,
     };
-    fs::remove_dir_all(work.0.join("boot")).map_err(file)?;
-    fs::remove_file(&package).map_err(file)?;
+    merge_usr(&work.0).map_err(file)?;
+    decompress_modules(&work.0.join("lib"))?;
+    let mut depmod = Command::new(tools::find("depmod")?);
+    tools::output(depmod.arg("-b").arg(&work.0).arg(release))?;
+    for package in &packages {
+        fs::remove_file(package).map_err(file)?;
+    }
     match fs::rename(&work.0, folder) {
         Ok(()) => Ok(()),
         // Another process was faster.
         Err(_) if folder.join("vmlinux").is_file() => Ok(()),
         Err(source) => Err(file(source)),
     }
+}
+
+/// Where a package has its compressed image.
+fn images(release: &str) -> [String; 2] {
+    [
+        format!("boot/vmlinuz-{release}"),
+        format!("usr/lib/modules/{release}/vmlinuz"),
+    ]
+}
+
+fn image(release: &str, work: &Path) -> Result<PathBuf, Error> {
+    let found = images(release).map(|name| work.join(name));
+    let missing = || {
+        no_kernel(
+            release,
+            "its packages have no vmlinuz: choose another release",
+        )
+    };
+    found
+        .into_iter()
+        .find(|path| path.is_file())
+        .ok_or_else(missing)
+}
+
+/// Has the modules below `lib`, also where packages have them below `usr/lib`; each name leads to them, since programs
+/// of the host look here or there.
+fn merge_usr(work: &Path) -> io::Result<()> {
+    let (merged, below_usr) = (work.join("lib"), work.join("usr/lib"));
+    if !merged.exists() {
+        fs::rename(&below_usr, &merged)?;
+    }
+    if below_usr.exists() {
+        fs::remove_dir_all(&below_usr)?;
+    }
+    fs::create_dir_all(work.join("usr"))?;
+    symlink("../lib", &below_usr)
 }
 
 /// A folder to work in, removed when it goes out of use. What a killed process left there is removed by
@@ -159,34 +206,45 @@ impl Drop for Work {
     }
 }
 
-fn download(release: &str, work: &Path) -> Result<PathBuf, Error> {
-    let apt = tools::which("apt-get").ok_or_else(|| {
-        no_kernel(
-            release,
-            "kernels come from apt, which is not here: use Debian or Ubuntu",
-        )
-    })?;
-    let mut command = Command::new(apt);
+/// Fetches the packages of which the image consists into `work`.
+fn download(release: &str, work: &Path) -> Result<Vec<PathBuf>, Error> {
+    let name = format!("linux-image-{release}");
+    let mut archives = Archive::all(release)?.into_iter();
+    let archive = loop {
+        let archive = archives.next().ok_or_else(|| {
+            no_kernel(
+                release,
+                "no archive has its linux-image: run `apt-get update`, or choose another release",
+            )
+        })?;
+        if archive.images()?.iter().any(|image| image == release) {
+            break archive;
+        }
+    };
+    let mut command = archive.command("apt-get");
     // As root, apt would hand the download to a user who may not write here.
-    command.args(["-qq", "-o", "APT::Sandbox::User=root", "download"]);
     command
-        .arg(format!("linux-image-{release}"))
-        .current_dir(work)
-        .env("LC_ALL", "C");
+        .args(["-qq", "-o", "APT::Sandbox::User=root", "download", &name])
+        .args(archive.pieces(&name)?)
+        .current_dir(work);
     tools::output(&mut command).map_err(|error| {
         no_kernel(
             release,
             &format!("{error}: run `apt-get update`, or choose another release"),
         )
     })?;
-    let found = folders(work).find(|name| name.ends_with(".deb"));
-    found
+    let found: Vec<PathBuf> = folders(work)
+        .filter(|name| name.ends_with(".deb"))
         .map(|name| work.join(name))
-        .ok_or_else(|| no_kernel(release, "apt-get download brought no package"))
+        .collect();
+    if found.is_empty() {
+        return Err(no_kernel(release, "apt-get download brought no package"));
+    }
+    Ok(found)
 }
 
 /// Unpacks the image and the modules of [`PARTS`], a quarter of the package.
-fn extract(package: &Path, release: &str, vmlinuz: &str, work: &Path) -> Result<(), Error> {
+fn extract(package: &Path, release: &str, work: &Path) -> Result<(), Error> {
     let system = |source| Error::System {
         what: "unpacking the kernel's package",
         source,
@@ -198,27 +256,18 @@ fn extract(package: &Path, release: &str, vmlinuz: &str, work: &Path) -> Result<
         .spawn()
         .map_err(system)?;
     let mut tar = Command::new(tools::find("tar")?);
-    tar.arg("-x")
-        .arg("-C")
-        .arg(work)
-        .args(["--wildcards", vmlinuz]);
+    tar.arg("-x").arg("-C").arg(work).arg("--wildcards");
+    tar.args(images(release).map(|name| format!("./{name}")));
     tar.arg(format!("*lib/modules/{release}/modules.*"));
     tar.args(PARTS.map(|part| format!("*lib/modules/{release}/kernel/{part}/*")));
     tar.args(MODULES.map(|module| format!("*lib/modules/{release}/kernel/{module}*")));
     if let Some(stdout) = source.stdout.take() {
         tar.stdin(stdout);
     }
-    // Parts that a release does not have as modules make tar fail in the end; what matters is checked later.
-    let output = tar.output().map_err(system)?;
+    // Parts that a package does not have make tar fail in the end; what matters is checked later.
+    tar.output().map_err(system)?;
     source.wait().map_err(system)?;
-    if work.join(vmlinuz).is_file() {
-        return Ok(());
-    }
-    let message = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-    Err(no_kernel(
-        release,
-        &format!("its package has no {vmlinuz} ({message}): choose another release"),
-    ))
+    Ok(())
 }
 
 /// Replaces compressed modules by plain ones: busybox cannot load those.
@@ -255,7 +304,7 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     })
 }
 
-fn no_kernel(version: &str, reason: &str) -> Error {
+pub(super) fn no_kernel(version: &str, reason: &str) -> Error {
     Error::NoKernel {
         version: version.to_owned(),
         reason: reason.to_owned(),
@@ -274,6 +323,9 @@ mod tests {
             "6.1.0-99-cloud-amd64",
             "6.12.117+deb12-amd64",
             "6.12-amd64",
+            "6.17.0-9-generic",
+            "6.17.0-42-generic",
+            "6.17.0-42-lowlatency",
             "amd64",
         ];
         newest(
@@ -287,7 +339,8 @@ mod tests {
         assert_eq!(of("6.1").as_deref(), Some("6.1.0-56-amd64"));
         assert_eq!(of("6.12").as_deref(), Some("6.12.117+deb12-amd64"));
         assert_eq!(of("6.1.0-9-amd64").as_deref(), Some("6.1.0-9-amd64"));
-        assert_eq!(of("6"), Some("6.12.117+deb12-amd64".to_owned()));
+        assert_eq!(of("6.17").as_deref(), Some("6.17.0-42-generic"));
+        assert_eq!(of("6"), Some("6.17.0-42-generic".to_owned()));
         assert_eq!(of("5.10"), None);
     }
 }

@@ -1,0 +1,77 @@
+//! Where kernels come from: the machine's own package sources, and other distributions' archives.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use super::package::{PIECES, no_kernel};
+use crate::cache;
+use crate::error::Error;
+use crate::tools;
+
+/// A configuration of apt.
+#[derive(Debug)]
+pub(super) struct Archive {
+    /// Of a configuration that `scripts/setup-kernels.sh` has made; `None`: the machine's.
+    file: Option<PathBuf>,
+}
+
+impl Archive {
+    /// The machine's package sources, then the others in the order of their names.
+    pub(super) fn all(version: &str) -> Result<Vec<Self>, Error> {
+        for tool in ["apt-get", "apt-cache"] {
+            if tools::which(tool).is_none() {
+                return Err(no_kernel(
+                    version,
+                    "kernels come from apt, which is not here: use Debian or Ubuntu",
+                ));
+            }
+        }
+        let folder = cache::folder().map(|cache| cache.join("archives"));
+        let entries = folder.and_then(|folder| fs::read_dir(folder).ok());
+        let mut others: Vec<PathBuf> = entries
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|entry| entry.path().join("apt.conf"))
+            .filter(|file| file.is_file())
+            .collect();
+        others.sort();
+        let all = [None].into_iter().chain(others.into_iter().map(Some));
+        Ok(all.map(|file| Self { file }).collect())
+    }
+
+    /// A program of apt's that uses it.
+    pub(super) fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command.env("LC_ALL", "C");
+        if let Some(file) = &self.file {
+            command.env("APT_CONFIG", file);
+        }
+        command
+    }
+
+    /// The releases of which it has packages that begin with `prefix`.
+    pub(super) fn releases(&self, prefix: &str) -> Result<Vec<String>, Error> {
+        let names = tools::output(self.command("apt-cache").args(["pkgnames", prefix]))?;
+        let names = String::from_utf8_lossy(&names).into_owned();
+        let releases = names.lines().filter_map(|name| name.strip_prefix(prefix));
+        Ok(releases.map(str::to_owned).collect())
+    }
+
+    /// The releases of its images.
+    pub(super) fn images(&self) -> Result<Vec<String>, Error> {
+        self.releases("linux-image-")
+    }
+
+    /// The packages of which image package `name` consists.
+    pub(super) fn pieces(&self, name: &str) -> Result<Vec<String>, Error> {
+        let lines = tools::output(self.command("apt-cache").args(["depends", name]))?;
+        let lines = String::from_utf8_lossy(&lines).into_owned();
+        let needed = lines
+            .lines()
+            .filter_map(|line| line.trim_start().strip_prefix("Depends: "));
+        let is_piece = |name: &&str| PIECES.iter().any(|piece| name.starts_with(piece));
+        Ok(needed.filter(is_piece).map(str::to_owned).collect())
+    }
+}
