@@ -6,7 +6,8 @@
  * more than all else of such a row.
  *
  * A program that finds another one in the middle of its row, which it has
- * interrupted, sends its own alone. Once in a while user space has each processor
+ * interrupted or preempted (Linux 7.0), sends its own alone: whoever sets `busy`
+ * has the batch. Once in a while user space has each processor
  * hand over what it holds, and at the end takes what is left.
  */
 #ifndef LUC_BATCH_H
@@ -39,12 +40,10 @@
 		u32 zero = 0, index;                                                               \
 		struct name##_batch *batch = bpf_map_lookup_elem(&name##_batches, &zero);          \
                                                                                                    \
-		if (!batch || batch->head.busy) {                                                  \
+		if (!batch || occupy(&batch->head.busy)) {                                         \
 			send_rows(row, 1, place);                                                  \
 			return;                                                                    \
 		}                                                                                  \
-		batch->head.busy = 1;                                                              \
-		barrier();                                                                         \
 		index = batch->head.count & (LUC_BATCH - 1);                                       \
 		batch->rows[index] = *row;                                                         \
 		if (index < LUC_BATCH - 1) {                                                       \
@@ -53,8 +52,7 @@
 			send_rows(batch->rows, LUC_BATCH, place);                                  \
 			batch->head.count = 0;                                                     \
 		}                                                                                  \
-		barrier();                                                                         \
-		batch->head.busy = 0;                                                              \
+		vacate(&batch->head.busy);                                                         \
 	}                                                                                          \
                                                                                                    \
 	static __always_inline void hand_over_##name(void)                                         \
@@ -62,16 +60,13 @@
 		u32 zero = 0, count;                                                               \
 		struct name##_batch *batch = bpf_map_lookup_elem(&name##_batches, &zero);          \
                                                                                                    \
-		if (!batch || batch->head.busy)                                                    \
+		if (!batch || occupy(&batch->head.busy))                                           \
 			return;                                                                    \
-		batch->head.busy = 1;                                                              \
-		barrier();                                                                         \
 		count = batch->head.count & (LUC_BATCH - 1);                                       \
 		if (count)                                                                         \
 			send_rows(batch->rows, count, place);                                      \
 		batch->head.count = 0;                                                             \
-		barrier();                                                                         \
-		batch->head.busy = 0;                                                              \
+		vacate(&batch->head.busy);                                                         \
 	}
 
 DEFINE_BATCH(message, LOST_MESSAGE)

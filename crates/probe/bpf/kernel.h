@@ -233,7 +233,8 @@ struct mm_struct;
 struct task_struct {
 	unsigned int __state;
 	unsigned int flags;
-	int on_cpu;
+	/* A byte since Linux 7.2. The loader fits the size of a number without a sign only. */
+	unsigned int on_cpu;
 	struct sched_entity se;
 	struct sched_info sched_info;
 	int pid;
@@ -374,6 +375,13 @@ struct bpf_perf_event_value {
 	u64 counter;
 	u64 enabled;
 	u64 running;
+};
+
+/* What a perf event of raw_syscalls hands over: `value` is the first argument, or the result. */
+struct raw_call {
+	u64 common;
+	long number;
+	long value;
 };
 
 struct bpf_map;

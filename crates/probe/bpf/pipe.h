@@ -160,8 +160,7 @@ static __always_inline u32 pipe_end_of(struct file *file)
 }
 
 /* When a call begins that may write into a pipe. */
-SEC("tp_btf/sys_enter")
-int BPF_PROG(pipe_enter, struct pt_regs *regs, long number)
+static __always_inline int begin_pipe_call(struct pt_regs *regs, long number)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct talker *talker;
@@ -177,6 +176,8 @@ int BPF_PROG(pipe_enter, struct pt_regs *regs, long number)
 		talker->call_ns = bpf_ktime_get_ns();
 	return 0;
 }
+
+ON_CALL_ENTER(pipe_enter, begin_pipe_call)
 
 static __always_inline void pipe_written(struct task_struct *task, struct piped *piped, u64 bytes)
 {
@@ -224,8 +225,7 @@ static __always_inline void pipe_ended(struct piped *piped, struct pipe_inode_in
 }
 
 /* The end of a call on what may be pipes. */
-SEC("tp_btf/sys_exit")
-int BPF_PROG(pipe_exit, struct pt_regs *regs, long result)
+static __always_inline int end_pipe_call(struct pt_regs *regs, long result)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	long number = syscall_of_registers(regs);
@@ -254,6 +254,8 @@ int BPF_PROG(pipe_exit, struct pt_regs *regs, long result)
 	}
 	return 0;
 }
+
+ON_CALL_EXIT(pipe_exit, end_pipe_call)
 
 /* Pipes that were seen, when recording ends. */
 static long send_each_pipe(struct bpf_map *map, u64 *address, struct piped *piped, void *ctx)

@@ -88,8 +88,39 @@ static __always_inline void forget_sync(struct thread *thread)
 	thread->wanted_exit = 0;
 }
 
-SEC("tp_btf/sys_enter")
-int BPF_PROG(sys_enter, struct pt_regs *regs, long number)
+/*
+ * From Linux 7.0 on a program on a tracepoint can be preempted, and is skipped for everybody else
+ * on that processor until it goes on: an often used one like those of system calls misses many. As
+ * perf events they run to their end. NAME is attached in one way or the other.
+ */
+#define ON_CALL_ENTER(name, body)                                                                  \
+	SEC("tp_btf/sys_enter") int BPF_PROG(name, struct pt_regs *regs, long number)              \
+	{                                                                                          \
+		return body(regs, number);                                                         \
+	}                                                                                          \
+                                                                                                   \
+	SEC("tp/raw_syscalls/sys_enter") int name##_perf(struct raw_call *call)                    \
+	{                                                                                          \
+		return body(own_registers(), call->number);                                        \
+	}
+
+#define ON_CALL_EXIT(name, body)                                                                   \
+	SEC("tp_btf/sys_exit") int BPF_PROG(name, struct pt_regs *regs, long result)               \
+	{                                                                                          \
+		return body(regs, result);                                                         \
+	}                                                                                          \
+                                                                                                   \
+	SEC("tp/raw_syscalls/sys_exit") int name##_perf(struct raw_call *call)                     \
+	{                                                                                          \
+		return body(own_registers(), call->value);                                         \
+	}
+
+static __always_inline struct pt_regs *own_registers(void)
+{
+	return (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
+}
+
+static __always_inline int begin_call(struct pt_regs *regs, long number)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct thread *thread;
@@ -121,6 +152,8 @@ int BPF_PROG(sys_enter, struct pt_regs *regs, long number)
 	}
 	return 0;
 }
+
+ON_CALL_ENTER(sys_enter, begin_call)
 
 static __always_inline void send_sync(struct task_struct *task, struct thread *thread, u32 kind,
 				      u64 enter_ns, u64 exit_ns, long result)
@@ -198,8 +231,7 @@ static __always_inline void send_call(struct task_struct *task, struct thread *t
 	submit(record);
 }
 
-SEC("tp_btf/sys_exit")
-int BPF_PROG(sys_exit, struct pt_regs *regs, long result)
+static __always_inline int end_call(struct pt_regs *regs, long result)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	long number = syscall_of_registers(regs);
@@ -244,6 +276,8 @@ int BPF_PROG(sys_exit, struct pt_regs *regs, long result)
 	thread->took_part = 0;
 	return 0;
 }
+
+ON_CALL_EXIT(sys_exit, end_call)
 
 SEC("tp_btf/ext4_sync_file_enter")
 int BPF_PROG(ext4_sync_file_enter, struct file *file, int datasync)

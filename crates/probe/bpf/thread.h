@@ -139,12 +139,24 @@ struct {
 DEFINE_SUMS(summary_0, struct summary_key, struct summary_sum, 16384);
 DEFINE_SUMS(summary_1, struct summary_key, struct summary_sum, 16384);
 
+/* Whether somebody on this processor, who was interrupted or preempted, has it already. */
+static __always_inline bool occupy(u32 *busy)
+{
+	return __sync_lock_test_and_set(busy, 1);
+}
+
+static __always_inline void vacate(u32 *busy)
+{
+	barrier();
+	*(volatile u32 *)busy = 0;
+}
+
 static __always_inline void count_lost_rows(u32 place, u32 rows)
 {
 	u64 *count = bpf_map_lookup_elem(&lost, &place);
 
 	if (count)
-		*count += rows;
+		__sync_fetch_and_add(count, rows);
 }
 
 static __always_inline void count_lost(u32 place)

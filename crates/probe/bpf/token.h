@@ -38,6 +38,8 @@ struct token_scan {
 	/* Which of the names may be this header's. */
 	u32 is_traceparent;
 	u32 is_request_id;
+	/* A program that was preempted is in the middle of it. */
+	u32 busy;
 };
 
 struct {
@@ -152,17 +154,24 @@ static __noinline u64 token_in(u64 address, u64 bytes)
 	struct token_scan *scan = bpf_map_lookup_elem(&token_scans, &zero);
 	struct token_place place = { .scan = scan };
 	u32 length = bytes < TOKEN_BYTES ? bytes : TOKEN_BYTES;
+	u64 token = 0;
 
 	if (!scan || !address || !length)
 		return 0;
-	if (bpf_probe_read_user(scan->bytes, length, (void *)address))
+	if (occupy(&scan->busy)) {
+		count_lost(LOST_TOKEN);
 		return 0;
-	scan->trace_id = 0;
-	scan->request_id = 0;
-	scan->length = length;
-	scan->state = IN_METHOD;
-	bpf_loop(TOKEN_BYTES, look_at_byte, &place, 0);
-	return scan->trace_id ? scan->trace_id : scan->request_id;
+	}
+	if (!bpf_probe_read_user(scan->bytes, length, (void *)address)) {
+		scan->trace_id = 0;
+		scan->request_id = 0;
+		scan->length = length;
+		scan->state = IN_METHOD;
+		bpf_loop(TOKEN_BYTES, look_at_byte, &place, 0);
+		token = scan->trace_id ? scan->trace_id : scan->request_id;
+	}
+	vacate(&scan->busy);
+	return token;
 }
 
 /* `byte` is one of the message's. */

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::ptr::{self, NonNull};
 
 use crate::ProbeError;
-use crate::tracepoints::{EXCHANGE_HOOKS, HOOKS, Hook, NETWORK_HOOKS, Need};
+use crate::tracepoints::{EXCHANGE_HOOKS, HOOKS, Hook, NETWORK_HOOKS, Need, PERF};
 
 /// Modules that may hold the journal's tracepoints.
 const MODULES: &[&CStr] = &[c"jbd2", c"ext4"];
@@ -36,6 +36,8 @@ pub struct Capability {
     pub(crate) hooks: Vec<Hook>,
     /// What they see of the network.
     pub(crate) network: Network,
+    /// Programs that the kernel has refused.
+    refused: Vec<String>,
     /// The events that cannot be recorded, with the reason, one line each.
     pub missing: Vec<String>,
 }
@@ -48,8 +50,13 @@ impl Capability {
     /// When nothing at all can be recorded: no privileges, no BTF, no scheduler tracepoints. Also when messages are
     /// wanted, and cannot be recorded.
     pub fn detect(network: Network) -> Result<Self, ProbeError> {
+        Self::detect_refusing(network, Vec::new())
+    }
+
+    /// As [`detect`](Self::detect), without the programs that the kernel has refused.
+    fn detect_refusing(network: Network, refused: Vec<String>) -> Result<Self, ProbeError> {
         let types = Types::if_allowed()?;
-        let mut found = Self::of(network, |name| types.arguments_of(name))?;
+        let mut found = Self::of(network, refused, |name| types.arguments_of(name))?;
         if !addresses_visible() {
             found.missing.push(
                 "causes of uninterruptible waits cannot be told: kernel addresses are hidden; \
@@ -66,12 +73,31 @@ impl Capability {
         Ok(found)
     }
 
+    /// What is left without program `name`, which the kernel has refused when it was loaded; `None` if nothing works
+    /// without it.
+    pub(crate) fn without(&self, name: &str) -> Option<Self> {
+        let mut refused = self.refused.clone();
+        if refused.iter().any(|known| known == name) {
+            return None;
+        }
+        refused.push(name.to_owned());
+        let is_hook = name.ends_with(PERF) || self.has(name);
+        is_hook
+            .then(|| Self::detect_refusing(self.network, refused).ok())
+            .flatten()
+    }
+
+    /// Whether the kernel does not take the programs on system calls as perf events.
+    pub(crate) fn refuses_perf_events(&self) -> bool {
+        self.refused.iter().any(|name| name.ends_with(PERF))
+    }
+
     /// As [`detect`](Self::detect), as if the kernel lacked these tracepoints.
     #[cfg(test)]
     pub(crate) fn detect_without(network: Network, names: &[&str]) -> Result<Self, ProbeError> {
         let types = Types::if_allowed()?;
         let there = |name: &str| !names.contains(&name);
-        Self::of(network, |name| {
+        Self::of(network, Vec::new(), |name| {
             there(name).then(|| types.arguments_of(name)).flatten()
         })
     }
@@ -79,10 +105,12 @@ impl Capability {
     /// What can be recorded with the tracepoints that have arguments.
     fn of(
         network: Network,
+        refused: Vec<String>,
         arguments_of: impl Fn(&str) -> Option<u32>,
     ) -> Result<Self, ProbeError> {
         let mut found = Self {
             network,
+            refused,
             ..Self::default()
         };
         found.add(HOOKS, &arguments_of, ProbeError::NoTracepoint)?;
@@ -103,15 +131,27 @@ impl Capability {
         refusal: impl Fn(&'static str) -> ProbeError,
     ) -> Result<(), ProbeError> {
         let mut lost: Vec<(&str, Vec<&str>)> = Vec::new();
+        let refused = self.refused.clone();
+        let is_refused = |name: &str| refused.iter().any(|known| known == name);
         for hook in hooks {
             if hook
                 .instead_of
-                .is_some_and(|name| arguments_of(name).is_some())
+                .is_some_and(|name| arguments_of(name).is_some() && !is_refused(name))
             {
                 continue;
             }
             match arguments_of(hook.tracepoint) {
-                Some(arguments) if arguments >= hook.arguments => self.hooks.push(*hook),
+                Some(arguments) if arguments >= hook.arguments && !is_refused(hook.name) => {
+                    self.hooks.push(*hook);
+                }
+                Some(_) if is_refused(hook.name) && hook.need != Need::Always => {
+                    if let Need::For(what) = hook.need {
+                        self.missing.push(format!(
+                            "{what} cannot be recorded: the kernel refuses the program {}",
+                            hook.name
+                        ));
+                    }
+                }
                 _ => match hook.need {
                     Need::Always => return Err(refusal(hook.tracepoint)),
                     Need::Extra => {}
@@ -274,7 +314,7 @@ mod tests {
     #[test]
     fn what_stands_in_for_tracepoints_is_used_where_they_are_missing() {
         let without = |names: &'static [&'static str]| {
-            Capability::of(Network::Messages, move |name| {
+            Capability::of(Network::Messages, Vec::new(), move |name| {
                 (!names.contains(&name)).then_some(9)
             })
         };
@@ -305,7 +345,7 @@ mod tests {
     #[test]
     fn sums_of_exchanges_need_one_end_of_sends_only() {
         let without = |names: &'static [&'static str]| {
-            Capability::of(Network::Exchanges, move |name| {
+            Capability::of(Network::Exchanges, Vec::new(), move |name| {
                 (!names.contains(&name)).then_some(9)
             })
             .unwrap()
@@ -322,6 +362,28 @@ mod tests {
                 "how long requests take cannot be recorded: no tracepoint sock_send_length in this kernel"
             ]
         );
+    }
+
+    #[test]
+    fn a_refused_program_is_left_out_alone() {
+        let without = |name: &str| {
+            Capability::of(Network::Messages, vec![name.to_owned()], |_| Some(9))
+        };
+        let all = Capability::of(Network::Messages, Vec::new(), |_| Some(9)).unwrap();
+        let one = without("jbd2_run_stats").unwrap();
+        assert_eq!(one.hooks.len(), all.hooks.len() - 1);
+        assert_eq!(
+            one.missing,
+            ["journal commits cannot be recorded: the kernel refuses the program jbd2_run_stats"]
+        );
+        // One that only adds to what others see.
+        assert_eq!(without("cgroup_attach_task").unwrap().missing, [""; 0]);
+        // Another one stands in for it.
+        let sent = without("tcp_sendmsg_locked").unwrap();
+        assert!(sent.has("send_enter") && !sent.has("tcp_sendmsg_locked"));
+        assert!(without("sched_switch").is_err());
+        let called = without("sys_enter_perf").unwrap();
+        assert!(called.refuses_perf_events() && called.has("sys_enter"));
     }
 
     #[test]

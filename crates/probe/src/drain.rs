@@ -3,6 +3,7 @@
 mod output;
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -102,6 +103,7 @@ pub(crate) fn run(
         last_turn: Instant::now(),
         interval_begin_ns: trace.start_ns,
         lost: [0; LOST_PLACES.len()],
+        missed: BTreeMap::new(),
         file_systems: Vec::new(),
         summary,
         exchanges: (network == Network::Exchanges).then(|| Exchanges::since(trace.start_ns)),
@@ -233,6 +235,7 @@ struct State {
     last_turn: Instant,
     interval_begin_ns: u64,
     lost: [u64; LOST_PLACES.len()],
+    missed: BTreeMap<&'static str, u64>,
     file_systems: Vec<Dev>,
     summary: bool,
     /// If they are summed.
@@ -334,19 +337,28 @@ impl State {
         programs: &Programs,
         output: &RefCell<Output>,
     ) -> Result<(), ProbeError> {
-        let counts = programs.lost()?;
         let at_ns = now_ns();
         let mut output = output.borrow_mut();
+        let row = |place: &str, count| Lost {
+            at_ns,
+            count,
+            place: place.to_owned(),
+        };
+        let counts = programs.lost()?;
         for ((place, now), before) in LOST_PLACES.iter().zip(counts).zip(&mut self.lost) {
             let count = now - *before;
             *before = now;
             if count > 0 {
                 output.outcome.lose(place, count);
-                output.send(Lost {
-                    at_ns,
-                    count,
-                    place: (*place).to_owned(),
-                })?;
+                output.send(row(place, count))?;
+            }
+        }
+        for (table, now) in programs.missed()? {
+            let before = self.missed.insert(table, now).unwrap_or_default();
+            let count = now.saturating_sub(before);
+            if count > 0 {
+                output.outcome.miss(table, count);
+                output.send(row(table, count))?;
             }
         }
         Ok(())

@@ -1,5 +1,6 @@
 //! Loads the programs, sets their constants, attaches them.
 
+mod missed;
 mod visits;
 
 use std::ffi::OsStr;
@@ -11,6 +12,7 @@ use libbpf_rs::{Link, Map, MapCore, MapFlags, Object, ObjectBuilder, OpenMapMut,
 use crate::capability::{Capability, Network};
 use crate::counters::Counters;
 use crate::record::{Config, Plain};
+use crate::tracepoints::{calls_are_perf_events, program_of};
 use crate::{ProbeError, messages};
 
 /// The compiled programs.
@@ -91,6 +93,8 @@ const WITHOUT_STATE: &str = ".data.without";
 pub(crate) struct Programs {
     object: Object,
     hooks: Vec<&'static str>,
+    /// Whether programs on system calls are perf events.
+    calls_are_perf_events: bool,
     /// Whether connections and messages are recorded.
     network: bool,
     /// Whether sends and receives are seen as system calls only.
@@ -160,6 +164,11 @@ impl Programs {
         let network = capability.network == Network::Messages;
         let exchanges = capability.network == Network::Exchanges;
         let by_calls = network && config.send_ends == 0;
+        let calls_are_perf_events = calls_are_perf_events() && !capability.refuses_perf_events();
+        let hooked: Vec<String> = hooks
+            .iter()
+            .map(|hook| program_of(hook, calls_are_perf_events))
+            .collect();
         for mut program in open.progs_mut() {
             let name = program.name().to_os_string();
             let wanted = name == BEGIN
@@ -177,7 +186,7 @@ impl Programs {
                     .any(|own| name == *own)
                 || by_calls && name == PLACE_END
                 || config.counters > 0 && name == COUNT_RUNNING
-                || hooks.iter().any(|hook| OsStr::new(hook) == name);
+                || hooked.iter().any(|hook| OsStr::new(hook) == name);
             program.set_autoload(wanted);
         }
         for (name, wanted) in NETWORK_MAPS
@@ -217,6 +226,7 @@ impl Programs {
         let programs = Self {
             object,
             hooks,
+            calls_are_perf_events,
             network,
             by_calls,
             processors: config.processors,
@@ -340,15 +350,23 @@ impl Programs {
         Ok(u32::from_ne_bytes(bytes))
     }
 
+    /// The hook whose program has this name, if it is loaded.
+    fn hook_of(&self, program: &OsStr) -> Option<&'static str> {
+        let mut hooks = self.hooks.iter().copied();
+        hooks.find(|hook| program == OsStr::new(&program_of(hook, self.calls_are_perf_events)))
+    }
+
     fn attach_those(&self, which: impl Fn(&str) -> bool) -> Result<Vec<Link>, ProbeError> {
         let mut links = Vec::new();
         for program in self.object.progs_mut() {
-            let name = program.name().to_string_lossy().into_owned();
-            if !which(&name) || !self.hooks.contains(&name.as_str()) {
+            let Some(name) = self.hook_of(program.name()) else {
+                continue;
+            };
+            if !which(name) {
                 continue;
             }
             let link = program
-                .attach_trace()
+                .attach()
                 .map_err(ProbeError::refused(format!("the tracepoint {name}")))?;
             links.push(link);
         }

@@ -44,6 +44,19 @@ pub(crate) fn reason(error: &libbpf_rs::Error) -> String {
     }
 }
 
+/// The program that the kernel refused when these messages came, if it was a program.
+pub(crate) fn refused_program() -> Option<String> {
+    program_in(&messages()).map(str::to_owned)
+}
+
+fn program_in(messages: &str) -> Option<&str> {
+    messages.lines().find_map(|line| {
+        let (name, rest) = line.strip_prefix("libbpf: prog '")?.split_once("': ")?;
+        let is_refusal = rest.starts_with("BPF program load failed") || rest.contains("relocat");
+        is_refusal.then_some(name)
+    })
+}
+
 /// Where the verifier's log begins and ends in libbpf's messages, and how the line of its sums begins.
 const LOG_BEGIN: &str = "-- BEGIN PROG LOAD LOG --";
 const LOG_END: &str = "-- END PROG LOAD LOG --";
@@ -73,5 +86,7 @@ mod tests {
             Some("helper access to the packet is not allowed")
         );
         assert_eq!(refusal("libbpf: no program\n"), None);
+        assert_eq!(program_in(log), Some("one"));
+        assert_eq!(program_in("libbpf: failed to load object\n"), None);
     }
 }

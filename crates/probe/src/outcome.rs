@@ -9,6 +9,8 @@ pub struct Outcome {
     pub rows: BTreeMap<&'static str, u64>,
     /// Events that could not be kept, by place.
     pub lost: BTreeMap<&'static str, u64>,
+    /// Those of them that a program did not see, because it was active already on that processor, by table.
+    pub missed: BTreeMap<&'static str, u64>,
 }
 
 impl Outcome {
@@ -18,5 +20,10 @@ impl Outcome {
 
     pub(crate) fn lose(&mut self, place: &'static str, count: u64) {
         *self.lost.entry(place).or_default() += count;
+    }
+
+    pub(crate) fn miss(&mut self, table: &'static str, count: u64) {
+        *self.missed.entry(table).or_default() += count;
+        self.lose(table, count);
     }
 }

@@ -15,8 +15,8 @@ use crate::signals::spawn_without_signals;
 use crate::stacks::Stacks;
 use crate::symbols::Symbols;
 use crate::{
-    Capability, CounterList, Filter, Network, Outcome, ProbeError, Sink, clock, drain, starts,
-    syscalls,
+    Capability, CounterList, Filter, Network, Outcome, ProbeError, Sink, clock, drain, messages,
+    starts, syscalls,
 };
 
 /// Waits shorter than this are summed, if nothing says that they matter.
@@ -125,20 +125,31 @@ impl Recorder {
             Some(list) => Counters::open(list)?,
             None => Counters::default(),
         };
-        capability.missing.extend(counters.missing.iter().cloned());
-        let config = Config {
-            counters: counters.events.len() as u32,
-            ..config(&options, &capability, &symbols)?
-        };
         let roots = options.filter.tree_now()?;
+        let programs = loop {
+            let config = Config {
+                counters: counters.events.len() as u32,
+                ..config(&options, &capability, &symbols)?
+            };
+            let loaded = Programs::load(
+                &capability,
+                &config,
+                options.ring_bytes,
+                options.calls && capability.network != Network::Exchanges,
+                &roots,
+            );
+            // One that the kernel refuses is left out alone.
+            let error = match loaded {
+                Ok(programs) => break programs,
+                Err(error) => error,
+            };
+            let refused = messages::refused_program();
+            capability = refused
+                .and_then(|name| capability.without(&name))
+                .ok_or(error)?;
+        };
+        capability.missing.extend(counters.missing.iter().cloned());
         let stacks = Stacks::new(symbols);
-        let programs = Programs::load(
-            &capability,
-            &config,
-            options.ring_bytes,
-            options.calls && capability.network != Network::Exchanges,
-            &roots,
-        )?;
         programs.count(&counters)?;
         let trace = clock::describe(
             options.command,

@@ -1,5 +1,7 @@
 //! Which programs there are, what each hangs on, and what is lost without it.
 
+use std::fs;
+
 /// How much depends on a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Need {
@@ -69,6 +71,58 @@ const FAST: Need = Need::For("ext4 fast commits");
 const PIPES: Need = Need::For("what goes through pipes");
 const PACKETS: Need = Need::For("packets");
 const EXCHANGES: Need = Need::For("how long requests take");
+
+/// The table whose rows are incomplete where program `name` has missed something.
+pub(crate) fn table_of(name: &str) -> &'static str {
+    let begins = |beginnings: &[&str]| beginnings.iter().any(|start| name.starts_with(start));
+    match name {
+        _ if begins(&["jbd2_handle"]) => "handle",
+        _ if begins(&["jbd2_", "ext4_fc_"]) => "commit",
+        _ if begins(&["ext4_sync_file"]) => "sync",
+        _ if begins(&["ext4_writepages", "writeback_", "iomap_"]) => "data",
+        _ if begins(&["sys_", "ext4_"]) => "call",
+        _ if begins(&["block_"]) => "request",
+        _ if begins(&["sched_process", "cgroup_"]) => "task",
+        _ if begins(&["sched_", "local_timer", "irq_"]) => "wait",
+        _ if begins(&["inet_sock", "tcp_destroy"]) => "connection",
+        _ if begins(&["net_dev", "netif_"]) => "packet",
+        _ if begins(&["exchange_"]) => "exchange",
+        _ if begins(&["count_"]) => "counter",
+        _ => "message",
+    }
+}
+
+/// Programs on system calls that can be attached as perf events as well, by the name with [`PERF`].
+const AS_PERF_EVENTS: [&str; 4] = ["sys_enter", "sys_exit", "pipe_enter", "pipe_exit"];
+/// What such a program's name ends with.
+pub(crate) const PERF: &str = "_perf";
+/// The first kernel that skips programs on tracepoints for whoever preempts one.
+const FIRST_PREEMPTIBLE: (u32, u32) = (7, 0);
+
+/// Whether programs on system calls are to be perf events: where they would miss calls otherwise, and may be.
+pub(crate) fn calls_are_perf_events() -> bool {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let mut numbers = release
+        .split(|c: char| !c.is_ascii_digit())
+        .map_while(|digits| digits.parse::<u32>().ok());
+    let version = numbers.next().zip(numbers.next());
+    let has_number = |folder: &str| {
+        fs::read_to_string(format!("{folder}/events/raw_syscalls/sys_enter/id")).is_ok()
+    };
+    version >= Some(FIRST_PREEMPTIBLE)
+        && ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"]
+            .into_iter()
+            .any(has_number)
+}
+
+/// The name of hook `name`'s program.
+pub(crate) fn program_of(name: &str, calls_are_perf_events: bool) -> String {
+    if calls_are_perf_events && AS_PERF_EVENTS.contains(&name) {
+        format!("{name}{PERF}")
+    } else {
+        name.to_owned()
+    }
+}
 
 /// The programs that look at files, disks and threads.
 pub(crate) const HOOKS: &[Hook] = &[
@@ -153,3 +207,22 @@ pub(crate) const EXCHANGE_HOOKS: &[Hook] = &[
         ..hook("exchange_receive", 1, EXCHANGES)
     },
 ];
+
+#[cfg(test)]
+mod tests {
+    use luc_events::Event;
+
+    use super::*;
+
+    #[test]
+    fn what_a_program_misses_is_missing_in_a_table() {
+        for hook in [HOOKS, NETWORK_HOOKS, EXCHANGE_HOOKS].concat() {
+            let table = table_of(hook.name);
+            assert!(Event::TABLES.contains(&table), "{}: {table}", hook.name);
+        }
+        assert_eq!(table_of("sched_switch"), "wait");
+        assert_eq!(table_of("sys_exit"), "call");
+        assert_eq!(table_of("net_dev_start_xmit"), "packet");
+        assert_eq!(table_of("pipe_exit"), "message");
+    }
+}

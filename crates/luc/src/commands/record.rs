@@ -253,9 +253,15 @@ fn report(out: &Path, elapsed: Duration, outcome: &Outcome) {
             .iter()
             .map(|(place, count)| format!("{count} {place}"))
             .collect();
-        eprintln!(
-            "luc: lost: {}; a larger --buffer or a filter would keep them",
-            lost.join(", ")
-        );
+        let missed: u64 = outcome.missed.values().sum();
+        let lost_rows: u64 = outcome.lost.values().sum();
+        let advice = match missed {
+            0 => "a larger --buffer or a filter would keep them".to_owned(),
+            _ if missed == lost_rows => "the kernel skipped a program that was active already".to_owned(),
+            _ => format!(
+                "a larger --buffer or a filter would keep them but for {missed}, where the kernel skipped a program"
+            ),
+        };
+        eprintln!("luc: lost: {}; {advice}", lost.join(", "));
     }
 }

@@ -2,13 +2,14 @@
 
 use std::ffi::OsStr;
 use std::io::Read as _;
+use std::thread;
 
 use libbpf_rs::{Iter, MapCore, MapFlags, ProgramInput};
 use luc_units::OnPath as _;
 
 use super::{
-    ASLEEP_END, COUNT_RUNNING, END, END_VISIT, FILES, FILES_END, HAND_OVER, MESSAGES,
-    NETWORK_BEGIN, PIPE_END, PLACE_END, Programs, WAITS, WITHOUT_STATE,
+    ASLEEP_END, BETWEEN_VISITS, COUNT_RUNNING, END, END_VISIT, FILES, FILES_END, HAND_OVER,
+    MESSAGES, NETWORK_BEGIN, PIPE_END, PLACE_END, Programs, VISITS, WAITS, WITHOUT_STATE,
 };
 use crate::ProbeError;
 use crate::record::{self, BATCH, BatchHead, LOST_PLACES, Plain};
@@ -98,11 +99,7 @@ impl Programs {
             (MESSAGES, size_of::<record::Message>()),
             (WAITS, size_of::<record::Wait>()),
         ] {
-            let batches = self
-                .map(name)?
-                .lookup_percpu(&0u32.to_ne_bytes(), MapFlags::ANY)
-                .map_err(ProbeError::refused("reading its maps"))?;
-            for batch in batches.unwrap_or_default() {
+            for batch in self.resting(name)? {
                 let rows = BatchHead::read(&batch).map_or(0, |head| head.count as usize);
                 let rows = batch[size_of::<BatchHead>()..]
                     .chunks_exact(row_bytes)
@@ -111,6 +108,26 @@ impl Programs {
             }
         }
         Ok(records)
+    }
+
+    /// The processors' batches of this name, when no program is in the middle of one any more: from Linux 7.0 on one may
+    /// have been preempted there.
+    fn resting(&self, name: &'static str) -> Result<Vec<Vec<u8>>, ProbeError> {
+        let mut looks = 0;
+        loop {
+            let batches = self
+                .map(name)?
+                .lookup_percpu(&0u32.to_ne_bytes(), MapFlags::ANY)
+                .map_err(ProbeError::refused("reading its maps"))?
+                .unwrap_or_default();
+            let is_busy =
+                |batch: &Vec<u8>| BatchHead::read(batch).is_some_and(|head| head.busy != 0);
+            looks += 1;
+            if looks > VISITS || !batches.iter().any(is_busy) {
+                return Ok(batches);
+            }
+            thread::sleep(BETWEEN_VISITS);
+        }
     }
 
     /// Runs the iterator of this name, once for each thread or open file.
