@@ -366,9 +366,8 @@ mod tests {
 
     #[test]
     fn a_refused_program_is_left_out_alone() {
-        let without = |name: &str| {
-            Capability::of(Network::Messages, vec![name.to_owned()], |_| Some(9))
-        };
+        let without =
+            |name: &str| Capability::of(Network::Messages, vec![name.to_owned()], |_| Some(9));
         let all = Capability::of(Network::Messages, Vec::new(), |_| Some(9)).unwrap();
         let one = without("jbd2_run_stats").unwrap();
         assert_eq!(one.hooks.len(), all.hooks.len() - 1);

@@ -51,6 +51,7 @@ mod sums;
 mod symbols;
 mod syscalls;
 mod tracepoints;
+mod unpreempted;
 
 pub use capability::{Capability, Network};
 pub use counters::CounterList;

@@ -13,6 +13,7 @@ use crate::capability::{Capability, Network};
 use crate::counters::Counters;
 use crate::record::{Config, Plain};
 use crate::tracepoints::{calls_are_perf_events, program_of};
+use crate::unpreempted::Unpreempted;
 use crate::{ProbeError, messages};
 
 /// The compiled programs.
@@ -317,6 +318,7 @@ impl Programs {
     }
 
     fn tell_calls_attached(&self, attached: bool) -> Result<(), ProbeError> {
+        let _unpreempted = Unpreempted::begin();
         self.map(".data.calls")?
             .update(
                 &0u32.to_ne_bytes(),
@@ -337,6 +339,7 @@ impl Programs {
     }
 
     fn set(&self, section: &'static str, value: u32) -> Result<(), ProbeError> {
+        let _unpreempted = Unpreempted::begin();
         self.map(section)?
             .update(&0u32.to_ne_bytes(), &value.to_ne_bytes(), MapFlags::ANY)
             .map_err(ProbeError::refused("changing its maps"))
@@ -344,6 +347,7 @@ impl Programs {
 
     fn variable(&self, section: &'static str) -> Result<u32, ProbeError> {
         let mut bytes = [0; 4];
+        let _unpreempted = Unpreempted::begin();
         self.map(section)?
             .lookup_into(&0u32.to_ne_bytes(), &mut bytes, MapFlags::ANY)
             .map_err(ProbeError::refused("reading its maps"))?;

@@ -9,6 +9,7 @@ use luc_events::{Cause, StackId};
 
 use crate::record::STACK_DEPTH;
 use crate::symbols::Symbols;
+use crate::unpreempted::Unpreempted;
 
 /// Frames of the recorder and the scheduler, between the program and what called `schedule`.
 const OWN_FRAMES: usize = 12;
@@ -45,12 +46,14 @@ impl Stacks {
             return (*id, *cause, None);
         }
         let mut bytes = [0; STACK_DEPTH * 8];
+        let unpreempted = Unpreempted::begin();
         let found = index.checked_sub(1).is_some_and(|index| {
             matches!(
                 map.lookup_into(&index.to_ne_bytes(), &mut bytes, MapFlags::ANY),
                 Ok(true)
             )
         });
+        drop(unpreempted);
         if !found {
             return (StackId(0), Cause::Other, None);
         }

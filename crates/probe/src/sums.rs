@@ -10,6 +10,7 @@ use luc_events::{Cause, Cgroup, Dev, Inode, Pid, Tgid, Transaction};
 use crate::ProbeError;
 use crate::load::Programs;
 use crate::record::{DataKey, DataSum, HandleKey, HandleSum, Plain, SummaryKey, SummarySum};
+use crate::unpreempted::Unpreempted;
 
 /// Entries that one system call takes out.
 const BATCH: u32 = 8192;
@@ -28,6 +29,7 @@ impl Epoch {
     /// some microseconds, so that is to be emptied a while later.
     pub(crate) fn turn(&mut self, programs: &Programs) -> Result<(), ProbeError> {
         self.0 ^= 1;
+        let _unpreempted = Unpreempted::begin();
         programs
             .map(".data.epoch")?
             .update(&0u32.to_ne_bytes(), &self.0.to_ne_bytes(), MapFlags::ANY)
@@ -44,9 +46,12 @@ pub(crate) fn drain<K: Plain, V: Plain>(
     map: &impl MapCore,
     mut take: impl FnMut(K, V) -> Result<(), ProbeError>,
 ) -> Result<(), ProbeError> {
-    let entries = map
+    let unpreempted = Unpreempted::begin();
+    let entries: Vec<_> = map
         .lookup_and_delete_batch(BATCH, MapFlags::ANY, MapFlags::ANY)
-        .map_err(ProbeError::refused("reading its maps"))?;
+        .map_err(ProbeError::refused("reading its maps"))?
+        .collect();
+    drop(unpreempted);
     for (key, value) in entries {
         if let (Some(key), Some(value)) = (K::read(&key), V::read(&value)) {
             take(key, value)?;

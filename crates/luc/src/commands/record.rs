@@ -257,7 +257,9 @@ fn report(out: &Path, elapsed: Duration, outcome: &Outcome) {
         let lost_rows: u64 = outcome.lost.values().sum();
         let advice = match missed {
             0 => "a larger --buffer or a filter would keep them".to_owned(),
-            _ if missed == lost_rows => "the kernel skipped a program that was active already".to_owned(),
+            _ if missed == lost_rows => {
+                "the kernel skipped a program that was active already".to_owned()
+            }
             _ => format!(
                 "a larger --buffer or a filter would keep them but for {missed}, where the kernel skipped a program"
             ),

@@ -13,6 +13,7 @@ use super::{
 };
 use crate::ProbeError;
 use crate::record::{self, BATCH, BatchHead, LOST_PLACES, Plain};
+use crate::unpreempted::Unpreempted;
 
 impl Programs {
     /// Says what is there: the sums and times of threads, the connections, who sleeps. `consume` takes the records of each
@@ -153,6 +154,7 @@ impl Programs {
     /// Number of events lost since loading, by the places of [`LOST_PLACES`].
     pub(crate) fn lost(&self) -> Result<[u64; LOST_PLACES.len()], ProbeError> {
         let map = self.map("lost")?;
+        let _unpreempted = Unpreempted::begin();
         let mut counts = [0; LOST_PLACES.len()];
         for (place, count) in counts.iter_mut().enumerate() {
             let per_processor = map
