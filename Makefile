@@ -9,7 +9,7 @@ FUZZ_SECONDS ?= 120
 PACKAGES ?= dist
 export GLIBC PACKAGES REVISION MAINTAINER SIGN_KEY
 
-.PHONY: help setup setup-build setup-test setup-lint setup-evaluate setup-packages setup-arm64 setup-vm qemu build product product-sql product-store product-demo arm64 test test-sql fuzz lint tables demo packages packages-test packages-reproduce evaluate evaluate-arm64 evaluate-fleet-sql evaluate-packages install clean
+.PHONY: help setup setup-build setup-test setup-lint setup-evaluate setup-packages setup-arm64 setup-vm setup-kernels qemu build product product-sql product-store product-demo arm64 test test-sql fuzz lint tables demo packages packages-test packages-reproduce evaluate evaluate-arm64 evaluate-fleet-sql evaluate-packages install clean
 
 help: ## List the targets
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -37,6 +37,9 @@ setup-arm64:
 
 setup-vm: ## Unpack a newer QEMU beside the system's, for several processors in virtual time (no root)
 	@scripts/setup-vm.sh
+
+setup-kernels: ## Fetch headers of newer kernels, and a compiler for them; installs nothing (no root)
+	@scripts/setup-kernels.sh
 
 qemu: ## Build a QEMU whose processors are parallel in virtual time (GPL-2.0; 5 minutes of processor time)
 	@scripts/qemu.sh

@@ -107,7 +107,7 @@ add_headers() {
 	# shellcheck disable=SC2086 # several
 	(cd "$work/debs" && APT_CONFIG=$base/$1/apt.conf apt-get -qq download "linux-headers-$2" $package)
 	for package in "$work"/debs/*.deb; do dpkg-deb -x "$package" "$root"; done
-	if [[ -e $root/lib ]]; then rm -r "$root/lib"; fi
+	if [[ -e $root/lib ]]; then rm -r "${root:?}/lib"; fi
 	# The release's own folder comes last: with its Makefile it is all there.
 	mv "$root/usr/src/linux-headers-$2" "$work/last"
 	cp -an "$root/usr/." "$base/root/usr/"

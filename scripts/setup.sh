@@ -250,7 +250,7 @@ install_cargo_cyclonedx() {
 	"$cargo" install --locked --quiet "$cargo_cyclonedx"
 }
 
-# Installs what no package brings: tools of cargo, headers of more kernels, a newer QEMU.
+# Installs what no package brings: tools of cargo, more kernels and headers, a newer QEMU.
 install_others() {
 	case $goal in all | lint) install_cargo_deny ;; esac
 	if [[ $goal == packages ]]; then
@@ -260,6 +260,7 @@ install_others() {
 	fi
 	case $goal in arm64 | evaluate) "$(dirname "${BASH_SOURCE[0]}")/setup-arm64.sh" ;; esac
 	fetch_headers
+	fetch_kernels
 	unpack_qemu
 }
 
@@ -279,6 +280,17 @@ fetch_headers() {
 		"$(dirname "${BASH_SOURCE[0]}")/headers.sh" ||
 			echo "setup: headers were not fetched, so the modules are compiled for fewer kernels"
 	fi
+}
+
+# Kernels of other distributions, and a compiler for their modules.
+fetch_kernels() {
+	case $goal in
+	all | test | evaluate)
+		if [[ $(uname -m) != x86_64 ]]; then return; fi
+		"$(dirname "${BASH_SOURCE[0]}")/setup-kernels.sh" ||
+			echo "setup: newer kernels were not fetched, so their tests are skipped"
+		;;
+	esac
 }
 
 # Fills `missing` with packages; `lacks_rust` says that no package could bring Rust.

@@ -29,7 +29,7 @@ mod unload;
 pub use device::Device;
 pub use error::Error;
 pub use journal::{Journal, Module};
-pub use load::{Kernels, Loaded, load};
+pub use load::{Loaded, load};
 pub use machine::{Machine, TEST_ROOT_VARIABLE};
 pub use set::set;
 pub use setting::{Key, Settings};

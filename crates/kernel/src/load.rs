@@ -19,15 +19,6 @@ use crate::{Error, Machine, Module, capability};
 /// Where distributions and DKMS put modules that are not the kernel's own, below /lib/modules/VERSION.
 const INSTALLED: [&str; 4] = ["updates/dkms", "updates", "extra", "weak-updates"];
 
-/// The kernels that the module may be loaded into.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kernels {
-    /// Those that it has been tested on.
-    Tested,
-    /// Any that it can be built for, at the user's risk.
-    Any,
-}
-
 /// How a load went.
 #[derive(Clone, Debug)]
 pub struct Loaded {
@@ -38,15 +29,14 @@ pub struct Loaded {
 }
 
 /// Loads the module into the running kernel, building it first if need be, with `settings` as what new
-/// journals start with. A kernel that the module has not been tested on refuses it, unless `kernels` says that any will
-/// do. What is loaded already stays as it is.
+/// journals start with. What is loaded already stays as it is.
 ///
 /// # Errors
 ///
 /// Every [`Error`] of [`capability::check`], [`build::build`] and [`Module::open`]; [`Error::WrongKernel`],
 /// [`Error::Unsigned`], [`Error::UnknownKey`], [`Error::Refused`], [`Error::NotRoot`],
 /// [`Error::OtherVersion`]. Nothing is loaded then.
-pub fn load(machine: &Machine, settings: &Settings, kernels: Kernels) -> Result<Loaded, Error> {
+pub fn load(machine: &Machine, settings: &Settings) -> Result<Loaded, Error> {
     if let Some(loaded) = Module::loaded_version(machine) {
         let ours = env!("CARGO_PKG_VERSION");
         if loaded != ours {
@@ -64,12 +54,12 @@ pub fn load(machine: &Machine, settings: &Settings, kernels: Kernels) -> Result<
     if is_compressed(&path) {
         // The kernel may or may not unpack it; modprobe always does.
         check_root(machine)?;
-        modprobe(&path, &parameters(settings, kernels))?;
+        modprobe(&path, &parameters(settings))?;
     } else {
         let info = ModInfo::read(&path)?;
         check(machine, &path, &info)?;
         check_root(machine)?;
-        insert(machine, &path, &info, parameters(settings, kernels))?;
+        insert(machine, &path, &info, parameters(settings))?;
     }
     Ok(Loaded {
         module: Module::open(machine)?,
@@ -129,11 +119,12 @@ fn check_root(machine: &Machine) -> Result<(), Error> {
     })
 }
 
-/// The module's parameters: what new journals start with, and whether it may take an unknown kernel.
-fn parameters(settings: &Settings, kernels: Kernels) -> Vec<String> {
-    let settings = settings.iter().map(|(key, value)| format!("{key}={value}"));
-    let any = (kernels == Kernels::Any).then(|| "allow_untested=1".to_owned());
-    settings.chain(any).collect()
+/// The module's parameters: what new journals start with.
+fn parameters(settings: &Settings) -> Vec<String> {
+    settings
+        .iter()
+        .map(|(key, value)| format!("{key}={value}"))
+        .collect()
 }
 
 fn insert(

@@ -283,7 +283,10 @@ fn status_is_a_table_and_json() {
         text.contains("WARNING: this kernel has no type information"),
         "{text}"
     );
-    assert!(text.contains("--allow-untested"), "{text}");
+    assert!(
+        text.contains("has not been tested on this kernel"),
+        "{text}"
+    );
     for wrong in ["--watch=1ms", "--watch=soon"] {
         refusal(&fake, &["kernel", "status", wrong]);
     }

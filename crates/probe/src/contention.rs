@@ -121,6 +121,8 @@ pub struct Unkept {
     pub writers: u64,
     /// fsyncs that are not outstanding.
     pub syncs: u64,
+    /// Events that a program did not see, because it was active already on that processor.
+    pub missed: u64,
 }
 
 /// The programs, loaded, and what they add up.
@@ -359,7 +361,7 @@ impl Contention {
         sums
     }
 
-    /// What could not be counted since [`Self::open`].
+    /// What could not be counted since [`Self::open`]. Asks the kernel.
     #[must_use]
     pub fn unkept(&self) -> Unkept {
         let [requests, notifications, writers, syncs] = self
@@ -372,6 +374,7 @@ impl Contention {
             notifications,
             writers,
             syncs,
+            missed: self.programs.missed(),
         }
     }
 

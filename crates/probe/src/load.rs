@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use libbpf_rs::{Link, Map, MapCore, MapFlags, Object, ObjectBuilder, OpenMapMut, OpenObject};
 
+pub(crate) use self::missed::misses_of;
 use crate::capability::{Capability, Network};
 use crate::counters::Counters;
 use crate::record::{Config, Plain};

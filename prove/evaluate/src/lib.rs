@@ -12,6 +12,7 @@ mod call_cost;
 mod coverage;
 mod engine;
 mod faults;
+mod kernels;
 mod kills;
 pub mod measured;
 mod notifier;

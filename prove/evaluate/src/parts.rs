@@ -8,8 +8,9 @@ use luc_evaluate_throttle as throttle;
 use super::harness::Harness;
 use super::plans::{Planned, planned};
 use super::{
-    EvaluateError, analysis, call_cost, coverage, engine, faults, kills, notifier, packages,
-    personalities, powercut, prediction, recording, safety, services, sigkill, sweep_kills, truth,
+    EvaluateError, analysis, call_cost, coverage, engine, faults, kernels, kills, notifier,
+    packages, personalities, powercut, prediction, recording, safety, services, sigkill,
+    sweep_kills, truth,
 };
 
 /// A part of the evaluation.
@@ -33,7 +34,7 @@ use Made::{Here, Planned as ByPlan};
 
 /// All parts, in the order in which they are run.
 #[rustfmt::skip]
-pub const PARTS: [Part; 61] = [
+pub const PARTS: [Part; 62] = [
     part("metarates", "File creation, with and without the gate", ByPlan(planned!("metarates"))),
     part("varmail", "The mail server on a hard disk", ByPlan(planned!("varmail"))),
     part("head-to-head", "ext4, fast commits and XFS, each with and without the gate", ByPlan(planned!("head-to-head"))),
@@ -83,6 +84,7 @@ pub const PARTS: [Part; 61] = [
     part("fleet-sql", "SQL over the traces of many hosts, in one process and on a cluster", Here(fleet::sql::run)),
     part("arm64", "The recorder and the gate on 64-bit Arm, in an emulated machine", Here(fleet::arm64::run)),
     part("kernel-powercut", "Power cuts with luc.ko", Here(safety::powercut::run)),
+    part("kernels", "Kernels of several distributions, from 6.1 to 7.3", Here(kernels::run)),
     part("kernel-cycles", "luc.ko loaded and unloaded under load", Here(safety::cycles::run)),
     part("kernel-stress", "Stress of file systems with luc.ko", Here(safety::stress::run)),
     part("kernel", "The kernel module by processor speed, in virtual time", ByPlan(planned!("kernel"))),

@@ -1,4 +1,5 @@
-//! Kernels that luc.ko has not been tested on, and kernels without type information.
+//! Kernels that luc.ko has not been tested on, that are known to be bad, that have other functions, and kernels without
+//! type information.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -28,12 +29,12 @@ fn changed(folder: &str, file: &str, from: &str, to: &str) -> PathBuf {
 }
 
 #[test]
-fn a_kernel_that_was_not_tested_is_refused_unless_allowed() {
+fn a_kernel_that_was_not_tested_is_told_of() {
     let line = "#define LUC_LAST_TESTED KERNEL_VERSION(";
     let sources = changed(
         "untested",
         "compat.h",
-        &format!("{line}6, 12, 255)"),
+        &format!("{line}7, 3, 255)"),
         &format!("{line}6, 0, 255)"),
     );
     let Some(parts) = Parts::of(STABLE, &sources) else {
@@ -41,13 +42,44 @@ fn a_kernel_that_was_not_tested_is_refused_unless_allowed() {
     };
     succeed(&parts.vm("
 prepare
-if insmod luc.ko 2>/dev/null; then echo 'an untested kernel was taken'; exit 1; fi
-[[ ! -e /sys/kernel/luc ]]
-message 'luc: luc.ko has not been tested on kernel 6.1.'
-message 'allow_untested=1'
-insmod luc.ko allow_untested=1
+insmod luc.ko
+message 'luc: warning: luc.ko has been tested on kernels 6.1 to 6.0, not on 6.1.'
 [[ $(cat /sys/kernel/luc/kernel) == untested && -e $journal/policy ]]
 rmmod luc
+finish
+"));
+}
+
+#[test]
+fn a_kernel_that_is_known_to_be_bad_is_refused() {
+    let none = "{ 0, 0, NULL },";
+    let this = "{ KERNEL_VERSION(6, 1, 0), KERNEL_VERSION(6, 1, 255), \"a test\" },";
+    let sources = changed("bad", "compat.h", none, &format!("{this}\n\t{none}"));
+    let Some(parts) = Parts::of(STABLE, &sources) else {
+        return;
+    };
+    succeed(&parts.vm("
+prepare
+if insmod luc.ko 2>/dev/null; then echo 'a bad kernel was taken'; exit 1; fi
+[[ ! -e /sys/kernel/luc ]]
+message 'is known not to stand luc.ko (a test)'
+finish
+"));
+}
+
+/// As if the running kernel's jbd2 had another argument than the headers say.
+#[test]
+fn a_function_with_other_arguments_is_refused() {
+    let known = "\"jbd2_log_wait_commit\", \"4\", { \"*journal_s\", \"4\" }";
+    let other = "\"jbd2_log_wait_commit\", \"4\", { \"*journal_s\", \"8\" }";
+    let sources = changed("arguments", "layout.c", known, other);
+    let Some(parts) = Parts::of(STABLE, &sources) else {
+        return;
+    };
+    succeed(&parts.vm("
+prepare
+if insmod luc.ko 2>/dev/null; then echo 'an unknown jbd2 was taken'; exit 1; fi
+message 'luc: function jbd2_log_wait_commit has other arguments here'
 finish
 "));
 }

@@ -9,7 +9,7 @@ use anyhow::bail;
 use clap::Subcommand;
 use luc_kernel::build::{self, When};
 use luc_kernel::lease::{self, Leases};
-use luc_kernel::{Journal, Kernels, Machine, Module, Settings};
+use luc_kernel::{Journal, Machine, Module, Settings};
 use luc_units::parse_duration_ns;
 
 /// Build, load, watch, set and unload the kernel module
@@ -45,8 +45,7 @@ Examples:
     #[command(after_help = "\
 Examples:
   luc kernel load                                # only for luc run, and to look
-  luc kernel load --policy auto --copy-out auto  # for everybody, from now on
-  luc kernel load --allow-untested               # on a kernel that is newer than those tested")]
+  luc kernel load --policy auto --copy-out auto  # for everybody, from now on")]
     Load {
         /// How commits are held: off, delay, pid or auto
         #[arg(long)]
@@ -54,9 +53,6 @@ Examples:
         /// When journal blocks are copied: off, on, heuristic or auto
         #[arg(long, value_name = "MODE")]
         copy_out: Option<String>,
-        /// Load it on a kernel that luc.ko has not been tested on (tested: 6.1 to 6.12), at your own risk
-        #[arg(long)]
-        allow_untested: bool,
     },
     Status(status::Args),
     /// Change settings of journals; all of them or none (root)
@@ -118,18 +114,7 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
             let built = build::build(&machine, &kernel, When::Always)?;
             println!("built {} for kernel {kernel}", built.path.display());
         }
-        Action::Load {
-            policy,
-            copy_out,
-            allow_untested,
-        } => {
-            let kernels = if allow_untested {
-                Kernels::Any
-            } else {
-                Kernels::Tested
-            };
-            load(&machine, policy, copy_out, kernels)?;
-        }
+        Action::Load { policy, copy_out } => load(&machine, policy, copy_out)?,
         Action::Status(args) => return status::main(&machine, &args),
         Action::Set { all, words } => set(&machine, all, &words)?,
         Action::Unload { timeout } => {
@@ -144,18 +129,13 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn load(
-    machine: &Machine,
-    policy: Option<String>,
-    copy_out: Option<String>,
-    kernels: Kernels,
-) -> anyhow::Result<()> {
+fn load(machine: &Machine, policy: Option<String>, copy_out: Option<String>) -> anyhow::Result<()> {
     let words = [
         policy.map(|value| format!("policy={value}")),
         copy_out.map(|value| format!("copy_out={value}")),
     ];
     let settings = Settings::parse(words.iter().flatten().map(String::as_str))?;
-    let loaded = luc_kernel::load(machine, &settings, kernels)?;
+    let loaded = luc_kernel::load(machine, &settings)?;
     let version = &loaded.module.version;
     let journals = loaded.module.journals()?;
     let names: Vec<_> = journals

@@ -178,6 +178,11 @@ fn the_beginning_of_sends_is_told_by_system_calls_on_linux_6_12() {
     check("6.12", &[]);
 }
 
+#[test]
+fn programs_can_be_preempted_on_linux_7_3() {
+    check("7.3", &[]);
+}
+
 /// What `meet.c` plants on each of its pairs, which so many requests tell from those of `pairs.c`.
 const MET: [u64; 2] = [7 + 14 + 21 + 9, 1 + 3 + 5];
 const MET_REQUESTS: usize = 4;

@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use libbpf_rs::{Link, MapCore, MapHandle, Object, ObjectBuilder};
 
 use crate::capability::Types;
+use crate::load::misses_of;
 use crate::{ProbeError, messages};
 
 /// The compiled programs.
@@ -76,11 +77,74 @@ pub(super) struct Programs {
 }
 
 impl Programs {
-    /// Loads and attaches all that this kernel has.
+    /// Loads and attaches all that this kernel has and does not refuse.
     pub(super) fn start() -> Result<Self, ProbeError> {
         let types = Types::if_allowed()?;
-        let has = |hooks: &[Hook]| hooks.iter().all(|hook| is_there(&types, hook));
-        if let Some(hook) = ALWAYS.iter().find(|hook| !is_there(&types, hook)) {
+        let mut refused: Vec<String> = Vec::new();
+        loop {
+            let chosen = Chosen::of(&types, &refused)?;
+            match load(&chosen.names) {
+                Ok((object, links)) => {
+                    return Ok(Self {
+                        _links: links,
+                        object,
+                        sees_locks: chosen.sees_locks,
+                        missing: chosen.missing,
+                    });
+                }
+                // Not every kernel has fentry, and not everyone may use it: that shows when it is loaded or attached.
+                Err(error) => {
+                    let name = messages::refused_program();
+                    let name = name.or_else(|| chosen.any_sync().map(str::to_owned));
+                    let known = name.filter(|name| !refused.contains(name)).ok_or(error)?;
+                    refused.push(known);
+                }
+            }
+        }
+    }
+
+    /// How many events programs have missed, because they were active already on that processor.
+    pub(super) fn missed(&self) -> u64 {
+        let loaded = self.object.progs_mut().filter(|program| program.autoload());
+        // What cannot be asked has been seen to miss nothing.
+        loaded
+            .map(|program| misses_of(&program).unwrap_or_default())
+            .sum()
+    }
+
+    /// The map of this name.
+    pub(super) fn map(&self, name: &'static str) -> Result<MapHandle, ProbeError> {
+        let refused = || ProbeError::refused(format!("map {name}"));
+        let map = self
+            .object
+            .maps()
+            .find(|map| map.name() == OsStr::new(name));
+        let map = map.ok_or_else(|| ProbeError::Refused {
+            what: format!("map {name}"),
+            reason: "it is not in the programs".to_owned(),
+        })?;
+        MapHandle::try_from(&map).map_err(refused())
+    }
+}
+
+/// The programs to load.
+struct Chosen {
+    names: Vec<&'static str>,
+    sees_locks: bool,
+    missing: Vec<String>,
+}
+
+impl Chosen {
+    /// What this kernel has and has not refused. Programs that need one another come together or not at all.
+    fn of(types: &Types, refused: &[String]) -> Result<Self, ProbeError> {
+        let is_refused = |program: &str| refused.iter().any(|name| name == program);
+        let has = |hooks: &[Hook]| {
+            hooks
+                .iter()
+                .all(|hook| is_there(types, hook) && !is_refused(hook.program))
+        };
+        let absent = |hook: &&Hook| !is_there(types, hook) || is_refused(hook.program);
+        if let Some(hook) = ALWAYS.iter().find(absent) {
             return Err(ProbeError::NoTracepoint(hook.tracepoint));
         }
         let mut missing = Vec::new();
@@ -107,44 +171,25 @@ impl Programs {
         } else {
             missing.push("who tries again and again to take a file lock".to_owned());
         }
-        // Not every kernel has fentry, and not everyone may use it: that shows when it is loaded or attached.
-        let mut with_any = names.clone();
-        with_any.extend(ANY_SYNC);
-        if let Ok((object, links)) = load(&with_any) {
-            return Ok(Self {
-                _links: links,
-                object,
-                sees_locks,
-                missing,
-            });
-        }
-        if has(EXT4_SYNC) {
+        if !ANY_SYNC.iter().any(|name| is_refused(name)) {
+            names.extend(ANY_SYNC);
+        } else if has(EXT4_SYNC) {
             names.extend(EXT4_SYNC.iter().map(|hook| hook.program));
             missing.push("fsyncs in progress on other file systems than ext4".to_owned());
         } else {
             missing.push("fsyncs in progress".to_owned());
         }
-        let (object, links) = load(&names)?;
         Ok(Self {
-            _links: links,
-            object,
+            names,
             sees_locks,
             missing,
         })
     }
 
-    /// The map of this name.
-    pub(super) fn map(&self, name: &'static str) -> Result<MapHandle, ProbeError> {
-        let refused = || ProbeError::refused(format!("map {name}"));
-        let map = self
-            .object
-            .maps()
-            .find(|map| map.name() == OsStr::new(name));
-        let map = map.ok_or_else(|| ProbeError::Refused {
-            what: format!("map {name}"),
-            reason: "it is not in the programs".to_owned(),
-        })?;
-        MapHandle::try_from(&map).map_err(refused())
+    /// A program on fsyncs of all file systems, if these are among them.
+    fn any_sync(&self) -> Option<&'static str> {
+        let mut names = self.names.iter().copied();
+        names.find(|name| ANY_SYNC.contains(name))
     }
 }
 

@@ -202,7 +202,7 @@ fn show(status: &Status, json: bool, head: &Head) -> anyhow::Result<()> {
     if !status.is_kernel_tested {
         writeln!(
             out,
-            "WARNING: luc.ko has not been tested on this kernel, and was loaded with --allow-untested"
+            "WARNING: luc.ko has not been tested on this kernel (tested: 6.1 to 7.3)"
         )?;
     }
     if !status.is_layout_checked {
