@@ -5,13 +5,19 @@
 # `luc-vm` when they are first used. This script fetches headers, and a compiler that they run with, into
 # ~/.cache/luc/archives/root. Nothing is installed, and a second call downloads nothing.
 #
-# usage: setup-kernels.sh [SERIES...]    default: 6.17, 7.0, and the newest
+# usage: setup-kernels.sh [SERIES...]    default: 6.17, 7.0, the newest, and of 6.1 and 6.12 those that are not installed
 set -euo pipefail
 base=${XDG_CACHE_HOME:-$HOME/.cache}/luc/archives
 # The release of Debian whose compiler builds all modules, and the series whose headers are fetched.
 suite=trixie
 series=("$@")
-if ((${#series[@]} == 0)); then series=(6.17 7.0 newest); fi
+if ((${#series[@]} == 0)); then
+	series=(6.17 7.0 newest)
+	# Tests have modules for these, too, where the machine's distribution is a newer one.
+	for one in 6.1 6.12; do
+		if ! compgen -G "/lib/modules/$one.*/build/Makefile" >/dev/null; then series+=("$one"); fi
+	done
+fi
 # What a build needs beside what headers depend on.
 tools=(gcc-14 binutils make bash dash coreutils sed grep mawk findutils diffutils)
 

@@ -5,7 +5,7 @@ set -u
 say() { echo "$1: $2"; }
 # The sum of tables $3 in line $2 ("recorded", "lost") of what the recorder said, $1.
 count() {
-	sed -n "s/^luc:.* *$2[^:]*: //p" "$1" | tr ',;' '\n\n' |
+	sed -n "s/^luc:.* *$2[^:]*: //p" "$1" | tr ',;' '\n' |
 		awk -v tables=" $3 " 'NF == 2 && index(tables, " " $2 " ") { sum += $1 } END { print sum + 0 }'
 }
 make_disk() {
