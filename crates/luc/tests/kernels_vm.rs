@@ -90,13 +90,11 @@ fn check(version: &str) {
         "{recorded:?}"
     );
 
-    let held = &json(&outcome, "notified.json")["file_systems"][0];
-    assert!(held["held_calls"].as_u64() > Some(0), "{held:#}");
+    let held = &json(&outcome, "notified.json")["file_systems"][0]["gate"];
+    assert!(held["gated"].as_u64() > Some(0), "{held:#}");
     let throttled = json(&outcome, "throttled.json");
-    assert!(
-        throttled["tasks"].as_array().map(Vec::len) == Some(2),
-        "{throttled:#}"
-    );
+    let orders = throttled["orders"].as_array().map(Vec::len);
+    assert!(orders > Some(0), "{throttled:#}");
 }
 
 #[test]

@@ -121,8 +121,6 @@ pub struct Unkept {
     pub writers: u64,
     /// fsyncs that are not outstanding.
     pub syncs: u64,
-    /// Events that a program did not see, because it was active already on that processor.
-    pub missed: u64,
 }
 
 /// The programs, loaded, and what they add up.
@@ -361,7 +359,14 @@ impl Contention {
         sums
     }
 
-    /// What could not be counted since [`Self::open`]. Asks the kernel.
+    /// Events that a program did not see since [`Self::open`], because it was active already on that processor. Asks
+    /// the kernel.
+    #[must_use]
+    pub fn missed(&self) -> u64 {
+        self.programs.missed()
+    }
+
+    /// What could not be counted since [`Self::open`].
     #[must_use]
     pub fn unkept(&self) -> Unkept {
         let [requests, notifications, writers, syncs] = self
@@ -374,7 +379,6 @@ impl Contention {
             notifications,
             writers,
             syncs,
-            missed: self.programs.missed(),
         }
     }
 

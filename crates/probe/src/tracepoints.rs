@@ -86,7 +86,7 @@ pub(crate) fn table_of(name: &str) -> &'static str {
         _ if begins(&["sched_", "local_timer", "irq_"]) => "wait",
         _ if begins(&["inet_sock", "tcp_destroy"]) => "connection",
         _ if begins(&["net_dev", "netif_"]) => "packet",
-        _ if begins(&["exchange_"]) => "exchange",
+        _ if begins(&["exchange_"]) => "exchange_sum",
         _ if begins(&["count_"]) => "counter",
         _ => "message",
     }

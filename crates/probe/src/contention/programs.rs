@@ -96,7 +96,11 @@ impl Programs {
                 Err(error) => {
                     let name = messages::refused_program();
                     let name = name.or_else(|| chosen.any_sync().map(str::to_owned));
-                    let known = name.filter(|name| !refused.contains(name)).ok_or(error)?;
+                    let is_needed =
+                        |name: &String| ALWAYS.iter().any(|hook| hook.program == name.as_str());
+                    let known = name
+                        .filter(|name| !refused.contains(name) && !is_needed(name))
+                        .ok_or(error)?;
                     refused.push(known);
                 }
             }
