@@ -25,7 +25,11 @@ say tested "$(cat /sys/kernel/luc/kernel)"
 luc powercut --lagdisk /dev/lagdisk0 --clients 8 --rounds "$CUTS" --json >"$OUT/cuts.json"
 say cuts $?
 make_disk /dev/lagdisk1
-luc bench metarates --dir /mnt --threads 4 --seconds 1 --file-size 1k --json >/dev/null || exit 1
+# A busy host may leave time for a few calls only.
+for _ in $(seq 20); do
+	luc bench metarates --dir /mnt --threads 4 --seconds 1 --file-size 1k --json >/dev/null || exit 1
+	if [ "$(cat /sys/kernel/luc/lagdisk1-8/stats/holds)" != 0 ]; then break; fi
+done
 say holds "$(cat /sys/kernel/luc/lagdisk1-8/stats/holds)"
 say copies "$(cat /sys/kernel/luc/lagdisk1-8/stats/copies)"
 rmmod luc
@@ -57,9 +61,13 @@ say messages_seen "$(count "$OUT/fleet.txt" recorded message)"
 say messages_lost "$(count "$OUT/fleet.txt" lost message)"
 
 # The gate by notifications of system calls.
-luc run --quiet --no-why --level gate --reach notify --policy delay:1ms --json "$OUT/notified.json" -- \
-	luc bench metarates --dir /mnt --threads 4 --seconds 1 --file-size 1k --json >/dev/null
-say notifier $?
+for _ in $(seq 20); do
+	luc run --quiet --no-why --level gate --reach notify --policy delay:1ms --json "$OUT/notified.json" -- \
+		luc bench metarates --dir /mnt --threads 4 --seconds 1 --file-size 1k --json >/dev/null
+	status=$?
+	if [ $status != 0 ] || grep -q '"gated": *[1-9]' "$OUT/notified.json"; then break; fi
+done
+say notifier $status
 
 # The throttle.
 write() { echo "dd if=/dev/zero of=/mnt/big$1 bs=64k count=300 oflag=direct 2>/dev/null"; }
