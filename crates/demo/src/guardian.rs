@@ -71,14 +71,13 @@ impl Guardian {
         }
         drop(self.child.stdin.take());
         let status = self.child.wait();
-        if status
-            .map_err(DemoError::io("wait for", &self.luc))?
-            .success()
-        {
-            return Ok(());
+        match status.map_err(DemoError::io("wait for", &self.luc))?.code() {
+            Some(0) => Ok(()),
+            // It has waited.
+            Some(_) => self.place.clear(Duration::ZERO),
+            // It was killed.
+            None => self.place.clear(PATIENCE),
         }
-        // It was killed, or the disk was in use for long.
-        self.place.clear(PATIENCE)
     }
 }
 

@@ -8,6 +8,9 @@
 //! - [`guardian`]: the process that takes them away, whatever ends the demo.
 //! - `step`: runs one command, and ends it if the demo is interrupted.
 
+#[macro_use]
+extern crate luc_units;
+
 mod error;
 pub mod guardian;
 pub mod machine;

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use luc_host::memory;
+use luc_host::programs::has_tool;
 use luc_units::format_size;
 
 use crate::{DemoError, Where};
@@ -71,15 +72,6 @@ fn memory_lacking() -> Option<String> {
             format_size(available)
         )
     })
-}
-
-/// Where programs of root are looked for, as the emulated disk does.
-fn has_tool(tool: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let system = ["/usr/sbin", "/sbin", "/usr/bin", "/bin"].map(Into::into);
-    std::env::split_paths(&path)
-        .chain(system)
-        .any(|folder| folder.join(tool).is_file())
 }
 
 fn has_loop() -> bool {

@@ -88,9 +88,13 @@ impl Place {
         loop {
             match luc_disk::remove(&self.disk) {
                 Ok(()) | Err(Error::NoSuchDisk(_)) => break,
-                Err(Error::InUse { .. } | Error::Locked(_)) if begun.elapsed() < patience => {
+                // Whom waiting does not help is named at once.
+                Err(Error::InUse { holder, .. })
+                    if !holder.is_lasting() && begun.elapsed() < patience =>
+                {
                     sleep(RETRY);
                 }
+                Err(Error::Locked(_)) if begun.elapsed() < patience => sleep(RETRY),
                 Err(error) => return Err(error.into()),
             }
         }

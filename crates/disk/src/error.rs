@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use luc_units::{Failed, UnitError};
 
+use crate::Holder;
+
 /// An error of this crate. The text is one line and ends with what to do next.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -59,13 +61,13 @@ pub enum Error {
     /// Another process is creating or removing it.
     #[error("disk '{0}' is being created or removed by another luc: wait for it, or stop it")]
     Locked(String),
-    /// A mount of it is in use.
-    #[error("disk '{name}' is in use under {}: leave that directory, then remove it again", dir.display())]
+    /// A mount of it is in use, or the device is.
+    #[error("disk '{name}' is in use: {holder}, then remove it again")]
     InUse {
         /// The disk.
         name: String,
-        /// Where it is mounted.
-        dir: PathBuf,
+        /// By whom.
+        holder: Holder,
     },
     /// A restore while a file system is mounted on the disk.
     #[error("disk '{name}' is still mounted on {}: unmount it, then restore", dir.display())]

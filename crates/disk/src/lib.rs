@@ -12,6 +12,7 @@ mod errno;
 mod error;
 mod fault;
 mod fs;
+mod holder;
 mod image;
 mod lifecycle;
 mod loopdev;
@@ -26,6 +27,7 @@ pub use daemon::serve;
 pub use errno::{BlockErrno, kernel_release};
 pub use error::Error;
 pub use fault::{ByteRange, FaultKind, FaultSpec, FaultStatus};
+pub use holder::Holder;
 pub use lifecycle::{
     clear_fault, create, cut, fail, fault, list, mount_disk, remove, remove_all, restore, stats,
 };

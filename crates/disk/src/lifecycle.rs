@@ -13,6 +13,7 @@ use luc_host::interrupt;
 use crate::control::{self, Answer, Ask};
 use crate::fault::{FaultSpec, FaultStatus};
 use crate::fs::MAX_REQUEST_BYTES;
+use crate::holder::Holder;
 use crate::spec::{DiskInfo, DiskSpec, DiskState, Mount, Stats};
 use crate::state::StateDir;
 use crate::volatile::CutReport;
@@ -282,7 +283,7 @@ fn tear_down(name: &str, state: &StateDir, force: bool) -> Result<(), Error> {
                 if !force {
                     return Err(Error::InUse {
                         name: name.to_owned(),
-                        dir,
+                        holder: Holder::find(&device, Some(&dir)),
                     });
                 }
                 mounts::unmount_lazily(&dir);
@@ -301,7 +302,7 @@ fn tear_down(name: &str, state: &StateDir, force: bool) -> Result<(), Error> {
         if !detached && !force {
             return Err(Error::InUse {
                 name: name.to_owned(),
-                dir: device,
+                holder: Holder::find(&device, None),
             });
         }
     }

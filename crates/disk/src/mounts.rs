@@ -1,6 +1,5 @@
 //! Lists mounts; makes, mounts and unmounts file systems.
 
-use std::ffi::OsString;
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt as _;
@@ -10,6 +9,7 @@ use std::time::Duration;
 
 use luc_host::interrupt;
 use luc_host::mountinfo::{self, Mount as Mounted};
+use luc_host::programs::{search_path, tool};
 use luc_units::OnPath as _;
 use rustix::mount::UnmountFlags;
 
@@ -125,7 +125,7 @@ pub fn mkfs(device: &Path, mkfs: &Mkfs) -> Result<(), Error> {
 #[must_use]
 pub fn mkfs_command(device: &Path, mkfs: &Mkfs) -> Command {
     let options: Vec<&str> = mkfs.options.split_whitespace().collect();
-    let mut command = Command::new(format!("mkfs.{}", mkfs.fs));
+    let mut command = tool(format!("mkfs.{}", mkfs.fs));
     match mkfs.fs.as_str() {
         "ext2" | "ext3" | "ext4" => {
             command.args(["-F", "-q"]);
@@ -146,7 +146,6 @@ pub fn mkfs_command(device: &Path, mkfs: &Mkfs) -> Command {
         _ => {}
     }
     command.args(options).arg(device);
-    command.env("PATH", search_path()).env("LC_ALL", "C");
     command
 }
 
@@ -161,12 +160,11 @@ pub fn mount(device: &Path, mount: &Mount) -> Result<(), Error> {
 /// The command by which [`mount`] mounts, for those who run it themselves.
 #[must_use]
 pub fn mount_command(device: &Path, mount: &Mount) -> Command {
-    let mut command = Command::new("mount");
+    let mut command = tool("mount");
     if !mount.options.is_empty() {
         command.arg("-o").arg(&mount.options);
     }
     command.arg(device).arg(&mount.dir);
-    command.env("PATH", search_path()).env("LC_ALL", "C");
     command
 }
 
@@ -226,13 +224,6 @@ fn run(mut command: Command) -> Result<(), Error> {
         reason
     };
     Err(failed(format!("{reason}: correct its options")))
-}
-
-/// PATH with the places where administrators' tools are, which sudo or cron may leave out.
-fn search_path() -> OsString {
-    let mut path = std::env::var_os("PATH").unwrap_or_default();
-    path.push(":/usr/sbin:/sbin:/usr/bin:/bin");
-    path
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! What a file does before its run: `create files`, `system`, `echo`, `sleep`, in its order.
 
-use std::fmt::Write as _;
+use std::fmt::{Arguments, Write as _};
 use std::fs::File;
-use std::io;
+use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -27,6 +27,11 @@ impl Text {
         }
         shown
     }
+}
+
+/// Writes a line to standard error, whose reader may have gone.
+pub(super) fn say(line: Arguments<'_>) {
+    let _ = writeln!(io::stderr(), "{line}");
 }
 
 /// Runs a command of the shell's, whose output goes to this process's stderr. What went wrong, if it did

@@ -11,7 +11,7 @@ use luc_stats::random;
 use serde::Serialize;
 
 use super::ast::Mode;
-use super::before;
+use super::before::{self, say};
 use super::plan::{Before, Files, Member, Plan, Step};
 use super::rate::Rate;
 use super::slots::turns;
@@ -279,13 +279,15 @@ impl Workload {
             match step {
                 Before::Create if trees.is_none() => trees = Some(self.create(options, scratch)?),
                 Before::Create => {}
-                Before::Echo(text) => eprintln!("{}", text.shown(scratch)),
+                Before::Echo(text) => say(format_args!("{}", text.shown(scratch))),
                 Before::System(at, text) => {
                     let command = text.shown(scratch);
                     // Filebench goes on as well: stock files drop caches, which needs root.
                     if let Err(why) = before::system(&command) {
                         let (file, line) = (&self.file, at.line);
-                        eprintln!("luc: {file}:{line}: system '{command}': {why}; going on");
+                        say(format_args!(
+                            "luc: {file}:{line}: system '{command}': {why}; going on"
+                        ));
                     }
                 }
                 Before::Sleep(seconds) => before::sleep(*seconds),

@@ -1,5 +1,8 @@
 //! The `luc-fleet` command line: parse, dispatch, and turn an outcome into an exit status: 0 done, 2 bad input.
 
+#[macro_use]
+extern crate luc_units;
+
 mod arguments;
 mod files;
 mod handover;

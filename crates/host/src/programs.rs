@@ -1,4 +1,4 @@
-//! Programs that are installed beside this one.
+//! Programs that are installed beside this one, and the system's tools.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -31,6 +31,43 @@ pub fn become_program(name: &str, words: impl IntoIterator<Item = impl AsRef<OsS
             NotRun::Refused(program, error)
         }
     }
+}
+
+/// Folders of the system's tools. Only root can write to them.
+const OF_THE_SYSTEM: &str =
+    "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/run/current-system/sw/bin";
+
+/// Where this process looks for the system's tools. Root looks in fixed folders: its PATH, of a cron table for one, may
+/// have folders that others write to. Everybody else looks there after the PATH.
+#[must_use]
+pub fn search_path() -> OsString {
+    let own = std::env::var_os("PATH");
+    search_path_of(rustix::process::geteuid().is_root(), own)
+}
+
+fn search_path_of(is_root: bool, own: Option<OsString>) -> OsString {
+    match own.filter(|own| !is_root && !own.is_empty()) {
+        Some(mut path) => {
+            path.push(":");
+            path.push(OF_THE_SYSTEM);
+            path
+        }
+        None => OF_THE_SYSTEM.into(),
+    }
+}
+
+/// A tool of the system's, by its name, with messages in English. It looks for tools of its own in the same folders.
+#[must_use]
+pub fn tool(name: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(name);
+    command.env("PATH", search_path()).env("LC_ALL", "C");
+    command
+}
+
+/// Whether the system has a tool of this name.
+#[must_use]
+pub fn has_tool(name: &str) -> bool {
+    std::env::split_paths(&search_path()).any(|folder| folder.join(name).is_file())
 }
 
 /// The program beside this one, else the first on the PATH; `None`: there is none.
@@ -74,6 +111,25 @@ mod tests {
         let own = beside.path().join("luc-fleet");
         std::fs::write(&own, "").expect("written");
         assert_eq!(found(), Some(own));
+    }
+
+    #[test]
+    fn root_looks_for_tools_in_fixed_folders() {
+        let own = || Some(OsString::from("/tmp/of-others"));
+        assert_eq!(search_path_of(true, own()), OF_THE_SYSTEM);
+        let of_a_user = search_path_of(false, own());
+        assert_eq!(
+            of_a_user.to_str(),
+            Some(&*format!("/tmp/of-others:{OF_THE_SYSTEM}"))
+        );
+        assert_eq!(search_path_of(false, None), OF_THE_SYSTEM);
+        assert!(has_tool("sh") && !has_tool("luc-no-such-tool"));
+        let said = tool("sh")
+            .args(["-c", "echo $PATH"])
+            .output()
+            .expect("sh runs");
+        let said = String::from_utf8(said.stdout).expect("text");
+        assert_eq!(OsStr::new(said.trim_end()), search_path());
     }
 
     #[test]

@@ -11,8 +11,9 @@ pub mod sources;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
+use luc_host::programs::tool;
 use luc_units::OnPath as _;
 use rustix::fs::{FlockOperation, flock};
 
@@ -84,7 +85,7 @@ fn make(
     let errors = output.try_clone().map_err(Error::io("write", log))?;
     let mut argument = std::ffi::OsString::from("M=");
     argument.push(place);
-    let ended = Command::new("make")
+    let ended = tool("make")
         .arg("-C")
         .arg(headers)
         .arg(argument)
@@ -92,7 +93,6 @@ fn make(
         // An outer make's variables do not concern this one.
         .env_remove("MAKEFLAGS")
         .env_remove("MAKELEVEL")
-        .env("LC_ALL", "C")
         .stdin(Stdio::null())
         .stdout(output)
         .stderr(errors)

@@ -5,8 +5,8 @@ use std::fs::{self, File};
 use std::io::Read as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
+use luc_host::programs::tool;
 use luc_units::OnPath as _;
 use rustix::io::Errno;
 use rustix::system::finit_module;
@@ -190,7 +190,7 @@ fn unsigned(path: &Path, why: String) -> Error {
 }
 
 fn modprobe(path: &Path, parameters: &[String]) -> Result<(), Error> {
-    let output = Command::new("modprobe")
+    let output = tool("modprobe")
         .arg("luc")
         .args(parameters)
         .output()

@@ -1,7 +1,13 @@
 //! The `luc` command line: parse, dispatch, and turn an outcome into an exit status.
 //!
 //! Exit status: 0 done; 1 the answer is bad news (a power cut lost data, a program was not told of a failed write); 2
-//! the input or the machine does not allow it, with the reason in one line. `luc run` passes on its command's status.
+//! the input or the machine does not allow it, with the reason in one line. `luc run` passes on its command's status. A
+//! reader that has gone (`luc ... | head`) changes nothing of that: 0, or what the command's work has come to.
+
+#![warn(clippy::print_stdout, clippy::print_stderr)]
+
+#[macro_use]
+extern crate luc_units;
 
 mod commands;
 mod restore;
@@ -9,7 +15,9 @@ mod usage;
 
 use std::process::ExitCode;
 
+use anyhow::Context as _;
 use clap::{CommandFactory as _, Parser, Subcommand};
+use luc_units::output;
 
 /// The version, in packages with the commit.
 const VERSION: &str = match option_env!("LUC_VERSION") {
@@ -101,7 +109,7 @@ fn main() -> ExitCode {
                 eprintln!("luc: {line}");
                 return ExitCode::from(2);
             }
-            None => error.exit(),
+            None => return print_help(&error),
         },
     };
     if !cli.command.restores() {
@@ -144,13 +152,27 @@ fn main() -> ExitCode {
         #[cfg(feature = "manual")]
         Command::Man(args) => commands::man::main(args),
     };
-    outcome.unwrap_or_else(|error| {
-        if is_broken_pipe(&error) {
-            return ExitCode::SUCCESS;
+    ended(outcome)
+}
+
+/// The exit status, after all output is written.
+fn ended(outcome: anyhow::Result<ExitCode>) -> ExitCode {
+    let written = output::finish().context("standard output");
+    match outcome.and_then(|status| written.map(|()| status)) {
+        Err(error) if output::is_reader_gone(error.as_ref()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("luc: {}", one_line(&error));
+            ExitCode::from(2)
         }
-        eprintln!("luc: {}", one_line(&error));
-        ExitCode::from(2)
-    })
+        Ok(status) => status,
+    }
+}
+
+/// Prints the help that was asked for, or that a command without words deserves.
+fn print_help(help: &clap::Error) -> ExitCode {
+    let printed = help.print().context("standard output");
+    let status = u8::try_from(help.exit_code()).unwrap_or(2);
+    ended(printed.map(|()| ExitCode::from(status)))
 }
 
 /// The error and its causes. Most errors of the libraries contain their cause's text, which is not repeated.
@@ -162,13 +184,4 @@ fn one_line(error: &anyhow::Error) -> String {
         }
     }
     line
-}
-
-/// A reader that has seen enough (`luc ... | head`) is no error.
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error.chain().any(|cause| {
-        cause
-            .downcast_ref::<std::io::Error>()
-            .is_some_and(|io| io.kind() == std::io::ErrorKind::BrokenPipe)
-    })
 }

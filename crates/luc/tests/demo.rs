@@ -143,6 +143,14 @@ fn what_is_missing_is_named_in_one_line() {
     command.arg("demo").arg("--dir").arg(&missing);
     let message = refusal(&command.output().expect("luc starts"));
     assert!(message.contains("missing"), "{message}");
+    // A file system where the gate stands aside: no figure.
+    let script = "mount -t tmpfs none \"$0\" && exec \"$@\" \"$0\"";
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-c", script]);
+    command.arg(folder.path()).args([LUC, "demo", "--dir"]);
+    let message = refusal(&command.output().expect("unshare runs"));
+    let said = "is on tmpfs, not ext4: luc run does nothing here";
+    assert!(message.contains(said), "{message}");
 }
 
 #[test]

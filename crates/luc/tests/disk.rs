@@ -431,11 +431,48 @@ fn a_disk_in_use_is_removed_by_all_only() {
     bench.created();
     let user = fs::File::create(mnt.join("open")).expect("made");
     assert!(user.as_raw_fd() >= 0);
-    assert!(bench.refused(&["remove", "d"]).contains("is in use under"));
+    let said = bench.refused(&["remove", "d"]);
+    let process = format!("disk 'd' is in use: process {} (", std::process::id());
+    assert!(said.contains(&process), "{said}");
+    assert!(
+        said.contains(&mnt.join("open").display().to_string()),
+        "{said}"
+    );
     write_synced(&mnt.join("still-works"), b"yes");
     bench.json(&["remove", "--all"]);
     drop(user);
     bench.assert_clean_soon("remove --all");
+}
+
+#[test]
+fn a_program_that_sees_other_mounts_is_named() {
+    let Some(bench) = Bench::new("elsewhere") else {
+        return;
+    };
+    bench.created();
+    let mut other = Command::new("unshare")
+        .args(["--mount", "sh", "-c", "echo ready; exec cat"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("unshare runs");
+    let mut ready = [0; 6];
+    let output = other.stdout.as_mut().expect("piped");
+    output.read_exact(&mut ready).expect("it is there");
+    let said = bench.refused(&["remove", "d"]);
+    let id = other.id();
+    assert!(
+        said.contains(&format!("process {id} (cat) has it mounted on")),
+        "{said}"
+    );
+    assert!(
+        said.contains(&format!("nsenter --target {id} --mount umount")),
+        "{said}"
+    );
+    drop(other.stdin.take());
+    other.wait().expect("it ends");
+    bench.json(&["remove", "d"]);
+    bench.assert_clean_soon("remove");
 }
 
 #[test]

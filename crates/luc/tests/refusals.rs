@@ -1,11 +1,12 @@
 //! What is said where recording, or a part of it, is not possible: without BTF, on file systems without a jbd2
 //! journal. Needs root (and a disk for the latter), and says so where it is missing. Without root:
-//! `without_privileges_one_line_says_so` and the like beside the other tests of each command.
+//! `without_privileges_one_line_says_so` and the like beside the other tests of each command. And what becomes of
+//! output that nobody takes.
 
 mod common;
 
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use common::{Disk, FLUSH_NS, LUC, is_root, refusal, rows, stderr};
 use luc_events::store::Reader;
@@ -151,4 +152,68 @@ fn a_place_without_any_disk_is_told() {
         text.contains("/dev/shm is on tmpfs, which has no ext4 journal"),
         "{text}"
     );
+}
+
+/// Commands that print a text, soon.
+const PRINTING: &[&[&str]] = &[
+    &["--help"],
+    &["--version"],
+    &["completions", "bash"],
+    &["man"],
+    &["advise", "--show-workload", "varmail"],
+    &["disk", "list"],
+    &["disk", "list", "--json"],
+    &["throttle", "install-unit", "--print"],
+];
+
+/// Commands that work, and then print.
+const WORKING: &[&[&str]] = &[
+    &["bench", "metarates", "--dir", ".", "--seconds", "0.2"],
+    &["top", "--batch", "--count", "1", "--delay", "250ms"],
+    &["run", "--json=/dev/stdout", "--", "true"],
+];
+
+/// A pipe whose reader has gone.
+fn unread() -> Stdio {
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    Stdio::from(writer)
+}
+
+fn to_full() -> Stdio {
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full");
+    Stdio::from(full.expect("/dev/full"))
+}
+
+#[test]
+fn output_that_nobody_takes_is_no_panic() {
+    let place = tempfile::tempdir().expect("a directory");
+    let luc = |words: &[&str]| {
+        let mut command = Command::new(LUC);
+        command.args(words).current_dir(place.path());
+        command
+            .env("LUC_RUN_DIR", place.path())
+            .stdin(Stdio::null());
+        command
+    };
+    for words in PRINTING.iter().chain(WORKING) {
+        let read_by_nobody = luc(words).stdout(unread()).output().expect("luc runs");
+        let said = stderr(&read_by_nobody);
+        assert!(read_by_nobody.status.success(), "{words:?}: {said}");
+        assert!(
+            !said.contains("panicked") && !said.contains("roken pipe"),
+            "{words:?}: {said}"
+        );
+    }
+    for words in PRINTING {
+        let deaf = luc(words).stdout(unread()).stderr(unread()).status();
+        assert!(deaf.expect("luc runs").success(), "{words:?}");
+        // A loss is not hidden.
+        let full = luc(words).stdout(to_full()).output().expect("luc runs");
+        let refused = refusal(&full);
+        assert!(refused.contains("No space left"), "{words:?}: {refused}");
+    }
+    // A mistake stays one.
+    let status = Command::new(LUC).arg("nosuch").stderr(unread()).status();
+    assert_eq!(status.expect("luc runs").code(), Some(2));
 }

@@ -1,8 +1,10 @@
 //! Each file system's own checker, told to change nothing.
 
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
-use std::process::Command;
+use std::process::Stdio;
 
+use luc_host::programs::{has_tool, tool};
 use luc_units::OnPath as _;
 
 use super::error::PowercutError;
@@ -24,13 +26,7 @@ impl Checker {
         let Some(checker) = Self::known(fs) else {
             return Ok(None);
         };
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let places = std::env::split_paths(&path)
-            .chain(["/usr/sbin", "/sbin", "/usr/bin", "/bin"].map(Into::into));
-        if places
-            .map(|place| place.join(checker.tool))
-            .any(|file| file.is_file())
-        {
+        if has_tool(checker.tool) {
             return Ok(Some(checker));
         }
         let Self { tool, package, .. } = checker;
@@ -63,13 +59,12 @@ impl Checker {
 
     /// Checks `device`. `Ok(Some(words))` if it is unclean, with the checker's last words.
     pub(super) fn check(&self, device: &Path) -> Result<Option<String>, PowercutError> {
-        let mut path = std::env::var_os("PATH").unwrap_or_default();
-        path.push(":/usr/sbin:/sbin:/usr/bin:/bin");
-        let output = Command::new(self.tool)
+        let output = tool(self.tool)
             .args(self.options)
             .arg(device)
-            .env("PATH", path)
-            .env("LC_ALL", "C")
+            // A Ctrl-C of the terminal is not for it: its end would look like an unclean file system.
+            .process_group(0)
+            .stdin(Stdio::null())
             .output()
             .map_err(PowercutError::io(
                 "running the file system's checker",
@@ -77,6 +72,14 @@ impl Checker {
             ))?;
         if output.status.success() {
             return Ok(None);
+        }
+        // What did not look through to its end has found nothing.
+        if output.status.signal().is_some() {
+            let ended = std::io::Error::other(format!("it was ended ({})", output.status));
+            return Err(PowercutError::io(
+                "running the file system's checker",
+                device,
+            )(ended));
         }
         let said = String::from_utf8_lossy(&output.stdout);
         let problem = said

@@ -20,6 +20,9 @@
 //! - [`mod@attach`]: hands a process that runs over to the daemon.
 //! - [`status`]: which of a unit's processes are reached indeed, and what became of their calls.
 
+#[macro_use]
+extern crate luc_units;
+
 pub mod attach;
 pub mod containers;
 pub mod daemon;

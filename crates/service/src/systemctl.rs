@@ -2,7 +2,9 @@
 
 use std::io;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
+
+use luc_host::programs::tool;
 
 use crate::ServiceError;
 use crate::settings::Settings;
@@ -109,7 +111,7 @@ fn run(words: &[&str]) -> Result<String, ServiceError> {
         words: words.join(" "),
         reason,
     };
-    let output = Command::new("systemctl")
+    let output = tool("systemctl")
         .args(words)
         .env("LC_ALL", "C.UTF-8")
         .env_remove("SYSTEMD_PAGER")

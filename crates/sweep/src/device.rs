@@ -16,6 +16,7 @@ use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use luc_host::programs::tool;
 use luc_host::sysfs;
 use luc_units::OnPath as _;
 use luc_units::format_size;
@@ -262,12 +263,8 @@ const TABLES: [&str; 10] = [
 ];
 
 fn wipefs() -> Command {
-    let mut command = Command::new("wipefs");
-    let mut path = std::env::var_os("PATH").unwrap_or_default();
-    path.push(":/usr/sbin:/sbin:/usr/bin:/bin");
+    let mut command = tool("wipefs");
     command
-        .env("PATH", path)
-        .env("LC_ALL", "C")
         // It would wait for the lock that the sweep has itself.
         .env_remove("LOCK_BLOCK_DEVICE")
         .stdin(Stdio::null());

@@ -2,10 +2,10 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use luc_host::processors::Processors;
+use luc_host::programs::tool;
 use luc_power::frequency::now_khz;
 use serde::{Deserialize, Serialize};
 
@@ -115,7 +115,7 @@ fn some_us(text: &str) -> Option<u64> {
 
 /// What mkfs of a file system says of itself.
 pub(super) fn mkfs_version(fs: &str) -> Option<String> {
-    let output = Command::new(format!("mkfs.{fs}")).arg("-V").output().ok()?;
+    let output = tool(format!("mkfs.{fs}")).arg("-V").output().ok()?;
     // mkfs.ext4 says it on standard error, mkfs.xfs on standard output.
     let text = [output.stdout, output.stderr].concat();
     let text = String::from_utf8_lossy(&text);

@@ -9,6 +9,9 @@
 //! - `report` has medians, intervals and ratios, `explain` the counters that the figure is correlated with; `page` draws
 //!   both, `parquet` has all repeats as tables.
 
+#[macro_use]
+extern crate luc_units;
+
 mod axis;
 mod best;
 mod cleanup;

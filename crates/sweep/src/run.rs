@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use luc_disk::{Mkfs, Mount};
 use luc_host::interrupt;
+use luc_host::programs::tool;
 use luc_power::energy::Energy;
 use luc_stats::warm_up;
 use luc_units::OnPath as _;
@@ -196,7 +197,7 @@ impl Runner<'_> {
             Lent::restore_schedulers(&state.devices, &state.sysfs)?;
         }
         if point.target.device.is_some() {
-            let mut command = Command::new("umount");
+            let mut command = tool("umount");
             self.execute(command.arg(state.mount()))?;
             self.cleanup.held.claim()?;
         }

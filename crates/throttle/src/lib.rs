@@ -13,6 +13,9 @@
 //! - [`watch`]: what goes on, for people who watch.
 //! - [`run`]: commands as tasks; [`compare`]: with the throttle and without.
 
+#[macro_use]
+extern crate luc_units;
+
 pub mod advise;
 pub mod cgroup;
 mod clock;

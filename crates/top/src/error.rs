@@ -23,6 +23,7 @@ pub enum TopError {
         /// What cannot be done.
         what: &'static str,
         /// The system's reason.
+        #[source]
         reason: io::Error,
     },
 }

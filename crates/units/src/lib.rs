@@ -2,6 +2,7 @@
 //!
 //! One grammar reads them in every option and file. [`figures`] prints them for people, [`plain()`] takes from names
 //! what would steer a terminal. [`OnPath`] makes errors of files, [`mistake()`] one line of a mistake on a command line.
+//! [`output`](mod@output) prints where nobody may read.
 //!
 //! ```
 //! use luc_units::figures::Time;
@@ -15,6 +16,7 @@
 pub mod figures;
 mod mistake;
 mod on_path;
+pub mod output;
 mod plain;
 
 pub use mistake::mistake;

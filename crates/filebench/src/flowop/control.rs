@@ -1,5 +1,6 @@
 //! Flowops that control the others: semaphores, limits, ends, and what only prints.
 
+use crate::before::say;
 use crate::plan::{Flowop, Target, Task};
 use crate::waits::Broken;
 use crate::worker::{Stop, Worker};
@@ -78,6 +79,7 @@ impl Worker<'_> {
     /// `print`.
     pub(crate) fn print(&mut self, flowop: &Flowop) {
         let value = self.draw(&flowop.value);
-        eprintln!("luc: {}: {value}", self.shared.plan.names[flowop.operation]);
+        let name = &self.shared.plan.names[flowop.operation];
+        say(format_args!("luc: {name}: {value}"));
     }
 }

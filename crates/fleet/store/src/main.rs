@@ -1,6 +1,9 @@
 //! The `luc-fleet-store` command line: parse, dispatch, and turn an outcome into an exit status: 0 done, 2 bad input, 130
 //! interrupted.
 
+#[macro_use]
+extern crate luc_units;
+
 mod arguments;
 
 use std::env;

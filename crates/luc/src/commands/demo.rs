@@ -4,8 +4,9 @@ use std::io::{Write as _, stderr, stdout};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use luc_demo::{DemoError, Report, Step, Where};
+use luc_gate::inspect::filesystem::{Journal, of_path};
 
 use super::INTERRUPTED;
 
@@ -15,8 +16,8 @@ use super::INTERRUPTED;
 /// it, and then cuts the power under load three times and checks every file that was reported durable. Needs 512 MiB of
 /// memory, FUSE, loop devices and e2fsprogs, and no disk of yours.
 ///
-/// Without root, or with --dir: creates the files on your own disk, and removes them. The gate gains something only
-/// where that is ext4.
+/// Without root, or with --dir: creates the files on your own disk, and removes them. That must be ext4: elsewhere luc
+/// run does nothing, and the demo says so.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -53,12 +54,19 @@ impl Args {
 /// Runs the subcommand.
 pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     if let Some(process) = args.clear_up_after {
-        luc_demo::guardian::serve(process)?;
-        return Ok(ExitCode::SUCCESS);
+        let parent = || rustix::process::getppid().map(|parent| parent.as_raw_nonzero().get());
+        return match luc_demo::guardian::serve(process) {
+            // The demo says it.
+            Err(_) if parent() == i32::try_from(process).ok() => Ok(ExitCode::from(2)),
+            cleared => Ok(cleared.map(|()| ExitCode::SUCCESS)?),
+        };
     }
     let luc = std::env::current_exe().context("cannot find the luc binary: reinstall it")?;
     let is_json = args.json;
     let (place, without_disk) = place(args.dir)?;
+    if let Where::Own(dir) = &place {
+        check_journal(dir)?;
+    }
     let mut tell = |step: Step| {
         let title = title(&step);
         // A reader that has seen enough does not end the demo.
@@ -106,6 +114,23 @@ fn place(dir: Option<PathBuf>) -> anyhow::Result<(Where, bool)> {
             Ok((Where::Own(home.unwrap_or(here)), true))
         }
     }
+}
+
+/// A figure from where `luc run` does nothing would say nothing of it.
+fn check_journal(dir: &Path) -> anyhow::Result<()> {
+    // What is not there, or not told, is for the demo to say.
+    let Ok(found) = of_path(dir) else {
+        return Ok(());
+    };
+    let is = match found.journal {
+        Journal::NotExt4(kind) => format!("on {}, not ext4", luc_units::plain(&kind)),
+        Journal::None => "on ext4 without a journal".to_owned(),
+        Journal::Jbd2 | Journal::Jbd2FastCommit | Journal::Unknown => return Ok(()),
+    };
+    bail!(
+        "{} is {is}: luc run does nothing here; give --dir a directory on ext4, or run the demo as root without --dir",
+        luc_units::plain(&dir.to_string_lossy())
+    );
 }
 
 fn title(step: &Step) -> String {

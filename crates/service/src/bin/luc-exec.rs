@@ -9,6 +9,9 @@
 //!
 //! Whatever fails here, the service starts: without luc, and it is said why.
 
+#[macro_use]
+extern crate luc_units;
+
 use std::env;
 use std::ffi::OsString;
 use std::path::Path;

@@ -1,5 +1,8 @@
 //! `lucd`: serves services whose calls are notified. systemd starts it, by `lucd.service`.
 
+#[macro_use]
+extern crate luc_units;
+
 use std::process::ExitCode;
 
 fn main() -> ExitCode {

@@ -1,0 +1,157 @@
+//! Who keeps a disk from being removed.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fmt;
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use luc_host::mountinfo::{self, Mount};
+use luc_units::plain;
+
+/// What uses a disk, and what to do about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Holder {
+    /// A process works in the file system, or has a file of it or the device open.
+    Process {
+        /// Its number.
+        id: u32,
+        /// Its name.
+        name: String,
+        /// What it uses.
+        path: PathBuf,
+    },
+    /// It is mounted for programs that see other mounts than this one, which therefore cannot unmount it.
+    Elsewhere {
+        /// One of these programs.
+        id: u32,
+        /// Its name.
+        name: String,
+        /// Where they see it.
+        path: PathBuf,
+    },
+    /// A device is made of it, such as LVM's.
+    Device(String),
+    /// No process is seen that uses it.
+    Unknown(PathBuf),
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Process { id, name, path } => write!(
+                f,
+                "process {id} ({}) uses {}: end it, or have it leave",
+                plain(name),
+                plain(&path.to_string_lossy())
+            ),
+            Self::Elsewhere { id, name, path } => {
+                let path = plain(&path.to_string_lossy());
+                write!(
+                    f,
+                    "process {id} ({}) has it mounted on {path} in a mount namespace of its own: end it, or \
+                     `nsenter --target {id} --mount umount {path}`",
+                    plain(name)
+                )
+            }
+            Self::Device(name) => write!(f, "{name} is made of it: take that apart"),
+            Self::Unknown(path) => write!(
+                f,
+                "{} is busy, and no process is seen that uses it: unmount what is mounted below it",
+                plain(&path.to_string_lossy())
+            ),
+        }
+    }
+}
+
+impl Holder {
+    /// Whether waiting is in vain as a rule: mounts of others go with their programs.
+    #[must_use]
+    pub fn is_lasting(&self) -> bool {
+        matches!(self, Self::Elsewhere { .. } | Self::Device(_))
+    }
+
+    /// Finds who uses a device, or the file system on it that is mounted on `dir`.
+    pub(crate) fn find(device: &Path, dir: Option<&Path>) -> Self {
+        let unknown = || Self::Unknown(dir.unwrap_or(device).to_owned());
+        let found = match dir {
+            Some(_) => process(device, dir).or_else(|| elsewhere(device)),
+            None => elsewhere(device).or_else(|| process(device, dir)),
+        };
+        found
+            .or_else(|| device_above(device))
+            .unwrap_or_else(unknown)
+    }
+}
+
+/// The processes of this machine.
+fn processes() -> impl Iterator<Item = u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+fn name_of(id: u32) -> String {
+    let name = fs::read_to_string(format!("/proc/{id}/comm")).unwrap_or_default();
+    name.trim_end().to_owned()
+}
+
+fn device_above(device: &Path) -> Option<Holder> {
+    let holders = Path::new("/sys/class/block")
+        .join(device.file_name()?)
+        .join("holders");
+    let entry = fs::read_dir(holders).ok()?.flatten().next()?;
+    let name = entry.file_name().to_string_lossy().into_owned();
+    Some(Holder::Device(name))
+}
+
+fn elsewhere(device: &Path) -> Option<Holder> {
+    let number = fs::metadata(device).ok()?.rdev();
+    let number = (rustix::fs::major(number), rustix::fs::minor(number));
+    let is_it = |mount: &Mount| mount.device == number || Path::new(&mount.source) == device;
+    let namespace = |id: &str| fs::read_link(format!("/proc/{id}/ns/mnt")).ok();
+    let mut seen = BTreeSet::from([namespace("self")?]);
+    processes().find_map(|id| {
+        // A process that has ended in the meantime has no mounts.
+        if !seen.insert(namespace(&id.to_string())?) {
+            return None;
+        }
+        let mount = mountinfo::mounts_of(id).ok()?.into_iter().find(is_it)?;
+        Some(Holder::Elsewhere {
+            id,
+            name: name_of(id),
+            path: mount.mount_point,
+        })
+    })
+}
+
+/// Reads links only: looking at the files behind them could wait for a disk.
+fn process(device: &Path, dir: Option<&Path>) -> Option<Holder> {
+    let uses = |link: PathBuf| {
+        let path = fs::read_link(link).ok()?;
+        (path == device || dir.is_some_and(|dir| path.starts_with(dir))).then_some(path)
+    };
+    let namespace = |id: u32| fs::read_link(format!("/proc/{id}/ns/mnt")).ok();
+    let own = std::process::id();
+    let seen = namespace(own)?;
+    // Paths of other namespaces may name other files.
+    let mut processes =
+        processes().filter(|id| *id != own && namespace(*id).as_ref() == Some(&seen));
+    processes.find_map(|id| {
+        let about = Path::new("/proc").join(id.to_string());
+        let places = ["cwd", "root", "exe"].map(|name| about.join(name));
+        let open = ["fd", "map_files"].map(|name| fs::read_dir(about.join(name)));
+        let open = open.into_iter().flatten().flatten().flatten();
+        let path = places
+            .into_iter()
+            .chain(open.map(|entry| entry.path()))
+            .find_map(uses)?;
+        let name = name_of(id);
+        // The kernel adds this to names of files that are gone.
+        let path = match path.as_os_str().to_str() {
+            Some(text) => PathBuf::from(OsStr::new(text.trim_end_matches(" (deleted)"))),
+            None => path,
+        };
+        Some(Holder::Process { id, name, path })
+    })
+}

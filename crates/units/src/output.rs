@@ -1,0 +1,93 @@
+//! Text for people, by macros with the names of the standard library's, which would panic where these go on.
+//!
+//! One place decides what text that cannot be written means, so that a command ends its work and clears up. A reader
+//! that has seen enough (`luc ... | head`) is no error. What standard output refuses for another reason is an error at
+//! the end ([`finish`]). Nobody could be told what standard error refuses.
+
+use std::error::Error;
+use std::fmt::Arguments;
+use std::io::{self, ErrorKind, Write as _};
+use std::sync::Mutex;
+
+/// Why standard output has refused text, the first time.
+static REFUSED: Mutex<Option<io::Error>> = Mutex::new(None);
+
+/// Writes to standard output, until it refuses.
+pub fn print(text: Arguments<'_>) {
+    let mut refused = REFUSED.lock().unwrap_or_else(|error| error.into_inner());
+    if refused.is_none() {
+        *refused = io::stdout().write_fmt(text).err();
+    }
+}
+
+/// Writes to standard error.
+pub fn note(text: Arguments<'_>) {
+    let _ = io::stderr().write_fmt(text);
+}
+
+/// Whether an error is that the reader of an output has gone.
+#[must_use]
+pub fn is_reader_gone(error: &(dyn Error + 'static)) -> bool {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        let of_the_system = error.downcast_ref::<io::Error>();
+        if of_the_system.is_some_and(|error| error.kind() == ErrorKind::BrokenPipe) {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
+}
+
+/// Writes what is left for standard output.
+///
+/// # Errors
+/// The first reason why some of it is lost, other than a reader that has gone.
+pub fn finish() -> io::Result<()> {
+    let refused = REFUSED
+        .lock()
+        .unwrap_or_else(|error| error.into_inner())
+        .take();
+    match refused.map_or_else(|| io::stdout().flush(), Err) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// As the standard library's, without its panic: see [`output`](mod@crate::output).
+#[macro_export]
+macro_rules! print {
+    ($($text:tt)*) => { $crate::output::print(::std::format_args!($($text)*)) };
+}
+
+/// As the standard library's, without its panic: see [`output`](mod@crate::output).
+#[macro_export]
+macro_rules! println {
+    ($($text:tt)*) => { $crate::output::print(::std::format_args!("{}\n", ::std::format_args!($($text)*))) };
+}
+
+/// As the standard library's, without its panic: see [`output`](mod@crate::output).
+#[macro_export]
+macro_rules! eprint {
+    ($($text:tt)*) => { $crate::output::note(::std::format_args!($($text)*)) };
+}
+
+/// As the standard library's, without its panic: see [`output`](mod@crate::output).
+#[macro_export]
+macro_rules! eprintln {
+    ($($text:tt)*) => { $crate::output::note(::std::format_args!("{}\n", ::std::format_args!($($text)*))) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Failed, OnPath as _};
+
+    #[test]
+    fn a_reader_that_has_gone_is_known_below_other_errors() {
+        let gone: Failed = Failed::io("write", "-")(io::Error::from(ErrorKind::BrokenPipe));
+        assert!(is_reader_gone(&gone));
+        let full: Failed = Failed::io("write", "-")(io::Error::from(ErrorKind::StorageFull));
+        assert!(!is_reader_gone(&full));
+    }
+}
