@@ -8,8 +8,7 @@ use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use luc_disk::{DiskSpec, Error, Mkfs, ModelSpec, Mount};
 use luc_host::run_dir;
@@ -17,8 +16,6 @@ use luc_units::OnPath as _;
 
 use crate::DemoError;
 
-/// Time between two attempts to remove a disk that is in use.
-const RETRY: Duration = Duration::from_millis(20);
 /// The disk's size; only pages that are written take memory.
 const SIZE_BYTES: u64 = 4 << 30;
 /// The journal of a large disk: with a small one, the benchmark would wait for checkpoints.
@@ -84,19 +81,9 @@ impl Place {
     ///
     /// The disk's, [`DemoError::Io`].
     pub fn clear(&self, patience: Duration) -> Result<(), DemoError> {
-        let begun = Instant::now();
-        loop {
-            match luc_disk::remove(&self.disk) {
-                Ok(()) | Err(Error::NoSuchDisk(_)) => break,
-                // Whom waiting does not help is named at once.
-                Err(Error::InUse { holder, .. })
-                    if !holder.is_lasting() && begun.elapsed() < patience =>
-                {
-                    sleep(RETRY);
-                }
-                Err(Error::Locked(_)) if begun.elapsed() < patience => sleep(RETRY),
-                Err(error) => return Err(error.into()),
-            }
+        match luc_disk::remove_when_free(&self.disk, patience, &mut || {}) {
+            Ok(()) | Err(Error::NoSuchDisk(_)) => {}
+            Err(error) => return Err(error.into()),
         }
         remove_folder(&self.directory)?;
         // The folder of all demos goes with the last one.

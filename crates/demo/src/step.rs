@@ -7,6 +7,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
 
 use luc_host::interrupt;
 use luc_units::OnPath as _;
@@ -23,6 +24,8 @@ const LOOK_AGAIN: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 100_000_000,
 };
+/// Time between two signals to a step that goes on.
+const TELL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Runs `luc` with `words` and returns the JSON that it printed, if it ends with one of these statuses.
 ///
@@ -66,22 +69,23 @@ fn outcome(luc: &Path, words: &[OsString]) -> io::Result<(Vec<u8>, ExitStatus)> 
     }
     let mut child = command.spawn()?;
     let output = match child.stdout.take() {
-        Some(stdout) => read(OwnedFd::from(stdout), &child),
+        Some(stdout) => read(OwnedFd::from(stdout), &child, interrupt::interrupted),
         None => Ok(Vec::new()),
     };
     Ok((output?, child.wait()?))
 }
 
-/// What the child prints until its end. Passes one interruption on to it.
-fn read(pipe: OwnedFd, child: &Child) -> io::Result<Vec<u8>> {
+/// What the child prints until its end. Passes an interruption on to it, again and again: between two commands of its
+/// own it may have nobody to end, and go on.
+fn read(pipe: OwnedFd, child: &Child, interrupted: impl Fn() -> bool) -> io::Result<Vec<u8>> {
     let mut pipe = File::from(pipe);
     let (mut output, mut bytes) = (Vec::new(), [0; 4096]);
-    let mut is_told = false;
+    let mut told: Option<Instant> = None;
     loop {
-        if interrupt::interrupted() && !is_told {
+        if interrupted() && told.is_none_or(|told| told.elapsed() >= TELL_INTERVAL) {
             // It has not been waited for, so its number is still its own.
             let _ = kill_process(Pid::from_child(child), Signal::TERM);
-            is_told = true;
+            told = Some(Instant::now());
         }
         let mut events = [PollFd::new(&pipe, PollFlags::IN)];
         match poll(&mut events, Some(&LOOK_AGAIN)) {
@@ -138,6 +142,23 @@ mod tests {
         assert_eq!(shell("echo 1; exit 3", &[3]).expect("JSON"), 1);
         let error = shell("echo no", &[0]).expect_err("refused");
         assert!(matches!(error, DemoError::Figures { .. }), "{error}");
+    }
+
+    #[test]
+    fn a_step_that_has_lost_a_signal_gets_another() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let ready = folder.path().join("ready");
+        let script =
+            "trap 'n=x$n; [ $n = xx ] && exit' TERM; >\"$0\"; while :; do sleep 0.01; done";
+        let mut child = Command::new("/bin/sh")
+            .args(["-c", script])
+            .arg(&ready)
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("sh runs");
+        let pipe = OwnedFd::from(child.stdout.take().expect("piped"));
+        read(pipe, &child, || ready.exists()).expect("read to its end");
+        child.wait().expect("it has ended");
     }
 
     #[test]

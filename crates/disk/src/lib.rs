@@ -29,7 +29,8 @@ pub use error::Error;
 pub use fault::{ByteRange, FaultKind, FaultSpec, FaultStatus};
 pub use holder::Holder;
 pub use lifecycle::{
-    clear_fault, create, cut, fail, fault, list, mount_disk, remove, remove_all, restore, stats,
+    clear_fault, create, cut, fail, fault, list, mount_disk, remove, remove_all, remove_when_free,
+    restore, stats,
 };
 pub use model::ModelSpec;
 pub use mounts::{check_mkfs, mkfs, mkfs_command, mount, mount_command, mount_of, unmount};

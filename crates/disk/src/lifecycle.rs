@@ -6,7 +6,7 @@
 //! between any two steps. A failed creation is removed the same way.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use luc_host::interrupt;
 
@@ -23,6 +23,10 @@ use crate::{Error, daemon, loopdev, mounts};
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 /// How long removal waits for things that normally take milliseconds.
 const REMOVE_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long programs may take to end that see other mounts.
+const LASTING_TIMEOUT: Duration = Duration::from_secs(4);
+/// Time between two attempts to remove a disk that is in use.
+const RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Creates a disk. `daemon` is the `luc` binary, run again as the disk's daemon.
 ///
@@ -230,6 +234,35 @@ pub fn remove(name: &str) -> Result<(), Error> {
     let state = existing(name)?;
     let _lock = state.lock(name)?;
     tear_down(name, &state, false)
+}
+
+/// Removes a disk as [`remove`] does, and waits until programs let go of it, at most for `patience`. Those that need not
+/// let go ([`Holder::is_lasting`]) get less.
+///
+/// # Errors
+/// As [`remove`].
+pub fn remove_when_free(
+    name: &str,
+    patience: Duration,
+    meanwhile: &mut dyn FnMut(),
+) -> Result<(), Error> {
+    let begun = Instant::now();
+    loop {
+        let error = match remove(name) {
+            Ok(()) => return Ok(()),
+            Err(error) => error,
+        };
+        let patience = match &error {
+            Error::InUse { holder, .. } if holder.is_lasting() => patience.min(LASTING_TIMEOUT),
+            Error::InUse { .. } | Error::Locked(_) => patience,
+            _ => return Err(error),
+        };
+        if begun.elapsed() >= patience {
+            return Err(error);
+        }
+        meanwhile();
+        std::thread::sleep(RETRY_INTERVAL);
+    }
 }
 
 /// Removes every disk, also one in use, whose users then get errors. Returns their names.

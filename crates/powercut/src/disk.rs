@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use luc_disk::{CutReport, DiskSpec, Mkfs, Mount};
 use luc_units::OnPath as _;
@@ -82,9 +83,14 @@ impl Disk {
     }
 
     /// Takes the disk away; a lagdisk's file system only.
-    pub(super) fn remove(&self, dir: &Path) -> Result<(), luc_disk::Error> {
+    pub(super) fn remove(
+        &self,
+        dir: &Path,
+        patience: Duration,
+        meanwhile: &mut dyn FnMut(),
+    ) -> Result<(), luc_disk::Error> {
         match self {
-            Self::Emulated(name) => luc_disk::remove(name),
+            Self::Emulated(name) => luc_disk::remove_when_free(name, patience, meanwhile),
             // What is not mounted any more needs no unmounting.
             Self::Lagdisk(_) => luc_disk::unmount(dir).or(Ok(())),
         }

@@ -165,18 +165,12 @@ impl Site {
             return Ok(());
         }
         self.kill_clients();
-        let deadline = Instant::now() + RELEASE_TIMEOUT;
-        let removed = loop {
-            match self.disk.remove(&self.dir) {
-                Err(luc_disk::Error::InUse { .. }) if Instant::now() < deadline => {
-                    kill_strays(DIRECTORY_VARIABLE, &self.dir);
-                    std::thread::sleep(Duration::from_millis(5));
-                }
-                outcome => break outcome,
-            }
-        };
-        removed?;
-        remove_work(&std::mem::take(&mut self.work));
+        // What fails now would fail again when this is dropped.
+        let work = std::mem::take(&mut self.work);
+        let mut end_users = || kill_strays(DIRECTORY_VARIABLE, &self.dir);
+        self.disk
+            .remove(&self.dir, RELEASE_TIMEOUT, &mut end_users)?;
+        remove_work(&work);
         Ok(())
     }
 

@@ -118,19 +118,14 @@ impl Place {
         if self.is_removed {
             return Ok(());
         }
-        let deadline = Instant::now() + RELEASE_TIMEOUT;
-        loop {
-            match luc_disk::remove(&self.name) {
-                Err(luc_disk::Error::InUse { .. }) if Instant::now() < deadline => {
-                    kill_strays(DIRECTORY_VARIABLE, &self.dir);
-                    std::thread::sleep(Duration::from_millis(5));
-                }
-                outcome => {
-                    self.is_removed = outcome.is_ok();
-                    return Ok(outcome?);
-                }
-            }
-        }
+        // What fails now would fail again when this is dropped.
+        self.is_removed = true;
+        let mut end_users = || kill_strays(DIRECTORY_VARIABLE, &self.dir);
+        Ok(luc_disk::remove_when_free(
+            &self.name,
+            RELEASE_TIMEOUT,
+            &mut end_users,
+        )?)
     }
 }
 
