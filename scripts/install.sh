@@ -53,9 +53,14 @@ if [[ -e $build/luc-fleet-sql ]]; then
 	"$build/luc-fleet-sql" completions bash >"$share/bash-completion/completions/luc-fleet-sql"
 	"$build/luc-fleet-sql" completions zsh >"$share/zsh/site-functions/_luc-fleet-sql"
 	"$build/luc-fleet-sql" completions fish >"$share/fish/vendor_completions.d/luc-fleet-sql.fish"
+else
+	# Pages of commands that are not there.
+	rm -f "$share"/man/man1/luc-fleet-{serve,sql}.1
 fi
 if [[ -e $build/luc-fleet-store ]]; then
 	install -D "${strip[@]}" -m 755 "$build/luc-fleet-store" "$root/bin/luc-fleet-store"
+else
+	rm -f "$share"/man/man1/luc-fleet-{push,stored}.1
 fi
 install -D -m 644 "$(dirname "${BASH_SOURCE[0]}")/../LICENSE" "$share/doc/luc/LICENSE"
 

@@ -169,6 +169,10 @@ life() {
 		*)
 			snapshot >"$work/after"
 			left=$(diff "$work/before" "$work/after" | sed -n 's/^[<>] //p' || true)
+			# What dpkg keeps of a removed package that has something to do at a purge.
+			if [[ $step == remove ]]; then
+				left=$(grep -vE '/var/lib/dpkg/(info/luc\.(list|postrm)|status)( |$)|/var/lib/dpkg/info( |$)' <<<"$left" || true)
+			fi
 			[[ -z $left ]] || status=1
 			verdict $status "nothing is left after $step${left:+: $left}"
 			all+=("{\"step\": \"$step\", \"left\": $(printf '%s' "$left" | json_list)}")

@@ -58,7 +58,7 @@ pack_debian() {
 	stage "$luc"
 	mkdir -p "$luc/usr/share/zsh"
 	mv "$luc/usr/share/zsh/site-functions" "$luc/usr/share/zsh/vendor-completions"
-	for script in postinst prerm; do
+	for script in postinst prerm postrm; do
 		mkdir -p "$luc/DEBIAN"
 		install -m 755 "packaging/debian/luc.$script" "$luc/DEBIAN/$script"
 	done

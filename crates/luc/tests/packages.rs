@@ -132,12 +132,30 @@ fn packages_have_what_users_look_for() {
         "/usr/share/zsh/vendor-completions/_luc\n",
         "/usr/share/fish/vendor_completions.d/luc.fish\n",
         "/usr/share/doc/luc/changelog.gz\n",
+        "/usr/share/doc/luc/guide/slow-fsync.md\n",
+        "/usr/share/doc/luc/reference/throttle.md\n",
         "/usr/share/doc/luc/copyright\n",
         "/usr/share/doc/luc/licenses.txt.gz\n",
     ] {
         assert!(listed.contains(path), "{path}: {listed}");
     }
     assert!(!listed.contains("/usr/src"), "{listed}");
+    let pages = listed
+        .lines()
+        .filter_map(|line| line.split("/man1/").nth(1));
+    for page in pages.filter(|page| page.starts_with("luc-fleet-")) {
+        let missing = ["sql", "serve", "push", "stored"];
+        let command = page
+            .trim_start_matches("luc-fleet-")
+            .trim_end_matches(".1.gz");
+        let program = if missing[..2].contains(&command) {
+            "sql"
+        } else {
+            "store"
+        };
+        let is_there = listed.contains(&format!("/usr/bin/luc-fleet-{program}\n"));
+        assert!(!missing.contains(&command) || is_there, "{page}");
+    }
     let field = |name: &str| {
         let shown = Command::new("dpkg-deb")
             .arg("-f")
@@ -287,6 +305,75 @@ fn nothing_is_left_of_a_package() {
     assert!(found.status.success(), "{}", stderr(&found));
     dpkg(&["--purge"], Path::new("luc"));
     assert!(!place.path().join("usr").exists());
+}
+
+/// Runs scripts of the Debian package as dpkg does at a removal and a purge, in a mount namespace whose /etc, /run, /dev/shm
+/// and /var are the folder's, with stubs that write down how they were called.
+fn removal(place: &Path) -> Output {
+    let script = r#"
+        set -eu
+        cd "$0"
+        mkdir -p stubs etc/systemd/system/multi-user.target.wants etc/systemd/system/postgresql.service.d etc/luc \
+            run/systemd/system run/luc/throttle run/luc-gate shm/luc-gate-0 shm/other var/lib/luc/throttle var/cache/luc
+        : >etc/luc/throttle.toml
+        : >etc/systemd/system/postgresql.service.d/50-luc.conf
+        printf '[Service]\nExecStart=/usr/bin/luc throttle daemon\n' >etc/systemd/system/luc-throttle.service
+        ln -s ../luc-throttle.service etc/systemd/system/multi-user.target.wants/
+        for name in deb-systemd-invoke systemctl luc; do
+            printf '#!/bin/sh\necho "%s $*" >>%s/calls\n' "$name" "$0" >stubs/$name
+            chmod +x stubs/$name
+        done
+        for pair in etc:/etc run:/run shm:/dev/shm var/lib:/var/lib var/cache:/var/cache; do
+            mount --bind "${pair%%:*}" "${pair##*:}"
+        done
+        export PATH="$0/stubs:$PATH"
+        sh "$1/luc.prerm" remove
+        sh "$1/luc.postrm" remove
+        test -e etc/luc/throttle.toml
+        sh "$1/luc.postrm" purge
+    "#;
+    let scripts = root().join("packaging/debian").canonicalize();
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-c", script]).arg(place);
+    let output = command.arg(scripts.expect("there")).output();
+    output.expect("unshare runs")
+}
+
+#[test]
+fn a_purge_ends_and_removes_all_that_luc_has_made() {
+    if !is_root() {
+        return;
+    }
+    // Not below what the script hides.
+    let place = tempfile::tempdir_in(Path::new(LUC).parent().expect("a folder")).expect("made");
+    let output = removal(place.path());
+    assert!(output.status.success(), "{}", stderr(&output));
+    let calls = fs::read_to_string(place.path().join("calls")).expect("calls");
+    for call in [
+        "luc disable --all",
+        "deb-systemd-invoke stop lucd.socket lucd.service",
+        "deb-systemd-invoke stop luc-throttle.service",
+        "luc throttle thaw --all",
+        "systemctl --system daemon-reload",
+    ] {
+        assert!(calls.lines().any(|line| line == call), "{call}: {calls}");
+    }
+    for gone in [
+        "etc/luc",
+        "etc/systemd/system/luc-throttle.service",
+        "run/luc",
+        "run/luc-gate",
+        "shm/luc-gate-0",
+        "var/lib/luc",
+        "var/cache/luc",
+    ] {
+        assert!(!place.path().join(gone).exists(), "{gone}");
+    }
+    let wants = place
+        .path()
+        .join("etc/systemd/system/multi-user.target.wants");
+    assert!(contents(&wants).is_empty());
+    assert!(place.path().join("shm/other").exists());
 }
 
 #[test]

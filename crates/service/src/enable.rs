@@ -143,26 +143,43 @@ impl Changes {
     }
 }
 
-/// Removes the drop-ins of units, and what their processes have shared. The units' own names.
+/// What [`disable`] has done, by the units' own names.
+#[derive(Debug, Default)]
+pub struct Disabled {
+    /// Units that were enabled.
+    pub names: Vec<String>,
+    /// Units that were not.
+    pub were_not: Vec<String>,
+}
+
+/// Removes the drop-ins of units, and what their processes have shared.
 ///
 /// # Errors
-/// [`ServiceError`] if one of them is not enabled; then all of them stay enabled.
-pub fn disable(units: &[String]) -> Result<Vec<String>, ServiceError> {
+/// [`ServiceError`] if one of them is no unit; then all of them stay enabled.
+pub fn disable(units: &[String]) -> Result<Disabled, ServiceError> {
     check_root()?;
     let runs = systemctl::check().is_ok();
-    let mut names = Vec::new();
+    let (mut names, mut were_not) = (Vec::new(), Vec::new());
     for unit in units {
         let mut name = systemctl::name(unit)?;
         if DropIn::of(&name).read()?.is_none() && runs {
             // Perhaps an alias.
             let settings = systemctl::show(&name)?;
-            settings.id().clone_into(&mut name);
+            if settings.get("LoadState") == "not-found" {
+                return Err(ServiceError::NotEnabled(name));
+            }
+            if !settings.id().is_empty() {
+                settings.id().clone_into(&mut name);
+            }
         }
-        if name.is_empty() || DropIn::of(&name).read()?.is_none() {
-            return Err(ServiceError::NotEnabled(systemctl::name(unit)?));
-        }
-        if !names.contains(&name) {
-            names.push(name);
+        let is_enabled = DropIn::of(&name).read()?.is_some();
+        let list = if is_enabled {
+            &mut names
+        } else {
+            &mut were_not
+        };
+        if !list.contains(&name) {
+            list.push(name);
         }
     }
     let mut changes = Changes::default();
@@ -181,7 +198,7 @@ pub fn disable(units: &[String]) -> Result<Vec<String>, ServiceError> {
         luc_gate::unit::remove(name)
             .map_err(ServiceError::io("removed", "what its processes share"))?;
     }
-    Ok(names)
+    Ok(Disabled { names, were_not })
 }
 
 fn check_root() -> Result<(), ServiceError> {

@@ -53,7 +53,9 @@ pub enum ServiceError {
     #[error("{0} did not start with luc, so all is as it was: see `journalctl -u {0}`")]
     NotStarted(String),
     /// Nothing to disable.
-    #[error("{0} is not enabled: `luc status` lists the services that are")]
+    #[error(
+        "{0}: there is no such unit, and it is not enabled: `luc status` lists the services that are"
+    )]
     NotEnabled(String),
     /// The library or the program that it needs is not installed.
     #[error("{name} is neither in {beside} nor in {installed}: install luc as a whole")]

@@ -71,7 +71,7 @@ pub(crate) struct EnableArgs {
 
 /// Take services out of the gate again (root)
 ///
-/// Removes what `luc enable` has written. A service that runs keeps the gate until its next start.
+/// Removes what `luc enable` has written; one that is not enabled stays so. A service that runs keeps the gate until its next start.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -207,7 +207,13 @@ pub(crate) fn disable(args: &DisableArgs) -> anyhow::Result<ExitCode> {
     } else {
         args.units.clone()
     };
-    let names = enable::disable(&units)?;
+    let enable::Disabled { names, were_not } = enable::disable(&units)?;
+    for name in &were_not {
+        println!("{name}: was not enabled; nothing to do");
+    }
+    if args.all && names.is_empty() {
+        println!("no service is enabled; nothing to do");
+    }
     for name in &names {
         println!("{name}: not enabled any more");
     }

@@ -155,8 +155,8 @@ fn what_is_refused_changes_nothing() {
         ),
         ("enable redis-server ../x", "is no name of a service"),
         (
-            "disable redis-server",
-            "redis-server.service is not enabled",
+            "disable no-such-unit",
+            "no-such-unit.service: there is no such unit",
         ),
         ("status no-such-unit", "there is no such unit"),
     ] {
@@ -165,6 +165,12 @@ fn what_is_refused_changes_nothing() {
         assert!(text.contains(expected), "{text}");
         assert_eq!(machine.get(TRACES), before, "{words}");
     }
+    let said = machine.get("luc disable redis-server && luc disable --all");
+    assert_eq!(
+        said,
+        "redis-server.service: was not enabled; nothing to do\nno service is enabled; nothing to do\n"
+    );
+    assert_eq!(machine.get(TRACES), before);
     // A service that does not start with the library.
     machine.write(
         "/etc/systemd/system/picky.service",
