@@ -3,16 +3,19 @@
 //! What perf prints is scaled already; here it is taken back, so that a reading is what was counted while there was a
 //! counter. perf prints for how long that was, in ns, and which share that is of the time for which the event was wanted.
 //! Rows of several processors, sockets or threads are added up. Where a row says only that nothing was counted, its
-//! event was wanted for as long as the others of that reading.
+//! event was wanted for as long as the others of that reading. On processors with several kinds of cores an event is wanted
+//! while the task is on cores of its kind.
 
 mod csv;
+mod hybrid;
 mod json;
 mod row;
 mod write;
 
 use std::collections::BTreeMap;
 
-use row::{Counted, Row};
+use hybrid::Kinds;
+use row::{Counted, Row, scarce_reading};
 
 use super::event::Event;
 use super::recording::{Reading, Recording};
@@ -105,6 +108,8 @@ struct Cell {
     reading: Reading,
     /// Somewhere it never had a counter, and for how long it was wanted is not said.
     is_waiting: bool,
+    /// What it counted in a share that perf rounds to nothing, scaled, and for how long.
+    scarce: Option<(f64, u64)>,
 }
 
 impl Table {
@@ -150,6 +155,11 @@ impl Table {
         match row.counted {
             Counted::NotSupported => return Ok(()),
             Counted::Never => cell.is_waiting = true,
+            Counted::Scarcely { value, running_ns } => {
+                // Of several processors the shares are alike.
+                let (sum, time_ns) = cell.scarce.unwrap_or_default();
+                cell.scarce = Some((sum + value, time_ns.saturating_add(running_ns)));
+            }
             Counted::Reading(reading) => cell.reading = cell.reading.and(reading),
         }
         self.supported[place] = true;
@@ -171,17 +181,25 @@ impl Table {
             (0..self.events.len()).partition(|&place| self.supported[place]);
         let named = events.iter().map(|&place| self.events[place].clone());
         let mut recording = Recording::new(named.collect());
+        let kinds = Kinds::of(recording.events());
         for (end_ns, cells) in self.ends_ns.iter().zip(&self.readings) {
             let longest = cells.iter().map(|cell| cell.reading.enabled_ns).max();
+            let longest_ns = longest.unwrap_or(0);
             let readings = events.iter().map(|&place| {
                 let cell = cells.get(place).copied().unwrap_or_default();
-                let waited_ns = longest.filter(|_| cell.is_waiting).unwrap_or(0);
+                let waited_ns = if cell.is_waiting { longest_ns } else { 0 };
+                let scarce = cell
+                    .scarce
+                    .map(|(value, running_ns)| scarce_reading(value, running_ns, longest_ns));
+                let reading = cell.reading.and(scarce.unwrap_or_default());
                 Reading {
-                    enabled_ns: cell.reading.enabled_ns.max(waited_ns),
-                    ..cell.reading
+                    enabled_ns: reading.enabled_ns.max(waited_ns),
+                    ..reading
                 }
             });
-            recording.add(*end_ns, &readings.collect::<Vec<_>>());
+            let mut readings: Vec<Reading> = readings.collect();
+            kinds.apply(&mut readings);
+            recording.add(*end_ns, &readings);
         }
         Ok(Replay {
             recording,

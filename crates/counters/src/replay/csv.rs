@@ -11,15 +11,21 @@ const MOST_BETWEEN: usize = 2;
 /// The separator that was given to `-x`, by the first line.
 pub(super) fn separator(line: &str) -> char {
     let count = |wanted: char| line.chars().filter(|&c| c == wanted).count();
-    let all = [',', ';', '|', '\t'];
+    let all = [',', ';', '|', '\t', '/'];
     all.into_iter()
         .max_by_key(|&c| (count(c), c == ','))
         .unwrap_or(',')
 }
 
+/// Why a file is not read whose fields cannot be told apart.
+pub(super) const DECIMAL_COMMAS: &str = "its numbers have decimal commas, and commas are between its fields as well: write it anew by `LC_ALL=C perf stat`";
+
 /// What a line says; `None` for lines of metrics and sums.
 pub(super) fn row(line: &str, separator: char) -> Result<Option<Row>, String> {
-    let fields = fields(line, separator);
+    let mut fields = fields(line, separator);
+    if separator != ',' {
+        fields.iter_mut().for_each(with_a_point);
+    }
     if fields[0] == "summary" {
         return Ok(None);
     }
@@ -34,9 +40,7 @@ pub(super) fn row(line: &str, separator: char) -> Result<Option<Row>, String> {
     });
     let Some(value_at) = value_at else {
         // A line that has only a metric.
-        let is_metric =
-            fields.len() > 5 && fields.iter().filter(|field| field.is_empty()).count() > 3;
-        return if is_metric {
+        return if is_metric(&fields) {
             Ok(None)
         } else {
             Err("it has no value, unit and event".to_owned())
@@ -57,20 +61,46 @@ pub(super) fn row(line: &str, separator: char) -> Result<Option<Row>, String> {
     }))
 }
 
+/// Whether a line ends with a metric, the words after its value, and has no event before it.
+fn is_metric(fields: &[String]) -> bool {
+    let [before @ .., value, name] = fields else {
+        return false;
+    };
+    let is_number = |field: &&String| field.is_empty() || field.parse::<f64>().is_ok();
+    // The key of an aggregate.
+    let words = before.iter().filter(|field| !is_number(field)).count();
+    before.len() > 3 && words <= 1 && is_number(&value) && !is_number(&name)
+}
+
+/// As the C locale writes a number that has a comma.
+fn with_a_point(field: &mut String) {
+    let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if let Some((whole, part)) = field.trim_end_matches('%').split_once(',')
+        && is_digits(whole.trim_start_matches('-'))
+        && is_digits(part)
+    {
+        *field = field.replace(',', ".");
+    }
+}
+
 fn counted(value: &str, rest: &[String]) -> Result<Counted, String> {
     if value == "<not supported>" {
         return Ok(Counted::NotSupported);
     }
     let times = (0..=MOST_BETWEEN).find_map(|at| {
         let running_ns: u64 = rest.get(at)?.parse().ok()?;
-        let percent: f64 = rest.get(at + 1)?.parse().ok()?;
-        (0.0..=100.5)
-            .contains(&percent)
-            .then_some((running_ns, percent))
+        let text = rest.get(at + 1)?;
+        let percent: f64 = text.parse().ok()?;
+        let is_share = (0.0..=100.5).contains(&percent);
+        is_share.then_some((running_ns, percent, text.contains('.')))
     });
-    let Some((running_ns, percent)) = times else {
+    let Some((running_ns, percent, has_point)) = times else {
         return Err("it does not say for how long the event had a counter".to_owned());
     };
+    // perf prints two decimals.
+    if !has_point {
+        return Err(DECIMAL_COMMAS.to_owned());
+    }
     if value == "<not counted>" {
         return Ok(reading(0.0, 0, percent));
     }
@@ -170,6 +200,27 @@ mod tests {
                 full,
             ),
             (
+                "1,500;12,000;msec;task-clock;1000;100,00;0,007;CPUs utilized",
+                Some(1_500_000_000),
+                "task-clock",
+                full,
+            ),
+            (
+                "12/msec/task-clock/1000/100,00/0/CPUs utilized",
+                None,
+                "task-clock",
+                full,
+            ),
+            (
+                "1.5,70,,cycles,58000,0.00,,",
+                Some(1_500_000_000),
+                "cycles",
+                Counted::Scarcely {
+                    value: 70.0,
+                    running_ns: 58_000,
+                },
+            ),
+            (
                 "1.5,70,,cycles,1000,14.29,,",
                 Some(1_500_000_000),
                 "cycles",
@@ -201,7 +252,8 @@ mod tests {
     #[test]
     fn metrics_and_sums_are_passed_over() {
         for line in [
-            "1.000103288,,,,,,51.0,%  tma_frontend_bound,bad",
+            ",10188319019,63.00,,,41.3,%  tma_frontend_bound",
+            "1.0,CPU0,,,,,,51.0,%  tma_frontend_bound",
             "summary,S0-D0-C0,1,5569,,cs,152097730,100.00,36.635,K/sec",
         ] {
             assert_eq!(row(line, ','), Ok(None), "{line}");
@@ -215,6 +267,15 @@ mod tests {
             ("1.5,12,,cycles", "it does not say for how long"),
             ("1.5,nan,,cycles,1000,100.00,,", "'nan' is no count"),
             ("-1.5,12,,cycles,1000,100.00,,", "'-1.5' is no time"),
+            (
+                "1,209,74,msec,task-clock,209741759,100,00,2,CPUs utilized",
+                "LC_ALL=C",
+            ),
+            (
+                "6376827291,,cycles,mesos_test,2011741096,100,00,3,GHz",
+                "LC_ALL=C",
+            ),
+            ("0,100,<not counted>,,cycles,0,0,00,,", "LC_ALL=C"),
             (
                 "1.5,12,,cycles,1000,900.00,,",
                 "it does not say for how long",

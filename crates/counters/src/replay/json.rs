@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::csv::DECIMAL_COMMAS;
 use super::row::{Counted, Row, nanoseconds, reading};
 
 /// What is read of it; the rest is perf's own metrics.
@@ -23,7 +24,13 @@ struct Line {
 /// What a line says; `None` for lines of metrics.
 pub(super) fn row(line: &str) -> Result<Option<Row>, String> {
     let parsed: Result<Line, _> = serde_json::from_str(line);
-    let parsed = parsed.map_err(|error| error.to_string())?;
+    let parsed = parsed.map_err(|error| {
+        if has_decimal_commas(line) {
+            DECIMAL_COMMAS.to_owned()
+        } else {
+            error.to_string()
+        }
+    })?;
     let (Some(event), Some(value)) = (parsed.event, parsed.value) else {
         return Ok(None);
     };
@@ -53,6 +60,17 @@ pub(super) fn row(line: &str) -> Result<Option<Row>, String> {
         unit: parsed.unit,
         counted,
     }))
+}
+
+/// Whether a value is a number with a comma in it, after which another name would have to follow.
+fn has_decimal_commas(line: &str) -> bool {
+    line.split(" : ").any(|rest| {
+        let (whole, part) = rest.split_once(',').unwrap_or_default();
+        let is_digit = |byte: u8| byte.is_ascii_digit();
+        !whole.is_empty()
+            && whole.bytes().all(is_digit)
+            && part.bytes().next().is_some_and(is_digit)
+    })
 }
 
 #[cfg(test)]
@@ -86,6 +104,10 @@ mod tests {
     fn what_is_wrong_is_said() {
         for (line, what) in [
             ("{", "EOF"),
+            (
+                r#"{"interval" : 0,100067155, "counter-value" : "70,000000", "event" : "cycles", "event-runtime" : 1000, "pcnt-running" : 50,00}"#,
+                "LC_ALL=C",
+            ),
             (
                 r#"{"event" : "cycles", "counter-value" : "x"}"#,
                 "is no count",

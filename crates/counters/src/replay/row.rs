@@ -18,17 +18,22 @@ pub(super) enum Counted {
     NotSupported,
     /// It was wanted, but never had a counter.
     Never,
+    /// It had a counter for a share that perf rounds to 0.00 %.
+    Scarcely {
+        /// Scaled by that share.
+        value: f64,
+        running_ns: u64,
+    },
     Reading(Reading),
 }
 
 /// What perf's value, time and percentage come to. An event that was wanted for no time has 100 %.
 pub(super) fn reading(value: f64, running_ns: u64, percent: f64) -> Counted {
-    if running_ns == 0 || percent <= 0.0 {
-        return if percent > 0.0 {
-            Counted::Reading(Reading::default())
-        } else {
-            Counted::Never
-        };
+    match (running_ns > 0, percent > 0.0) {
+        (true, true) => {}
+        (true, false) => return Counted::Scarcely { value, running_ns },
+        (false, true) => return Counted::Reading(Reading::default()),
+        (false, false) => return Counted::Never,
     }
     let share = (percent / 100.0).min(1.0);
     let enabled_ns = (running_ns as f64 / share).round() as u64;
@@ -37,6 +42,17 @@ pub(super) fn reading(value: f64, running_ns: u64, percent: f64) -> Counted {
         enabled_ns: enabled_ns.max(running_ns),
         running_ns,
     })
+}
+
+/// What an event has counted whose share is rounded to nothing, where others were wanted for `wanted_ns`.
+pub(super) fn scarce_reading(value: f64, running_ns: u64, wanted_ns: u64) -> Reading {
+    // Where nobody tells, half of what is rounded up.
+    let enabled_ns = wanted_ns.max(running_ns.saturating_mul(40_000));
+    Reading {
+        value: value * running_ns as f64 / enabled_ns as f64,
+        enabled_ns,
+        running_ns,
+    }
 }
 
 /// Seconds as perf prints them, in ns.
