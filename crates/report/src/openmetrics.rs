@@ -1,12 +1,17 @@
-//! A report as OpenMetrics text, for Prometheus and others.
+//! A report as metrics for Prometheus and others: OpenMetrics text, or Prometheus' older text format.
+//!
+//! node_exporter, pushgateways and promtool read the older one alone. OpenMetrics text is written so that they take it as
+//! well, but then they do not know counters by their type.
 //!
 //! The number of series is bounded: 100 file systems, disks, cgroups and findings at most; what is beyond is
 //! summed as `other` or left out, and all other labels have few values. Times are seconds.
 //!
-//! Source: the OpenMetrics specification 1.0, <https://prometheus.io/docs/specs/om/open_metrics_spec/>.
+//! Sources: the OpenMetrics specification 1.0, <https://prometheus.io/docs/specs/om/open_metrics_spec/>, and
+//! <https://prometheus.io/docs/instrumenting/exposition_formats/>.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
+use std::ops::RangeInclusive;
 
 use luc_explain::{Account, CallReport, FileSystemReport, Latency, Observer, Part, Report};
 
@@ -15,10 +20,14 @@ use crate::Export;
 mod families;
 mod sharing;
 
+pub use families::Style;
 use families::{Families, Kind, Labels};
 
 /// Maximum number of file systems, of disks, of cgroups and of findings that have metrics.
 const MAX_SERIES: usize = 100;
+/// Buckets of histograms end at these powers of two, in ns: 1 us to 69 s. All series have all of them, as those who add
+/// up series add up their buckets.
+const BUCKETS: RangeInclusive<u32> = 10..=36;
 
 /// The OpenMetrics text of a report.
 #[derive(Debug)]
@@ -28,13 +37,29 @@ impl<W> Observer for OpenMetrics<W> {}
 
 impl<W: Write> Export for OpenMetrics<W> {
     fn finish(mut self: Box<Self>, report: &Report) -> io::Result<()> {
-        self.0.write_all(text(report).as_bytes())?;
+        self.0
+            .write_all(text(report, Style::OpenMetrics).as_bytes())?;
+        self.0.flush()
+    }
+}
+
+/// The text of a report in Prometheus' format, version 0.0.4.
+#[derive(Debug)]
+pub struct Prometheus<W>(pub W);
+
+impl<W> Observer for Prometheus<W> {}
+
+impl<W: Write> Export for Prometheus<W> {
+    fn finish(mut self: Box<Self>, report: &Report) -> io::Result<()> {
+        self.0
+            .write_all(text(report, Style::Prometheus).as_bytes())?;
         self.0.flush()
     }
 }
 
 /// The text.
-pub fn text(report: &Report) -> String {
+#[must_use]
+pub fn text(report: &Report, style: Style) -> String {
     let mut families = Families::default();
     trace(&mut families, report);
     for file_system in report.file_systems.iter().take(MAX_SERIES) {
@@ -47,7 +72,7 @@ pub fn text(report: &Report) -> String {
     disks(&mut families, report);
     cgroups(&mut families, &report.accounts.cgroups);
     findings(&mut families, report);
-    families.text()
+    families.text(style)
 }
 
 fn seconds(ns: u64) -> f64 {
@@ -63,8 +88,8 @@ fn trace(families: &mut Families, report: &Report) {
         .with("report_version", report.version);
     let help = "Where the trace is from.";
     families
-        .family("luc_trace", Kind::Info, help)
-        .sample("_info", &labels, 1.0);
+        .family("luc_trace_info", Kind::Info, help)
+        .sample("", &labels, 1.0);
     let none = Labels::new();
     let length_ns = trace.end_ns.saturating_sub(trace.start_ns);
     let end_ns = trace.end_ns.saturating_add(trace.realtime_offset_ns);
@@ -294,7 +319,7 @@ fn findings(families: &mut Families, report: &Report) {
     }
 }
 
-/// A histogram with a bucket per power of two.
+/// A histogram with a bucket per power of two, also where nothing is in it.
 fn histogram(
     families: &mut Families,
     name: &'static str,
@@ -303,24 +328,20 @@ fn histogram(
     latency: &Latency,
 ) {
     let family = families.family(name, Kind::Histogram, help);
-    let mut by_edge: BTreeMap<u64, u64> = BTreeMap::new();
-    for &(upper_ns, count) in &latency.buckets {
+    let up_to = |edge_ns: u64| {
+        let buckets = latency.buckets.iter();
+        let inside = buckets.filter(|&&(upper_ns, _)| upper_ns <= edge_ns);
+        inside.fold(0_u64, |sum, &(_, count)| sum.saturating_add(count)) as f64
+    };
+    for power in BUCKETS {
         // Buckets end one nanosecond below a power of two or are finer than that.
-        let edge_ns = upper_ns
-            .checked_add(1)
-            .and_then(u64::checked_next_power_of_two);
-        *by_edge
-            .entry(edge_ns.map_or(u64::MAX, |edge| edge - 1))
-            .or_default() += count;
-    }
-    let mut below: u64 = 0;
-    for (edge_ns, count) in by_edge {
-        below = below.saturating_add(count);
+        let edge_ns = (1 << power) - 1;
         let labels = labels.with("le", seconds(edge_ns));
-        family.sample("_bucket", &labels, below as f64);
+        family.sample("_bucket", &labels, up_to(edge_ns));
     }
-    family.sample("_bucket", &labels.with("le", "+Inf"), below as f64);
-    family.sample("_count", labels, below as f64);
+    let all = up_to(u64::MAX);
+    family.sample("_bucket", &labels.with("le", "+Inf"), all);
+    family.sample("_count", labels, all);
     family.sample("_sum", labels, seconds(latency.total_ns));
 }
 

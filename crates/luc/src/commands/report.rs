@@ -14,7 +14,7 @@ use luc_events::tables::Trace;
 use luc_report::Exports;
 use luc_report::html::Html;
 use luc_report::json::Json;
-use luc_report::openmetrics::OpenMetrics;
+use luc_report::openmetrics::{OpenMetrics, Prometheus};
 use luc_report::output::{Target, Writer};
 use luc_report::perfetto::Perfetto;
 use luc_report::text::Plain;
@@ -34,7 +34,7 @@ const PROGRESS_AFTER: Duration = Duration::from_secs(2);
 Examples:
   luc report mail.trace                       # makes mail.trace.html
   luc report mail.trace --html mail.html --perfetto mail.pftrace
-  luc report mail.trace --openmetrics /var/lib/node_exporter/luc.prom
+  luc report mail.trace --prometheus /var/lib/node_exporter/luc.prom
   luc report mail.trace --json - | jq '.findings[0]'
 
 Open the page in any browser: it is one file and loads nothing. Open the Perfetto trace with
@@ -54,9 +54,13 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     perfetto: Option<PathBuf>,
 
-    /// Write figures per file system, cgroup and finding as OpenMetrics text for Prometheus
+    /// Write figures per file system, cgroup and finding as OpenMetrics text
     #[arg(long, value_name = "FILE")]
     openmetrics: Option<PathBuf>,
+
+    /// Write the same in Prometheus' text format, for node_exporter, pushgateways and promtool
+    #[arg(long, value_name = "FILE")]
+    prometheus: Option<PathBuf>,
 
     /// Write the output of luc explain --json
     #[arg(long, value_name = "FILE")]
@@ -103,6 +107,7 @@ enum Format {
     Html,
     Perfetto,
     OpenMetrics,
+    Prometheus,
     Json,
     Text,
 }
@@ -113,6 +118,7 @@ impl Format {
             Self::Html => exports.add(Html::new(trace, out)),
             Self::Perfetto => exports.add(Perfetto::new(trace, out)),
             Self::OpenMetrics => exports.add(OpenMetrics(out)),
+            Self::Prometheus => exports.add(Prometheus(out)),
             Self::Json => exports.add(Json(out)),
             Self::Text => exports.add(Plain(out)),
         }
@@ -125,6 +131,7 @@ fn chosen(args: &Args) -> anyhow::Result<Vec<(Format, Target)>> {
         (Format::Html, &args.html),
         (Format::Perfetto, &args.perfetto),
         (Format::OpenMetrics, &args.openmetrics),
+        (Format::Prometheus, &args.prometheus),
         (Format::Json, &args.json),
         (Format::Text, &args.text),
     ];

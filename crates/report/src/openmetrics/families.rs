@@ -33,6 +33,15 @@ impl Labels {
     }
 }
 
+/// Which of the formats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    /// OpenMetrics 1.0.
+    OpenMetrics,
+    /// Prometheus' text format, version 0.0.4.
+    Prometheus,
+}
+
 /// The types that are used.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Kind {
@@ -43,12 +52,13 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Counter => "counter",
-            Self::Gauge => "gauge",
-            Self::Histogram => "histogram",
-            Self::Info => "info",
+    /// Its name where it has one. Prometheus' format has no info, and OpenMetrics' would be refused by its readers.
+    fn name(self, style: Style) -> Option<&'static str> {
+        match (self, style) {
+            (Self::Counter, _) => Some("counter"),
+            (Self::Histogram, _) => Some("histogram"),
+            (Self::Gauge, _) | (Self::Info, Style::Prometheus) => Some("gauge"),
+            (Self::Info, Style::OpenMetrics) => None,
         }
     }
 }
@@ -110,18 +120,28 @@ impl Families {
         &mut self.0[index]
     }
 
-    pub(super) fn text(&self) -> String {
+    pub(super) fn text(&self, style: Style) -> String {
         let mut text = String::new();
+        let is_open = style == Style::OpenMetrics;
         for family in &self.0 {
-            let (name, kind) = (family.name, family.kind.name());
-            let _ = writeln!(text, "# TYPE {name} {kind}");
-            if let Some(unit) = family.unit() {
+            // Where families of counters have another name than their samples.
+            let total = match family.kind {
+                Kind::Counter if !is_open => "_total",
+                _ => "",
+            };
+            let name = format!("{}{total}", family.name);
+            let _ = writeln!(text, "# HELP {name} {}", family.help);
+            if let Some(kind) = family.kind.name(style) {
+                let _ = writeln!(text, "# TYPE {name} {kind}");
+            }
+            if let Some(unit) = family.unit().filter(|_| is_open) {
                 let _ = writeln!(text, "# UNIT {name} {unit}");
             }
-            let _ = writeln!(text, "# HELP {name} {}", family.help);
             text.push_str(&family.samples);
         }
-        text.push_str("# EOF\n");
+        if is_open {
+            text.push_str("# EOF\n");
+        }
         text
     }
 }
