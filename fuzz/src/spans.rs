@@ -9,7 +9,11 @@ use luc_fleet::{Joined, Recorded, Wanted, explain, parse_spans};
 /// when it is put to the requests of a server.
 pub fn spans(data: &[u8]) {
     let spans = match parse_spans(data) {
-        Ok(spans) => spans,
+        Ok(found) => {
+            let said = found.left_out.unwrap_or_default();
+            assert!(!said.contains(char::is_control), "{said}");
+            found.spans
+        }
         Err(error) => return assert!(!error.to_string().contains('\n'), "{error}"),
     };
     for span in &spans {

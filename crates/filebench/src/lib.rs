@@ -29,6 +29,7 @@ mod worker;
 
 use std::fs;
 use std::io;
+use std::path::Path;
 
 use luc_stats::random;
 
@@ -125,6 +126,21 @@ impl Workload {
     #[must_use]
     pub fn clients(&self) -> usize {
         self.plan.clients.len()
+    }
+
+    /// The first command that the file has the shell run (`system`), with its line.
+    #[must_use]
+    pub fn first_command(&self) -> Option<(u32, String)> {
+        self.plan.before.iter().find_map(|step| match step {
+            plan::Before::System(at, text) => Some((at.line, text.shown(Path::new("DIR")))),
+            _ => None,
+        })
+    }
+
+    /// Whether it is one of luc's own.
+    #[must_use]
+    pub fn is_stock(&self) -> bool {
+        !Path::new(&self.file).is_file()
     }
 
     /// Whether it ends when its threads are done, and not by a time.

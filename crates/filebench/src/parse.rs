@@ -2,6 +2,8 @@
 //!
 //! Keywords mean something only where they are expected, so that a name may be `random` or `run`.
 
+use std::collections::HashSet;
+
 use super::ast::{Action, Attribute, Attributes, Command, Flowop, Mode, Setting, Thread, Value};
 use super::diagnostic::{Diagnostic, Position};
 use super::lex::{Kind, Token, tokens};
@@ -30,7 +32,7 @@ pub(super) fn parse(text: &str) -> Result<Vec<Command>, Diagnostic> {
     let mut parser = Parser {
         tokens: tokens(text)?,
         next: 0,
-        composites: Vec::new(),
+        composites: HashSet::new(),
     };
     let mut commands = Vec::new();
     while parser.peek() != &Kind::End {
@@ -46,7 +48,7 @@ pub(super) fn parse(text: &str) -> Result<Vec<Command>, Diagnostic> {
 struct Parser {
     tokens: Vec<Token>,
     next: usize,
-    composites: Vec<String>,
+    composites: HashSet<String>,
 }
 
 impl Parser {
@@ -82,10 +84,25 @@ impl Parser {
         Err(self.wrong(&format!("'{sign}'"), place))
     }
 
+    /// What belongs here and does not stand here. Where the line ends, that line is named.
     fn wrong(&self, wanted: &str, place: &str) -> Diagnostic {
-        let found = self.peek().shown();
+        let (at, found) = match self.next.checked_sub(1).map(|last| self.tokens[last].at) {
+            Some(last) if last.line < self.at().line => {
+                let is_end = self.peek() == &Kind::End;
+                let line_ends = || "the line ends".to_owned();
+                (
+                    last,
+                    if is_end {
+                        self.peek().shown()
+                    } else {
+                        line_ends()
+                    },
+                )
+            }
+            _ => (self.at(), self.peek().shown()),
+        };
         Diagnostic::new(
-            self.at(),
+            at,
             format!("{found} {place}"),
             format!("{wanted} belongs here"),
         )
@@ -105,6 +122,12 @@ impl Parser {
 
     /// The next command; `None` for `quit`.
     fn command(&mut self) -> Result<Option<Action>, Diagnostic> {
+        if let Kind::Word(word) = self.peek()
+            && let Some(advice) = words::of_the_old_shell(word)
+        {
+            let what = format!("'{word}' is a command of Filebench 1.4's shell");
+            return Err(Diagnostic::new(self.at(), what, advice));
+        }
         let word = self.word("command", COMMANDS)?;
         Ok(Some(match word.as_str() {
             "set" => self.set()?,
@@ -230,7 +253,7 @@ impl Parser {
                     }
                 };
                 let flowops = self.block(Self::flowop, "flowop")?;
-                self.composites.push(name);
+                self.composites.insert(name);
                 Ok(Action::Composite(attributes, flowops))
             }
         }
@@ -264,15 +287,26 @@ impl Parser {
     fn flowop(&mut self) -> Result<Flowop, Diagnostic> {
         self.word("part of a thread", &["flowop"])?;
         let at = self.at();
-        let composites = self.composites.clone();
-        let known: Vec<&str> = words::FLOWOPS
-            .iter()
-            .copied()
-            .chain(composites.iter().map(String::as_str))
-            .collect();
+        let kind = match self.peek().clone() {
+            Kind::Word(word) if self.composites.contains(&word) => {
+                self.step();
+                word
+            }
+            Kind::Word(word) if words::FLOWOPS.contains(&word.as_str()) => {
+                self.step();
+                word
+            }
+            _ => {
+                let mut own: Vec<String> = self.composites.iter().cloned().collect();
+                own.sort_unstable();
+                let own = own.iter().map(String::as_str);
+                let known: Vec<&str> = words::FLOWOPS.iter().copied().chain(own).collect();
+                self.word("flowop", &known)?
+            }
+        };
         Ok(Flowop {
             at,
-            kind: self.word("flowop", &known)?,
+            kind,
             attributes: self.attributes("flowop", words::FLOWOP)?,
         })
     }
@@ -334,7 +368,20 @@ impl Parser {
         }
     }
 
+    /// Whether the next word is a command that begins a line.
+    fn is_next_command(&self) -> bool {
+        let last = self
+            .next
+            .checked_sub(1)
+            .map(|last| self.tokens[last].at.line);
+        let begins = last.is_some_and(|line| line < self.at().line);
+        begins && matches!(self.peek(), Kind::Word(word) if COMMANDS.contains(&word.as_str()))
+    }
+
     fn value(&mut self, place: &str) -> Result<Value, Diagnostic> {
+        if self.is_next_command() {
+            return Err(self.wrong("a value", place));
+        }
         let value = match self.peek().clone() {
             Kind::Integer(number) => Value::Integer(number),
             Kind::Word(word) if word == "true" => Value::Boolean(true),

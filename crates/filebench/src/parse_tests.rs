@@ -84,6 +84,24 @@ fn a_mistake_says_where_and_what_to_do() {
             "define process name=p { thread name=t { flowop read name=r ",
             "the end of the file inside a thread; '}' belongs here",
         ),
+        // On its own line, not where the next begins.
+        (
+            "set $dir=\nset mode quit alldone\n",
+            "1:9: the line ends after '='; a value belongs here",
+        ),
+        (
+            "define fileset name=a,entries=\nrun 1",
+            "1:30: the line ends after 'entries='; a value belongs here",
+        ),
+        ("define\nrun 1", "2:1: unknown thing to define 'run'"),
+        (
+            "usage \"set $dir\"",
+            "1:1: 'usage' is a command of Filebench 1.4's shell; remove this line",
+        ),
+        (
+            "load varmail\nrun 60",
+            "1:1: 'load' is a command of Filebench 1.4's shell; remove this line, and name",
+        ),
     ] {
         let diagnostic = parse(text).expect_err(text).to_string();
         assert!(diagnostic.contains(message), "{diagnostic}\nnot {message}");

@@ -1,5 +1,6 @@
 //! A workload ready to run: every variable looked up, every reference resolved.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use super::ast::Mode;
@@ -16,6 +17,8 @@ pub(super) struct Plan {
     pub(super) loops: Vec<Vec<Step>>,
     /// The names of the flowops, in the order of their definition.
     pub(super) names: Vec<String>,
+    /// The places of these names.
+    pub(super) name_places: HashMap<String, usize>,
     /// What the file says about the run's length, s.
     pub(super) seconds: Option<u64>,
     pub(super) mode: Mode,

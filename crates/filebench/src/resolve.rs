@@ -8,6 +8,8 @@ mod steps;
 mod target;
 mod text;
 
+use std::collections::HashMap;
+
 use super::ast::{Action, Attributes, Command, Mode, Thread, Value};
 use super::diagnostic::{Diagnostic, Position};
 use super::plan::{Before, Member, Plan};
@@ -41,6 +43,7 @@ pub(super) fn resolve(commands: &[Command], given: &[(String, Value)]) -> Result
         clients: Vec::new(),
         loops: Vec::new(),
         names: Vec::new(),
+        name_places: HashMap::new(),
         seconds: None,
         mode: Mode::Timeout,
         rate: 0,
@@ -109,8 +112,8 @@ pub(super) fn resolve(commands: &[Command], given: &[(String, Value)]) -> Result
     if plan.clients.is_empty() {
         return Err(Diagnostic::new(
             start,
-            "this file defines no process",
-            "add define process {...}",
+            "this file defines no process that has threads",
+            "add define process {...}, with instances of more than 0",
         ));
     }
     Ok(plan)
@@ -130,6 +133,10 @@ impl Scope {
         for thread in threads {
             let given = &thread.attributes;
             let instances = self.integer_or(given, "instances", 1)?;
+            // Nobody does what it says, which may be of files that are not there.
+            if instances == 0 || processes == 0 {
+                continue;
+            }
             let all = instances
                 .saturating_add(members.len() as u64)
                 .saturating_mul(processes);

@@ -147,6 +147,21 @@ fn what_is_wrong_or_missing_is_named_with_its_place() {
         "1:1: this makes several hosts start together",
     );
     refused("run 5", "defines no process");
+    // Of those who do nothing, nothing is asked.
+    let nobody = "define process name=q,instances=0 { thread name=u { flowop statfile name=v,filesetname=gone } }\n";
+    refused(nobody, "defines no process that has threads");
+    let somebody = "define fileset name=a,path=/x,entries=1\n\
+        define process name=p { thread name=t { flowop statfile name=s,filesetname=a } }\n";
+    Workload::parse("x", &format!("{somebody}{nobody}run 1\n"), &[]).expect("right");
+    // Composites that use one another twice.
+    let mut twice = String::from("define flowop name=c0 { flowop block name=b }\n");
+    for depth in 1..32 {
+        let inner = depth - 1;
+        twice += &format!(
+            "define flowop name=c{depth} {{ flowop c{inner} name=l flowop c{inner} name=r }}\n"
+        );
+    }
+    refused(&twice, "stands for 131072 flowops");
     refused("define fileset name=\"../x\",path=/tmp", "no file name");
     refused(
         "set $ab=cvar(type=cvar-gamma,parameters=meen:5)",

@@ -106,3 +106,18 @@ pub(super) const CUSTOM: &[&str] = &["type", "parameters", "min", "max", "round"
 
 /// Attributes of `eventgen`.
 pub(super) const EVENTS: &[&str] = &["rate"];
+
+/// What to do about a command of Filebench 1.4's interactive shell, which version 1.5 does not have either.
+pub(super) fn of_the_old_shell(command: &str) -> Option<&'static str> {
+    Some(match command {
+        "usage" => "remove this line: it only prints a text",
+        "load" => {
+            "remove this line, and name the workload: luc bench filebench NAME --dir DIR --set NAME=VALUE"
+        }
+        "stats" | "shutdown" | "abort" | "log" | "dirs" | "help" | "vars" => {
+            "remove this line: luc bench prints the figures and clears up by itself"
+        }
+        "foreach" | "foreachvar" => "start luc bench filebench once for each value, with --set",
+        _ => return None,
+    })
+}

@@ -150,7 +150,7 @@ impl Span {
 #[derive(Debug, Args)]
 pub(crate) struct Spans {
     /// Spans that instrumented programs wrote of their requests, to name these: OTLP in JSON, as the file exporter of an
-    /// OpenTelemetry collector writes it; may be given several times
+    /// OpenTelemetry collector writes it, or answers of Tempo or Jaeger; may be given several times
     #[arg(long = "spans", value_name = "FILE")]
     files: Vec<PathBuf>,
 }
@@ -160,7 +160,11 @@ impl Spans {
     pub(crate) fn read(&self) -> Result<Vec<NamedSpan>, FleetError> {
         let mut spans = Vec::new();
         for file in &self.files {
-            spans.extend(read_spans(file)?);
+            let found = read_spans(file)?;
+            if let Some(left_out) = found.left_out {
+                eprintln!("luc-fleet: {left_out}");
+            }
+            spans.extend(found.spans);
         }
         Ok(spans)
     }

@@ -60,5 +60,5 @@ pub use source::Source;
 pub use why::{Who, why};
 
 pub use luc_fleet_counters::{Counters, CountersError, EventCount, Show, events_of};
-pub use luc_fleet_otlp::{Span, SpanError, parse_spans, read_spans};
+pub use luc_fleet_otlp::{Span, SpanError, Spans, parse as parse_spans, read_spans};
 pub use luc_fleet_pull::{Window, WindowError};

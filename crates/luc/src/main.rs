@@ -104,13 +104,11 @@ impl Command {
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => match usage::one_line(&error, &Cli::command(), std::env::args_os()) {
-            Some(line) => {
-                eprintln!("luc: {line}");
-                return ExitCode::from(2);
-            }
-            None => return print_help(&error),
-        },
+        Err(error) => {
+            // Whatever root asked of luc, nobody stays frozen.
+            restore::first();
+            return refused(&error);
+        }
     };
     if !cli.command.restores() {
         restore::first();
@@ -165,6 +163,17 @@ fn ended(outcome: anyhow::Result<ExitCode>) -> ExitCode {
             ExitCode::from(2)
         }
         Ok(status) => status,
+    }
+}
+
+/// Says what is wrong with the words, in one line.
+fn refused(error: &clap::Error) -> ExitCode {
+    match usage::one_line(error, &Cli::command(), std::env::args_os()) {
+        Some(line) => {
+            eprintln!("luc: {line}");
+            ExitCode::from(2)
+        }
+        None => print_help(error),
     }
 }
 

@@ -6,6 +6,7 @@ mod common;
 use std::fs;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -450,6 +451,9 @@ fn a_program_that_sees_other_mounts_is_named() {
         return;
     };
     bench.created();
+    // SECURITY.md says that only root can enter what is noted.
+    let noted = fs::metadata(bench.root.join("disk")).expect("it is noted");
+    assert_eq!(noted.permissions().mode() & 0o077, 0);
     let mut other = Command::new("unshare")
         .args(["--mount", "sh", "-c", "echo ready; exec cat"])
         .stdin(Stdio::piped())

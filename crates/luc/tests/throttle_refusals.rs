@@ -7,7 +7,7 @@ mod throttle;
 use std::fs;
 use std::process::Command;
 
-use common::{LUC, is_root, refusal};
+use common::{LUC, is_root, refusal, stdout};
 use throttle::cgroups;
 
 /// What a container gets from Docker, as far as files and processes are concerned.
@@ -94,4 +94,39 @@ fn the_root_of_a_user_namespace_is_told_so() {
     for said in said(&["--user", "--map-root-user"], "%") {
         assert!(said.contains("this is a user namespace"), "{said}");
     }
+}
+
+#[test]
+fn a_check_says_what_each_rule_matches_and_refuses_disks_that_are_not_there() {
+    if !is_root() {
+        return;
+    }
+    let name = format!("luc-test-check-{}", std::process::id());
+    let cgroup = cgroups().join(&name);
+    fs::create_dir(&cgroup).expect("made");
+    let folder = tempfile::tempdir().expect("a folder");
+    let config = folder.path().join("throttle.toml");
+    let check = |text: String| {
+        fs::write(&config, text).expect("written");
+        let mut command = Command::new(LUC);
+        command.args(["throttle", "daemon", "--check", "--config"]);
+        command.arg(&config).output().expect("luc runs")
+    };
+    let rules = format!(
+        "[[task]]\nmatch = '{{{name},no-such}}'\nclass = 'batch'\n[[task]]\nmatch = 'no-such-*'\nclass = 'protect'\n"
+    );
+    let right = check(rules.clone());
+    let unknown = check(format!("disks = ['sdzz']\n{rules}"));
+    fs::remove_dir(&cgroup).expect("removed");
+    let said = stdout(&right);
+    assert!(
+        said.contains(&format!("no-such}}: 1 cgroup: {name}\n")),
+        "{said}"
+    );
+    assert!(
+        said.contains("protect  no-such-*: no cgroup that is there now"),
+        "{said}"
+    );
+    let said = refusal(&unknown);
+    assert!(said.contains("sdzz"), "{said}");
 }

@@ -217,6 +217,8 @@ fn ignore_signals() {
 /// # Errors
 /// [`SweepError`]: something could not be removed.
 pub fn clean_up() -> Result<(), SweepError> {
+    // `killall luc` is for the sweep: whoever clears up after it has another name.
+    let _ = rustix::thread::set_name(c"sweep-cleanup");
     ignore_signals();
     let stdin = Path::new("standard input");
     let mut pipe = BufReader::new(io::stdin());

@@ -196,6 +196,7 @@ mod tests {
     /// Tasks that all start at 0 and end at `finishes`.
     fn outcome(finishes: &[f64]) -> RunOutcome {
         let task = |&finish: &f64| TaskOutcome {
+            bytes: None,
             command: "true".to_owned(),
             cgroup: PathBuf::new(),
             start_s: 0.0,

@@ -1,6 +1,8 @@
 //! The daemon's configuration, and what is wrong with it in one line.
 
-use std::collections::BTreeMap;
+mod braces;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -36,8 +38,10 @@ pub struct Config {
 /// Cgroups that are tasks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rule {
-    /// Their paths below the root cgroup, with `*`, `?` and `[...]`.
+    /// Their paths below the root cgroup, with `*`, `?`, `[...]` and `{a,b}`.
     pub pattern: String,
+    /// The same without braces: one pattern for each alternative.
+    alternatives: Vec<String>,
     /// How they are treated.
     pub kind: Kind,
 }
@@ -87,7 +91,7 @@ struct File {
 #[serde(deny_unknown_fields)]
 struct TaskTable {
     #[serde(rename = "match")]
-    pattern: String,
+    pattern: toml::Spanned<String>,
     class: ClassName,
     #[serde(default)]
     threads: bool,
@@ -162,19 +166,25 @@ impl Config {
         for table in file.task {
             let at = Some(table.span().start);
             let table = table.into_inner();
-            if let Err(error) = glob::Pattern::new(&table.pattern) {
-                return Err(failed(
-                    at,
-                    format!("match = {:?}: {}", table.pattern, error.msg),
-                ));
+            let written = text.get(table.pattern.span()).unwrap_or_default();
+            let pattern = table.pattern.into_inner();
+            // systemd writes such names, and TOML would make other characters of them.
+            if written.starts_with('"') && (written.contains("\\x") || written.contains("\\u")) {
+                let reason = "in double quotes names other characters than it has: write it in single quotes";
+                return Err(failed(at, format!("match = {written} {reason}")));
             }
-            let is_below = !table.pattern.is_empty()
-                && !table.pattern.starts_with('/')
-                && !table.pattern.split('/').any(|part| part == "..");
-            if !is_below {
-                let reason =
-                    "is no path below the root cgroup, such as system.slice/backup-*.service";
-                return Err(failed(at, format!("match = {:?} {reason}", table.pattern)));
+            let wrong = |what: &str| failed(at, format!("match = {pattern:?}: {what}"));
+            let alternatives = braces::expanded(&pattern).map_err(wrong)?;
+            for alternative in &alternatives {
+                glob::Pattern::new(alternative).map_err(|error| wrong(error.msg))?;
+                let is_below = !alternative.is_empty()
+                    && !alternative.starts_with('/')
+                    && !alternative.split('/').any(|part| part == "..");
+                if !is_below {
+                    return Err(wrong(
+                        "it is no path below the root cgroup, such as system.slice/backup-*.service",
+                    ));
+                }
             }
             let class = match table.class {
                 ClassName::Batch => Class::Batch,
@@ -191,7 +201,8 @@ impl Config {
                 return Err(failed(at, reason.to_owned()));
             }
             rules.push(Rule {
-                pattern: table.pattern,
+                pattern,
+                alternatives,
                 kind: Kind {
                     class,
                     threads: table.threads,
@@ -213,20 +224,53 @@ impl Config {
     }
 }
 
+/// A class as a configuration names it.
+#[must_use]
+pub fn class_name(class: Class) -> &'static str {
+    match class {
+        Class::Batch => "batch",
+        Class::Protected => "protect",
+        Class::Ignored => "ignore",
+    }
+}
+
+impl Rule {
+    /// Cgroups below `root` that it matches, also those of other rules. Those below `except` are left out.
+    fn cgroups(&self, root: &Path, except: &Path) -> impl Iterator<Item = PathBuf> {
+        let patterns = self.alternatives.iter().map(|one| root.join(one));
+        let found = patterns.filter_map(|pattern| glob::glob(&pattern.to_string_lossy()).ok());
+        found
+            .flatten()
+            .flatten()
+            .filter(move |path| path.is_dir() && !path.starts_with(except) && !is_of_thread(path))
+    }
+}
+
 impl Config {
+    /// By rule, the cgroups below `root` that are its tasks.
+    #[must_use]
+    pub fn matched(&self, root: &Path) -> Vec<(&Rule, Vec<PathBuf>)> {
+        let nowhere = Path::new("/luc-throttle");
+        let tasks = self.cgroups(root, nowhere);
+        let mut seen = BTreeSet::new();
+        let of_rule = |rule: &Rule| -> Vec<PathBuf> {
+            let found: BTreeSet<PathBuf> = rule.cgroups(root, nowhere).collect();
+            // An earlier rule may have it, or a task that it is below.
+            let own = found.into_iter().filter(|path| tasks.contains_key(path));
+            own.filter(|path| seen.insert(path.clone())).collect()
+        };
+        let found: Vec<_> = self.rules.iter().map(of_rule).collect();
+        self.rules.iter().zip(found).collect()
+    }
+
     /// Cgroups below `root` that a rule matches, by the first; of one below another only the upper one. Those below
     /// `except` are left out.
     #[must_use]
     pub fn cgroups(&self, root: &Path, except: &Path) -> BTreeMap<PathBuf, Kind> {
         let mut wanted: BTreeMap<PathBuf, Kind> = BTreeMap::new();
         for rule in &self.rules {
-            let pattern = root.join(&rule.pattern);
-            let found = glob::glob(&pattern.to_string_lossy());
-            for path in found.into_iter().flatten().flatten() {
-                let is_another = path.is_dir() && !path.starts_with(except);
-                if is_another && !is_of_thread(&path) {
-                    wanted.entry(path).or_insert(rule.kind);
-                }
+            for path in rule.cgroups(root, except) {
+                wanted.entry(path).or_insert(rule.kind);
             }
         }
         let below_another = |path: &Path| {
@@ -332,6 +376,56 @@ mod tests {
         let text = "[[task]]\nmatch = 'a[b'\nclass = 'batch'\n";
         assert!(said(text).contains("line 1: match"), "{}", said(text));
         assert!(said("").contains("no task of class batch"), "{}", said(""));
+        let text = "[[task]]\nmatch = \"system.slice/my\\x2dapp.service\"\nclass = 'batch'\n";
+        let escaped = said(text);
+        assert!(
+            escaped.contains("line 1: match") && escaped.contains("single quotes"),
+            "{escaped}"
+        );
+        let text = "[[task]]\nmatch = 'a{b'\nclass = 'batch'\n";
+        assert!(said(text).contains("a brace"), "{}", said(text));
+        let text = "[[task]]\nmatch = '{a,/b}'\nclass = 'batch'\n";
+        assert!(said(text).contains("below the root"), "{}", said(text));
+    }
+
+    #[test]
+    fn each_rule_has_its_cgroups() {
+        let root = tempfile::tempdir().expect("a folder");
+        for name in ["a-1", "a-2", "b", r"my\x2dapp", "c"] {
+            std::fs::create_dir(root.path().join(name)).expect("made");
+        }
+        let text = r#"
+            [[task]]
+            match = "a-[2]"
+            class = "protect"
+            [[task]]
+            match = '{a-*,b,c/{x,y}}'
+            class = "batch"
+            [[task]]
+            match = 'my\x2dapp'
+            class = "batch"
+            [[task]]
+            match = "nobody"
+            class = "ignore""#;
+        let config = Config::parse(text, Path::new("x")).expect("fine");
+        let names = |paths: Vec<PathBuf>| -> Vec<String> {
+            let name = |path: &PathBuf| {
+                path.file_name()
+                    .expect("a name")
+                    .to_string_lossy()
+                    .into_owned()
+            };
+            paths.iter().map(name).collect()
+        };
+        let found: Vec<_> = config
+            .matched(root.path())
+            .into_iter()
+            .map(|(_, paths)| names(paths))
+            .collect();
+        assert_eq!(
+            found,
+            [vec!["a-2"], vec!["a-1", "b"], vec![r"my\x2dapp"], vec![]]
+        );
     }
 
     proptest::proptest! {

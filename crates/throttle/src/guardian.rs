@@ -4,6 +4,7 @@
 //! throttle does not end it as well. The throttle watches it in turn ([`Guardian::restart_if_gone`]). It gets the record
 //! as its standard input, which keeps the record's lock while it lives.
 
+use std::ffi::CStr;
 use std::fs;
 use std::io;
 use std::os::fd::AsFd as _;
@@ -21,6 +22,8 @@ use crate::record::Record;
 use crate::resident::stay_resident;
 use crate::{Hierarchy, ThrottleError};
 
+/// The process' name.
+const NAME: &CStr = c"thaw-guardian";
 /// A throttle that has said nothing for so long hangs.
 const PATIENCE_NS: u64 = 1_000_000_000;
 /// How much later than the throttle it thaws what has been frozen too long.
@@ -115,6 +118,8 @@ fn spawn(luc: &Path, record: &Record, cgroup: &Cgroup) -> Result<Child, Throttle
 ///
 /// The system's.
 pub fn main() -> io::Result<()> {
+    // `killall luc` is for the throttle: whoever thaws has another name.
+    rustix::thread::set_name(NAME)?;
     let record = Record::inherited(fs::File::from(io::stdin().as_fd().try_clone_to_owned()?));
     // Fails in a process that leads a session already: it then has one of its own.
     let _ = setsid();

@@ -56,6 +56,15 @@ impl Observer {
         Ok(Self { contention, disks })
     }
 
+    /// Checks that disks of these names are there.
+    ///
+    /// # Errors
+    ///
+    /// [`ThrottleError::Disk`].
+    pub fn check(names: &[String]) -> Result<(), ThrottleError> {
+        disks_of(Path::new(BLOCK_DEVICES), names).map(drop)
+    }
+
     /// The disks.
     #[must_use]
     pub fn disks(&self) -> &[Disk] {

@@ -84,6 +84,19 @@ pub struct TaskOutcome {
     pub longest_frozen_s: f64,
     /// How often it was frozen.
     pub freezes: u64,
+    /// Bytes that disks had moved for it when it ended; none where the cgroups have no io controller.
+    pub bytes: Option<u64>,
+}
+
+/// A task that has moved less has hardly used a disk.
+const LEAST_BYTES: u64 = 1 << 20;
+
+impl RunOutcome {
+    /// Tasks that hardly used a disk: of them the run says nothing.
+    pub fn idle(&self) -> impl Iterator<Item = &TaskOutcome> {
+        let is_idle = |task: &&TaskOutcome| task.bytes.is_some_and(|bytes| bytes < LEAST_BYTES);
+        self.tasks.iter().filter(is_idle)
+    }
 }
 
 /// Somebody who looks on while commands run.
@@ -293,6 +306,7 @@ impl Run<'_> {
                 frozen_s: seconds(child.totals.frozen_ns),
                 longest_frozen_s: seconds(child.totals.longest_ns),
                 freezes: child.totals.freezes,
+                bytes: child.bytes,
             })
             .collect();
         RunOutcome {

@@ -12,6 +12,7 @@ use parquet::file::serialized_reader::SerializedPageReader;
 use parquet::file::writer::SerializedRowGroupWriter;
 use parquet::schema::types::{ColumnDescPtr, SchemaDescriptor};
 
+use super::SEGMENT_ROWS;
 use super::cell::{BadCell, Cell, Column, Physical};
 use super::dictionary::Chunk;
 use super::kind::{TableKind, is_of_differences};
@@ -198,6 +199,12 @@ impl GroupDecoder {
     ) -> ParquetResult<Self> {
         let rows = usize::try_from(metadata.num_rows())
             .map_err(|_| ParquetError::General("a negative number of rows".to_owned()))?;
+        // Repeated values take no room: a few bytes could stand for hours of work.
+        if rows > SEGMENT_ROWS {
+            return Err(ParquetError::General(format!(
+                "{rows} rows in a row group, and luc writes at most {SEGMENT_ROWS}"
+            )));
+        }
         check_columns(metadata, found)?;
         let bytes = Arc::new(bytes);
         let columns = metadata

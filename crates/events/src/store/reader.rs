@@ -1,10 +1,11 @@
 //! Reading a trace: a table's rows in the order of their times.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::Once;
 
 use parquet::errors::{ParquetError, Result as ParquetResult};
 
@@ -381,12 +382,63 @@ impl Source {
     }
 }
 
+/// Has contained panics say nothing: the error says it.
+static QUIET_HOOK: Once = Once::new();
+
+thread_local! {
+    static IS_CONTAINED: Cell<bool> = const { Cell::new(false) };
+}
+
 /// Decodes, and makes an error of a panic: on a file that was forged, with checksums that are right, the Parquet
 /// library's own assertions can fail. What was being decoded is not used any more then.
 fn contained<R>(decode: impl FnOnce() -> ParquetResult<R>) -> ParquetResult<R> {
-    panic::catch_unwind(AssertUnwindSafe(decode)).unwrap_or_else(|_| {
+    QUIET_HOOK.call_once(|| {
+        let told = panic::take_hook();
+        panic::set_hook(Box::new(move |panicked| {
+            if !IS_CONTAINED.get() {
+                told(panicked);
+            }
+        }));
+    });
+    let was = IS_CONTAINED.replace(true);
+    let outcome = panic::catch_unwind(AssertUnwindSafe(decode));
+    IS_CONTAINED.set(was);
+    outcome.unwrap_or_else(|_| {
         Err(ParquetError::General(
             "the Parquet library cannot make sense of it".to_owned(),
         ))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{SEGMENT_ROWS, segment};
+    use super::*;
+    use crate::tables::Sync;
+
+    #[test]
+    fn more_rows_than_luc_writes_are_refused() {
+        let directory = tempfile::tempdir().expect("a directory");
+        for (rows, is_read) in [(SEGMENT_ROWS, true), (SEGMENT_ROWS + 1, false)] {
+            let encoded = segment::encode(&vec![Sync::default(); rows]).expect("encoded");
+            let path = names::path(Sync::TABLE, directory.path(), 1, 1);
+            std::fs::write(path, encoded).expect("written");
+            let found = Rows::<Sync>::open(&[directory.path().to_owned()], &[]);
+            let read: Result<Vec<Sync>, StoreError> = found.and_then(Iterator::collect);
+            match read {
+                Ok(read) => assert!(is_read && read.len() == rows),
+                Err(error) => assert!(
+                    !is_read && error.to_string().contains("65537 rows"),
+                    "{error}"
+                ),
+            }
+        }
+    }
+
+    #[test]
+    fn contained_panics_are_silent_and_others_are_not() {
+        let error = contained(|| -> ParquetResult<()> { panic!("inside") }).expect_err("contained");
+        assert!(error.to_string().contains("cannot make sense"), "{error}");
+        assert!(!IS_CONTAINED.get());
+    }
 }

@@ -7,7 +7,7 @@ use super::super::words;
 use super::scope::Scope;
 
 /// A file may have this many flowops; a composite counts at each use.
-const MAX_FLOWOPS: usize = 1 << 16;
+pub(super) const MAX_FLOWOPS: usize = 1 << 16;
 
 impl Scope {
     pub(super) fn flowop(
@@ -130,9 +130,8 @@ fn needs_files(task: Task, given: &Attributes) -> bool {
 
 /// The place of a flowop's name among the plan's, where flowops of one name are counted together.
 fn operation(plan: &mut Plan, name: String) -> usize {
-    let known = plan.names.iter().position(|known| *known == name);
-    known.unwrap_or_else(|| {
-        plan.names.push(name);
+    *plan.name_places.entry(name).or_insert_with_key(|name| {
+        plan.names.push(name.clone());
         plan.names.len() - 1
     })
 }

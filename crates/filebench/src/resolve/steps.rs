@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use super::super::ast::{Attributes, Flowop, Value};
 use super::super::diagnostic::Diagnostic;
 use super::super::plan::{Plan, Step};
+use super::flowop::MAX_FLOWOPS;
 use super::scope::Scope;
 
 /// Composites that may contain composites; deeper ones are refused.
@@ -20,6 +21,8 @@ struct Composite {
     flowops: Vec<Flowop>,
     /// Composites around the innermost flowop.
     depth: usize,
+    /// Flowops at each use of it.
+    size: usize,
 }
 
 impl Scope {
@@ -42,10 +45,21 @@ impl Scope {
                 format!("use at most {DEEPEST}"),
             ));
         }
+        // At its definition: composites that use one another twice would be resolved for hours.
+        let size = flowops.iter().fold(0_usize, |sum, flowop| {
+            let inner = composites.0.get(&flowop.kind);
+            sum.saturating_add(inner.map_or(1, |inner| inner.size))
+        });
+        if size > MAX_FLOWOPS {
+            let what = format!("composite '{name}' stands for {size} flowops");
+            let advice = format!("use at most {MAX_FLOWOPS}, fewer composites in each other");
+            return Err(Diagnostic::new(attributes.at, what, advice));
+        }
         let composite = Composite {
             locals: attributes.locals.clone(),
             flowops: flowops.to_vec(),
             depth,
+            size,
         };
         composites.0.insert(name, composite);
         Ok(())

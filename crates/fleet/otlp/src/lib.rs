@@ -1,6 +1,6 @@
 //! Spans of OpenTelemetry: the JSON of OTLP, as far as `luc-fleet` reads and writes it.
 //!
-//! - [`read_spans`]: what programs wrote of their requests.
+//! - [`read_spans`]: what programs wrote of their requests, also as Tempo and Jaeger give it away.
 //! - [`mod@write`]: the messages that `luc-fleet report --otlp` makes.
 //!
 //! The crate `opentelemetry-proto` has all messages, but needs the whole SDK for it, with executors and random numbers:
@@ -11,4 +11,4 @@
 mod read;
 pub mod write;
 
-pub use read::{Span, SpanError, parse_spans, read_spans};
+pub use read::{Span, SpanError, Spans, parse, read_spans};

@@ -1,4 +1,5 @@
-//! Spans that programs wrote of their requests: OpenTelemetry's OTLP in JSON, as a collector's file exporter writes it.
+//! Spans that programs wrote of their requests: OpenTelemetry's OTLP in JSON, as a collector's file exporter writes it,
+//! and as Tempo, Jaeger and SDKs give spans away.
 //!
 //! Source: <https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding>, and the semantic conventions for the
 //! attributes, in their present names and those before.
@@ -7,14 +8,17 @@ mod message;
 
 use std::collections::HashSet;
 use std::fs::File;
-use std::io::{BufReader, Read};
+use std::io::Read as _;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-use message::{Attributes, Request};
+use message::{Attributes, Group, Kind};
+use serde_json::Value;
 
 /// A longer name is cut.
 const MOST_NAME: usize = 120;
+/// So many of the latest processes are looked through for that of a span that stands alone.
+const MOST_PROCESSES: usize = 64;
 
 /// A span of a server or a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,75 +66,214 @@ pub enum SpanError {
         /// Why.
         reason: std::io::Error,
     },
+    /// The file, or what is in it.
+    #[error("{path}: cannot read it: {reason}", path = .path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        reason: std::io::Error,
+    },
     /// What is in it.
-    #[error("{path}: no spans of OTLP in JSON: {reason}; give what a collector's file exporter writes", path = .path.display())]
+    #[error(
+        "{path}: no spans: {reason}; give what a collector's file exporter writes (OTLP in JSON), or answers of Tempo or \
+         Jaeger",
+        path = .path.display()
+    )]
     Read {
         /// The file.
         path: PathBuf,
         /// What is wrong.
-        reason: serde_json::Error,
+        reason: String,
     },
 }
 
-/// Reads the spans of a file: any number of `ExportTraceServiceRequest`s, one after the other.
+/// What a file has.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Spans {
+    /// Its spans of servers and clients.
+    pub spans: Vec<Span>,
+    /// What is in it and could not be read, or that nothing is in it, in one line.
+    pub left_out: Option<String>,
+}
+
+/// Reads the spans of a file, as [`parse`].
 ///
 /// # Errors
 /// [`SpanError`].
-pub fn read_spans(path: &Path) -> Result<Vec<Span>, SpanError> {
-    let file = File::open(path).map_err(|reason| SpanError::Open {
-        path: path.to_path_buf(),
+pub fn read_spans(path: &Path) -> Result<Spans, SpanError> {
+    let path = || path.to_path_buf();
+    let mut file = File::open(path()).map_err(|reason| SpanError::Open {
+        path: path(),
         reason,
     })?;
-    parse_spans(BufReader::new(file)).map_err(|reason| SpanError::Read {
-        path: path.to_path_buf(),
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)
+        .map_err(|reason| SpanError::Io {
+            path: path(),
+            reason,
+        })?;
+    let mut found = parse(&bytes).map_err(|reason| SpanError::Read {
+        path: path(),
         reason,
+    })?;
+    let about = |said: String| format!("{}: {said}", path().display());
+    found.left_out = found.left_out.map(about);
+    Ok(found)
+}
+
+/// What cannot be read.
+#[derive(Debug, Default)]
+struct Unread {
+    /// Spans that are there.
+    all: usize,
+    /// Of these, those that cannot be read.
+    spans: usize,
+    /// Pieces that are no JSON, and documents of no known form.
+    documents: usize,
+    /// The first reason.
+    reason: Option<String>,
+}
+
+impl Unread {
+    fn note(&mut self, reason: impl ToString) {
+        self.reason.get_or_insert_with(|| reason.to_string());
+    }
+
+    /// In one line; `None`: all was read, and there was something.
+    fn said(&self) -> Option<String> {
+        let Self {
+            all,
+            spans,
+            documents,
+            ..
+        } = self;
+        let plural = |number: &usize| if *number == 1 { "" } else { "s" };
+        let mut parts = Vec::new();
+        if *spans > 0 {
+            parts.push(format!("{spans} of {all} span{}", plural(all)));
+        }
+        if *documents > 0 {
+            parts.push(format!("{documents} document{}", plural(documents)));
+        }
+        match (&self.reason, all) {
+            (Some(reason), _) => {
+                let first = luc_units::plain(reason);
+                Some(format!("not read: {} ({first})", parts.join(" and ")))
+            }
+            (None, 0) => Some("it has no spans".to_owned()),
+            (None, _) => None,
+        }
+    }
+}
+
+/// The spans of servers and clients in any number of documents, one after the other: OTLP's requests, Tempo's and
+/// Jaeger's answers, spans as SDKs print them. Of spans of one process that are below one another only that is kept which
+/// is nearest to the network: of a server's the outermost, of a client's the innermost. What cannot be read is left out.
+///
+/// # Errors
+/// Why nothing of it can be read.
+pub fn parse(bytes: &[u8]) -> Result<Spans, String> {
+    let mut unread = Unread::default();
+    let mut groups: Vec<Group> = Vec::new();
+    let mut is_known = bytes.trim_ascii().is_empty();
+    for document in documents(bytes) {
+        let found = document.and_then(|document| {
+            message::groups(&document)
+                .ok_or_else(|| "a document has none of resourceSpans, batches and data".to_owned())
+        });
+        match found {
+            Ok(found) => {
+                is_known = true;
+                add(&mut groups, found);
+            }
+            Err(reason) => {
+                unread.documents += 1;
+                unread.note(reason);
+            }
+        }
+    }
+    let mut spans = Vec::new();
+    for group in groups {
+        let mut all = Vec::new();
+        unread.all += group.spans.len();
+        for span in group.spans {
+            match span {
+                Ok(span) => all.push(span),
+                Err(reason) => {
+                    unread.spans += 1;
+                    unread.note(reason);
+                }
+            }
+        }
+        spans.extend(nearest(&all).map(|span| of_message(span, group.host.as_deref())));
+    }
+    let is_nothing_read = unread.all == unread.spans;
+    match &unread.reason {
+        Some(reason) if !is_known || is_nothing_read => Err(luc_units::plain(reason)),
+        _ => Ok(Spans {
+            spans,
+            left_out: unread.said(),
+        }),
+    }
+}
+
+/// Adds processes; where each span is a document, those of one process are put together.
+fn add(groups: &mut Vec<Group>, found: Vec<Group>) {
+    for group in found {
+        let is_same =
+            |other: &&mut Group| other.process.is_some() && other.process == group.process;
+        match groups.iter_mut().rev().take(MOST_PROCESSES).find(is_same) {
+            Some(other) => other.spans.extend(group.spans),
+            None => groups.push(group),
+        }
+    }
+}
+
+/// The JSON values in a text. After one that is broken, as the last line of a writer that was killed, the next line that
+/// begins a value is tried.
+fn documents(bytes: &[u8]) -> impl Iterator<Item = Result<Value, String>> {
+    let mut rest = bytes;
+    std::iter::from_fn(move || {
+        let mut values = serde_json::Deserializer::from_slice(rest).into_iter::<Value>();
+        let value = values.next()?;
+        let end = values.byte_offset();
+        match value {
+            Ok(value) => {
+                rest = &rest[end..];
+                Some(Ok(value))
+            }
+            Err(error) => {
+                let start = rest.len() - rest.trim_ascii_start().len();
+                let lines = rest[start..].windows(2);
+                let next = lines
+                    .enumerate()
+                    .find(|(_, two)| two[0] == b'\n' && b"{[".contains(&two[1]));
+                rest = next.map_or(&[], |(at, _)| &rest[start + at + 1..]);
+                Some(Err(error.to_string()))
+            }
+        }
     })
 }
 
-/// The spans of servers and clients in such requests. Of spans of one process that are below one another only that is
-/// kept which is nearest to the network: of a server's the outermost, of a client's the innermost.
-///
-/// # Errors
-/// What JSON or OTLP does not allow.
-pub fn parse_spans(from: impl Read) -> Result<Vec<Span>, serde_json::Error> {
-    let mut spans = Vec::new();
-    for request in serde_json::Deserializer::from_reader(from).into_iter::<Request>() {
-        for of_process in request?.resource_spans {
-            let host = of_process.resource.attributes.text(&["host.name"]);
-            let all: Vec<message::Span> = of_process
-                .scope_spans
-                .into_iter()
-                .flat_map(|scope| scope.spans)
-                .collect();
-            let servers: HashSet<_> = all
-                .iter()
-                .filter(|span| span.kind.is_server())
-                .map(|span| (span.trace_id.0, span.span_id.0))
-                .collect();
-            let above_clients: HashSet<_> = all
-                .iter()
-                .filter(|span| span.kind.is_client())
-                .map(|span| (span.trace_id.0, span.parent_span_id.0))
-                .collect();
-            let is_nearest = |span: &&message::Span| {
-                if span.kind.is_server() {
-                    !servers.contains(&(span.trace_id.0, span.parent_span_id.0))
-                } else {
-                    !above_clients.contains(&(span.trace_id.0, span.span_id.0))
-                }
-            };
-            let of_network = all
-                .iter()
-                .filter(|span| span.kind.is_server() || span.kind.is_client());
-            let made = of_network.filter(is_nearest);
-            spans.extend(made.map(|span| of_message(span, host.as_deref())));
-        }
-    }
-    Ok(spans)
+/// Of spans of one process those that are nearest to the network.
+fn nearest(all: &[message::Span]) -> impl Iterator<Item = &message::Span> {
+    let of = |kind: Kind| all.iter().filter(move |span| span.kind == kind);
+    let servers: HashSet<_> = of(Kind::Server)
+        .map(|span| (span.trace_id, span.span_id))
+        .collect();
+    let above_clients: HashSet<_> = of(Kind::Client)
+        .map(|span| (span.trace_id, span.parent_id))
+        .collect();
+    all.iter().filter(move |span| match span.kind {
+        Kind::Server => !servers.contains(&(span.trace_id, span.parent_id)),
+        Kind::Client => !above_clients.contains(&(span.trace_id, span.span_id)),
+        Kind::Other => false,
+    })
 }
 
 fn of_message(span: &message::Span, host: Option<&str>) -> Span {
-    let is_server = span.kind.is_server();
+    let is_server = span.kind == Kind::Server;
     let attributes = &span.attributes;
     let (peer, peer_port): (&[&str], &[&str]) = if is_server {
         (
@@ -162,9 +305,9 @@ fn of_message(span: &message::Span, host: Option<&str>) -> Span {
     }
     let name: String = name.chars().take(MOST_NAME).collect();
     Span {
-        trace_id: span.trace_id.0,
-        span_id: span.span_id.0,
-        parent_id: span.parent_span_id.0,
+        trace_id: span.trace_id,
+        span_id: span.span_id,
+        parent_id: span.parent_id,
         name: luc_units::plain(&name),
         is_server,
         host: host.map(str::to_owned),
@@ -173,8 +316,8 @@ fn of_message(span: &message::Span, host: Option<&str>) -> Span {
         local_port: attributes
             .port(&["network.local.port", "net.sock.host.port"])
             .filter(|_| is_server),
-        start_ns: span.start_time_unix_nano.0,
-        end_ns: span.end_time_unix_nano.0,
+        start_ns: span.start_ns,
+        end_ns: span.end_ns,
     }
 }
 
@@ -189,7 +332,9 @@ mod tests {
     use super::*;
 
     fn parsed(text: &str) -> Vec<Span> {
-        parse_spans(text.as_bytes()).expect("read")
+        let found = parse(text.as_bytes()).expect("read");
+        assert_eq!(found.left_out, None);
+        found.spans
     }
 
     const SPANS: &str = r#"{"resourceSpans": [{
@@ -242,18 +387,123 @@ mod tests {
         assert_eq!(parsed(text)[0].name, "GET /search");
     }
 
+    /// The same two spans in the forms that others have.
+    #[test]
+    fn other_forms_are_read() {
+        let tempo = r#"{"batches": [{"resource": {"attributes": [{"key": "host.name", "value": {"stringValue": "web"}}]},
+            "instrumentationLibrarySpans": [{"spans": [
+            {"traceId": "W47/95gDgQPSabYzgT/GDA==", "spanId": "7uGbfsPBsXQ=", "parentSpanId": null, "name": "GET /",
+             "kind": "SPAN_KIND_SERVER", "startTimeUnixNano": "1544712660000001000", "endTimeUnixNano": "1544712660000003000",
+             "attributes": [{"key": "net.peer.port", "value": {"intValue": "5001"}}]}]}]}]}"#;
+        let answer = format!(
+            r#"{{"trace": {}}}"#,
+            tempo.replace("batches", "resourceSpans")
+        );
+        let snake = r#"[{"resource_spans": [{"resource": {"attributes": [{"key": "host.name", "value": {"string_value": "web"}}]},
+            "scope_spans": [{"spans": [
+            {"trace_id": "5b8efff798038103d269b633813fc60c", "span_id": "eee19b7ec3c1b174", "parent_span_id": "", "name": "GET /",
+             "kind": 2, "start_time_unix_nano": 1544712660000001000, "end_time_unix_nano": "1544712660000003000",
+             "attributes": [{"key": "net.peer.port", "value": {"int_value": 5001}}]}]}]}]}]"#;
+        let jaeger = r#"{"data": [{"traceID": "5b8efff798038103d269b633813fc60c", "spans": [
+            {"traceID": "5b8efff798038103d269b633813fc60c", "spanID": "eee19b7ec3c1b174", "operationName": "GET /",
+             "references": [], "startTime": 1544712660000001, "duration": 2, "processID": "p1",
+             "tags": [{"key": "span.kind", "type": "string", "value": "server"},
+                      {"key": "net.peer.port", "type": "int64", "value": 5001}]},
+            {"traceID": "5b8efff798038103d269b633813fc60c", "spanID": "eee19b7ec3c1b175", "operationName": "inner",
+             "references": [{"refType": "CHILD_OF", "spanID": "eee19b7ec3c1b174"}], "startTime": 1544712660000001,
+             "duration": 1, "processID": "p1", "tags": [{"key": "span.kind", "value": "server"}]}],
+            "processes": {"p1": {"serviceName": "x", "tags": [{"key": "hostname", "value": "web"}]}}}]}"#;
+        let console = r#"{
+    "name": "GET /",
+    "context": {"trace_id": "0x5b8efff798038103d269b633813fc60c", "span_id": "0xeee19b7ec3c1b174", "trace_state": "[]"},
+    "kind": "SpanKind.SERVER",
+    "parent_id": null,
+    "start_time": "2018-12-13T14:51:00.000001Z",
+    "end_time": "2018-12-13T14:51:00.000003Z",
+    "attributes": {"net.peer.port": 5001},
+    "resource": {"attributes": {"host.name": "web"}}
+}
+{
+    "name": "inner",
+    "context": {"trace_id": "0x5b8efff798038103d269b633813fc60c", "span_id": "0xeee19b7ec3c1b175"},
+    "kind": "SpanKind.SERVER",
+    "parent_id": "0xeee19b7ec3c1b174",
+    "start_time": "2018-12-13T14:51:00.000001Z",
+    "end_time": "2018-12-13T14:51:00.000003Z",
+    "resource": {"attributes": {"host.name": "web"}}
+}"#;
+        for text in [tempo, &answer, snake, jaeger, console] {
+            let spans = parsed(text);
+            let [span] = &spans[..] else {
+                panic!("{text}: {spans:?}");
+            };
+            assert_eq!(
+                span.trace_text(),
+                "5b8efff798038103d269b633813fc60c",
+                "{text}"
+            );
+            assert_eq!((span.span_id, span.parent_id), (0xeee1_9b7e_c3c1_b174, 0));
+            assert_eq!(
+                (span.name.as_str(), span.host.as_deref()),
+                ("GET /", Some("web"))
+            );
+            assert_eq!(span.peer_port, Some(5001));
+            let times = (1_544_712_660_000_001_000, 1_544_712_660_000_003_000);
+            assert_eq!((span.start_ns, span.end_ns), times);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_left_out_and_said() {
+        let span = |id: &str, end: &str| {
+            format!(
+                r#"{{"resourceSpans": [{{"scopeSpans": [{{"spans": [{{"traceId": "1", "spanId": "{id}", "kind": 2, "name": "x",
+                "startTimeUnixNano": "1" {end}}}]}}]}}]}}"#
+            )
+            .replace('\n', " ")
+        };
+        let ended = r#", "endTimeUnixNano": "2""#;
+        let (whole, open) = (span("1", ended), span("2", ""));
+        let cut = &whole[..whole.len() - 9];
+        for (text, read, said) in [
+            (
+                format!("{whole}\n{open}\n"),
+                1,
+                "not read: 1 of 2 spans (it has no end)",
+            ),
+            (format!("{whole}\n{cut}"), 1, "not read: 1 document (EOF"),
+            (
+                format!("{whole}\n{cut}\n{whole}\n"),
+                2,
+                "not read: 1 document (",
+            ),
+            (
+                format!("{whole}\n{{\"logs\": []}}"),
+                1,
+                "not read: 1 document (a document has none of resourceSpans",
+            ),
+            (r#"{"batches": []}"#.to_owned(), 0, "it has no spans"),
+            (String::new(), 0, "it has no spans"),
+        ] {
+            let found = parse(text.as_bytes()).expect("read");
+            assert_eq!(found.spans.len(), read, "{text}");
+            let left_out = found.left_out.unwrap_or_default();
+            assert!(left_out.starts_with(said), "{text}: {left_out}");
+        }
+    }
+
     #[test]
     fn what_is_no_span_is_refused() {
         for text in [
             "x",
             "{",
+            r#"{"resourceLogs": []}"#,
             r#"{"resourceSpans": 3}"#,
             r#"{"resourceSpans": [{"scopeSpans": [{"spans": [{"traceId": "xyz"}]}]}]}"#,
             r#"{"resourceSpans": [{"scopeSpans": [{"spans": [{"traceId": "00", "spanId": "00",
                 "startTimeUnixNano": "-1"}]}]}]}"#,
         ] {
-            assert!(parse_spans(text.as_bytes()).is_err(), "{text}");
+            assert!(parse(text.as_bytes()).is_err(), "{text}");
         }
-        assert_eq!(parsed(""), []);
     }
 }

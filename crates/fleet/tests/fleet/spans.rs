@@ -112,7 +112,7 @@ fn json(spans: Vec<Span>) -> Vec<u8> {
 }
 
 fn joined(server: Recorded, spans: Vec<Span>) -> Joined {
-    let spans = parse_spans(json(spans).as_slice()).expect("read");
+    let spans = parse_spans(json(spans).as_slice()).expect("read").spans;
     Joined::new(vec![server]).expect("joined").with_spans(spans)
 }
 
@@ -205,7 +205,7 @@ fn a_call_is_told_by_the_span_of_its_server() {
         ..span(number, us, port)
     };
     let names = |spans: Vec<Span>| {
-        let spans = parse_spans(json(spans).as_slice()).expect("read");
+        let spans = parse_spans(json(spans).as_slice()).expect("read").spans;
         let joined = Joined::new(vec![client.clone(), web.clone()]).expect("joined");
         let found = explain(&joined.with_spans(spans), Wanted::default()).expect("explained");
         let names = found.slowest.into_iter();

@@ -42,8 +42,8 @@ enum Command {
 /// throttle has frozen, or somebody else, is left alone.
 #[derive(Debug, clap::Args)]
 struct ThawArgs {
-    /// All throttles that are gone; there is no other choice yet
-    #[arg(long, required = true)]
+    /// All throttles that are gone, which is the default
+    #[arg(long)]
     all: bool,
 }
 

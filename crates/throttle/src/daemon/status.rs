@@ -8,6 +8,7 @@ use luc_control::throttle::sample::{Class, TaskId};
 use serde::{Deserialize, Serialize};
 
 use crate::clock::now_ns;
+use crate::config::class_name;
 use crate::engine::{Engine, OrderCount};
 use crate::whole::write_whole;
 
@@ -184,12 +185,4 @@ impl Status {
 /// Removes the file at the end.
 pub(super) fn remove() {
     let _ = fs::remove_file(path());
-}
-
-fn class_name(class: Class) -> &'static str {
-    match class {
-        Class::Batch => "batch",
-        Class::Protected => "protect",
-        Class::Ignored => "ignore",
-    }
 }

@@ -51,6 +51,8 @@ pub(super) struct Child {
     pub(super) finish_ns: u64,
     pub(super) status: i32,
     pub(super) totals: Totals,
+    /// As [`super::TaskOutcome::bytes`].
+    pub(super) bytes: Option<u64>,
     process: std::process::Child,
     /// Until it has ended.
     pidfd: Option<OwnedFd>,
@@ -92,6 +94,7 @@ impl Child {
             status: 0,
             totals: Totals::default(),
             process,
+            bytes: None,
             pidfd: Some(pidfd),
         };
         Ok((child, place.cgroup))
@@ -125,6 +128,8 @@ impl Child {
             .code()
             .or_else(|| Some(128 + status.signal()?))
             .unwrap_or(LOST);
+        let moved = std::fs::read_to_string(self.cgroup.join("io.stat"));
+        self.bytes = moved.ok().map(|text| bytes_of(&text));
         self.pidfd = None;
         Ok(true)
     }
@@ -170,5 +175,29 @@ impl Child {
         if self.pidfd.take().is_some() {
             let _ = self.process.wait();
         }
+    }
+}
+
+/// Bytes read and written, by a cgroup's `io.stat`.
+fn bytes_of(text: &str) -> u64 {
+    let words = text.split_whitespace();
+    let counts = words.filter_map(|word| {
+        let (key, count) = word.split_once('=')?;
+        ["rbytes", "wbytes"]
+            .contains(&key)
+            .then(|| count.parse::<u64>().ok())?
+    });
+    counts.fold(0, u64::saturating_add)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_of_all_disks_are_added_up() {
+        let text = "8:0 rbytes=4096 wbytes=1 rios=1 wios=1 dbytes=9 dios=1\n7:0 rbytes=2\n";
+        assert_eq!(bytes_of(text), 4099);
+        assert_eq!(bytes_of("8:0 \n"), 0);
     }
 }

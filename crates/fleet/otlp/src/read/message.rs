@@ -1,181 +1,396 @@
-//! The messages of OTLP in their JSON encoding, as far as they are read.
+//! The forms in which spans are written, as far as they are read. Each field is looked for by all of its names, since
+//! writers differ: protobuf's JSON allows `traceId` and `trace_id`, null for what is missing, and ids in base64.
 
-use std::fmt;
+use serde_json::Value;
 
-use serde::de::{Error, Visitor};
-use serde::{Deserialize, Deserializer};
-
-/// `ExportTraceServiceRequest`
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Request {
-    #[serde(default)]
-    pub(super) resource_spans: Vec<ResourceSpans>,
+/// Spans of one process.
+#[derive(Debug, Default)]
+pub(super) struct Group {
+    /// What tells it from others where each span is a document of its own.
+    pub(super) process: Option<String>,
+    /// The host's name.
+    pub(super) host: Option<String>,
+    /// Its spans, or why one cannot be read.
+    pub(super) spans: Vec<Result<Span, String>>,
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct ResourceSpans {
-    #[serde(default)]
-    pub(super) resource: Resource,
-    #[serde(default)]
-    pub(super) scope_spans: Vec<ScopeSpans>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-pub(super) struct Resource {
-    #[serde(default)]
-    pub(super) attributes: Attributes,
-}
-
-#[derive(Debug, Deserialize)]
-pub(super) struct ScopeSpans {
-    #[serde(default)]
-    pub(super) spans: Vec<Span>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug)]
 pub(super) struct Span {
-    pub(super) trace_id: Id,
-    pub(super) span_id: Id64,
-    #[serde(default)]
-    pub(super) parent_span_id: Id64,
-    #[serde(default)]
+    pub(super) trace_id: u128,
+    pub(super) span_id: u64,
+    /// 0: none.
+    pub(super) parent_id: u64,
     pub(super) name: String,
-    #[serde(default)]
     pub(super) kind: Kind,
-    pub(super) start_time_unix_nano: Number,
-    pub(super) end_time_unix_nano: Number,
-    #[serde(default)]
+    pub(super) start_ns: u64,
+    pub(super) end_ns: u64,
     pub(super) attributes: Attributes,
 }
 
-/// An id of 16 bytes in hexadecimal.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Id(pub(super) u128);
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Server,
+    Client,
+    Other,
+}
 
-/// One of 8 bytes; 0: none.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Id64(pub(super) u64);
+/// The spans of a document; `None` if it is of no form that is known.
+pub(super) fn groups(document: &Value) -> Option<Vec<Group>> {
+    if let Some(documents) = document.as_array() {
+        let all: Vec<_> = documents.iter().filter_map(groups).collect();
+        let is_known = documents.is_empty() || !all.is_empty();
+        return is_known.then(|| all.into_iter().flatten().collect());
+    }
+    let fields = document.as_object()?;
+    // Tempo's answers have the trace in a field of its own, or its processes as batches.
+    if let Some(trace) = field(document, &["trace"]) {
+        return groups(trace);
+    }
+    if let Some(processes) = field(document, &["resourceSpans", "resource_spans", "batches"]) {
+        return Some(processes.as_array()?.iter().map(of_resource).collect());
+    }
+    // Jaeger's answers.
+    if let Some(traces) = field(document, &["data"]) {
+        return Some(traces.as_array()?.iter().flat_map(of_jaeger).collect());
+    }
+    // A span as SDKs print it on a console.
+    if field(document, &["context"]).is_some() && fields.contains_key("name") {
+        return Some(vec![of_console(document)]);
+    }
+    let is_empty = fields.values().all(Value::is_null);
+    is_empty.then(Vec::new)
+}
 
-impl<'de> Deserialize<'de> for Id {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        let id = u128::from_str_radix(&text, 16);
-        id.map(Self)
-            .map_err(|_| Error::custom("an id is not in hexadecimal"))
+/// The first of these fields that is there, and not null.
+fn field<'a>(value: &'a Value, names: &[&str]) -> Option<&'a Value> {
+    let found = names.iter().find_map(|name| value.get(name))?;
+    Some(found).filter(|found| !found.is_null())
+}
+
+fn list<'a>(value: &'a Value, names: &[&str]) -> impl Iterator<Item = &'a Value> {
+    field(value, names)
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+}
+
+fn text(value: &Value, names: &[&str]) -> Option<String> {
+    field(value, names)?.as_str().map(str::to_owned)
+}
+
+fn of_resource(process: &Value) -> Group {
+    let resource = field(process, &["resource"]).unwrap_or(&Value::Null);
+    let scopes = list(
+        process,
+        &[
+            "scopeSpans",
+            "scope_spans",
+            "instrumentationLibrarySpans",
+            "instrumentation_library_spans",
+        ],
+    );
+    Group {
+        process: None,
+        host: Attributes::of(resource).text(&["host.name"]),
+        spans: scopes
+            .flat_map(|scope| list(scope, &["spans"]))
+            .map(of_otlp)
+            .collect(),
     }
 }
 
-impl<'de> Deserialize<'de> for Id64 {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        if text.is_empty() {
-            return Ok(Self(0));
+fn of_otlp(span: &Value) -> Result<Span, String> {
+    let kind = match field(span, &["kind"]) {
+        Some(Value::Number(number)) => match number.as_u64() {
+            Some(2) => Kind::Server,
+            Some(3) => Kind::Client,
+            _ => Kind::Other,
+        },
+        Some(Value::String(name)) => Kind::of(name),
+        _ => Kind::Other,
+    };
+    let time = |names| field(span, names).map(number).transpose();
+    let start_ns = time(&["startTimeUnixNano", "start_time_unix_nano"])?;
+    let end_ns = time(&["endTimeUnixNano", "end_time_unix_nano"])?;
+    let name = text(span, &["name"]);
+    Span::new(
+        span,
+        [&["traceId", "trace_id"], &["spanId", "span_id"]],
+        field(span, &["parentSpanId", "parent_span_id"]),
+        (start_ns, end_ns),
+    )
+    .map(|found| Span {
+        name: name.unwrap_or_default(),
+        kind,
+        attributes: Attributes::of(span),
+        ..found
+    })
+}
+
+fn of_jaeger(trace: &Value) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    for span in list(trace, &["spans"]) {
+        let process = text(span, &["processID"]).unwrap_or_default();
+        let found = of_jaeger_span(span);
+        match groups
+            .iter_mut()
+            .find(|group| group.process.as_deref() == Some(&process))
+        {
+            Some(group) => group.spans.push(found),
+            None => {
+                let about = trace.get("processes").and_then(|all| all.get(&process));
+                let tags = Attributes::of(about.unwrap_or(&Value::Null));
+                groups.push(Group {
+                    process: Some(process),
+                    host: tags.text(&["host.name", "hostname"]),
+                    spans: vec![found],
+                });
+            }
         }
-        let id = u64::from_str_radix(&text, 16);
-        id.map(Self)
-            .map_err(|_| Error::custom("an id is not in hexadecimal"))
     }
+    // Another trace has other processes by these names.
+    groups.iter_mut().for_each(|group| group.process = None);
+    groups
 }
 
-/// `SpanKind`, as a number or by its name.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Kind(u64);
+fn of_jaeger_span(span: &Value) -> Result<Span, String> {
+    let references = list(span, &["references"]);
+    let parent = references
+        .filter(|one| text(one, &["refType"]).as_deref() != Some("FOLLOWS_FROM"))
+        .find_map(|one| field(one, &["spanID", "spanId"]));
+    let attributes = Attributes::of(span);
+    let us = |names| field(span, names).map(number).transpose();
+    let start_us = us(&["startTime"])?;
+    let end_us = us(&["duration"])?
+        .zip(start_us)
+        .map(|(length, start)| length.saturating_add(start));
+    let ns = |us: Option<u64>| us.map(|us| us.saturating_mul(1000));
+    Span::new(
+        span,
+        [&["traceID", "traceId"], &["spanID", "spanId"]],
+        parent.or_else(|| field(span, &["parentSpanID"])),
+        (ns(start_us), ns(end_us)),
+    )
+    .map(|found| Span {
+        name: text(span, &["operationName"]).unwrap_or_default(),
+        kind: attributes
+            .text(&["span.kind"])
+            .map_or(Kind::Other, |kind| Kind::of(&kind)),
+        attributes,
+        ..found
+    })
+}
+
+fn of_console(span: &Value) -> Group {
+    let resource = field(span, &["resource"]).unwrap_or(&Value::Null);
+    let context = field(span, &["context"]).unwrap_or(&Value::Null);
+    let time = |names| field(span, names).map(date).transpose();
+    let times = time(&["start_time"]).and_then(|start| Ok((start, time(&["end_time"])?)));
+    let found = times.and_then(|times| {
+        Span::new(
+            context,
+            [&["trace_id", "traceId"], &["span_id", "spanId"]],
+            field(span, &["parent_id", "parentId"]),
+            times,
+        )
+    });
+    Group {
+        process: Some(resource.to_string()),
+        host: Attributes::of(resource).text(&["host.name"]),
+        spans: vec![found.map(|found| Span {
+            name: text(span, &["name"]).unwrap_or_default(),
+            kind: text(span, &["kind"]).map_or(Kind::Other, |kind| Kind::of(&kind)),
+            attributes: Attributes::of(span),
+            ..found
+        })],
+    }
+}
 
 impl Kind {
-    pub(super) fn is_server(self) -> bool {
-        self.0 == 2
-    }
-
-    pub(super) fn is_client(self) -> bool {
-        self.0 == 3
+    /// `SPAN_KIND_SERVER`, `SpanKind.SERVER`, `server`
+    fn of(name: &str) -> Self {
+        let name = name.rsplit(['.', '_']).next().unwrap_or_default();
+        match name.to_ascii_lowercase().as_str() {
+            "server" | "2" => Self::Server,
+            "client" | "3" => Self::Client,
+            _ => Self::Other,
+        }
     }
 }
 
-impl<'de> Deserialize<'de> for Kind {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum Written {
-            Number(u64),
-            Name(String),
+impl Span {
+    /// What all forms have. The names are those of the trace's id and of its own.
+    fn new(
+        ids: &Value,
+        [trace, own]: [&[&str]; 2],
+        parent: Option<&Value>,
+        (start_ns, end_ns): (Option<u64>, Option<u64>),
+    ) -> Result<Self, String> {
+        let needed = |names| field(ids, names).ok_or("it has no id".to_owned());
+        let start_ns = start_ns.filter(|&ns| ns > 0).ok_or("it has no start")?;
+        let end_ns = end_ns.filter(|&ns| ns > 0).ok_or("it has no end")?;
+        if end_ns < start_ns {
+            return Err("it ends before it begins".to_owned());
         }
-        let number = match Written::deserialize(deserializer)? {
-            Written::Number(number) => number,
-            Written::Name(name) => match name.as_str() {
-                "SPAN_KIND_SERVER" => 2,
-                "SPAN_KIND_CLIENT" => 3,
-                _ => 0,
-            },
-        };
-        Ok(Self(number))
+        Ok(Self {
+            trace_id: id(needed(trace)?)?,
+            span_id: short(id(needed(own)?)?)?,
+            parent_id: short(parent.map_or(Ok(0), id)?)?,
+            name: String::new(),
+            kind: Kind::Other,
+            start_ns,
+            end_ns,
+            attributes: Attributes::default(),
+        })
     }
+}
+
+fn short(id: u128) -> Result<u64, String> {
+    u64::try_from(id).map_err(|_| "the id of a span has more than 8 bytes".to_owned())
+}
+
+/// An id of 16 or 8 bytes, in hexadecimal as OTLP has it, or in base64 as protobuf's JSON has bytes. Empty is 0.
+fn id(value: &Value) -> Result<u128, String> {
+    let wrong = || "an id is not in hexadecimal".to_owned();
+    let text = value.as_str().ok_or_else(wrong)?;
+    let text = text.strip_prefix("0x").unwrap_or(text);
+    if text.is_empty() {
+        return Ok(0);
+    }
+    // That of 8 or 16 bytes is padded.
+    if text.ends_with('=') {
+        return base64(text).ok_or_else(wrong);
+    }
+    u128::from_str_radix(text, 16).map_err(|_| wrong())
+}
+
+/// At most 16 bytes.
+fn base64(text: &str) -> Option<u128> {
+    let (mut bits, mut count, mut bytes) = (0_u32, 0, Vec::new());
+    for byte in text.trim_end_matches('=').bytes() {
+        let digit = match byte {
+            b'A'..=b'Z' => byte - b'A',
+            b'a'..=b'z' => byte - b'a' + 26,
+            b'0'..=b'9' => byte - b'0' + 52,
+            b'+' | b'-' => 62,
+            b'/' | b'_' => 63,
+            _ => return None,
+        };
+        bits = bits << 6 | u32::from(digit);
+        count += 6;
+        if count >= 8 {
+            count -= 8;
+            bytes.push((bits >> count) as u8);
+            bits &= (1 << count) - 1;
+        }
+    }
+    let value = bytes
+        .iter()
+        .fold(0, |value: u128, &byte| value << 8 | u128::from(byte));
+    (bytes.len() <= 16).then_some(value)
 }
 
 /// A number of 64 bits: text, as JSON's numbers do not have as many, or a number.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Number(pub(super) u64);
+fn number(value: &Value) -> Result<u64, String> {
+    let number = match value {
+        Value::String(text) => text.parse().ok(),
+        value => value.as_u64(),
+    };
+    number.ok_or_else(|| "a time is not a number".to_owned())
+}
 
-impl<'de> Deserialize<'de> for Number {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Read;
-        impl Visitor<'_> for Read {
-            type Value = Number;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a number")
-            }
-
-            fn visit_u64<E: Error>(self, number: u64) -> Result<Number, E> {
-                Ok(Number(number))
-            }
-
-            fn visit_str<E: Error>(self, text: &str) -> Result<Number, E> {
-                let number = text.parse();
-                number
-                    .map(Number)
-                    .map_err(|_| E::custom("a time is not a number"))
-            }
-        }
-        deserializer.deserialize_any(Read)
+/// `2026-01-31T23:59:59.5Z` in ns since 1970.
+fn date(value: &Value) -> Result<u64, String> {
+    let wrong = || "a time is not written like 2026-01-31T23:59:59.5Z".to_owned();
+    let text = value
+        .as_str()
+        .and_then(|text| text.strip_suffix('Z'))
+        .ok_or_else(wrong)?;
+    let (day, time) = text.split_once('T').ok_or_else(wrong)?;
+    let (time, fraction) = time.split_once('.').unwrap_or((time, ""));
+    let parts = |text: &str, between: char| -> Option<[u64; 3]> {
+        let numbers: Option<Vec<u64>> = text.split(between).map(|part| part.parse().ok()).collect();
+        numbers?.try_into().ok()
+    };
+    let [year, month, day] = parts(day, '-').ok_or_else(wrong)?;
+    let [hour, minute, second] = parts(time, ':').ok_or_else(wrong)?;
+    let is_right =
+        (1970..2262).contains(&year) && (1..=12).contains(&month) && (1..=31).contains(&day);
+    let is_right = is_right && hour < 24 && minute < 60 && second <= 60 && fraction.len() <= 9;
+    let ns: u64 = format!("{fraction:0<9}").parse().map_err(|_| wrong())?;
+    if !is_right {
+        return Err(wrong());
     }
+    // Years that begin in March, so that the day that some have comes last.
+    let shifted = if month > 2 { year } else { year - 1 };
+    let leap_days = shifted / 4 - shifted / 100 + shifted / 400;
+    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    let days = 365 * shifted + leap_days + of_year - 719_468;
+    Ok((((days * 24 + hour) * 60 + minute) * 60 + second) * 1_000_000_000 + ns)
 }
 
-/// `KeyValue`s
-#[derive(Debug, Default, Deserialize)]
-pub(super) struct Attributes(Vec<Attribute>);
-
-#[derive(Debug, Deserialize)]
-struct Attribute {
-    #[serde(default)]
-    key: String,
-    #[serde(default)]
-    value: serde_json::Value,
-}
+/// `KeyValue`s of OTLP, tags of Jaeger, or an object.
+#[derive(Debug, Default)]
+pub(super) struct Attributes(Value);
 
 impl Attributes {
+    fn of(value: &Value) -> Self {
+        Self(
+            field(value, &["attributes", "tags"])
+                .cloned()
+                .unwrap_or_default(),
+        )
+    }
+
     /// The text of the first of these keys that is there.
     pub(super) fn text(&self, keys: &[&str]) -> Option<String> {
-        let text = self.value(keys, "stringValue")?.as_str()?;
-        Some(text.to_owned())
+        Some(self.value(keys)?.as_str()?.to_owned())
     }
 
     /// The port of the first of these keys that is there.
     pub(super) fn port(&self, keys: &[&str]) -> Option<u16> {
-        let number = self.value(keys, "intValue")?;
-        let number = match number.as_str() {
-            Some(text) => text.parse().ok()?,
-            None => number.as_u64()?,
-        };
-        u16::try_from(number).ok()
+        u16::try_from(number(self.value(keys)?).ok()?).ok()
     }
 
-    fn value(&self, keys: &[&str], kind: &str) -> Option<&serde_json::Value> {
+    fn value(&self, keys: &[&str]) -> Option<&Value> {
         keys.iter().find_map(|key| {
-            let found = self.0.iter().find(|attribute| attribute.key == *key)?;
-            found.value.get(kind)
+            let Some(list) = self.0.as_array() else {
+                return self.0.get(key);
+            };
+            let is_it = |one: &&Value| one.get("key").and_then(Value::as_str) == Some(key);
+            let value = list.iter().find(is_it)?.get("value")?;
+            if value.is_object() {
+                field(
+                    value,
+                    &["stringValue", "string_value", "intValue", "int_value"],
+                )
+            } else {
+                Some(value)
+            }
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_read() {
+        let of = |text: &str| date(&Value::from(text));
+        assert_eq!(of("1970-01-01T00:00:00Z"), Ok(0));
+        assert_eq!(of("2026-01-31T23:59:59.5Z"), Ok(1_769_903_999_500_000_000));
+        assert_eq!(
+            of("2024-02-29T00:00:00.000001Z"),
+            Ok(1_709_164_800_000_001_000)
+        );
+        for text in [
+            "",
+            "2026-01-31",
+            "2026-13-01T00:00:00Z",
+            "9999-01-01T00:00:00Z",
+        ] {
+            assert!(of(text).is_err(), "{text}");
+        }
     }
 }

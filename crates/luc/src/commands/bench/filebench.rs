@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use anyhow::bail;
 use luc_filebench::{Drawn, FilebenchError, Options, Workload};
 use luc_workload::units::seconds_ns;
 
@@ -14,6 +15,9 @@ use super::{or_interrupted, show, status};
 /// for all names see docs/reference/filebench.md. Every fileset is made in a fresh subdirectory of --dir, whatever
 /// path the file gives. A run lasts --seconds, else as long as the file says, else 60 s or until its threads are
 /// done.
+///
+/// A .f file is a program: its lines `system "..."` are run by /bin/sh, with your rights. As root they are run with
+/// --system only.
 ///
 /// Exit status: 0 done; 1 the run failed; 2 the file or an option is wrong, and nothing was touched.
 #[derive(Debug, clap::Args)]
@@ -44,6 +48,9 @@ pub(crate) struct Args {
     /// Write all back and drop the kernel's caches after the files are made, before the run (root)
     #[arg(long)]
     cold: bool,
+    /// As root, also run the commands that the file has for the shell (system "...")
+    #[arg(long)]
+    system: bool,
     /// Print the figures as JSON
     #[arg(long)]
     json: bool,
@@ -56,6 +63,17 @@ pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
         .map(|seconds| seconds_ns("--seconds", seconds))
         .transpose()?;
     let workload = Workload::load(&args.file, &args.set)?;
+    if rustix::process::geteuid().is_root()
+        && !args.system
+        && !workload.is_stock()
+        && let Some((line, command)) = workload.first_command()
+    {
+        bail!(
+            "{}:{line}: the file has the shell run '{}', and luc runs as root: look at it, then give --system",
+            args.file,
+            luc_units::plain(&command)
+        );
+    }
     let options = Options {
         directory: args.dir.clone(),
         measured_ns,

@@ -5,14 +5,17 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use luc_throttle::config::{Config, EXAMPLE, PATH};
+use luc_throttle::config::{Config, EXAMPLE, PATH, Rule, class_name};
 use luc_throttle::daemon::{Status, run, status_path};
+use luc_throttle::observer::Observer;
 use luc_throttle::{Hierarchy, PolicyChoice};
 use luc_units::figures::{Size, Time};
 use luc_units::plain;
 
 /// The unit, in which @LUC@ is this program.
 const UNIT: &str = include_str!("luc-throttle.service");
+/// Cgroups that `--check` names of each rule.
+const MAX_NAMES: usize = 8;
 const UNIT_PATH: &str = "/etc/systemd/system/luc-throttle.service";
 
 /// Let services and containers take turns at the disks, as a configuration says (root)
@@ -47,7 +50,7 @@ pub(super) struct Args {
     )]
     policy: PolicyChoice,
 
-    /// Only check the configuration and this machine
+    /// Only check the configuration and this machine, and list the cgroups that each rule matches now
     #[arg(long)]
     check: bool,
 }
@@ -73,8 +76,12 @@ pub(super) struct InstallArgs {
 pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
     let config = Config::read(&args.config)?;
     if args.check {
-        Hierarchy::find()?;
+        let hierarchy = Hierarchy::find()?;
+        Observer::check(&config.disks)?;
         println!("{}: {} rules", args.config.display(), config.rules.len());
+        for (rule, cgroups) in config.matched(hierarchy.root()) {
+            println!("{}", matched(rule, &cgroups, hierarchy.root()));
+        }
         return Ok(ExitCode::SUCCESS);
     }
     anyhow::ensure!(
@@ -86,6 +93,25 @@ pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
         eprintln!("luc throttle: {line}");
     })?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// What a rule matches now, in a line.
+fn matched(rule: &Rule, cgroups: &[PathBuf], root: &Path) -> String {
+    let pattern = plain(&rule.pattern);
+    let about = format!("{:<8} {pattern}: ", class_name(rule.kind.class));
+    let name = |path: &PathBuf| {
+        let path = path.strip_prefix(root).unwrap_or(path);
+        plain(&path.to_string_lossy())
+    };
+    let mut names: Vec<String> = cgroups.iter().take(MAX_NAMES).map(name).collect();
+    if cgroups.len() > MAX_NAMES {
+        names.push(format!("and {} more", cgroups.len() - MAX_NAMES));
+    }
+    match cgroups.len() {
+        0 => format!("{about}no cgroup that is there now (systemd-cgls shows them)"),
+        1 => format!("{about}1 cgroup: {}", names.join(", ")),
+        count => format!("{about}{count} cgroups: {}", names.join(", ")),
+    }
 }
 
 fn luc() -> anyhow::Result<PathBuf> {

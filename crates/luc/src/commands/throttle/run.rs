@@ -27,7 +27,10 @@ Examples:
   luc throttle run --policy off --task 'make -C a' --task 'make -C b'   (to see what it is without)
   luc throttle run --compare 5 --prepare 'echo 3 >/proc/sys/vm/drop_caches' --task 'cat a >/dev/null' \
       --task 'cat b >/dev/null'
-  luc throttle run --protect 'pgbench -T 60' --task 'pg_dump -f dump big'
+  luc throttle run --protect 'postgres -D data' --task 'tar cf backup.tar /srv'
+
+A database's disk use is its server's, not its client's: protect postgres or mysqld, not pgbench, and know that pg_dump
+has the server read. Of a server that runs already, name the unit in /etc/luc/throttle.toml (luc throttle install-unit).
 
 Exit status: 0; 1 if a command failed; 2 if this machine does not allow it; 130 after Ctrl-C.")]
 pub(crate) struct Args {

@@ -11,6 +11,9 @@ const NAME_CHARS: usize = 40;
 /// So many of those who slow somebody are named.
 const SLOWED: usize = 6;
 
+/// Of a disk for which less was moved nothing is said.
+const LEAST_BYTES: u64 = 1 << 20;
+
 /// All of it.
 pub(super) struct Text<'a>(pub(super) &'a Advice);
 
@@ -36,12 +39,29 @@ impl fmt::Display for Text<'_> {
 }
 
 fn of_disk(f: &mut fmt::Formatter<'_>, disk: &DiskAdvice) -> fmt::Result {
+    let tasks_of = disk.tasks.iter();
+    let moved = tasks_of.fold(0_u64, |sum, task| {
+        sum + task.bytes_read + task.bytes_written
+    });
+    if moved < LEAST_BYTES {
+        let moved = Size(moved as f64);
+        return writeln!(
+            f,
+            "\n{}: tasks moved {moved}, too little to say anything of",
+            disk.disk
+        );
+    }
+    // What was seen of little work may be faster than the model.
+    let rate = if disk.efficiency <= 1.0 {
+        format!("of its rate {:.0} %", 100.0 * disk.efficiency)
+    } else {
+        "of its rate all".to_owned()
+    };
     writeln!(
         f,
-        "\n{}: busy {:.0} %, of its rate {:.0} %; of the time that tasks wait {:.0} % is for others",
+        "\n{}: busy {:.0} %, {rate}; of the time that tasks wait {:.0} % is for others",
         disk.disk,
         100.0 * disk.busy,
-        100.0 * disk.efficiency,
         100.0 * disk.soft
     )?;
     writeln!(

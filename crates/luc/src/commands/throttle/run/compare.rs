@@ -10,6 +10,7 @@ use luc_throttle::{PolicyChoice, ThrottleError};
 use luc_units::figures::Time;
 
 use super::Args;
+use super::show::Idle;
 use crate::commands::INTERRUPTED;
 use crate::commands::json_file::JsonFile;
 
@@ -120,6 +121,9 @@ fn report(all: &Comparison, policy: &PolicyChoice, tasks: usize) {
         "     the task that gains least takes {:.2} times as long as without",
         all.worst_against_without
     );
+    if let Some(round) = all.rounds.first() {
+        eprint!("{}", Idle(&round.without));
+    }
     if all.throughput.interval.is_none() {
         eprintln!("     too few rounds for an interval: --compare 5 or more");
     }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use luc_throttle::run::RunOutcome;
-use luc_units::figures::Time;
+use luc_units::figures::{Size, Time};
 use luc_units::plain;
 
 /// A command longer than this is cut.
@@ -47,6 +47,75 @@ impl fmt::Display for Text<'_> {
         if !orders.is_empty() {
             writeln!(f, "orders: {}", orders.join(", "))?;
         }
+        write!(f, "{}", Idle(outcome))
+    }
+}
+
+/// A warning of each task that hardly used a disk, after which the figures say nothing.
+pub(crate) struct Idle<'o>(pub(crate) &'o RunOutcome);
+
+impl fmt::Display for Idle<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut is_first = true;
+        for task in self.0.idle() {
+            let command: String = plain(&task.command).chars().take(COMMAND_CHARS).collect();
+            let bytes = Size(task.bytes.unwrap_or(0) as f64);
+            writeln!(
+                f,
+                "luc: '{command}' hardly used a disk ({bytes}): the figures say nothing of it"
+            )?;
+            if std::mem::take(&mut is_first) {
+                writeln!(
+                    f,
+                    "     its files may be in memory (--prepare 'sync; echo 3 >/proc/sys/vm/drop_caches'), or it does not \
+                     read them: GNU tar does not where the archive is /dev/null; `tar cf - DIR | cat >/dev/null` does"
+                )?;
+            }
+        }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use luc_throttle::run::TaskOutcome;
+
+    #[test]
+    fn tasks_that_hardly_used_a_disk_are_named() {
+        let task = |command: &str, bytes| TaskOutcome {
+            command: command.to_owned(),
+            cgroup: "/x".into(),
+            start_s: 0.0,
+            finish_s: 1.0,
+            seconds: 1.0,
+            status: 0,
+            frozen_s: 0.0,
+            longest_frozen_s: 0.0,
+            freezes: 0,
+            bytes,
+        };
+        let outcome = RunOutcome {
+            policy: "auto".to_owned(),
+            makespan_s: 1.0,
+            tasks: vec![
+                task("tar cf /dev/null a", Some(180 << 10)),
+                task("cat b", Some(180 << 20)),
+                task("dd", None),
+            ],
+            orders: Vec::new(),
+            interrupted: false,
+        };
+        let text = Idle(&outcome).to_string();
+        assert!(
+            text.starts_with("luc: 'tar cf /dev/null a' hardly used a disk (180"),
+            "{text}"
+        );
+        assert!(
+            text.contains("| cat >/dev/null`")
+                && !text.contains("'cat b'")
+                && !text.contains("'dd'"),
+            "{text}"
+        );
     }
 }
