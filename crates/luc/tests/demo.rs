@@ -5,8 +5,10 @@ mod common;
 mod place;
 
 use std::fs;
+use std::io::Read as _;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use common::{Disk, LUC, refusal, stderr, stdout, until, without_mkfs};
 use place::Place;
@@ -25,7 +27,7 @@ fn at_work(place: &Place) -> Child {
     let child = place
         .luc(&[])
         .stdout(Stdio::null())
-        .stderr(Stdio::null())
+        .stderr(Stdio::piped())
         .spawn()
         .expect("luc starts");
     until("clients on the disk", || {
@@ -125,6 +127,41 @@ fn the_next_command_clears_what_a_demo_killed_with_its_guardian_has_left() {
         place.left().is_empty()
     });
     assert!(said.contains("after 1 killed demo: restored"), "{said}");
+    until_clean(&place);
+}
+
+#[test]
+fn a_program_that_sees_the_disk_elsewhere_is_named_soon() {
+    let Some((place, _turn)) = place() else {
+        return;
+    };
+    let child = at_work(&place);
+    let mut other = Command::new("unshare")
+        .args(["--mount", "sh", "-c", "echo ready; exec cat"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("unshare runs");
+    let mut ready = [0; 6];
+    let output = other.stdout.as_mut().expect("piped");
+    output.read_exact(&mut ready).expect("it is there");
+    let begun = Instant::now();
+    send("INT", child.id());
+    let said = stderr(&child.wait_with_output().expect("luc ends"));
+    // It was more than 40 s.
+    assert!(
+        begun.elapsed() < Duration::from_secs(25),
+        "{:?}",
+        begun.elapsed()
+    );
+    let holder = format!("process {} (cat) has it mounted on", other.id());
+    assert_eq!(said.matches(&holder).count(), 1, "{said}");
+    drop(other.stdin.take());
+    other.wait().expect("it ends");
+    until("nothing left", || {
+        let listed = place.other(&["disk", "list"]).output();
+        listed.expect("luc starts").status.success() && place.left().is_empty()
+    });
     until_clean(&place);
 }
 

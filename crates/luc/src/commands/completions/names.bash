@@ -1,7 +1,7 @@
 
 # Names that are not in the command line's definition: the commands of luc-fleet, services, emulated disks, policies.
 _luc_names() {
-    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]-} names= path
+    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]-} names='' path
     if [[ $command == fleet && $COMP_CWORD -gt 1 ]]; then
         declare -F _luc__fleet >/dev/null || eval "$(luc fleet completions bash 2>/dev/null)"
         if declare -F _luc__fleet >/dev/null; then
