@@ -160,7 +160,7 @@ const PRINTING: &[&[&str]] = &[
     &["--version"],
     &["completions", "bash"],
     &["man"],
-    &["advise", "--show-workload", "varmail"],
+    &["throttle", "--help"],
     &["disk", "list"],
     &["disk", "list", "--json"],
     &["throttle", "install-unit", "--print"],

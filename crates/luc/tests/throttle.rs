@@ -203,11 +203,17 @@ fn killed_with_its_guardian_the_next_command_thaws() {
     let throttle = Throttle::start(&disk, 3);
     let id = throttle.0.id();
     let guardian = guardian_of(id);
+    // What `killall luc` does not match.
+    until("its name", || {
+        let name = fs::read_to_string(format!("/proc/{guardian}/comm"));
+        name.is_ok_and(|name| name == "thaw-guardian\n")
+    });
     kill(guardian);
     kill(id);
     // The throttle may have started another guardian in between, which then thaws; otherwise this does.
-    let output = disk.luc(&["disk", "list"]);
-    assert!(output.status.success(), "{}", stderr(&output));
+    // Whatever it is asked, also with words that are wrong.
+    let output = disk.luc(&["throttle", "no-such-command"]);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
     until("a thaw", || throttle.frozen() == 0);
     for task in tasks_of(id) {
         for process in processes(&task) {
