@@ -25,6 +25,9 @@ const SKIPPED: u8 = 15;
 const FORGOTTEN_NS: u64 = 10_000_000_000;
 const MANY: usize = 4096;
 
+/// There is never more than this much of each kind.
+const MOST: usize = 16384;
+
 /// What a descriptor was when it was last looked at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Target {
@@ -125,13 +128,40 @@ pub(crate) struct File {
     pub(crate) needs: Needs,
     /// Calls that need no look yet.
     skips: u8,
-    /// How often in a row another thread's call had returned when the next one came.
-    turns: u8,
-    /// Times that this is taken for granted.
-    granted: u8,
+    /// What is known of its threads.
+    turns: Turns,
+    /// The regular file that it was when it was last looked at.
+    inode: Option<Inode>,
     /// Who synchronized it last.
     caller: CallerId,
     last_ns: u64,
+}
+
+/// A file's name in the kernel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Inode {
+    /// Its file system.
+    pub(crate) device: u64,
+    /// Its number there.
+    pub(crate) number: u64,
+}
+
+/// What is known of a regular file, whatever the descriptors that it is synchronized by.
+#[derive(Debug)]
+struct OfInode {
+    turns: Turns,
+    /// Who synchronized it last.
+    caller: CallerId,
+    last_ns: u64,
+}
+
+/// Whether those who synchronize a file take turns.
+#[derive(Debug, Default)]
+struct Turns {
+    /// How often in a row another one's call had returned when the next one came.
+    in_a_row: u8,
+    /// Times that this is taken for granted.
+    granted: u8,
 }
 
 impl File {
@@ -148,6 +178,13 @@ impl File {
         self.skips = SKIPPED;
     }
 
+    /// Has its next call looked at.
+    pub(crate) fn look_again(&mut self) {
+        self.skips = 0;
+    }
+}
+
+impl Turns {
     /// Whether the call of another thread has returned. To ask costs as much as the rest of a call, so it is asked ever
     /// more rarely where threads take turns, and each time where they were at the file at once of late.
     fn has_returned(&mut self, is_making: impl FnOnce() -> bool) -> bool {
@@ -156,17 +193,12 @@ impl File {
             return true;
         }
         if is_making() {
-            self.turns = 0;
+            self.in_a_row = 0;
             return false;
         }
-        self.turns = self.turns.saturating_add(1).min(2 * SKIPPED);
-        self.granted = self.turns / 2;
+        self.in_a_row = self.in_a_row.saturating_add(1).min(2 * SKIPPED);
+        self.granted = self.in_a_row / 2;
         true
-    }
-
-    /// Has its next call looked at.
-    pub(crate) fn look_again(&mut self) {
-        self.skips = 0;
     }
 }
 
@@ -194,6 +226,7 @@ pub(crate) struct Callers {
     callers: HashMap<CallerId, Caller>,
     /// By process and descriptor.
     files: HashMap<(u32, i32), File>,
+    inodes: HashMap<Inode, OfInode>,
     threads: HashMap<u32, Thread>,
     next: u64,
     /// When some were forgotten last.
@@ -238,7 +271,7 @@ impl Callers {
             Some(Last::Returned) => true,
             Some(Last::Made(made)) if made.who.fd == who.fd => self
                 .file(&who)
-                .is_some_and(|file| file.has_returned(|| is_making(&made.who))),
+                .is_some_and(|file| file.turns.has_returned(|| is_making(&made.who))),
             Some(Last::Made(made)) => !is_making(&made.who),
         };
         let of_file = of_file.filter(|_| is_free);
@@ -267,8 +300,8 @@ impl Callers {
             target: Target::Unknown,
             needs: Needs::Commit,
             skips: 0,
-            turns: 0,
-            granted: 0,
+            turns: Turns::default(),
+            inode: None,
             caller: id,
             last_ns: now_ns,
         });
@@ -282,6 +315,62 @@ impl Callers {
         }
     }
 
+    /// The file of a call that has come at `now_ns` is this one, or still the one of the last look. Processes that take
+    /// turns at a file, each with a descriptor of its own, are a caller each; the next one's call tells that the last
+    /// one's has returned, which so needs not come again first.
+    pub(crate) fn follows(
+        &mut self,
+        who: &Who,
+        inode: Option<Inode>,
+        now_ns: u64,
+        is_making: impl FnOnce(&Who) -> bool,
+    ) -> Option<Made> {
+        let file = self.files.get_mut(&who.file())?;
+        let caller = file.caller;
+        let inode = inode.or(file.inode)?;
+        if let Some(left) = file.inode.replace(inode)
+            && left != inode
+            && self.inodes.get(&left).is_some_and(|of| of.caller == caller)
+        {
+            self.inodes.remove(&left);
+        }
+        let of_inode = self.inodes.entry(inode).or_insert_with(|| OfInode {
+            turns: Turns::default(),
+            caller,
+            last_ns: now_ns,
+        });
+        of_inode.last_ns = now_ns;
+        let before = std::mem::replace(&mut of_inode.caller, caller);
+        if before == caller {
+            return None;
+        }
+        let is_of_it = |file: &File| file.inode == Some(inode);
+        match self.callers.get(&before)?.last {
+            Last::Returned => {}
+            Last::Made(made)
+                if self.files.get(&made.who.file()).is_some_and(is_of_it)
+                    && of_inode.turns.has_returned(|| is_making(&made.who)) => {}
+            Last::Held | Last::Made(_) => return None,
+        }
+        // This call is the file's caller's, whichever process goes on with it.
+        of_inode.caller = before;
+        self.give_away(caller, before, who.thread);
+        if let Some(thread) = self.threads.get_mut(&who.thread) {
+            thread.caller = Some(before);
+        }
+        if let Some(file) = self.files.get_mut(&who.file()) {
+            file.caller = before;
+        }
+        let known = self.callers.get_mut(&before)?;
+        (known.thread, known.last_ns) = (who.thread, now_ns);
+        known.take_made()
+    }
+
+    /// Who synchronized the file of a call last.
+    pub(crate) fn caller_of(&self, who: &Who) -> Option<CallerId> {
+        self.files.get(&who.file()).map(|file| file.caller)
+    }
+
     /// A caller, if it is remembered.
     pub(crate) fn get(&mut self, id: CallerId) -> Option<&mut Caller> {
         self.callers.get_mut(&id)
@@ -290,6 +379,11 @@ impl Callers {
     /// The file of a call, if it is remembered.
     pub(crate) fn file(&mut self, who: &Who) -> Option<&mut File> {
         self.files.get_mut(&who.file())
+    }
+
+    /// Forgets the file of a call: its number is none, or of nothing that can be synchronized.
+    pub(crate) fn forget_file(&mut self, who: &Who) {
+        self.files.remove(&who.file());
     }
 
     /// A thread that leaves caller `left` goes on with what another thread did as `taken`, and that one with `left`: none
@@ -312,17 +406,37 @@ impl Callers {
         self.callers.get_mut(&id?)
     }
 
+    /// Forgets what has not been used for long, and whatever is the older half of too much: a program may start threads
+    /// and open files without end.
     fn forget(&mut self, now_ns: u64) {
-        let is_time = now_ns.saturating_sub(self.forgot_ns) >= FORGOTTEN_NS;
-        let most = self.threads.len().max(self.files.len());
-        if !is_time || most.max(self.callers.len()) < MANY {
+        let counts = [
+            self.threads.len(),
+            self.files.len(),
+            self.inodes.len(),
+            self.callers.len(),
+        ];
+        let most = counts.into_iter().max().unwrap_or(0);
+        let is_time = now_ns.saturating_sub(self.forgot_ns) >= FORGOTTEN_NS && most >= MANY;
+        if !is_time && most < MOST {
             return;
         }
         self.forgot_ns = now_ns;
-        let is_recent = |last_ns: u64| now_ns.saturating_sub(last_ns) < FORGOTTEN_NS;
-        self.threads.retain(|_, thread| is_recent(thread.last_ns));
-        self.files.retain(|_, file| is_recent(file.last_ns));
-        self.callers.retain(|_, caller| is_recent(caller.last_ns));
+        let long_ago_ns = now_ns.saturating_sub(FORGOTTEN_NS);
+        retain(&mut self.threads, long_ago_ns, |thread| thread.last_ns);
+        retain(&mut self.files, long_ago_ns, |file| file.last_ns);
+        retain(&mut self.inodes, long_ago_ns, |of| of.last_ns);
+        retain(&mut self.callers, long_ago_ns, |caller| caller.last_ns);
+    }
+}
+
+/// Retains what was used after `long_ago_ns`; of too much of that, the half that was used last.
+fn retain<K, V>(all: &mut HashMap<K, V>, long_ago_ns: u64, last_ns: impl Fn(&V) -> u64) {
+    all.retain(|_, one| last_ns(one) > long_ago_ns);
+    if all.len() >= MOST / 2 {
+        let mut times: Vec<u64> = all.values().map(&last_ns).collect();
+        let middle = times.len() / 2;
+        let (_, &mut median_ns, _) = times.select_nth_unstable(middle);
+        all.retain(|_, one| last_ns(one) > median_ns);
     }
 }
 

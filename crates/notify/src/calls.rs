@@ -1,6 +1,7 @@
 //! What becomes of each notified call: looked at, written early, held, let go on, counted.
 
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use luc_gate::call::Settings;
@@ -10,15 +11,18 @@ use luc_gate::overwrites::Extent;
 use luc_gate::rounds::{Limits, Needs, Role};
 use luc_gate::sys;
 
-use crate::callers::{Arrived, Callers, Made, Target};
-use crate::fetch::{Fetched, Missing, fetch};
+use crate::callers::{Arrived, Callers, Inode, Made, Target};
+use crate::fetch::{Fetched, Look, Missing, fetch, look};
 use crate::filter;
 use crate::held::{Call, Gone, Held, HeldCalls, Room};
+use crate::kept::{KeptFile, Now, synchronize};
+use crate::layers::Below;
+use crate::ledger::SharedLedger;
 use crate::places::Places;
 use crate::uapi::{self, Answer, Notice};
 use crate::watcher::Watcher;
 use crate::who::{Who, process_of};
-use crate::writers::{Done, Job, Writers, Written};
+use crate::writers::{Done, Job, Task, Writers, Written};
 
 /// A caller that comes again this long after its last call tells nothing about when that returned, in nanoseconds.
 const LONG_AGO_NS: u64 = 5_000_000_000;
@@ -32,6 +36,7 @@ pub(crate) struct Calls {
     places: Places,
     callers: Callers,
     held: HeldCalls,
+    ledger: Arc<SharedLedger>,
 }
 
 impl Calls {
@@ -41,6 +46,7 @@ impl Calls {
         writers: Writers,
         watcher: Watcher,
         places: Places,
+        ledger: Arc<SharedLedger>,
     ) -> Self {
         uapi::wake_on_this_processor(listener.as_fd(), true);
         Self {
@@ -50,6 +56,7 @@ impl Calls {
             places,
             callers: Callers::default(),
             held: HeldCalls::new(Some(watcher)),
+            ledger,
         }
     }
 
@@ -63,17 +70,34 @@ impl Calls {
         self.writers.bell()
     }
 
-    /// The calls that wait for an answer: the oldest one's number, and how many there are.
-    pub(crate) fn waiting(&self) -> (Option<u64>, usize) {
-        (self.held.numbers().next(), self.held.len())
+    /// Whether calls wait for an answer.
+    pub(crate) fn are_waiting(&self) -> bool {
+        !self.held.is_empty()
     }
 
     /// Lets all calls go on that wait, and gives the listener back.
     pub(crate) fn end(self) -> OwnedFd {
-        for id in self.held.numbers() {
-            self.let_go(id);
+        for (id, held) in self.held.all() {
+            if held.file.give_up() == Now::Same {
+                self.ledger.answer(self.listener.as_raw_fd(), id);
+                continue;
+            }
+            // Nobody is left to wait for it.
+            let synchronized = held.file.take();
+            let result = synchronized.map(|file| synchronize(file.as_fd(), held.call.kind));
+            let answer = match result {
+                None => Answer::Continue,
+                Some(Ok(())) => Answer::Done,
+                Some(Err(errno)) => Answer::Fail(errno.raw_os_error()),
+            };
+            self.answer(id, answer);
         }
         self.listener
+    }
+
+    /// Lets a call go on that is not looked at.
+    pub(crate) fn pass(&self, notice: &Notice) {
+        self.let_go(notice.id);
     }
 
     /// A call has come.
@@ -97,11 +121,14 @@ impl Calls {
             kind,
             called_ns: now_ns,
         };
+        // Whose error was lost is known only by its file.
+        let may_skip = !self.ledger.has_lost();
+        let mut is_known = false;
         if let Some(file) = self.callers.file(&who) {
             match file.target {
                 Target::Unknown => {}
                 Target::Nothing => {
-                    if file.skips_look() {
+                    if may_skip && file.skips_look() {
                         return self.let_go(notice.id);
                     }
                 }
@@ -109,60 +136,123 @@ impl Calls {
                     let place = self.places.get(index);
                     let is_gated =
                         place.is_some_and(|place| place.is_gated(&self.settings.policy, now_ns));
-                    if !is_gated && file.skips_look() {
+                    if may_skip && !is_gated && file.skips_look() {
                         self.let_go(notice.id);
+                        self.follows(&who, None, now_ns);
+                        let caller = self.callers.caller_of(&who).unwrap_or(caller);
+                        let call = Call { caller, ..call };
                         return self.count_straight(&call, index);
+                    }
+                    is_known = place.is_some_and(|place| place.rounds.is_some());
+                }
+            }
+        }
+        if let Err(missing) = self.look_at(&notice, &call, is_known) {
+            match missing {
+                Missing::Denied => {
+                    if let Some(file) = self.callers.file(&who) {
+                        file.looked_at(Target::Nothing);
+                    }
+                }
+                // Its next call may be of another file, or there is none.
+                Missing::NoFile => self.callers.forget_file(&who),
+            }
+            self.let_go(notice.id);
+        }
+    }
+
+    /// Finds out of what a call is, and goes on with it. What may be a server's file is not taken over; one that
+    /// `is_known` most likely is none.
+    fn look_at(&mut self, notice: &Notice, call: &Call, is_known: bool) -> Result<(), Missing> {
+        if !is_known || self.writers.are_closing(false) {
+            let look = look(notice)?;
+            if look.may_wait {
+                let (device, process) = (look.inode.device, call.who.process);
+                match self.places.layers().find(device, look.mount, process) {
+                    Below::Known(Some(_)) => {}
+                    Below::Known(None) => {
+                        let index = self.places.find(&look, None);
+                        self.note_target(call, index);
+                        self.let_go(notice.id);
+                        if let Some(index) = index {
+                            self.count_straight(call, index);
+                        }
+                        return Ok(());
+                    }
+                    Below::Unknown(path) => {
+                        if let Some(path) = path {
+                            self.order(call, Task::Find(path));
+                        }
+                        self.let_go(notice.id);
+                        return Ok(());
                     }
                 }
             }
         }
-        match fetch(self.listener.as_raw_fd(), &notice) {
-            Ok(fetched) => self.looked_at(notice.id, &call, fetched),
-            Err(missing) => {
-                if missing == Missing::Denied
-                    && let Some(file) = self.callers.file(&who)
-                {
-                    file.looked_at(Target::Nothing);
-                }
-                self.let_go(notice.id);
+        if self.writers.are_closing(true) {
+            self.let_go(notice.id);
+            return Ok(());
+        }
+        let fetched = fetch(self.listener.as_raw_fd(), notice)?;
+        self.looked_at(notice.id, call, fetched);
+        Ok(())
+    }
+
+    /// Notes which place a call's file is of.
+    fn note_target(&mut self, call: &Call, index: Option<usize>) {
+        let place = index.and_then(|index| self.places.get(index));
+        if let Some(file) = self.callers.file(&call.who) {
+            file.looked_at(index.map_or(Target::Nothing, Target::At));
+            if place.is_some_and(|place| !place.is_decided()) {
+                file.look_again();
             }
         }
     }
 
-    /// A call has come, and its file is known.
+    /// A call has come, and its file is taken over.
     fn looked_at(&mut self, id: u64, call: &Call, fetched: Fetched) {
         let now_ns = call.called_ns;
-        let index = self.places.find(&fetched, call.who.process);
-        let place = index.and_then(|index| Some((index, self.places.get(index)?)));
-        if let Some(file) = self.callers.file(&call.who) {
-            file.looked_at(place.map_or(Target::Nothing, |(index, _)| Target::At(index)));
-            if place.is_some_and(|(_, place)| !place.is_decided()) {
-                file.look_again();
-            }
+        let Fetched { file, look } = fetched;
+        let listener = self.listener.as_raw_fd();
+        if self.ledger.has_lost() && self.ledger.tell_lost(listener, id, look.inode) {
+            return self.close(call, file, &look);
         }
-        let Some((index, place)) = place else {
-            self.close(call, fetched);
+        let index = self.places.find(&look, Some(file.as_fd()));
+        self.note_target(call, index);
+        let Some(index) = index else {
+            self.close(call, file, &look);
             return self.let_go(id);
         };
-        let Some(rounds) = place.rounds else {
-            self.close(call, fetched);
+        let rounds = self.places.get(index).and_then(|place| place.rounds);
+        let Some(rounds) = rounds else {
+            self.close(call, file, &look);
             self.let_go(id);
             return self.count_straight(call, index);
         };
-        let extent = (call.kind == CallKind::Fdatasync && fetched.is_regular)
-            .then(|| Extent::of(fetched.file.as_raw_fd()))
+        if look.is_regular {
+            self.follows(&call.who, Some(look.inode), now_ns);
+        }
+        let call = &Call {
+            caller: self.callers.caller_of(&call.who).unwrap_or(call.caller),
+            ..*call
+        };
+        let extent = (call.kind == CallKind::Fdatasync && look.is_regular)
+            .then(|| Extent::of(file.as_raw_fd()))
             .flatten();
         let may_need_flush_only =
-            extent.is_some_and(|extent| extent.candidate(fetched.file.as_raw_fd()).is_some());
+            extent.is_some_and(|extent| extent.candidate(file.as_raw_fd()).is_some());
         let policy = &self.settings.policy;
         let is_gated = rounds.commits.is_gated(policy, now_ns)
             || (may_need_flush_only && rounds.flushes.is_gated(policy, now_ns));
         let stuck_before_ns = now_ns.saturating_sub(self.settings.longest_wait_ns);
         let is_in_time = !self.writers.are_stuck(stuck_before_ns);
         // Not gated, what the file's call before needed is asked: this one most likely needs the same.
-        if is_in_time && (is_gated || may_need_flush_only) {
+        if is_in_time && (is_gated || may_need_flush_only) && self.ledger.holds(id) {
+            let file = Arc::new(KeptFile::new(file, call.who));
             let held = Held {
                 call: *call,
+                file: Arc::clone(&file),
+                inode: look.inode,
                 place: index,
                 written_back_ns: 0,
             };
@@ -170,20 +260,19 @@ impl Calls {
             if let Some(caller) = self.callers.get(call.caller) {
                 caller.is_held();
             }
-            if !fetched.is_regular {
-                drop(fetched);
+            if !look.is_regular {
                 return self.join(id, Needs::Commit);
             }
-            return self.writers.order(Job {
-                call: Some(id),
-                who: call.who,
-                file: fetched.file,
+            let task = Task::Write {
+                call: id,
+                file,
+                inode: look.inode,
                 extent,
                 writes: is_gated,
-                ordered_ns: now_ns,
-            });
+            };
+            return self.order(call, task);
         }
-        drop(fetched);
+        drop(file);
         if let Some(extent) = extent.filter(|_| !may_need_flush_only) {
             extent.remember();
             if let Some(file) = self.callers.file(&call.who) {
@@ -195,21 +284,86 @@ impl Calls {
     }
 
     /// Closes a file of which nothing is wanted; by another thread where that may wait for a server.
-    fn close(&self, call: &Call, fetched: Fetched) {
-        if fetched.may_wait {
-            self.writers.order(Job {
-                call: None,
-                who: call.who,
-                file: fetched.file,
-                extent: None,
-                writes: false,
-                ordered_ns: call.called_ns,
-            });
+    fn close(&self, call: &Call, file: OwnedFd, look: &Look) {
+        if look.may_wait {
+            self.order(call, Task::Close(file));
+        }
+    }
+
+    /// Has something done by a thread that may wait.
+    fn order(&self, call: &Call, task: Task) {
+        self.writers.order(Job {
+            who: call.who,
+            task,
+            ordered_ns: sys::now_ns(),
+        });
+    }
+
+    /// Notes that the call before at the file has returned, if the file tells.
+    fn follows(&mut self, who: &Who, inode: Option<Inode>, now_ns: u64) {
+        if let Some(made) = self.callers.follows(who, inode, now_ns, Who::is_making) {
+            self.returned(&made, now_ns);
         }
     }
 
     fn let_go(&self, id: u64) {
-        uapi::answer(self.listener.as_raw_fd(), id, Answer::Continue);
+        self.answer(id, Answer::Continue);
+    }
+
+    fn answer(&self, id: u64, answer: Answer) {
+        // That the call is gone is no error.
+        let _ = uapi::answer(self.listener.as_raw_fd(), id, answer);
+    }
+
+    /// Whether a held call may go on: its number is the file still that was looked at. Else that one is synchronized,
+    /// and the call goes on being held until it is.
+    fn is_same(&mut self, id: u64, held: &Held) -> bool {
+        let now = held.file.give_up();
+        if now != Now::Other {
+            if let Some(file) = held.file.take() {
+                // Of a thread that has ended: nobody else may have it open.
+                self.order(&held.call, Task::Close(file));
+            }
+            self.ledger.answered(id);
+            return true;
+        }
+        let file = Arc::clone(&held.file);
+        let task = Task::Synchronize {
+            call: id,
+            file,
+            inode: held.inode,
+            kind: held.call.kind,
+        };
+        self.order(&held.call, task);
+        self.held.insert(id, held.clone());
+        false
+    }
+
+    /// The file of a held call was synchronized in its place.
+    fn is_synchronized(&mut self, id: u64, errno: i32) {
+        let Some(held) = self.held.remove(id) else {
+            return;
+        };
+        self.returns(id, &held, errno);
+    }
+
+    /// A held call returns without being made, with an error unless that is 0.
+    fn returns(&mut self, id: u64, held: &Held, errno: i32) {
+        if errno == 0 {
+            self.answer(id, Answer::Done);
+        } else {
+            self.ledger.tell(self.listener.as_raw_fd(), id, errno);
+        }
+        self.ledger.answered(id);
+        if let Some(caller) = self.callers.get(held.call.caller) {
+            caller.has_returned();
+        }
+        let place = self.places.get(held.place);
+        if let Some(figures) = place.and_then(|place| place.figures) {
+            figures.record_unseen(held.call.kind, None);
+            let failed = u64::from(errno != 0);
+            figures.failed.fetch_add(failed, Ordering::Relaxed);
+        }
     }
 
     /// Counts a call of a place that goes on without a round.
@@ -267,47 +421,52 @@ impl Calls {
         }
     }
 
-    /// Takes note of what the early writes have done.
+    /// Takes note of what the threads that may wait have done.
     pub(crate) fn written(&mut self) {
         for done in self.writers.done() {
-            if let Some(file) = self.callers.file(&done.who) {
-                file.needs = done.needs;
-            }
-            if let Some(id) = done.call {
-                self.is_written(id, &done);
+            match done {
+                Done::Written {
+                    call,
+                    who,
+                    written,
+                    needs,
+                } => {
+                    if let Some(file) = self.callers.file(&who) {
+                        file.needs = needs;
+                    }
+                    self.is_written(call, written, needs);
+                }
+                Done::Synchronized { call, errno } => self.is_synchronized(call, errno),
+                Done::Closed => {}
+                Done::Found(below) => self.places.layers().learn(below),
             }
         }
     }
 
-    fn is_written(&mut self, id: u64, done: &Done) {
+    fn is_written(&mut self, id: u64, written: Written, needs: Needs) {
         let Some(held) = self.held.get_mut(id) else {
             return;
         };
         held.written_back_ns = sys::now_ns().saturating_sub(held.call.called_ns);
-        match done.written {
-            Written::Done => self.join(id, done.needs),
+        match written {
+            Written::Done => self.join(id, needs),
             // Held without its data written, a caller comes late to the commit and delays everybody.
             Written::Refused | Written::NotAsked => self.give_up(id),
             Written::Lost(errno) => {
-                uapi::answer(self.listener.as_raw_fd(), id, Answer::Fail(errno));
                 let Some(held) = self.held.remove(id) else {
                     return;
                 };
-                if let Some(caller) = self.callers.get(held.call.caller) {
-                    caller.has_returned();
-                }
-                let place = self.places.get(held.place);
-                if let Some(figures) = place.and_then(|place| place.figures) {
-                    figures.record_unseen(held.call.kind, None);
-                    figures.failed.fetch_add(1, Ordering::Relaxed);
-                }
+                drop(held.file.take());
+                self.returns(id, &held, errno);
             }
         }
     }
 
     /// Lets a held call go on without a round.
     fn give_up(&mut self, id: u64) {
-        if let Some(held) = self.held.remove(id) {
+        if let Some(held) = self.held.remove(id)
+            && self.is_same(id, &held)
+        {
             self.let_go(id);
             self.count_straight(&held.call, held.place);
         }
@@ -316,7 +475,7 @@ impl Calls {
     /// Brings a call whose data is written into the round for what it needs.
     fn join(&mut self, id: u64, needs: Needs) {
         let policy = &self.settings.policy;
-        let Some(&mut held) = self.held.get_mut(id) else {
+        let Some(held) = self.held.get_mut(id).map(|held| held.clone()) else {
             return;
         };
         let called_ns = held.call.called_ns;
@@ -364,7 +523,8 @@ impl Calls {
                 self.give_up(id);
             }
         }
-        let gone = self.held.take_ready(&self.settings.policy, now_ns);
+        let mut gone = self.held.take_ready(&self.settings.policy, now_ns);
+        gone.retain(|gone| self.is_same(gone.id, &gone.held));
         uapi::let_all_go(self.listener.as_fd(), gone.iter().map(|gone| gone.id));
         for gone in &gone {
             self.count_held(gone, now_ns);
@@ -376,7 +536,7 @@ impl Calls {
     fn count_held(&mut self, gone: &Gone, now_ns: u64) {
         let Gone {
             held, room, joined, ..
-        } = *gone;
+        } = gone;
         room.rounds.complete();
         let place = self.places.get(held.place);
         if let Some(figures) = place.and_then(|place| place.figures) {
@@ -395,7 +555,7 @@ impl Calls {
                 needs: room.of,
                 called_ns: held.call.called_ns,
                 answered_ns: now_ns,
-                joined: Some(joined),
+                joined: Some(*joined),
             });
         }
     }

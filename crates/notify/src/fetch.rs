@@ -1,29 +1,40 @@
-//! A caller's file: its descriptor, taken over from the calling thread.
+//! A caller's file: looked at by its number, then taken over from the calling thread.
 //!
-//! The descriptor refers to the caller's own open file. It is closed before the call is answered, so a program that
-//! closes the file next finds itself the last to do so: its locks go then, and a file that it wrote can be executed.
-//! Nothing here waits for a server: the event loop serves all programs.
+//! A descriptor that is taken over has to be closed, and to close a file of a server (NFS, FUSE) may wait for that: FUSE
+//! is asked at each `close`. So a file that is not known is looked at first without taking it over. Nothing here waits
+//! for a server.
 
+use std::ffi::CString;
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd, RawFd};
 
 use luc_gate::sys;
-use rustix::fs::{AtFlags, StatxFlags, statx};
+use rustix::fs::{AtFlags, CWD, Statx, StatxFlags, statx};
 use rustix::io::Errno;
 
+use crate::callers::Inode;
 use crate::uapi::{self, Notice};
 use crate::who::process_of;
+
+/// What a caller's file is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Look {
+    /// Which file, by `st_dev` and number.
+    pub(crate) inode: Inode,
+    /// The mount that it was opened on.
+    pub(crate) mount: u64,
+    /// Whether it has data to write early; else it is a directory.
+    pub(crate) is_regular: bool,
+    /// Whether its file system is on no block device, so that closing it may wait for a server.
+    pub(crate) may_wait: bool,
+}
 
 /// A caller's file.
 #[derive(Debug)]
 pub(crate) struct Fetched {
     /// The caller's open file.
     pub(crate) file: OwnedFd,
-    /// `st_dev` of its file system.
-    pub(crate) device: u64,
-    /// Whether it has data to write early; else it is a directory.
-    pub(crate) is_regular: bool,
-    /// Whether its file system is on no block device, so that closing it may wait for a server.
-    pub(crate) may_wait: bool,
+    /// What it is.
+    pub(crate) look: Look,
 }
 
 /// Why there is no file to look at.
@@ -35,12 +46,22 @@ pub(crate) enum Missing {
     Denied,
 }
 
+const LOOKED_AT: StatxFlags = StatxFlags::TYPE
+    .union(StatxFlags::INO)
+    .union(StatxFlags::MNT_ID);
+
+/// What the file or directory is that a call synchronizes, without taking it over.
+pub(crate) fn look(notice: &Notice) -> Result<Look, Missing> {
+    let flags = AtFlags::STATX_DONT_SYNC | AtFlags::NO_AUTOMOUNT;
+    match statx(CWD, path_of(notice.thread, notice.fd), flags, LOOKED_AT) {
+        Ok(status) => Look::of(&status),
+        Err(Errno::ACCESS | Errno::PERM) => Err(Missing::Denied),
+        Err(_) => Err(Missing::NoFile),
+    }
+}
+
 /// The file or directory that a call synchronizes.
 pub(crate) fn fetch(listener: RawFd, notice: &Notice) -> Result<Fetched, Missing> {
-    const KIND: u16 = 0o170_000;
-    const REGULAR: u16 = 0o100_000;
-    const DIRECTORY: u16 = 0o040_000;
-
     let caller = open_thread(notice.thread).ok_or(Missing::Denied)?;
     // Only a call that still waits has the thread that it names.
     if !uapi::is_valid(listener, notice.id) {
@@ -56,17 +77,35 @@ pub(crate) fn fetch(listener: RawFd, notice: &Notice) -> Result<Fetched, Missing
     // SAFETY: just opened, and owned by nobody else.
     let file = unsafe { OwnedFd::from_raw_fd(fd) };
     let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
-    let status = statx(&file, c"", flags, StatxFlags::TYPE).map_err(|_| Missing::NoFile)?;
-    let kind = status.stx_mode & KIND;
-    if !matches!(kind, REGULAR | DIRECTORY) {
-        return Err(Missing::NoFile);
+    let status = statx(&file, c"", flags, LOOKED_AT).map_err(|_| Missing::NoFile)?;
+    let look = Look::of(&status)?;
+    Ok(Fetched { file, look })
+}
+
+impl Look {
+    fn of(status: &Statx) -> Result<Self, Missing> {
+        const KIND: u16 = 0o170_000;
+        const REGULAR: u16 = 0o100_000;
+        const DIRECTORY: u16 = 0o040_000;
+        let kind = status.stx_mode & KIND;
+        if !matches!(kind, REGULAR | DIRECTORY) {
+            return Err(Missing::NoFile);
+        }
+        Ok(Self {
+            inode: Inode {
+                device: libc::makedev(status.stx_dev_major, status.stx_dev_minor),
+                number: status.stx_ino,
+            },
+            mount: status.stx_mnt_id,
+            is_regular: kind == REGULAR,
+            may_wait: status.stx_dev_major == 0,
+        })
     }
-    Ok(Fetched {
-        device: libc::makedev(status.stx_dev_major, status.stx_dev_minor),
-        is_regular: kind == REGULAR,
-        may_wait: status.stx_dev_major == 0,
-        file,
-    })
+}
+
+/// Where the file of a thread's descriptor is found.
+pub(crate) fn path_of(thread: u32, fd: i32) -> CString {
+    CString::new(format!("/proc/{thread}/fd/{fd}")).unwrap_or_default()
 }
 
 /// A descriptor of a thread. Before Linux 6.9 there are only those of processes.

@@ -4,13 +4,15 @@
 //! the same however many are held.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use luc_gate::figures::CallKind;
 use luc_gate::policy::Policy;
 use luc_gate::rounds::{Joined, Limits, Needs, Next, Role, Rounds, Waiting};
 
-use crate::callers::CallerId;
-use crate::watcher::Watcher;
+use crate::callers::{CallerId, Inode};
+use crate::kept::KeptFile;
+use crate::watcher::{Watched, Watcher};
 use crate::who::Who;
 
 /// How often a round is looked at that others than the callers held here take part in, in nanoseconds, where the watcher
@@ -34,10 +36,14 @@ pub(crate) struct Call {
 }
 
 /// A call that waits for its answer.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Held {
     /// The call.
     pub(crate) call: Call,
+    /// What it synchronizes.
+    pub(crate) file: Arc<KeptFile>,
+    /// Which file that is.
+    pub(crate) inode: Inode,
     /// Its place.
     pub(crate) place: usize,
     /// How long its data took to be written.
@@ -54,7 +60,7 @@ pub(crate) struct Room {
 }
 
 /// A call that may go on.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Gone {
     /// Its number.
     pub(crate) id: u64,
@@ -95,7 +101,7 @@ struct Gathering {
     /// How many of its callers are held here.
     callers: u32,
     /// Those of their calls that go as soon as it is released.
-    calls: Vec<u64>,
+    calls: Vec<Watched>,
 }
 
 impl HeldCalls {
@@ -113,13 +119,9 @@ impl HeldCalls {
         self.calls.is_empty()
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.calls.len()
-    }
-
-    /// The numbers of all, the oldest first.
-    pub(crate) fn numbers(&self) -> impl Iterator<Item = u64> {
-        self.calls.keys().copied()
+    /// All of them, by their numbers.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (u64, &Held)> {
+        self.calls.iter().map(|(&id, (held, _))| (id, held))
     }
 
     /// Takes a call whose data is being written.
@@ -145,16 +147,16 @@ impl HeldCalls {
         (policy, role, limits): (&Policy, Role, &Limits),
         now_ns: u64,
     ) {
-        if !self.calls.contains_key(&id) {
+        let Some((held, _)) = self.calls.get(&id) else {
             return;
-        }
+        };
         let mut waiting = room.rounds.arrive(policy, role, now_ns, limits);
         match room.rounds.look(policy, &mut waiting, now_ns) {
             // It has filled the round, or its time is up: others go with it.
             Next::Go(_) => self.look_ns = 0,
             Next::WakeAt(ns) => {
                 self.look_ns = self.look_ns.min(ns);
-                note(&mut self.gathering, room.rounds, &waiting, id);
+                note(&mut self.gathering, room.rounds, &waiting, (id, held));
                 if self.misses_others(now_ns) {
                     self.look_ns = self.look_ns.min(now_ns + LOOK_FOR_OTHERS_NS);
                 }
@@ -200,14 +202,14 @@ impl HeldCalls {
             match room.rounds.look(policy, waiting, now_ns) {
                 Next::Go(joined) => gone.push(Gone {
                     id,
-                    held: *held,
+                    held: held.clone(),
                     room: *room,
                     joined,
                 }),
                 Next::WakeAt(ns) => {
                     self.look_ns = self.look_ns.min(ns);
                     if !waiting.is_released() {
-                        note(&mut self.gathering, room.rounds, waiting, id);
+                        note(&mut self.gathering, room.rounds, waiting, (id, held));
                     }
                 }
             }
@@ -259,7 +261,12 @@ fn went_with_others(one: &Gone, gone: &[Gone]) -> bool {
 }
 
 /// Notes that a caller waits in a round that gathers, with this call.
-fn note(all: &mut Vec<Gathering>, rounds: &'static Rounds, waiting: &Waiting, id: u64) {
+fn note(
+    all: &mut Vec<Gathering>,
+    rounds: &'static Rounds,
+    waiting: &Waiting,
+    (id, held): (u64, &Held),
+) {
     let generation = waiting.generation();
     let is_this = |gathering: &Gathering| {
         std::ptr::eq(gathering.rounds, rounds) && gathering.generation == generation
@@ -275,7 +282,8 @@ fn note(all: &mut Vec<Gathering>, rounds: &'static Rounds, waiting: &Waiting, id
     });
     all[index].callers += 1;
     if waiting.goes_at_once() {
-        all[index].calls.push(id);
+        let file = Arc::clone(&held.file);
+        all[index].calls.push(Watched { id, file });
     }
 }
 
@@ -285,14 +293,18 @@ mod tests {
     use luc_gate::sys;
 
     fn call(thread: u32) -> Held {
+        let who = Who {
+            thread,
+            process: 1,
+            number: 0,
+            fd: 3,
+        };
+        let file = std::fs::File::open("/dev/null").unwrap();
         Held {
+            file: Arc::new(KeptFile::new(file.into(), who)),
+            inode: Inode::default(),
             call: Call {
-                who: Who {
-                    thread,
-                    process: 1,
-                    number: 0,
-                    fd: 3,
-                },
+                who,
                 caller: CallerId::default(),
                 kind: CallKind::Fsync,
                 called_ns: sys::now_ns(),
@@ -338,7 +350,7 @@ mod tests {
             gone.iter().map(|gone| gone.id).collect::<Vec<_>>(),
             [1, 2, 3]
         );
-        assert_eq!(calls.numbers().collect::<Vec<_>>(), [4]);
+        assert_eq!(calls.all().map(|(id, _)| id).collect::<Vec<_>>(), [4]);
         assert_eq!(calls.look_ns(), u64::MAX);
     }
 

@@ -172,9 +172,10 @@ fn begin(ledger: &Ledger, listener: RawFd, control: RawFd) -> bool {
             }
         }
     };
-    uapi::answer(listener, first, Answer::Continue);
+    // That the call is gone is no error.
+    let _ = uapi::answer(listener, first, Answer::Continue);
     ledger.received(first);
-    ledger.waiting(None, 0);
+    ledger.handled(first);
     let _ = pass::send(control, 0, None);
     true
 }
@@ -209,7 +210,7 @@ fn watch(ledger: &Ledger, kept: &Kept, listener: RawFd) -> ! {
 /// Lets all calls pass until the supervisor is back, or nobody is left to serve.
 fn serve(ledger: &Ledger, listener: RawFd, is_back: impl Fn() -> bool) {
     for id in ledger.unanswered() {
-        uapi::answer(listener, id, Answer::Continue);
+        ledger.answer(listener, id);
     }
     while !is_back() {
         match uapi::is_waiting(listener, TICK_MS) {
@@ -219,8 +220,8 @@ fn serve(ledger: &Ledger, listener: RawFd, is_back: impl Fn() -> bool) {
                 if let Ok(notice) = uapi::receive(listener) {
                     // For a supervisor that comes and ends this keeper: it answers what was received last.
                     ledger.received(notice.id);
-                    uapi::answer(listener, notice.id, Answer::Continue);
-                    ledger.waiting(None, 0);
+                    ledger.answer(listener, notice.id);
+                    ledger.handled(notice.id);
                 }
             }
         }
@@ -238,8 +239,11 @@ pub(crate) fn relieve(ledger: &Ledger, keeper: u32, listener: RawFd) {
         // SAFETY: one `pollfd`, valid for writes.
         unsafe { libc::poll(&raw mut polled, 1, END_MS) };
     }
+    if let Some(first) = ledger.first().received().filter(|_| !ledger.has_begun()) {
+        ledger.answer(listener, first);
+    }
     for id in ledger.unanswered() {
-        uapi::answer(listener, id, Answer::Continue);
+        ledger.answer(listener, id);
     }
 }
 
@@ -292,11 +296,13 @@ fn settle(ledger: &Ledger, mut kept: [RawFd; 3]) {
         }
     }
     let local = 0_u8;
-    lock(std::ptr::from_ref(ledger).addr());
+    // SAFETY: `mlock` changes nothing but that the pages stay.
+    unsafe { libc::mlock(std::ptr::from_ref(ledger).cast(), size_of::<Ledger>()) };
     lock(std::ptr::from_ref(&local).addr());
     // The code: this module's, and the C library's that it calls.
-    let functions: [*const (); 6] = [
+    let functions: [*const (); 7] = [
         watch as *const (),
+        Ledger::answer as *const (),
         uapi::receive as *const (),
         uapi::answer as *const (),
         uapi::is_waiting as *const (),

@@ -2,14 +2,14 @@
 //! upper directory, and `fsync` of it commits the journal of that directory's file system.
 //!
 //! The overlay has a device number of its own, and the kernel tells of the upper directory only by its path, among the
-//! options of the mount. So the path is looked up, once for each overlay: in this process' own file systems, since whoever
+//! options of the mount. So the path is looked up, once for each overlay, by a thread that may wait: in this process' own file systems, since whoever
 //! mounts a container's root does so on the host. A path that leads elsewhere here makes its callers wait for those of
 //! another journal, in bounds, and nothing else.
 
-use std::os::fd::{AsFd as _, BorrowedFd};
+use std::os::fd::AsFd as _;
 
 use luc_host::mountinfo::{Mount, mounts_of};
-use rustix::fs::{AtFlags, Mode, OFlags, StatxFlags, fstat, open, statx};
+use rustix::fs::{Mode, OFlags, fstat, open};
 
 /// Devices that are looked at, at most: a program that mounts overlays without end is not to be followed.
 const REMEMBERED: usize = 64;
@@ -19,32 +19,65 @@ const REMEMBERED: usize = 64;
 pub(crate) struct Layers {
     /// A device, and the one below it, if it is an overlay's.
     known: Vec<(u64, Option<u64>)>,
+    /// The device that is being looked up.
+    asked: Option<u64>,
+}
+
+/// What is known of a device at once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Below {
+    /// What is written to it is written to this one; `None` if that is no overlay's.
+    Known(Option<u64>),
+    /// It is an overlay, of which nobody has found out yet. If there is a path, it is to be opened by who may wait.
+    Unknown(Option<String>),
 }
 
 impl Layers {
-    /// The device that has what is written to `file` of `device`, which a process has open; `None` if that is no overlay's.
-    pub(crate) fn below(&mut self, device: u64, file: BorrowedFd<'_>, process: u32) -> Option<u64> {
-        if let Some((_, below)) = self.known.iter().find(|(known, _)| *known == device) {
-            return *below;
+    /// The device that has what is written to another one; `None` if that is no overlay's, or not known yet.
+    pub(crate) fn below(&self, device: u64) -> Option<u64> {
+        let known = self.known.iter().find(|(known, _)| *known == device);
+        known.and_then(|(_, below)| *below)
+    }
+
+    /// What is below a device that a process has opened a file of by this mount. One path is opened at a time: it may lead
+    /// to a server that is dead.
+    pub(crate) fn find(&mut self, device: u64, mount: u64, process: u32) -> Below {
+        let known = self.known.iter().find(|(known, _)| *known == device);
+        if let Some((_, below)) = known {
+            return Below::Known(*below);
         }
         if self.known.len() >= REMEMBERED {
-            return None;
+            return Below::Known(None);
         }
-        let below = upper(file, process);
-        self.known.push((device, below));
-        below
+        let Some(path) = upper(mount, process) else {
+            self.known.push((device, None));
+            return Below::Known(None);
+        };
+        let is_first = self.asked.is_none();
+        self.asked = self.asked.or(Some(device));
+        Below::Unknown(is_first.then_some(path))
+    }
+
+    /// Notes the device below another, of which the path was opened.
+    pub(crate) fn learn(&mut self, below: Option<u64>) {
+        if let Some(device) = self.asked.take() {
+            self.known.push((device, below));
+        }
     }
 }
 
-/// The device of the upper directory of the overlay that has `file`. Nothing else than an overlay is asked anything.
-fn upper(file: BorrowedFd<'_>, process: u32) -> Option<u64> {
-    let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
-    let status = statx(file, c"", flags, StatxFlags::MNT_ID).ok()?;
-    let mounts = mounts_of(process).ok()?;
-    let mount = mounts.iter().find(|mount| mount.id == status.stx_mnt_id)?;
+/// The device of an upper directory. May wait.
+pub(crate) fn device_of(path: &str) -> Option<u64> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let directory = open(upper_path(mount)?, flags, Mode::empty()).ok()?;
+    let directory = open(path, flags, Mode::empty()).ok()?;
     Some(fstat(directory.as_fd()).ok()?.st_dev)
+}
+
+/// The path of the upper directory of the overlay of this mount.
+fn upper(mount: u64, process: u32) -> Option<String> {
+    let mounts = mounts_of(process).ok()?;
+    let mount = mounts.iter().find(|known| known.id == mount)?;
+    upper_path(mount).map(str::to_owned)
 }
 
 /// The upper directory of an overlay that makes durable what it is asked to.
@@ -85,10 +118,26 @@ mod tests {
     #[test]
     fn what_is_no_overlay_has_nothing_below() {
         let mut layers = Layers::default();
-        let file = std::fs::File::open("/proc/self/stat").unwrap();
+        let mount = mounts_of(std::process::id()).unwrap()[0].id;
         for _ in 0..2 {
-            assert_eq!(layers.below(7, file.as_fd(), std::process::id()), None);
+            let below = layers.find(7, mount, std::process::id());
+            assert_eq!(below, Below::Known(None));
         }
         assert_eq!(layers.known, [(7, None)]);
+    }
+
+    #[test]
+    fn what_was_asked_for_is_learnt() {
+        let mut layers = Layers::default();
+        layers.asked = Some(7);
+        assert_eq!(layers.below(7), None);
+        layers.learn(Some(3));
+        assert_eq!((layers.below(7), layers.asked), (Some(3), None));
+        assert_eq!(layers.find(7, 1, 1), Below::Known(Some(3)));
+        let folder = tempfile::tempdir().unwrap();
+        let device = std::fs::metadata(folder.path()).unwrap();
+        let device = std::os::linux::fs::MetadataExt::st_dev(&device);
+        assert_eq!(device_of(folder.path().to_str().unwrap()), Some(device));
+        assert_eq!(device_of("/nowhere"), None);
     }
 }

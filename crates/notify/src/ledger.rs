@@ -1,30 +1,37 @@
-//! What the supervisor tells the keeper: a page that both have mapped.
+//! What the supervisor tells the keeper: pages that both have mapped.
 
 use std::io;
-use std::ops::{Deref, RangeInclusive};
-use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::ops::Deref;
+use std::os::fd::{AsRawFd as _, OwnedFd, RawFd};
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use rustix::fs::{MemfdFlags, fstat, ftruncate, memfd_create};
 
-use crate::uapi::SharedRoom;
+use crate::callers::Inode;
+use crate::uapi::{self, Answer, SharedRoom};
 
-/// Calls that the supervisor may have received and not noted when it was killed.
+/// Calls that the supervisor may have received and not noted when it was killed, or noted in another order.
 const UNNOTED: u64 = 2048;
 
 /// The keeper answers no more numbers than this at once: a damaged ledger must not keep it busy for ever.
-const MOST_ANSWERED: u64 = 1 << 22;
+const MOST_ANSWERED: u64 = 1 << 20;
 
-/// The page. All zeros is its beginning.
+/// Calls of a listener that wait for an answer at once, at most.
+pub(crate) const MOST_HELD: usize = 512;
+
+/// Errors that are kept for their callers, at most.
+const MOST_LOST: usize = 32;
+
+/// The pages. All zeros is their beginning.
 #[repr(C)]
 #[derive(Debug)]
 pub(crate) struct Ledger {
     /// The number of the call that was received last.
     last: AtomicU64,
-    /// No call before this one waits for an answer.
-    oldest: AtomicU64,
+    /// Calls up to this one are answered, or among `held`.
+    handled: AtomicU64,
     /// Calls that wait for an answer.
     waiting: AtomicU32,
     /// Counts up as long as the supervisor works.
@@ -35,13 +42,39 @@ pub(crate) struct Ledger {
     filters: AtomicU32,
     /// The first call of all, which a keeper receives.
     first: SharedRoom,
+    /// Errors that no caller has been told yet.
+    lost: [Lost; MOST_LOST],
+    /// The numbers of calls that wait for an answer; 0 is none.
+    held: [AtomicU64; MOST_HELD],
+}
+
+/// An error that only an early write was told: the program's own call would return 0.
+#[repr(C)]
+#[derive(Debug)]
+struct Lost {
+    state: AtomicU32,
+    errno: AtomicU32,
+    /// The call that is to return it; 0 if that has ended without.
+    call: AtomicU64,
+    device: AtomicU64,
+    inode: AtomicU64,
+}
+
+impl Lost {
+    const FREE: u32 = 0;
+    const TAKEN: u32 = 1;
+    const FILLED: u32 = 2;
+
+    fn is_filled(&self) -> bool {
+        self.state.load(SeqCst) == Self::FILLED
+    }
 }
 
 impl Ledger {
     /// Notes that a call was received.
     pub(crate) fn received(&self, id: u64) {
-        if self.last.swap(id, SeqCst) == 0 {
-            self.oldest.store(id, SeqCst);
+        if self.last.fetch_max(id, SeqCst) == 0 {
+            self.handled.store(id - 1, SeqCst);
         }
     }
 
@@ -55,12 +88,28 @@ impl Ledger {
         self.last.load(SeqCst) != 0
     }
 
-    /// Notes the calls that wait: the oldest, and how many.
-    pub(crate) fn waiting(&self, oldest: Option<u64>, count: usize) {
-        let next = self.last.load(Relaxed).wrapping_add(1);
-        self.oldest.store(oldest.unwrap_or(next), SeqCst);
-        self.waiting
-            .store(u32::try_from(count).unwrap_or(u32::MAX), SeqCst);
+    /// Notes that a call, and all before it, is answered or held.
+    pub(crate) fn handled(&self, id: u64) {
+        self.handled.store(id, SeqCst);
+    }
+
+    /// Notes that a call waits; whether there was room for it.
+    pub(crate) fn holds(&self, id: u64) -> bool {
+        let free = self.held.iter().find(|held| held.load(Relaxed) == 0);
+        let Some(free) = free else {
+            return false;
+        };
+        free.store(id, SeqCst);
+        self.waiting.fetch_add(1, SeqCst);
+        true
+    }
+
+    /// Notes that a call that waited was answered.
+    pub(crate) fn answered(&self, id: u64) {
+        if let Some(held) = self.held.iter().find(|held| held.load(Relaxed) == id) {
+            held.store(0, SeqCst);
+            self.waiting.fetch_sub(1, SeqCst);
+        }
     }
 
     /// Notes that the supervisor works.
@@ -73,9 +122,9 @@ impl Ledger {
         self.beats.load(SeqCst)
     }
 
-    /// Whether a call waits for the supervisor's answer.
+    /// Whether a call waits for the supervisor.
     pub(crate) fn has_waiting(&self) -> bool {
-        self.waiting.load(SeqCst) > 0
+        self.waiting.load(SeqCst) > 0 || self.last.load(SeqCst) > self.handled.load(SeqCst)
     }
 
     /// Notes the keeper's process number.
@@ -98,12 +147,92 @@ impl Ledger {
         self.filters.load(SeqCst)
     }
 
-    /// The numbers of all calls that the supervisor may have received and not answered. Numbers count up by one, so
-    /// a call that was received and never noted is among them, too.
-    pub(crate) fn unanswered(&self) -> RangeInclusive<u64> {
+    /// The numbers of all calls that may wait for an answer: those that are held, however old they are, and those around
+    /// the last ones. Numbers count up by one, so a call that was received and never noted is among them, too.
+    pub(crate) fn unanswered(&self) -> impl Iterator<Item = u64> {
+        let held = self.held.iter().map(|held| held.load(SeqCst));
+        let first = self.handled.load(SeqCst).saturating_sub(UNNOTED);
         let last = self.last.load(SeqCst).saturating_add(UNNOTED);
-        let oldest = self.oldest.load(SeqCst).saturating_sub(UNNOTED);
-        oldest.max(last.saturating_sub(MOST_ANSWERED))..=last
+        // What lies between was answered by who received it, as the event loop stood still.
+        let middle = last.saturating_sub(MOST_ANSWERED).max(first);
+        let before = first..middle.min(first.saturating_add(MOST_ANSWERED));
+        held.filter(|&id| id != 0)
+            .chain(before)
+            .chain(middle..=last)
+    }
+
+    /// Keeps an error until a caller has been told. One that finds no room is told to the call alone.
+    pub(crate) fn lose(&self, call: u64, file: Inode, errno: i32) {
+        let take = |lost: &&Lost| {
+            let taken = (Lost::FREE, Lost::TAKEN);
+            let took = lost
+                .state
+                .compare_exchange(taken.0, taken.1, SeqCst, SeqCst);
+            took.is_ok()
+        };
+        if let Some(lost) = self.lost.iter().find(take) {
+            lost.errno.store(errno.unsigned_abs(), SeqCst);
+            lost.call.store(call, SeqCst);
+            lost.device.store(file.device, SeqCst);
+            lost.inode.store(file.number, SeqCst);
+            lost.state.store(Lost::FILLED, SeqCst);
+        }
+    }
+
+    /// Answers a call, with the error that is kept for it if there is one.
+    pub(crate) fn answer(&self, listener: RawFd, id: u64) {
+        let is_of_call = |lost: &&Lost| lost.is_filled() && lost.call.load(SeqCst) == id;
+        match self.lost.iter().find(is_of_call).filter(|_| id != 0) {
+            None => {
+                // That the call is gone is no error.
+                let _ = uapi::answer(listener, id, Answer::Continue);
+            }
+            Some(lost) => lost.tell(listener, id),
+        }
+    }
+
+    /// Answers a call with its error, which is kept for others if it does not arrive.
+    pub(crate) fn tell(&self, listener: RawFd, id: u64, errno: i32) {
+        let is_of_call = |lost: &&Lost| lost.is_filled() && lost.call.load(SeqCst) == id;
+        match self.lost.iter().find(is_of_call) {
+            Some(lost) => lost.tell(listener, id),
+            None => {
+                // There was no room for it.
+                let _ = uapi::answer(listener, id, Answer::Fail(errno));
+            }
+        }
+    }
+
+    /// Answers a call of a file with the error that a call before it was not told; whether there was one.
+    pub(crate) fn tell_lost(&self, listener: RawFd, id: u64, file: Inode) -> bool {
+        let is_of_file = |lost: &&Lost| {
+            lost.is_filled()
+                && lost.call.load(SeqCst) == 0
+                && lost.device.load(SeqCst) == file.device
+                && lost.inode.load(SeqCst) == file.number
+        };
+        let lost = self.lost.iter().find(is_of_file);
+        if let Some(lost) = lost {
+            lost.tell(listener, id);
+        }
+        lost.is_some()
+    }
+
+    /// Whether an error waits for the next call of its file.
+    pub(crate) fn has_lost(&self) -> bool {
+        let waits = |lost: &Lost| lost.is_filled() && lost.call.load(SeqCst) == 0;
+        self.lost.iter().any(waits)
+    }
+}
+
+impl Lost {
+    /// Answers a call with the error. A call that is gone was not told, so the next one of the file is to be.
+    fn tell(&self, listener: RawFd, id: u64) {
+        let errno = self.errno.load(SeqCst) as i32;
+        match uapi::answer(listener, id, Answer::Fail(errno)) {
+            Ok(()) => self.state.store(Self::FREE, SeqCst),
+            Err(_) => self.call.store(0, SeqCst),
+        }
     }
 }
 
@@ -187,34 +316,56 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    const LISTENER: RawFd = -1;
+
     proptest! {
         #[test]
         fn a_call_that_waits_is_answered_wherever_the_supervisor_was_killed(
             first in 1..u64::MAX / 2,
-            steps in proptest::collection::vec((any::<bool>(), 0..8_usize), 1..200),
+            steps in proptest::collection::vec((0..3_usize, 0..8_usize, 1..10_000_000_u64), 1..200),
             killed_at in 0..200_usize,
             noted: bool,
         ) {
             let ledger = SharedLedger::new().unwrap();
-            let (mut next, mut waiting) = (first, Vec::new());
-            for (step, (receives, answered)) in steps.into_iter().enumerate() {
-                if receives {
-                    waiting.push(next);
-                    let is_killed = step == killed_at;
-                    if !is_killed || noted {
+            let (mut next, mut queued, mut waiting) = (first, Vec::new(), Vec::new());
+            for (step, (what, which, others)) in steps.into_iter().enumerate() {
+                match what {
+                    // The receiver's, which may be killed between receiving and noting.
+                    0 => {
+                        queued.push(next);
+                        if step >= killed_at && step > 0 {
+                            if noted {
+                                ledger.received(next);
+                            }
+                            break;
+                        }
                         ledger.received(next);
+                        next += 1;
                     }
-                    if is_killed && step > 0 {
-                        break;
+                    // The event loop's.
+                    1 => for id in queued.drain(..) {
+                        if ledger.holds(id) {
+                            waiting.push(id);
+                        }
+                        ledger.handled(id);
+                    },
+                    // Calls that come and go while others are held.
+                    _ if queued.is_empty() && next > first => {
+                        next += others;
+                        ledger.received(next);
+                        ledger.handled(next);
+                        next += 1;
                     }
-                    next += 1;
-                } else if answered < waiting.len() {
-                    waiting.remove(answered);
+                    _ => {}
                 }
-                ledger.waiting(waiting.first().copied(), waiting.len());
+                if which < waiting.len() {
+                    ledger.answered(waiting.remove(which));
+                }
+                prop_assert_eq!(ledger.has_waiting(), !queued.is_empty() || !waiting.is_empty());
             }
-            if ledger.last.load(SeqCst) != 0 {
-                prop_assert!(waiting.iter().all(|id| ledger.unanswered().contains(id)));
+            if ledger.has_begun() {
+                let unanswered: std::collections::HashSet<u64> = ledger.unanswered().collect();
+                prop_assert!(waiting.iter().chain(&queued).all(|id| unanswered.contains(id)));
             }
         }
     }
@@ -223,8 +374,40 @@ mod tests {
     fn a_damaged_ledger_keeps_nobody_busy() {
         let ledger = SharedLedger::new().unwrap();
         ledger.received(u64::MAX - 1);
-        ledger.oldest.store(0, SeqCst);
-        let range = ledger.unanswered();
-        assert!(range.end() - range.start() <= MOST_ANSWERED);
+        ledger.handled.store(0, SeqCst);
+        assert!(ledger.unanswered().count() as u64 <= 2 * MOST_ANSWERED + 1);
+        ledger.handled.store(u64::MAX, SeqCst);
+        assert!(ledger.unanswered().count() as u64 <= MOST_ANSWERED);
+    }
+
+    #[test]
+    fn no_more_calls_are_held_than_there_is_room_for() {
+        let ledger = SharedLedger::new().unwrap();
+        let most = MOST_HELD as u64;
+        assert!((1..=most).all(|id| ledger.holds(id)));
+        assert!(!ledger.holds(most + 1));
+        ledger.answered(7);
+        assert!(ledger.holds(most + 1));
+    }
+
+    #[test]
+    fn an_error_is_kept_until_a_call_of_its_file_was_told() {
+        let ledger = SharedLedger::new().unwrap();
+        let file = |number| Inode { device: 1, number };
+        ledger.lose(5, file(7), libc::EIO);
+        assert!(!ledger.has_lost(), "its call is still to be told");
+        ledger.answer(LISTENER, 4);
+        assert!(!ledger.has_lost());
+        // The answer does not arrive.
+        ledger.answer(LISTENER, 5);
+        assert!(ledger.has_lost());
+        assert!(!ledger.tell_lost(LISTENER, 6, file(8)));
+        for id in 6..9 {
+            assert!(ledger.tell_lost(LISTENER, id, file(7)));
+            assert!(ledger.has_lost());
+        }
+        for inode in 0..2 * MOST_LOST as u64 {
+            ledger.lose(5, file(inode), libc::EIO);
+        }
     }
 }

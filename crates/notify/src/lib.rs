@@ -7,8 +7,9 @@
 //! - [`filter`]: the filter, for every architecture of the kernel; [`available`] says whether this kernel can.
 //! - `uapi`: the kernel's interface; `pass`: descriptors from process to process.
 //! - [`child`]: what the program's process does before it becomes the program.
+//! - `receiver`: a thread that does nothing but receive calls.
 //! - `keeper`: a process that lets all calls pass when the supervisor is gone; `ledger`: what it knows.
-//! - `fetch`: a caller's file; `writers`: its early write.
+//! - `fetch`: a caller's file; `kept`: the same until the answer; `writers`: its early write.
 //! - `who`: who makes a call; `callers`: what is remembered of callers; `places`: of a file system.
 //! - `calls`: what becomes of each call; `held`: those that wait; `watcher`: when others release their round.
 //! - `layers`: the file system below an overlay; [`container`], `runtime`: listeners that a container's runtime hands over.
@@ -33,11 +34,13 @@ pub(crate) mod fetch;
 pub mod filter;
 pub(crate) mod held;
 pub(crate) mod keeper;
+pub(crate) mod kept;
 pub(crate) mod layers;
 pub(crate) mod ledger;
 pub(crate) mod pass;
 pub(crate) mod places;
 pub(crate) mod realtime;
+pub(crate) mod receiver;
 pub(crate) mod runtime;
 pub mod service;
 pub mod session;

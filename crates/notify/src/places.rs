@@ -1,6 +1,6 @@
 //! The file systems that notified programs synchronize on.
 
-use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd};
+use std::os::fd::{AsRawFd as _, BorrowedFd};
 
 use luc_gate::call::OwnCalls;
 use luc_gate::figures::{FileSystemFigures, RunFigures};
@@ -9,7 +9,7 @@ use luc_gate::policy::Policy;
 use luc_gate::rounds::{Arena, FileSystemRounds};
 use luc_gate::slots::FILE_SYSTEMS;
 
-use crate::fetch::Fetched;
+use crate::fetch::Look;
 use crate::layers::Layers;
 
 /// What a supervisor takes part in.
@@ -69,21 +69,16 @@ impl Places {
         }
     }
 
-    /// The place of the file system of a file that a process has open; `None` when there are too many. An overlay's place
-    /// is that of its upper directory's file system.
+    /// The place of the file system of a file that was looked at; `None` when there are too many, or if it has none. An
+    /// overlay's place is that of its upper directory's file system. `file` is the file, if it was taken over.
     ///
     /// At first only those rounds are joined in which others are already: a file system tells whether it commits fast
     /// once it has been synchronized, so what stands behind the device is decided at the second look.
-    pub(crate) fn find(&mut self, fetched: &Fetched, process: u32) -> Option<usize> {
-        let file = fetched.file.as_fd();
-        let below = if fetched.may_wait {
-            self.layers.below(fetched.device, file, process)
-        } else {
-            None
-        };
-        let (device, file) = match below {
+    pub(crate) fn find(&mut self, look: &Look, file: Option<BorrowedFd<'_>>) -> Option<usize> {
+        let below = look.may_wait.then(|| self.layers.below(look.inode.device));
+        let (device, file) = match below.flatten() {
             Some(below) => (below, None),
-            None => (fetched.device, Some(file)),
+            None => (look.inode.device, file),
         };
         let known = self.known.iter().position(|place| place.device == device);
         let (index, is_new) = match known {
@@ -111,6 +106,11 @@ impl Places {
             }
         }
         Some(index)
+    }
+
+    /// What is known of overlays.
+    pub(crate) fn layers(&mut self) -> &mut Layers {
+        &mut self.layers
     }
 
     /// The place of this index.

@@ -18,6 +18,7 @@ use crate::keeper::{Keeper, Source};
 use crate::ledger::SharedLedger;
 use crate::pass;
 use crate::places::{Places, Shared};
+use crate::receiver::Receiver;
 use crate::supervisor::{Left, Supervisor};
 use crate::uapi::{self, Waiting};
 use crate::watcher::Watcher;
@@ -204,18 +205,22 @@ pub(super) type Thread = (JoinHandle<Left>, Arc<AtomicBool>, Ringer);
 
 /// Starts the thread that serves a listener. It `ends_alone` with the last process under the filter, or when it is told.
 pub(super) fn supervise(kept: Kept, work: Work, ends_alone: bool) -> Result<Thread, NotifyError> {
-    let writers = Writers::start().map_err(NotifyError::system("start a thread"))?;
+    let ledger = kept.ledger;
+    let writers =
+        Writers::start(Arc::clone(&ledger)).map_err(NotifyError::system("start a thread"))?;
     let ringer = writers
         .ringer()
         .map_err(NotifyError::system("open a descriptor"))?;
-    let bell = writers
-        .ringer()
-        .map_err(NotifyError::system("open a descriptor"))?;
-    let listener = kept
-        .listener
-        .try_clone()
-        .map_err(NotifyError::system("open a descriptor"))?;
+    let for_thread = || {
+        let listener = kept.listener.try_clone();
+        let both = writers.ringer().and_then(|bell| Ok((bell, listener?)));
+        both.map_err(NotifyError::system("open a descriptor"))
+    };
+    let (bell, listener) = for_thread()?;
     let watcher = Watcher::start(bell, listener).map_err(NotifyError::system("start a thread"))?;
+    let (bell, listener) = for_thread()?;
+    let receiver = Receiver::start(listener, bell, Arc::clone(&ledger))
+        .map_err(NotifyError::system("start a thread"))?;
     let is_over = Arc::new(AtomicBool::new(false));
     let places = Places::new(Shared {
         arena: work.arena,
@@ -224,10 +229,18 @@ pub(super) fn supervise(kept: Kept, work: Work, ends_alone: bool) -> Result<Thre
         count_only: work.count_only,
     });
     let supervisor = Supervisor {
-        calls: Calls::new(kept.listener, work.settings, writers, watcher, places),
+        calls: Calls::new(
+            kept.listener,
+            work.settings,
+            writers,
+            watcher,
+            places,
+            Arc::clone(&ledger),
+        ),
+        receiver,
         control: kept.control,
         keeper: Some(kept.keeper),
-        ledger: kept.ledger,
+        ledger,
         is_over: Arc::clone(&is_over),
         nobody_left: false,
         ends_alone,

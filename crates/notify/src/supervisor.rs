@@ -1,9 +1,9 @@
-//! The event loop: sleeps for calls, for early writes that are done, and for the next moment at which a held caller may
-//! go.
+//! The event loop: sleeps for calls that were received, for early writes that are done, and for the next moment at which
+//! a held caller may go.
 //!
 //! It does nothing that waits for a disk or a server: while it waits, all programs wait.
 
-use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +15,7 @@ use rustix::io::Errno;
 use crate::calls::Calls;
 use crate::keeper::{Keeper, Source};
 use crate::ledger::SharedLedger;
-use crate::uapi;
+use crate::receiver::Receiver;
 
 /// While a call waits for its answer the loop shows the keeper that it works this often, in nanoseconds.
 const BEAT_NS: u64 = 50_000_000;
@@ -23,10 +23,14 @@ const BEAT_NS: u64 = 50_000_000;
 /// A lost keeper is replaced no more often than this, in nanoseconds.
 const REPLACED_NS: u64 = 100_000_000;
 
+/// Calls that are looked at before the loop shows again that it works.
+const MOST_AT_ONCE: usize = 64;
+
 /// What the loop works with.
 #[derive(Debug)]
 pub(crate) struct Supervisor {
     pub(crate) calls: Calls,
+    pub(crate) receiver: Receiver,
     /// Closed with the loop: then the keeper knows that it is alone.
     pub(crate) control: UnixStream,
     pub(crate) keeper: Option<Keeper>,
@@ -53,8 +57,6 @@ pub(crate) struct Left {
 struct Woken {
     bell: bool,
     keeper_ended: bool,
-    call: bool,
-    nobody_left: bool,
 }
 
 impl Supervisor {
@@ -68,19 +70,38 @@ impl Supervisor {
         while !self.is_done() {
             let woken = self.sleep(wake_ns);
             self.ledger.beat();
+            self.receiver.loop_works();
             // An error means that a signal came, and nothing else.
             if let Ok(woken) = woken {
                 self.attend(woken);
             }
+            let has_more = self.take_received();
             self.replace_keeper();
             wake_ns = self.calls.go_on();
-            let (oldest, count) = self.calls.waiting();
-            self.ledger.waiting(oldest, count);
+            if has_more {
+                wake_ns = 0;
+            }
+        }
+        self.receiver.end();
+        while let Some(notice) = self.receiver.next() {
+            self.calls.pass(&notice);
         }
         Left {
             listener: self.calls.end(),
             keeper: self.keeper,
         }
+    }
+
+    /// Takes a part of the calls that were received; whether there may be more.
+    fn take_received(&mut self) -> bool {
+        for _ in 0..MOST_AT_ONCE {
+            let Some(notice) = self.receiver.next() else {
+                return false;
+            };
+            self.calls.arrived(notice);
+            self.ledger.handled(notice.id);
+        }
+        true
     }
 
     /// Whether it was told to end, or ends by itself.
@@ -91,7 +112,7 @@ impl Supervisor {
     /// Sleeps until something has come, or until `wake_ns`.
     fn sleep(&self, wake_ns: u64) -> Result<Woken, Errno> {
         let mut wake_ns = wake_ns;
-        if self.calls.waiting().1 > 0 {
+        if self.calls.are_waiting() {
             wake_ns = wake_ns.min(sys::now_ns().saturating_add(BEAT_NS));
         }
         if self.keeper.is_none() && !self.nobody_left {
@@ -106,29 +127,28 @@ impl Supervisor {
         });
         let bell = self.calls.bell();
         let keeper = self.keeper.as_ref().map(|keeper| &keeper.ended);
-        let listener = (!self.nobody_left).then_some(self.calls.listener());
         // The keeper receives the first call of all, and says so.
         let waits = self.keeper.is_some() && !self.ledger.has_begun();
-        let (of_calls, control) = if waits {
-            (PollFlags::empty(), self.control.as_fd())
+        if !waits {
+            self.receiver.begin();
+        }
+        let control = if waits {
+            self.control.as_fd()
         } else {
-            (PollFlags::IN, bell.as_fd())
+            bell.as_fd()
         };
         // Where there is nothing to look at, the bell stands for it.
         let mut polled = [
             PollFd::new(bell, PollFlags::IN),
             PollFd::new(keeper.unwrap_or(bell), PollFlags::IN),
-            PollFd::new(listener.unwrap_or(bell), of_calls),
             PollFd::from_borrowed_fd(control, PollFlags::IN),
         ];
+        self.receiver.loop_sleeps();
         poll(&mut polled, timeout.as_ref())?;
-        let [of_bell, of_keeper, of_listener, _] = polled.map(|polled| polled.revents());
-        let of_listener = listener.map_or(PollFlags::empty(), |_| of_listener);
+        let [of_bell, of_keeper, _] = polled.map(|polled| polled.revents());
         Ok(Woken {
             bell: !of_bell.is_empty(),
             keeper_ended: keeper.is_some() && !of_keeper.is_empty(),
-            call: of_listener.contains(PollFlags::IN),
-            nobody_left: of_listener.intersects(PollFlags::HUP | PollFlags::ERR),
         })
     }
 
@@ -136,14 +156,7 @@ impl Supervisor {
         if woken.bell {
             self.calls.written();
         }
-        if woken.call {
-            if let Ok(notice) = uapi::receive(self.calls.listener().as_raw_fd()) {
-                self.ledger.received(notice.id);
-                self.calls.arrived(notice);
-            }
-        } else if woken.nobody_left {
-            self.nobody_left = true;
-        }
+        self.nobody_left = self.receiver.nobody_left();
         if woken.keeper_ended
             && let Some(keeper) = self.keeper.take()
         {

@@ -91,14 +91,20 @@ impl SharedRoom {
 pub(crate) enum Answer {
     /// The thread makes its call in the kernel.
     Continue,
+    /// The call is not made and returns 0.
+    Done,
     /// The call is not made and fails with this `errno`.
     Fail(i32),
 }
 
-/// Answers a call. That its thread is gone meanwhile is no error.
-pub(crate) fn answer(listener: RawFd, id: u64, answer: Answer) {
+/// Answers a call.
+///
+/// # Errors
+/// `ENOENT` if the call is gone, so that nobody is told; `EINPROGRESS` if it was answered before.
+pub(crate) fn answer(listener: RawFd, id: u64, answer: Answer) -> Result<(), Errno> {
     let (error, flags) = match answer {
         Answer::Continue => (0, libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32),
+        Answer::Done => (0, 0),
         Answer::Fail(errno) => (-errno, 0),
     };
     let mut response = libc::seccomp_notif_resp {
@@ -108,7 +114,9 @@ pub(crate) fn answer(listener: RawFd, id: u64, answer: Answer) {
         flags,
     };
     // SAFETY: the kernel reads the response.
-    unsafe { libc::ioctl(listener, libc::SECCOMP_IOCTL_NOTIF_SEND, &raw mut response) };
+    let result =
+        unsafe { libc::ioctl(listener, libc::SECCOMP_IOCTL_NOTIF_SEND, &raw mut response) };
+    if result == 0 { Ok(()) } else { Err(last()) }
 }
 
 /// Calls that are let go in one go with real-time priority, which so lasts for about 0.2 ms at most.
@@ -125,7 +133,8 @@ pub(crate) fn let_all_go(listener: BorrowedFd<'_>, mut ids: impl ExactSizeIterat
     while ids.len() > 0 {
         let _undisturbed = is_crowd.then(RealTime::begin);
         for id in ids.by_ref().take(MOST_AT_ONCE) {
-            answer(listener.as_raw_fd(), id, Answer::Continue);
+            // That the call is gone is no error.
+            let _ = answer(listener.as_raw_fd(), id, Answer::Continue);
         }
     }
     if is_crowd {
@@ -197,7 +206,7 @@ pub(crate) fn is_waiting(listener: RawFd, timeout_ms: i32) -> Waiting {
 }
 
 /// The flags that the filter is installed with. Without WAIT_KILLABLE_RECV (Linux 5.19) a signal would restart a held
-/// call as a new one, and Go preempts by signals. Without SPEC_ALLOW kernels before 5.16 turn a mitigation on for the
+/// call as a new one, and Go preempts by signals. It holds from the receipt of a call on: see `receiver`. Without SPEC_ALLOW kernels before 5.16 turn a mitigation on for the
 /// program that slows it.
 pub(crate) const FLAGS: libc::c_ulong = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER
     | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV

@@ -15,6 +15,7 @@ use luc_gate::rounds::Rounds;
 use rustix::io::Errno;
 use rustix::thread::futex::{self, ClockId, Flags, Wait, WaitFlags, WaitPtr, WaitvFlags};
 
+use crate::kept::{KeptFile, Now};
 use crate::realtime::RealTime;
 use crate::uapi;
 use crate::writers::Ringer;
@@ -28,7 +29,7 @@ pub(crate) struct Watcher(Arc<Shared>);
 
 #[derive(Debug, Default)]
 struct Shared {
-    watched: Mutex<Vec<Watched>>,
+    watched: Mutex<Vec<Round>>,
     /// Counts changes of the list; the thread sleeps on this, too.
     changes: AtomicU32,
     is_over: AtomicBool,
@@ -38,11 +39,19 @@ struct Shared {
 
 /// A round that gathers.
 #[derive(Debug)]
-struct Watched {
+struct Round {
     rounds: &'static Rounds,
     generation: u32,
     /// The calls held here that go with it.
-    calls: Vec<u64>,
+    calls: Vec<Watched>,
+}
+
+/// A call that goes with its round.
+#[derive(Clone, Debug)]
+pub(crate) struct Watched {
+    pub(crate) id: u64,
+    /// What it synchronizes.
+    pub(crate) file: Arc<KeptFile>,
 }
 
 impl Watcher {
@@ -61,7 +70,12 @@ impl Watcher {
     }
 
     /// Has the release of a round noticed, with which these calls go. Whether it will be.
-    pub(crate) fn watch(&self, rounds: &'static Rounds, generation: u32, calls: &[u64]) -> bool {
+    pub(crate) fn watch(
+        &self,
+        rounds: &'static Rounds,
+        generation: u32,
+        calls: &[Watched],
+    ) -> bool {
         if self.0.has_failed.load(Ordering::Acquire) {
             return false;
         }
@@ -70,14 +84,13 @@ impl Watcher {
             .iter_mut()
             .find(|one| ptr::eq(one.rounds, rounds) && one.generation == generation);
         if let Some(one) = known {
-            one.calls.clear();
-            one.calls.extend_from_slice(calls);
+            one.calls = calls.to_vec();
             return true;
         }
         if watched.len() >= MOST {
             return false;
         }
-        watched.push(Watched {
+        watched.push(Round {
             rounds,
             generation,
             calls: calls.to_vec(),
@@ -97,7 +110,7 @@ impl Drop for Watcher {
 
 impl Shared {
     /// A thread that panics leaves nothing half-done here.
-    fn lock(&self) -> MutexGuard<'_, Vec<Watched>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<Round>> {
         self.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -127,7 +140,11 @@ impl Shared {
             *watched = gathering;
             drop(watched);
             for one in &released {
-                uapi::let_all_go(listener.as_fd(), one.calls.iter().copied());
+                // Whoever has another file by its number by now is the loop's.
+                let same = one.calls.iter();
+                let same = same.filter(|call| call.file.give_up() == Now::Same);
+                let ids: Vec<u64> = same.map(|call| call.id).collect();
+                uapi::let_all_go(listener.as_fd(), ids.into_iter());
             }
             if !released.is_empty() {
                 bell.ring();
@@ -161,10 +178,15 @@ mod tests {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
     use super::*;
+    use crate::ledger::SharedLedger;
     use crate::writers::Writers;
     use luc_gate::policy::Policy;
     use luc_gate::rounds::{Limits, Role};
     use luc_gate::sys;
+
+    fn writers() -> Writers {
+        Writers::start(Arc::new(SharedLedger::new().unwrap())).unwrap()
+    }
 
     /// What answers nothing.
     fn no_listener() -> OwnedFd {
@@ -181,7 +203,7 @@ mod tests {
             longest_ns: 20_000_000,
             own_call_ns: 0,
         };
-        let writers = Writers::start().unwrap();
+        let writers = writers();
         let watcher = Watcher::start(writers.ringer().unwrap(), no_listener()).unwrap();
         for _ in 0..3 {
             let waiting = rounds.arrive(&policy, Role::Member, sys::now_ns(), &limits);
@@ -201,7 +223,7 @@ mod tests {
 
     #[test]
     fn its_thread_ends_with_it() {
-        let writers = Writers::start().unwrap();
+        let writers = writers();
         let watcher = Watcher::start(writers.ringer().unwrap(), no_listener()).unwrap();
         let shared = Arc::downgrade(&watcher.0);
         drop(watcher);

@@ -1,22 +1,31 @@
-//! Threads that write callers' data early, so that the event loop never waits for a disk.
+//! Threads that write callers' data early, and do whatever else may wait, so that the event loop never does.
 //!
 //! A write that has begun is waited for, however long it takes: of blocks that cannot be allocated only the early
 //! write is told. One that has not begun in time is given up, and its call is made as without luc.
 
 use std::collections::VecDeque;
-use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd, RawFd};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::{io, mem, thread};
 
+use luc_gate::figures::CallKind;
 use luc_gate::overwrites::{Candidate, Extent};
 use luc_gate::rounds::Needs;
 use luc_gate::sys::{self, EarlyWrite};
 use rustix::event::{EventfdFlags, eventfd};
+use rustix::io::Errno;
 
+use crate::callers::Inode;
+use crate::kept::{KeptFile, synchronize};
+use crate::layers::device_of;
+use crate::ledger::SharedLedger;
 use crate::who::Who;
 
 /// Threads, at most: as many early writes go on at once. Each is started when a job would wait for the others.
 const MOST_THREADS: usize = 32;
+
+/// Files of servers that wait to be closed, at most: no file is taken over beyond that. It leaves most threads for others.
+const MOST_CLOSING: usize = 8;
 
 /// Wakes who looks at the bell.
 #[derive(Debug)]
@@ -33,27 +42,55 @@ impl Ringer {
 /// What to do with a file.
 #[derive(Debug)]
 pub(crate) struct Job {
-    /// The call that waits for it; `None` if none does.
-    pub(crate) call: Option<u64>,
-    /// Who makes that.
+    /// Who made the call that it is for.
     pub(crate) who: Who,
-    /// Its file, closed afterwards.
-    pub(crate) file: OwnedFd,
-    /// The file's size and blocks, for a call that may need a flush only.
-    pub(crate) extent: Option<Extent>,
-    /// Whether the data is written; else it is only asked what the last write needed.
-    pub(crate) writes: bool,
+    pub(crate) task: Task,
     /// When it was ordered.
     pub(crate) ordered_ns: u64,
 }
 
+/// What there is to do.
+#[derive(Debug)]
+pub(crate) enum Task {
+    /// To write a file's data early, for a call that waits, and to ask what the call needs.
+    Write {
+        call: u64,
+        file: Arc<KeptFile>,
+        inode: Inode,
+        /// The file's size and blocks, for a call that may need a flush only.
+        extent: Option<Extent>,
+        /// Whether the data is written; else it is only asked what the last write needed.
+        writes: bool,
+    },
+    /// To synchronize a file in place of a call that waits.
+    Synchronize {
+        call: u64,
+        file: Arc<KeptFile>,
+        inode: Inode,
+        kind: CallKind,
+    },
+    /// To close a file.
+    Close(OwnedFd),
+    /// To find out which device a path leads to.
+    Find(String),
+}
+
 /// What came of it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Done {
-    pub(crate) call: Option<u64>,
-    pub(crate) who: Who,
-    pub(crate) written: Written,
-    pub(crate) needs: Needs,
+pub(crate) enum Done {
+    /// Of an early write.
+    Written {
+        call: u64,
+        who: Who,
+        written: Written,
+        needs: Needs,
+    },
+    /// Of a synchronization: an `errno`, or 0. The file is closed.
+    Synchronized { call: u64, errno: i32 },
+    /// A file is closed.
+    Closed,
+    /// A path leads to this device.
+    Found(Option<u64>),
 }
 
 /// What came of an early write.
@@ -76,6 +113,8 @@ struct Queue {
     ordered: Condvar,
     /// Rung when something is done.
     bell: OwnedFd,
+    /// Where errors are kept that a caller is to be told.
+    ledger: Arc<SharedLedger>,
 }
 
 #[derive(Debug, Default)]
@@ -86,6 +125,8 @@ struct State {
     taken_ns: Vec<u64>,
     /// Threads that wait for a job.
     idle: usize,
+    /// Files that are to be closed, or are being closed.
+    closing: usize,
     /// No more threads can be started.
     is_full: bool,
     is_over: bool,
@@ -100,11 +141,12 @@ impl Writers {
     ///
     /// # Errors
     /// If the system has no thread or descriptor left.
-    pub(crate) fn start() -> io::Result<Self> {
+    pub(crate) fn start(ledger: Arc<SharedLedger>) -> io::Result<Self> {
         let queue = Arc::new(Queue {
             state: Mutex::default(),
             ordered: Condvar::new(),
             bell: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
+            ledger,
         });
         let writers = Self(queue);
         writers.start_thread(&mut writers.0.lock())?;
@@ -138,6 +180,7 @@ impl Writers {
     /// Orders a job.
     pub(crate) fn order(&self, job: Job) {
         let mut state = self.0.lock();
+        state.closing += usize::from(matches!(job.task, Task::Close(_)));
         state.jobs.push_back(job);
         if state.idle < state.jobs.len() && !state.is_full {
             let is_started = self.start_thread(&mut state).is_ok();
@@ -154,20 +197,27 @@ impl Writers {
         state.is_full && state.taken_ns.iter().all(is_stuck)
     }
 
+    /// Whether files wait to be closed, which some server may never let happen; more than a few if `many`.
+    pub(crate) fn are_closing(&self, many: bool) -> bool {
+        self.0.lock().closing >= if many { MOST_CLOSING } else { 1 }
+    }
+
     /// Whether nobody has begun anything that was ordered.
     pub(crate) fn has_orders(&self) -> bool {
         !self.0.lock().jobs.is_empty()
     }
 
-    /// Takes back the jobs that were ordered before `before_ns` and that no thread has begun; their calls.
+    /// Takes back the early writes that were ordered before `before_ns` and that no thread has begun; their calls.
     pub(crate) fn take_back(&self, before_ns: u64) -> Vec<u64> {
-        let mut state = self.0.lock();
-        let is_late = |job: &Job| job.ordered_ns < before_ns;
-        let (late, jobs): (VecDeque<Job>, _) =
-            mem::take(&mut state.jobs).into_iter().partition(is_late);
-        state.jobs = jobs;
-        drop(state);
-        late.iter().filter_map(|job| job.call).collect()
+        let mut late = Vec::new();
+        self.0.lock().jobs.retain(|job| match job.task {
+            Task::Write { call, .. } if job.ordered_ns < before_ns => {
+                late.push(call);
+                false
+            }
+            _ => true,
+        });
+        late
     }
 
     /// What is done; silences the bell.
@@ -208,10 +258,11 @@ impl Queue {
             state.idle -= 1;
             state.taken_ns[index] = sys::now_ns();
             drop(state);
-            let done = job.carry_out();
+            let done = job.carry_out(&self.ledger);
             state = self.lock();
             state.idle += 1;
             state.taken_ns[index] = 0;
+            state.closing -= usize::from(matches!(done, Done::Closed));
             state.done.push(done);
             let _ = rustix::io::write(self.bell.as_fd(), &1_u64.to_ne_bytes());
         }
@@ -219,28 +270,73 @@ impl Queue {
 }
 
 impl Job {
-    /// Closes the file before it tells: the call is not answered while this process has it open.
-    fn carry_out(self) -> Done {
-        let fd = self.file.as_raw_fd();
-        let written = match self.writes.then(|| sys::write_early(fd)) {
-            None => Written::NotAsked,
-            Some(EarlyWrite::Done) => Written::Done,
-            Some(EarlyWrite::Refused) => Written::Refused,
-            Some(EarlyWrite::Failed(_)) if sys::has_recorded_error(fd) => Written::Refused,
-            Some(EarlyWrite::Failed(errno)) => Written::Lost(errno),
-        };
-        let candidate = self.extent.and_then(|extent| extent.candidate(fd));
-        let needs = candidate.map_or(Needs::Commit, Candidate::needs);
-        if let Some(extent) = self.extent {
-            extent.remember();
-        }
-        Done {
-            call: self.call,
-            who: self.who,
-            written,
-            needs,
+    fn carry_out(self, ledger: &SharedLedger) -> Done {
+        match self.task {
+            Task::Write {
+                call,
+                file,
+                inode,
+                extent,
+                writes,
+            } => {
+                // It is not there any more if its call was answered meanwhile.
+                let (written, needs) = match file.take() {
+                    None => (Written::Refused, Needs::Commit),
+                    Some(open) => {
+                        let done = write(open.as_raw_fd(), extent, writes);
+                        if let Written::Lost(errno) = done.0 {
+                            ledger.lose(call, inode, errno);
+                        }
+                        file.keep(open);
+                        done
+                    }
+                };
+                Done::Written {
+                    call,
+                    who: self.who,
+                    written,
+                    needs,
+                }
+            }
+            Task::Synchronize {
+                call,
+                file,
+                inode,
+                kind,
+            } => {
+                let result = file
+                    .take()
+                    .map_or(Err(Errno::BADF), |open| synchronize(open.as_fd(), kind));
+                let errno = result.err().map_or(0, Errno::raw_os_error);
+                if errno != 0 {
+                    ledger.lose(call, inode, errno);
+                }
+                Done::Synchronized { call, errno }
+            }
+            Task::Close(file) => {
+                drop(file);
+                Done::Closed
+            }
+            Task::Find(path) => Done::Found(device_of(&path)),
         }
     }
+}
+
+/// Writes a file's data early, and asks what its call needs.
+fn write(fd: RawFd, extent: Option<Extent>, writes: bool) -> (Written, Needs) {
+    let written = match writes.then(|| sys::write_early(fd)) {
+        None => Written::NotAsked,
+        Some(EarlyWrite::Done) => Written::Done,
+        Some(EarlyWrite::Refused) => Written::Refused,
+        Some(EarlyWrite::Failed(_)) if sys::has_recorded_error(fd) => Written::Refused,
+        Some(EarlyWrite::Failed(errno)) => Written::Lost(errno),
+    };
+    let candidate = extent.and_then(|extent| extent.candidate(fd));
+    let needs = candidate.map_or(Needs::Commit, Candidate::needs);
+    if let Some(extent) = extent {
+        extent.remember();
+    }
+    (written, needs)
 }
 
 #[cfg(test)]
@@ -249,35 +345,60 @@ mod tests {
     use std::fs::File;
     use std::time::{Duration, Instant};
 
+    const WHO: Who = Who {
+        thread: 1,
+        process: 1,
+        number: 0,
+        fd: 0,
+    };
+
     fn job(call: u64, ordered_ns: u64) -> Job {
-        Job {
-            call: Some(call),
-            who: Who {
-                thread: 1,
-                process: 1,
-                number: 0,
-                fd: 0,
-            },
-            file: File::open("/dev/null").unwrap().into(),
+        let file = File::open("/dev/null").unwrap().into();
+        let task = Task::Write {
+            call,
+            file: Arc::new(KeptFile::new(file, WHO)),
+            inode: Inode::default(),
             extent: None,
             writes: true,
+        };
+        Job {
+            who: WHO,
+            task,
             ordered_ns,
+        }
+    }
+
+    fn writers() -> Writers {
+        Writers::start(Arc::new(SharedLedger::new().unwrap())).unwrap()
+    }
+
+    /// What is done, once there is something.
+    fn done(writers: &Writers) -> Vec<Done> {
+        let begun = Instant::now();
+        loop {
+            let done = writers.done();
+            if !done.is_empty() || begun.elapsed() > Duration::from_secs(60) {
+                return done;
+            }
+            thread::yield_now();
         }
     }
 
     #[test]
     fn what_cannot_be_written_early_is_told() {
-        let writers = Writers::start().unwrap();
+        let writers = writers();
         for call in 0..20 {
             writers.order(job(call, 0));
         }
-        let begun = Instant::now();
         let mut calls = Vec::new();
-        while calls.len() < 20 && begun.elapsed() < Duration::from_secs(60) {
-            let done = writers.done();
-            assert!(done.iter().all(|done| done.written == Written::Refused));
-            calls.extend(done.iter().filter_map(|done| done.call));
-            thread::yield_now();
+        while calls.len() < 20 {
+            for done in done(&writers) {
+                let Done::Written { call, written, .. } = done else {
+                    panic!("{done:?}");
+                };
+                assert_eq!(written, Written::Refused);
+                calls.push(call);
+            }
         }
         calls.sort_unstable();
         assert_eq!(calls, (0..20).collect::<Vec<_>>());
@@ -285,7 +406,7 @@ mod tests {
 
     #[test]
     fn no_job_waits_for_another_one_until_there_are_too_many() {
-        let writers = Writers::start().unwrap();
+        let writers = writers();
         for call in 0..10 * MOST_THREADS as u64 {
             writers.order(job(call, 0));
             let state = writers.0.lock();
@@ -306,6 +427,7 @@ mod tests {
             state: Mutex::new(state),
             ordered: Condvar::new(),
             bell: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).unwrap(),
+            ledger: Arc::new(SharedLedger::new().unwrap()),
         }));
         for (call, ordered_ns) in [(1, 10), (2, 20), (3, 30)] {
             writers.order(job(call, ordered_ns));
@@ -319,5 +441,49 @@ mod tests {
         assert!(writers.are_stuck(6) && !writers.are_stuck(5));
         writers.0.lock().is_full = false;
         assert!(!writers.are_stuck(6), "another thread can be started");
+    }
+
+    #[test]
+    fn a_synchronized_file_s_result_is_told_and_an_error_kept() {
+        let writers = writers();
+        let folder = tempfile::tempdir().unwrap();
+        let regular = File::create(folder.path().join("a")).unwrap();
+        // fsync of a pipe fails.
+        let (pipe, _writer) = io::pipe().unwrap();
+        for (call, file, expected) in [(7, regular.into(), 0), (8, pipe.into(), libc::EINVAL)] {
+            let task = Task::Synchronize {
+                call,
+                file: Arc::new(KeptFile::new(file, WHO)),
+                inode: Inode::default(),
+                kind: CallKind::Fsync,
+            };
+            writers.order(Job {
+                who: WHO,
+                task,
+                ordered_ns: 0,
+            });
+            let done = done(&writers);
+            let is_expected = matches!(done[..], [Done::Synchronized { call: of, errno }] if of == call && errno == expected);
+            assert!(is_expected, "{done:?}");
+        }
+        // The answer does not arrive.
+        writers.0.ledger.answer(-1, 8);
+        assert!(writers.0.ledger.has_lost());
+    }
+
+    #[test]
+    fn files_that_cannot_be_closed_are_counted() {
+        let writers = writers();
+        writers.0.lock().is_full = true;
+        writers.0.lock().closing = MOST_CLOSING - 1;
+        assert!(writers.are_closing(false) && !writers.are_closing(true));
+        let file = File::open("/dev/null").unwrap().into();
+        writers.order(Job {
+            who: WHO,
+            task: Task::Close(file),
+            ordered_ns: 0,
+        });
+        assert!(matches!(done(&writers)[..], [Done::Closed]));
+        assert_eq!(writers.0.lock().closing, MOST_CLOSING - 1);
     }
 }

@@ -257,3 +257,41 @@ fn what_is_gone_is_forgotten() {
     );
     assert_eq!(left, (1, 1, 1));
 }
+
+#[test]
+fn processes_that_take_turns_at_a_file_tell_of_each_other_s_returns() {
+    // As backends of a PostgreSQL server: each has the log open by a descriptor of its own.
+    let mut callers = Callers::default();
+    let log = Inode {
+        device: 1,
+        number: 7,
+    };
+    let mut returned = 0;
+    for call in 0..100 {
+        let thread = 10 + call % 2;
+        callers.process_of(thread, 0, || thread);
+        let who = Who {
+            thread,
+            process: thread,
+            number: 75,
+            fd: 5,
+        };
+        let arrived = callers.arrives(who, 0, |_| false);
+        returned += arrived.returned.iter().flatten().count();
+        let before = callers.follows(&who, Some(log), 0, |_| false);
+        returned += before.iter().count();
+        // Every call but the last one is known to have returned when the next one comes.
+        assert_eq!(returned, call as usize);
+        let caller = callers.caller_of(&who).unwrap();
+        // Both are the log's caller.
+        assert_eq!(caller, CallerId(1));
+        callers.get(caller).unwrap().has_made(Made {
+            who,
+            place: 0,
+            needs: Needs::Flush,
+            called_ns: 0,
+            answered_ns: 0,
+            joined: None,
+        });
+    }
+}
