@@ -3,28 +3,52 @@
 //!
 //! - `tracee`: a stopped thread.
 
+mod apart;
 mod error;
 mod tracee;
 
-use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, AsRawFd as _, FromRawFd as _, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
+use crate::keeper::{Keeper, Source, relieve};
+use crate::ledger::SharedLedger;
 use crate::uapi::FLAGS;
-use crate::{available, filter};
+use crate::{available, filter, pass};
+pub use apart::apart;
 pub use error::AttachError;
 use luc_gate::seccomp::filters_of;
 use luc_gate::sys;
 use tracee::Tracee;
 
+/// A process under the filter. Dropped, it is left to a keeper, which lets all of its calls pass.
+#[derive(Debug)]
+pub struct Attached {
+    listener: OwnedFd,
+    keeping: Keeping,
+}
+
+/// A keeper that waits for a listener, or has it.
+#[derive(Debug)]
+struct Keeping {
+    keeper: Keeper,
+    ledger: Arc<SharedLedger>,
+    /// Where it gets the listener.
+    giving: UnixStream,
+    /// Closed, it is alone.
+    _control: UnixStream,
+}
+
 /// Puts a process under the filter, with all of its threads; its children of before stay as they are. Where the kernel
-/// demands it and `no_new_privs` allows it, the process loses the chance to gain privileges. The filter's listener: somebody
-/// has to answer its calls.
+/// demands it and `no_new_privs` allows it, the process loses the chance to gain privileges. To be called [`apart`]: this
+/// process must not end between.
 ///
 /// # Errors
 /// [`AttachError`]; the process goes on as it was, but for `no_new_privs`.
-pub fn attach(process: u32, no_new_privs: bool) -> Result<OwnedFd, AttachError> {
+pub fn attach(process: u32, no_new_privs: bool) -> Result<Attached, AttachError> {
     available().map_err(|_| AttachError::Kernel)?;
     let number = i32::try_from(process).unwrap_or(0);
     match filters_of(process) {
@@ -40,10 +64,57 @@ pub fn attach(process: u32, no_new_privs: bool) -> Result<OwnedFd, AttachError> 
         Err(Errno::BADF) | Ok(_) => {}
         Err(errno) => return Err(AttachError::denied(number, &errno.into())),
     }
+    let keeping = Keeping::start().map_err(|error| AttachError::NoKeeper(number, error))?;
     let tracee = Tracee::stop(number)?;
     let installed = install(&tracee, &pidfd, number, no_new_privs);
+    // Before the process makes a call.
+    let kept = installed.map(|listener| {
+        keeping.give(&listener);
+        listener
+    });
     tracee.go_on()?;
-    installed
+    kept.map(|listener| Attached { listener, keeping })
+}
+
+impl Attached {
+    /// The filter's listener.
+    #[must_use]
+    pub fn listener(&self) -> &OwnedFd {
+        &self.listener
+    }
+
+    /// Ends the keeper, as somebody else answers the process' calls now.
+    pub fn is_served(self) {
+        let Self { listener, keeping } = self;
+        let keeper = keeping.keeper.id().unsigned_abs();
+        relieve(&keeping.ledger, keeper, listener.as_raw_fd());
+        keeping.keeper.reap();
+    }
+}
+
+impl Keeping {
+    /// Starts a keeper. It ends if it is given no listener.
+    fn start() -> std::io::Result<Self> {
+        let ledger = Arc::new(SharedLedger::new()?);
+        let (giving, of_giving) = UnixStream::pair()?;
+        let (control, of_control) = UnixStream::pair()?;
+        let source = Source::Child(of_giving.as_fd());
+        let keeper = Keeper::start(&ledger, of_control.as_fd(), source)?;
+        Ok(Self {
+            keeper,
+            ledger,
+            giving,
+            _control: control,
+        })
+    }
+
+    /// Gives it the listener, and waits until it has that.
+    fn give(&self, listener: &OwnedFd) {
+        let socket = self.giving.as_raw_fd();
+        // A keeper that was killed meanwhile is one guard less.
+        let _ = pass::send(socket, 0, Some(listener.as_raw_fd()));
+        let _ = pass::receive(socket);
+    }
 }
 
 /// Has the stopped thread install the filter.

@@ -24,6 +24,8 @@
 //! from there: k / (T + a_k) is then k / t_k, and the controller is the same as for calls whose returns are seen. Rates
 //! are of arrivals.
 
+#![cfg_attr(test, expect(clippy::disallowed_methods, reason = "a test may panic"))]
+
 #[cfg(target_arch = "x86_64")]
 pub mod attach;
 pub(crate) mod callers;

@@ -1,6 +1,6 @@
 //! `lucd`: serves the calls of all services that are notified, so that they meet in the same rounds, whoever they run as.
 //!
-//! - `admission`: who may connect.
+//! - `admission`: who may connect; `patience`: how often users are listened to who may not.
 //! - `containers`: containers, whose runtimes connect elsewhere.
 //! - `store`: what systemd keeps for the next `lucd`.
 //!
@@ -9,6 +9,7 @@
 
 mod admission;
 mod containers;
+mod patience;
 mod store;
 
 use std::collections::BTreeMap;
@@ -28,6 +29,7 @@ use luc_gate::{Policy, Settings};
 use luc_notify::service::{self, Guest, Lasting, Served};
 use luc_notify::session::Work;
 use luc_units::OnPath as _;
+use patience::Patience;
 use store::Stored;
 
 use crate::ServiceError;
@@ -80,20 +82,23 @@ pub fn run() -> Result<(), ServiceError> {
     });
     for (stored, lasting) in taken.left {
         let lucd = Arc::clone(&lucd);
-        thread::spawn(move || lucd.resume(&stored, &lasting));
+        let unit = stored.unit().to_owned();
+        if let Err(error) = start("resumed", move || lucd.resume(&stored, &lasting)) {
+            say(format_args!("{unit}: left to its keeper: {error}"));
+        }
     }
     for socket in taken.sockets {
         let lucd = Arc::clone(&lucd);
-        thread::spawn(move || containers::serve(&lucd, socket));
+        if let Err(error) = start("containers", move || containers::serve(&lucd, socket)) {
+            say(format_args!("no containers are served: {error}"));
+        }
     }
     let listener = listen(Path::new(SOCKET)).map_err(ServiceError::io("listened at", SOCKET))?;
     store::ready();
+    let mut patience = Patience::default();
     for connection in listener.incoming() {
         match connection {
-            Ok(connection) => {
-                let lucd = Arc::clone(&lucd);
-                thread::spawn(move || lucd.serve(&connection));
-            }
+            Ok(connection) => lucd.meet(&mut patience, connection),
             Err(error) => {
                 say(format_args!("a connection is lost: {error}"));
                 // Nothing is accepted any more while there is no descriptor left.
@@ -146,33 +151,62 @@ fn serve_to_the_end(unit: &str, stored: &Stored, served: Served, lasting: Lastin
     ));
 }
 
+/// Starts a thread. Without one the process goes on, and keepers with what it would have served.
+fn start(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    let builder = thread::Builder::new().name(name.to_owned());
+    builder.spawn(work).map(drop)
+}
+
 fn say(text: std::fmt::Arguments<'_>) {
     eprintln!("lucd: {text}");
 }
 
 impl Lucd {
-    /// Serves a service's first process, until the last one under its filter has ended.
-    fn serve(&self, connection: &UnixStream) {
-        let (unit, process) = match admission::admit(connection) {
+    /// Looks who has connected, and serves whoever may be served by a thread of its own. Nothing here waits for a peer.
+    fn meet(self: &Arc<Self>, patience: &mut Patience, connection: UnixStream) {
+        let user = admission::user(&connection);
+        if !patience.listens(user) {
+            return;
+        }
+        let (unit, process) = match admission::admit(&connection) {
             Ok(admitted) => admitted,
-            Err(reason) => return say(format_args!("not served: {reason}")),
+            Err(reason) => return patience.refused(user, &reason),
         };
         let figures = match self.begin(&unit) {
             Ok(figures) => figures,
-            Err(reason) => return say(format_args!("{unit}: not served: {reason}")),
+            Err(reason) => return patience.refused(user, &format!("{unit}: {reason}")),
         };
-        let served = Guest::welcome(connection, &unit)
+        let lucd = Arc::clone(self);
+        let of_thread = unit.clone();
+        let started = start("service", move || {
+            lucd.serve(&connection, &of_thread, process, figures);
+        });
+        if let Err(error) = started {
+            self.end(&unit);
+            patience.refused(user, &format!("{unit}: it runs without luc: {error}"));
+        }
+    }
+
+    /// Serves a service's first process, until the last one under its filter has ended.
+    fn serve(
+        &self,
+        connection: &UnixStream,
+        unit: &str,
+        process: u32,
+        figures: &'static RunFigures,
+    ) {
+        let served = Guest::welcome(connection, unit)
             .and_then(|guest| guest.begin(process, self.work(figures)));
         match served {
             Ok((served, lasting)) => {
                 say(format_args!(
                     "{unit}: served, process {process} and all that it starts"
                 ));
-                serve_to_the_end(&unit, &Stored::new(&unit), served, lasting);
+                serve_to_the_end(unit, &Stored::new(unit), served, lasting);
             }
             Err(error) => say(format_args!("{unit}: it runs without luc: {error}")),
         }
-        self.end(&unit);
+        self.end(unit);
     }
 
     /// Goes on with a service of an earlier `lucd`.

@@ -32,6 +32,9 @@ pub enum AttachError {
         /// Why.
         reason: String,
     },
+    /// Nobody would answer its calls if luc ended.
+    #[error("process {0} cannot be given a keeper ({1}): end processes, and try again")]
+    NoKeeper(i32, io::Error),
     /// A program of 32 bits.
     #[error("process {0} runs 32-bit code: start it anew by `luc run --reach notify`")]
     Narrow(i32),

@@ -8,6 +8,12 @@ use luc_notify::service::peer;
 
 use crate::drop_in::DropIn;
 
+/// The user of the process that has connected; `None` if the system does not tell.
+pub(super) fn user(connection: &UnixStream) -> Option<u32> {
+    let peer = rustix::net::sockopt::socket_peercred(connection).ok()?;
+    Some(peer.uid.as_raw())
+}
+
 /// The unit and the process at the other end of a connection; else why it is not served.
 pub(super) fn admit(connection: &UnixStream) -> Result<(String, u32), String> {
     let peer =

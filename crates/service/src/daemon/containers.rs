@@ -14,7 +14,7 @@ use luc_gate::seccomp::filters_of;
 use luc_notify::container::{Awaiting, HandedOver};
 
 use super::store::Stored;
-use super::{Lucd, say, serve_to_the_end};
+use super::{Lucd, say, serve_to_the_end, start};
 use crate::containers::state::Container;
 
 /// How long nothing is awaited after a keeper could not be started or has been lost.
@@ -30,7 +30,10 @@ pub(super) fn serve(lucd: &Arc<Lucd>, socket: OwnedFd) {
         match Awaiting::start(socket.as_fd()).and_then(Awaiting::wait) {
             Ok(handed_over) => {
                 let lucd = Arc::clone(lucd);
-                thread::spawn(move || lucd.serve_container(handed_over));
+                // Dropped without a thread, it is left to its keeper.
+                if let Err(error) = start("container", move || lucd.serve_container(handed_over)) {
+                    say(format_args!("a container is left to its keeper: {error}"));
+                }
             }
             Err(error) => {
                 say(format_args!("a container is not awaited: {error}"));
