@@ -54,6 +54,10 @@ pub(crate) mod writers;
 
 pub use uapi::{available, is_privileged};
 
+/// What notifications may do to a program, whatever its supervisor does: one sentence for people.
+pub const INTERRUPTS: &str = "notified, a program whose signal handlers lack SA_RESTART may see EINTR from fsync: a signal \
+                              in the moment before the notification is received interrupts it";
+
 /// Why calls cannot be notified, or a command not be started under the notifier. The text is one line.
 #[derive(Debug, thiserror::Error)]
 pub enum NotifyError {

@@ -3,6 +3,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod bounds;
 mod crowd;
 mod errors;
 mod keeper;
@@ -10,3 +11,4 @@ mod kills;
 #[path = "../common/place.rs"]
 mod place;
 mod programs;
+mod reused;
