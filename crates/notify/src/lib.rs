@@ -54,9 +54,9 @@ pub(crate) mod writers;
 
 pub use uapi::{available, is_privileged};
 
-/// What notifications may do to a program, whatever its supervisor does: one sentence for people.
-pub const INTERRUPTS: &str = "notified, a program whose signal handlers lack SA_RESTART may see EINTR from fsync: a signal \
-                              in the moment before the notification is received interrupts it";
+/// What notifications may do to a program, whatever its supervisor does.
+pub const INTERRUPTS: &str = "a program whose signal handlers lack SA_RESTART may see EINTR from a notified fsync, as a \
+                              signal in its first moment interrupts it";
 
 /// Why calls cannot be notified, or a command not be started under the notifier. The text is one line.
 #[derive(Debug, thiserror::Error)]

@@ -1,13 +1,18 @@
-//! A thread that only receives calls.
+//! Threads that only receive calls.
 //!
 //! Until a call is received its thread waits interruptibly, whatever the filter's flags say: a signal whose handler has no
-//! SA_RESTART makes it return EINTR. So a call is received as soon as there is one, by a thread that does nothing else,
-//! with real-time priority where it may have that. What becomes of the call is the event loop's business.
+//! SA_RESTART makes it return EINTR. So a call is received as soon as there is one, by threads that do nothing else. What
+//! becomes of the call is the event loop's business.
+//!
+//! There are two, and the one that comes first receives. One has real-time priority where it may: no other work keeps it
+//! from a processor. But such a thread wakes on the processor that it had, which may have to be woken from its sleep
+//! first. The kernel wakes the other one, of ordinary priority, on the caller's processor, which the caller leaves at
+//! once.
 
 use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::{self, JoinHandle};
 
 use luc_gate::sys;
@@ -15,7 +20,7 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 
 use crate::ledger::SharedLedger;
 use crate::realtime::RealTime;
-use crate::uapi::{self, Answer, Notice};
+use crate::uapi::{self, Answer, Notice, Waiting};
 use crate::writers::Ringer;
 
 /// Calls that wait for the event loop, at most. What comes beyond goes on at once.
@@ -30,18 +35,23 @@ const STALE_NS: u64 = 200_000_000;
 const MOST_RAISED: u32 = 2000;
 const WINDOW_NS: u64 = 100_000_000;
 
-/// The thread, and what it has received.
+/// The threads, and what they have received.
 #[derive(Debug)]
 pub(crate) struct Receiver {
     shared: Arc<Shared>,
     notices: mpsc::Receiver<Notice>,
-    thread: Option<JoinHandle<()>>,
+    threads: Vec<JoinHandle<()>>,
 }
 
 #[derive(Debug)]
 struct Shared {
-    /// Readable when it is to begin, or to end.
+    listener: OwnedFd,
+    bell: Ringer,
+    ledger: Arc<SharedLedger>,
+    /// Readable when they are to end.
     told: OwnedFd,
+    /// Of the thread that receives.
+    turn: Mutex<()>,
     has_begun: AtomicBool,
     is_over: AtomicBool,
     nobody_left: AtomicBool,
@@ -50,7 +60,7 @@ struct Shared {
 }
 
 impl Receiver {
-    /// Starts the thread, which waits until it is to [`begin`](Self::begin). It rings the bell for each call.
+    /// Starts the threads, which wait until they are to [`begin`](Self::begin). They ring the bell for each call.
     ///
     /// # Errors
     /// If the system has no thread or descriptor left.
@@ -60,28 +70,38 @@ impl Receiver {
         ledger: Arc<SharedLedger>,
     ) -> io::Result<Self> {
         let shared = Arc::new(Shared {
+            listener,
+            bell,
+            ledger,
             told: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
+            turn: Mutex::default(),
             has_begun: AtomicBool::new(false),
             is_over: AtomicBool::new(false),
             nobody_left: AtomicBool::new(false),
             working_ns: AtomicU64::new(0),
         });
         let (sender, notices) = mpsc::sync_channel(MOST_QUEUED);
-        let of_thread = Arc::clone(&shared);
-        let thread = thread::Builder::new()
-            .name("received".to_owned())
-            .spawn(move || of_thread.work(&listener, &bell, &ledger, &sender))?;
-        Ok(Self {
+        let mut receiver = Self {
             shared,
             notices,
-            thread: Some(thread),
-        })
+            threads: Vec::new(),
+        };
+        for is_raised in [true, false] {
+            let (shared, sender) = (Arc::clone(&receiver.shared), sender.clone());
+            let thread = thread::Builder::new()
+                .name("received".to_owned())
+                .spawn(move || shared.work(&sender, is_raised))?;
+            receiver.threads.push(thread);
+        }
+        Ok(receiver)
     }
 
-    /// Has it receive calls: the keeper has received the first one of all.
+    /// Has them receive calls: the keeper has received the first one of all.
     pub(crate) fn begin(&self) {
         if !self.shared.has_begun.swap(true, Ordering::AcqRel) {
-            self.shared.tell();
+            for thread in &self.threads {
+                thread.thread().unpark();
+            }
         }
     }
 
@@ -107,11 +127,12 @@ impl Receiver {
         self.shared.working_ns.store(0, Ordering::Release);
     }
 
-    /// Ends the thread. What it has received is still there.
+    /// Ends the threads. What they have received is still there.
     pub(crate) fn end(&mut self) {
         self.shared.is_over.store(true, Ordering::Release);
         self.shared.tell();
-        if let Some(thread) = self.thread.take() {
+        for thread in self.threads.drain(..) {
+            thread.thread().unpark();
             // One that has panicked has ended as well.
             let _ = thread.join();
         }
@@ -130,50 +151,57 @@ impl Shared {
         let _ = rustix::io::write(self.told.as_fd(), &1_u64.to_ne_bytes());
     }
 
-    fn work(
-        &self,
-        listener: &OwnedFd,
-        bell: &Ringer,
-        ledger: &SharedLedger,
-        notices: &mpsc::SyncSender<Notice>,
-    ) {
-        let mut pace = Pace::new(sys::now_ns());
+    fn work(&self, notices: &mpsc::SyncSender<Notice>, is_raised: bool) {
+        let mut pace = is_raised.then(|| Pace::new(sys::now_ns()));
+        if !is_raised {
+            // Where that is refused it is as it was.
+            // SAFETY: plain numbers: the calling thread.
+            unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, -20) };
+        }
         while !self.is_over.load(Ordering::Acquire) {
-            let of_calls = if self.has_begun.load(Ordering::Acquire) {
-                PollFlags::IN
-            } else {
-                PollFlags::empty()
-            };
+            if !self.has_begun.load(Ordering::Acquire) {
+                thread::park();
+                continue;
+            }
             let mut polled = [
-                PollFd::new(listener, of_calls),
+                PollFd::new(&self.listener, PollFlags::IN),
                 PollFd::new(&self.told, PollFlags::IN),
             ];
             if poll(&mut polled, None).is_err() {
                 continue;
             }
-            let [of_listener, of_told] = polled.map(|polled| polled.revents());
+            let [of_listener, _] = polled.map(|polled| polled.revents());
             if of_listener.contains(PollFlags::IN) {
-                if let Ok(notice) = uapi::receive(listener.as_raw_fd()) {
-                    let now_ns = sys::now_ns();
-                    ledger.received(notice.id);
-                    if self.is_stale(now_ns) || notices.try_send(notice).is_err() {
-                        // That the call is gone is no error.
-                        let _ = uapi::answer(listener.as_raw_fd(), notice.id, Answer::Continue);
-                    } else {
-                        bell.ring();
-                    }
+                if let Some(now_ns) = self.receive(notices)
+                    && let Some(pace) = &mut pace
+                {
                     pace.has_received(now_ns);
                 }
             } else if of_listener.intersects(PollFlags::HUP | PollFlags::ERR) {
                 self.nobody_left.store(true, Ordering::Release);
-                return bell.ring();
-            }
-            if !of_told.is_empty() {
-                let mut count = [0; 8];
-                // Nothing to read means that it was read before.
-                let _ = rustix::io::read(&self.told, &mut count);
+                return self.bell.ring();
             }
         }
+    }
+
+    /// Receives a call, unless the other thread has; when.
+    fn receive(&self, notices: &mpsc::SyncSender<Notice>) -> Option<u64> {
+        let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let listener = self.listener.as_raw_fd();
+        let notice = match uapi::is_waiting(listener, 0) {
+            Waiting::Call => uapi::receive(listener).ok()?,
+            Waiting::Nothing | Waiting::NobodyLeft => return None,
+        };
+        let now_ns = sys::now_ns();
+        self.ledger.received(notice.id);
+        if self.is_stale(now_ns) || notices.try_send(notice).is_err() {
+            // That the call is gone is no error.
+            let _ = uapi::answer(listener, notice.id, Answer::Continue);
+        } else {
+            self.bell.ring();
+        }
+        drop(turn);
+        Some(now_ns)
     }
 
     /// Whether the event loop does not get on.
@@ -217,6 +245,7 @@ impl Pace {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::writers::Writers;
 
     #[test]
     fn who_calls_without_end_is_not_served_with_priority() {
@@ -233,8 +262,16 @@ mod tests {
 
     #[test]
     fn a_loop_that_stands_still_gets_no_further_calls() {
+        let ledger = Arc::new(SharedLedger::new().unwrap());
         let shared = Shared {
+            listener: std::fs::File::open("/dev/null").unwrap().into(),
+            bell: Writers::start(Arc::clone(&ledger))
+                .unwrap()
+                .ringer()
+                .unwrap(),
+            ledger,
             told: eventfd(0, EventfdFlags::CLOEXEC).unwrap(),
+            turn: Mutex::default(),
             has_begun: AtomicBool::new(true),
             is_over: AtomicBool::new(false),
             nobody_left: AtomicBool::new(false),

@@ -89,6 +89,7 @@ fn text(made: &Made, path: &Path) -> String {
             "  note: neither crun nor runc is here, so no runtime was asked whether it can\n",
         );
     }
+    let _ = writeln!(text, "  note: {}", luc_notify::INTERRUPTS);
     text.push_str(
         "  a container with it starts only while lucd.socket listens: `systemctl enable --now lucd.socket`\n",
     );

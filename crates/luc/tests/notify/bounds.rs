@@ -49,7 +49,10 @@ fn numbers_that_are_no_descriptors_take_nothing() {
     let few = most(&place, &["numbers", "1000"]);
     let many = most(&place, &["numbers", "300000"]);
     assert!(many.files < 64 && many.threads < 40, "{many:?}");
-    assert!(many.resident_kib < few.resident_kib + 8 * 1024, "{few:?} {many:?}");
+    assert!(
+        many.resident_kib < few.resident_kib + 8 * 1024,
+        "{few:?} {many:?}"
+    );
 }
 
 /// Before, each sixteenth call left a descriptor, and the first ones a thread, until the server answered.

@@ -67,6 +67,7 @@ pub(super) fn plan(facts: &Facts, tools: &Tools, why: String) -> Result<Plan, Re
     if settings.is_on("PrivateUsers") || settings.is_on("DynamicUser") {
         notes.push("its user's number is its own, so it is known by its cgroup".to_owned());
     }
+    notes.push(luc_notify::INTERRUPTS.to_owned());
     Ok(Plan {
         unit,
         way: Way::Notify,

@@ -114,7 +114,10 @@ impl Decided {
                     "{path}: {reason}; notifications of its system calls do, but {harm}; --reach library leaves them out"
                 ))
             }
-            Self::NotifiedAsAsked if is_harmed => Some(harm.to_owned()),
+            Self::NotifiedAsAsked if is_harmed => {
+                Some(format!("{harm}; {}", luc_notify::INTERRUPTS))
+            }
+            Self::NotifiedAsAsked if !is_quiet => Some(luc_notify::INTERRUPTS.to_owned()),
             Self::Notified if !is_quiet => {
                 let reason = program.reason().unwrap_or_default();
                 Some(format!("{path}: {reason}; notifications of its system calls do"))
