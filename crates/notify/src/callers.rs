@@ -432,7 +432,7 @@ impl Callers {
 /// Retains what was used after `long_ago_ns`; of too much of that, the half that was used last.
 fn retain<K, V>(all: &mut HashMap<K, V>, long_ago_ns: u64, last_ns: impl Fn(&V) -> u64) {
     all.retain(|_, one| last_ns(one) > long_ago_ns);
-    if all.len() >= MOST / 2 {
+    if all.len() >= MOST {
         let mut times: Vec<u64> = all.values().map(&last_ns).collect();
         let middle = times.len() / 2;
         let (_, &mut median_ns, _) = times.select_nth_unstable(middle);

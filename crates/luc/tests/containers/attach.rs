@@ -109,6 +109,31 @@ fn go_programs_are_attached_at_any_moment() {
     crate::assert_nothing_is_left(&machine);
 }
 
+/// Signals at any moment between the first and the last of what `luc attach` does.
+#[test]
+fn an_attach_that_is_interrupted_harms_nobody() {
+    let Some(machine) = bundle::machine("attach-interrupted") else {
+        return;
+    };
+    machine.get("systemctl start lucd");
+    for turn in 0..8 {
+        let unit = format!("calls{turn}");
+        let crowd = format!("{PLACE}/lower/bin/notified crowd 2 500 1000");
+        let process = start(&machine, &unit, "", &crowd);
+        let milliseconds = 4 * turn;
+        machine.run(&format!(
+            "timeout --signal=INT 0.{milliseconds:03} luc attach {process} --permanently"
+        ));
+        machine.until(&format!("! systemctl is-active {unit}"));
+        let said = machine.get(&format!("cat {PLACE}/{unit}.log"));
+        assert!(
+            said.contains(" slow 0 failed 0 "),
+            "{milliseconds} ms: {said}"
+        );
+    }
+    crate::assert_nothing_is_left(&machine);
+}
+
 #[test]
 fn what_cannot_be_attached_goes_on_as_it_was() {
     let Some(machine) = bundle::machine("attach-refused") else {

@@ -3,6 +3,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod hostile;
 mod machine;
 
 use std::path::Path;

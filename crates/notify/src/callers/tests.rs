@@ -259,6 +259,27 @@ fn what_is_gone_is_forgotten() {
 }
 
 #[test]
+fn what_comes_without_end_drives_the_oldest_out() {
+    let mut callers = Callers::default();
+    let who = |call: u32| Who {
+        thread: call % 20_000,
+        process: 1,
+        number: 75,
+        fd: call as i32,
+    };
+    let last = 3 * MOST as u32;
+    for call in 0..=last {
+        let now_ns = u64::from(call);
+        callers.process_of(who(call).thread, now_ns, || 1);
+        callers.arrives(who(call), now_ns, |_| false);
+        assert!(callers.threads.len() <= MOST && callers.files.len() <= MOST);
+    }
+    assert!(callers.file(&who(last - 1)).is_some() && callers.file(&who(0)).is_none());
+    callers.forget_file(&who(last));
+    assert!(callers.file(&who(last)).is_none());
+}
+
+#[test]
 fn processes_that_take_turns_at_a_file_tell_of_each_other_s_returns() {
     // As backends of a PostgreSQL server: each has the log open by a descriptor of its own.
     let mut callers = Callers::default();
