@@ -16,7 +16,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::keeper::{Keeper, Source, relieve};
 use crate::ledger::SharedLedger;
-use crate::uapi::FLAGS;
+use crate::uapi::{self, FLAGS, Waiting};
 use crate::{available, filter, pass};
 pub use apart::apart;
 pub use error::AttachError;
@@ -68,10 +68,7 @@ pub fn attach(process: u32, no_new_privs: bool) -> Result<Attached, AttachError>
     let tracee = Tracee::stop(number)?;
     let installed = install(&tracee, &pidfd, number, no_new_privs);
     // Before the process makes a call.
-    let kept = installed.map(|listener| {
-        keeping.give(&listener);
-        listener
-    });
+    let kept = installed.inspect(|listener| keeping.give(listener));
     tracee.go_on()?;
     kept.map(|listener| Attached { listener, keeping })
 }
@@ -81,6 +78,12 @@ impl Attached {
     #[must_use]
     pub fn listener(&self) -> &OwnedFd {
         &self.listener
+    }
+
+    /// Whether the process, and all below it, has ended.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        uapi::is_waiting(self.listener.as_raw_fd(), 0) == Waiting::NobodyLeft
     }
 
     /// Ends the keeper, as somebody else answers the process' calls now.

@@ -352,6 +352,7 @@ impl Calls {
         if errno == 0 {
             self.answer(id, Answer::Done);
         } else {
+            held.call.who.settle();
             self.ledger.tell(self.listener.as_raw_fd(), id, errno);
         }
         self.ledger.answered(id);

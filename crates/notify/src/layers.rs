@@ -128,8 +128,10 @@ mod tests {
 
     #[test]
     fn what_was_asked_for_is_learnt() {
-        let mut layers = Layers::default();
-        layers.asked = Some(7);
+        let mut layers = Layers {
+            asked: Some(7),
+            ..Layers::default()
+        };
         assert_eq!(layers.below(7), None);
         layers.learn(Some(3));
         assert_eq!((layers.below(7), layers.asked), (Some(3), None));

@@ -18,6 +18,8 @@ use std::time::Duration;
 use luc_gate::environment::NOTIFIED;
 use luc_gate::seccomp::filters_of;
 use rustix::io::Errno;
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::child::{Installing, Status};
@@ -40,7 +42,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// [`NotifyError`]: the process is not under the filter, or somebody lets all of its calls pass.
 pub fn enter(socket: &Path) -> Result<(), NotifyError> {
     available()?;
-    let connection = UnixStream::connect(socket).map_err(NotifyError::system("reach lucd"))?;
+    let connection = connect(socket).map_err(NotifyError::system("reach lucd"))?;
     let patient = connection.set_read_timeout(Some(PATIENCE));
     patient.map_err(NotifyError::system("reach lucd"))?;
     // Closed at once if lucd does not expect this service.
@@ -55,6 +57,15 @@ pub fn enter(socket: &Path) -> Result<(), NotifyError> {
         Some(errno) => refusal(Errno::from_raw_os_error(errno)),
         None => NotifyError::system("hand the listener over")(error),
     })
+}
+
+/// Connects to a socket whose queue may be full of others: that is not waited for without end.
+fn connect(path: &Path) -> Result<UnixStream, Errno> {
+    let flags = SocketFlags::CLOEXEC;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    set_socket_timeout(&socket, Timeout::Send, Some(PATIENCE))?;
+    rustix::net::connect(&socket, &SocketAddrUnix::new(path)?)?;
+    Ok(socket.into())
 }
 
 /// Starts a keeper for a listener that nobody wanted: it lets all calls pass. Without it they would fail.
@@ -351,5 +362,19 @@ impl Peer {
         let mut polled = polled(self.process.as_raw_fd(), libc::POLLIN);
         // SAFETY: one `pollfd`, valid for writes.
         unsafe { libc::poll(&raw mut polled, 1, 0) == 0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_socket_is_reached_by_its_path() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("socket");
+        assert_eq!(connect(&path).unwrap_err(), Errno::NOENT);
+        let _listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        connect(&path).unwrap();
     }
 }

@@ -1,7 +1,8 @@
 //! Who makes a call, and whether it is still being made.
 
-use std::fs;
 use std::io::Read as _;
+use std::time::{Duration, Instant};
+use std::{fs, thread};
 
 use crate::uapi::Notice;
 
@@ -52,6 +53,37 @@ impl Who {
     }
 }
 
+/// How long a thread that a signal has woken may take to wait again.
+const SETTLES: Duration = Duration::from_millis(10);
+
+impl Who {
+    /// Waits until no signal is about to interrupt the thread's call. Before Linux 6.18 one that came before an answer and
+    /// is looked at after it does, and then nobody is told of the answer.
+    pub(crate) fn settle(&self) {
+        let begun = Instant::now();
+        let path = format!("/proc/{}/status", self.thread);
+        while begun.elapsed() < SETTLES {
+            let status = fs::read_to_string(&path).unwrap_or_default();
+            if !is_interrupted(&status) {
+                return;
+            }
+            thread::sleep(SETTLES / 100);
+        }
+    }
+}
+
+/// Whether a thread, as `/proc/THREAD/status` has it, has a signal that wakes it from its call. In a call that only
+/// SIGKILL interrupts it is in state D.
+fn is_interrupted(status: &str) -> bool {
+    let value = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name));
+        line.map_or("", str::trim)
+    };
+    let signals = |name: &str| u64::from_str_radix(value(name), 16).unwrap_or(0);
+    let pending = signals("SigPnd:") | signals("ShdPnd:");
+    pending & !signals("SigBlk:") != 0 && !value("State:").starts_with('D')
+}
+
 /// The process of a thread.
 pub(crate) fn process_of(thread: u32) -> Option<u32> {
     let status = fs::read_to_string(format!("/proc/{thread}/status")).ok()?;
@@ -63,7 +95,23 @@ pub(crate) fn process_of(thread: u32) -> Option<u32> {
 mod tests {
     use super::*;
     use std::os::fd::AsRawFd as _;
-    use std::time::{Duration, Instant};
+
+    #[test]
+    fn a_signal_that_is_not_blocked_interrupts() {
+        for (state, [pending, shared, blocked], expected) in [
+            ("S (sleeping)", ["0", "0", "0"], false),
+            ("S (sleeping)", ["0000000000000002", "0", "0"], true),
+            ("R (running)", ["0", "0000000000000006", "2"], true),
+            ("S (sleeping)", ["0", "0000000000000002", "2"], false),
+            ("D (disk sleep)", ["2", "0", "0"], false),
+        ] {
+            let status = format!(
+                "State:\t{state}\nSigPnd:\t{pending}\nShdPnd:\t{shared}\nSigBlk:\t{blocked}\n"
+            );
+            assert_eq!(is_interrupted(&status), expected, "{status}");
+        }
+        assert!(!is_interrupted(""));
+    }
 
     fn this_thread() -> u32 {
         rustix::thread::gettid().as_raw_nonzero().get() as u32

@@ -86,6 +86,10 @@ fn hand_over(
     sent.map_err(|errno| ServiceError::NotServed(name.to_owned(), errno.to_string()))?;
     let begun = Instant::now();
     while !kept_by(systemctl::lucd()?).iter().any(|one| one.id == name) {
+        if attached.is_over() {
+            let reason = "the process has ended".to_owned();
+            return Err(ServiceError::NotServed(name.to_owned(), reason));
+        }
         if begun.elapsed() > PATIENCE {
             let reason = "it took more than 10 s".to_owned();
             return Err(ServiceError::NotServed(name.to_owned(), reason));
