@@ -324,7 +324,6 @@ impl Calls {
                 // Of a thread that has ended: nobody else may have it open.
                 self.order(&held.call, Task::Close(file));
             }
-            self.ledger.answered(id);
             return true;
         }
         let file = Arc::clone(&held.file);
@@ -469,6 +468,7 @@ impl Calls {
             && self.is_same(id, &held)
         {
             self.let_go(id);
+            self.ledger.answered(id);
             self.count_straight(&held.call, held.place);
         }
     }
@@ -528,6 +528,7 @@ impl Calls {
         gone.retain(|gone| self.is_same(gone.id, &gone.held));
         uapi::let_all_go(self.listener.as_fd(), gone.iter().map(|gone| gone.id));
         for gone in &gone {
+            self.ledger.answered(gone.id);
             self.count_held(gone, now_ns);
         }
         self.held.look_ns()

@@ -245,6 +245,7 @@ pub(crate) fn relieve(ledger: &Ledger, keeper: u32, listener: RawFd) {
     for id in ledger.unanswered() {
         ledger.answer(listener, id);
     }
+    ledger.all_answered();
 }
 
 /// Whether a process number is still a keeper's.

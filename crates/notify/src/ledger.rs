@@ -112,6 +112,15 @@ impl Ledger {
         }
     }
 
+    /// Notes that all calls of a supervisor that has ended were answered.
+    pub(crate) fn all_answered(&self) {
+        for held in &self.held {
+            held.store(0, SeqCst);
+        }
+        self.waiting.store(0, SeqCst);
+        self.handled.store(self.last.load(SeqCst), SeqCst);
+    }
+
     /// Notes that the supervisor works.
     pub(crate) fn beat(&self) {
         self.beats.fetch_add(1, SeqCst);
@@ -388,6 +397,9 @@ mod tests {
         assert!(!ledger.holds(most + 1));
         ledger.answered(7);
         assert!(ledger.holds(most + 1));
+        ledger.received(most + 2);
+        ledger.all_answered();
+        assert!(!ledger.has_waiting() && ledger.holds(most + 3));
     }
 
     #[test]
