@@ -160,11 +160,6 @@ impl Shared {
 
     fn work(&self, notices: &mpsc::SyncSender<Notice>, is_raised: bool) {
         let mut pace = is_raised.then(|| Pace::new(sys::now_ns()));
-        if !is_raised {
-            // Where that is refused it is as it was.
-            // SAFETY: plain numbers: the calling thread.
-            unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, -20) };
-        }
         while !self.is_over.load(Ordering::Acquire) {
             if !self.has_begun.load(Ordering::Acquire) {
                 thread::park();
