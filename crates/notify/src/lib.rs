@@ -7,7 +7,7 @@
 //! - [`filter`]: the filter, for every architecture of the kernel; [`available`] says whether this kernel can.
 //! - `uapi`: the kernel's interface; `pass`: descriptors from process to process.
 //! - [`child`]: what the program's process does before it becomes the program.
-//! - `receiver`: a thread that does nothing but receive calls.
+//! - `receiver`: threads that do nothing but receive calls; `pace`: with which priority.
 //! - `keeper`: a process that lets all calls pass when the supervisor is gone; `ledger`: what it knows.
 //! - `fetch`: a caller's file; `kept`: the same until the answer; `writers`: its early write.
 //! - `who`: who makes a call; `callers`: what is remembered of callers; `places`: of a file system.
@@ -39,6 +39,7 @@ pub(crate) mod keeper;
 pub(crate) mod kept;
 pub(crate) mod layers;
 pub(crate) mod ledger;
+pub(crate) mod pace;
 pub(crate) mod pass;
 pub(crate) mod places;
 pub(crate) mod realtime;

@@ -20,7 +20,7 @@ use luc_gate::sys;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 
 use crate::ledger::SharedLedger;
-use crate::realtime::RealTime;
+use crate::pace::Pace;
 use crate::uapi::{self, Answer, Notice, Waiting};
 use crate::writers::Ringer;
 
@@ -30,11 +30,6 @@ const MOST_QUEUED: usize = 1024;
 /// An event loop that has been at the same thing for this long gets no further calls, in nanoseconds. It is shorter than
 /// the keeper's patience: what the loop has then, the keeper answers.
 const STALE_NS: u64 = 200_000_000;
-
-/// A program that makes calls without end is not to keep a processor busy with real-time priority: calls in a window that
-/// are received with it, and the window's length in nanoseconds.
-const MOST_RAISED: u32 = 2000;
-const WINDOW_NS: u64 = 100_000_000;
 
 /// How long the end of a thread is waited for.
 const END_TIMEOUT: Duration = Duration::from_millis(100);
@@ -159,7 +154,7 @@ impl Shared {
     }
 
     fn work(&self, notices: &mpsc::SyncSender<Notice>, is_raised: bool) {
-        let mut pace = is_raised.then(|| Pace::new(sys::now_ns()));
+        let mut pace = Pace::new(is_raised, sys::now_ns());
         while !self.is_over.load(Ordering::Acquire) {
             if !self.has_begun.load(Ordering::Acquire) {
                 thread::park();
@@ -174,10 +169,8 @@ impl Shared {
             }
             let [of_listener, _] = polled.map(|polled| polled.revents());
             if of_listener.contains(PollFlags::IN) {
-                if let Some(now_ns) = self.receive(notices)
-                    && let Some(pace) = &mut pace
-                {
-                    pace.has_received(now_ns);
+                if let Some(now_ns) = self.receive(notices) {
+                    pace.has_served(now_ns);
                 }
             } else if of_listener.intersects(PollFlags::HUP | PollFlags::ERR) {
                 self.nobody_left.store(true, Ordering::Release);
@@ -213,54 +206,10 @@ impl Shared {
     }
 }
 
-/// Real-time priority for as many calls as a program makes that waits for its disk.
-#[derive(Debug)]
-struct Pace {
-    raised: Option<RealTime>,
-    began_ns: u64,
-    received: u32,
-}
-
-impl Pace {
-    fn new(now_ns: u64) -> Self {
-        Self {
-            raised: Some(RealTime::begin()),
-            began_ns: now_ns,
-            received: 0,
-        }
-    }
-
-    fn has_received(&mut self, now_ns: u64) {
-        if now_ns.saturating_sub(self.began_ns) >= WINDOW_NS {
-            (self.began_ns, self.received) = (now_ns, 0);
-            if self.raised.is_none() {
-                self.raised = Some(RealTime::begin());
-            }
-        }
-        self.received += 1;
-        if self.received > MOST_RAISED {
-            self.raised = None;
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::writers::Writers;
-
-    #[test]
-    fn who_calls_without_end_is_not_served_with_priority() {
-        let mut pace = Pace::new(0);
-        for _ in 0..MOST_RAISED {
-            pace.has_received(1);
-        }
-        assert!(pace.raised.is_some());
-        pace.has_received(2);
-        assert!(pace.raised.is_none());
-        pace.has_received(WINDOW_NS);
-        assert!(pace.raised.is_some());
-    }
 
     #[test]
     fn a_loop_that_stands_still_gets_no_further_calls() {

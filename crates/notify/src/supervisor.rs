@@ -15,6 +15,7 @@ use rustix::io::Errno;
 use crate::calls::Calls;
 use crate::keeper::{Keeper, Source};
 use crate::ledger::SharedLedger;
+use crate::pace::Pace;
 use crate::receiver::Receiver;
 
 /// While a call waits for its answer the loop shows the keeper that it works this often, in nanoseconds.
@@ -66,6 +67,7 @@ impl Supervisor {
         // A hold ends when it ends, not up to 50 us later.
         // SAFETY: plain numbers.
         unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
+        let mut pace = Pace::new(false, sys::now_ns());
         let mut wake_ns = u64::MAX;
         while !self.is_done() {
             let woken = self.sleep(wake_ns);
@@ -75,7 +77,7 @@ impl Supervisor {
             if let Ok(woken) = woken {
                 self.attend(woken);
             }
-            let has_more = self.take_received();
+            let has_more = self.take_received(&mut pace);
             self.replace_keeper();
             wake_ns = self.calls.go_on();
             if has_more {
@@ -93,13 +95,14 @@ impl Supervisor {
     }
 
     /// Takes a part of the calls that were received; whether there may be more.
-    fn take_received(&mut self) -> bool {
+    fn take_received(&mut self, pace: &mut Pace) -> bool {
         for _ in 0..MOST_AT_ONCE {
             let Some(notice) = self.receiver.next() else {
                 return false;
             };
             self.calls.arrived(notice);
             self.ledger.handled(notice.id);
+            pace.has_served(sys::now_ns());
         }
         true
     }
