@@ -3,12 +3,14 @@
 //! - [`library`]: finds `libluc_gate_preload.so`.
 //! - [`shared`]: the memory that it shares with the programs it starts.
 //! - [`supervise`]: starts the command, passes signals on, waits.
+//! - [`init`]: reaps orphans where `luc run` is the first process of a container.
 //! - [`unreached`]: which of its descendants the library does not reach.
 //! - [`commits`]: how many commits each journal made meanwhile.
 //! - [`outcome`]: all of it as figures, for JSON; [`text`]: for people.
 //! - [`mod@unit`]: what the processes of a systemd unit have done, which no `luc run` starts.
 
 pub mod commits;
+pub mod init;
 pub mod library;
 pub mod outcome;
 pub mod shared;
@@ -82,9 +84,14 @@ pub struct Around<'a> {
     pub reach: Reach,
     /// Devices, major and minor number, on which the kernel module batches: calls are only counted.
     pub count_only: Vec<(u32, u32)>,
+    /// Told the command's process number as soon as it has been started.
+    pub started: Option<Start<'a>>,
     /// Told again and again, while the command runs, its process and what it has done so far.
     pub watch: Option<Watch<'a>>,
 }
+
+/// Told the number of the command's process.
+pub type Start<'a> = Box<dyn FnOnce(u32) + 'a>;
 
 /// Observes a run in progress: the command's process number, and its figures if it has any.
 pub type Watch<'a> = &'a mut dyn FnMut(u32, Option<&RunFigures>);
@@ -146,6 +153,9 @@ pub fn run(
             None,
         ),
     };
+    if let Some(begin) = around.started.take() {
+        begin(started.id());
+    }
     let mut lookout = (shared.is_some() && around.reach == Reach::Library).then(Lookout::new);
     let figures = shared.as_ref().map(|shared| shared.figures.counters);
     let interval: fn(Duration) -> Duration = match around.watch {

@@ -152,6 +152,11 @@ pub fn start(command: &Command, how: Start<'_>) -> Result<Started, LaunchError> 
 }
 
 impl Started {
+    /// Number of its process, which stays its own until [`wait`](Self::wait) returns.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Waits for the command's end.
     ///
     /// # Errors

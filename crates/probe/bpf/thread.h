@@ -337,7 +337,7 @@ static __always_inline void decide(struct task_struct *task, struct thread *thre
 /* The running thread's state, made if it has none. */
 static __always_inline struct thread *current_thread(struct task_struct *task)
 {
-	struct thread *thread = thread_of(task);
+	struct thread *thread = thread_of(task), *above;
 
 	if (thread)
 		return thread;
@@ -346,6 +346,9 @@ static __always_inline struct thread *current_thread(struct task_struct *task)
 		count_lost(LOST_MAP_THREADS);
 		return NULL;
 	}
+	/* Nobody is told of the birth of io_uring's workers. */
+	above = thread_of(task->group_leader);
+	thread->in_tree = above && above->in_tree;
 	decide(task, thread);
 	return thread;
 }

@@ -3,6 +3,7 @@
 mod missed;
 mod visits;
 
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::thread;
 use std::time::Duration;
@@ -148,7 +149,6 @@ impl Programs {
         config: &Config,
         ring_bytes: u32,
         calls: bool,
-        roots: &[u32],
     ) -> Result<Self, ProbeError> {
         messages::keep();
         let mut open = ObjectBuilder::default()
@@ -234,12 +234,6 @@ impl Programs {
             processors: config.processors,
             counts: config.counters > 0,
         };
-        for root in roots {
-            programs
-                .map("roots")?
-                .update(&root.to_ne_bytes(), &1u32.to_ne_bytes(), MapFlags::ANY)
-                .map_err(ProbeError::refused("the processes to be recorded"))?;
-        }
         Ok(programs)
     }
 
@@ -260,13 +254,13 @@ impl Programs {
     }
 
     /// Begins to record. Births are traced before the existing threads are visited, so that no thread is missed.
-    pub(crate) fn attach(&self) -> Result<Links, ProbeError> {
+    pub(crate) fn attach(&self, tree: &dyn Fn() -> Vec<u32>) -> Result<Links, ProbeError> {
         let birth = |name: &str| name.starts_with("sched_process");
         let mut links = Links {
             always: self.attach_those(birth)?,
             calls: Vec::new(),
         };
-        self.give_threads_state()?;
+        self.give_threads_state(tree)?;
         let others = self.attach_those(|name| !birth(name) && !CALLS.contains(&name))?;
         links.always.extend(others);
         if self.network {
@@ -281,15 +275,26 @@ impl Programs {
     }
 
     /// Runs [`BEGIN`] until each thread has its state. The kernel has at times no memory for some of them at once, since
-    /// tracing programs may not wait for memory.
-    fn give_threads_state(&self) -> Result<(), ProbeError> {
-        for _ in 0..VISITS {
-            self.set(WITHOUT_STATE, 0)?;
-            self.visit(BEGIN)?;
-            if self.variable(WITHOUT_STATE)? == 0 {
+    /// tracing programs may not wait for memory. And `tree`, the processes that are recorded, may have grown meanwhile by
+    /// children of one that had no state yet.
+    fn give_threads_state(&self, tree: &dyn Fn() -> Vec<u32>) -> Result<(), ProbeError> {
+        let mut known = HashSet::new();
+        for visit in 0..VISITS {
+            let new: Vec<u32> = tree().into_iter().filter(|root| known.insert(*root)).collect();
+            let lacks_memory = visit > 0 && self.variable(WITHOUT_STATE)? > 0;
+            if visit > 0 && new.is_empty() && !lacks_memory {
                 break;
             }
-            thread::sleep(BETWEEN_VISITS);
+            if lacks_memory {
+                thread::sleep(BETWEEN_VISITS);
+            }
+            for root in new {
+                self.map("roots")?
+                    .update(&root.to_ne_bytes(), &1u32.to_ne_bytes(), MapFlags::ANY)
+                    .map_err(ProbeError::refused("the processes to be recorded"))?;
+            }
+            self.set(WITHOUT_STATE, 0)?;
+            self.visit(BEGIN)?;
         }
         Ok(())
     }

@@ -125,7 +125,8 @@ impl Recorder {
             Some(list) => Counters::open(list)?,
             None => Counters::default(),
         };
-        let roots = options.filter.tree_now()?;
+        // A process that is not there is refused before anything is loaded.
+        options.filter.tree_now()?;
         let programs = loop {
             let config = Config {
                 counters: counters.events.len() as u32,
@@ -136,7 +137,6 @@ impl Recorder {
                 &config,
                 options.ring_bytes,
                 options.calls && capability.network != Network::Exchanges,
-                &roots,
             );
             // One that the kernel refuses is left out alone.
             let error = match loaded {
@@ -158,7 +158,8 @@ impl Recorder {
         );
         // What goes through all rows is compiled once, here, and not in the crate that chooses the sink.
         let sink: Box<dyn Sink> = Box::new(open(trace.clone())?);
-        let links = programs.attach()?;
+        let filter = &options.filter;
+        let links = programs.attach(&|| filter.tree_now().unwrap_or_default())?;
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         let session = drain::Session {
@@ -308,7 +309,7 @@ mod tests {
         let without = Capability::detect_without(Network::Exchanges, &["tcp_sendmsg_locked"]);
         for capability in [all, without.expect("enough is left")] {
             let config = config(&options, &capability, &symbols).expect("no filter");
-            let loaded = Programs::load(&capability, &config, 1 << 20, true, &[]);
+            let loaded = Programs::load(&capability, &config, 1 << 20, true);
             assert!(loaded.is_ok(), "{loaded:?}");
         }
     }
@@ -332,7 +333,7 @@ mod tests {
                     run_delays,
                     ..config(&options, &capability, &symbols).expect("no filter")
                 };
-                let loaded = Programs::load(&capability, &config, 1 << 20, true, &[]);
+                let loaded = Programs::load(&capability, &config, 1 << 20, true);
                 assert!(loaded.is_ok(), "{mode:?} {run_delays}: {loaded:?}");
             }
         }
@@ -355,7 +356,7 @@ mod tests {
                 Capability::detect_without(Network::Messages, missing).expect("enough is left");
             let options = Options::default();
             let config = config(&options, &capability, &symbols).expect("no filter");
-            let loaded = Programs::load(&capability, &config, 1 << 20, true, &[]);
+            let loaded = Programs::load(&capability, &config, 1 << 20, true);
             assert!(loaded.is_ok(), "{missing:?}: {loaded:?}");
         }
     }

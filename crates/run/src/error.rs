@@ -15,6 +15,9 @@ pub enum RunError {
     /// A signal ended the command in the middle of a comparison.
     #[error("a signal ended the command; the comparison stops")]
     Killed(Ending),
+    /// The command has ended before it was recorded.
+    #[error("the command had ended before the recorder was ready")]
+    TooShort,
     /// The recorder's thread is gone.
     #[error("the recorder did not begin")]
     NoRecorder,

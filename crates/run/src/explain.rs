@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::mpsc::Receiver;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use luc_events::Event;
 use luc_events::tables::Trace;
 use luc_explain::{Analysis, Part, Report};
-use luc_launch::Outcome;
+use luc_launch::{Outcome, Start};
 use luc_probe::{Filter, Forward, Options, Recorder, spawn_without_signals};
 use luc_units::figures::Time;
 use serde::Serialize;
@@ -22,6 +23,9 @@ const SETTLING_NS: u64 = 1_300_000_000;
 const BATCH_EVENTS: usize = 1 << 16;
 /// Share of time below which, on both sides, a part is not printed.
 const MIN_SHARE: f64 = 0.02;
+
+/// Time that a command runs before its recorder begins to load: the end of one that is shorter is not delayed by it.
+const SHORT: Duration = Duration::from_millis(20);
 
 /// The parts of a call's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -77,6 +81,9 @@ pub struct TimeSplit {
     mount_point: String,
     calls: u64,
     calls_per_commit: f64,
+    /// Time after the command's start from which on it was recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    since_s: Option<f64>,
     #[serde(rename = "takers")]
     parts: BTreeMap<TimePart, PartTime>,
 }
@@ -114,6 +121,7 @@ impl TimeSplit {
         Some(Self {
             mount_point: found.mount_point.clone(),
             calls: count,
+            since_s: None,
             calls_per_commit: found.commits.syncs_per_commit,
             parts: parts.collect(),
         })
@@ -138,9 +146,12 @@ impl fmt::Display for TimeSplit {
             .filter(|(_, taken)| taken.share >= MIN_SHARE)
             .map(|(part, taken)| format!("{} {:.0} %", part.label(), taken.share * 100.0))
             .collect();
+        let since = self
+            .since_s
+            .map_or_else(String::new, |since_s| format!(" from {since_s:.2} s on"));
         writeln!(
             f,
-            "     why: of a call's time on {}: {}",
+            "     why: of a call's time on {}{since}: {}",
             self.mount_point,
             words.join(", ")
         )
@@ -211,13 +222,80 @@ pub struct Recorded {
 pub fn explain(
     launch: impl FnOnce() -> Result<RunOutcome, RunError>,
 ) -> Result<Recorded, RunError> {
-    let recording = Recording::start();
+    let recording = Recording::start(Filter {
+        children: true,
+        ..Filter::default()
+    });
     let outcome = launch()?;
     let report = recording.and_then(Recording::stop);
     let why = report
         .map(|report| TimeSplit::of(&report, &outcome.gate))
         .map_err(|error| error.to_string());
     Ok(Recorded { outcome, why })
+}
+
+/// The same beside a command that does not wait for the recorder, at its start or at its end: what it does first is not
+/// seen. `launch` calls its argument with the command's process as soon as there is one.
+///
+/// # Errors
+/// As `launch`.
+pub fn explain_meanwhile(
+    launch: impl FnOnce(Start<'_>) -> Result<RunOutcome, RunError>,
+) -> Result<Recorded, RunError> {
+    let mut beginning = None;
+    let outcome = launch(Box::new(|process| {
+        beginning = Some(Beginning::new(process));
+    }))?;
+    let recorded = beginning
+        .unwrap_or(Err(RunError::NoRecorder))
+        .and_then(Beginning::end);
+    let why = recorded
+        .map(|(report, since)| {
+            let split = TimeSplit::of(&report, &outcome.gate)?;
+            Some(TimeSplit {
+                since_s: Some(since.as_secs_f64()),
+                ..split
+            })
+        })
+        .map_err(|error| error.to_string());
+    Ok(Recorded { outcome, why })
+}
+
+/// A recorder that begins while the command runs.
+struct Beginning {
+    /// Dropped as the command ends, which keeps a recorder from beginning.
+    running: Sender<()>,
+    began: JoinHandle<Result<(Recording, Duration), RunError>>,
+}
+
+impl Beginning {
+    fn new(process: u32) -> Result<Self, RunError> {
+        let started = Instant::now();
+        let (running, ended) = channel();
+        let begin = move || {
+            if ended.recv_timeout(SHORT) != Err(RecvTimeoutError::Timeout) {
+                return Err(RunError::TooShort);
+            }
+            let recording = Recording::start(Filter {
+                processes: vec![process],
+                ..Filter::default()
+            })?;
+            Ok((recording, started.elapsed()))
+        };
+        let began = spawn_without_signals("luc-why-begin", begin).map_err(RunError::Thread)?;
+        Ok(Self { running, began })
+    }
+
+    /// The report, and how long after the start the recorder was ready. One that is not ready now is left to end with this
+    /// process.
+    fn end(self) -> Result<(Report, Duration), RunError> {
+        drop(self.running);
+        if !self.began.is_finished() {
+            return Err(RunError::TooShort);
+        }
+        let (recording, since) = self.began.join().map_err(|_| RunError::Analysis)??;
+        Ok((recording.stop()?, since))
+    }
 }
 
 /// A recording in progress, and its analysis.
@@ -227,12 +305,9 @@ struct Recording {
 }
 
 impl Recording {
-    fn start() -> Result<Self, RunError> {
+    fn start(filter: Filter) -> Result<Self, RunError> {
         let options = Options {
-            filter: Filter {
-                children: true,
-                ..Filter::default()
-            },
+            filter,
             ..Options::default()
         };
         let (sink, batches) = Forward::new();
@@ -287,6 +362,7 @@ mod tests {
             mount_point: "/srv".to_owned(),
             calls: 9,
             calls_per_commit: 2.0,
+            since_s: None,
             parts: shares
                 .iter()
                 .map(|&(part, share)| (part, taken(share)))

@@ -10,7 +10,7 @@ use luc_gate::figures::RunFigures;
 use luc_gate::inspect::filesystem;
 use luc_kernel::level::{EffectiveLevel, JournalUse, Plan, Session};
 use luc_kernel::{Device, Error, Key, Machine, Settings, touch};
-use luc_launch::{Around, Command, Outcome, Reach};
+use luc_launch::{Around, Command, Outcome, Reach, Start};
 use luc_units::figures::Time;
 use serde::Serialize;
 
@@ -76,7 +76,7 @@ pub fn requested(
 }
 
 /// Runs the command once, as planned; the gate gets to it by `reach`. `luc` is the program that watches over lent
-/// settings.
+/// settings; `started` is told the command's process as soon as there is one.
 ///
 /// # Errors
 /// [`RunError::Launch`]; the command has not been started then.
@@ -87,6 +87,7 @@ pub fn run(
     command: &Command,
     settings: &GateSettings,
     reach: Reach,
+    started: Option<Start<'_>>,
 ) -> Result<RunOutcome, RunError> {
     let mut settings = *settings;
     if plan.level == EffectiveLevel::Kernel {
@@ -98,6 +99,7 @@ pub fn run(
         let around = Around {
             reach,
             count_only,
+            started,
             watch: None,
         };
         return Ok(RunOutcome {
@@ -129,6 +131,7 @@ pub fn run(
     let around = Around {
         reach,
         count_only,
+        started,
         watch: Some(&mut watch),
     };
     let gate = luc_launch::run(command, &settings, around)?;

@@ -1,7 +1,7 @@
 //! Runs a command whose fsyncs share commits, and measures and explains the gain.
 //!
-//! [`run`] runs a command once, under the gate, the kernel module or both; [`explain()`] records a run and divides the
-//! time of its fsyncs; [`compare()`] makes runs with and without, in random order.
+//! [`run`] runs a command once, under the gate, the kernel module or both; [`explain()`] and [`explain_meanwhile()`] record a run
+//! and divide the time of its fsyncs; [`compare()`] makes runs with and without, in random order.
 
 mod compare;
 mod error;
@@ -10,5 +10,5 @@ mod level;
 
 pub use compare::{Comparison, Options, Progress, compare};
 pub use error::RunError;
-pub use explain::{Change, Recorded, TimeSplit, explain};
+pub use explain::{Change, Recorded, TimeSplit, explain, explain_meanwhile};
 pub use level::{RunOutcome, level_name, requested, run};

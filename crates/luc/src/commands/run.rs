@@ -15,7 +15,7 @@ use luc_gate::rounds::join::LONGEST_WAIT_NS;
 use luc_kernel::lease::Leases;
 use luc_kernel::level::{self, EffectiveLevel, Plan};
 use luc_kernel::{Key, Machine};
-use luc_launch::Command;
+use luc_launch::{Command, Start, init};
 use luc_run::{Recorded, RunOutcome, TimeSplit};
 use luc_units::parse_duration_ns;
 use reach::Reach;
@@ -162,6 +162,9 @@ pub(super) fn copy_out(text: &str) -> Result<String, String> {
 
 /// Runs the subcommand.
 pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
+    if let Some(status) = init::reap_for_child()? {
+        return Ok(ExitCode::from(status));
+    }
     let command = resolve(&args.command, args.compare.is_some())?;
     let inspected = inspect::program(&command.program)?;
     if args.check {
@@ -184,12 +187,15 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
         return compare::main(&args, &machine, &plan, compared, json);
     }
     let luc = program()?;
-    let run = || luc_run::run(&luc, &machine, plan, &command, &args.settings(), reach);
+    let settings = args.settings();
+    let run = |started: Option<Start<'_>>| {
+        luc_run::run(&luc, &machine, plan, &command, &settings, reach, started)
+    };
     let Recorded { outcome, why } = if args.wants_why() {
-        luc_run::explain(run)?
+        luc_run::explain_meanwhile(|started| run(Some(started)))?
     } else {
         Recorded {
-            outcome: run()?,
+            outcome: run(None)?,
             why: Ok(None),
         }
     };

@@ -53,7 +53,7 @@ pub(super) fn main(
             settings.policy = Policy::Off;
             plan = plan_without.clone();
         }
-        let outcome = luc_run::run(&luc, machine, plan, command, &settings, reach)?;
+        let outcome = luc_run::run(&luc, machine, plan, command, &settings, reach, None)?;
         say_failures(&outcome);
         Ok(outcome)
     };

@@ -1,0 +1,79 @@
+//! The first process of a container: the kernel gives it whoever loses his parent, and nobody else waits for their ends.
+
+use std::io;
+use std::mem::MaybeUninit;
+
+use luc_units::OnPath as _;
+
+use crate::LaunchError;
+
+/// Where this is the first process of its namespace, makes a child that goes on in its place: `None` for that. The first
+/// process passes signals on to it, waits for its end and for those of orphans, and has its exit status.
+///
+/// Other threads would be missing in the child, so there may be none yet.
+///
+/// # Errors
+///
+/// [`LaunchError::System`] if no process can be made.
+pub fn reap_for_child() -> Result<Option<u8>, LaunchError> {
+    if std::process::id() != 1 {
+        return Ok(None);
+    }
+    reap().map_err(LaunchError::io("start", "a process beside the container's first"))
+}
+
+fn reap() -> io::Result<Option<u8>> {
+    let mut all = MaybeUninit::<libc::sigset_t>::zeroed();
+    let mut before = MaybeUninit::<libc::sigset_t>::zeroed();
+    // SAFETY: sigfillset initializes `all` before it is used, pthread_sigmask `before`; only this thread's mask changes.
+    unsafe {
+        libc::sigfillset(all.as_mut_ptr());
+        libc::pthread_sigmask(libc::SIG_BLOCK, all.as_ptr(), before.as_mut_ptr());
+    }
+    // SAFETY: there is one thread, so the child has all that this process had.
+    let child = unsafe { libc::fork() };
+    if child <= 0 {
+        let error = io::Error::last_os_error();
+        // SAFETY: the mask that this thread had.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), std::ptr::null_mut()) };
+        return if child == 0 { Ok(None) } else { Err(error) };
+    }
+    loop {
+        let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
+        // SAFETY: `all` is a set, and `info` has room for one signal.
+        let signal = unsafe { libc::sigwaitinfo(all.as_ptr(), info.as_mut_ptr()) };
+        if signal == libc::SIGCHLD {
+            if let Some(status) = reaped(child) {
+                return Ok(Some(status));
+            }
+        } else if signal > 0 {
+            // SAFETY: filled by the successful call.
+            let info = unsafe { info.assume_init() };
+            // The terminal sends its signals to the child as well.
+            if info.si_code != libc::SI_KERNEL {
+                // SAFETY: the child has not been waited for, so its number is still its own.
+                unsafe { libc::kill(child, signal) };
+            }
+        }
+    }
+}
+
+/// Waits for all that have ended; the status of `child` if it is among them.
+fn reaped(child: libc::pid_t) -> Option<u8> {
+    let mut found = None;
+    loop {
+        let mut status = 0;
+        // SAFETY: `status` is valid for writes.
+        let process = unsafe { libc::waitpid(-1, &raw mut status, libc::WNOHANG) };
+        if process <= 0 {
+            return found;
+        }
+        if process == child {
+            found = Some(if libc::WIFSIGNALED(status) {
+                128u8.saturating_add(libc::WTERMSIG(status) as u8)
+            } else {
+                libc::WEXITSTATUS(status) as u8
+            });
+        }
+    }
+}
