@@ -6,10 +6,11 @@
 //! - [`init`]: reaps orphans where `luc run` is the first process of a container.
 //! - [`unreached`]: which of its descendants the library does not reach.
 //! - [`commits`]: how many commits each journal made meanwhile.
-//! - [`outcome`]: all of it as figures, for JSON; [`text`]: for people.
+//! - [`outcome`]: all of it as figures, for JSON, with the controllers' `decision`; [`text`]: for people.
 //! - [`mod@unit`]: what the processes of a systemd unit have done, which no `luc run` starts.
 
 pub mod commits;
+mod decision;
 pub mod init;
 pub mod library;
 pub mod outcome;
@@ -23,6 +24,7 @@ use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+pub use decision::Decision;
 pub use outcome::{FileSystemOutcome, Outcome};
 pub use supervise::{Command, Ending};
 

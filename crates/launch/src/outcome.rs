@@ -1,9 +1,8 @@
 //! The figures of a run.
 
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::time::Duration;
 
-use luc_control::auto::{Auto, Phase, Reason};
 use luc_gate::figures::{FileSystemFigures, RunFigures};
 use luc_gate::inspect::filesystem::{self, Journal};
 use luc_gate::policy::Policy;
@@ -13,6 +12,7 @@ use luc_notify::session::Notified;
 use serde::Serialize;
 
 use crate::commits::Commits;
+pub use crate::decision::Decision;
 use crate::shared::Shared;
 use crate::supervise::Ending;
 use crate::unreached::Unreached;
@@ -106,6 +106,9 @@ pub struct FileSystemOutcome {
     pub calls_per_commit: Option<f64>,
     /// Whether calls were only counted, since the kernel module batches here.
     pub left_to_kernel: bool,
+    /// Whether calls were only counted, as the policy has it.
+    #[serde(skip)]
+    pub is_off: bool,
     /// The gate's figures; `None` if it did not take part here.
     pub gate: Option<GateOutcome>,
 }
@@ -130,33 +133,6 @@ pub struct GateOutcome {
     pub decision: Option<Decision>,
     /// The same for calls that only need a flush; `None` if there were none on their own.
     pub flush_decision: Option<Decision>,
-}
-
-/// Where the controller of policy `auto` ended, and why.
-#[derive(Clone, Debug, Serialize)]
-pub struct Decision {
-    /// `learning`, `trying`, `engaged` or `aside`.
-    pub state: &'static str,
-    /// Why, as a sentence.
-    pub reason: &'static str,
-    /// Callers that a round waits for.
-    pub set_point: u32,
-    /// Distinct callers seen of late.
-    pub participants: u32,
-    /// Commit time, in microseconds.
-    pub commit_us: f64,
-    /// Gated over ungated rate of the last trial or check; `None` if there was none.
-    pub gain: Option<f64>,
-    /// Pairs of samples behind the gain.
-    pub pairs: u32,
-    /// Trials made.
-    pub trials: u32,
-    /// Trials that engaged the gate.
-    pub engagements: u32,
-    /// Calls served per second in the last gated sample.
-    pub gated_per_s: f64,
-    /// Calls served per second in the last ungated sample.
-    pub ungated_per_s: f64,
 }
 
 impl Outcome {
@@ -239,7 +215,8 @@ impl FileSystemOutcome {
         policy: &Policy,
         commits_of: impl Fn(&str) -> Option<u64>,
     ) -> Self {
-        let [fsyncs, fdatasyncs, msyncs] = counters.calls.each_ref().map(|c| c.load(Relaxed));
+        let counts = Counts::read(counters);
+        let [fsyncs, fdatasyncs, msyncs] = counts.calls;
         let calls = fsyncs + fdatasyncs + msyncs;
         let found = filesystem::of_device(major, minor).ok();
         let device = found
@@ -252,8 +229,6 @@ impl FileSystemOutcome {
             Some(Journal::NotExt4(_)) => "other",
             Some(Journal::Unknown) | None => "unknown",
         };
-        let quantile_us = |q| Some(counters.latency.quantile_ns(q)? as f64 / 1e3);
-        let p50_us = quantile_us(0.5);
         let commits = commits_of(&device);
         Self {
             journal,
@@ -266,76 +241,87 @@ impl FileSystemOutcome {
             fsyncs,
             fdatasyncs,
             msyncs,
-            failed: counters.failed.load(Relaxed),
-            mean_us: p50_us.map(|_| mean_us(counters.latency_ns.load(Relaxed), calls)),
-            p50_us,
-            p99_us: quantile_us(0.99),
+            failed: counts.failed,
+            mean_us: counts.mean_us,
+            p50_us: counts.p50_us,
+            p99_us: counts.p99_us,
             commits,
             calls_per_commit: commits.filter(|&n| n > 0).map(|n| calls as f64 / n as f64),
             left_to_kernel: false,
-            gate: rounds.map(|rounds| GateOutcome::new(counters, rounds, policy)),
+            is_off: *policy == Policy::Off,
+            gate: rounds.map(|rounds| GateOutcome::new(&counts, rounds, policy)),
         }
     }
 }
 
 impl GateOutcome {
-    fn new(counters: &FileSystemFigures, rounds: &FileSystemRounds, policy: &Policy) -> Self {
+    fn new(counts: &Counts, rounds: &FileSystemRounds, policy: &Policy) -> Self {
         let commits = rounds.commits.snapshot();
         let flushes = rounds.flushes.snapshot();
         // A file system with both kinds has both; one with neither has that of commits.
         let has_flushes = flushes.completions > 0;
         let has_commits = commits.completions > 0 || !has_flushes;
         let decision = |snapshot: &Snapshot, is_there: bool| {
-            (*policy == Policy::Auto && is_there).then(|| Decision::new(&snapshot.auto))
+            let is_decided = *policy == Policy::Auto && is_there;
+            is_decided.then(|| Decision::new(&(&snapshot.auto).into(), snapshot.completions))
         };
-        let gated = counters.gated.load(Relaxed);
         Self {
-            gated,
-            rounds: counters.rounds.load(Relaxed),
-            mean_wait_us: mean_us(counters.waited_ns.load(Relaxed), gated),
-            longest_wait_us: counters.longest_wait_ns.load(Relaxed) as f64 / 1e3,
-            mean_write_back_us: mean_us(counters.written_back_ns.load(Relaxed), gated),
-            timed_out: counters.timed_out.load(Relaxed),
+            gated: counts.gated,
+            rounds: counts.rounds,
+            mean_wait_us: counts.mean_wait_us,
+            longest_wait_us: counts.longest_wait_us,
+            mean_write_back_us: counts.mean_write_back_us,
+            timed_out: counts.timed_out,
             decision: decision(&commits, has_commits),
             flush_decision: decision(&flushes, has_flushes),
         }
     }
 }
 
-impl Decision {
-    fn new(auto: &Auto) -> Self {
-        let (gain, pairs) = auto.gain();
-        let (trials, engagements) = auto.trials();
-        let (gated_per_s, ungated_per_s) = auto.rates_per_s();
+/// Counters of one file system, as one look finds them: programs may still go on.
+#[derive(Clone, Copy, Debug)]
+struct Counts {
+    calls: [u64; 3],
+    failed: u64,
+    mean_us: Option<f64>,
+    p50_us: Option<f64>,
+    p99_us: Option<f64>,
+    gated: u64,
+    rounds: u32,
+    timed_out: u64,
+    mean_wait_us: f64,
+    longest_wait_us: f64,
+    mean_write_back_us: f64,
+}
+
+impl Counts {
+    /// Whatever is a part is read before what it is a part of, and never more than that.
+    fn read(figures: &FileSystemFigures) -> Self {
+        let gated = figures.gated.load(Acquire);
+        let failed = figures.failed.load(Acquire);
+        let rounds = figures.rounds.load(Acquire);
+        let timed_out = figures.timed_out.load(Acquire);
+        let calls = figures.calls.each_ref().map(|calls| calls.load(Acquire));
+        let all: u64 = calls.iter().sum();
+        let gated = gated.min(all);
+        let quantile_us = |q| Some(figures.latency.quantile_ns(q)? as f64 / 1e3);
+        let p50_us = quantile_us(0.5);
+        let mean_wait_us = mean_us(figures.waited_ns.load(Acquire), gated);
+        let longest_wait_us = figures.longest_wait_ns.load(Acquire) as f64 / 1e3;
         Self {
-            state: match auto.phase() {
-                Phase::Learn => "learning",
-                Phase::TryGated | Phase::TryUngated => "trying",
-                Phase::Engaged | Phase::Check => "engaged",
-                Phase::Aside => "aside",
-            },
-            reason: match auto.reason() {
-                Reason::Undecided => "the run was too short to decide",
-                Reason::Alone => "only one caller at a time: nobody to share a commit with",
-                Reason::NothingToGain => "commits already serve about as many as they can",
-                Reason::Few => "few of the calls are of this kind: holding them gains nothing",
-                Reason::TooFarApart => "callers come too far apart for a commit to wait for them",
-                Reason::TakenAlong => {
-                    "a trial held these with calls that need a commit, and showed no gain"
-                }
-                Reason::ComeAndGo => "callers come and go: a trial waits until it costs little",
-                Reason::NoGainMeasured => "a trial showed no gain",
-                Reason::GainMeasured => "a trial showed a gain",
-            },
-            set_point: auto.plan().set_point,
-            participants: auto.participants(),
-            commit_us: auto.commit_ns() as f64 / 1e3,
-            gain: (pairs > 0).then_some(gain),
-            pairs,
-            trials,
-            engagements,
-            gated_per_s,
-            ungated_per_s,
+            calls,
+            failed: failed.min(all),
+            mean_us: p50_us.map(|_| mean_us(figures.latency_ns.load(Acquire), all)),
+            p50_us,
+            p99_us: p50_us
+                .zip(quantile_us(0.99))
+                .map(|(p50_us, p99_us)| p99_us.max(p50_us)),
+            gated,
+            rounds: rounds.min(u32::try_from(gated).unwrap_or(u32::MAX)),
+            timed_out: timed_out.min(gated),
+            mean_wait_us,
+            longest_wait_us: longest_wait_us.max(mean_wait_us),
+            mean_write_back_us: mean_us(figures.written_back_ns.load(Acquire), gated),
         }
     }
 }
@@ -345,5 +331,31 @@ fn mean_us(total_ns: u64, count: u64) -> f64 {
         0.0
     } else {
         total_ns as f64 / count as f64 / 1e3
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use luc_gate::figures::RunFigures;
+    use luc_gate::memory;
+
+    /// Programs that a run leaves behind count on while it is reported.
+    #[test]
+    fn no_part_is_more_than_the_whole() {
+        let figures: Box<RunFigures> =
+            memory::from_bytes(&vec![0; size_of::<RunFigures>()]).unwrap();
+        let of_device = figures.file_system(7).unwrap();
+        of_device.calls[0].store(3, Relaxed);
+        for count in [&of_device.gated, &of_device.timed_out, &of_device.failed] {
+            count.store(5, Relaxed);
+        }
+        of_device.rounds.store(9, Relaxed);
+        of_device.waited_ns.store(6_000_000, Relaxed);
+        of_device.longest_wait_ns.store(1_000_000, Relaxed);
+        let counts = Counts::read(of_device);
+        assert_eq!((counts.gated, counts.timed_out, counts.failed), (3, 3, 3));
+        assert_eq!(counts.rounds, 3);
+        assert!(counts.longest_wait_us >= counts.mean_wait_us, "{counts:?}");
     }
 }

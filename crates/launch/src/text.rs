@@ -4,7 +4,8 @@ use std::fmt;
 
 use luc_units::figures::Time;
 
-use crate::outcome::{Decision, FileSystemOutcome, GateOutcome, Outcome};
+use crate::decision;
+use crate::outcome::{FileSystemOutcome, GateOutcome, Outcome};
 use crate::unreached::Unreached;
 
 impl fmt::Display for Outcome {
@@ -106,7 +107,8 @@ impl fmt::Display for FileSystemOutcome {
                     "     gate: calls only counted: the kernel module batches here"
                 )
             }
-            (None, "jbd2") => writeln!(f, "     gate: off, calls only counted"),
+            (None, "jbd2") if self.is_off => writeln!(f, "     gate: off, calls only counted"),
+            (None, "jbd2") => writeln!(f, "     gate: no call was held"),
             (None, "fast_commit") => writeln!(
                 f,
                 "     gate: stood aside: fast_commit shares commits by itself, and loses data in power \
@@ -140,47 +142,11 @@ impl fmt::Display for GateOutcome {
         } else {
             writeln!(f, "     gate: no call was held")?;
         }
-        let decisions = [
-            ("auto", "commit", &self.decision),
-            (
-                "auto, calls that only need a flush",
-                "flush",
-                &self.flush_decision,
-            ),
-        ];
-        for (name, time, decision) in decisions {
-            if let Some(decision) = decision {
-                decision.write(f, name, time)?;
-            }
-        }
-        Ok(())
-    }
-}
-
-impl Decision {
-    /// Two lines that begin with `name`; `time` is what is waited for.
-    fn write(&self, f: &mut fmt::Formatter<'_>, name: &str, time: &str) -> fmt::Result {
-        write!(f, "     {name}: {}: {}", self.state, self.reason)?;
-        if let Some(gain) = self.gain {
-            let (gated, ungated) = (self.gated_per_s, self.ungated_per_s);
-            write!(
-                f,
-                " ({gain:.2} x: {gated:.0} against {ungated:.0} calls/s ungated)"
-            )?;
-        }
-        writeln!(f)?;
-        writeln!(
+        decision::write(
             f,
-            "     {name}: {} callers, {time} {}{}; {} trials, {} of them engaged",
-            self.participants,
-            Time::from_us(self.commit_us),
-            if self.state == "engaged" {
-                format!(", waits for {}", self.set_point)
-            } else {
-                String::new()
-            },
-            self.trials,
-            self.engagements
+            self.decision.as_ref(),
+            self.flush_decision.as_ref(),
+            self.gated > 0,
         )
     }
 }
@@ -220,6 +186,7 @@ mod tests {
             commits: Some(2),
             calls_per_commit: Some(5.5),
             left_to_kernel: false,
+            is_off: false,
             gate: None,
         }
     }
@@ -242,6 +209,18 @@ mod tests {
         };
         let text = outcome(vec![left]).to_string();
         assert!(text.contains("the kernel module batches here"), "{text}");
+    }
+
+    #[test]
+    fn the_gate_is_off_only_where_the_policy_says_so() {
+        let off = FileSystemOutcome {
+            is_off: true,
+            ..file_system("jbd2")
+        };
+        let text = outcome(vec![off]).to_string();
+        assert!(text.contains("gate: off"), "{text}");
+        let text = outcome(vec![file_system("jbd2")]).to_string();
+        assert!(!text.contains("off"), "{text}");
     }
 
     #[test]

@@ -280,7 +280,10 @@ impl Programs {
     fn give_threads_state(&self, tree: &dyn Fn() -> Vec<u32>) -> Result<(), ProbeError> {
         let mut known = HashSet::new();
         for visit in 0..VISITS {
-            let new: Vec<u32> = tree().into_iter().filter(|root| known.insert(*root)).collect();
+            let new: Vec<u32> = tree()
+                .into_iter()
+                .filter(|root| known.insert(*root))
+                .collect();
             let lacks_memory = visit > 0 && self.variable(WITHOUT_STATE)? > 0;
             if visit > 0 && new.is_empty() && !lacks_memory {
                 break;

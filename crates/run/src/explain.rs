@@ -92,7 +92,9 @@ impl TimeSplit {
     /// What a recorded run says; `None` if there were no calls.
     fn of(report: &Report, outcome: &Outcome) -> Option<Self> {
         let calls = |found: &&luc_explain::FileSystemReport| found.syncs.latency.count;
-        let found = report.file_systems.iter().max_by_key(calls)?;
+        // Pipes, and files in memory, are on no file system that is known here.
+        let known = |found: &&luc_explain::FileSystemReport| !found.mount_point.is_empty();
+        let found = report.file_systems.iter().filter(known).max_by_key(calls)?;
         let count = found.syncs.latency.count;
         if count == 0 {
             return None;

@@ -64,10 +64,10 @@ impl Auto {
         let come_and_go = measured.newcomers_share >= COME_AND_GO && measured.closed < CLOSED;
         let commit_s = self.ungated_commit_ns.max(1) as f64 / 1e9;
         let at_best = f64::from(self.participants) / commit_s;
-        if self.participants < 2 {
-            self.step_aside(now_ns, Reason::Alone, GLANCE_NS);
-        } else if own_share < LEAST_SHARE {
+        if own_share < LEAST_SHARE {
             self.step_aside(now_ns, Reason::Few, GLANCE_NS);
+        } else if self.participants < 2 {
+            self.step_aside(now_ns, Reason::Alone, GLANCE_NS);
         } else if epoch.others.lost && own_share <= 1.0 - LEAST_SHARE {
             self.step_aside(now_ns, Reason::TakenAlong, GLANCE_NS);
         } else if !epoch.exact && self.are_apart(measured) {

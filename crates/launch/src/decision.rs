@@ -1,0 +1,440 @@
+//! Where a controller stood at a run's end: figures of one look, of which only those are told that belong together.
+//!
+//! A controller goes on after it has decided: it measures samples, checks, forgets. Its reason is of the decision, its rates
+//! and the number of its callers are of the last sample, so one may contradict the other.
+
+use std::fmt;
+
+use luc_control::auto::{Auto, Phase, Reason};
+use luc_units::figures::Time;
+use serde::Serialize;
+
+/// Relative difference up to which a gain is that of two rates.
+const SAME_GAIN: f64 = 0.02;
+/// A gain from here on is one, even if it was not clear enough to decide by.
+const GAIN: f64 = 0.05;
+/// Share of the calls below which a kind of callers is not worth a line.
+const WORTH_A_LINE: f64 = 0.05;
+
+/// What one look at a controller finds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Standing {
+    phase: Phase,
+    reason: Reason,
+    set_point: u32,
+    participants: u32,
+    commit_ns: u64,
+    gain: f64,
+    pairs: u32,
+    trials: u32,
+    engagements: u32,
+    gated_per_s: f64,
+    ungated_per_s: f64,
+}
+
+impl From<&Auto> for Standing {
+    fn from(auto: &Auto) -> Self {
+        let (gain, pairs) = auto.gain();
+        let (trials, engagements) = auto.trials();
+        let (gated_per_s, ungated_per_s) = auto.rates_per_s();
+        Self {
+            phase: auto.phase(),
+            reason: auto.reason(),
+            set_point: auto.plan().set_point,
+            participants: auto.participants(),
+            commit_ns: auto.commit_ns(),
+            gain,
+            pairs,
+            trials,
+            engagements,
+            gated_per_s,
+            ungated_per_s,
+        }
+    }
+}
+
+/// Where the controller of policy `auto` ended, and why.
+#[derive(Clone, Debug, Serialize)]
+pub struct Decision {
+    /// `learning`, `trying`, `engaged` or `aside`.
+    pub state: &'static str,
+    /// Why, as a sentence.
+    pub reason: &'static str,
+    /// Calls of its kind that were served, by all runs that share the rounds.
+    pub calls: u64,
+    /// Callers that a round waits for.
+    pub set_point: u32,
+    /// Distinct callers seen of late.
+    pub participants: u32,
+    /// Commit time, in microseconds.
+    pub commit_us: f64,
+    /// Gated over ungated rate of what decided; `None` if no trial did.
+    pub gain: Option<f64>,
+    /// Pairs of samples behind the gain.
+    pub pairs: u32,
+    /// Trials made since it last began to learn.
+    pub trials: u32,
+    /// Trials that engaged the gate.
+    pub engagements: u32,
+    /// Calls served per second in the gated sample of the gain; `None` if that is not the last one, or one of several.
+    pub gated_per_s: Option<f64>,
+    /// Calls served per second in its ungated sample.
+    pub ungated_per_s: Option<f64>,
+}
+
+impl Decision {
+    pub(crate) fn new(standing: &Standing, calls: u64) -> Self {
+        let Standing { gain, pairs, .. } = *standing;
+        let (state, reason) = state_and_reason(standing);
+        let by_trial = match standing.reason {
+            Reason::GainMeasured => state == "engaged",
+            Reason::NoGainMeasured => state == "aside" && gain < 1.0 + GAIN,
+            _ => false,
+        };
+        let gain = (by_trial && pairs > 0 && gain.is_finite()).then_some(gain);
+        let (gated, ungated) = (standing.gated_per_s, standing.ungated_per_s);
+        let are_its_rates = gain.is_some_and(|gain| {
+            let ratio = gated / ungated;
+            ratio.is_finite() && (ratio / gain - 1.0).abs() <= SAME_GAIN
+        });
+        Self {
+            state,
+            reason,
+            calls,
+            set_point: standing.set_point,
+            participants: standing.participants,
+            commit_us: standing.commit_ns as f64 / 1e3,
+            gain,
+            pairs,
+            trials: standing.trials,
+            engagements: standing.engagements.min(standing.trials),
+            gated_per_s: are_its_rates.then_some(gated),
+            ungated_per_s: are_its_rates.then_some(ungated),
+        }
+    }
+
+    /// Two lines that begin with `name`; `time` is what is waited for. `is_held`: calls were held.
+    fn write(
+        &self,
+        f: &mut fmt::Formatter<'_>,
+        name: &str,
+        time: &str,
+        is_held: bool,
+    ) -> fmt::Result {
+        write!(f, "     {name}: {}: {}", self.state, self.reason)?;
+        if let Some(gain) = self.gain {
+            match (self.gated_per_s, self.ungated_per_s) {
+                (Some(gated), Some(ungated)) => write!(
+                    f,
+                    " ({gain:.2} x: {gated:.0} against {ungated:.0} calls/s ungated)"
+                )?,
+                _ if self.pairs > 1 => write!(f, " ({gain:.2} x in {} pairs)", self.pairs)?,
+                _ => write!(f, " ({gain:.2} x)")?,
+            }
+        }
+        writeln!(f)?;
+        let mut words = Vec::new();
+        // One caller was the reason; more of them came later.
+        let came_later = self.reason == ALONE && self.participants > 1;
+        if self.participants > 0 && !came_later {
+            let plural = if self.participants == 1 { "" } else { "s" };
+            words.push(format!("{} caller{plural}", self.participants));
+        }
+        if self.commit_us > 0.0 {
+            words.push(format!("{time} {}", Time::from_us(self.commit_us)));
+        }
+        if self.state == "engaged" {
+            words.push(format!("waits for {}", self.set_point));
+        }
+        let mut line = words.join(", ");
+        // After a long silence it forgets what it has counted.
+        let is_forgotten = self.trials == 0 && (is_held || self.gain.is_some())
+            || self.engagements == 0 && self.state == "engaged";
+        if !is_forgotten {
+            let separator = if line.is_empty() { "" } else { "; " };
+            let plural = if self.trials == 1 { "" } else { "s" };
+            line += &format!(
+                "{separator}{} trial{plural}, {} of them engaged",
+                self.trials, self.engagements
+            );
+        }
+        if line.is_empty() {
+            return Ok(());
+        }
+        writeln!(f, "     {name}: {line}")
+    }
+}
+
+/// The lines about both kinds of callers: the one with more calls first, the other if it matters.
+pub(crate) fn write(
+    f: &mut fmt::Formatter<'_>,
+    commits: Option<&Decision>,
+    flushes: Option<&Decision>,
+    is_held: bool,
+) -> fmt::Result {
+    let of_commits = ("calls that need a commit", "commit", commits);
+    let of_flushes = ("calls that only need a flush", "flush", flushes);
+    let mut kinds: Vec<_> = [of_commits, of_flushes]
+        .into_iter()
+        .filter_map(|(kind, time, decision)| Some((kind, time, decision?)))
+        .collect();
+    kinds.sort_by_key(|(_, _, decision)| std::cmp::Reverse(decision.calls));
+    let calls: u64 = kinds.iter().map(|(_, _, decision)| decision.calls).sum();
+    let has_both = kinds.len() > 1;
+    for (place, (kind, time, decision)) in kinds.into_iter().enumerate() {
+        if place > 0 && (decision.calls as f64) < WORTH_A_LINE * calls as f64 {
+            continue;
+        }
+        let name = if has_both || time == "flush" {
+            format!("auto, {kind}")
+        } else {
+            "auto".to_owned()
+        };
+        decision.write(f, &name, time, is_held)?;
+    }
+    Ok(())
+}
+
+/// The reason whose sentence the number of callers must not contradict.
+const ALONE: &str = "only one caller at a time: nobody to share a commit with";
+
+fn state_and_reason(standing: &Standing) -> (&'static str, &'static str) {
+    let Standing {
+        phase,
+        reason,
+        gain,
+        pairs,
+        ..
+    } = *standing;
+    let is_engaged = matches!(phase, Phase::Engaged | Phase::Check);
+    match (phase, reason) {
+        (_, Reason::GainMeasured) if is_engaged && pairs > 0 && gain <= 1.0 => (
+            "engaged",
+            "a trial showed a gain, and the last check no loss that is worth another trial",
+        ),
+        (_, Reason::GainMeasured) if is_engaged => ("engaged", "a trial showed a gain"),
+        (Phase::TryGated | Phase::TryUngated | Phase::Engaged | Phase::Check, _) => {
+            ("trying", "a trial was under way at the end")
+        }
+        (Phase::Learn, Reason::GainMeasured) => ("learning", "it was measuring anew at the end"),
+        (Phase::Learn, reason) => ("learning", sentence(reason)),
+        (Phase::Aside, reason) => ("aside", sentence(reason)),
+    }
+}
+
+fn sentence(reason: Reason) -> &'static str {
+    match reason {
+        Reason::Undecided => "the run was too short to decide",
+        Reason::Alone => ALONE,
+        Reason::NothingToGain => "commits already serve about as many as they can",
+        Reason::Few => "few of the calls are of this kind: holding them gains nothing",
+        Reason::TooFarApart => "callers come too far apart for a commit to wait for them",
+        Reason::TakenAlong => {
+            "a trial held these with calls that need a commit, and showed no gain"
+        }
+        Reason::ComeAndGo => "callers come and go: a trial waits until it costs little",
+        Reason::NoGainMeasured => "a trial showed no gain that is worth holding callers",
+        Reason::GainMeasured => "what a trial had gained is gone",
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    pub(crate) fn standings() -> impl Strategy<Value = Standing> {
+        let phases = [
+            Phase::Learn,
+            Phase::TryGated,
+            Phase::TryUngated,
+            Phase::Engaged,
+            Phase::Check,
+            Phase::Aside,
+        ];
+        let reasons = [
+            Reason::Undecided,
+            Reason::Alone,
+            Reason::NothingToGain,
+            Reason::Few,
+            Reason::TakenAlong,
+            Reason::TooFarApart,
+            Reason::ComeAndGo,
+            Reason::NoGainMeasured,
+            Reason::GainMeasured,
+        ];
+        let gains = prop_oneof![Just(1.0), Just(f64::NAN), 0.2..3.0f64];
+        let rates = || prop_oneof![Just(0.0), 1.0..2000.0f64];
+        (
+            (
+                proptest::sample::select(phases.to_vec()),
+                proptest::sample::select(reasons.to_vec()),
+            ),
+            (
+                0..40u32,
+                0..40u32,
+                prop_oneof![Just(0u64), 1_000..100_000_000u64],
+            ),
+            (gains, 0..5u32, rates(), rates(), any::<bool>()),
+            (0..4u32, 0..4u32),
+        )
+            .prop_map(
+                |((phase, reason), (set_point, participants, commit_ns), rates, trials)| {
+                    let (gain, pairs, gated_per_s, ungated_per_s, are_its_rates) = rates;
+                    Standing {
+                        phase,
+                        reason,
+                        set_point,
+                        participants,
+                        commit_ns,
+                        gain: if are_its_rates {
+                            gated_per_s / ungated_per_s
+                        } else {
+                            gain
+                        },
+                        pairs,
+                        trials: trials.0,
+                        engagements: trials.1,
+                        gated_per_s,
+                        ungated_per_s,
+                    }
+                },
+            )
+    }
+
+    struct Written<'a>(Option<&'a Decision>, Option<&'a Decision>, bool);
+
+    impl fmt::Display for Written<'_> {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write(f, self.0, self.1, self.2)
+        }
+    }
+
+    /// The number before `word` in a text that has it.
+    fn before(text: &str, word: &str) -> Option<f64> {
+        let (start, _) = text.split_once(word)?;
+        start.rsplit([' ', '(']).next()?.parse().ok()
+    }
+
+    /// What is wrong with what is said of one controller; nothing, if all is well.
+    pub(crate) fn contradictions(text: &str, is_held: bool) -> Vec<&'static str> {
+        let gain = before(text, " x");
+        let gated = before(text, " against ");
+        let ungated = before(text, " calls/s");
+        let trials = before(text, " trial, ").or_else(|| before(text, " trials, "));
+        let engaged = before(text, " of them engaged");
+        let callers = before(text, " callers");
+        let mut found = Vec::new();
+        let mut check = |is_wrong: bool, what| {
+            if is_wrong {
+                found.push(what);
+            }
+        };
+        let has_gained = text.contains("engaged: a trial showed a gain");
+        let is_checked = text.contains("the last check");
+        check(
+            has_gained && !is_checked && gain.is_some_and(|gain| gain < 1.0),
+            "a gain below 1",
+        );
+        check(
+            text.contains("no gain") && gain.is_some_and(|gain| gain > 1.06),
+            "no gain above 1",
+        );
+        check(
+            gain.is_some() && !text.contains("a trial showed"),
+            "a gain without a trial",
+        );
+        if let (Some(gain), Some(gated), Some(ungated)) = (gain, gated, ungated) {
+            // Rates are printed as whole numbers.
+            let (low, high) = (
+                (gated - 0.6) / (ungated + 0.6),
+                (gated + 0.6) / (ungated - 0.6).max(0.1),
+            );
+            check(
+                !(low * 0.97 - 0.006..=high * 1.03 + 0.006).contains(&gain),
+                "rates of another gain",
+            );
+        }
+        check(is_held && trials == Some(0.0), "held without a trial");
+        check(gain.is_some() && trials == Some(0.0), "a gain of no trial");
+        check(
+            trials.zip(engaged).is_some_and(|(all, some)| some > all),
+            "more than all",
+        );
+        check(
+            text.contains(": engaged:") && engaged == Some(0.0),
+            "engaged by no trial",
+        );
+        check(
+            text.contains("only one caller") && callers.is_some(),
+            "one caller is several",
+        );
+        check(
+            text.contains(" 0 ns") || text.contains("NaN") || text.contains("inf"),
+            "no figure",
+        );
+        found
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_said_of_a_controller_never_contradicts_itself(
+            standing in standings(), other in standings(), calls in 0..1000u64, others in 0..1000u64, is_held: bool
+        ) {
+            let [commits, flushes] =
+                [(standing, calls), (other, others)].map(|(standing, calls)| Decision::new(&standing, calls));
+            for text in [
+                Written(Some(&commits), None, is_held).to_string(),
+                Written(None, Some(&flushes), is_held).to_string(),
+            ] {
+                prop_assert!(contradictions(&text, is_held).is_empty(), "{text}");
+            }
+            let both = Written(Some(&commits), Some(&flushes), is_held).to_string();
+            let place = |kind: &str| both.find(kind);
+            let (commit, flush) = (place("auto, calls that need a commit"), place("auto, calls that only need a flush"));
+            prop_assert!(commit.is_some() || flush.is_some(), "{both}");
+            if let (Some(commit), Some(flush)) = (commit, flush) {
+                prop_assert!(calls == others || (commit < flush) == (calls > others), "{both}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_kind_with_more_calls_comes_first_and_one_without_is_left_out() {
+        let standing = Standing {
+            phase: Phase::Aside,
+            reason: Reason::Alone,
+            set_point: 1,
+            participants: 1,
+            commit_ns: 12_800_000,
+            gain: 1.0,
+            pairs: 0,
+            trials: 0,
+            engagements: 0,
+            gated_per_s: 0.0,
+            ungated_per_s: 80.0,
+        };
+        let engaged = Standing {
+            phase: Phase::Engaged,
+            reason: Reason::GainMeasured,
+            gain: 1.31,
+            pairs: 1,
+            trials: 1,
+            engagements: 1,
+            gated_per_s: 583.0,
+            ungated_per_s: 445.0,
+            participants: 16,
+            set_point: 16,
+            ..standing
+        };
+        let text = |few: u64| {
+            let (commits, flushes) = (Decision::new(&standing, few), Decision::new(&engaged, 2000));
+            Written(Some(&commits), Some(&flushes), true).to_string()
+        };
+        let first = "     auto, calls that only need a flush: engaged: a trial showed a gain \
+                     (1.31 x: 583 against 445 calls/s ungated)\n";
+        assert!(text(400).starts_with(first), "{}", text(400));
+        assert!(text(400).contains("auto, calls that need a commit: aside: only one caller"));
+        assert!(!text(3).contains("commit: aside"), "{}", text(3));
+    }
+}
