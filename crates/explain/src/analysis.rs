@@ -15,6 +15,7 @@ use luc_events::tables::{
 use crate::journal::Committed;
 use crate::observe::{ExplainedCommit, Observer};
 use crate::owners::Owners;
+use crate::reach::Way;
 use crate::report::Report;
 use crate::split::{Piece, Split};
 
@@ -292,6 +293,7 @@ impl<'a> Analysis<'a> {
         let (enter_ns, exit_ns) = (row.enter_ns.min(row.exit_ns), row.exit_ns);
         let totals = &mut self.totals;
         let owner = totals.owners.id(row.process, row.cgroup);
+        let way = Way::of(row.kind, totals.threads.thread_comm(row.thread));
         let thread = (totals.threads).see(row.thread, row.process, row.cgroup, enter_ns);
         let call = CallRow::Sync(Sync {
             enter_ns,
@@ -300,9 +302,8 @@ impl<'a> Analysis<'a> {
         let inside = self.window.push((call, enter_ns), owner, thread);
         let cycle = thread.end_cycle(exit_ns, inside);
         let sums = totals.file_systems.entry(row.dev).or_default();
-        sums.syncs
-            .add(row.thread, row.kind, (enter_ns, exit_ns), row.errno);
-        if needs_commit(row.kind)
+        sums.syncs.add(row, way, enter_ns);
+        if way == Way::Call
             && let Some((thinking_ns, cpu_ns)) = cycle
         {
             sums.callers.cycle(thinking_ns, cpu_ns);

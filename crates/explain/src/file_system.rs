@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 
 use luc_events::Pid;
-use luc_events::codes::{CallKind, SyncKind};
-use luc_events::tables::{Call, FileSystem};
+use luc_events::codes::CallKind;
+use luc_events::tables::{Call, FileSystem, Sync};
 
 use crate::batching::{Callers, Situation, predict};
 use crate::fast::FastMap;
 use crate::histogram::Histogram;
 use crate::journal::Journal;
 use crate::parts::{Part, Parts};
+use crate::reach::{Way, Ways};
 use crate::report::{CallReport, FileSystemReport, SyncReport};
 use crate::spread::SpreadSums;
 use crate::thesis::{FsyncSums, WriteModel};
@@ -33,22 +34,28 @@ pub(crate) struct Syncs {
     kinds: BTreeMap<&'static str, u64>,
     pub(crate) without_commit: u64,
     closed: u64,
+    ways: Ways,
+    all: Times,
+    /// Those that `luc run` gets to.
+    reached: Times,
+}
+
+/// Who called when.
+#[derive(Debug, Default)]
+struct Times {
+    count: u64,
     callers: FastMap<Pid, Caller>,
     first_ns: u64,
     last_ns: u64,
 }
 
-impl Syncs {
-    /// Counts a call that is complete.
-    pub(crate) fn add(&mut self, thread: Pid, kind: SyncKind, times: (u64, u64), errno: u32) {
-        let (enter_ns, exit_ns) = times;
-        if self.latency.count() == 0 || enter_ns < self.first_ns {
+impl Times {
+    fn add(&mut self, thread: Pid, (enter_ns, exit_ns): (u64, u64)) {
+        if self.count == 0 || enter_ns < self.first_ns {
             self.first_ns = enter_ns;
         }
+        self.count += 1;
         self.last_ns = self.last_ns.max(exit_ns);
-        self.latency.record(exit_ns.saturating_sub(enter_ns));
-        *self.kinds.entry(kind.name()).or_default() += 1;
-        self.errors += u64::from(errno != 0);
         let new = Caller {
             first_ns: enter_ns,
             last_ns: exit_ns,
@@ -59,20 +66,11 @@ impl Syncs {
         caller.count += 1;
     }
 
-    /// Adds what a call's time was made of. `is_closed`: the parts are as long as the call, within 1 %.
-    pub(crate) fn add_parts(&mut self, parts: &Parts, is_closed: bool) {
-        self.parts.add_all(parts);
-        if let own_ns @ 1.. = parts.own_commit() + parts.get(Part::FastCommit) {
-            self.own_commit.record(own_ns);
-        }
-        self.closed += u64::from(is_closed);
-    }
-
     /// Calls per second, from the first to the last.
     fn per_s(&self) -> f64 {
         let seconds = self.last_ns.saturating_sub(self.first_ns) as f64 / 1e9;
         if seconds > 0.0 {
-            self.latency.count() as f64 / seconds
+            self.count as f64 / seconds
         } else {
             0.0
         }
@@ -93,18 +91,49 @@ impl Syncs {
             active_ns as f64 / span_ns as f64
         }
     }
+}
+
+impl Syncs {
+    /// Counts a call that is complete.
+    pub(crate) fn add(&mut self, row: &Sync, way: Way, enter_ns: u64) {
+        let times = (enter_ns, row.exit_ns);
+        self.latency.record(row.exit_ns.saturating_sub(enter_ns));
+        let kind = match way {
+            Way::IoUring => "io_uring",
+            _ => row.kind.name(),
+        };
+        *self.kinds.entry(kind).or_default() += 1;
+        self.errors += u64::from(row.errno != 0);
+        self.ways.add(way);
+        self.all.add(row.thread, times);
+        if way == Way::Call {
+            self.reached.add(row.thread, times);
+        }
+    }
+
+    /// Adds what a call's time was made of. `is_closed`: the parts are as long as the call, within 1 %.
+    pub(crate) fn add_parts(&mut self, parts: &Parts, is_closed: bool) {
+        self.parts.add_all(parts);
+        if let own_ns @ 1.. = parts.own_commit() + parts.get(Part::FastCommit) {
+            self.own_commit.record(own_ns);
+        }
+        self.closed += u64::from(is_closed);
+    }
 
     fn report(&self) -> SyncReport {
         SyncReport {
             latency: self.latency.summary(),
-            per_s: self.per_s(),
+            per_s: self.all.per_s(),
+            concurrent: self.all.concurrent(),
             errors: self.errors,
             parts: self.parts,
             own_commit: self.own_commit.summary(),
             closed: self.closed,
             kinds: self.kinds.clone(),
+            ways: self.ways,
             without_commit: self.without_commit,
             callers: self
+                .all
                 .callers
                 .values()
                 .filter(|caller| caller.count > 1)
@@ -144,10 +173,10 @@ impl FileSystemSums {
         let sums = &self.journal.sums;
         let commits = sums.full.count() + sums.fast.count();
         let situation = Situation {
-            concurrent: self.syncs.concurrent(),
+            concurrent: self.syncs.reached.concurrent(),
             processors,
             write_ns,
-            measured_per_s: self.syncs.per_s(),
+            measured_per_s: self.syncs.reached.per_s(),
             commits: &sums.by_served,
             fast_commit: sums.fast.count() > sums.full.count(),
         };

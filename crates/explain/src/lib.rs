@@ -26,6 +26,7 @@ mod merge;
 mod observe;
 mod owners;
 mod parts;
+mod reach;
 mod remedies;
 mod report;
 mod service;
@@ -50,6 +51,7 @@ pub use findings::{
 pub use histogram::Latency;
 pub use observe::{ExplainedCall, ExplainedCommit, ExplainedSync, Observer};
 pub use parts::{Part, Parts};
+pub use reach::{Way, Ways};
 pub use report::{
     Account, Accounts, Blame, CallReport, CommitActor, CommitDetail, CommitReport, DiskReport,
     FileSystemReport, Held, Lost, Omitted, ProcessReport, Report, SlowSync, SyncReport, TraceInfo,

@@ -11,6 +11,9 @@ use crate::report::{FileSystemReport, Report};
 /// What the bound rests on.
 const BOUND: &str = "upper bound: all of the time lost to this goes away";
 
+/// What the gate's gain rests on.
+const CLOSED_LOOP: &str = "model: a closed loop of the callers seen, sharing each commit";
+
 /// Read-ahead is named from this part of the throughput on that turns would reach.
 const ENOUGH: f64 = 0.75;
 
@@ -76,6 +79,47 @@ fn apart(finding: &Finding, found: &Contention) -> Vec<Remedy> {
     remedies
 }
 
+/// What `luc run` would do, for the calls that it gets to.
+fn gate(finding: &Finding, file_system: &FileSystemReport) -> Remedy {
+    let (batching, ways) = (&file_system.batching, &file_system.syncs.ways);
+    let passing_by = ways.passing_by();
+    let (sentence, predicted_gain, basis) = match (&passing_by, batching.unknown) {
+        (Some(others), _) if ways.calls == 0 => (
+            format!("`luc run` cannot help here: {others} pass by it, and there is no other call"),
+            Some(0.0),
+            "it gets to calls of fsync, fdatasync and msync alone",
+        ),
+        (_, Some(why)) => ("the gate of `luc run` may help".to_owned(), None, why),
+        (_, None) if !batching.would_help => (
+            "the gate of `luc run` would gain too little here".to_owned(),
+            Some(batching.gain * ways.share()),
+            CLOSED_LOOP,
+        ),
+        (None, None) => (
+            "run the program under `luc run`, which brings its fsyncs into common commits"
+                .to_owned(),
+            Some(batching.gain),
+            CLOSED_LOOP,
+        ),
+        (Some(others), None) => (
+            format!(
+                "run the program under `luc run`, which brings its {} fsyncs into common commits; {others} pass by it",
+                ways.calls
+            ),
+            Some(batching.gain * ways.share()),
+            "model: a closed loop of the callers of fsync alone, sharing each commit, over all calls",
+        ),
+    };
+    Remedy {
+        kind: RemedyKind::Gate,
+        sentence,
+        against: finding.kind,
+        dev: finding.dev,
+        predicted_gain,
+        basis,
+    }
+}
+
 fn against(finding: &Finding, file_system: &FileSystemReport) -> Vec<Remedy> {
     let remedy = |kind, sentence: &str, predicted_gain, basis| Remedy {
         kind,
@@ -88,27 +132,7 @@ fn against(finding: &Finding, file_system: &FileSystemReport) -> Vec<Remedy> {
     let bound = Some(1.0 / (1.0 - finding.share.min(0.99)) - 1.0);
     match finding.kind {
         FindingKind::SynchronizationBound => {
-            let batching = &file_system.batching;
-            let mut found = vec![match batching.unknown {
-                None if batching.would_help => remedy(
-                    RemedyKind::Gate,
-                    "run the program under `luc run`, which brings its fsyncs into common commits",
-                    Some(batching.gain),
-                    "model: a closed loop of the callers seen, sharing each commit",
-                ),
-                None => remedy(
-                    RemedyKind::Gate,
-                    "the gate of `luc run` would gain too little here",
-                    Some(batching.gain),
-                    "model: a closed loop of the callers seen, sharing each commit",
-                ),
-                Some(why) => remedy(
-                    RemedyKind::Gate,
-                    "the gate of `luc run` may help",
-                    None,
-                    why,
-                ),
-            }];
+            let mut found = vec![gate(finding, file_system)];
             if !file_system.fast_commit {
                 found.push(remedy(
                     RemedyKind::FastCommit,
@@ -178,5 +202,58 @@ fn against(finding: &Finding, file_system: &FileSystemReport) -> Vec<Remedy> {
         | FindingKind::Throttled
         | FindingKind::DiskContention
         | FindingKind::NotStorage => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Batching;
+    use crate::reach::Ways;
+
+    fn proposed(ways: Ways, gain: f64) -> Remedy {
+        let finding = Finding {
+            kind: FindingKind::SynchronizationBound,
+            sentence: String::new(),
+            dev: None,
+            cost_ns: 1,
+            share: 0.9,
+            victim: None,
+            culprit: None,
+            evidence: Vec::new(),
+        };
+        let mut file_system = FileSystemReport {
+            batching: Batching {
+                would_help: gain > 0.05,
+                gain,
+                ..Batching::default()
+            },
+            ..FileSystemReport::default()
+        };
+        file_system.syncs.ways = ways;
+        gate(&finding, &file_system)
+    }
+
+    #[test]
+    fn the_gate_is_proposed_for_calls_that_it_gets_to_alone() {
+        let ways = |calls, sync_writes, io_uring| Ways {
+            calls,
+            sync_writes,
+            io_uring,
+            others: 0,
+        };
+        let none = proposed(ways(0, 628, 0), 0.88);
+        assert_eq!(none.predicted_gain, Some(0.0));
+        assert!(
+            none.sentence.contains("628 sync writes pass by"),
+            "{none:?}"
+        );
+        let half = proposed(ways(500, 0, 500), 0.88);
+        assert_eq!(half.predicted_gain, Some(0.44));
+        assert!(half.sentence.contains("its 500 fsyncs"), "{half:?}");
+        let all = proposed(ways(500, 0, 0), 0.88);
+        assert_eq!(all.predicted_gain, Some(0.88));
+        // A trace of sums does not tell.
+        assert_eq!(proposed(Ways::default(), 0.88).predicted_gain, Some(0.88));
     }
 }

@@ -12,6 +12,7 @@ use crate::exchanges::ServiceReport;
 use crate::findings::{Finding, Remedy, Warning};
 use crate::histogram::Latency;
 use crate::parts::{Part, Parts};
+use crate::reach::Ways;
 use crate::spread::Spread;
 use crate::thesis::{FsyncModel, WriteModel};
 
@@ -175,8 +176,12 @@ pub struct SyncReport {
     pub own_commit: Latency,
     /// Calls whose waits were recorded and whose parts sum to their time within 1 %.
     pub closed: u64,
-    /// Calls by kind.
+    /// Calls by kind; those through io_uring are one.
     pub kinds: BTreeMap<&'static str, u64>,
+    /// Calls by their way: all but the first pass by `luc run`.
+    pub ways: Ways,
+    /// Threads that were calling at a time, on average.
+    pub concurrent: f64,
     /// Calls for which nothing had to be committed any more.
     pub without_commit: u64,
     /// Threads that called twice or more.

@@ -192,6 +192,12 @@ impl Threads {
         }
     }
 
+    /// A thread's name; empty if it is not known.
+    pub(crate) fn thread_comm(&self, thread: Pid) -> &str {
+        let known = self.threads.get(&thread);
+        known.map_or("", |thread| &thread.comm)
+    }
+
     pub(crate) fn add_task(&mut self, row: &Task) {
         let (start_ns, at_ns) = (self.start_ns, row.at_ns);
         if row.process.0 == row.thread.0 || !self.comms.contains_key(&row.process) {

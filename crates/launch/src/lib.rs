@@ -4,7 +4,7 @@
 //! - [`shared`]: the memory that it shares with the programs it starts.
 //! - [`supervise`]: starts the command, passes signals on, waits.
 //! - [`init`]: reaps orphans where `luc run` is the first process of a container.
-//! - [`unreached`]: which of its descendants the library does not reach.
+//! - [`participants`]: who took part and who did not; [`obstacle`]: why not; `unreached`: who perhaps did not.
 //! - [`commits`]: how many commits each journal made meanwhile.
 //! - [`outcome`]: all of it as figures, for JSON, with the controllers' `decision`; [`text`]: for people.
 //! - [`mod@unit`]: what the processes of a systemd unit have done, which no `luc run` starts.
@@ -13,12 +13,14 @@ pub mod commits;
 mod decision;
 pub mod init;
 pub mod library;
+pub mod obstacle;
 pub mod outcome;
+pub mod participants;
 pub mod shared;
 pub mod supervise;
 pub mod text;
 pub mod unit;
-pub mod unreached;
+mod unreached;
 
 use std::io::ErrorKind;
 use std::path::PathBuf;

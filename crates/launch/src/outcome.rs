@@ -1,5 +1,7 @@
 //! The figures of a run.
 
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::time::Duration;
 
@@ -13,9 +15,9 @@ use serde::Serialize;
 
 use crate::commits::Commits;
 pub use crate::decision::Decision;
+use crate::participants::{self, Participant, Seen, Unreached};
 use crate::shared::Shared;
 use crate::supervise::Ending;
-use crate::unreached::Unreached;
 
 /// The result of a run.
 #[derive(Clone, Debug, Serialize)]
@@ -32,8 +34,11 @@ pub struct Outcome {
     pub refused: Option<String>,
     /// How the command's calls were notified; `None` if the library was to reach them.
     pub notified: Option<Notified>,
-    /// Programs below the command that the library did not reach.
+    /// Programs below the command that the library did not reach, as the recorder saw, or perhaps did not.
     pub unreached: Vec<Unreached>,
+    /// Processes that took part, or say why not; `None` if the run's figures do not tell.
+    #[serde(skip)]
+    pub participants: Option<Vec<Participant>>,
     /// File systems that were synchronized on, busiest first.
     pub file_systems: Vec<FileSystemOutcome>,
 }
@@ -51,7 +56,7 @@ pub struct Ran {
     pub refused: Option<String>,
     /// How the command's calls were notified.
     pub notified: Option<Notified>,
-    /// Programs that the library did not reach.
+    /// Programs that the library perhaps did not reach.
     pub unreached: Vec<Unreached>,
 }
 
@@ -180,8 +185,31 @@ impl Outcome {
             refused: ran.refused,
             notified: ran.notified,
             unreached: ran.unreached,
+            participants: None,
             file_systems,
         }
+    }
+
+    /// Compares the calls that the recorder saw of each process with those who took part. `is_whole`: it saw most of the
+    /// run, so that suspicions of others are void.
+    pub fn compare_with(&mut self, seen: &[Seen], is_whole: bool) {
+        if self.refused.is_some() || self.notified.is_some() {
+            return;
+        }
+        let namespace = fs::metadata("/proc/self/ns/pid").map_or(0, |found| found.ino());
+        let mut unreached = participants::unreached(seen, self.participants.as_deref(), namespace);
+        if !is_whole {
+            let is_known =
+                |one: &Unreached| unreached.iter().any(|known| known.program == one.program);
+            let others: Vec<_> = self
+                .unreached
+                .iter()
+                .filter(|one| !is_known(one))
+                .cloned()
+                .collect();
+            unreached.extend(others);
+        }
+        self.unreached = unreached;
     }
 
     /// Synchronizing calls on all file systems.

@@ -5,7 +5,7 @@
 //! Both are files in /dev/shm; where that is full, missing or its name is taken by somebody else, in the
 //! user's own folder below /run. Only `luc run` makes them, with all of their memory.
 
-use std::ffi::{OsString, c_int};
+use std::ffi::{OsStr, OsString, c_int};
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 
@@ -121,11 +121,8 @@ impl Shared {
 
     /// The environment variables by which a command takes part.
     pub fn environment(&self, library: &Path, settings: &Settings) -> Vec<(OsString, OsString)> {
-        let mut preload = library.as_os_str().to_owned();
-        if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
-            preload.push(":");
-            preload.push(others);
-        }
+        let preload = joined(std::env::var_os("LD_PRELOAD"), library.as_os_str());
+        let of_asan = joined(std::env::var_os(ASAN_OPTIONS), OsStr::new(ASAN_BEHIND));
         let longest_wait_ns = settings.longest_wait_ns.to_string();
         let guests = self
             .guests
@@ -134,6 +131,7 @@ impl Shared {
         let guests = guests.map(|number| (GUESTS.into(), number.into()));
         let of_run = [
             ("LD_PRELOAD".into(), preload),
+            (ASAN_OPTIONS.into(), of_asan),
             (ROUNDS.into(), self.rounds_path.clone().into()),
             (POLICY.into(), settings.policy.to_string().into()),
             (LONGEST_WAIT_NS.into(), longest_wait_ns.into()),
@@ -145,6 +143,21 @@ impl Shared {
         ];
         of_run.into_iter().chain(guests).collect()
     }
+}
+
+/// What AddressSanitizer's runtime reads. It refuses to start behind another library, unless told that this is meant.
+const ASAN_OPTIONS: &str = "ASAN_OPTIONS";
+const ASAN_BEHIND: &str = "verify_asan_link_order=0";
+
+/// A list with the user's own entries first: the runtimes that they name may have to be, and what they make of fsync
+/// (eatmydata) is meant.
+fn joined(own: Option<OsString>, added: &OsStr) -> OsString {
+    let mut list = own.unwrap_or_default();
+    if !list.is_empty() {
+        list.push(":");
+    }
+    list.push(added);
+    list
 }
 
 /// Whether a directory that may not be there yet is on tmpfs: on a disk, shared memory would be written
@@ -161,6 +174,15 @@ mod tests {
     use super::*;
     use std::fs;
     use std::os::unix::fs::MetadataExt as _;
+
+    #[test]
+    fn the_user_s_own_libraries_come_first() {
+        let library = OsStr::new("/lib/luc.so");
+        let list = |own: Option<&str>| joined(own.map(OsString::from), library);
+        assert_eq!(list(None), "/lib/luc.so");
+        assert_eq!(list(Some("")), "/lib/luc.so");
+        assert_eq!(list(Some("libasan.so.8")), "libasan.so.8:/lib/luc.so");
+    }
 
     #[test]
     fn shared_files_have_all_of_their_memory() {

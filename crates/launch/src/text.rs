@@ -5,8 +5,9 @@ use std::fmt;
 use luc_units::figures::Time;
 
 use crate::decision;
+use crate::obstacle::reasons;
 use crate::outcome::{FileSystemOutcome, GateOutcome, Outcome};
-use crate::unreached::Unreached;
+use crate::participants::Unreached;
 
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -42,23 +43,37 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// A line about the programs that the library did not reach, if there are any.
+/// Lines about the programs that the library did not reach, and about those that it perhaps did not.
 fn write_unreached(f: &mut fmt::Formatter<'_>, unreached: &[Unreached]) -> fmt::Result {
-    if unreached.is_empty() {
-        return Ok(());
+    let (known, suspected): (Vec<_>, Vec<_>) =
+        unreached.iter().partition(|one| one.calls.is_some());
+    let text = |one: &&Unreached| {
+        let mut words = Vec::new();
+        if one.processes > 1 {
+            words.push(format!("{} processes", one.processes));
+        }
+        if let Some(calls) = one.calls {
+            words.push(format!("{calls} call{}", if calls == 1 { "" } else { "s" }));
+        }
+        words.push(reasons(&one.obstacles));
+        format!("{} ({})", one.program, words.join(", "))
+    };
+    let texts = |all: &[&Unreached]| all.iter().map(text).collect::<Vec<_>>().join(", ");
+    if !known.is_empty() {
+        writeln!(
+            f,
+            "luc: not reached by the library, their calls ran as without luc: {}; --reach notify reaches them",
+            texts(&known)
+        )?;
     }
-    let programs: Vec<String> = unreached
-        .iter()
-        .map(|unreached| match unreached.processes {
-            1 => unreached.program.clone(),
-            count => format!("{} ({count} processes)", unreached.program),
-        })
-        .collect();
-    writeln!(
-        f,
-        "luc: not reached by the library, their calls ran as without luc: {}; --reach notify reaches them",
-        programs.join(", ")
-    )
+    if !suspected.is_empty() {
+        writeln!(
+            f,
+            "luc: perhaps not reached by the library, if they synchronize at all: {}; --reach notify would",
+            texts(&suspected)
+        )?;
+    }
+    Ok(())
 }
 
 impl fmt::Display for FileSystemOutcome {
@@ -155,6 +170,7 @@ impl fmt::Display for GateOutcome {
 mod tests {
     use super::*;
     use crate::Ending;
+    use crate::obstacle::Obstacle;
     use luc_notify::session::Notified;
 
     fn outcome(file_systems: Vec<FileSystemOutcome>) -> Outcome {
@@ -166,6 +182,7 @@ mod tests {
             refused: None,
             notified: None,
             unreached: Vec::new(),
+            participants: None,
             file_systems,
         }
     }
@@ -251,17 +268,30 @@ mod tests {
 
     #[test]
     fn programs_that_were_not_reached_are_named() {
-        let unreached = |program: &str, processes| Unreached {
+        let unreached = |program: &str, processes, calls, obstacle| Unreached {
             program: program.to_owned(),
             processes,
+            calls,
+            obstacles: [obstacle].into(),
         };
         let run = Outcome {
-            unreached: vec![unreached("smtpd", 3), unreached("sudo", 1)],
+            unreached: vec![
+                unreached("smtpd", 3, Some(812), Obstacle::Environment),
+                unreached("sudo", 1, None, Obstacle::Privileges),
+            ],
             ..outcome(vec![file_system("jbd2")])
         };
         let text = run.to_string();
         assert!(
-            text.contains("without luc: smtpd (3 processes), sudo;"),
+            text.contains(
+                "without luc: smtpd (3 processes, 812 calls, started with a cleaned environment);"
+            ),
+            "{text}"
+        );
+        assert!(
+            text.contains(
+                "perhaps not reached by the library, if they synchronize at all: sudo (its start"
+            ),
             "{text}"
         );
     }

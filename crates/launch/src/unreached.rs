@@ -1,16 +1,14 @@
-//! Descendants of the command that the library does not reach: it is not mapped, or a filter of system calls made it
-//! leave. They are looked for while the command runs, since what has been named before the start are its own program's
-//! limits only: a program may clean its environment (Postfix, sudo, cron), or start static ones.
+//! Descendants of the command that the library perhaps does not reach. They are looked for while the command runs, since
+//! what has been named before the start are its own program's limits only: a program may clean its environment (Postfix,
+//! sudo, cron), or start static ones. Whether they synchronize at all is not known here.
 
-use std::collections::{BTreeMap, HashMap};
-use std::fs;
-use std::io::ErrorKind;
-use std::path::Path;
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use luc_gate::environment::LIBRARY;
-use luc_gate::seccomp;
 use luc_host::descendants::with_descendants;
+
+use crate::obstacle::{Found, Look, Obstacle, name_of};
+use crate::participants::{Unreached, as_programs};
 
 /// Time between two looks at a young command, and at one that has run for a while. A program that is being started has
 /// no library yet, so one has to be without it at two looks.
@@ -21,44 +19,34 @@ const YOUNG: Duration = Duration::from_secs(5);
 /// Processes looked at at a time.
 const PROCESSES: usize = 256;
 
-/// Programs that are named.
-const NAMED: usize = 5;
+/// Processes that are kept.
+const SUSPECTS: usize = 65_536;
 
 /// What is known of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// It had no library at the last look.
+    /// Something was in the way at the last look.
     Suspected,
     /// It is counted.
-    Unreached,
+    Counted,
 }
 
 /// Looks for descendants that nothing reaches.
 #[derive(Debug)]
 pub(super) struct Lookout {
-    own_filters: u32,
+    look: Look,
     known: HashMap<u32, State>,
-    /// Processes by the name of their program.
-    unreached: BTreeMap<String, u32>,
+    suspects: Vec<(String, Obstacle)>,
     began: Instant,
     looked: Option<Instant>,
-}
-
-/// A program that was not reached.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct Unreached {
-    /// Its name, as the kernel has it: 15 bytes at most.
-    pub program: String,
-    /// Processes of it that were seen.
-    pub processes: u32,
 }
 
 impl Lookout {
     pub(super) fn new() -> Self {
         Self {
-            own_filters: seccomp::filters().unwrap_or(0),
+            look: Look::new(),
             known: HashMap::new(),
-            unreached: BTreeMap::new(),
+            suspects: Vec::new(),
             began: Instant::now(),
             looked: None,
         }
@@ -78,57 +66,29 @@ impl Lookout {
         let mut known = HashMap::new();
         for process in with_descendants(process, PROCESSES) {
             let before = self.known.get(&process).copied();
-            let now = if before == Some(State::Unreached) {
-                State::Unreached
-            } else if self.is_reached(process) {
-                continue;
-            } else if before == Some(State::Suspected) {
-                *self.unreached.entry(name_of(process)).or_default() += 1;
-                State::Unreached
+            let now = if before == Some(State::Counted) {
+                State::Counted
             } else {
-                State::Suspected
+                let Found::Obstacle(obstacle) = self.look.at(process) else {
+                    continue;
+                };
+                if before == Some(State::Suspected) && self.suspects.len() < SUSPECTS {
+                    self.suspects.push((name_of(process), obstacle));
+                    State::Counted
+                } else {
+                    State::Suspected
+                }
             };
             known.insert(process, now);
         }
         self.known = known;
     }
 
-    /// The programs that were not reached, those with the most processes first.
+    /// The programs that perhaps were not reached, those with the most processes first.
     pub(super) fn found(self) -> Vec<Unreached> {
-        let mut found: Vec<_> = self
-            .unreached
-            .into_iter()
-            .map(|(program, processes)| Unreached { program, processes })
-            .collect();
-        found.sort_by_key(|unreached| std::cmp::Reverse(unreached.processes));
-        found.truncate(NAMED);
-        found
+        let suspects = self.suspects.into_iter();
+        as_programs(suspects.map(|(program, obstacle)| (program, None, obstacle)))
     }
-
-    /// Whether the library takes part in a process. One that has ended needs none.
-    fn is_reached(&self, process: u32) -> bool {
-        let of_process = Path::new("/proc").join(process.to_string());
-        match fs::read(of_process.join("maps")) {
-            // A process of another user is one that gained privileges: its loader ignored the library.
-            Err(error) => error.kind() != ErrorKind::PermissionDenied,
-            // Without memory it has ended and not been waited for.
-            Ok(maps) if maps.is_empty() => true,
-            Ok(maps) => {
-                let status = fs::read_to_string(of_process.join("status")).unwrap_or_default();
-                contains(&maps, LIBRARY.as_bytes())
-                    && seccomp::from_status(&status) <= self.own_filters
-            }
-        }
-    }
-}
-
-fn contains(text: &[u8], wanted: &[u8]) -> bool {
-    text.windows(wanted.len()).any(|part| part == wanted)
-}
-
-fn name_of(process: u32) -> String {
-    let name = fs::read_to_string(format!("/proc/{process}/comm")).unwrap_or_default();
-    luc_units::plain(name.trim_end())
 }
 
 #[cfg(test)]
@@ -137,7 +97,7 @@ mod tests {
     use std::process::{Command, Stdio};
 
     #[test]
-    fn a_process_without_the_library_is_named_at_the_second_look() {
+    fn a_process_without_the_library_is_suspected_at_the_second_look() {
         let mut child = Command::new("cat")
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
@@ -145,24 +105,16 @@ mod tests {
             .unwrap();
         let mut lookout = Lookout::new();
         lookout.look(child.id());
-        assert!(lookout.unreached.is_empty());
-        lookout.looked = None;
-        lookout.look(child.id());
-        lookout.looked = None;
-        lookout.look(child.id());
+        assert!(lookout.suspects.is_empty());
+        for _again in 0..2 {
+            lookout.looked = None;
+            lookout.look(child.id());
+        }
         child.kill().unwrap();
         child.wait().unwrap();
-        let expected = Unreached {
-            program: "cat".to_owned(),
-            processes: 1,
-        };
-        assert_eq!(lookout.found(), [expected]);
-    }
-
-    #[test]
-    fn a_process_that_has_ended_is_not() {
-        let mut child = Command::new("true").spawn().unwrap();
-        child.wait().unwrap();
-        assert!(Lookout::new().is_reached(child.id()));
+        let found = lookout.found();
+        assert_eq!(found.len(), 1);
+        assert_eq!((found[0].program.as_str(), found[0].processes), ("cat", 1));
+        assert_eq!(found[0].calls, None);
     }
 }

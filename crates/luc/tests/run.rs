@@ -258,6 +258,110 @@ fn a_static_program_runs_and_is_named() {
     );
 }
 
+/// Where the run is recorded at all.
+#[test]
+fn a_short_command_does_not_wait_for_its_recorder() {
+    if !common::is_root() {
+        return;
+    }
+    let place = tempfile::tempdir().expect("directory");
+    let of = format!("of={}", place.path().join("file").display());
+    let dd = ["--", "dd", "if=/dev/zero", "bs=1k", "count=1"];
+    let output = run(&[&dd[..], &["conv=fsync", "status=none", &of]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("the command had ended before the recorder was ready"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+/// Orphans of the command come to the first process of a namespace.
+#[test]
+fn the_first_process_of_a_container_reaps_orphans() {
+    if !common::is_root() {
+        return;
+    }
+    let zombie = "grep -qs ') Z 1 ' /proc/[0-9]*/stat";
+    let script = format!(
+        "(sh -c 'exit 0' & sh -c 'exit 0' &) ; for i in $(seq 3000); do {zombie} || exit 42; sleep 0.01; done"
+    );
+    let output = Command::new("unshare")
+        .args([
+            "--fork",
+            "--pid",
+            "--mount-proc",
+            LUC,
+            "run",
+            "--quiet",
+            "--",
+        ])
+        .args(["sh", "-c", &script])
+        .output()
+        .expect("unshare runs");
+    assert_eq!(output.status.code(), Some(42), "{}", stderr(&output));
+    // Its signals are the command's.
+    let script = "trap 'exit 43' TERM; kill -TERM 1; while :; do sleep 0.05; done";
+    let status = Command::new("unshare")
+        .args([
+            "--fork",
+            "--pid",
+            "--mount-proc",
+            LUC,
+            "run",
+            "--quiet",
+            "--",
+        ])
+        .args(["sh", "-c", script])
+        .status()
+        .expect("unshare runs");
+    assert_eq!(status.code(), Some(43));
+}
+
+#[test]
+fn check_says_how_a_command_would_be_reached() {
+    let said = |words: &[&str]| {
+        let output = run(&[&["--level", "gate", "--check"], words].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let text = said(&["--", "true"]);
+    assert!(text.contains("true: by the library"), "{text}");
+    let place = tempfile::tempdir().expect("directory");
+    let script = place.path().join("script");
+    std::fs::write(&script, "#!/bin/sh\nexit 9\n").expect("written");
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).expect("set");
+    let text = said(&["--", script.to_str().expect("plain")]);
+    assert!(text.contains("(a script of "), "{text}");
+    assert!(text.contains("sh): by the library"), "{text}");
+}
+
+/// AddressSanitizer refuses to start behind another library, unless it is told that this is meant.
+#[test]
+fn programs_with_a_sanitizer_start_and_are_reached() {
+    let place = tempfile::tempdir().expect("directory");
+    let (source, program) = (place.path().join("checked.c"), place.path().join("checked"));
+    let text = "#include <fcntl.h>\n#include <unistd.h>\n\
+                int main(int n, char **a) { return fsync(open(a[1], O_CREAT | O_WRONLY, 0600)); }\n";
+    std::fs::write(&source, text).expect("written");
+    let compiled = Command::new("cc")
+        .args(["-fsanitize=address", "-o"])
+        .args([&program, &source])
+        .status();
+    if !compiled.is_ok_and(|status| status.success()) {
+        luc_testkit::skipped!("cc has no AddressSanitizer here");
+        return;
+    }
+    let json = place.path().join("report.json");
+    let script = format!("{0} {0}.1 && {0} {0}.2", program.display());
+    let json_word = json.to_str().expect("plain");
+    let output = run(&["--no-why", "--json", json_word, "--", "sh", "-c", &script]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let report: Value =
+        serde_json::from_slice(&std::fs::read(json).expect("report")).expect("JSON");
+    assert_eq!(report["file_systems"][0]["fsyncs"], 2, "{report:#}");
+}
+
 #[test]
 fn a_run_s_own_figures_are_gone_with_it() {
     let output = run(&["--", "sh", "-c", "echo \"$LUC_GATE_RUN\""]);

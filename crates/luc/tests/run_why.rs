@@ -4,6 +4,8 @@
 mod common;
 
 use std::fs;
+use std::path::Path;
+use std::process::Command;
 
 use common::{Bench, LUC, stderr};
 use serde_json::Value;
@@ -52,6 +54,59 @@ fn a_comparison_says_how_predecessor_waits_changed() {
     for side in ["without", "with"] {
         assert!(us(side, "own_commit") > 0.0, "{why:#}");
     }
+}
+
+/// Each program begins when the recorder is there, which is a thread of the shell's parent.
+#[test]
+fn what_passes_by_and_what_is_not_reached_is_named() {
+    let Some(bench) = Bench::new("passing") else {
+        return;
+    };
+    let (program, json) = (bench.path("passing"), bench.path("report.json"));
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/passing.c");
+    let compiled = Command::new("cc")
+        .args(["-Wall", "-Wextra", "-O1", "-o", &program])
+        .arg(source)
+        .status();
+    assert!(compiled.expect("cc starts").success());
+    let script = "until grep -qs luc-record /proc/$PPID/task/*/comm; do sleep 0.01; done; \
+                  $0 a 40 dsync && $0 b 40 uring && $0 c 40 fsync && env -i $0 d 40 fsync";
+    let output = bench
+        .command(&["run", "--json", &json, "--", "sh", "-c", script, &program])
+        .current_dir(bench.mount())
+        .output()
+        .expect("luc starts");
+    let text = stderr(&output);
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    let report: Value = serde_json::from_slice(&fs::read(json).expect("report")).expect("JSON");
+    let ways = &report["passing_by"];
+    assert_eq!(ways["sync_writes"], 40, "{ways}: {text}");
+    assert_eq!(ways["io_uring"], 40, "{ways}: {text}");
+    assert_eq!(ways["calls"], 80, "{ways}: {text}");
+    assert!(
+        text.contains("40 sync writes and 40 io_uring calls pass by"),
+        "{text}"
+    );
+    assert!(
+        text.contains(&format!("why: of a call's time on {} from ", bench.mount())),
+        "{text}"
+    );
+    assert_eq!(report["file_systems"][0]["fsyncs"], 40, "{text}");
+    let unreached = &report["unreached"];
+    assert_eq!(
+        unreached.as_array().map(Vec::len),
+        Some(1),
+        "{unreached}: {text}"
+    );
+    assert_eq!(unreached[0]["calls"], 40, "{unreached}");
+    assert_eq!(
+        unreached[0]["obstacles"],
+        serde_json::json!(["environment"])
+    );
+    assert!(
+        text.contains("passing (40 calls, started with a cleaned environment)"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -18,6 +18,9 @@ pub enum RunError {
     /// The command has ended before it was recorded.
     #[error("the command had ended before the recorder was ready")]
     TooShort,
+    /// The recorder sees numbers of processes that are others here.
+    #[error("the recorder works in the host's own namespace of processes alone")]
+    Namespace,
     /// The recorder's thread is gone.
     #[error("the recorder did not begin")]
     NoRecorder,

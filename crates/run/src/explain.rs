@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -14,13 +16,18 @@ use luc_probe::{Filter, Forward, Options, Recorder, spawn_without_signals};
 use luc_units::figures::Time;
 use serde::Serialize;
 
-use crate::{RunError, RunOutcome};
+use crate::witness::{Testimony, Witness};
+use crate::{PassingBy, RunError, RunOutcome};
 
 /// How much older than the latest an event is when it is analysed: sums are taken out of the kernel once a second,
 /// and belong to commits that were reported before.
 const SETTLING_NS: u64 = 1_300_000_000;
 /// Minimum number of events that are sorted at a time.
 const BATCH_EVENTS: usize = 1 << 16;
+/// Part of a run's time that may be unseen where who synchronizes counts as known.
+const MAX_UNSEEN: f64 = 0.5;
+/// The inode of the first namespace of processes (PROC_PID_INIT_INO of include/linux/proc_ns.h).
+const HOST_PROCESSES: u64 = 0xEFFF_FFFC;
 /// Share of time below which, on both sides, a part is not printed.
 const MIN_SHARE: f64 = 0.02;
 
@@ -229,11 +236,8 @@ pub fn explain(
         ..Filter::default()
     });
     let outcome = launch()?;
-    let report = recording.and_then(Recording::stop);
-    let why = report
-        .map(|report| TimeSplit::of(&report, &outcome.gate))
-        .map_err(|error| error.to_string());
-    Ok(Recorded { outcome, why })
+    let recorded = recording.and_then(Recording::stop);
+    Ok(Recorded::new(outcome, recorded.map(|found| (found, None))))
 }
 
 /// The same beside a command that does not wait for the recorder, at its start or at its end: what it does first is not
@@ -251,16 +255,37 @@ pub fn explain_meanwhile(
     let recorded = beginning
         .unwrap_or(Err(RunError::NoRecorder))
         .and_then(Beginning::end);
-    let why = recorded
-        .map(|(report, since)| {
-            let split = TimeSplit::of(&report, &outcome.gate)?;
-            Some(TimeSplit {
-                since_s: Some(since.as_secs_f64()),
-                ..split
-            })
-        })
-        .map_err(|error| error.to_string());
-    Ok(Recorded { outcome, why })
+    Ok(Recorded::new(
+        outcome,
+        recorded.map(|(found, since)| (found, Some(since))),
+    ))
+}
+
+/// What a recording gives, and how long after the command's start it began; `None` if before it.
+type Found = ((Report, Testimony), Option<Duration>);
+
+impl Recorded {
+    fn new(mut outcome: RunOutcome, recorded: Result<Found, RunError>) -> Self {
+        let why = match recorded {
+            Ok(((report, testimony), since)) => {
+                let since_s = since.map(|since| since.as_secs_f64());
+                let unseen_s = since_s.unwrap_or(0.0);
+                let is_whole = unseen_s < MAX_UNSEEN * outcome.gate.elapsed_s;
+                outcome.gate.compare_with(&testimony.seen, is_whole);
+                outcome.passing_by = Some(PassingBy {
+                    since_s: unseen_s,
+                    ways: testimony.ways,
+                });
+                let split = TimeSplit::of(&report, &outcome.gate);
+                Ok(split.map(|split| TimeSplit { since_s, ..split }))
+            }
+            Err(error) => {
+                outcome.unrecorded = Some(error.to_string());
+                Err(error.to_string())
+            }
+        };
+        Self { outcome, why }
+    }
 }
 
 /// A recorder that begins while the command runs.
@@ -290,7 +315,7 @@ impl Beginning {
 
     /// The report, and how long after the start the recorder was ready. One that is not ready now is left to end with this
     /// process.
-    fn end(self) -> Result<(Report, Duration), RunError> {
+    fn end(self) -> Result<((Report, Testimony), Duration), RunError> {
         drop(self.running);
         if !self.began.is_finished() {
             return Err(RunError::TooShort);
@@ -303,11 +328,15 @@ impl Beginning {
 /// A recording in progress, and its analysis.
 struct Recording {
     recorder: Recorder,
-    analyst: JoinHandle<Report>,
+    analyst: JoinHandle<(Report, Testimony)>,
 }
 
 impl Recording {
     fn start(filter: Filter) -> Result<Self, RunError> {
+        let namespace = fs::metadata("/proc/self/ns/pid").map_or(0, |found| found.ino());
+        if namespace != HOST_PROCESSES {
+            return Err(RunError::Namespace);
+        }
         let options = Options {
             filter,
             ..Options::default()
@@ -325,30 +354,40 @@ impl Recording {
         Ok(Self { recorder, analyst })
     }
 
-    fn stop(self) -> Result<Report, RunError> {
+    fn stop(self) -> Result<(Report, Testimony), RunError> {
         self.recorder.stop()?;
-        let report = self.analyst.join();
-        report.map_err(|_| RunError::Analysis)
+        let found = self.analyst.join();
+        found.map_err(|_| RunError::Analysis)
     }
 }
 
 /// Analyses events in the order of time, though they come in that of tables, until there are no more.
-fn analyse(trace: Trace, batches: &Receiver<Vec<Event>>) -> Report {
+fn analyse(trace: Trace, batches: &Receiver<Vec<Event>>) -> (Report, Testimony) {
     let mut analysis = Analysis::new(trace);
+    let mut witness = Witness::default();
+    let mut add = |witness: &mut Witness, event: Event| {
+        witness.add(&event);
+        analysis.add(event);
+    };
     let (mut waiting, mut latest_ns) = (Vec::new(), 0);
     for batch in batches {
+        witness.look_at(&batch);
         latest_ns = batch.iter().map(Event::time_ns).fold(latest_ns, u64::max);
         waiting.extend(batch);
         if waiting.len() >= BATCH_EVENTS {
             waiting.sort_by_key(Event::time_ns);
             let until_ns = latest_ns.saturating_sub(SETTLING_NS);
             let due = waiting.partition_point(|event| event.time_ns() <= until_ns);
-            waiting.drain(..due).for_each(|event| analysis.add(event));
+            waiting
+                .drain(..due)
+                .for_each(|event| add(&mut witness, event));
         }
     }
     waiting.sort_by_key(Event::time_ns);
-    waiting.into_iter().for_each(|event| analysis.add(event));
-    analysis.finish()
+    waiting
+        .into_iter()
+        .for_each(|event| add(&mut witness, event));
+    (analysis.finish(), witness.testify())
 }
 
 #[cfg(test)]

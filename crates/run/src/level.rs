@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::Command as Process;
 use std::time::{Duration, Instant};
 
+use luc_explain::Ways;
 use luc_gate::Policy;
 use luc_gate::Settings as GateSettings;
 use luc_gate::figures::RunFigures;
@@ -29,9 +30,24 @@ pub struct RunOutcome {
     level: EffectiveLevel,
     /// The module's figures on each journal that the command used.
     kernel: Vec<KernelUse>,
+    /// What the recorder saw pass by, and not reach, the gate; `None` if the run was not recorded.
+    pub passing_by: Option<PassingBy>,
+    /// Why it was not, if it was to be.
+    #[serde(skip)]
+    pub unrecorded: Option<String>,
     /// Settings of the module that could not be lent or restored, a line each.
     #[serde(skip)]
     pub failures: Vec<String>,
+}
+
+/// Synchronizations by their ways, all but the first of which pass by the gate.
+#[derive(Debug, Serialize)]
+pub struct PassingBy {
+    /// Time after the command's start from which on they were counted.
+    pub since_s: f64,
+    /// How many.
+    #[serde(flatten)]
+    pub ways: Ways,
 }
 
 #[derive(Debug, Serialize)]
@@ -106,6 +122,8 @@ pub fn run(
             gate: luc_launch::run(command, &settings, around)?,
             level,
             kernel: Vec::new(),
+            passing_by: None,
+            unrecorded: None,
             failures: Vec::new(),
         });
     }
@@ -140,6 +158,8 @@ pub fn run(
         gate,
         level,
         kernel: uses.into_iter().map(KernelUse::new).collect(),
+        passing_by: None,
+        unrecorded: None,
         failures: failures.iter().map(ToString::to_string).collect(),
     })
 }
@@ -167,7 +187,31 @@ impl std::fmt::Display for RunOutcome {
                 "luc: the library that counts saw no call: latencies are not known"
             );
         }
-        write!(f, "{}", self.gate)
+        write!(f, "{}", self.gate)?;
+        match (&self.passing_by, &self.unrecorded) {
+            (Some(PassingBy { since_s, ways }), _) => match ways.passing_by() {
+                Some(others) => writeln!(
+                    f,
+                    "luc: {others} pass by, as luc run gets to fsync, fdatasync and msync alone{}",
+                    since(*since_s)
+                ),
+                None => Ok(()),
+            },
+            (None, Some(reason)) if self.gate.calls() == 0 => writeln!(
+                f,
+                "luc: sync writes and io_uring calls would have passed by; whether there were any is not known: {reason}"
+            ),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// From when on something was seen, where that was not the start.
+fn since(since_s: f64) -> String {
+    if since_s > 0.0 {
+        format!(" (seen from {since_s:.2} s on)")
+    } else {
+        String::new()
     }
 }
 

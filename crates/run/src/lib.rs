@@ -7,8 +7,9 @@ mod compare;
 mod error;
 mod explain;
 mod level;
+mod witness;
 
 pub use compare::{Comparison, Options, Progress, compare};
 pub use error::RunError;
 pub use explain::{Change, Recorded, TimeSplit, explain, explain_meanwhile};
-pub use level::{RunOutcome, level_name, requested, run};
+pub use level::{PassingBy, RunOutcome, level_name, requested, run};

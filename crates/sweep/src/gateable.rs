@@ -29,7 +29,7 @@ pub(super) fn check(points: &[Point], luc: &Path) -> Result<(), SweepError> {
             continue;
         }
         let output = Command::new(luc)
-            .args(["run", "--check", "--"])
+            .args(["run", "--level", "gate", "--check", "--"])
             .arg(program)
             .stdin(Stdio::null())
             .output()

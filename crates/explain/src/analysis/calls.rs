@@ -1,6 +1,6 @@
 //! Taking in one call: its split, the models, the ledgers.
 
-use luc_events::codes::{CallKind, CommitKind, SyncKind};
+use luc_events::codes::{CallKind, CommitKind};
 use luc_events::tables::{Call, Sync};
 use luc_events::{Cause, Pid};
 
@@ -13,6 +13,7 @@ use crate::journal::Journal;
 use crate::observe::{ExplainedCall, ExplainedSync};
 use crate::owners::OwnerId;
 use crate::parts::Part;
+use crate::reach::Way;
 use crate::split::{Piece, Span, Split};
 use crate::thesis::{Class, classify};
 use crate::traffic::Shares;
@@ -32,6 +33,13 @@ impl Analysis<'_> {
         let is_unseen = split_sync(split, &row, &self.waits, commits, &sums.journal);
         if needs_commit(row.kind) {
             compare(sums, &row, commits, split);
+        }
+        if Way::of(row.kind, totals.threads.thread_comm(row.thread)) == Way::Call {
+            let parts = &split.parts;
+            let overhead_ns =
+                parts.get(Part::Start) + parts.get(Part::Done) + parts.get(Part::Flush);
+            sums.callers
+                .sync(parts.get(Part::DataWriteback), overhead_ns);
         }
         let parts = split.parts;
         let duration_ns = row.exit_ns.saturating_sub(row.enter_ns);
@@ -193,14 +201,6 @@ fn compare(
     let next = (sums.journal.first_begun_after(first, row.enter_ns)).map(|commit| &commit.row);
     sums.fsync_model
         .compare(row.enter_ns, row.exit_ns, next, ours_ns);
-    if matches!(
-        row.kind,
-        SyncKind::Fsync | SyncKind::Fdatasync | SyncKind::SyncWrite
-    ) {
-        let overhead_ns = parts.get(Part::Start) + parts.get(Part::Done) + parts.get(Part::Flush);
-        sums.callers
-            .sync(parts.get(Part::DataWriteback), overhead_ns);
-    }
 }
 
 /// Counts what the model of writes says of one write, which was delayed for `delayed_ns`; `first` is the first commit

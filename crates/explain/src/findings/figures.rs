@@ -35,7 +35,6 @@ impl Figures<'_> {
 
     pub(super) fn synchronization(&self) -> Vec<Evidence> {
         let model = &self.file_system.fsync_model;
-        let batching = &self.file_system.batching;
         let mut found = vec![
             evidence(
                 "share of fsync time spent on an earlier commit",
@@ -57,7 +56,11 @@ impl Figures<'_> {
                 self.file_system.commits.syncs_per_commit,
                 Unit::Count,
             ),
-            evidence("callers at a time", batching.callers as f64, Unit::Count),
+            evidence(
+                "callers at a time",
+                self.file_system.syncs.concurrent.round(),
+                Unit::Count,
+            ),
             evidence(
                 "mean commit",
                 self.file_system.commits.full.mean_ns as f64,

@@ -85,14 +85,39 @@ impl Gateability {
         }
     }
 
-    /// Whether it calls the kernel without a C library that the gate's could be loaded beside, so that only notifications
-    /// of its system calls reach it.
+    /// Whether the gate's library cannot be loaded into it, so that only notifications of its system calls reach it.
     #[must_use]
     pub fn needs_notifier(&self) -> bool {
         match self {
-            Self::Static | Self::Go => true,
+            Self::Static
+            | Self::Go
+            | Self::ForeignLibc { .. }
+            | Self::ForeignArchitecture { .. } => true,
             Self::Script { gateability, .. } => gateability.needs_notifier(),
             _ => false,
+        }
+    }
+
+    /// Whether executing it adds privileges. Notifications reach such a program as well, but unless their supervisor is
+    /// privileged they keep it from gaining any.
+    #[must_use]
+    pub fn adds_privileges(&self) -> bool {
+        match self {
+            Self::SetId(_) => true,
+            Self::Script { gateability, .. } => gateability.adds_privileges(),
+            _ => false,
+        }
+    }
+
+    /// The program that is executed in the end: of a script its last interpreter.
+    #[must_use]
+    pub fn interpreter(&self) -> Option<&Path> {
+        match self {
+            Self::Script {
+                interpreter,
+                gateability,
+            } => Some(gateability.interpreter().unwrap_or(interpreter)),
+            _ => None,
         }
     }
 

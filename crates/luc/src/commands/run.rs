@@ -119,7 +119,7 @@ pub(crate) struct Args {
     #[arg(long)]
     no_why: bool,
 
-    /// Only check that the gate is installed and that the command would use it: status 0, or 2 with the reason
+    /// Only say how the command would be reached, and start nothing: status 0, or 2 with the reason if it would not
     #[arg(long, conflicts_with_all = ["compare", "json"])]
     check: bool,
 
@@ -168,9 +168,12 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     let command = resolve(&args.command, args.compare.is_some())?;
     let inspected = inspect::program(&command.program)?;
     if args.check {
-        return check(&command.program, &inspected, args.reach);
+        return check(&args, &command.program, &inspected);
     }
     let machine = Machine::from_environment();
+    if let Err(error) = Leases::of(&machine).reap() {
+        eprintln!("luc: what an earlier run lent could not be restored: {error}");
+    }
     let plan = plan(&args, &machine)?;
     let decided = args.reach.decide(&inspected, plan.level)?;
     if let Some(note) = decided.note(&command.program, &inspected, plan.level, args.quiet) {
@@ -219,17 +222,13 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(ending.exit_status()))
 }
 
-/// Checks that a program can be gated; the error says why it cannot.
-fn check(path: &Path, program: &Gateability, reach: Reach) -> anyhow::Result<ExitCode> {
-    if reach.decide(program, EffectiveLevel::Gate)?.is_notified() {
-        return Ok(ExitCode::SUCCESS);
-    }
-    luc_launch::library::find()?;
-    if let Some(reason) = program.reason() {
-        anyhow::bail!(
-            "{} cannot be gated: {reason}; try --reach notify, or run it without the gate",
-            path.display()
-        );
+/// Says what would happen to a program; the error says why it would not be reached.
+fn check(args: &Args, path: &Path, program: &Gateability) -> anyhow::Result<ExitCode> {
+    let plan = plan(args, &Machine::from_environment())?;
+    let decided = args.reach.decide(program, plan.level)?;
+    let text = decided.check(path, program, plan.level)?;
+    if !args.quiet {
+        println!("{text}");
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -259,11 +258,8 @@ fn program() -> anyhow::Result<PathBuf> {
     std::env::current_exe().context("cannot find the luc binary: reinstall it")
 }
 
-/// Restores what a killed run may have left, then decides who batches where.
+/// Decides who batches where.
 fn plan(args: &Args, machine: &Machine) -> anyhow::Result<Plan> {
-    if let Err(error) = Leases::of(machine).reap() {
-        eprintln!("luc: what an earlier run lent could not be restored: {error}");
-    }
     let plan = level::plan(machine, args.level.into(), || {
         luc_run::requested(args.policy, args.max_wait, args.copy_out.as_deref())
     })?;

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::Path;
 
+use anyhow::bail;
 use luc_gate::inspect::Gateability;
 use luc_kernel::level::EffectiveLevel;
 use luc_launch::Reach as LaunchReach;
@@ -10,7 +11,8 @@ use luc_launch::Reach as LaunchReach;
 /// `--reach`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(in crate::commands) enum Reach {
-    /// Notifications for static programs and Go programs, the library for others
+    /// Notifications for programs that the library cannot be loaded into (static ones, Go, other C libraries or machines,
+    /// and as root set-user-ID ones), the library for others
     Auto,
     /// A library that is loaded into dynamically linked programs
     Library,
@@ -28,6 +30,10 @@ impl fmt::Display for Reach {
         })
     }
 }
+
+/// What notifications do to programs without root.
+const HARM: &str =
+    "luc is not root, so no program below it can gain privileges (no sudo, ping or postdrop)";
 
 /// What was decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +60,7 @@ impl Reach {
         Ok(match self {
             Self::Library => Decided::Library,
             Self::Auto if level == EffectiveLevel::Kernel => Decided::Library,
-            Self::Auto if program.needs_notifier() && luc_notify::available().is_ok() => {
+            Self::Auto if is_for_notifier(program) && luc_notify::available().is_ok() => {
                 Decided::Notified
             }
             Self::Auto => Decided::Library,
@@ -67,7 +73,55 @@ impl Reach {
     }
 }
 
+/// Whether only notifications reach a program, and leave it the privileges that it adds.
+fn is_for_notifier(program: &Gateability) -> bool {
+    program.needs_notifier() || program.adds_privileges() && luc_notify::is_privileged()
+}
+
 impl Decided {
+    /// What would happen to a program, in one line; the error says why it would not be reached.
+    pub(super) fn check(
+        self,
+        path: &Path,
+        program: &Gateability,
+        level: EffectiveLevel,
+    ) -> anyhow::Result<String> {
+        let mut name = path.display().to_string();
+        if let Some(interpreter) = program.interpreter() {
+            name += &format!(" (a script of {})", interpreter.display());
+        }
+        if level == EffectiveLevel::Kernel {
+            return Ok(format!("{name}: by the kernel module, as every program"));
+        }
+        if self.is_notified() {
+            let mut text = format!("{name}: by notifications of its system calls");
+            match self {
+                Self::Notified => text += &format!(": {}", program.reason().unwrap_or_default()),
+                _ => text += ", as --reach notify asks",
+            }
+            if !luc_notify::is_privileged() {
+                text += &format!("; {HARM}");
+            }
+            return Ok(text);
+        }
+        luc_launch::library::find()?;
+        if let Some(reason) = program.reason() {
+            bail!(
+                "{name} cannot be gated: {reason}; try --reach notify, or run it without the gate"
+            );
+        }
+        let mut text = format!(
+            "{name}: by the library, as are programs that it starts with its environment, but for static ones and Go"
+        );
+        let preloaded = std::env::var("LD_PRELOAD").unwrap_or_default();
+        if preloaded.contains("eatmydata") {
+            text += "; eatmydata in LD_PRELOAD comes first: it leaves no fsync to share";
+        } else if !preloaded.is_empty() {
+            text += &format!("; behind LD_PRELOAD's own {preloaded}");
+        }
+        Ok(text)
+    }
+
     pub(super) fn is_notified(self) -> bool {
         matches!(self, Self::Notified | Self::NotifiedAsAsked)
     }
@@ -89,7 +143,6 @@ impl Decided {
         is_quiet: bool,
     ) -> Option<String> {
         let path = path.display();
-        let harm = "luc is not root, so no program below it can gain privileges (no sudo, ping or postdrop)";
         let is_harmed = self.is_notified() && !luc_notify::is_privileged();
         match self {
             Self::Library if level == EffectiveLevel::Kernel => None,
@@ -111,11 +164,11 @@ impl Decided {
             Self::Notified if is_harmed => {
                 let reason = program.reason().unwrap_or_default();
                 Some(format!(
-                    "{path}: {reason}; notifications of its system calls do, but {harm}; --reach library leaves them out"
+                    "{path}: {reason}; notifications of its system calls do, but {HARM}; --reach library leaves them out"
                 ))
             }
             Self::NotifiedAsAsked if is_harmed => {
-                Some(format!("{harm}; {}", luc_notify::INTERRUPTS))
+                Some(format!("{HARM}; {}", luc_notify::INTERRUPTS))
             }
             Self::NotifiedAsAsked if !is_quiet => Some(luc_notify::INTERRUPTS.to_owned()),
             Self::Notified if !is_quiet => {
@@ -130,6 +183,7 @@ impl Decided {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use luc_gate::inspect::Privilege;
 
     #[test]
     fn only_programs_that_nothing_else_reaches_are_notified_unasked() {
@@ -143,6 +197,14 @@ mod tests {
         let can = luc_notify::available().is_ok();
         assert_eq!(decide(Reach::Auto, Gateability::Static, gate), can);
         assert_eq!(decide(Reach::Auto, Gateability::Go, gate), can);
+        let of_musl = Gateability::ForeignLibc {
+            loader: "/lib/ld-other.so.1".into(),
+        };
+        assert_eq!(decide(Reach::Auto, of_musl, gate), can);
+        // Without root they would keep it from the privileges that it is made for.
+        let set_id = Gateability::SetId(Privilege::Group);
+        let is_root = luc_notify::is_privileged();
+        assert_eq!(decide(Reach::Auto, set_id, gate), can && is_root);
         assert!(!decide(Reach::Auto, Gateability::Gateable, gate));
         assert!(!decide(
             Reach::Auto,

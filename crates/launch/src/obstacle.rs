@@ -1,0 +1,221 @@
+//! What keeps the library from a process, by /proc. Whether one was reached is said by itself, in the run's figures; this is
+//! about the others.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use luc_gate::environment::LIBRARY;
+use luc_gate::inspect::{self, Gateability};
+use luc_gate::seccomp;
+
+/// Why a process takes no part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Obstacle {
+    /// No loader takes part in its start.
+    Static,
+    /// Go's own system calls.
+    Go,
+    /// Another C library's loader.
+    OtherLoader,
+    /// A program for another machine.
+    OtherMachine,
+    /// Its start added privileges.
+    Privileges,
+    /// It was started without the variables that name the library.
+    Environment,
+    /// Another root directory, in which the library or the run's memory is missing.
+    Root,
+    /// Its loader has not loaded the library.
+    NotLoaded,
+    /// A filter of system calls.
+    Filter,
+    /// It runs as another user.
+    User,
+    /// fakeroot says another owner of the run's memory.
+    Fakeroot,
+    /// Another time namespace: its clock compares with nobody's.
+    Clock,
+    /// It could not map the run's memory.
+    Memory,
+    /// It had ended before anybody looked.
+    Unknown,
+}
+
+impl Obstacle {
+    /// The reason, as a clause about the process.
+    #[must_use]
+    pub fn reason(self) -> &'static str {
+        match self {
+            Self::Static => "linked statically",
+            Self::Go => "a Go program, which calls the kernel by itself",
+            Self::OtherLoader => "loaded by another C library's loader",
+            Self::OtherMachine => "built for another machine",
+            Self::Privileges => "its start added privileges",
+            Self::Environment => "started with a cleaned environment",
+            Self::Root => "in another root directory, without the library or the run's memory",
+            Self::NotLoaded => "its loader left the library out",
+            Self::Filter => "under a filter of system calls of its own",
+            Self::User => "runs as another user, who may not open the run's memory",
+            Self::Fakeroot => "below fakeroot",
+            Self::Clock => "in another time namespace",
+            Self::Memory => "could not map the run's memory",
+            Self::Unknown => "it had ended before its reason could be looked for",
+        }
+    }
+}
+
+/// What a look at a process finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// It has ended, or executes no program yet.
+    Gone,
+    /// The library is loaded, and nothing is in its way.
+    Loaded,
+    /// Something is.
+    Obstacle(Obstacle),
+}
+
+/// Looks at processes with the eyes of this one.
+#[derive(Clone, Debug)]
+pub struct Look {
+    filters: u32,
+    user: u32,
+    clock: Option<PathBuf>,
+}
+
+impl Look {
+    /// Notes what this process itself is under.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            filters: seccomp::filters().unwrap_or(0),
+            user: rustix::process::geteuid().as_raw(),
+            clock: fs::read_link("/proc/self/ns/time").ok(),
+        }
+    }
+
+    /// What keeps the library from a process.
+    #[must_use]
+    pub fn at(&self, process: u32) -> Found {
+        let of_process = Path::new("/proc").join(process.to_string());
+        let maps = match fs::read(of_process.join("maps")) {
+            // Its memory may not be looked at: it has privileges that this one lacks.
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+                return Found::Obstacle(Obstacle::Privileges);
+            }
+            Err(_) => return Found::Gone,
+            // Without memory it has ended and not been waited for.
+            Ok(maps) if maps.is_empty() => return Found::Gone,
+            Ok(maps) => maps,
+        };
+        let obstacle = if contains(&maps, LIBRARY) {
+            self.beside_the_library(&of_process, &maps)
+        } else {
+            Some(Self::without_the_library(&of_process))
+        };
+        obstacle.map_or(Found::Loaded, Found::Obstacle)
+    }
+
+    fn beside_the_library(&self, of_process: &Path, maps: &[u8]) -> Option<Obstacle> {
+        let status = fs::read_to_string(of_process.join("status")).unwrap_or_default();
+        if seccomp::from_status(&status) > self.filters {
+            return Some(Obstacle::Filter);
+        }
+        if fs::read_link(of_process.join("ns/time")).ok() != self.clock {
+            return Some(Obstacle::Clock);
+        }
+        if contains(maps, "/libfakeroot") {
+            return Some(Obstacle::Fakeroot);
+        }
+        let owner = fs::metadata(of_process).ok()?.uid();
+        (owner != self.user).then_some(Obstacle::User)
+    }
+
+    fn without_the_library(of_process: &Path) -> Obstacle {
+        match inspect::program(&of_process.join("exe")) {
+            Ok(Gateability::Static) => return Obstacle::Static,
+            Ok(Gateability::Go) => return Obstacle::Go,
+            Ok(Gateability::ForeignLibc { .. }) => return Obstacle::OtherLoader,
+            Ok(Gateability::ForeignArchitecture { .. }) => return Obstacle::OtherMachine,
+            Ok(Gateability::SetId(_)) => return Obstacle::Privileges,
+            _ => {}
+        }
+        let environment = fs::read(of_process.join("environ")).unwrap_or_default();
+        if !contains(&environment, LIBRARY) {
+            return Obstacle::Environment;
+        }
+        match fs::read_link(of_process.join("root")) {
+            Ok(root) if root != Path::new("/") => Obstacle::Root,
+            _ => Obstacle::NotLoaded,
+        }
+    }
+}
+
+impl Default for Look {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+fn contains(text: &[u8], wanted: &str) -> bool {
+    text.windows(wanted.len())
+        .any(|part| part == wanted.as_bytes())
+}
+
+/// The name of a process' program, as the kernel has it: 15 bytes at most.
+#[must_use]
+pub fn name_of(process: u32) -> String {
+    let name = fs::read_to_string(format!("/proc/{process}/comm")).unwrap_or_default();
+    luc_units::plain(name.trim_end())
+}
+
+/// Reasons in words, each once.
+pub(crate) fn reasons(obstacles: &BTreeSet<Obstacle>) -> String {
+    let words: Vec<&str> = obstacles.iter().map(|obstacle| obstacle.reason()).collect();
+    words.join("; or ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Command, Stdio};
+
+    fn found(command: &mut Command) -> Found {
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let look = Look::new();
+        // It answers as soon as its program runs.
+        let (mut asked, mut answer) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        std::io::Write::write_all(&mut asked, b"x").unwrap();
+        std::io::Read::read_exact(&mut answer, &mut [0]).unwrap();
+        let found = look.at(child.id());
+        drop(asked);
+        child.wait().unwrap();
+        found
+    }
+
+    #[test]
+    fn what_keeps_the_library_away_is_named() {
+        assert_eq!(
+            found(&mut Command::new("cat")),
+            Found::Obstacle(Obstacle::Environment)
+        );
+        let mut named = Command::new("cat");
+        named.env("LUC_TEST", LIBRARY);
+        assert_eq!(found(&mut named), Found::Obstacle(Obstacle::NotLoaded));
+    }
+
+    #[test]
+    fn one_that_has_ended_has_no_obstacle() {
+        let mut child = Command::new("true").spawn().unwrap();
+        child.wait().unwrap();
+        assert_eq!(Look::new().at(child.id()), Found::Gone);
+    }
+}
