@@ -12,7 +12,7 @@ use serde::Serialize;
 /// Relative difference up to which a gain is that of two rates.
 const SAME_GAIN: f64 = 0.02;
 /// A gain from here on is one, even if it was not clear enough to decide by.
-const GAIN: f64 = 0.05;
+const MIN_GAIN: f64 = 0.05;
 /// Share of the calls below which a kind of callers is not worth a line.
 const WORTH_A_LINE: f64 = 0.05;
 
@@ -88,7 +88,7 @@ impl Decision {
         let (state, reason) = state_and_reason(standing);
         let by_trial = match standing.reason {
             Reason::GainMeasured => state == "engaged",
-            Reason::NoGainMeasured => state == "aside" && gain < 1.0 + GAIN,
+            Reason::NoGainMeasured => state == "aside" && gain < 1.0 + MIN_GAIN,
             _ => false,
         };
         let gain = (by_trial && pairs > 0 && gain.is_finite()).then_some(gain);

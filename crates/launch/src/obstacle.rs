@@ -35,12 +35,10 @@ pub enum Obstacle {
     Filter,
     /// It runs as another user.
     User,
-    /// fakeroot says another owner of the run's memory.
-    Fakeroot,
     /// Another time namespace: its clock compares with nobody's.
     Clock,
-    /// It could not map the run's memory.
-    Memory,
+    /// The library is loaded, and the calls did not come to it.
+    Direct,
     /// It had ended before anybody looked.
     Unknown,
 }
@@ -60,9 +58,10 @@ impl Obstacle {
             Self::NotLoaded => "its loader left the library out",
             Self::Filter => "under a filter of system calls of its own",
             Self::User => "runs as another user, who may not open the run's memory",
-            Self::Fakeroot => "below fakeroot",
             Self::Clock => "in another time namespace",
-            Self::Memory => "could not map the run's memory",
+            Self::Direct => {
+                "calls the kernel past its C library, or could not map the run's memory"
+            }
             Self::Unknown => "it had ended before its reason could be looked for",
         }
     }
@@ -113,14 +112,14 @@ impl Look {
             Ok(maps) => maps,
         };
         let obstacle = if contains(&maps, LIBRARY) {
-            self.beside_the_library(&of_process, &maps)
+            self.beside_the_library(&of_process)
         } else {
             Some(Self::without_the_library(&of_process))
         };
         obstacle.map_or(Found::Loaded, Found::Obstacle)
     }
 
-    fn beside_the_library(&self, of_process: &Path, maps: &[u8]) -> Option<Obstacle> {
+    fn beside_the_library(&self, of_process: &Path) -> Option<Obstacle> {
         let status = fs::read_to_string(of_process.join("status")).unwrap_or_default();
         if seccomp::from_status(&status) > self.filters {
             return Some(Obstacle::Filter);
@@ -128,8 +127,15 @@ impl Look {
         if fs::read_link(of_process.join("ns/time")).ok() != self.clock {
             return Some(Obstacle::Clock);
         }
-        if contains(maps, "/libfakeroot") {
-            return Some(Obstacle::Fakeroot);
+        if matches!(
+            inspect::program(&of_process.join("exe")),
+            Ok(Gateability::Go)
+        ) {
+            return Some(Obstacle::Go);
+        }
+        match fs::read_link(of_process.join("root")) {
+            Ok(root) if root != Path::new("/") => return Some(Obstacle::Root),
+            _ => {}
         }
         let owner = fs::metadata(of_process).ok()?.uid();
         (owner != self.user).then_some(Obstacle::User)
@@ -164,6 +170,18 @@ impl Default for Look {
 fn contains(text: &[u8], wanted: &str) -> bool {
     text.windows(wanted.len())
         .any(|part| part == wanted.as_bytes())
+}
+
+/// A process' number in its own namespace, and that namespace's inode; `None` if it has ended.
+#[must_use]
+pub fn own_number(process: u32) -> Option<(u32, u64)> {
+    let of_process = Path::new("/proc").join(process.to_string());
+    let namespace = fs::metadata(of_process.join("ns/pid")).ok()?.ino();
+    let status = fs::read_to_string(of_process.join("status")).ok()?;
+    let numbers = status
+        .lines()
+        .find_map(|line| line.strip_prefix("NSpid:"))?;
+    Some((numbers.split_whitespace().last()?.parse().ok()?, namespace))
 }
 
 /// The name of a process' program, as the kernel has it: 15 bytes at most.
@@ -210,6 +228,12 @@ mod tests {
         let mut named = Command::new("cat");
         named.env("LUC_TEST", LIBRARY);
         assert_eq!(found(&mut named), Found::Obstacle(Obstacle::NotLoaded));
+    }
+
+    #[test]
+    fn a_process_has_a_number_in_its_own_namespace() {
+        let own = std::process::id();
+        assert_eq!(own_number(own).map(|(number, _)| number), Some(own));
     }
 
     #[test]

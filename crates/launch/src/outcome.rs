@@ -1,7 +1,5 @@
 //! The figures of a run.
 
-use std::fs;
-use std::os::unix::fs::MetadataExt as _;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::time::Duration;
 
@@ -15,7 +13,7 @@ use serde::Serialize;
 
 use crate::commits::Commits;
 pub use crate::decision::Decision;
-use crate::participants::{self, Participant, Seen, Unreached};
+use crate::participants::{self, Seen, Table, Unreached};
 use crate::shared::Shared;
 use crate::supervise::Ending;
 
@@ -36,9 +34,9 @@ pub struct Outcome {
     pub notified: Option<Notified>,
     /// Programs below the command that the library did not reach, as the recorder saw, or perhaps did not.
     pub unreached: Vec<Unreached>,
-    /// Processes that took part, or say why not; `None` if the run's figures do not tell.
+    /// Who took part.
     #[serde(skip)]
-    pub participants: Option<Vec<Participant>>,
+    pub participants: Table,
     /// File systems that were synchronized on, busiest first.
     pub file_systems: Vec<FileSystemOutcome>,
 }
@@ -185,7 +183,9 @@ impl Outcome {
             refused: ran.refused,
             notified: ran.notified,
             unreached: ran.unreached,
-            participants: None,
+            participants: shared.map_or_else(Table::default, |shared| {
+                Table::read(shared.figures.counters)
+            }),
             file_systems,
         }
     }
@@ -196,8 +196,7 @@ impl Outcome {
         if self.refused.is_some() || self.notified.is_some() {
             return;
         }
-        let namespace = fs::metadata("/proc/self/ns/pid").map_or(0, |found| found.ino());
-        let mut unreached = participants::unreached(seen, self.participants.as_deref(), namespace);
+        let mut unreached = participants::unreached(seen, &self.participants);
         if !is_whole {
             let is_known =
                 |one: &Unreached| unreached.iter().any(|known| known.program == one.program);

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use luc_gate::figures::RunFigures;
+use luc_gate::figures::participants::{Participant, State};
 use serde::Serialize;
 
 use crate::obstacle::Obstacle;
@@ -9,31 +11,70 @@ use crate::obstacle::Obstacle;
 /// Programs that are named.
 const NAMED: usize = 5;
 
-/// What a process has said about itself in the run's figures.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Participant {
-    /// Its number, in its own namespace.
-    pub process: u32,
-    /// The inode of that namespace.
-    pub namespace: u64,
-    /// The name of its program.
-    pub program: String,
-    /// Synchronizing calls that it made.
-    pub calls: u64,
-    /// Why it takes no part although the library is loaded; `None` if it does.
-    pub obstacle: Option<Obstacle>,
+/// Who has entered the run's table.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Table {
+    /// What each process has said about itself; a number comes again where its process has executed another program.
+    pub participants: Vec<Participant>,
+    /// Whether there was no place for some.
+    pub is_full: bool,
+}
+
+impl Table {
+    /// What the run's figures tell now.
+    #[must_use]
+    pub fn read(figures: &RunFigures) -> Self {
+        Self {
+            participants: figures.participants.all().collect(),
+            is_full: figures.participants.others().0 > 0,
+        }
+    }
+
+    /// The calls of a process that went past the library, and why; `None` if it knows of all.
+    fn missed(&self, seen: &Seen) -> Option<(u64, Obstacle)> {
+        let is_own = |one: &&Participant| {
+            one.process == seen.process && (one.namespace == seen.namespace || one.namespace == 0)
+        };
+        let own: Vec<&Participant> = self.participants.iter().filter(is_own).collect();
+        let told: u64 = own.iter().map(|one| one.calls).sum();
+        let calls = seen.calls.checked_sub(told).filter(|&calls| calls > 0)?;
+        let said = own.iter().find_map(|one| match one.state {
+            State::TakesPart => None,
+            State::Filtered => Some(Obstacle::Filter),
+            State::OtherClock => Some(Obstacle::Clock),
+        });
+        let obstacle = match said.or(seen.obstacle) {
+            Some(obstacle) => obstacle,
+            // It may be one of these, whom nobody could look at.
+            None if self.is_full || self.has_elsewhere(seen) => return None,
+            None => Obstacle::Unknown,
+        };
+        Some((calls, obstacle))
+    }
+
+    /// Whether a process of the same name takes part in another namespace, where it has another number.
+    fn has_elsewhere(&self, seen: &Seen) -> bool {
+        let is_named = |one: &Participant| {
+            let name = one.name.split(|&byte| byte == 0).next();
+            name == Some(seen.program.as_bytes())
+        };
+        let elsewhere = |one: &&Participant| one.namespace != seen.namespace;
+        self.participants.iter().filter(elsewhere).any(is_named)
+    }
 }
 
 /// A process that synchronized, as the recorder saw it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seen {
-    /// Its number.
+    /// Its number in its own namespace of processes.
     pub process: u32,
+    /// That namespace's inode.
+    pub namespace: u64,
     /// The name of its program.
     pub program: String,
     /// Calls of fsync, fdatasync and msync.
     pub calls: u64,
-    /// What a look at it found in the library's way; `None` if nothing, or if it had ended before.
+    /// What a look at it found in the library's way; `None` if it had ended before.
     pub obstacle: Option<Obstacle>,
 }
 
@@ -71,37 +112,12 @@ pub(crate) fn as_programs(
     programs
 }
 
-/// The programs of those seen that did not take part. `participants`: `None` if this run's figures do not say; then a process
-/// was not reached if something was found in the library's way. `namespace` is the recorder's: processes of others have
-/// other numbers, so those are told by their names.
-pub(crate) fn unreached(
-    seen: &[Seen],
-    participants: Option<&[Participant]>,
-    namespace: u64,
-) -> Vec<Unreached> {
-    let takes_part = |seen: &Seen| {
-        let all = participants?;
-        let same = all.iter().find(|one| {
-            if one.namespace == namespace {
-                one.process == seen.process
-            } else {
-                one.program == seen.program
-            }
-        });
-        Some(same.map_or_else(
-            || Err(seen.obstacle.unwrap_or(Obstacle::Unknown)),
-            |one| one.obstacle.map_or(Ok(()), Err),
-        ))
-    };
-    let obstacle = |seen: &Seen| match takes_part(seen) {
-        Some(told) => told.err(),
-        None => seen.obstacle,
-    };
-    as_programs(
-        seen.iter()
-            .filter(|seen| seen.calls > 0)
-            .filter_map(|seen| Some((seen.program.clone(), Some(seen.calls), obstacle(seen)?))),
-    )
+/// The programs of those seen whose calls the table does not know.
+pub(crate) fn unreached(seen: &[Seen], table: &Table) -> Vec<Unreached> {
+    as_programs(seen.iter().filter_map(|seen| {
+        let (calls, obstacle) = table.missed(seen)?;
+        Some((seen.program.clone(), Some(calls), obstacle))
+    }))
 }
 
 #[cfg(test)]
@@ -113,20 +129,30 @@ mod tests {
     fn seen(process: u32, program: &str, calls: u64, obstacle: Option<Obstacle>) -> Seen {
         Seen {
             process,
+            namespace: OWN,
             program: program.to_owned(),
             calls,
             obstacle,
         }
     }
 
-    fn participant(process: u32, namespace: u64, program: &str) -> Participant {
+    fn participant(process: u32, name: &[u8], calls: u64) -> Participant {
+        let mut padded = [0; 16];
+        padded[..name.len()].copy_from_slice(name);
         Participant {
             process,
-            namespace,
-            program: program.to_owned(),
-            calls: 1,
-            obstacle: None,
+            namespace: OWN,
+            name: padded,
+            calls,
+            state: State::TakesPart,
         }
+    }
+
+    fn names(found: &[Unreached]) -> Vec<(&str, u32, Option<u64>)> {
+        found
+            .iter()
+            .map(|found| (found.program.as_str(), found.processes, found.calls))
+            .collect()
     }
 
     #[test]
@@ -134,39 +160,51 @@ mod tests {
         let seen = [
             seen(10, "postgres", 40, Some(Obstacle::User)),
             seen(11, "postgres", 2, None),
-            seen(12, "sqlite3", 7, None),
+            seen(12, "sqlite3", 7, Some(Obstacle::Direct)),
             seen(13, "boxed", 5, None),
-            seen(14, "filtered", 9, None),
-            seen(15, "idle", 0, Some(Obstacle::Static)),
+            seen(14, "filtered", 9, Some(Obstacle::Filter)),
+            // Its C library's calls are known, its own are not.
+            seen(15, "cgo", 8, Some(Obstacle::Go)),
+            seen(16, "idle", 0, Some(Obstacle::Static)),
         ];
-        let filtered = Participant {
-            obstacle: Some(Obstacle::Filter),
-            ..participant(14, OWN, "filtered")
+        let table = Table {
+            participants: vec![
+                participant(12, b"sqlite3", 9),
+                Participant {
+                    namespace: 9,
+                    ..participant(2, b"boxed", 5)
+                },
+                Participant {
+                    state: State::Filtered,
+                    ..participant(14, b"filtered", 3)
+                },
+                participant(15, b"cgo", 1),
+            ],
+            is_full: false,
         };
-        // The one in a namespace of its own has another number there.
-        let told = [
-            participant(12, OWN, "sqlite3"),
-            participant(2, 9, "boxed"),
-            filtered,
-        ];
-        let found = unreached(&seen, Some(&told), OWN);
-        let names: Vec<_> = found
-            .iter()
-            .map(|found| (found.program.as_str(), found.processes, found.calls))
-            .collect();
-        assert_eq!(names, [("postgres", 2, Some(42)), ("filtered", 1, Some(9))]);
+        let found = unreached(&seen, &table);
+        assert_eq!(
+            names(&found),
+            [
+                ("postgres", 2, Some(42)),
+                ("cgo", 1, Some(7)),
+                ("filtered", 1, Some(6))
+            ]
+        );
         let reasons = BTreeSet::from([Obstacle::User, Obstacle::Unknown]);
         assert_eq!(found[0].obstacles, reasons);
     }
 
     #[test]
-    fn where_nobody_says_so_an_obstacle_is_needed() {
+    fn where_the_table_is_full_an_obstacle_is_needed() {
         let seen = [
             seen(10, "static", 4, Some(Obstacle::Static)),
-            seen(11, "plain", 4, None),
+            seen(11, "gone", 4, None),
         ];
-        let found = unreached(&seen, None, OWN);
-        assert_eq!(found.len(), 1);
-        assert_eq!(found[0].program, "static");
+        let table = Table {
+            is_full: true,
+            ..Table::default()
+        };
+        assert_eq!(names(&unreached(&seen, &table)), [("static", 1, Some(4))]);
     }
 }

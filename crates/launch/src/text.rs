@@ -171,6 +171,7 @@ mod tests {
     use super::*;
     use crate::Ending;
     use crate::obstacle::Obstacle;
+    use crate::participants::Table;
     use luc_notify::session::Notified;
 
     fn outcome(file_systems: Vec<FileSystemOutcome>) -> Outcome {
@@ -182,7 +183,7 @@ mod tests {
             refused: None,
             notified: None,
             unreached: Vec::new(),
-            participants: None,
+            participants: Table::default(),
             file_systems,
         }
     }

@@ -16,7 +16,7 @@ use luc_probe::{Filter, Forward, Options, Recorder, spawn_without_signals};
 use luc_units::figures::Time;
 use serde::Serialize;
 
-use crate::witness::{Testimony, Witness};
+use crate::witness::{HOST_PROCESSES, Testimony, Witness};
 use crate::{PassingBy, RunError, RunOutcome};
 
 /// How much older than the latest an event is when it is analysed: sums are taken out of the kernel once a second,
@@ -26,8 +26,6 @@ const SETTLING_NS: u64 = 1_300_000_000;
 const BATCH_EVENTS: usize = 1 << 16;
 /// Part of a run's time that may be unseen where who synchronizes counts as known.
 const MAX_UNSEEN: f64 = 0.5;
-/// The inode of the first namespace of processes (PROC_PID_INIT_INO of include/linux/proc_ns.h).
-const HOST_PROCESSES: u64 = 0xEFFF_FFFC;
 /// Share of time below which, on both sides, a part is not printed.
 const MIN_SHARE: f64 = 0.02;
 

@@ -6,8 +6,11 @@ use luc_events::codes::SyncKind;
 use luc_events::tables::Sync;
 use luc_events::{Event, Pid, Tgid};
 use luc_explain::{Way, Ways};
-use luc_launch::obstacle::{Found, Look, Obstacle, name_of};
+use luc_launch::obstacle::{Found, Look, Obstacle, name_of, own_number};
 use luc_launch::participants::Seen;
+
+/// The inode of the first namespace of processes (PROC_PID_INIT_INO of include/linux/proc_ns.h).
+pub(crate) const HOST_PROCESSES: u64 = 0xEFFF_FFFC;
 
 /// Processes that are kept.
 const PROCESSES: usize = 65_536;
@@ -24,6 +27,8 @@ pub(crate) struct Witness {
 
 #[derive(Debug, Default)]
 struct Process {
+    /// Its number in its own namespace, and which that is.
+    own: (u32, u64),
     program: String,
     calls: u64,
     obstacle: Option<Obstacle>,
@@ -46,9 +51,11 @@ impl Witness {
             if self.processes.len() < PROCESSES && !self.processes.contains_key(&row.process) {
                 let obstacle = match self.look.at(row.process.0) {
                     Found::Obstacle(obstacle) => Some(obstacle),
-                    Found::Gone | Found::Loaded => None,
+                    Found::Loaded => Some(Obstacle::Direct),
+                    Found::Gone => None,
                 };
                 let process = Process {
+                    own: own_number(row.process.0).unwrap_or((row.process.0, HOST_PROCESSES)),
                     program: name_of(row.process.0),
                     calls: 0,
                     obstacle,
@@ -86,7 +93,8 @@ impl Witness {
     pub(crate) fn testify(self) -> Testimony {
         let mut comms = self.comms;
         let seen = self.processes.into_iter().map(|(process, found)| Seen {
-            process: process.0,
+            process: found.own.0,
+            namespace: found.own.1,
             program: if found.program.is_empty() {
                 // It had ended by then.
                 luc_units::plain(&comms.remove(&Pid(process.0)).unwrap_or_default())

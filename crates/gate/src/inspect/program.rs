@@ -1,6 +1,6 @@
 //! Whether a preloaded library can reach a program's fsync.
 //!
-//! `LD_PRELOAD` is an offer of glibc's loader: it must be the one that loads the program, for the
+//! `LD_PRELOAD` is an offer of glibc's and musl's loaders: one of them must load the program, for the
 //! same machine, without added privileges, and the program must call libc for its fsync.
 
 use std::ffi::OsStr;
@@ -24,7 +24,7 @@ const MAX_DEPTH: u32 = 4;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Gateability {
-    /// It is loaded dynamically by glibc's loader for this machine.
+    /// It is loaded dynamically by glibc's or musl's loader for this machine.
     Gateable,
     /// It is a script: what holds for its interpreter holds for it.
     Script {
@@ -142,7 +142,7 @@ impl Gateability {
                 format!("it {privilege}, so the loader ignores LD_PRELOAD")
             }
             Self::ForeignLibc { loader } => format!(
-                "its loader is {}, not glibc's, so the gate's library cannot be loaded into it",
+                "its loader is {}, neither glibc's nor musl's, so the gate's library may not be loaded into it",
                 loader.display()
             ),
             Self::ForeignArchitecture { architecture } => format!(
@@ -202,7 +202,7 @@ fn inspect(path: &Path, path_env: Option<&OsStr>, depth: u32) -> Result<Gateabil
             (Some(privilege), _, _) => Gateability::SetId(privilege),
             (None, true, _) => Gateability::Go,
             (None, false, None) => Gateability::Static,
-            (None, false, Some(loader)) if is_glibc(&loader) => Gateability::Gateable,
+            (None, false, Some(loader)) if loads_the_library(&loader) => Gateability::Gateable,
             (None, false, Some(loader)) => Gateability::ForeignLibc { loader },
         },
     })
@@ -268,10 +268,11 @@ fn privilege(file: &File, metadata: &std::fs::Metadata) -> Option<Privilege> {
     (has_capabilities && !getuid().is_root()).then_some(Privilege::Capabilities)
 }
 
-/// glibc's loaders are named `ld-linux*.so.N`, `ld64.so.N` (PowerPC, IBM Z) or `ld.so.1` (MIPS).
-fn is_glibc(loader: &Path) -> bool {
+/// glibc's loaders are named `ld-linux*.so.N`, `ld64.so.N` (PowerPC, IBM Z) or `ld.so.1` (MIPS), musl's
+/// `ld-musl-ARCHITECTURE.so.1`. Each knows `LD_PRELOAD`.
+fn loads_the_library(loader: &Path) -> bool {
     let name = loader.file_name().unwrap_or_default().to_string_lossy();
-    ["ld-linux", "ld64.so", "ld.so"]
+    ["ld-linux", "ld64.so", "ld.so", "ld-musl-"]
         .iter()
         .any(|start| name.starts_with(start))
 }

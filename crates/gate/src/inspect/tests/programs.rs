@@ -134,21 +134,25 @@ fn the_others_say_why_not() {
         gateability.reason().unwrap(),
         "it is linked statically, so LD_PRELOAD cannot reach its fsync"
     );
-    for musl in ["/lib/ld-musl-x86_64.so.1", "/system/bin/linker64"] {
-        let gateability = inspect(
+    let of_loader = |loader: &'static str| {
+        let loader = Some(loader);
+        inspect(
             &Elf {
-                loader: Some(musl),
+                loader,
                 ..Elf::new()
             }
             .bytes(),
-        );
-        assert_eq!(
-            gateability,
-            Gateability::ForeignLibc {
-                loader: musl.into()
-            }
-        );
-    }
+        )
+    };
+    assert!(of_loader("/lib/ld-musl-x86_64.so.1").is_gateable());
+    let other = of_loader("/system/bin/linker64");
+    assert_eq!(
+        other,
+        Gateability::ForeignLibc {
+            loader: "/system/bin/linker64".into()
+        }
+    );
+    assert!(other.needs_notifier());
     for go in [
         Elf {
             note: Some("Go"),
