@@ -1,6 +1,6 @@
 //! The figures of a run.
 
-use std::sync::atomic::Ordering::{Acquire, Relaxed};
+use std::sync::atomic::Ordering::Acquire;
 use std::time::Duration;
 
 use luc_gate::figures::{FileSystemFigures, RunFigures};
@@ -366,6 +366,7 @@ mod tests {
     use super::*;
     use luc_gate::figures::RunFigures;
     use luc_gate::memory;
+    use std::sync::atomic::Ordering::Relaxed;
 
     /// Programs that a run leaves behind count on while it is reported.
     #[test]
