@@ -20,8 +20,6 @@
 //! - [`mod@attach`]: hands a process that runs over to the daemon.
 //! - [`status`]: which of a unit's processes are reached indeed, and what became of their calls.
 
-#![cfg_attr(test, expect(clippy::disallowed_methods, reason = "a test may panic"))]
-
 #[macro_use]
 extern crate luc_units;
 
