@@ -6,10 +6,12 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 
 FUZZ_SECONDS ?= 120
+SECONDS ?= 3600
+COUNT ?= 1000000
 PACKAGES ?= dist
 export GLIBC PACKAGES REVISION MAINTAINER SIGN_KEY
 
-.PHONY: help setup setup-build setup-test setup-lint setup-evaluate setup-packages setup-arm64 setup-vm setup-kernels qemu build product product-sql product-store product-demo arm64 test test-sql fuzz lint tables demo packages packages-test packages-reproduce evaluate evaluate-arm64 evaluate-fleet-sql evaluate-packages install clean
+.PHONY: help setup setup-build setup-test setup-lint setup-evaluate setup-packages setup-arm64 setup-vm setup-kernels qemu build product product-sql product-store product-demo arm64 test test-sql fuzz differential lint tables demo packages packages-test packages-reproduce evaluate evaluate-arm64 evaluate-fleet-sql evaluate-packages install clean
 
 help: ## List the targets
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -79,6 +81,9 @@ test-sql: setup-build ## Build luc-fleet-sql and luc-fleet-store quickly and run
 
 fuzz: ## Fuzz what reads traces, FUZZ_SECONDS (120) for each target, by the stable compiler
 	scripts/fuzz.sh $(FUZZ_SECONDS)
+
+differential: build ## Run COUNT (1000000) random programs with and without LUC, for SECONDS (3600) at most (root)
+	$(BUILD)/luc-differential fuzz --seconds $(SECONDS) --count $(COUNT) --json differential.json
 
 lint: setup-lint ## Set up, then check form, lints, documentation, scripts and dependencies
 	scripts/lint.sh

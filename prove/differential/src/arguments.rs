@@ -1,0 +1,110 @@
+//! The command line.
+
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::compare::Kind;
+use crate::fuzz::{Options, POLICIES};
+use crate::lane::Way;
+use crate::program::Program;
+
+#[derive(Debug)]
+pub(crate) struct Arguments {
+    file: Option<String>,
+    seconds: u64,
+    count: u64,
+    seed: u64,
+    lie: u32,
+    batch: u64,
+    width: u32,
+    keep: usize,
+    pub(crate) ways: Vec<Way>,
+    pub(crate) policy: Option<&'static str>,
+    pub(crate) times: u32,
+    pub(crate) kind: Option<Kind>,
+    pub(crate) json: Option<PathBuf>,
+}
+
+impl Arguments {
+    pub(crate) fn parse(mut words: impl Iterator<Item = String>) -> Result<Self> {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?;
+        let mut arguments = Self {
+            file: None,
+            seconds: 60,
+            count: u64::MAX,
+            seed: now.as_micros() as u64,
+            lie: 0,
+            batch: 384,
+            width: 96,
+            keep: 3,
+            ways: vec![Way::Library, Way::Notify],
+            policy: None,
+            times: 5,
+            kind: None,
+            json: None,
+        };
+        while let Some(word) = words.next() {
+            let Some(name) = word.strip_prefix("--") else {
+                arguments.file = Some(word);
+                continue;
+            };
+            let value = words.next().with_context(|| format!("--{name} needs a value"))?;
+            let number = || value.parse::<u64>().with_context(|| format!("--{name} {value}"));
+            match name {
+                "seconds" => arguments.seconds = number()?,
+                "count" => arguments.count = number()?,
+                "seed" => arguments.seed = number()?,
+                "lie" => arguments.lie = number()? as u32,
+                "batch" => arguments.batch = number()?,
+                "width" => arguments.width = number()? as u32,
+                "keep" => arguments.keep = number()? as usize,
+                "times" => arguments.times = number()? as u32,
+                "json" => arguments.json = Some(value.into()),
+                "policy" => {
+                    let known = POLICIES.iter().find(|known| **known == value);
+                    let known = known.with_context(|| format!("a policy is one of {POLICIES:?}"))?;
+                    arguments.policy = Some(known);
+                }
+                "ways" => arguments.ways = value.split(',').map(way).collect::<Result<_>>()?,
+                "kind" => arguments.kind = Some(serde_json::from_value(value.into())?),
+                _ => bail!("there is no --{name}"),
+            }
+        }
+        Ok(arguments)
+    }
+
+    pub(crate) fn seed_of_file(&self) -> Result<u64> {
+        let text = self.file.as_deref().context("which SEED?")?;
+        text.parse().with_context(|| text.to_owned())
+    }
+
+    pub(crate) fn program(&self) -> Result<Program> {
+        let path = self.file.as_deref().context("which FILE?")?;
+        let text = std::fs::read_to_string(path).with_context(|| path.to_owned())?;
+        text.parse().with_context(|| path.to_owned())
+    }
+
+    pub(crate) fn options(&self) -> Options {
+        Options {
+            seed: self.seed,
+            time: Duration::from_secs(self.seconds),
+            count: self.count,
+            batch: self.batch,
+            width: self.width,
+            ways: self.ways.clone(),
+            policy: self.policy,
+            lie: self.lie,
+            keep: self.keep,
+        }
+    }
+}
+
+fn way(text: &str) -> Result<Way> {
+    match text {
+        "library" => Ok(Way::Library),
+        "notify" => Ok(Way::Notify),
+        _ => bail!("ways are library and notify, not {text}"),
+    }
+}

@@ -1,0 +1,194 @@
+//! What a program was told with LUC and without it.
+//!
+//! Two outcomes may differ only where the program races with itself: a descriptor that is closed, or a thread that ends,
+//! while its call is under way. Which races there are follows from the steps.
+
+use serde::{Deserialize, Serialize};
+
+use crate::layout::{Outcome, Progress, StepResult};
+use crate::program::{Op, Program, Step};
+
+/// Kinds of differences.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Kind {
+    /// A call returned something else.
+    Result,
+    /// A synchronization was interrupted; ext4's never is.
+    Interrupted,
+    /// An error from a call that had begun when its descriptor was closed. Not what the kernel says, but no lie.
+    Closed,
+    /// The program ended otherwise.
+    Status,
+    /// It never ended.
+    Hung,
+    /// A handler's call failed.
+    Handler,
+    /// A call returned 0, and the disk does not have what it promised.
+    Lost,
+}
+
+/// A difference, with words for people.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Difference {
+    pub(crate) kind: Kind,
+    pub(crate) about: String,
+}
+
+impl Difference {
+    pub(crate) fn new(kind: Kind, about: String) -> Self {
+        Self { kind, about }
+    }
+}
+
+/// All differences, each thing that only follows from another left out.
+pub(crate) fn differences(program: &Program, plain: &Outcome, with: &Outcome) -> Vec<Difference> {
+    if plain.is_hung {
+        return Vec::new();
+    }
+    if with.is_hung {
+        let at = with
+            .results
+            .iter()
+            .position(|one| one.progress == Progress::Begun);
+        let step = at.map(|at| program.steps[at].to_string());
+        let about = format!("not over after 20 s: {}", step.unwrap_or_default());
+        return vec![Difference::new(Kind::Hung, about)];
+    }
+    let mut all = Vec::new();
+    for (at, step) in program.steps.iter().enumerate() {
+        let (plain, with) = (&plain.results[at], &with.results[at]);
+        let races = Races::of(program, at);
+        let Some(kind) = difference(step, plain, with, races) else {
+            continue;
+        };
+        let about = format!(
+            "step {at}, {step}: {} without, {} with",
+            text(plain),
+            text(with)
+        );
+        all.push(Difference::new(kind, about));
+        if kind == Kind::Result {
+            return all;
+        }
+    }
+    if plain.status != with.status {
+        let about = format!(
+            "status {:#x} without, {:#x} with",
+            plain.status, with.status
+        );
+        all.push(Difference::new(Kind::Status, about));
+    }
+    let handler = (plain.handler_error, with.handler_error);
+    if handler.0 != handler.1 && ![handler.0, handler.1].contains(&libc::EBADF) {
+        let kind = if handler.1 == libc::EINTR {
+            Kind::Interrupted
+        } else {
+            Kind::Handler
+        };
+        let about = format!("a handler's fsync: errno {} without, {} with", handler.0, handler.1);
+        all.push(Difference::new(kind, about));
+    }
+    all
+}
+
+fn text(result: &StepResult) -> String {
+    match result.progress {
+        Progress::None => "not reached".to_owned(),
+        Progress::Begun => "not over".to_owned(),
+        Progress::Skipped => "left out".to_owned(),
+        Progress::Done if result.has_jumped => "jumped out of".to_owned(),
+        Progress::Done if result.value == -1 => format!("errno {}", result.error),
+        Progress::Done if result.second != 0 => format!("{}, {}", result.value, result.second),
+        Progress::Done => result.value.to_string(),
+    }
+}
+
+/// What may happen to a call that is under way.
+#[derive(Debug, Clone, Copy, Default)]
+struct Races {
+    /// Its number may mean something else, or nothing.
+    may_close: bool,
+    may_unmap: bool,
+    /// Its thread may end in it.
+    may_end: bool,
+}
+
+impl Races {
+    fn of(program: &Program, at: usize) -> Self {
+        let step = &program.steps[at];
+        let mut races = Self::default();
+        if !step.is_async {
+            return races;
+        }
+        for other in &program.steps[at + 1..] {
+            let is_over = other.actor == step.actor
+                || other.op == Op::Join && other.arguments[0] == i32::from(step.actor);
+            if is_over {
+                return races;
+            }
+            match other.op {
+                Op::Close | Op::Dup2 => races.may_close = true,
+                Op::Unmap => races.may_unmap = true,
+                Op::Cancel | Op::KillProcess => {
+                    races.may_end |= other.arguments[0] == i32::from(step.actor);
+                    // Of the same process, perhaps.
+                    races.may_end |= other.op == Op::KillProcess;
+                }
+                Op::Exec | Op::Exit => races.may_end = true,
+                _ => {}
+            }
+        }
+        races
+    }
+}
+
+fn difference(step: &Step, plain: &StepResult, with: &StepResult, races: Races) -> Option<Kind> {
+    use Progress::{Begun, Done};
+    if plain.has_jumped || with.has_jumped {
+        return None;
+    }
+    if races.may_end && (plain.progress == Begun || with.progress == Begun) {
+        return None;
+    }
+    if plain.progress != with.progress {
+        return Some(Kind::Result);
+    }
+    if plain.progress != Done {
+        return None;
+    }
+    let is_told = |result: &StepResult| match step.op {
+        // A signal may come too late, and a child's second answer counts as its first.
+        Op::Kill => 0,
+        _ => result.value,
+    };
+    let is_child = matches!(step.op, Op::VforkSync);
+    let equal = is_told(plain) == is_told(with)
+        && plain.error == with.error
+        && (!is_child || plain.second == with.second);
+    if equal {
+        return None;
+    }
+    let syncs = step.op.is_sync() || matches!(step.op, Op::VforkSync | Op::SpawnSync);
+    let errno = |result: &StepResult| match step.op {
+        Op::VforkSync => result.second,
+        Op::SpawnSync => (result.value >> 8) as i32,
+        _ if result.value == -1 => result.error,
+        _ => 0,
+    };
+    let (plain, with) = (errno(plain), errno(with));
+    if syncs && with == libc::EINTR {
+        return Some(Kind::Interrupted);
+    }
+    if races.may_close && with == libc::EBADF || races.may_unmap && with == libc::ENOMEM {
+        return Some(Kind::Closed);
+    }
+    // Another's number: a pipe's, say.
+    if races.may_close && with == libc::EINVAL {
+        return Some(Kind::Closed);
+    }
+    if races.may_close && plain == libc::EBADF || races.may_unmap && plain == libc::ENOMEM {
+        return None;
+    }
+    Some(Kind::Result)
+}

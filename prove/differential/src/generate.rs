@@ -1,0 +1,485 @@
+//! Random programs: the same for the same seed.
+//!
+//! A program keeps what it does deterministic but for the calls under test: every step ends before the next begins, an
+//! asynchronous one is seen asleep in its call before somebody else interferes.
+
+use rand::{Rng, RngExt as _};
+
+use crate::program::{ACTORS, ARGUMENTS, MAX_STEPS, Op, Program, Step};
+
+/// Files of the file system under test, by number.
+pub(crate) const FILES: i32 = 6;
+/// The number of a program's own folder.
+pub(crate) const FOLDER: i32 = 6;
+/// Slots that steps use freely.
+const FREE_SLOTS: i32 = 8;
+/// A handler's own slot: its file stays open.
+const HANDLER_SLOT: i32 = 15;
+
+/// Bits of open's flags.
+pub(crate) mod open {
+    pub(crate) const READ_ONLY: i32 = 1;
+    pub(crate) const CREATE: i32 = 2;
+    pub(crate) const TRUNCATE: i32 = 4;
+    pub(crate) const DSYNC: i32 = 8;
+    pub(crate) const APPEND: i32 = 16;
+    pub(crate) const CLOEXEC: i32 = 32;
+    pub(crate) const PATH: i32 = 64;
+    pub(crate) const EXCLUSIVE: i32 = 128;
+    pub(crate) const SYNC: i32 = 256;
+}
+
+/// Kinds of a handler.
+pub(crate) mod handler {
+    pub(crate) const SYNC: i32 = 1;
+    pub(crate) const JUMP: i32 = 2;
+}
+
+/// The program of a seed.
+pub(crate) fn program(seed: u64) -> Program {
+    let mut random = luc_stats::random::stream(seed, 0);
+    let budget = random.random_range(6..34);
+    let mut generator = Generator::new(&mut random);
+    generator.open();
+    while generator.steps.len() < budget {
+        generator.step();
+    }
+    generator.end();
+    generator.steps.truncate(MAX_STEPS);
+    Program {
+        steps: generator.steps,
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Actor {
+    number: u8,
+    process: usize,
+    is_thread: bool,
+}
+
+struct Generator<'r, R> {
+    random: &'r mut R,
+    steps: Vec<Step>,
+    actors: Vec<Actor>,
+    /// The next actor's number, and the next process'.
+    next: (u8, usize),
+    /// Who takes the next step.
+    at: Actor,
+    /// Signals with a handler, of each process.
+    handled: [[bool; 2]; ACTORS],
+    /// Whether a limit may keep threads or programs from starting.
+    is_limited: bool,
+    has_timer: bool,
+}
+
+impl<'r, R: Rng> Generator<'r, R> {
+    fn new(random: &'r mut R) -> Self {
+        let first = Actor {
+            number: 0,
+            process: 0,
+            is_thread: false,
+        };
+        Self {
+            random,
+            steps: Vec::new(),
+            actors: vec![first],
+            next: (1, 1),
+            at: first,
+            handled: [[false; 2]; ACTORS],
+            is_limited: false,
+            has_timer: false,
+        }
+    }
+
+    fn below(&mut self, end: i32) -> i32 {
+        self.random.random_range(0..end)
+    }
+
+    fn chance(&mut self, percent: i32) -> bool {
+        self.below(100) < percent
+    }
+
+    fn pick(&mut self, among: &[i32]) -> i32 {
+        let at = self.random.random_range(0..among.len());
+        among[at]
+    }
+
+    fn push(&mut self, op: Op, arguments: &[i32]) {
+        self.push_as(self.at.number, op, arguments, false);
+    }
+
+    fn push_as(&mut self, actor: u8, op: Op, arguments: &[i32], is_async: bool) {
+        let mut all = [0; ARGUMENTS];
+        all[..arguments.len()].copy_from_slice(arguments);
+        self.steps.push(Step {
+            op,
+            actor,
+            is_async,
+            arguments: all,
+        });
+    }
+
+    fn slot(&mut self) -> i32 {
+        self.below(FREE_SLOTS)
+    }
+
+    /// A step of anybody, or some that belong together.
+    fn step(&mut self) {
+        let who = self.random.random_range(0..self.actors.len());
+        self.at = self.actors[who];
+        match self.below(100) {
+            0..14 => self.open(),
+            14..30 => self.write(),
+            30..35 => self.name(),
+            35..49 => self.sync(false),
+            49..70 => self.interfere(),
+            70..75 => self.descriptor(),
+            75..79 => self.map(),
+            79..82 => self.odd(),
+            82..86 => self.thread(),
+            86..89 => self.fork(),
+            89..91 => self.child(),
+            91..95 => self.handler(),
+            95..97 => self.limit(),
+            97..98 => self.execute(),
+            _ => self.leave(),
+        }
+    }
+
+    fn open(&mut self) {
+        let slot = self.slot();
+        let (file, flags) = match self.below(20) {
+            0 => (FOLDER, open::READ_ONLY),
+            1 => (7, open::CREATE),
+            2 => (self.pick(&[9, 10]), open::READ_ONLY),
+            3 => (self.below(FILES), open::PATH),
+            4 => (self.below(FILES), open::READ_ONLY),
+            5 => (self.below(FILES), open::CREATE | open::EXCLUSIVE),
+            6 => (self.below(FILES), open::CREATE | open::DSYNC),
+            7 => (self.below(FILES), open::CREATE | open::SYNC),
+            8 => (self.below(FILES), open::CREATE | open::APPEND),
+            9 => (self.below(FILES), open::CREATE | open::CLOEXEC),
+            10..13 => (self.below(FILES), open::CREATE | open::TRUNCATE),
+            _ => (self.below(FILES), open::CREATE),
+        };
+        self.push(Op::Open, &[slot, file, flags]);
+        if self.chance(70) {
+            let cells = 1 + self.below(4);
+            self.push(Op::Write, &[slot, cells]);
+        }
+    }
+
+    fn write(&mut self) {
+        let slot = self.slot();
+        match self.below(10) {
+            0..4 => {
+                let cells = 1 + self.below(4);
+                self.push(Op::Write, &[slot, cells]);
+            }
+            4..7 => {
+                let (cell, cells) = (self.below(12), 1 + self.below(4));
+                let dsync = i32::from(self.chance(20));
+                self.push(Op::Pwrite, &[slot, cell, cells, dsync]);
+            }
+            7..9 => {
+                let cells = self.below(16);
+                self.push(Op::Truncate, &[slot, cells]);
+            }
+            _ => {
+                let (keep, cells) = (self.below(2), 1 + self.below(16));
+                self.push(Op::Allocate, &[slot, keep, cells]);
+            }
+        }
+    }
+
+    fn name(&mut self) {
+        let (from, to) = (self.below(FILES), self.below(FILES));
+        match self.below(5) {
+            0..2 => self.push(Op::Rename, &[from, to]),
+            2 => self.push(Op::Link, &[from, to]),
+            _ => self.push(Op::Unlink, &[from]),
+        }
+    }
+
+    fn sync(&mut self, is_async: bool) {
+        let slot = self.slot();
+        self.sync_of(self.at.number, slot, is_async);
+    }
+
+    fn sync_of(&mut self, actor: u8, slot: i32, is_async: bool) {
+        let way = self.pick(&[0, 0, 0, 0, 0, 1, 2]);
+        match self.below(20) {
+            0 => self.push_as(actor, Op::Syncfs, &[slot], is_async),
+            1 => {
+                let flags = self.pick(&[0, 1, 2, 4, 7]);
+                self.push_as(actor, Op::Range, &[slot, flags], is_async);
+            }
+            2..8 => self.push_as(actor, Op::Fdatasync, &[slot, way], is_async),
+            _ => self.push_as(actor, Op::Fsync, &[slot, way], is_async),
+        }
+    }
+
+    /// Somebody synchronizes what was just written, and somebody else interferes.
+    fn interfere(&mut self) {
+        let mates = |generator: &Self| {
+            let others = generator.actors.iter().filter(|other| {
+                other.process == generator.at.process && other.number != generator.at.number
+            });
+            others.map(|other| i32::from(other.number)).collect::<Vec<_>>()
+        };
+        if mates(self).is_empty() {
+            self.thread();
+        }
+        let mates = mates(self);
+        if mates.is_empty() {
+            return self.sync(true);
+        }
+        let other = self.pick(&mates) as u8;
+        let slot = self.slot();
+        let file = self.below(FILES);
+        if self.chance(60) {
+            self.push(Op::Open, &[slot, file, open::CREATE]);
+        }
+        if self.chance(20) {
+            let map = self.below(2);
+            self.push(Op::Map, &[slot, map]);
+            let cell = self.below(4);
+            self.push(Op::Truncate, &[slot, 4]);
+            self.push(Op::Store, &[map, cell]);
+            let flags = self.pick(&[libc::MS_SYNC, libc::MS_SYNC | libc::MS_INVALIDATE]);
+            self.push_as(other, Op::Msync, &[map, flags], true);
+        } else {
+            let cells = 1 + self.below(3);
+            self.push(Op::Write, &[slot, cells]);
+            self.sync_of(other, slot, true);
+        }
+        for _ in 0..1 + self.below(2) {
+            self.interference(other, slot);
+        }
+        if self.chance(70) {
+            self.push(Op::Join, &[i32::from(other)]);
+        }
+    }
+
+    /// What happens to an actor whose call is under way, or beside it.
+    fn interference(&mut self, other: u8, slot: i32) {
+        let target = i32::from(other);
+        let process = self.at.process;
+        if self.chance(80) {
+            let us = self.pick(&[0, 300, 1000, 3000, 8000]);
+            self.push(Op::Settle, &[target, us]);
+        }
+        match self.below(16) {
+            0 => self.push(Op::Close, &[slot]),
+            1 | 2 => {
+                self.push(Op::Close, &[slot]);
+                let (slot, file) = (self.slot(), self.pick(&[0, 1, 2, 3, 4, 5, 7]));
+                self.push(Op::Open, &[slot, file, open::CREATE]);
+            }
+            3 => {
+                let from = self.slot();
+                self.push(Op::Dup2, &[from, slot]);
+            }
+            4..8 if self.handled[process] != [false; 2] => {
+                let signal = i32::from(!self.handled[process][0] || self.handled[process][1]);
+                let (times, gap) = (self.pick(&[1, 1, 3, 10]), self.pick(&[0, 50, 200, 1000]));
+                self.push(Op::Kill, &[target, signal, times, gap]);
+            }
+            4..8 => self.handler(),
+            8 => {
+                if self.actors.iter().any(|one| one.number == other && one.is_thread) {
+                    self.push(Op::Cancel, &[target]);
+                    self.actors.retain(|one| one.number != other);
+                }
+            }
+            9 | 10 => self.fork(),
+            11 => self.child(),
+            12 => self.write(),
+            13 => self.name(),
+            14 => {
+                let map = self.below(2);
+                self.push(Op::Unmap, &[map]);
+            }
+            _ if self.chance(30) => self.execute(),
+            _ => self.sync(false),
+        }
+    }
+
+    fn descriptor(&mut self) {
+        let (slot, other) = (self.slot(), self.slot());
+        match self.below(6) {
+            0 | 1 => self.push(Op::Dup, &[slot, other]),
+            2 => self.push(Op::Dup2, &[slot, other]),
+            _ => self.push(Op::Close, &[slot]),
+        }
+    }
+
+    fn map(&mut self) {
+        let (slot, map, cell) = (self.slot(), self.below(2), self.below(16));
+        match self.below(5) {
+            0 => self.push(Op::Map, &[slot, map]),
+            1 | 2 => self.push(Op::Store, &[map, cell]),
+            3 => {
+                let flags = self.pick(&[
+                    libc::MS_SYNC,
+                    libc::MS_ASYNC,
+                    libc::MS_INVALIDATE,
+                    libc::MS_SYNC | libc::MS_ASYNC,
+                    64,
+                ]);
+                self.push(Op::Msync, &[map, flags]);
+            }
+            _ => self.push(Op::Unmap, &[map]),
+        }
+    }
+
+    /// Descriptors that are no files, and numbers that are no descriptors.
+    fn odd(&mut self) {
+        if self.chance(50) {
+            let (slot, kind) = (self.slot(), self.below(6));
+            self.push(Op::Special, &[slot, kind]);
+            self.sync_of(self.at.number, slot, false);
+        } else {
+            let number = self.pick(&[-1, 0, 2, 60, 1000, i32::MAX]);
+            let data = self.below(2);
+            self.push(Op::FsyncNumber, &[number, data]);
+        }
+    }
+
+    /// The next actor's number, if there may be one.
+    fn another(&mut self) -> Option<u8> {
+        let number = self.next.0;
+        if usize::from(number) >= ACTORS {
+            return None;
+        }
+        self.next.0 += 1;
+        Some(number)
+    }
+
+    fn thread(&mut self) {
+        if self.is_limited {
+            return;
+        }
+        let Some(number) = self.another() else {
+            return;
+        };
+        self.push(Op::Spawn, &[i32::from(number)]);
+        self.actors.push(Actor {
+            number,
+            process: self.at.process,
+            is_thread: true,
+        });
+        if self.chance(15) {
+            let enabled = self.below(2);
+            self.push_as(number, Op::CancelState, &[enabled], false);
+        }
+        if self.chance(15) {
+            let slot = self.slot();
+            self.push_as(number, Op::CleanUp, &[slot], false);
+        }
+    }
+
+    fn fork(&mut self) {
+        let Some(number) = self.another() else {
+            return;
+        };
+        self.push(Op::Fork, &[i32::from(number)]);
+        let process = self.next.1;
+        self.next.1 += 1;
+        self.handled[process] = self.handled[self.at.process];
+        self.actors.push(Actor {
+            number,
+            process,
+            is_thread: false,
+        });
+    }
+
+    /// A child that only synchronizes.
+    fn child(&mut self) {
+        let slot = self.slot();
+        let op = if self.is_limited || self.chance(60) {
+            Op::VforkSync
+        } else {
+            Op::SpawnSync
+        };
+        self.push(op, &[slot]);
+    }
+
+    fn handler(&mut self) {
+        let signal = self.below(2);
+        let flags = self.below(4);
+        let mut kind = self.pick(&[0, 0, 0, handler::SYNC, handler::JUMP]);
+        if signal == 1 && self.has_timer {
+            // A call takes longer than the timer, whose handler would never end.
+            kind = 0;
+        }
+        if flags & 2 != 0 {
+            let more = self.pick(&[0, 1024, 8192]);
+            self.push(Op::Stack, &[more]);
+        }
+        if kind == handler::SYNC {
+            let file = self.below(FILES);
+            self.push(Op::Open, &[HANDLER_SLOT, file, open::CREATE]);
+        }
+        self.push(Op::Action, &[signal, flags, kind, HANDLER_SLOT]);
+        self.handled[self.at.process][signal as usize] = true;
+        if signal == 1 && kind == 0 && !self.has_timer && self.chance(15) {
+            let us = self.pick(&[500, 1500, 5000]);
+            self.push(Op::Timer, &[us]);
+            self.has_timer = true;
+        }
+    }
+
+    fn limit(&mut self) {
+        let (which, value) = match self.below(3) {
+            0 => (0, 3 + self.below(6)),
+            1 => (1, self.below(12)),
+            _ => (2, self.pick(&[0, 1 << 20])),
+        };
+        self.push(Op::Limit, &[which, value]);
+        self.is_limited = true;
+    }
+
+    fn execute(&mut self) {
+        if self.is_limited || self.at.is_thread {
+            return;
+        }
+        self.push(Op::Exec, &[]);
+        let at = self.at;
+        self.handled[at.process] = [false; 2];
+        self.actors
+            .retain(|one| one.process != at.process || one.number == at.number);
+    }
+
+    fn leave(&mut self) {
+        let at = self.at;
+        if at.number == 0 {
+            return;
+        }
+        if at.is_thread {
+            self.push(Op::End, &[]);
+            self.actors.retain(|one| one.number != at.number);
+            return;
+        }
+        let (code, how) = (self.below(100), self.below(4));
+        let others = self.actors.iter().filter(|one| one.process != at.process);
+        let killer = others.map(|one| one.number).next().unwrap_or(0);
+        if self.chance(30) {
+            self.push_as(killer, Op::KillProcess, &[i32::from(at.number)], false);
+        } else {
+            self.push(Op::Exit, &[code, how]);
+        }
+        self.actors.retain(|one| one.process != at.process);
+        if self.chance(50) {
+            self.push_as(0, Op::Wait, &[i32::from(at.number)], false);
+        }
+    }
+
+    fn end(&mut self) {
+        if self.chance(50) {
+            let (code, how) = (self.below(100), self.pick(&[0, 0, 1, 1, 2, 3]));
+            self.push_as(0, Op::Exit, &[code, how], false);
+        }
+    }
+}

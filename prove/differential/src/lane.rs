@@ -1,0 +1,283 @@
+//! One way to run programs, on an emulated disk of its own: without LUC, by its library, or by notifications.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+use serde::Serialize;
+use tempfile::TempDir;
+
+use crate::layout::{self, Header, Outcome};
+use crate::model::Disk;
+use crate::program::Program;
+
+/// A batch that takes longer is over: its programs end each other after 20 s.
+const BATCH_TIMEOUT: Duration = Duration::from_secs(300);
+/// The name of the disk, in a folder of its own.
+const DISK: &str = "d";
+/// What a flush of the disk takes.
+const FLUSH: &str = "500us";
+
+/// How LUC gets to the programs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Way {
+    Plain,
+    Library,
+    Notify,
+}
+
+/// What all lanes of a batch have in common.
+#[derive(Debug, Clone)]
+pub(crate) struct Batch {
+    pub(crate) stamp: u32,
+    pub(crate) width: u32,
+    pub(crate) warm: u32,
+    pub(crate) lie: u32,
+    pub(crate) policy: &'static str,
+    /// The block size of the file system.
+    pub(crate) block: u32,
+    /// When the power goes while programs run; otherwise after the last.
+    pub(crate) cut_after: Option<Duration>,
+    /// A cut leaves what this draws of unflushed sectors.
+    pub(crate) cut_seed: Option<u64>,
+}
+
+/// What came of a batch.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) outcomes: Vec<Outcome>,
+    pub(crate) disks: Vec<Disk>,
+    /// Calls that returned by then are durable.
+    pub(crate) end_ns: u64,
+    /// Calls that were held.
+    pub(crate) held: u64,
+}
+
+pub(crate) struct Lane {
+    pub(crate) way: Way,
+    luc: PathBuf,
+    subject: PathBuf,
+    place: TempDir,
+    /// A file system in memory.
+    memory: TempDir,
+    device: String,
+}
+
+impl Lane {
+    pub(crate) fn new(way: Way, luc: &Path, subject: &Path) -> Result<Self> {
+        let place = TempDir::with_prefix("luc-differential-")?;
+        let memory = TempDir::with_prefix_in("luc-differential-", "/dev/shm")?;
+        fs::create_dir(place.path().join("mnt"))?;
+        let mut lane = Self {
+            way,
+            luc: luc.to_owned(),
+            subject: subject.to_owned(),
+            place,
+            memory,
+            device: String::new(),
+        };
+        let words = "disk create d --size 128M --write 20us --read 20us --json --flush";
+        let made = lane.luc(&words.split(' ').chain([FLUSH]).collect::<Vec<_>>())?;
+        let made: serde_json::Value = serde_json::from_slice(&made.stdout)?;
+        let device = made["device"].as_str().context("a disk has a device")?;
+        device.clone_into(&mut lane.device);
+        Ok(lane)
+    }
+
+    fn mount_point(&self) -> PathBuf {
+        self.place.path().join("mnt")
+    }
+
+    fn command(&self, program: &Path, words: &[&str]) -> Command {
+        let mut command = Command::new(program);
+        command.args(words).stdin(Stdio::null());
+        command.env("LUC_RUN_DIR", self.place.path());
+        command
+    }
+
+    fn luc(&self, words: &[&str]) -> Result<Output> {
+        output(&mut self.command(&self.luc, words))
+    }
+
+    /// Runs a batch on a fresh file system, cuts the power, and reads what is left.
+    pub(crate) fn run(&self, batch: &Batch, programs: &[&Program]) -> Result<Ran> {
+        let mount_point = self.mount_point();
+        let block = batch.block.to_string();
+        output(Command::new("mkfs.ext4").args(["-q", "-F", "-b", &block, "-J", "size=8"]).args([
+            "-E",
+            "nodiscard,lazy_itable_init=1,lazy_journal_init=1",
+            "-i",
+            "16384",
+            &self.device,
+        ]))?;
+        output(Command::new("mount").arg(&self.device).arg(&mount_point))?;
+        let ran = self.run_mounted(batch, programs);
+        if ran.is_err() {
+            let _ = Command::new("umount").arg(&mount_point).output();
+        }
+        ran
+    }
+
+    fn run_mounted(&self, batch: &Batch, programs: &[&Program]) -> Result<Ran> {
+        let mount_point = self.mount_point();
+        let shared = self.memory.path().join("batch");
+        let header = Header {
+            width: batch.width,
+            goes: true,
+            stamp: batch.stamp,
+            warm: batch.warm,
+            lie: batch.lie,
+            folder: mount_point.display().to_string(),
+            other: self.memory.path().display().to_string(),
+        };
+        fs::write(&shared, layout::encode(&header, programs))?;
+        let report = self.place.path().join("report.json");
+        let mut running = self.start(batch.policy, &shared, &report)?;
+        let mut end_ns = u64::MAX;
+        if let Some(after) = batch.cut_after {
+            std::thread::sleep(after);
+            end_ns = now_ns();
+            self.cut(batch)?;
+        }
+        let ended = await_end(&mut running)?;
+        if batch.cut_after.is_none() {
+            self.cut(batch)?;
+        }
+        if !ended.success() {
+            bail!("the programs of a batch ended with {ended}");
+        }
+        let outcomes = layout::decode(&fs::read(&shared)?, programs).context("a damaged batch")?;
+        output(Command::new("umount").arg(&mount_point))?;
+        self.luc(&["disk", "restore", DISK])?;
+        output(Command::new("mount").arg(&self.device).arg(&mount_point))?;
+        let disks = (0..programs.len()).map(|number| Disk {
+            files: files(&mount_point.join(format!("p{number:05}"))),
+            stamp: batch.stamp,
+            number: number as u32,
+        });
+        let disks = disks.collect();
+        output(Command::new("umount").arg(&mount_point))?;
+        for entry in fs::read_dir(self.memory.path())?.flatten() {
+            fs::remove_file(entry.path())?;
+        }
+        let held = if self.way == Way::Plain {
+            0
+        } else {
+            held(&report)?
+        };
+        Ok(Ran {
+            outcomes,
+            disks,
+            end_ns,
+            held,
+        })
+    }
+
+    fn start(&self, policy: &str, shared: &Path, report: &Path) -> Result<Child> {
+        let reach = match self.way {
+            Way::Plain => None,
+            Way::Library => Some("library"),
+            Way::Notify => Some("notify"),
+        };
+        let mut command = match reach {
+            None => self.command(&self.subject, &[]),
+            Some(reach) => {
+                let words = ["run", "--quiet", "--no-why", "--level", "gate"];
+                let mut command = self.command(&self.luc, &words);
+                command.args(["--reach", reach, "--policy", policy]);
+                command.arg("--json").arg(report).arg("--").arg(&self.subject);
+                command
+            }
+        };
+        let errors = File::create(self.place.path().join("errors"))?;
+        command.arg(shared).stdout(Stdio::null()).stderr(errors);
+        command.spawn().context("a batch cannot be started")
+    }
+
+    fn cut(&self, batch: &Batch) -> Result<()> {
+        let seed = batch.cut_seed.map(|seed| seed.to_string());
+        let mut words = vec!["disk", "cut", DISK];
+        if let Some(seed) = &seed {
+            words.extend(["--seed", seed]);
+        }
+        self.luc(&words)?;
+        Ok(())
+    }
+
+    /// What the programs and `luc` said on standard error in the last batch.
+    pub(crate) fn errors(&self) -> String {
+        fs::read_to_string(self.place.path().join("errors")).unwrap_or_default()
+    }
+}
+
+impl Drop for Lane {
+    fn drop(&mut self) {
+        // A daemon that has just been told to end may hold the device for a moment.
+        for _ in 0..50 {
+            if self.luc(&["disk", "remove", DISK]).is_ok() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        let place = self.place.path().display();
+        eprintln!("the disk in {place} is left: LUC_RUN_DIR={place} luc disk remove {DISK}");
+    }
+}
+
+fn output(command: &mut Command) -> Result<Output> {
+    let output = command
+        .output()
+        .with_context(|| format!("{} cannot be run", command.get_program().display()))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        bail!("{command:?}: {}: {}", output.status, said.trim());
+    }
+    Ok(output)
+}
+
+fn await_end(running: &mut Child) -> Result<std::process::ExitStatus> {
+    let begun = Instant::now();
+    loop {
+        if let Some(status) = running.try_wait()? {
+            return Ok(status);
+        }
+        if begun.elapsed() > BATCH_TIMEOUT {
+            running.kill()?;
+            running.wait()?;
+            bail!("a batch was not over after {} s", BATCH_TIMEOUT.as_secs());
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+fn files(folder: &Path) -> HashMap<i32, Vec<u8>> {
+    let names = (0..crate::generate::FILES).map(|file| (file, folder.join(format!("f{file}"))));
+    names
+        .filter_map(|(file, path)| Some((file, fs::read(path).ok()?)))
+        .collect()
+}
+
+fn held(report: &Path) -> Result<u64> {
+    let text = fs::read(report).context("luc run left no report")?;
+    let report: serde_json::Value = serde_json::from_slice(&text)?;
+    let systems = report["file_systems"].as_array();
+    let systems = systems.into_iter().flatten();
+    Ok(systems
+        .filter_map(|system| system["gate"]["gated"].as_u64())
+        .sum())
+}
+
+/// CLOCK_MONOTONIC, as the programs read it.
+pub(crate) fn now_ns() -> u64 {
+    let mut now = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: writes into a live local.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}

@@ -1,0 +1,145 @@
+//! The shared memory of a batch: what subject/subject.h has in C.
+
+use crate::program::{ACTORS, ARGUMENTS, MAX_STEPS, Program, SLOTS};
+
+const MAGIC: u32 = 0x4c55_4344;
+const NAME_BYTES: usize = 512;
+const HEADER_BYTES: usize = 32 + 2 * NAME_BYTES;
+const STEP_BYTES: usize = 20;
+const RESULT_BYTES: usize = 40;
+const ACTORS_AT: usize = 32;
+const PROCESSES_AT: usize = ACTORS_AT + ACTORS * 24;
+const STEPS_AT: usize = PROCESSES_AT + ACTORS * (SLOTS * 4 + 8);
+const RESULTS_AT: usize = STEPS_AT + MAX_STEPS * STEP_BYTES;
+const PROGRAM_BYTES: usize = RESULTS_AT + MAX_STEPS * RESULT_BYTES;
+
+/// How a batch runs.
+#[derive(Debug, Clone)]
+pub(crate) struct Header {
+    /// Programs at once.
+    pub(crate) width: u32,
+    /// Whether it begins at once.
+    pub(crate) goes: bool,
+    /// Marks the cells of this batch.
+    pub(crate) stamp: u32,
+    /// Calls of the first process before it has others.
+    pub(crate) warm: u32,
+    /// Every so manieth program's fsync does nothing, for tests of the checks; 0 for none.
+    pub(crate) lie: u32,
+    /// Where programs work.
+    pub(crate) folder: String,
+    /// A folder of another file system.
+    pub(crate) other: String,
+}
+
+/// How far a step came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// It was not reached.
+    None,
+    /// It has begun.
+    Begun,
+    /// It has ended.
+    Done,
+    /// Its actor was not there.
+    Skipped,
+}
+
+/// What became of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct StepResult {
+    pub(crate) value: i64,
+    pub(crate) error: i32,
+    pub(crate) progress: Progress,
+    pub(crate) ended_ns: u64,
+    /// A second answer, of a child or the kernel.
+    pub(crate) second: i32,
+    /// Whether a handler jumped out of it.
+    pub(crate) has_jumped: bool,
+}
+
+/// What became of a program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Outcome {
+    pub(crate) results: Vec<StepResult>,
+    /// As waitpid(2) has it.
+    pub(crate) status: i32,
+    pub(crate) is_hung: bool,
+    /// The last errno of a handler's call; 0 for none.
+    pub(crate) handler_error: i32,
+}
+
+/// The file's bytes before the batch.
+pub(crate) fn encode(header: &Header, programs: &[&Program]) -> Vec<u8> {
+    let mut bytes = vec![0; HEADER_BYTES + programs.len() * PROGRAM_BYTES];
+    let numbers = [
+        MAGIC,
+        programs.len() as u32,
+        header.width,
+        u32::from(header.goes),
+        header.stamp,
+        header.warm,
+        header.lie,
+    ];
+    for (at, number) in numbers.iter().enumerate() {
+        put(&mut bytes, 4 * at, &number.to_ne_bytes());
+    }
+    put(&mut bytes, 32, header.folder.as_bytes());
+    put(&mut bytes, 32 + NAME_BYTES, header.other.as_bytes());
+    for (index, program) in programs.iter().enumerate() {
+        let at = HEADER_BYTES + index * PROGRAM_BYTES;
+        let count = program.steps.len() as u32;
+        put(&mut bytes, at, &count.to_ne_bytes());
+        for (number, step) in program.steps.iter().enumerate() {
+            let at = at + STEPS_AT + number * STEP_BYTES;
+            let is_async = u8::from(step.is_async);
+            put(&mut bytes, at, &[step.op as u8, step.actor, is_async]);
+            for (number, argument) in step.arguments.iter().enumerate() {
+                put(&mut bytes, at + 4 + 4 * number, &argument.to_ne_bytes());
+            }
+        }
+    }
+    const { assert!(4 + 4 * ARGUMENTS == STEP_BYTES) };
+    bytes
+}
+
+/// What the programs of a batch did; `None` if the bytes are not those of a batch of these programs.
+pub(crate) fn decode(bytes: &[u8], programs: &[&Program]) -> Option<Vec<Outcome>> {
+    let outcomes = programs.iter().enumerate().map(|(index, program)| {
+        let at = HEADER_BYTES + index * PROGRAM_BYTES;
+        let results = (0..program.steps.len())
+            .map(|number| result(bytes, at + RESULTS_AT + number * RESULT_BYTES));
+        Some(Outcome {
+            results: results.collect::<Option<_>>()?,
+            is_hung: number(bytes, at + 12)? != 0,
+            status: number(bytes, at + 16)? as i32,
+            handler_error: number(bytes, at + 28)? as i32,
+        })
+    });
+    outcomes.collect()
+}
+
+fn result(bytes: &[u8], at: usize) -> Option<StepResult> {
+    let long = |at: usize| Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
+    Some(StepResult {
+        value: long(at)? as i64,
+        error: number(bytes, at + 8)? as i32,
+        progress: match number(bytes, at + 12)? {
+            0 => Progress::None,
+            1 => Progress::Begun,
+            2 => Progress::Done,
+            _ => Progress::Skipped,
+        },
+        ended_ns: long(at + 24)?,
+        second: number(bytes, at + 32)? as i32,
+        has_jumped: number(bytes, at + 36)? != 0,
+    })
+}
+
+fn number(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+}
+
+fn put(bytes: &mut [u8], at: usize, part: &[u8]) {
+    bytes[at..at + part.len()].copy_from_slice(part);
+}

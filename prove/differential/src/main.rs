@@ -1,0 +1,168 @@
+//! `luc-differential`: random programs are run without LUC and with it. They must be told the same, and a power cut must
+//! leave at least what they were promised.
+//!
+//! - `program`: a program, as text.
+//! - `generate`: random programs.
+//! - `layout`: a batch of them in shared memory, for the interpreter in `subject/`.
+//! - `lane`: one way to run a batch, on an emulated disk.
+//! - `compare`: results and errno.
+//! - `model`: what was promised, and whether the disk has it.
+//! - `fuzz`: batches until time is up; `shrink`: what of a program is needed for its difference.
+
+mod arguments;
+mod compare;
+mod fuzz;
+mod generate;
+mod lane;
+mod layout;
+mod model;
+mod program;
+mod shrink;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context as _, Result, bail};
+
+use arguments::Arguments;
+
+const USAGE: &str = "\
+Random programs with LUC and without it (root)
+
+usage: luc-differential fuzz [--seconds N] [--count N] [--seed N] [--ways library,notify] [--policy POLICY] [--json FILE]
+       luc-differential replay FILE [--ways library,notify] [--policy POLICY] [--times N]
+       luc-differential shrink FILE --ways WAY --kind KIND [--policy POLICY]
+       luc-differential show SEED
+
+A failing program is printed with its seed; `show SEED` prints it again for `replay`, which runs 64 copies at once, so
+that their calls are held. Exit status: 0, 1 if there are differences, 2 if it cannot run.
+";
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("luc-differential: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run() -> Result<ExitCode> {
+    let mut words = std::env::args().skip(1);
+    let command = words.next().unwrap_or_default();
+    let arguments = Arguments::parse(words).with_context(|| USAGE.to_owned())?;
+    if ["fuzz", "replay", "shrink"].contains(&command.as_str()) {
+        hide_mounts()?;
+    }
+    match command.as_str() {
+        "show" => {
+            print!("{}", generate::program(arguments.seed_of_file()?));
+            Ok(ExitCode::SUCCESS)
+        }
+        "fuzz" => fuzz(&arguments),
+        "replay" => replay(&arguments),
+        "shrink" => shrink(&arguments),
+        "--help" => {
+            print!("{USAGE}");
+            Ok(ExitCode::SUCCESS)
+        }
+        _ => bail!("{USAGE}"),
+    }
+}
+
+/// Takes a mount namespace of its own: somebody else's copy of a mount would keep the disk busy.
+fn hide_mounts() -> Result<()> {
+    // SAFETY: plain numbers and live strings; there is one thread.
+    let failed = unsafe {
+        libc::unshare(libc::CLONE_NEWNS) != 0
+            || libc::mount(
+                std::ptr::null(),
+                c"/".as_ptr(),
+                std::ptr::null(),
+                libc::MS_REC | libc::MS_PRIVATE,
+                std::ptr::null(),
+            ) != 0
+    };
+    if failed {
+        let error = std::io::Error::last_os_error();
+        return Err(error).context("a mount namespace cannot be had: be root");
+    }
+    Ok(())
+}
+
+fn fuzz(arguments: &Arguments) -> Result<ExitCode> {
+    let folder = tempfile::tempdir()?;
+    let subject = compile(folder.path())?;
+    let options = arguments.options();
+    println!("seed {}", options.seed);
+    let summary = fuzz::run(&options, &luc()?, &subject)?;
+    let text = serde_json::to_string_pretty(&summary)?;
+    if let Some(path) = &arguments.json {
+        std::fs::write(path, &text).with_context(|| path.display().to_string())?;
+    }
+    println!("{text}");
+    let is_fine = summary.ways.values().all(|one| one.differences.is_empty());
+    Ok(ExitCode::from(u8::from(!is_fine)))
+}
+
+fn replay(arguments: &Arguments) -> Result<ExitCode> {
+    let folder = tempfile::tempdir()?;
+    let subject = compile(folder.path())?;
+    let program = arguments.program()?;
+    let lanes = fuzz::lanes(&arguments.ways, &luc()?, &subject)?;
+    let found = shrink::tried(&lanes, &program, arguments.policy, arguments.times)?;
+    for (way, difference) in &found.differences {
+        println!("{way:?}: {:?}: {}", difference.kind, difference.about);
+    }
+    println!("{} copies, {} calls held, {} differences", found.copies, found.held, found.differences.len());
+    Ok(ExitCode::from(u8::from(!found.differences.is_empty())))
+}
+
+fn shrink(arguments: &Arguments) -> Result<ExitCode> {
+    let folder = tempfile::tempdir()?;
+    let subject = compile(folder.path())?;
+    let program = arguments.program()?;
+    let lanes = fuzz::lanes(&arguments.ways, &luc()?, &subject)?;
+    let kind = arguments.kind.context("shrink needs --kind")?;
+    let small = shrink::shrink(&lanes, &program, arguments.policy, kind, arguments.times)?;
+    print!("{small}");
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `luc`, beside this program or below it.
+fn luc() -> Result<PathBuf> {
+    let own = std::env::current_exe()?;
+    let folders = own.ancestors().skip(1).take(2);
+    let mut found = folders.map(|folder| folder.join("luc"));
+    let found = found.find(|path| path.is_file());
+    found.context("luc is not beside luc-differential: `make build` first")
+}
+
+/// Compiles the interpreter.
+fn compile(folder: &Path) -> Result<PathBuf> {
+    const SOURCES: [(&str, &str); 4] = [
+        ("subject.h", include_str!("../subject/subject.h")),
+        ("main.c", include_str!("../subject/main.c")),
+        ("actors.c", include_str!("../subject/actors.c")),
+        ("calls.c", include_str!("../subject/calls.c")),
+    ];
+    for (name, text) in SOURCES {
+        std::fs::write(folder.join(name), text)?;
+    }
+    let program = folder.join("subject");
+    // Bound at its start: a first call is to take no lock of the dynamic loader's.
+    let options = ["-O1", "-g", "-pthread", "-Wl,-z,now", "-o"];
+    let sources = SOURCES.iter().map(|(name, _)| *name);
+    let compiled = Command::new("cc")
+        .args(options)
+        .arg(&program)
+        .args(sources.filter(|name| name.ends_with(".c")))
+        .current_dir(folder)
+        .output()
+        .context("cc cannot be run: install a C compiler")?;
+    if !compiled.status.success() {
+        bail!("{}", String::from_utf8_lossy(&compiled.stderr));
+    }
+    Ok(program)
+}

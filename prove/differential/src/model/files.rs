@@ -1,0 +1,294 @@
+//! The files of a program, with everything that they ever were.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use super::{History, Names, names_of};
+
+/// What is written at once, and what a disk persists whole.
+pub(crate) const CELL_BYTES: usize = 512;
+
+/// A file, whatever its names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct FileId(usize);
+
+/// What a call promises.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sync {
+    /// fsync: data, size and names.
+    All,
+    /// fdatasync, msync: data and size.
+    Data,
+    /// syncfs: everything.
+    System,
+}
+
+/// A version of a file: of each cell the step that wrote it, counted from 1; 0 for zeroes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Content(Vec<u16>);
+
+impl Content {
+    pub(super) fn size(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(super) fn resize(&mut self, cells: usize) {
+        self.0.resize(cells, 0);
+    }
+
+    pub(super) fn write(&mut self, range: Range<usize>, value: u16) {
+        let size = self.0.len().max(range.end);
+        self.0.resize(size, 0);
+        self.0[range].fill(value);
+    }
+
+    fn cell(&self, at: usize) -> u16 {
+        self.0.get(at).copied().unwrap_or(0)
+    }
+}
+
+#[derive(Debug)]
+struct File {
+    versions: Vec<Content>,
+    /// Of each cell the oldest version that the disk may have.
+    cells: HashMap<usize, usize>,
+    /// The oldest version whose size, and of all other cells, the disk may have.
+    whole: Option<usize>,
+    size: Option<usize>,
+    /// The oldest version of the names by which it can be found.
+    names: Option<usize>,
+    /// The version of the names when it was made.
+    made: usize,
+    /// Whether something was stored behind its end: what these cells become is the kernel's choice.
+    is_wild: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct Files {
+    files: Vec<File>,
+    history: History,
+    /// The oldest version of the names that the folder may have.
+    names: Option<usize>,
+}
+
+impl Default for Files {
+    fn default() -> Self {
+        Self {
+            files: Vec::new(),
+            history: vec![Names::new()],
+            names: None,
+        }
+    }
+}
+
+/// What a program's folder has after a cut.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Disk {
+    /// The bytes of each file.
+    pub(crate) files: HashMap<i32, Vec<u8>>,
+    /// The batch's.
+    pub(crate) stamp: u32,
+    /// The program's.
+    pub(crate) number: u32,
+}
+
+/// A cell on the disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Cell {
+    Step(u16),
+    /// Nothing that this program wrote.
+    Foreign,
+}
+
+impl Files {
+    fn current(&self) -> &Names {
+        self.history.last().expect("there is the empty one")
+    }
+
+    fn rewrite(&mut self, change: impl FnOnce(&mut Names)) {
+        let mut names = self.current().clone();
+        change(&mut names);
+        self.history.push(names);
+    }
+
+    /// The file of a name, made if there is none.
+    pub(super) fn open(&mut self, name: i32) -> FileId {
+        if let Some(&id) = self.current().get(&name) {
+            return id;
+        }
+        let id = FileId(self.files.len());
+        self.rewrite(|names| {
+            names.insert(name, id);
+        });
+        self.files.push(File {
+            versions: vec![Content::default()],
+            cells: HashMap::new(),
+            whole: None,
+            size: None,
+            names: None,
+            made: self.history.len() - 1,
+            is_wild: false,
+        });
+        id
+    }
+
+    pub(super) fn rename(&mut self, from: i32, to: i32) {
+        let names = self.current();
+        if names.get(&from) == names.get(&to) {
+            return;
+        }
+        self.rewrite(|names| {
+            if let Some(id) = names.remove(&from) {
+                names.insert(to, id);
+            }
+        });
+    }
+
+    pub(super) fn link(&mut self, from: i32, to: i32) {
+        self.rewrite(|names| {
+            if let Some(&id) = names.get(&from) {
+                names.insert(to, id);
+            }
+        });
+    }
+
+    pub(super) fn unlink(&mut self, name: i32) {
+        self.rewrite(|names| {
+            names.remove(&name);
+        });
+    }
+
+    pub(super) fn size(&self, id: FileId) -> usize {
+        self.files[id.0].versions.last().map_or(0, Content::size)
+    }
+
+    pub(super) fn change(&mut self, id: FileId, change: impl FnOnce(&mut Content)) {
+        let versions = &mut self.files[id.0].versions;
+        let mut next = versions.last().cloned().unwrap_or_default();
+        change(&mut next);
+        versions.push(next);
+    }
+
+    pub(super) fn store(&mut self, id: FileId, cell: usize, value: u16) {
+        if cell < self.size(id) {
+            self.change(id, |content| content.write(cell..cell + 1, value));
+        } else {
+            self.files[id.0].is_wild = true;
+        }
+    }
+
+    pub(super) fn acknowledge(&mut self, id: FileId, sync: Sync) {
+        let names = self.history.len() - 1;
+        let file = &mut self.files[id.0];
+        let version = file.versions.len() - 1;
+        file.whole = Some(version);
+        file.size = Some(version);
+        if sync != Sync::Data {
+            file.names = Some(names);
+        }
+    }
+
+    pub(super) fn acknowledge_cells(&mut self, id: FileId, range: Range<usize>) {
+        let file = &mut self.files[id.0];
+        let version = file.versions.len() - 1;
+        file.cells.extend(range.map(|cell| (cell, version)));
+        file.size = Some(version);
+    }
+
+    pub(super) fn acknowledge_names(&mut self) {
+        self.names = Some(self.history.len() - 1);
+    }
+
+    pub(super) fn acknowledge_all(&mut self) {
+        self.acknowledge_names();
+        for id in (0..self.files.len()).map(FileId) {
+            self.acknowledge(id, Sync::System);
+        }
+    }
+
+    /// The promises that a disk broke.
+    pub(super) fn broken(&self, disk: &Disk) -> Vec<String> {
+        let ids = (0..self.files.len()).map(FileId);
+        let mut broken: Vec<String> = ids.filter_map(|id| self.broken_file(id, disk)).collect();
+        if let Some(from) = self.names {
+            for name in 0..crate::generate::FILES {
+                let is_there = disk.files.contains_key(&name);
+                let mut versions = self.history[from..].iter();
+                if !versions.any(|names| names.contains_key(&name) == is_there) {
+                    let is = if is_there { "is there" } else { "is missing" };
+                    broken.push(format!("the folder was synchronized, and f{name} {is}"));
+                }
+            }
+        }
+        broken
+    }
+
+    fn broken_file(&self, id: FileId, disk: &Disk) -> Option<String> {
+        let file = &self.files[id.0];
+        let size = file.size?;
+        // Data may be found by an older name, but only fsync promises a newer one.
+        let names = names_of(&self.history[file.names.unwrap_or(file.made)..], id)?;
+        let mut reasons = Vec::new();
+        for name in names {
+            let Some(bytes) = disk.files.get(&name) else {
+                reasons.push(format!("f{name} is missing"));
+                continue;
+            };
+            match file.differs(size, bytes, disk) {
+                None => return None,
+                Some(reason) => reasons.push(format!("f{name} {reason}")),
+            }
+        }
+        Some(reasons.join(", "))
+    }
+}
+
+impl File {
+    /// How a file on the disk differs from all that it may be.
+    fn differs(&self, size: usize, bytes: &[u8], disk: &Disk) -> Option<String> {
+        let cells = bytes.len() / CELL_BYTES;
+        let sizes = self.versions[size..].iter().map(Content::size);
+        let (least, most) = (sizes.clone().min()?, sizes.max()?);
+        if bytes.len() % CELL_BYTES != 0 || cells < least || cells > most {
+            return Some(format!(
+                "has {} bytes, not {least} to {most} times {CELL_BYTES}",
+                bytes.len()
+            ));
+        }
+        if self.is_wild {
+            return None;
+        }
+        for (at, cell) in bytes.chunks(CELL_BYTES).enumerate() {
+            let oldest = self.cells.get(&at).copied().max(self.whole);
+            // What nobody promised may be anything that it ever was.
+            let versions = &self.versions[oldest.unwrap_or(0)..];
+            let cell = read(cell, disk);
+            let may = versions.iter().any(|one| Cell::Step(one.cell(at)) == cell);
+            if !may {
+                let first = versions.first()?.cell(at);
+                return Some(format!("has {cell:?} in cell {at}, not Step({first}) or later"));
+            }
+        }
+        None
+    }
+}
+
+fn read(bytes: &[u8], disk: &Disk) -> Cell {
+    let word = |at: usize| {
+        let four = bytes[4 * at..4 * at + 4].try_into();
+        four.map_or(0, u32::from_ne_bytes)
+    };
+    let (stamp, number, step) = (word(0), word(1), word(2));
+    let check = stamp ^ number.wrapping_mul(2_654_435_761) ^ step.wrapping_mul(40_503);
+    let is_uniform = bytes.chunks(16).all(|part| part == &bytes[..16]);
+    if !is_uniform {
+        return Cell::Foreign;
+    }
+    if bytes[..16] == [0; 16] {
+        return Cell::Step(0);
+    }
+    if word(3) != check || (stamp, number) != (disk.stamp, disk.number) {
+        return Cell::Foreign;
+    }
+    Cell::Step(step as u16)
+}

@@ -1,0 +1,96 @@
+//! A program alone, many copies at once, and what of it is needed for its difference.
+
+use anyhow::Result;
+
+use crate::compare::{Difference, Kind};
+use crate::fuzz::{differences, run_batch};
+use crate::lane::{Batch, Lane, Way};
+use crate::program::Program;
+
+/// So many that calls are held for each other.
+const COPIES: usize = 64;
+
+/// What came of trying.
+#[derive(Debug, Default)]
+pub(crate) struct Tried {
+    pub(crate) copies: usize,
+    pub(crate) held: u64,
+    /// The first of each kind in each way.
+    pub(crate) differences: Vec<(Way, Difference)>,
+}
+
+/// Runs copies of a program until there is a difference, so many times at most.
+pub(crate) fn tried(
+    lanes: &[Lane],
+    program: &Program,
+    policy: Option<&'static str>,
+    times: u32,
+) -> Result<Tried> {
+    let programs = vec![program; COPIES];
+    let mut tried = Tried::default();
+    for time in 0..times {
+        let batch = Batch {
+            stamp: time + 1,
+            width: COPIES as u32,
+            warm: 0,
+            lie: 0,
+            policy: policy.unwrap_or("delay:15ms"),
+            block: 4096,
+            cut_after: None,
+            cut_seed: None,
+        };
+        let ran = run_batch(lanes, &batch, &programs)?;
+        tried.copies += COPIES;
+        for (lane, with) in lanes.iter().zip(&ran) {
+            tried.held += with.held;
+            let found = differences(&batch, &programs, &ran[0], with, lane.way);
+            for one in found.into_iter().flat_map(|(_, all)| all) {
+                let is_known = |(way, other): &(Way, Difference)| {
+                    (*way, other.kind) == (lane.way, one.kind)
+                };
+                if !tried.differences.iter().any(is_known) {
+                    tried.differences.push((lane.way, one));
+                }
+            }
+        }
+        if !tried.differences.is_empty() {
+            break;
+        }
+    }
+    Ok(tried)
+}
+
+/// Leaves out steps as long as the difference stays. Any rest is a program: steps of actors that are not there are left out.
+pub(crate) fn shrink(
+    lanes: &[Lane],
+    program: &Program,
+    policy: Option<&'static str>,
+    kind: Kind,
+    times: u32,
+) -> Result<Program> {
+    let fails = |program: &Program| -> Result<bool> {
+        let tried = tried(lanes, program, policy, times)?;
+        Ok(tried.differences.iter().any(|(_, one)| one.kind == kind))
+    };
+    let mut small = program.clone();
+    let mut part = (small.steps.len() / 2).max(1);
+    loop {
+        let mut at = 0;
+        let mut has_shrunk = false;
+        while at < small.steps.len() {
+            let end = (at + part).min(small.steps.len());
+            let mut next = small.clone();
+            next.steps.drain(at..end);
+            if !next.steps.is_empty() && fails(&next)? {
+                small = next;
+                has_shrunk = true;
+            } else {
+                at = end;
+            }
+        }
+        if part == 1 && !has_shrunk {
+            return Ok(small);
+        }
+        part = (part / 2).max(1);
+    }
+}
