@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::layout::{Outcome, Progress, StepResult};
 use crate::program::{Op, Program, Step};
+use crate::races::Races;
 
 /// Kinds of differences.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -57,15 +58,15 @@ pub(crate) fn differences(program: &Program, plain: &Outcome, with: &Outcome) ->
     }
     let mut all = Vec::new();
     for (at, step) in program.steps.iter().enumerate() {
-        let (plain, with) = (&plain.results[at], &with.results[at]);
-        let races = Races::of(program, at);
-        let Some(kind) = difference(step, plain, with, races) else {
+        let told = (&plain.results[at], &with.results[at]);
+        let races = Races::of(program, plain, at).or(Races::of(program, with, at));
+        let Some(kind) = difference(step, told.0, told.1, races) else {
             continue;
         };
         let about = format!(
             "step {at}, {step}: {} without, {} with",
-            text(plain),
-            text(with)
+            text(told.0),
+            text(told.1)
         );
         all.push(Difference::new(kind, about));
         if kind == Kind::Result {
@@ -101,45 +102,6 @@ fn text(result: &StepResult) -> String {
         Progress::Done if result.value == -1 => format!("errno {}", result.error),
         Progress::Done if result.second != 0 => format!("{}, {}", result.value, result.second),
         Progress::Done => result.value.to_string(),
-    }
-}
-
-/// What may happen to a call that is under way.
-#[derive(Debug, Clone, Copy, Default)]
-struct Races {
-    /// Its number may mean something else, or nothing.
-    may_close: bool,
-    may_unmap: bool,
-    /// Its thread may end in it.
-    may_end: bool,
-}
-
-impl Races {
-    fn of(program: &Program, at: usize) -> Self {
-        let step = &program.steps[at];
-        let mut races = Self::default();
-        if !step.is_async {
-            return races;
-        }
-        for other in &program.steps[at + 1..] {
-            let is_over = other.actor == step.actor
-                || other.op == Op::Join && other.arguments[0] == i32::from(step.actor);
-            if is_over {
-                return races;
-            }
-            match other.op {
-                Op::Close | Op::Dup2 => races.may_close = true,
-                Op::Unmap => races.may_unmap = true,
-                Op::Cancel | Op::KillProcess => {
-                    races.may_end |= other.arguments[0] == i32::from(step.actor);
-                    // Of the same process, perhaps.
-                    races.may_end |= other.op == Op::KillProcess;
-                }
-                Op::Exec | Op::Exit => races.may_end = true,
-                _ => {}
-            }
-        }
-        races
     }
 }
 
@@ -180,15 +142,14 @@ fn difference(step: &Step, plain: &StepResult, with: &StepResult, races: Races) 
     if syncs && with == libc::EINTR {
         return Some(Kind::Interrupted);
     }
-    if races.may_close && with == libc::EBADF || races.may_unmap && with == libc::ENOMEM {
-        return Some(Kind::Closed);
+    let is_closed = |errno: i32| [libc::EBADF, libc::EINVAL, libc::ENOMEM].contains(&errno);
+    if races.is_open {
+        // Either came first.
+        let may = |errno: i32| errno == 0 || is_closed(errno);
+        return (!may(plain) || !may(with)).then_some(Kind::Result);
     }
-    // Another's number: a pipe's, say.
-    if races.may_close && with == libc::EINVAL {
+    if races.may_close && is_closed(with) {
         return Some(Kind::Closed);
-    }
-    if races.may_close && plain == libc::EBADF || races.may_unmap && plain == libc::ENOMEM {
-        return None;
     }
     Some(Kind::Result)
 }

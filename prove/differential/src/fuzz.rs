@@ -106,7 +106,7 @@ pub(crate) fn run(options: &Options, luc: &Path, subject: &Path) -> Result<Summa
             block: [1024, 4096][random.random_range(0..2)],
             cut_after: random
                 .random_bool(0.25)
-                .then(|| Duration::from_millis(random.random_range(30..600))),
+                .then(|| Duration::from_millis(random.random_range(30..2500))),
             cut_seed: random.random_bool(0.5).then(|| random.random_range(0..1 << 32)),
         };
         let seeds = first..first + options.batch.min(options.count - summary.programs);

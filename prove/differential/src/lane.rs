@@ -80,7 +80,7 @@ impl Lane {
             memory,
             device: String::new(),
         };
-        let words = "disk create d --size 128M --write 20us --read 20us --json --flush";
+        let words = "disk create d --size 256M --write 20us --read 20us --json --flush";
         let made = lane.luc(&words.split(' ').chain([FLUSH]).collect::<Vec<_>>())?;
         let made: serde_json::Value = serde_json::from_slice(&made.stdout)?;
         let device = made["device"].as_str().context("a disk has a device")?;

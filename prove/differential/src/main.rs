@@ -6,6 +6,7 @@
 //! - `layout`: a batch of them in shared memory, for the interpreter in `subject/`.
 //! - `lane`: one way to run a batch, on an emulated disk.
 //! - `compare`: results and errno.
+//! - `races`: what a program may do to its own call under way.
 //! - `model`: what was promised, and whether the disk has it.
 //! - `fuzz`: batches until time is up; `shrink`: what of a program is needed for its difference.
 
@@ -17,6 +18,7 @@ mod lane;
 mod layout;
 mod model;
 mod program;
+mod races;
 mod shrink;
 
 use std::path::{Path, PathBuf};
@@ -151,8 +153,8 @@ fn compile(folder: &Path) -> Result<PathBuf> {
         std::fs::write(folder.join(name), text)?;
     }
     let program = folder.join("subject");
-    // Bound at its start: a first call is to take no lock of the dynamic loader's.
-    let options = ["-O1", "-g", "-pthread", "-Wl,-z,now", "-o"];
+    // Bound at its start: a first call is to take no lock of the dynamic loader's. libgcc_s, which pthread_exit would load.
+    let options = ["-O1", "-g", "-pthread", "-Wl,-z,now,--no-as-needed", "-lgcc_s", "-o"];
     let sources = SOURCES.iter().map(|(name, _)| *name);
     let compiled = Command::new("cc")
         .args(options)

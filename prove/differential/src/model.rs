@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use crate::generate::{FILES, FOLDER, open};
 use crate::layout::{Outcome, Progress, StepResult};
 use crate::program::{ACTORS, Op, Program, SLOTS, Step};
+use crate::races::Races;
 pub(crate) use files::Disk;
 use files::{Content, FileId, Files, Sync};
 
@@ -69,12 +70,28 @@ pub(crate) fn broken(
     for (at, (step, result)) in program.steps.iter().zip(&outcome.results).enumerate() {
         // A call that never ended, such as fork before a kill, may have had its effect.
         match result.progress {
+            // Of what file it was the call depends on who was first.
+            Progress::Done if Races::of(program, outcome, at).is_open => {}
+            Progress::Done if is_cut(step, result) => match model.description(step) {
+                Some(description) if !step.op.is_name() => {
+                    if let Target::File(id) = description.target {
+                        model.files.forget(id);
+                    }
+                }
+                _ => return Vec::new(),
+            },
             Progress::Done => model.apply(at, step, result),
             Progress::Begun if !step.op.is_sync() => break,
             _ => {}
         }
     }
     model.files.broken(disk)
+}
+
+/// Whether a change failed as the disk was cut: it may have been made nevertheless.
+fn is_cut(step: &Step, result: &StepResult) -> bool {
+    let fails = result.value == -1 && [libc::EIO, libc::EROFS].contains(&result.error);
+    fails && !step.op.is_sync()
 }
 
 impl Model {

@@ -80,6 +80,12 @@ impl Op {
             Fsync | Fdatasync | Syncfs | Range | FsyncNumber | Msync
         )
     }
+
+    /// Whether it changes names, and no descriptor is in its first argument.
+    pub(crate) fn is_name(self) -> bool {
+        use Op::{Link, Open, Rename, Unlink};
+        matches!(self, Link | Open | Rename | Unlink)
+    }
 }
 
 /// One step.

@@ -131,7 +131,7 @@ void await_all(struct program *program, int process)
 			await(program, i);
 }
 
-/* Waits until an actor's call sleeps in the kernel, or has ended. So it has begun, whoever makes it wait. */
+/* Waits until an actor's call sleeps in the kernel (1), or has ended (2). So it has begun, whoever makes it wait. */
 void settle(struct program *program, int actor, struct result *result)
 {
 	struct actor *other = &program->actors[actor];
@@ -159,6 +159,8 @@ void settle(struct program *program, int actor, struct result *result)
 		}
 		pause_ns(50000);
 	}
+	if (!__atomic_load_n(&other->pending, __ATOMIC_SEQ_CST))
+		result->second = 2;
 	raw(SYS_close, fd, 0, 0, 0, 0, 0);
 }
 

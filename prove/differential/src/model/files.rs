@@ -61,6 +61,7 @@ struct File {
     made: usize,
     /// Whether something was stored behind its end: what these cells become is the kernel's choice.
     is_wild: bool,
+    is_forgotten: bool,
 }
 
 #[derive(Debug)]
@@ -128,6 +129,7 @@ impl Files {
             names: None,
             made: self.history.len() - 1,
             is_wild: false,
+            is_forgotten: false,
         });
         id
     }
@@ -175,6 +177,11 @@ impl Files {
         } else {
             self.files[id.0].is_wild = true;
         }
+    }
+
+    /// Nobody knows any more what the disk may have of it.
+    pub(super) fn forget(&mut self, id: FileId) {
+        self.files[id.0].is_forgotten = true;
     }
 
     pub(super) fn acknowledge(&mut self, id: FileId, sync: Sync) {
@@ -225,7 +232,7 @@ impl Files {
 
     fn broken_file(&self, id: FileId, disk: &Disk) -> Option<String> {
         let file = &self.files[id.0];
-        let size = file.size?;
+        let size = file.size.filter(|_| !file.is_forgotten)?;
         // Data may be found by an older name, but only fsync promises a newer one.
         let names = names_of(&self.history[file.names.unwrap_or(file.made)..], id)?;
         let mut reasons = Vec::new();

@@ -1,0 +1,54 @@
+//! What a program may do to its own call while it is under way.
+
+use crate::layout::Outcome;
+use crate::program::{Op, Program};
+
+/// What happens between an asynchronous step and the end of its call.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Races {
+    /// Its descriptor may be closed, or its memory unmapped.
+    pub(crate) may_close: bool,
+    /// That may have been before the call had begun: the order is open.
+    pub(crate) is_open: bool,
+    /// Its thread may end in it.
+    pub(crate) may_end: bool,
+}
+
+impl Races {
+    /// Those of a step, in one outcome of its program.
+    pub(crate) fn of(program: &Program, outcome: &Outcome, at: usize) -> Self {
+        let step = &program.steps[at];
+        let mut races = Self::default();
+        if !step.is_async {
+            return races;
+        }
+        let mut has_begun = false;
+        for (other, result) in program.steps.iter().zip(&outcome.results).skip(at + 1) {
+            let is_about = other.arguments[0] == i32::from(step.actor);
+            if other.actor == step.actor || other.op == Op::Join && is_about {
+                return races;
+            }
+            match other.op {
+                Op::Settle => has_begun |= is_about && result.second != 0,
+                Op::Close | Op::Dup2 | Op::Unmap => {
+                    races.may_close = true;
+                    races.is_open |= !has_begun;
+                }
+                // Of a process with several actors any may be named.
+                Op::KillProcess | Op::Exec | Op::Exit => races.may_end = true,
+                Op::Cancel => races.may_end |= is_about,
+                _ => {}
+            }
+        }
+        races
+    }
+
+    /// What may be in one of two outcomes.
+    pub(crate) fn or(self, other: Self) -> Self {
+        Self {
+            may_close: self.may_close || other.may_close,
+            is_open: self.is_open || other.is_open,
+            may_end: self.may_end || other.may_end,
+        }
+    }
+}
