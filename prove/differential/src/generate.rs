@@ -68,6 +68,8 @@ struct Generator<'r, R> {
     at: Actor,
     /// Signals with a handler, of each process.
     handled: [[bool; 2]; ACTORS],
+    /// Slots that have been opened, as bits, of each process.
+    opened: [u32; ACTORS],
     /// Whether a limit may keep threads or programs from starting.
     is_limited: bool,
     has_timer: bool,
@@ -87,6 +89,7 @@ impl<'r, R: Rng> Generator<'r, R> {
             next: (1, 1),
             at: first,
             handled: [[false; 2]; ACTORS],
+            opened: [0; ACTORS],
             is_limited: false,
             has_timer: false,
         }
@@ -120,8 +123,21 @@ impl<'r, R: Rng> Generator<'r, R> {
         });
     }
 
+    /// A slot that has been opened, most of the time.
     fn slot(&mut self) -> i32 {
-        self.below(FREE_SLOTS)
+        let opened = self.opened[self.at.process];
+        let slots: Vec<i32> = (0..FREE_SLOTS).filter(|slot| opened & 1 << slot != 0).collect();
+        if slots.is_empty() || self.chance(12) {
+            return self.below(FREE_SLOTS);
+        }
+        self.pick(&slots)
+    }
+
+    /// One to open: any.
+    fn any_slot(&mut self) -> i32 {
+        let slot = self.below(FREE_SLOTS);
+        self.opened[self.at.process] |= 1 << slot;
+        slot
     }
 
     /// A step of anybody, or some that belong together.
@@ -137,18 +153,18 @@ impl<'r, R: Rng> Generator<'r, R> {
             70..75 => self.descriptor(),
             75..79 => self.map(),
             79..82 => self.odd(),
-            82..86 => self.thread(),
-            86..89 => self.fork(),
-            89..91 => self.child(),
-            91..95 => self.handler(),
-            95..97 => self.limit(),
-            97..98 => self.execute(),
+            82..85 => self.thread(),
+            85..87 => self.fork(),
+            87..89 => self.child(),
+            89..94 => self.handler(),
+            94..96 => self.limit(),
+            96..97 => self.execute(),
             _ => self.leave(),
         }
     }
 
     fn open(&mut self) {
-        let slot = self.slot();
+        let slot = self.any_slot();
         let (file, flags) = match self.below(20) {
             0 => (FOLDER, open::READ_ONLY),
             1 => (7, open::CREATE),
@@ -204,6 +220,10 @@ impl<'r, R: Rng> Generator<'r, R> {
 
     fn sync(&mut self, is_async: bool) {
         let slot = self.slot();
+        if self.chance(60) {
+            let cells = 1 + self.below(3);
+            self.push(Op::Write, &[slot, cells]);
+        }
         self.sync_of(self.at.number, slot, is_async);
     }
 
@@ -236,9 +256,10 @@ impl<'r, R: Rng> Generator<'r, R> {
             return self.sync(true);
         }
         let other = self.pick(&mates) as u8;
-        let slot = self.slot();
-        let file = self.below(FILES);
-        if self.chance(60) {
+        let mut slot = self.slot();
+        if self.chance(50) {
+            slot = self.any_slot();
+            let file = self.below(FILES);
             self.push(Op::Open, &[slot, file, open::CREATE]);
         }
         if self.chance(20) {
@@ -274,7 +295,7 @@ impl<'r, R: Rng> Generator<'r, R> {
             0 => self.push(Op::Close, &[slot]),
             1 | 2 => {
                 self.push(Op::Close, &[slot]);
-                let (slot, file) = (self.slot(), self.pick(&[0, 1, 2, 3, 4, 5, 7]));
+                let (slot, file) = (self.any_slot(), self.pick(&[0, 1, 2, 3, 4, 5, 7]));
                 self.push(Op::Open, &[slot, file, open::CREATE]);
             }
             3 => {
@@ -286,7 +307,10 @@ impl<'r, R: Rng> Generator<'r, R> {
                 let (times, gap) = (self.pick(&[1, 1, 3, 10]), self.pick(&[0, 50, 200, 1000]));
                 self.push(Op::Kill, &[target, signal, times, gap]);
             }
-            4..8 => self.handler(),
+            4..8 => {
+                self.handler();
+                self.interference(other, slot);
+            }
             8 => {
                 if self.actors.iter().any(|one| one.number == other && one.is_thread) {
                     self.push(Op::Cancel, &[target]);
@@ -307,7 +331,7 @@ impl<'r, R: Rng> Generator<'r, R> {
     }
 
     fn descriptor(&mut self) {
-        let (slot, other) = (self.slot(), self.slot());
+        let (slot, other) = (self.slot(), self.any_slot());
         match self.below(6) {
             0 | 1 => self.push(Op::Dup, &[slot, other]),
             2 => self.push(Op::Dup2, &[slot, other]),
@@ -337,7 +361,7 @@ impl<'r, R: Rng> Generator<'r, R> {
     /// Descriptors that are no files, and numbers that are no descriptors.
     fn odd(&mut self) {
         if self.chance(50) {
-            let (slot, kind) = (self.slot(), self.below(6));
+            let (slot, kind) = (self.any_slot(), self.below(6));
             self.push(Op::Special, &[slot, kind]);
             self.sync_of(self.at.number, slot, false);
         } else {
@@ -388,6 +412,7 @@ impl<'r, R: Rng> Generator<'r, R> {
         let process = self.next.1;
         self.next.1 += 1;
         self.handled[process] = self.handled[self.at.process];
+        self.opened[process] = self.opened[self.at.process];
         self.actors.push(Actor {
             number,
             process,

@@ -16,6 +16,8 @@ use crate::program::Program;
 
 /// A batch that takes longer is over: its programs end each other after 20 s.
 const BATCH_TIMEOUT: Duration = Duration::from_secs(300);
+/// How long a file system may be busy after its last program.
+const RELEASE_TIMEOUT: Duration = Duration::from_secs(10);
 /// The name of the disk, in a folder of its own.
 const DISK: &str = "d";
 /// What a flush of the disk takes.
@@ -107,13 +109,9 @@ impl Lane {
     pub(crate) fn run(&self, batch: &Batch, programs: &[&Program]) -> Result<Ran> {
         let mount_point = self.mount_point();
         let block = batch.block.to_string();
-        output(Command::new("mkfs.ext4").args(["-q", "-F", "-b", &block, "-J", "size=8"]).args([
-            "-E",
-            "nodiscard,lazy_itable_init=1,lazy_journal_init=1",
-            "-i",
-            "16384",
-            &self.device,
-        ]))?;
+        // The journal is zeroed: an older one's transactions would be found in it.
+        let mkfs = ["-q", "-F", "-i", "16384", "-J", "size=4", "-E", "nodiscard,lazy_itable_init=1"];
+        output(Command::new("mkfs.ext4").args(mkfs).args(["-b", &block, &self.device]))?;
         output(Command::new("mount").arg(&self.device).arg(&mount_point))?;
         let ran = self.run_mounted(batch, programs);
         if ran.is_err() {
@@ -151,7 +149,7 @@ impl Lane {
             bail!("the programs of a batch ended with {ended}");
         }
         let outcomes = layout::decode(&fs::read(&shared)?, programs).context("a damaged batch")?;
-        output(Command::new("umount").arg(&mount_point))?;
+        self.unmount()?;
         self.luc(&["disk", "restore", DISK])?;
         output(Command::new("mount").arg(&self.device).arg(&mount_point))?;
         let disks = (0..programs.len()).map(|number| Disk {
@@ -160,7 +158,7 @@ impl Lane {
             number: number as u32,
         });
         let disks = disks.collect();
-        output(Command::new("umount").arg(&mount_point))?;
+        self.unmount()?;
         for entry in fs::read_dir(self.memory.path())?.flatten() {
             fs::remove_file(entry.path())?;
         }
@@ -196,6 +194,19 @@ impl Lane {
         let errors = File::create(self.place.path().join("errors"))?;
         command.arg(shared).stdout(Stdio::null()).stderr(errors);
         command.spawn().context("a batch cannot be started")
+    }
+
+    fn unmount(&self) -> Result<()> {
+        let begun = Instant::now();
+        loop {
+            match output(Command::new("umount").arg(self.mount_point())) {
+                // Who looks at a process in /proc keeps its files for a moment.
+                Err(_) if begun.elapsed() < RELEASE_TIMEOUT => {
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+                result => return result.map(drop),
+            }
+        }
     }
 
     fn cut(&self, batch: &Batch) -> Result<()> {

@@ -131,37 +131,63 @@ void await_all(struct program *program, int process)
 			await(program, i);
 }
 
+/*
+ * Looks at a file of /proc until `look` is content, in a child that shares memory but has descriptors of its own: the
+ * program's numbers stay as they are, whatever their limit.
+ */
+void read_apart(const char *path, int (*look)(void *about, char *text), void *about)
+{
+	pid_t child = vfork();
+
+	if (child == 0) {
+		char text[512];
+		long fd, length;
+
+		raw(SYS_close_range, 0, BATCH_FD - 1, 0, 0, 0, 0);
+		fd = raw(SYS_openat, AT_FDCWD, (long)path, O_RDONLY, 0, 0, 0);
+		do {
+			length = raw(SYS_pread64, fd, (long)text, sizeof(text) - 1, 0, 0, 0);
+			text[length > 0 ? length : 0] = 0;
+		} while (length > 0 && !look(about, text));
+		raw(SYS_exit, 0, 0, 0, 0, 0, 0);
+	}
+	while (child > 0 && raw(SYS_wait4, child, 0, 0, 0, 0, 0) == -EINTR)
+		;
+}
+
+struct watch {
+	struct actor *actor;
+	struct result *result;
+	uint64_t end_ns;
+};
+
+static int sleeps(void *about, char *text)
+{
+	struct watch *watch = about;
+	const char *state = strrchr(text, ')');
+
+	if (!__atomic_load_n(&watch->actor->pending, __ATOMIC_SEQ_CST) || now_ns() > watch->end_ns)
+		return 1;
+	if (state && (state[2] == 'S' || state[2] == 'D')) {
+		watch->result->second = 1;
+		return 1;
+	}
+	pause_ns(50000);
+	return 0;
+}
+
 /* Waits until an actor's call sleeps in the kernel (1), or has ended (2). So it has begun, whoever makes it wait. */
 void settle(struct program *program, int actor, struct result *result)
 {
 	struct actor *other = &program->actors[actor];
-	char path[64], text[256];
-	uint64_t begun = now_ns();
-	long fd;
+	struct watch watch = { other, result, now_ns() + 5000000000ull };
+	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", other->pid, other->tid);
-	fd = raw(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0, 0, 0);
-	if (fd < 0) {
-		pause_ns(2000000);
-		return;
-	}
-	while (__atomic_load_n(&other->pending, __ATOMIC_SEQ_CST) && now_ns() - begun < 5000000000ull) {
-		long length = raw(SYS_pread64, fd, (long)text, sizeof(text) - 1, 0, 0, 0);
-		const char *state;
-
-		if (length <= 0)
-			break;
-		text[length] = 0;
-		state = strrchr(text, ')');
-		if (state && (state[2] == 'S' || state[2] == 'D')) {
-			result->second = 1;
-			break;
-		}
-		pause_ns(50000);
-	}
+	if (__atomic_load_n(&other->pending, __ATOMIC_SEQ_CST))
+		read_apart(path, sleeps, &watch);
 	if (!__atomic_load_n(&other->pending, __ATOMIC_SEQ_CST))
 		result->second = 2;
-	raw(SYS_close, fd, 0, 0, 0, 0, 0);
 }
 
 static void clean_up(void *unused)

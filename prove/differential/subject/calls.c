@@ -126,6 +126,12 @@ static int64_t send_signals(struct program *program, const struct step *step)
 	return failed;
 }
 
+static int read_number(void *about, char *text)
+{
+	*(unsigned long *)about = strtoul(text, NULL, 10);
+	return 1;
+}
+
 static int64_t set_limit(const struct step *step)
 {
 	struct rlimit limit = { .rlim_cur = step->b };
@@ -138,13 +144,10 @@ static int64_t set_limit(const struct step *step)
 		limit.rlim_cur = (rlim_t)step->b * CELL;
 	}
 	if (step->a == 2) {
-		char text[64] = "";
-		long fd = raw(SYS_openat, AT_FDCWD, (long)"/proc/self/statm", O_RDONLY, 0, 0, 0);
+		unsigned long pages = 0;
 
-		if (raw(SYS_read, fd, (long)text, sizeof(text) - 1, 0, 0, 0) <= 0)
-			return -3;
-		raw(SYS_close, fd, 0, 0, 0, 0, 0);
-		limit.rlim_cur = strtoul(text, NULL, 10) * 4096 + step->b;
+		read_apart("/proc/self/statm", read_number, &pages);
+		limit.rlim_cur = pages * 4096 + step->b;
 	}
 	return setrlimit(which, &limit);
 }

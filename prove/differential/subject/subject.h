@@ -96,6 +96,7 @@ uint64_t now_ns(void);
 void wake(uint32_t *word);
 void advance(struct program *program, int at);
 void mark_absent(struct program *program, int process);
+void read_apart(const char *path, int (*look)(void *about, char *text), void *about);
 void settle(struct program *program, int actor, struct result *result);
 void await(struct program *program, int actor);
 /* The calls of all actors of a process; of -1, of all. */
