@@ -67,6 +67,7 @@ impl Arguments {
                     let known = known.with_context(|| format!("a policy is one of {POLICIES:?}"))?;
                     arguments.policy = Some(known);
                 }
+                "ways" if value == "none" => arguments.ways = Vec::new(),
                 "ways" => arguments.ways = value.split(',').map(way).collect::<Result<_>>()?,
                 "kind" => arguments.kind = Some(serde_json::from_value(value.into())?),
                 _ => bail!("there is no --{name}"),

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
+use luc_host::interrupt;
 use rand::RngExt as _;
 use serde::Serialize;
 
@@ -93,7 +94,10 @@ pub(crate) fn run(options: &Options, luc: &Path, subject: &Path) -> Result<Summa
         seed: options.seed,
         ..Summary::default()
     };
-    while begun.elapsed() < options.time && summary.programs < options.count {
+    let may_go_on = |programs| {
+        begun.elapsed() < options.time && programs < options.count && !interrupt::interrupted()
+    };
+    while may_go_on(summary.programs) {
         let first = options.seed.wrapping_add(summary.programs);
         let mut random = luc_stats::random::stream(first, 1);
         let drawn = POLICIES[random.random_range(0..POLICIES.len())];

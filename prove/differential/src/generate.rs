@@ -287,11 +287,14 @@ impl<'r, R: Rng> Generator<'r, R> {
     fn interference(&mut self, other: u8, slot: i32) {
         let target = i32::from(other);
         let process = self.at.process;
+        let kind = self.below(16);
         if self.chance(80) {
-            let us = self.pick(&[0, 300, 1000, 3000, 8000]);
+            // A supervisor looks at a descriptor as soon as it is told of the call, which is a moment after it began.
+            let closes = matches!(kind, 0..4 | 14);
+            let us = self.pick(if closes { &[2000, 4000, 8000] } else { &[0, 300, 1000, 3000, 8000] });
             self.push(Op::Settle, &[target, us]);
         }
-        match self.below(16) {
+        match kind {
             0 => self.push(Op::Close, &[slot]),
             1 | 2 => {
                 self.push(Op::Close, &[slot]);

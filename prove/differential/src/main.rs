@@ -57,6 +57,8 @@ fn run() -> Result<ExitCode> {
     if ["fuzz", "replay", "shrink"].contains(&command.as_str()) {
         hide_mounts()?;
     }
+    // Ctrl-C ends a batch early, and its disks are removed.
+    let _guard = luc_host::interrupt::Guard::install().context("signals cannot be taken over")?;
     match command.as_str() {
         "show" => {
             print!("{}", generate::program(arguments.seed_of_file()?));
@@ -114,10 +116,7 @@ fn replay(arguments: &Arguments) -> Result<ExitCode> {
     let program = arguments.program()?;
     let lanes = fuzz::lanes(&arguments.ways, &luc()?, &subject)?;
     let found = shrink::tried(&lanes, &program, arguments.policy, arguments.times)?;
-    for (way, difference) in &found.differences {
-        println!("{way:?}: {:?}: {}", difference.kind, difference.about);
-    }
-    println!("{} copies, {} calls held, {} differences", found.copies, found.held, found.differences.len());
+    println!("{}", serde_json::to_string_pretty(&found)?);
     Ok(ExitCode::from(u8::from(!found.differences.is_empty())))
 }
 

@@ -174,3 +174,25 @@ impl FromStr for Program {
         Ok(Self { steps })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_is_its_text() {
+        for seed in 0..500 {
+            let program = crate::generate::program(seed);
+            let read: Program = program.to_string().parse().expect("readable");
+            assert_eq!(read, program, "seed {seed}");
+            assert_eq!(crate::generate::program(seed), program);
+        }
+    }
+
+    #[test]
+    fn mistakes_are_told() {
+        for text in ["0 fsnc slot=1", "9 fsync slot=1", "0 fsync slto=1", "0 close slot=1 async", "0 spawn actor=8"] {
+            assert!(text.parse::<Program>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,6 +1,7 @@
 //! A program alone, many copies at once, and what of it is needed for its difference.
 
 use anyhow::Result;
+use serde::Serialize;
 
 use crate::compare::{Difference, Kind};
 use crate::fuzz::{differences, run_batch};
@@ -11,12 +12,34 @@ use crate::program::Program;
 const COPIES: usize = 64;
 
 /// What came of trying.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize)]
 pub(crate) struct Tried {
     pub(crate) copies: usize,
     pub(crate) held: u64,
-    /// The first of each kind in each way.
-    pub(crate) differences: Vec<(Way, Difference)>,
+    pub(crate) differences: Vec<Found>,
+}
+
+/// The first difference of a kind by one way, and in how many copies it was.
+#[derive(Debug, Serialize)]
+pub(crate) struct Found {
+    pub(crate) way: Way,
+    pub(crate) copies: u64,
+    #[serde(flatten)]
+    pub(crate) first: Difference,
+}
+
+impl Tried {
+    fn add(&mut self, way: Way, first: Difference) {
+        let mut known = self.differences.iter_mut();
+        match known.find(|one| (one.way, one.first.kind) == (way, first.kind)) {
+            Some(known) => known.copies += 1,
+            None => self.differences.push(Found {
+                way,
+                copies: 1,
+                first,
+            }),
+        }
+    }
 }
 
 /// Runs copies of a program until there is a difference, so many times at most.
@@ -44,13 +67,8 @@ pub(crate) fn tried(
         for (lane, with) in lanes.iter().zip(&ran) {
             tried.held += with.held;
             let found = differences(&batch, &programs, &ran[0], with, lane.way);
-            for one in found.into_iter().flat_map(|(_, all)| all) {
-                let is_known = |(way, other): &(Way, Difference)| {
-                    (*way, other.kind) == (lane.way, one.kind)
-                };
-                if !tried.differences.iter().any(is_known) {
-                    tried.differences.push((lane.way, one));
-                }
+            for first in found.into_iter().flat_map(|(_, all)| all) {
+                tried.add(lane.way, first);
             }
         }
         if !tried.differences.is_empty() {
@@ -70,7 +88,7 @@ pub(crate) fn shrink(
 ) -> Result<Program> {
     let fails = |program: &Program| -> Result<bool> {
         let tried = tried(lanes, program, policy, times)?;
-        Ok(tried.differences.iter().any(|(_, one)| one.kind == kind))
+        Ok(tried.differences.iter().any(|one| one.first.kind == kind))
     };
     let mut small = program.clone();
     let mut part = (small.steps.len() / 2).max(1);

@@ -1,0 +1,126 @@
+//! A minute of random programs, and what they have found before. Needs root, FUSE and `luc` beside this crate's program.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+/// How long random programs run, s.
+const SECONDS: &str = "60";
+/// Of a notified program's synchronizations so many may be interrupted, or meet a descriptor that is closed already: before
+/// the supervisor is told of a call the kernel waits interruptibly, and nobody holds the file.
+const MAX_UNANSWERED_SHARE: f64 = 0.002;
+/// Of the calls under test so many must have been held, or nothing is shown.
+const MIN_HELD_SHARE: f64 = 0.1;
+
+fn run(words: &[&str]) -> Option<Output> {
+    let status = std::fs::read_to_string("/proc/self/status").expect("readable");
+    if !status.contains("\nUid:\t0\t0\t") {
+        luc_testkit::skipped!("needs root");
+        return None;
+    }
+    for device in ["/dev/fuse", "/dev/loop-control"] {
+        if !Path::new(device).exists() {
+            luc_testkit::skipped!("there is no {device}");
+            return None;
+        }
+    }
+    let output = Command::new(env!("CARGO_BIN_EXE_luc-differential"))
+        .args(words)
+        .output()
+        .expect("it runs");
+    let code = output.status.code();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(matches!(code, Some(0 | 1)), "{code:?}: {said}");
+    Some(output)
+}
+
+/// Runs random programs; what it says of them.
+fn fuzz(words: &[&str]) -> Option<Value> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let json = folder.path().join("summary.json");
+    let json = json.to_str().expect("plain");
+    run(&[&["fuzz", "--json", json], words].concat())?;
+    let summary = std::fs::read(json).expect("a summary");
+    Some(serde_json::from_slice(&summary).expect("JSON"))
+}
+
+/// The kinds of differences by one way.
+fn kinds(summary: &Value, way: &str) -> Vec<(String, u64)> {
+    let kinds = summary["ways"][way]["differences"].as_object().expect("an object");
+    let kinds = kinds.iter();
+    kinds
+        .map(|(kind, count)| (kind.clone(), count.as_u64().expect("a number")))
+        .collect()
+}
+
+/// What came of copies of a program: each kind of difference with its way and the share of copies.
+fn replay(name: &str) -> Option<Vec<(String, String, f64)>> {
+    let path = format!("{}/corpus/{name}.txt", env!("CARGO_MANIFEST_DIR"));
+    let output = run(&["replay", &path, "--times", "10"])?;
+    let found: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert!(found["held"].as_u64() > Some(0), "{found:#}");
+    let copies = found["copies"].as_f64().expect("a number");
+    let differences = found["differences"].as_array().expect("a list");
+    let word = |one: &Value, name: &str| one[name].as_str().expect("a word").to_owned();
+    let all = differences.iter().map(|one| {
+        let share = one["copies"].as_f64().expect("a number") / copies;
+        (word(one, "way"), word(one, "kind"), share)
+    });
+    Some(all.collect())
+}
+
+#[test]
+fn random_programs_are_told_the_same_and_keep_what_they_were_promised() {
+    let Some(summary) = fuzz(&["--seconds", SECONDS]) else {
+        return;
+    };
+    assert_eq!(kinds(&summary, "plain"), [], "{summary:#}");
+    for way in ["library", "notify"] {
+        let figures = &summary["ways"][way];
+        let synchronizations = figures["synchronizations"].as_f64().expect("a number");
+        let held = figures["holds"].as_f64().expect("a number");
+        assert!(held > MIN_HELD_SHARE * synchronizations, "{summary:#}");
+        for (kind, count) in kinds(&summary, way) {
+            let share = count as f64 / synchronizations;
+            let may = match (way, kind.as_str()) {
+                // A library learns of a close after the hold, and says what a slower caller is told.
+                ("library", "closed") => true,
+                ("notify", "closed" | "interrupted") => share < MAX_UNANSWERED_SHARE,
+                _ => false,
+            };
+            assert!(may, "{way}: {kind}: {count} of {synchronizations}: {summary:#}");
+        }
+    }
+}
+
+/// A descriptor that is closed and reused while its call is held.
+#[test]
+fn a_file_whose_number_is_reused_is_not_lost() {
+    for (way, kind, share) in replay("reused").into_iter().flatten() {
+        assert_eq!(kind, "closed", "{way}: in {share} of the copies");
+    }
+}
+
+/// Signals without SA_RESTART. Copies send ten each as the call begins, so the share is that of the worst case.
+#[test]
+fn a_signal_interrupts_no_synchronization() {
+    const MAX_SHARE: f64 = 0.02;
+    for (way, kind, share) in replay("interrupted").into_iter().flatten() {
+        let may = way == "notify" && kind == "interrupted" && share < MAX_SHARE;
+        assert!(may, "{way}: {kind} in {share} of the copies");
+    }
+}
+
+/// Programs half of which never synchronize.
+#[test]
+fn a_lost_file_is_found() {
+    let words = ["--count", "512", "--seed", "7", "--ways", "none", "--lie", "2"];
+    let Some(summary) = fuzz(&words) else {
+        return;
+    };
+    let found = kinds(&summary, "plain");
+    assert_eq!(found.len(), 1, "{summary:#}");
+    let (kind, count) = &found[0];
+    assert!(kind == "lost" && *count > 10, "{summary:#}");
+}
