@@ -106,6 +106,7 @@ pub(crate) fn run(options: &Options, luc: &Path, subject: &Path) -> Result<Summa
             width: options.width,
             warm: random.random_range(0..3),
             lie: options.lie,
+            without_syncfs: random.random_bool(0.8),
             policy: options.policy.unwrap_or(drawn),
             block: [1024, 4096][random.random_range(0..2)],
             cut_after: random

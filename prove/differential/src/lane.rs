@@ -39,6 +39,7 @@ pub(crate) struct Batch {
     pub(crate) width: u32,
     pub(crate) warm: u32,
     pub(crate) lie: u32,
+    pub(crate) without_syncfs: bool,
     pub(crate) policy: &'static str,
     /// The block size of the file system.
     pub(crate) block: u32,
@@ -129,6 +130,7 @@ impl Lane {
             stamp: batch.stamp,
             warm: batch.warm,
             lie: batch.lie,
+            without_syncfs: batch.without_syncfs,
             folder: mount_point.display().to_string(),
             other: self.memory.path().display().to_string(),
         };

@@ -26,6 +26,8 @@ pub(crate) struct Header {
     pub(crate) warm: u32,
     /// Every so manieth program's fsync does nothing, for tests of the checks; 0 for none.
     pub(crate) lie: u32,
+    /// Whether syncfs is left out: it would keep everybody's promises.
+    pub(crate) without_syncfs: bool,
     /// Where programs work.
     pub(crate) folder: String,
     /// A folder of another file system.
@@ -80,6 +82,7 @@ pub(crate) fn encode(header: &Header, programs: &[&Program]) -> Vec<u8> {
         header.stamp,
         header.warm,
         header.lie,
+        u32::from(header.without_syncfs),
     ];
     for (at, number) in numbers.iter().enumerate() {
         put(&mut bytes, 4 * at, &number.to_ne_bytes());

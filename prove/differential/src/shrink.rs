@@ -57,6 +57,7 @@ pub(crate) fn tried(
             width: COPIES as u32,
             warm: 0,
             lie: 0,
+            without_syncfs: false,
             policy: policy.unwrap_or("delay:15ms"),
             block: 4096,
             cut_after: None,

@@ -374,7 +374,7 @@ int64_t call(struct context *context, const struct step *step, struct result *re
 			return kept(raw(SYS_fdatasync, *slot, 0, 0, 0, 0, 0));
 		return step->b == 2 ? syscall(SYS_fdatasync, *slot) : fdatasync(*slot);
 	case OP_SYNCFS:
-		return syncfs(*slot);
+		return batch->no_syncfs ? -2 : syncfs(*slot);
 	case OP_RANGE:
 		return sync_file_range(*slot, 0, 0, step->b);
 	case OP_FSYNC_NUMBER:

@@ -72,7 +72,9 @@ struct program {
 struct batch {
 	uint32_t magic, programs, width, go;
 	/* Of the cells that this batch writes. */
-	uint32_t stamp, warm, lie, unused;
+	uint32_t stamp, warm, lie;
+	/* Whether syncfs is left out: it would keep everybody's promises. */
+	uint32_t no_syncfs;
 	char folder[NAMES], other[NAMES];
 	struct program program[];
 };
