@@ -156,7 +156,12 @@ impl Model {
             }
             Op::Msync if is_zero && b & libc::MS_SYNC != 0 => {
                 let target = self.process(step.actor).maps[a as usize % 2];
-                self.acknowledge(target, Sync::Data, result);
+                if let Some(Target::File(id)) = target
+                    && result.ended_ns < self.end_ns
+                {
+                    let cells = self.files.size(id).min(files::MAP_CELLS);
+                    self.files.acknowledge_cells(id, 0..cells);
+                }
             }
             Op::Close if is_zero => {
                 let number = self.number(step);

@@ -8,6 +8,9 @@ use super::{History, Names, names_of};
 /// What is written at once, and what a disk persists whole.
 pub(crate) const CELL_BYTES: usize = 512;
 
+/// What is mapped of a file.
+pub(crate) const MAP_CELLS: usize = 16;
+
 /// A file, whatever its names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct FileId(usize);
@@ -50,11 +53,10 @@ impl Content {
 #[derive(Debug)]
 struct File {
     versions: Vec<Content>,
-    /// Of each cell the oldest version that the disk may have.
+    /// Of each cell that was promised by itself the oldest version that the disk may have.
     cells: HashMap<usize, usize>,
-    /// The oldest version whose size, and of all other cells, the disk may have.
+    /// The oldest version whose size, and all other cells, the disk may have.
     whole: Option<usize>,
-    size: Option<usize>,
     /// The oldest version of the names by which it can be found.
     names: Option<usize>,
     /// The version of the names when it was made.
@@ -125,7 +127,6 @@ impl Files {
             versions: vec![Content::default()],
             cells: HashMap::new(),
             whole: None,
-            size: None,
             names: None,
             made: self.history.len() - 1,
             is_wild: false,
@@ -189,7 +190,6 @@ impl Files {
         let file = &mut self.files[id.0];
         let version = file.versions.len() - 1;
         file.whole = Some(version);
-        file.size = Some(version);
         if sync != Sync::Data {
             file.names = Some(names);
         }
@@ -199,7 +199,6 @@ impl Files {
         let file = &mut self.files[id.0];
         let version = file.versions.len() - 1;
         file.cells.extend(range.map(|cell| (cell, version)));
-        file.size = Some(version);
     }
 
     pub(super) fn acknowledge_names(&mut self) {
@@ -232,7 +231,9 @@ impl Files {
 
     fn broken_file(&self, id: FileId, disk: &Disk) -> Option<String> {
         let file = &self.files[id.0];
-        let size = file.size.filter(|_| !file.is_forgotten)?;
+        if file.is_forgotten || file.whole.is_none() && file.cells.is_empty() {
+            return None;
+        }
         // Data may be found by an older name, but only fsync promises a newer one.
         let names = names_of(&self.history[file.names.unwrap_or(file.made)..], id)?;
         let mut reasons = Vec::new();
@@ -241,7 +242,7 @@ impl Files {
                 reasons.push(format!("f{name} is missing"));
                 continue;
             };
-            match file.differs(size, bytes, disk) {
+            match file.differs(bytes, disk) {
                 None => return None,
                 Some(reason) => reasons.push(format!("f{name} {reason}")),
             }
@@ -252,15 +253,23 @@ impl Files {
 
 impl File {
     /// How a file on the disk differs from all that it may be.
-    fn differs(&self, size: usize, bytes: &[u8], disk: &Disk) -> Option<String> {
+    fn differs(&self, bytes: &[u8], disk: &Disk) -> Option<String> {
         let cells = bytes.len() / CELL_BYTES;
-        let sizes = self.versions[size..].iter().map(Content::size);
+        let sizes = self.versions[self.whole.unwrap_or(0)..].iter().map(Content::size);
         let (least, most) = (sizes.clone().min()?, sizes.max()?);
         if bytes.len() % CELL_BYTES != 0 || cells < least || cells > most {
             return Some(format!(
                 "has {} bytes, not {least} to {most} times {CELL_BYTES}",
                 bytes.len()
             ));
+        }
+        // Part of a file may be durable without what is behind it, and then so is its size.
+        let is_gone = |(cell, version): &(&usize, &usize)| {
+            let mut sizes = self.versions[**version..].iter().map(Content::size);
+            **cell >= cells && sizes.all(|size| size > **cell)
+        };
+        if let Some((cell, _)) = self.cells.iter().find(is_gone) {
+            return Some(format!("has {cells} cells, but cell {cell} was promised"));
         }
         if self.is_wild {
             return None;
