@@ -39,7 +39,7 @@ impl Arguments {
             batch: 1024,
             width: 192,
             keep: 3,
-            ways: vec![Way::Library, Way::Notify],
+            ways: vec![Way::Library, Way::Notify, Way::Attach],
             policy: None,
             times: 5,
             kind: None,
@@ -106,6 +106,7 @@ fn way(text: &str) -> Result<Way> {
     match text {
         "library" => Ok(Way::Library),
         "notify" => Ok(Way::Notify),
-        _ => bail!("ways are library and notify, not {text}"),
+        "attach" => Ok(Way::Attach),
+        _ => bail!("ways are library, notify and attach, not {text}"),
     }
 }

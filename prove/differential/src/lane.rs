@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs::{self, File};
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -30,6 +31,8 @@ pub(crate) enum Way {
     Plain,
     Library,
     Notify,
+    /// Notifications of a process that runs already, by `luc attach` and a `lucd` of our own.
+    Attach,
 }
 
 /// What all lanes of a batch have in common.
@@ -126,7 +129,7 @@ impl Lane {
         let shared = self.memory.path().join("batch");
         let header = Header {
             width: batch.width,
-            goes: true,
+            goes: self.way != Way::Attach,
             stamp: batch.stamp,
             warm: batch.warm,
             lie: batch.lie,
@@ -137,12 +140,16 @@ impl Lane {
         fs::write(&shared, layout::encode(&header, programs))?;
         let report = self.place.path().join("report.json");
         let mut running = self.start(batch.policy, &shared, &report)?;
+        if self.way == Way::Attach {
+            self.attach(&mut running, &shared)?;
+        }
         let mut end_ns = u64::MAX;
         if let Some(after) = batch.cut_after {
             std::thread::sleep(after);
             end_ns = now_ns();
             self.cut(batch)?;
         }
+        let held = self.held(&shared, &report, &mut running)?;
         let ended = await_end(&mut running)?;
         if batch.cut_after.is_none() {
             self.cut(batch)?;
@@ -164,11 +171,6 @@ impl Lane {
         for entry in fs::read_dir(self.memory.path())?.flatten() {
             fs::remove_file(entry.path())?;
         }
-        let held = if self.way == Way::Plain {
-            0
-        } else {
-            held(&report)?
-        };
         Ok(Ran {
             outcomes,
             disks,
@@ -179,7 +181,7 @@ impl Lane {
 
     fn start(&self, policy: &str, shared: &Path, report: &Path) -> Result<Child> {
         let reach = match self.way {
-            Way::Plain => None,
+            Way::Plain | Way::Attach => None,
             Way::Library => Some("library"),
             Way::Notify => Some("notify"),
         };
@@ -196,6 +198,55 @@ impl Lane {
         let errors = File::create(self.place.path().join("errors"))?;
         command.arg(shared).stdout(Stdio::null()).stderr(errors);
         command.spawn().context("a batch cannot be started")
+    }
+
+    fn attach(&self, running: &mut Child, shared: &Path) -> Result<()> {
+        let process = running.id().to_string();
+        let attached = self.luc(&["attach", &process, "--permanently"]);
+        if attached.is_err() {
+            running.kill()?;
+            running.wait()?;
+        }
+        attached?;
+        tell(shared, 1)
+    }
+
+    /// Calls that were held. Waits for the end of a run by `luc run`, and of all programs otherwise.
+    fn held(&self, shared: &Path, report: &Path, running: &mut Child) -> Result<u64> {
+        let about = match self.way {
+            Way::Plain => return Ok(0),
+            Way::Library | Way::Notify => {
+                await_end(running)?;
+                fs::read(report).context("luc run left no report")?
+            }
+            Way::Attach => {
+                let begun = Instant::now();
+                let file = File::open(shared)?;
+                let mut is_over = [0; 4];
+                while is_over == [0; 4] {
+                    if let Some(status) = running.try_wait()? {
+                        bail!("the attached process ended with {status}");
+                    }
+                    if begun.elapsed() > BATCH_TIMEOUT {
+                        running.kill()?;
+                    }
+                    std::thread::sleep(Duration::from_millis(2));
+                    file.read_exact_at(&mut is_over, layout::OVER_AT)?;
+                }
+                let name = format!("pid-{}", running.id());
+                let status = self.luc(&["status", "--json", &name]);
+                tell(shared, 2)?;
+                status?.stdout
+            }
+        };
+        let about: serde_json::Value = serde_json::from_slice(&about)?;
+        // A list of units, of a unit's.
+        let about = about.get(0).unwrap_or(&about);
+        let systems = about["file_systems"].as_array();
+        let systems = systems.into_iter().flatten();
+        Ok(systems
+            .filter_map(|system| system["gate"]["gated"].as_u64())
+            .sum())
     }
 
     fn unmount(&self) -> Result<()> {
@@ -274,14 +325,10 @@ fn files(folder: &Path) -> HashMap<i32, Vec<u8>> {
         .collect()
 }
 
-fn held(report: &Path) -> Result<u64> {
-    let text = fs::read(report).context("luc run left no report")?;
-    let report: serde_json::Value = serde_json::from_slice(&text)?;
-    let systems = report["file_systems"].as_array();
-    let systems = systems.into_iter().flatten();
-    Ok(systems
-        .filter_map(|system| system["gate"]["gated"].as_u64())
-        .sum())
+/// Has a batch begin or end.
+fn tell(shared: &Path, go: u32) -> Result<()> {
+    let file = File::options().write(true).open(shared)?;
+    Ok(file.write_all_at(&go.to_ne_bytes(), layout::GO_AT)?)
 }
 
 /// CLOCK_MONOTONIC, as the programs read it.

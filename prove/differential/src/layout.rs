@@ -4,7 +4,8 @@ use crate::program::{ACTORS, ARGUMENTS, MAX_STEPS, Program, SLOTS};
 
 const MAGIC: u32 = 0x4c55_4344;
 const NAME_BYTES: usize = 512;
-const HEADER_BYTES: usize = 32 + 2 * NAME_BYTES;
+const NAMES_AT: usize = 40;
+const HEADER_BYTES: usize = NAMES_AT + 2 * NAME_BYTES;
 const STEP_BYTES: usize = 20;
 const RESULT_BYTES: usize = 40;
 const ACTORS_AT: usize = 32;
@@ -12,6 +13,11 @@ const PROCESSES_AT: usize = ACTORS_AT + ACTORS * 24;
 const STEPS_AT: usize = PROCESSES_AT + ACTORS * (SLOTS * 4 + 8);
 const RESULTS_AT: usize = STEPS_AT + MAX_STEPS * STEP_BYTES;
 const PROGRAM_BYTES: usize = RESULTS_AT + MAX_STEPS * RESULT_BYTES;
+
+/// Where a batch is told to begin (1), and to end (2).
+pub(crate) const GO_AT: u64 = 12;
+/// Where it says that its programs are over.
+pub(crate) const OVER_AT: u64 = 32;
 
 /// How a batch runs.
 #[derive(Debug, Clone)]
@@ -87,8 +93,8 @@ pub(crate) fn encode(header: &Header, programs: &[&Program]) -> Vec<u8> {
     for (at, number) in numbers.iter().enumerate() {
         put(&mut bytes, 4 * at, &number.to_ne_bytes());
     }
-    put(&mut bytes, 32, header.folder.as_bytes());
-    put(&mut bytes, 32 + NAME_BYTES, header.other.as_bytes());
+    put(&mut bytes, NAMES_AT, header.folder.as_bytes());
+    put(&mut bytes, NAMES_AT + NAME_BYTES, header.other.as_bytes());
     for (index, program) in programs.iter().enumerate() {
         let at = HEADER_BYTES + index * PROGRAM_BYTES;
         let count = program.steps.len() as u32;

@@ -5,6 +5,7 @@
 //! - `generate`: random programs.
 //! - `layout`: a batch of them in shared memory, for the interpreter in `subject/`.
 //! - `lane`: one way to run a batch, on an emulated disk.
+//! - `place`: a mount namespace, with a `lucd` of its own.
 //! - `compare`: results and errno.
 //! - `races`: what a program may do to its own call under way.
 //! - `model`: what was promised, and whether the disk has it.
@@ -17,6 +18,7 @@ mod generate;
 mod lane;
 mod layout;
 mod model;
+mod place;
 mod program;
 mod races;
 mod shrink;
@@ -31,8 +33,8 @@ use arguments::Arguments;
 const USAGE: &str = "\
 Random programs with LUC and without it (root)
 
-usage: luc-differential fuzz [--seconds N] [--count N] [--seed N] [--ways library,notify] [--policy POLICY] [--json FILE]
-       luc-differential replay FILE [--ways library,notify] [--policy POLICY] [--times N]
+usage: luc-differential fuzz [--seconds N] [--count N] [--seed N] [--ways library,notify,attach] [--policy POLICY] [--json FILE]
+       luc-differential replay FILE [--ways library,notify,attach] [--policy POLICY] [--times N]
        luc-differential shrink FILE --ways WAY --kind KIND [--policy POLICY]
        luc-differential show SEED
 
@@ -55,7 +57,7 @@ fn run() -> Result<ExitCode> {
     let command = words.next().unwrap_or_default();
     let arguments = Arguments::parse(words).with_context(|| USAGE.to_owned())?;
     if ["fuzz", "replay", "shrink"].contains(&command.as_str()) {
-        hide_mounts()?;
+        place::enter()?;
     }
     // Ctrl-C ends a batch early, and its disks are removed.
     let _guard = luc_host::interrupt::Guard::install().context("signals cannot be taken over")?;
@@ -75,32 +77,14 @@ fn run() -> Result<ExitCode> {
     }
 }
 
-/// Takes a mount namespace of its own: somebody else's copy of a mount would keep the disk busy.
-fn hide_mounts() -> Result<()> {
-    // SAFETY: plain numbers and live strings; there is one thread.
-    let failed = unsafe {
-        libc::unshare(libc::CLONE_NEWNS) != 0
-            || libc::mount(
-                std::ptr::null(),
-                c"/".as_ptr(),
-                std::ptr::null(),
-                libc::MS_REC | libc::MS_PRIVATE,
-                std::ptr::null(),
-            ) != 0
-    };
-    if failed {
-        let error = std::io::Error::last_os_error();
-        return Err(error).context("a mount namespace cannot be had: be root");
-    }
-    Ok(())
-}
-
 fn fuzz(arguments: &Arguments) -> Result<ExitCode> {
     let folder = tempfile::tempdir()?;
     let subject = compile(folder.path())?;
     let options = arguments.options();
     println!("seed {}", options.seed);
-    let summary = fuzz::run(&options, &luc()?, &subject)?;
+    let luc = luc()?;
+    let _lucd = place::Lucd::start(&options.ways, &luc)?;
+    let summary = fuzz::run(&options, &luc, &subject)?;
     let text = serde_json::to_string_pretty(&summary)?;
     if let Some(path) = &arguments.json {
         std::fs::write(path, &text).with_context(|| path.display().to_string())?;
@@ -114,7 +98,9 @@ fn replay(arguments: &Arguments) -> Result<ExitCode> {
     let folder = tempfile::tempdir()?;
     let subject = compile(folder.path())?;
     let program = arguments.program()?;
-    let lanes = fuzz::lanes(&arguments.ways, &luc()?, &subject)?;
+    let luc = luc()?;
+    let _lucd = place::Lucd::start(&arguments.ways, &luc)?;
+    let lanes = fuzz::lanes(&arguments.ways, &luc, &subject)?;
     let found = shrink::tried(&lanes, &program, arguments.policy, arguments.times)?;
     println!("{}", serde_json::to_string_pretty(&found)?);
     Ok(ExitCode::from(u8::from(!found.differences.is_empty())))
@@ -124,7 +110,9 @@ fn shrink(arguments: &Arguments) -> Result<ExitCode> {
     let folder = tempfile::tempdir()?;
     let subject = compile(folder.path())?;
     let program = arguments.program()?;
-    let lanes = fuzz::lanes(&arguments.ways, &luc()?, &subject)?;
+    let luc = luc()?;
+    let _lucd = place::Lucd::start(&arguments.ways, &luc)?;
+    let lanes = fuzz::lanes(&arguments.ways, &luc, &subject)?;
     let kind = arguments.kind.context("shrink needs --kind")?;
     let small = shrink::shrink(&lanes, &program, arguments.policy, kind, arguments.times)?;
     print!("{small}");

@@ -186,7 +186,7 @@ int main(int count, char **words, char **all)
 		conclude(program);
 	}
 	if (count == 2) {
-		int fd = open(words[1], O_RDWR);
+		int fd = open(words[1], O_RDWR), is_attached;
 
 		if (fd < 0 || dup2(fd, BATCH_FD) < 0 || map_batch()) {
 			fprintf(stderr, "subject: %s: no batch\n", words[1]);
@@ -194,11 +194,15 @@ int main(int count, char **words, char **all)
 		}
 		close(fd);
 		prctl(PR_SET_CHILD_SUBREAPER, 1);
-		/* Attached to, it waits until that is done. */
+		/* Attached to, it waits until that is done, and at its end for who wants to know what that did. */
+		is_attached = !batch->go;
 		while (!__atomic_load_n(&batch->go, __ATOMIC_SEQ_CST))
 			pause_ns(1000000);
 		warm_up();
 		run();
+		batch->is_over = 1;
+		while (is_attached && __atomic_load_n(&batch->go, __ATOMIC_SEQ_CST) != 2)
+			pause_ns(1000000);
 		return 0;
 	}
 	fprintf(stderr, "subject: a batch, --continue or --sync\n");

@@ -70,11 +70,15 @@ struct program {
 };
 
 struct batch {
-	uint32_t magic, programs, width, go;
+	uint32_t magic, programs, width;
+	/* It begins when this is 1, and ends at once if it was so from the beginning. */
+	uint32_t go;
 	/* Of the cells that this batch writes. */
 	uint32_t stamp, warm, lie;
 	/* Whether syncfs is left out: it would keep everybody's promises. */
 	uint32_t no_syncfs;
+	/* Whether all programs are over; it ends when `go` is 2. */
+	uint32_t is_over, unused;
 	char folder[NAMES], other[NAMES];
 	struct program program[];
 };
