@@ -19,6 +19,8 @@ use crate::program::Program;
 const BATCH_TIMEOUT: Duration = Duration::from_secs(300);
 /// How long a file system may be busy after its last program.
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(10);
+/// So many make `auto` hold callers.
+const COMPANIONS: u32 = 8;
 /// The name of the disk, in a folder of its own.
 const DISK: &str = "d";
 /// What a flush of the disk takes.
@@ -127,6 +129,8 @@ impl Lane {
     fn run_mounted(&self, batch: &Batch, programs: &[&Program]) -> Result<Ran> {
         let mount_point = self.mount_point();
         let shared = self.memory.path().join("batch");
+        // Which is lucd's only policy, and takes programs that come and go for no reason to wait.
+        let is_auto = batch.policy == "auto" || self.way == Way::Attach;
         let header = Header {
             width: batch.width,
             goes: self.way != Way::Attach,
@@ -134,6 +138,7 @@ impl Lane {
             warm: batch.warm,
             lie: batch.lie,
             without_syncfs: batch.without_syncfs,
+            companions: if is_auto { COMPANIONS } else { 0 },
             folder: mount_point.display().to_string(),
             other: self.memory.path().display().to_string(),
         };

@@ -34,6 +34,8 @@ pub(crate) struct Header {
     pub(crate) lie: u32,
     /// Whether syncfs is left out: it would keep everybody's promises.
     pub(crate) without_syncfs: bool,
+    /// Processes that synchronize all the time, so that others are waited for.
+    pub(crate) companions: u32,
     /// Where programs work.
     pub(crate) folder: String,
     /// A folder of another file system.
@@ -89,6 +91,8 @@ pub(crate) fn encode(header: &Header, programs: &[&Program]) -> Vec<u8> {
         header.warm,
         header.lie,
         u32::from(header.without_syncfs),
+        0,
+        header.companions,
     ];
     for (at, number) in numbers.iter().enumerate() {
         put(&mut bytes, 4 * at, &number.to_ne_bytes());

@@ -50,6 +50,7 @@ pub(crate) fn tried(
     times: u32,
 ) -> Result<Tried> {
     let programs = vec![program; COPIES];
+    let lanes: Vec<&Lane> = lanes.iter().collect();
     let mut tried = Tried::default();
     for time in 0..times {
         let batch = Batch {
@@ -63,7 +64,7 @@ pub(crate) fn tried(
             cut_after: None,
             cut_seed: None,
         };
-        let ran = run_batch(lanes, &batch, &programs)?;
+        let ran = run_batch(&lanes, &batch, &programs)?;
         tried.copies += COPIES;
         for (lane, with) in lanes.iter().zip(&ran) {
             tried.held += with.held;

@@ -78,7 +78,9 @@ struct batch {
 	/* Whether syncfs is left out: it would keep everybody's promises. */
 	uint32_t no_syncfs;
 	/* Whether all programs are over; it ends when `go` is 2. */
-	uint32_t is_over, unused;
+	uint32_t is_over;
+	/* Processes that write and synchronize all the time, so that others are waited for. */
+	uint32_t companions;
 	char folder[NAMES], other[NAMES];
 	struct program program[];
 };
