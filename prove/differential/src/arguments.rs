@@ -50,8 +50,14 @@ impl Arguments {
                 arguments.file = Some(word);
                 continue;
             };
-            let value = words.next().with_context(|| format!("--{name} needs a value"))?;
-            let number = || value.parse::<u64>().with_context(|| format!("--{name} {value}"));
+            let value = words
+                .next()
+                .with_context(|| format!("--{name} needs a value"))?;
+            let number = || {
+                value
+                    .parse::<u64>()
+                    .with_context(|| format!("--{name} {value}"))
+            };
             match name {
                 "seconds" => arguments.seconds = number()?,
                 "count" => arguments.count = number()?,
@@ -64,7 +70,8 @@ impl Arguments {
                 "json" => arguments.json = Some(value.into()),
                 "policy" => {
                     let known = POLICIES.iter().find(|known| **known == value);
-                    let known = known.with_context(|| format!("a policy is one of {POLICIES:?}"))?;
+                    let known =
+                        known.with_context(|| format!("a policy is one of {POLICIES:?}"))?;
                     arguments.policy = Some(known);
                 }
                 "ways" if value == "none" => arguments.ways = Vec::new(),

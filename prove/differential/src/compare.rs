@@ -87,7 +87,10 @@ pub(crate) fn differences(program: &Program, plain: &Outcome, with: &Outcome) ->
         } else {
             Kind::Handler
         };
-        let about = format!("a handler's fsync: errno {} without, {} with", handler.0, handler.1);
+        let about = format!(
+            "a handler's fsync: errno {} without, {} with",
+            handler.0, handler.1
+        );
         all.push(Difference::new(kind, about));
     }
     all

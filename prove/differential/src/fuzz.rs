@@ -112,7 +112,9 @@ pub(crate) fn run(options: &Options, luc: &Path, subject: &Path) -> Result<Summa
             cut_after: random
                 .random_bool(0.25)
                 .then(|| Duration::from_millis(random.random_range(30..2500))),
-            cut_seed: random.random_bool(0.5).then(|| random.random_range(0..1 << 32)),
+            cut_seed: random
+                .random_bool(0.5)
+                .then(|| random.random_range(0..1 << 32)),
         };
         let seeds = first..first + options.batch.min(options.count - summary.programs);
         let programs: Vec<Program> = seeds.clone().map(crate::generate::program).collect();
@@ -205,7 +207,10 @@ impl Summary {
                     *figures.differences.entry(*kind).or_default() += 1;
                 }
                 let is_known = |one: &Failure| {
-                    one.way == lane.way && kinds.iter().all(|kind| one.differences.iter().any(|other| other.kind == *kind))
+                    one.way == lane.way
+                        && kinds
+                            .iter()
+                            .all(|kind| one.differences.iter().any(|other| other.kind == *kind))
                 };
                 if self.failures.iter().filter(|one| is_known(one)).count() < keep {
                     self.failures.push(Failure {

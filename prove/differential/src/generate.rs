@@ -3,6 +3,8 @@
 //! A program keeps what it does deterministic but for the calls under test: every step ends before the next begins, an
 //! asynchronous one is seen asleep in its call before somebody else interferes.
 
+mod actors;
+
 use rand::{Rng, RngExt as _};
 
 use crate::program::{ACTORS, ARGUMENTS, MAX_STEPS, Op, Program, Step};
@@ -68,6 +70,8 @@ struct Generator<'r, R> {
     at: Actor,
     /// Signals with a handler, of each process.
     handled: [[bool; 2]; ACTORS],
+    /// Whether handlers of a process may jump out of a call.
+    jumps: [bool; ACTORS],
     /// Slots that have been opened, as bits, of each process.
     opened: [u32; ACTORS],
     /// Whether a limit may keep threads or programs from starting.
@@ -89,6 +93,7 @@ impl<'r, R: Rng> Generator<'r, R> {
             next: (1, 1),
             at: first,
             handled: [[false; 2]; ACTORS],
+            jumps: [false; ACTORS],
             opened: [0; ACTORS],
             is_limited: false,
             has_timer: false,
@@ -126,7 +131,9 @@ impl<'r, R: Rng> Generator<'r, R> {
     /// A slot that has been opened, most of the time.
     fn slot(&mut self) -> i32 {
         let opened = self.opened[self.at.process];
-        let slots: Vec<i32> = (0..FREE_SLOTS).filter(|slot| opened & 1 << slot != 0).collect();
+        let slots: Vec<i32> = (0..FREE_SLOTS)
+            .filter(|slot| opened & 1 << slot != 0)
+            .collect();
         if slots.is_empty() || self.chance(12) {
             return self.below(FREE_SLOTS);
         }
@@ -246,7 +253,9 @@ impl<'r, R: Rng> Generator<'r, R> {
             let others = generator.actors.iter().filter(|other| {
                 other.process == generator.at.process && other.number != generator.at.number
             });
-            others.map(|other| i32::from(other.number)).collect::<Vec<_>>()
+            others
+                .map(|other| i32::from(other.number))
+                .collect::<Vec<_>>()
         };
         if mates(self).is_empty() {
             self.thread();
@@ -291,7 +300,11 @@ impl<'r, R: Rng> Generator<'r, R> {
         if self.chance(80) {
             // A supervisor looks at a descriptor as soon as it is told of the call, which is a moment after it began.
             let closes = matches!(kind, 0..4 | 14);
-            let us = self.pick(if closes { &[2000, 4000, 8000] } else { &[0, 300, 1000, 3000, 8000] });
+            let us = self.pick(if closes {
+                &[2000, 4000, 8000]
+            } else {
+                &[0, 300, 1000, 3000, 8000]
+            });
             self.push(Op::Settle, &[target, us]);
         }
         match kind {
@@ -315,7 +328,12 @@ impl<'r, R: Rng> Generator<'r, R> {
                 self.interference(other, slot);
             }
             8 => {
-                if self.actors.iter().any(|one| one.number == other && one.is_thread) {
+                // Who jumps out of a call stays cancelable at any instruction.
+                let is_thread = self
+                    .actors
+                    .iter()
+                    .any(|one| one.number == other && one.is_thread);
+                if is_thread && !self.jumps[process] {
                     self.push(Op::Cancel, &[target]);
                     self.actors.retain(|one| one.number != other);
                 }
@@ -371,136 +389,6 @@ impl<'r, R: Rng> Generator<'r, R> {
             let number = self.pick(&[-1, 0, 2, 60, 1000, i32::MAX]);
             let data = self.below(2);
             self.push(Op::FsyncNumber, &[number, data]);
-        }
-    }
-
-    /// The next actor's number, if there may be one.
-    fn another(&mut self) -> Option<u8> {
-        let number = self.next.0;
-        if usize::from(number) >= ACTORS {
-            return None;
-        }
-        self.next.0 += 1;
-        Some(number)
-    }
-
-    fn thread(&mut self) {
-        if self.is_limited {
-            return;
-        }
-        let Some(number) = self.another() else {
-            return;
-        };
-        self.push(Op::Spawn, &[i32::from(number)]);
-        self.actors.push(Actor {
-            number,
-            process: self.at.process,
-            is_thread: true,
-        });
-        if self.chance(15) {
-            let enabled = self.below(2);
-            self.push_as(number, Op::CancelState, &[enabled], false);
-        }
-        if self.chance(15) {
-            let slot = self.slot();
-            self.push_as(number, Op::CleanUp, &[slot], false);
-        }
-    }
-
-    fn fork(&mut self) {
-        let Some(number) = self.another() else {
-            return;
-        };
-        self.push(Op::Fork, &[i32::from(number)]);
-        let process = self.next.1;
-        self.next.1 += 1;
-        self.handled[process] = self.handled[self.at.process];
-        self.opened[process] = self.opened[self.at.process];
-        self.actors.push(Actor {
-            number,
-            process,
-            is_thread: false,
-        });
-    }
-
-    /// A child that only synchronizes.
-    fn child(&mut self) {
-        let slot = self.slot();
-        let op = if self.is_limited || self.chance(60) {
-            Op::VforkSync
-        } else {
-            Op::SpawnSync
-        };
-        self.push(op, &[slot]);
-    }
-
-    fn handler(&mut self) {
-        let signal = self.below(2);
-        let flags = self.below(4);
-        let mut kind = self.pick(&[0, 0, 0, handler::SYNC, handler::JUMP]);
-        if signal == 1 && self.has_timer {
-            // A call takes longer than the timer, whose handler would never end.
-            kind = 0;
-        }
-        if flags & 2 != 0 {
-            let more = self.pick(&[0, 1024, 8192]);
-            self.push(Op::Stack, &[more]);
-        }
-        if kind == handler::SYNC {
-            let file = self.below(FILES);
-            self.push(Op::Open, &[HANDLER_SLOT, file, open::CREATE]);
-        }
-        self.push(Op::Action, &[signal, flags, kind, HANDLER_SLOT]);
-        self.handled[self.at.process][signal as usize] = true;
-        if signal == 1 && kind == 0 && !self.has_timer && self.chance(15) {
-            let us = self.pick(&[500, 1500, 5000]);
-            self.push(Op::Timer, &[us]);
-            self.has_timer = true;
-        }
-    }
-
-    fn limit(&mut self) {
-        let (which, value) = match self.below(3) {
-            0 => (0, 3 + self.below(6)),
-            1 => (1, self.below(12)),
-            _ => (2, self.pick(&[0, 1 << 20])),
-        };
-        self.push(Op::Limit, &[which, value]);
-        self.is_limited = true;
-    }
-
-    fn execute(&mut self) {
-        if self.is_limited || self.at.is_thread {
-            return;
-        }
-        self.push(Op::Exec, &[]);
-        let at = self.at;
-        self.handled[at.process] = [false; 2];
-        self.actors
-            .retain(|one| one.process != at.process || one.number == at.number);
-    }
-
-    fn leave(&mut self) {
-        let at = self.at;
-        if at.number == 0 {
-            return;
-        }
-        if at.is_thread {
-            self.push(Op::End, &[]);
-            self.actors.retain(|one| one.number != at.number);
-            return;
-        }
-        let (code, how) = (self.below(100), self.below(4));
-        let others = self.actors.iter().filter(|one| one.process != at.process);
-        let killer = others.map(|one| one.number).next().unwrap_or(0);
-        if self.chance(30) {
-            self.push_as(killer, Op::KillProcess, &[i32::from(at.number)], false);
-        } else {
-            self.push(Op::Exit, &[code, how]);
-        }
-        self.actors.retain(|one| one.process != at.process);
-        if self.chance(50) {
-            self.push_as(0, Op::Wait, &[i32::from(at.number)], false);
         }
     }
 

@@ -116,8 +116,21 @@ impl Lane {
         let mount_point = self.mount_point();
         let block = batch.block.to_string();
         // The journal is zeroed: an older one's transactions would be found in it.
-        let mkfs = ["-q", "-F", "-i", "16384", "-J", "size=4", "-E", "nodiscard,lazy_itable_init=1"];
-        output(Command::new("mkfs.ext4").args(mkfs).args(["-b", &block, &self.device]))?;
+        let mkfs = [
+            "-q",
+            "-F",
+            "-i",
+            "16384",
+            "-J",
+            "size=4",
+            "-E",
+            "nodiscard,lazy_itable_init=1",
+        ];
+        output(
+            Command::new("mkfs.ext4")
+                .args(mkfs)
+                .args(["-b", &block, &self.device]),
+        )?;
         output(Command::new("mount").arg(&self.device).arg(&mount_point))?;
         let ran = self.run_mounted(batch, programs);
         if ran.is_err() {
@@ -196,7 +209,11 @@ impl Lane {
                 let words = ["run", "--quiet", "--no-why", "--level", "gate"];
                 let mut command = self.command(&self.luc, &words);
                 command.args(["--reach", reach, "--policy", policy]);
-                command.arg("--json").arg(report).arg("--").arg(&self.subject);
+                command
+                    .arg("--json")
+                    .arg(report)
+                    .arg("--")
+                    .arg(&self.subject);
                 command
             }
         };

@@ -130,18 +130,26 @@ fn luc() -> Result<PathBuf> {
 
 /// Compiles the interpreter.
 fn compile(folder: &Path) -> Result<PathBuf> {
-    const SOURCES: [(&str, &str); 4] = [
+    const SOURCES: [(&str, &str); 5] = [
         ("subject.h", include_str!("../subject/subject.h")),
         ("main.c", include_str!("../subject/main.c")),
         ("actors.c", include_str!("../subject/actors.c")),
         ("calls.c", include_str!("../subject/calls.c")),
+        ("processes.c", include_str!("../subject/processes.c")),
     ];
     for (name, text) in SOURCES {
         std::fs::write(folder.join(name), text)?;
     }
     let program = folder.join("subject");
     // Bound at its start: a first call is to take no lock of the dynamic loader's. libgcc_s, which pthread_exit would load.
-    let options = ["-O1", "-g", "-pthread", "-Wl,-z,now,--no-as-needed", "-lgcc_s", "-o"];
+    let options = [
+        "-O1",
+        "-g",
+        "-pthread",
+        "-Wl,-z,now,--no-as-needed",
+        "-lgcc_s",
+        "-o",
+    ];
     let sources = SOURCES.iter().map(|(name, _)| *name);
     let compiled = Command::new("cc")
         .args(options)

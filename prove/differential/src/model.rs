@@ -5,7 +5,7 @@
 
 mod files;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::HashMap;
 
 use crate::generate::{FILES, FOLDER, open};
 use crate::layout::{Outcome, Progress, StepResult};
@@ -266,10 +266,9 @@ impl Model {
         self.files
             .change(id, |content| content.write(written, value));
         let is_dsync = step.op == Op::Pwrite && step.arguments[3] != 0;
-        if flags & (open::DSYNC | open::SYNC) != 0 || is_dsync {
-            if result.ended_ns < self.end_ns {
-                self.files.acknowledge_cells(id, range);
-            }
+        let is_promised = flags & (open::DSYNC | open::SYNC) != 0 || is_dsync;
+        if is_promised && result.ended_ns < self.end_ns {
+            self.files.acknowledge_cells(id, range);
         }
     }
 
@@ -305,23 +304,4 @@ impl Process {
             self.table.insert(to, (at, false));
         }
     }
-}
-
-/// Names that were, are or will be those of a file.
-type Names = BTreeMap<i32, FileId>;
-/// Of each version of the names.
-type History = Vec<Names>;
-
-/// The names of a file in some versions; `None` if it had none in one of them.
-fn names_of(history: &[Names], id: FileId) -> Option<BTreeSet<i32>> {
-    let mut all = BTreeSet::new();
-    for names in history {
-        let own = names.iter().filter(|(_, other)| **other == id);
-        let own: Vec<i32> = own.map(|(name, _)| *name).collect();
-        if own.is_empty() {
-            return None;
-        }
-        all.extend(own);
-    }
-    Some(all)
 }

@@ -137,13 +137,18 @@ impl FromStr for Step {
                 step.is_async = true;
                 continue;
             }
-            let (argument, value) = word.split_once('=').context("neither NAME=VALUE nor async")?;
+            let (argument, value) = word
+                .split_once('=')
+                .context("neither NAME=VALUE nor async")?;
             let at = names.iter().position(|other| *other == argument);
             let at = at.with_context(|| format!("{name} has no {argument}"))?;
             step.arguments[at] = value.parse().with_context(|| argument.to_owned())?;
         }
         if usize::from(actor) >= ACTORS || step.is_async && !op.is_sync() {
-            bail!("actors are 0 to {}, and only calls that may be held async", ACTORS - 1);
+            bail!(
+                "actors are 0 to {}, and only calls that may be held async",
+                ACTORS - 1
+            );
         }
         if names.first() == Some(&"actor") && !(0..ACTORS as i32).contains(&step.arguments[0]) {
             bail!("actors are 0 to {}", ACTORS - 1);
@@ -191,7 +196,13 @@ mod tests {
 
     #[test]
     fn mistakes_are_told() {
-        for text in ["0 fsnc slot=1", "9 fsync slot=1", "0 fsync slto=1", "0 close slot=1 async", "0 spawn actor=8"] {
+        for text in [
+            "0 fsnc slot=1",
+            "9 fsync slot=1",
+            "0 fsync slto=1",
+            "0 close slot=1 async",
+            "0 spawn actor=8",
+        ] {
             assert!(text.parse::<Program>().is_err(), "{text}");
         }
     }

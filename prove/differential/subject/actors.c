@@ -1,6 +1,6 @@
 /*
- * Actors are threads and processes that take turns: a step begins when the one before has ended, or, of an asynchronous
- * one, when its call is about to begin.
+ * Actors are threads and processes that take turns: a step begins when the one before has ended,
+ * or, of an asynchronous one, when its call is about to begin.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -46,7 +46,10 @@ long raw(long number, long a, long b, long c, long d, long e, long f)
 	register long x4 __asm__("x4") = e;
 	register long x5 __asm__("x5") = f;
 
-	__asm__ volatile("svc #0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5) : "memory");
+	__asm__ volatile("svc #0"
+			 : "+r"(x0)
+			 : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
+			 : "memory");
 	return x0;
 #endif
 }
@@ -116,7 +119,8 @@ static int await_turn(struct program *program, int actor, uint32_t at)
 void await(struct program *program, int actor)
 {
 	for (;;) {
-		uint32_t pending = __atomic_load_n(&program->actors[actor].pending, __ATOMIC_SEQ_CST);
+		uint32_t pending =
+			__atomic_load_n(&program->actors[actor].pending, __ATOMIC_SEQ_CST);
 
 		if (!pending || program->over || !program->actors[actor].alive)
 			return;
@@ -132,8 +136,8 @@ void await_all(struct program *program, int process)
 }
 
 /*
- * Looks at a file of /proc until `look` is content, in a child that shares memory but has descriptors of its own: the
- * program's numbers stay as they are, whatever their limit.
+ * Looks at a file of /proc until `look` is content, in a child that shares memory but has
+ * descriptors of its own: the program's numbers stay as they are, whatever their limit.
  */
 void read_apart(const char *path, int (*look)(void *about, char *text), void *about)
 {
@@ -176,7 +180,8 @@ static int sleeps(void *about, char *text)
 	return 0;
 }
 
-/* Waits until an actor's call sleeps in the kernel (1), or has ended (2). So it has begun, whoever makes it wait. */
+/* Waits until an actor's call sleeps in the kernel (1), or has ended (2). So it has begun, whoever
+ * makes it wait. */
 void settle(struct program *program, int actor, struct result *result)
 {
 	struct actor *other = &program->actors[actor];
@@ -231,7 +236,7 @@ static void take_steps(struct program *program, int number, int actor, int from)
 		if (value >= 0)
 			result->error = 0;
 		result->value = value;
-called:
+	called:
 		result->ended_ns = now_ns();
 		__atomic_store_n(&result->progress, DONE, __ATOMIC_SEQ_CST);
 		if (program->step[at].flags & ASYNC) {
@@ -249,7 +254,8 @@ called:
 void run_actor(struct program *program, int number, int actor, int from)
 {
 	program->actors[actor].pid = getpid();
-	__atomic_store_n(&program->actors[actor].tid, raw(SYS_gettid, 0, 0, 0, 0, 0, 0), __ATOMIC_SEQ_CST);
+	__atomic_store_n(&program->actors[actor].tid, raw(SYS_gettid, 0, 0, 0, 0, 0, 0),
+			 __ATOMIC_SEQ_CST);
 	wake((uint32_t *)&program->actors[actor].tid);
 	take_steps(program, number, actor, from);
 }
@@ -279,7 +285,8 @@ int64_t spawn(struct context *context, int actor)
 	int error;
 
 	*start = (struct start){ program, context->number, actor, context->at + 1 };
-	program->actors[actor] = (struct actor){ .alive = 1, .process = program->actors[context->actor].process };
+	program->actors[actor] =
+		(struct actor){ .alive = 1, .process = program->actors[context->actor].process };
 	pthread_attr_init(&attributes);
 	pthread_attr_setstacksize(&attributes, 256 << 10);
 	error = pthread_create(&threads[actor], &attributes, begin, start);
@@ -300,8 +307,8 @@ int64_t cancel(struct context *context, int actor)
 	struct program *program = context->program;
 	void *returned = NULL;
 
-	if (!program->actors[actor].alive || program->actors[actor].pid != getpid() || actor == context->actor ||
-	    program->actors[actor].tid == program->actors[actor].pid)
+	if (!program->actors[actor].alive || program->actors[actor].pid != getpid() ||
+	    actor == context->actor || program->actors[actor].tid == program->actors[actor].pid)
 		return -2;
 	pthread_cancel(threads[actor]);
 	program->actors[actor].alive = 0;

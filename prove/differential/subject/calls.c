@@ -7,7 +7,6 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +18,6 @@
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/uio.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "subject.h"
@@ -101,7 +99,8 @@ static int64_t set_stack(int more)
 {
 	size_t page = 4096, size = sysconf(_SC_MINSIGSTKSZ) + 1024 + more;
 	size_t whole = (size + page - 1) / page * page;
-	char *memory = mmap(NULL, whole + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *memory = mmap(NULL, whole + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			    -1, 0);
 	stack_t stack;
 
 	if (memory == MAP_FAILED)
@@ -177,9 +176,10 @@ static int64_t special(int kind)
 
 static int flags_of(int bits)
 {
-	return (bits & 1 ? O_RDONLY : O_RDWR) | (bits & 2 ? O_CREAT : 0) | (bits & 4 ? O_TRUNC : 0) |
-	       (bits & 8 ? O_DSYNC : 0) | (bits & 16 ? O_APPEND : 0) | (bits & 32 ? O_CLOEXEC : 0) |
-	       (bits & 64 ? O_PATH : 0) | (bits & 128 ? O_EXCL : 0) | (bits & 256 ? O_SYNC : 0);
+	return (bits & 1 ? O_RDONLY : O_RDWR) | (bits & 2 ? O_CREAT : 0) |
+	       (bits & 4 ? O_TRUNC : 0) | (bits & 8 ? O_DSYNC : 0) | (bits & 16 ? O_APPEND : 0) |
+	       (bits & 32 ? O_CLOEXEC : 0) | (bits & 64 ? O_PATH : 0) | (bits & 128 ? O_EXCL : 0) |
+	       (bits & 256 ? O_SYNC : 0);
 }
 
 static int64_t kept(long result)
@@ -188,128 +188,6 @@ static int64_t kept(long result)
 		return result;
 	errno = -result;
 	return -1;
-}
-
-static int64_t fork_actor(struct context *context, int actor)
-{
-	struct program *program = context->program;
-	int process = program->processes;
-	pid_t child;
-
-	if (process >= ACTORS)
-		return -2;
-	program->processes++;
-	program->process[process] = program->process[program->actors[context->actor].process];
-	program->actors[actor] = (struct actor){ .alive = 1, .process = process };
-	child = fork();
-	if (child < 0) {
-		program->actors[actor].alive = 0;
-		return -1;
-	}
-	if (child == 0) {
-		own_process = process;
-		run_actor(program, context->number, actor, context->at + 1);
-		await_all(program, process);
-		_exit(0);
-	}
-	program->actors[actor].pid = child;
-	while (!__atomic_load_n(&program->actors[actor].tid, __ATOMIC_SEQ_CST) && !program->over)
-		pause_ns(20000);
-	return 0;
-}
-
-static int64_t vfork_sync(int fd, struct result *result)
-{
-	int status = 0;
-	pid_t child = vfork();
-
-	if (child == 0) {
-		result->second = fsync(fd) ? errno : 0;
-		_exit(0);
-	}
-	if (child < 0)
-		return -1;
-	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-		;
-	return status;
-}
-
-static int64_t spawn_sync(int fd)
-{
-	char number[16];
-	char *words[] = { "subject", "--sync", number, NULL };
-	int status = 0, error;
-	pid_t child;
-
-	snprintf(number, sizeof(number), "%d", fd);
-	error = posix_spawn(&child, "/proc/self/exe", NULL, NULL, words, environment);
-	if (error) {
-		errno = error;
-		return -1;
-	}
-	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-		;
-	return status;
-}
-
-static int64_t wait_for(struct program *program, int actor)
-{
-	int status = 0;
-	pid_t result;
-
-	if (!program->actors[actor].pid || program->actors[actor].pid == getpid())
-		return -2;
-	/* It would wait for its turn for ever. */
-	if (program->actors[actor].alive)
-		return -2;
-	do
-		result = waitpid(program->actors[actor].pid, &status, 0);
-	while (result < 0 && errno == EINTR);
-	return result < 0 ? -1 : status;
-}
-
-static int64_t execute(struct context *context)
-{
-	struct program *program = context->program;
-	int process = program->actors[context->actor].process;
-	struct itimerval none = { 0 };
-	char number[16], actor[16], at[16];
-	char *words[] = { "subject", "--continue", number, actor, at, NULL };
-
-	/* Other threads end with it, and so do handlers. */
-	for (int i = 0; i < ACTORS; i++)
-		if (i != context->actor && program->actors[i].alive && program->actors[i].process == process)
-			program->actors[i].alive = 0;
-	setitimer(ITIMER_REAL, &none, NULL);
-	program->process[process].handled = 0;
-	snprintf(number, sizeof(number), "%d", context->number);
-	snprintf(actor, sizeof(actor), "%d", context->actor);
-	snprintf(at, sizeof(at), "%d", context->at);
-	return execve("/proc/self/exe", words, environment);
-}
-
-static void leave(struct context *context, const struct step *step)
-{
-	struct program *program = context->program;
-
-	program->result[context->at].progress = DONE;
-	program->result[context->at].ended_ns = now_ns();
-	mark_absent(program, program->actors[context->actor].process);
-	if (program->actors[context->actor].process == 0)
-		for (int i = 0; i < ACTORS; i++)
-			program->actors[i].alive = 0;
-	advance(program, context->at);
-	switch (step->b) {
-	case 0:
-		_exit(step->a);
-	case 1:
-		exit(step->a);
-	case 2:
-		raise(SIGKILL);
-		_exit(97);
-	default:
-		abort();
-	}
 }
 
 static int64_t store(void *map, int cell, uint32_t *cells)
@@ -358,9 +236,11 @@ int64_t call(struct context *context, const struct step *step, struct result *re
 	case OP_ALLOCATE:
 		return fallocate(*slot, step->b ? FALLOC_FL_KEEP_SIZE : 0, 0, step->c * CELL);
 	case OP_RENAME:
-		return rename(name(context, step->a, one, sizeof(one)), name(context, step->b, two, sizeof(two)));
+		return rename(name(context, step->a, one, sizeof(one)),
+			      name(context, step->b, two, sizeof(two)));
 	case OP_LINK:
-		return link(name(context, step->a, one, sizeof(one)), name(context, step->b, two, sizeof(two)));
+		return link(name(context, step->a, one, sizeof(one)),
+			    name(context, step->b, two, sizeof(two)));
 	case OP_UNLINK:
 		return unlink(name(context, step->a, one, sizeof(one)));
 	case OP_FSYNC:
@@ -391,7 +271,8 @@ int64_t call(struct context *context, const struct step *step, struct result *re
 	case OP_MAP:
 		if (maps[step->b & 1])
 			return -2;
-		maps[step->b & 1] = mmap(NULL, MAP_CELLS * CELL, PROT_READ | PROT_WRITE, MAP_SHARED, *slot, 0);
+		maps[step->b & 1] =
+			mmap(NULL, MAP_CELLS * CELL, PROT_READ | PROT_WRITE, MAP_SHARED, *slot, 0);
 		if (maps[step->b & 1] != MAP_FAILED)
 			return 0;
 		maps[step->b & 1] = NULL;
@@ -440,7 +321,8 @@ int64_t call(struct context *context, const struct step *step, struct result *re
 	case OP_CANCEL:
 		return cancel(context, step->a);
 	case OP_CANCEL_STATE:
-		return -pthread_setcancelstate(step->a ? PTHREAD_CANCEL_ENABLE : PTHREAD_CANCEL_DISABLE, NULL);
+		return -pthread_setcancelstate(
+			step->a ? PTHREAD_CANCEL_ENABLE : PTHREAD_CANCEL_DISABLE, NULL);
 	case OP_CLEANUP:
 		cleanup_slot = *slot;
 		return 0;

@@ -211,7 +211,8 @@ int main(int count, char **words, char **all)
 		}
 		close(fd);
 		prctl(PR_SET_CHILD_SUBREAPER, 1);
-		/* Attached to, it waits until that is done, and at its end for who wants to know what that did. */
+		/* Attached to, it waits until that is done, and at its end for who wants to know
+		 * what that did. */
 		is_attached = !batch->go;
 		while (!__atomic_load_n(&batch->go, __ATOMIC_SEQ_CST))
 			pause_ns(1000000);

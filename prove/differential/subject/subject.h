@@ -1,5 +1,6 @@
 /*
- * Programs as data: what the interpreter and the fuzzer share. The layout is also in ../src/layout.rs.
+ * Programs as data: what the interpreter and the fuzzer share. The layout is also in
+ * ../src/layout.rs.
  */
 #ifndef SUBJECT_H
 #define SUBJECT_H
@@ -21,11 +22,46 @@
 #define ASYNC 1
 
 enum op {
-	OP_OPEN, OP_SPECIAL, OP_WRITE, OP_PWRITE, OP_TRUNCATE, OP_ALLOCATE, OP_RENAME, OP_LINK, OP_UNLINK,
-	OP_FSYNC, OP_FDATASYNC, OP_SYNCFS, OP_RANGE, OP_FSYNC_NUMBER, OP_CLOSE, OP_DUP, OP_DUP2,
-	OP_MAP, OP_STORE, OP_MSYNC, OP_UNMAP, OP_SPAWN, OP_FORK, OP_VFORK_SYNC, OP_SPAWN_SYNC, OP_WAIT, OP_EXEC,
-	OP_ACTION, OP_STACK, OP_KILL, OP_TIMER, OP_SETTLE, OP_JOIN, OP_CANCEL, OP_CANCEL_STATE, OP_CLEANUP,
-	OP_LIMIT, OP_END, OP_EXIT, OP_KILL_PROCESS,
+	OP_OPEN,
+	OP_SPECIAL,
+	OP_WRITE,
+	OP_PWRITE,
+	OP_TRUNCATE,
+	OP_ALLOCATE,
+	OP_RENAME,
+	OP_LINK,
+	OP_UNLINK,
+	OP_FSYNC,
+	OP_FDATASYNC,
+	OP_SYNCFS,
+	OP_RANGE,
+	OP_FSYNC_NUMBER,
+	OP_CLOSE,
+	OP_DUP,
+	OP_DUP2,
+	OP_MAP,
+	OP_STORE,
+	OP_MSYNC,
+	OP_UNMAP,
+	OP_SPAWN,
+	OP_FORK,
+	OP_VFORK_SYNC,
+	OP_SPAWN_SYNC,
+	OP_WAIT,
+	OP_EXEC,
+	OP_ACTION,
+	OP_STACK,
+	OP_KILL,
+	OP_TIMER,
+	OP_SETTLE,
+	OP_JOIN,
+	OP_CANCEL,
+	OP_CANCEL_STATE,
+	OP_CLEANUP,
+	OP_LIMIT,
+	OP_END,
+	OP_EXIT,
+	OP_KILL_PROCESS,
 };
 
 enum progress { NONE, BEGUN, DONE, SKIPPED };
@@ -96,6 +132,14 @@ extern char **environment;
 
 /* Makes the call of a step, whose result is written down by run_actor(). */
 int64_t call(struct context *context, const struct step *step, struct result *result);
+
+/* processes.c */
+int64_t fork_actor(struct context *context, int actor);
+int64_t vfork_sync(int fd, struct result *result);
+int64_t spawn_sync(int fd);
+int64_t wait_for(struct program *program, int actor);
+int64_t execute(struct context *context);
+void leave(struct context *context, const struct step *step);
 
 /* actors.c */
 long raw(long number, long a, long b, long c, long d, long e, long f);

@@ -47,7 +47,9 @@ fn fuzz(words: &[&str]) -> Option<Value> {
 
 /// The kinds of differences by one way.
 fn kinds(summary: &Value, way: &str) -> Vec<(String, u64)> {
-    let kinds = summary["ways"][way]["differences"].as_object().expect("an object");
+    let kinds = summary["ways"][way]["differences"]
+        .as_object()
+        .expect("an object");
     let kinds = kinds.iter();
     kinds
         .map(|(kind, count)| (kind.clone(), count.as_u64().expect("a number")))
@@ -89,7 +91,10 @@ fn random_programs_are_told_the_same_and_keep_what_they_were_promised() {
                 ("notify", "closed" | "interrupted") => share < MAX_UNANSWERED_SHARE,
                 _ => false,
             };
-            assert!(may, "{way}: {kind}: {count} of {synchronizations}: {summary:#}");
+            assert!(
+                may,
+                "{way}: {kind}: {count} of {synchronizations}: {summary:#}"
+            );
         }
     }
 }
@@ -115,7 +120,9 @@ fn a_signal_interrupts_no_synchronization() {
 /// Programs half of which never synchronize.
 #[test]
 fn a_lost_file_is_found() {
-    let words = ["--count", "512", "--seed", "7", "--ways", "none", "--lie", "2"];
+    let words = [
+        "--count", "512", "--seed", "7", "--ways", "none", "--lie", "2",
+    ];
     let Some(summary) = fuzz(&words) else {
         return;
     };

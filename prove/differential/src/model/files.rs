@@ -1,9 +1,7 @@
 //! The files of a program, with everything that they ever were.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
-
-use super::{History, Names, names_of};
 
 /// What is written at once, and what a disk persists whole.
 pub(crate) const CELL_BYTES: usize = 512;
@@ -82,6 +80,25 @@ impl Default for Files {
             names: None,
         }
     }
+}
+
+/// Names that were, are or will be those of a file.
+type Names = BTreeMap<i32, FileId>;
+/// Of each version of the names.
+type History = Vec<Names>;
+
+/// The names of a file in some versions; `None` if it had none in one of them.
+fn names_of(history: &[Names], id: FileId) -> Option<BTreeSet<i32>> {
+    let mut all = BTreeSet::new();
+    for names in history {
+        let own = names.iter().filter(|(_, other)| **other == id);
+        let own: Vec<i32> = own.map(|(name, _)| *name).collect();
+        if own.is_empty() {
+            return None;
+        }
+        all.extend(own);
+    }
+    Some(all)
 }
 
 /// What a program's folder has after a cut.
@@ -255,9 +272,11 @@ impl File {
     /// How a file on the disk differs from all that it may be.
     fn differs(&self, bytes: &[u8], disk: &Disk) -> Option<String> {
         let cells = bytes.len() / CELL_BYTES;
-        let sizes = self.versions[self.whole.unwrap_or(0)..].iter().map(Content::size);
+        let sizes = self.versions[self.whole.unwrap_or(0)..]
+            .iter()
+            .map(Content::size);
         let (least, most) = (sizes.clone().min()?, sizes.max()?);
-        if bytes.len() % CELL_BYTES != 0 || cells < least || cells > most {
+        if !bytes.len().is_multiple_of(CELL_BYTES) || cells < least || cells > most {
             return Some(format!(
                 "has {} bytes, not {least} to {most} times {CELL_BYTES}",
                 bytes.len()
@@ -282,7 +301,9 @@ impl File {
             let may = versions.iter().any(|one| Cell::Step(one.cell(at)) == cell);
             if !may {
                 let first = versions.first()?.cell(at);
-                return Some(format!("has {cell:?} in cell {at}, not Step({first}) or later"));
+                return Some(format!(
+                    "has {cell:?} in cell {at}, not Step({first}) or later"
+                ));
             }
         }
         None
