@@ -6,7 +6,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 
 FUZZ_SECONDS ?= 120
-SECONDS ?= 3600
+SECONDS ?= 7200
 COUNT ?= 1000000
 PACKAGES ?= dist
 export GLIBC PACKAGES REVISION MAINTAINER SIGN_KEY
@@ -82,7 +82,7 @@ test-sql: setup-build ## Build luc-fleet-sql and luc-fleet-store quickly and run
 fuzz: ## Fuzz what reads traces, FUZZ_SECONDS (120) for each target, by the stable compiler
 	scripts/fuzz.sh $(FUZZ_SECONDS)
 
-differential: build ## Run COUNT (1000000) random programs with and without LUC, for SECONDS (3600) at most (root)
+differential: build ## Run COUNT (1000000) random programs with and without LUC, for SECONDS (7200) at most (root)
 	$(BUILD)/luc-differential fuzz --seconds $(SECONDS) --count $(COUNT) --json differential.json
 
 lint: setup-lint ## Set up, then check form, lints, documentation, scripts and dependencies

@@ -89,7 +89,10 @@ impl Arguments {
     }
 
     pub(crate) fn program(&self) -> Result<Program> {
-        let path = self.file.as_deref().context("which FILE?")?;
+        let path = self.file.as_deref().context("which FILE or SEED?")?;
+        if let Ok(seed) = path.parse() {
+            return Ok(crate::generate::program(seed));
+        }
         let text = std::fs::read_to_string(path).with_context(|| path.to_owned())?;
         text.parse().with_context(|| path.to_owned())
     }

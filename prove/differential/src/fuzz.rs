@@ -4,16 +4,17 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use luc_host::interrupt;
 use rand::RngExt as _;
 use serde::Serialize;
 
-use crate::compare::{self, Difference, Kind};
+use crate::batch::{differences, run_batch};
+use crate::compare::{Difference, Kind};
 use crate::lane::{Batch, Lane, Ran, Way};
 use crate::layout::Progress;
-use crate::model;
 use crate::program::Program;
+use crate::shrink;
 
 /// How long to go on, and how.
 #[derive(Debug, Clone)]
@@ -43,6 +44,9 @@ pub(crate) const POLICIES: [&str; 6] = [
     "auto",
 ];
 
+/// How long failures are shrunk, together.
+const SHRINK_TIME: Duration = Duration::from_secs(60);
+
 /// What one way showed.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Figures {
@@ -50,8 +54,9 @@ pub(crate) struct Figures {
     /// Steps that were taken, and those of them that synchronize.
     pub(crate) calls: u64,
     pub(crate) synchronizations: u64,
-    /// Synchronizations that were held.
+    /// Synchronizations that were held, and those that returned EINTR.
     pub(crate) holds: u64,
+    pub(crate) interrupted: u64,
     /// Programs that a cut found at work, or over: promises of all were compared with the disk.
     pub(crate) cut: u64,
     /// Programs with a difference, by its kind.
@@ -66,6 +71,8 @@ pub(crate) struct Failure {
     pub(crate) policy: &'static str,
     pub(crate) differences: Vec<Difference>,
     pub(crate) program: String,
+    /// What of it is needed, if it fails again alone.
+    pub(crate) shrunk: Option<String>,
 }
 
 /// All that a run showed.
@@ -129,53 +136,33 @@ pub(crate) fn run(options: &Options, luc: &Path, subject: &Path) -> Result<Summa
         summary.add(&lanes, &batch, seeds.start, &programs, &ran, options.keep);
     }
     summary.seconds = begun.elapsed().as_secs_f64();
+    summary.shrink(&lanes)?;
     Ok(summary)
 }
 
-/// Runs a batch in all lanes at the same time.
-pub(crate) fn run_batch(lanes: &[&Lane], batch: &Batch, programs: &[&Program]) -> Result<Vec<Ran>> {
-    std::thread::scope(|scope| {
-        let running: Vec<_> = lanes
-            .iter()
-            .map(|lane| scope.spawn(|| lane.run(batch, programs)))
-            .collect();
-        let ended = running.into_iter().zip(lanes).map(|(running, lane)| {
-            let ran = running.join().map_err(|_| anyhow!("a lane panicked"))?;
-            let said = lane.errors();
-            ran.map_err(|error| error.context(format!("{:?}: {}", lane.way, said.trim())))
-        });
-        ended.collect()
-    })
-}
-
-/// What was wrong with each program of a batch in one lane, by number.
-pub(crate) fn differences(
-    batch: &Batch,
-    programs: &[&Program],
-    plain: &Ran,
-    with: &Ran,
-    way: Way,
-) -> Vec<(usize, Vec<Difference>)> {
-    let each = programs.iter().enumerate().map(|(number, program)| {
-        let outcome = &with.outcomes[number];
-        let lost = model::broken(program, outcome, &with.disks[number], with.end_ns);
-        let lost = lost.into_iter();
-        let mut all: Vec<Difference> = lost.map(|one| Difference::new(Kind::Lost, one)).collect();
-        // After a cut in its midst everybody is told errors, at another moment.
-        if way != Way::Plain && batch.cut_after.is_none() {
-            let plain = &plain.outcomes[number];
-            all.extend(compare::differences(program, plain, outcome));
-        }
-        if way == Way::Plain && outcome.is_hung {
-            let about = "without LUC, too: the program is at fault".to_owned();
-            all.push(Difference::new(Kind::Hung, about));
-        }
-        (number, all)
-    });
-    each.filter(|(_, all)| !all.is_empty()).collect()
-}
-
 impl Summary {
+    /// Shrinks the first failure of each kind by each way, while there is time.
+    fn shrink(&mut self, lanes: &[Lane]) -> Result<()> {
+        let begun = Instant::now();
+        let mut tried = std::collections::BTreeSet::new();
+        for failure in &mut self.failures {
+            let kind = failure.differences[0].kind;
+            let is_over = begun.elapsed() > SHRINK_TIME || interrupt::interrupted();
+            if is_over || failure.way == Way::Plain || !tried.insert((failure.way, kind)) {
+                continue;
+            }
+            let lanes: Vec<&Lane> = lanes
+                .iter()
+                .filter(|lane| [Way::Plain, failure.way].contains(&lane.way))
+                .collect();
+            let program: Program = failure.program.parse()?;
+            let until = begun + SHRINK_TIME;
+            let small = shrink::shrink(&lanes, &program, Some(failure.policy), kind, 2, until)?;
+            failure.shrunk = (small != program).then(|| small.to_string());
+        }
+        Ok(())
+    }
+
     fn add(
         &mut self,
         lanes: &[&Lane],
@@ -197,7 +184,12 @@ impl Summary {
                 for (step, result) in program.steps.iter().zip(&outcome.results) {
                     let is_done = u64::from(result.progress == Progress::Done);
                     figures.calls += is_done;
-                    figures.synchronizations += is_done * u64::from(step.op.is_sync());
+                    if !step.op.is_sync() {
+                        continue;
+                    }
+                    figures.synchronizations += is_done;
+                    let is_interrupted = result.value == -1 && result.error == libc::EINTR;
+                    figures.interrupted += u64::from(is_interrupted);
                 }
             }
             for (number, differences) in found {
@@ -219,6 +211,7 @@ impl Summary {
                         policy: batch.policy,
                         differences,
                         program: programs[number].to_string(),
+                        shrunk: None,
                     });
                 }
             }

@@ -6,12 +6,14 @@
 //! - `layout`: a batch of them in shared memory, for the interpreter in `subject/`.
 //! - `lane`: one way to run a batch, on an emulated disk.
 //! - `place`: a mount namespace, with a `lucd` of its own.
+//! - `batch`: one in several ways.
 //! - `compare`: results and errno.
 //! - `races`: what a program may do to its own call under way.
 //! - `model`: what was promised, and whether the disk has it.
 //! - `fuzz`: batches until time is up; `shrink`: what of a program is needed for its difference.
 
 mod arguments;
+mod batch;
 mod compare;
 mod fuzz;
 mod generate;
@@ -25,6 +27,7 @@ mod shrink;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 
@@ -34,12 +37,12 @@ const USAGE: &str = "\
 Random programs with LUC and without it (root)
 
 usage: luc-differential fuzz [--seconds N] [--count N] [--seed N] [--ways library,notify,attach] [--policy POLICY] [--json FILE]
-       luc-differential replay FILE [--ways library,notify,attach] [--policy POLICY] [--times N]
-       luc-differential shrink FILE --ways WAY --kind KIND [--policy POLICY]
+       luc-differential replay FILE|SEED [--ways library,notify,attach] [--policy POLICY] [--times N]
+       luc-differential shrink FILE|SEED --ways WAY --kind KIND [--policy POLICY]
        luc-differential show SEED
 
-A failing program is printed with its seed; `show SEED` prints it again for `replay`, which runs 64 copies at once, so
-that their calls are held. Exit status: 0, 1 if there are differences, 2 if it cannot run.
+A failing program is printed with its seed, and shrunk. `replay` runs 64 copies at once, so that their calls are held;
+`show` prints a program, which can be changed. Exit status: 0, 1 if there are differences, 2 if it cannot run.
 ";
 
 fn main() -> ExitCode {
@@ -101,6 +104,7 @@ fn replay(arguments: &Arguments) -> Result<ExitCode> {
     let luc = luc()?;
     let _lucd = place::Lucd::start(&arguments.ways, &luc)?;
     let lanes = fuzz::lanes(&arguments.ways, &luc, &subject)?;
+    let lanes: Vec<_> = lanes.iter().collect();
     let found = shrink::tried(&lanes, &program, arguments.policy, arguments.times)?;
     println!("{}", serde_json::to_string_pretty(&found)?);
     Ok(ExitCode::from(u8::from(!found.differences.is_empty())))
@@ -114,7 +118,16 @@ fn shrink(arguments: &Arguments) -> Result<ExitCode> {
     let _lucd = place::Lucd::start(&arguments.ways, &luc)?;
     let lanes = fuzz::lanes(&arguments.ways, &luc, &subject)?;
     let kind = arguments.kind.context("shrink needs --kind")?;
-    let small = shrink::shrink(&lanes, &program, arguments.policy, kind, arguments.times)?;
+    let lanes: Vec<_> = lanes.iter().collect();
+    let until = Instant::now() + Duration::from_secs(600);
+    let small = shrink::shrink(
+        &lanes,
+        &program,
+        arguments.policy,
+        kind,
+        arguments.times,
+        until,
+    )?;
     print!("{small}");
     Ok(ExitCode::SUCCESS)
 }

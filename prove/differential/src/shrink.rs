@@ -1,10 +1,12 @@
 //! A program alone, many copies at once, and what of it is needed for its difference.
 
+use std::time::Instant;
+
 use anyhow::Result;
 use serde::Serialize;
 
+use crate::batch::{differences, run_batch};
 use crate::compare::{Difference, Kind};
-use crate::fuzz::{differences, run_batch};
 use crate::lane::{Batch, Lane, Way};
 use crate::program::Program;
 
@@ -44,13 +46,12 @@ impl Tried {
 
 /// Runs copies of a program until there is a difference, so many times at most.
 pub(crate) fn tried(
-    lanes: &[Lane],
+    lanes: &[&Lane],
     program: &Program,
     policy: Option<&'static str>,
     times: u32,
 ) -> Result<Tried> {
     let programs = vec![program; COPIES];
-    let lanes: Vec<&Lane> = lanes.iter().collect();
     let mut tried = Tried::default();
     for time in 0..times {
         let batch = Batch {
@@ -64,7 +65,7 @@ pub(crate) fn tried(
             cut_after: None,
             cut_seed: None,
         };
-        let ran = run_batch(&lanes, &batch, &programs)?;
+        let ran = run_batch(lanes, &batch, &programs)?;
         tried.copies += COPIES;
         for (lane, with) in lanes.iter().zip(&ran) {
             tried.held += with.held;
@@ -82,11 +83,12 @@ pub(crate) fn tried(
 
 /// Leaves out steps as long as the difference stays. Any rest is a program: steps of actors that are not there are left out.
 pub(crate) fn shrink(
-    lanes: &[Lane],
+    lanes: &[&Lane],
     program: &Program,
     policy: Option<&'static str>,
     kind: Kind,
     times: u32,
+    until: Instant,
 ) -> Result<Program> {
     let fails = |program: &Program| -> Result<bool> {
         let tried = tried(lanes, program, policy, times)?;
@@ -97,7 +99,7 @@ pub(crate) fn shrink(
     loop {
         let mut at = 0;
         let mut has_shrunk = false;
-        while at < small.steps.len() {
+        while at < small.steps.len() && Instant::now() < until {
             let end = (at + part).min(small.steps.len());
             let mut next = small.clone();
             next.steps.drain(at..end);
@@ -108,7 +110,7 @@ pub(crate) fn shrink(
                 at = end;
             }
         }
-        if part == 1 && !has_shrunk {
+        if part == 1 && !has_shrunk || Instant::now() >= until {
             return Ok(small);
         }
         part = (part / 2).max(1);

@@ -59,7 +59,7 @@ fn kinds(summary: &Value, way: &str) -> Vec<(String, u64)> {
 /// What came of copies of a program: each kind of difference with its way and the share of copies.
 fn replay(name: &str) -> Option<Vec<(String, String, f64)>> {
     let path = format!("{}/corpus/{name}.txt", env!("CARGO_MANIFEST_DIR"));
-    let output = run(&["replay", &path, "--times", "10"])?;
+    let output = run(&["replay", &path, "--times", "5"])?;
     let found: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert!(found["held"].as_u64() > Some(0), "{found:#}");
     let copies = found["copies"].as_f64().expect("a number");
@@ -78,17 +78,23 @@ fn random_programs_are_told_the_same_and_keep_what_they_were_promised() {
         return;
     };
     assert_eq!(kinds(&summary, "plain"), [], "{summary:#}");
-    for way in ["library", "notify"] {
+    for way in ["library", "notify", "attach"] {
         let figures = &summary["ways"][way];
         let synchronizations = figures["synchronizations"].as_f64().expect("a number");
         let held = figures["holds"].as_f64().expect("a number");
-        assert!(held > MIN_HELD_SHARE * synchronizations, "{summary:#}");
+        // lucd's policy may find no reason in a minute.
+        let has_held = held > MIN_HELD_SHARE * synchronizations || way == "attach";
+        assert!(has_held && synchronizations > 0.0, "{summary:#}");
         for (kind, count) in kinds(&summary, way) {
+            let count = match kind.as_str() {
+                "interrupted" => figures["interrupted"].as_u64().expect("a number"),
+                _ => count,
+            };
             let share = count as f64 / synchronizations;
             let may = match (way, kind.as_str()) {
                 // A library learns of a close after the hold, and says what a slower caller is told.
                 ("library", "closed") => true,
-                ("notify", "closed" | "interrupted") => share < MAX_UNANSWERED_SHARE,
+                ("notify" | "attach", "closed" | "interrupted") => share < MAX_UNANSWERED_SHARE,
                 _ => false,
             };
             assert!(
@@ -107,12 +113,20 @@ fn a_file_whose_number_is_reused_is_not_lost() {
     }
 }
 
+/// Memory that is unmapped while its msync is held, and mapped anew from another file.
+#[test]
+fn a_file_whose_memory_is_mapped_anew_is_not_lost() {
+    for (way, kind, share) in replay("remapped").into_iter().flatten() {
+        assert_eq!(kind, "closed", "{way}: in {share} of the copies");
+    }
+}
+
 /// Signals without SA_RESTART. Copies send ten each as the call begins, so the share is that of the worst case.
 #[test]
 fn a_signal_interrupts_no_synchronization() {
     const MAX_SHARE: f64 = 0.02;
     for (way, kind, share) in replay("interrupted").into_iter().flatten() {
-        let may = way == "notify" && kind == "interrupted" && share < MAX_SHARE;
+        let may = way != "library" && kind == "interrupted" && share < MAX_SHARE;
         assert!(may, "{way}: {kind} in {share} of the copies");
     }
 }
