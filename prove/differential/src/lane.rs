@@ -302,6 +302,9 @@ impl Lane {
 
 impl Drop for Lane {
     fn drop(&mut self) {
+        if self.device.is_empty() {
+            return;
+        }
         // A daemon that has just been told to end may hold the device for a moment.
         for _ in 0..50 {
             if self.luc(&["disk", "remove", DISK]).is_ok() {

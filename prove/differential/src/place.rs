@@ -29,16 +29,20 @@ pub(crate) fn enter() -> Result<()> {
     }
     mount(None, c"/", libc::MS_REC | libc::MS_PRIVATE)?;
     for folder in [c"/run", c"/dev/shm"] {
-        mount(Some(c"tmpfs"), folder, 0)?;
+        mount(Some((c"tmpfs", c"tmpfs")), folder, 0)?;
     }
     fs::set_permissions("/dev/shm", Permissions::from_mode(0o1777))?;
     Ok(())
 }
 
-fn mount(kind: Option<&CStr>, at: &CStr, flags: libc::c_ulong) -> Result<()> {
-    let kind = kind.map_or(std::ptr::null(), CStr::as_ptr);
+/// Mounts what is at a source, of a kind.
+fn mount(what: Option<(&CStr, &CStr)>, at: &CStr, flags: libc::c_ulong) -> Result<()> {
+    let (source, kind) = match what {
+        Some((source, kind)) => (source.as_ptr(), kind.as_ptr()),
+        None => (std::ptr::null(), std::ptr::null()),
+    };
     // SAFETY: live strings, or none.
-    let result = unsafe { libc::mount(kind, at.as_ptr(), kind, flags, std::ptr::null()) };
+    let result = unsafe { libc::mount(source, at.as_ptr(), kind, flags, std::ptr::null()) };
     if result != 0 {
         return Err(io::Error::last_os_error()).with_context(|| format!("mounting {at:?}"));
     }
@@ -60,6 +64,15 @@ impl Lucd {
         let systemctl = Path::new(FOLDER).join("systemctl");
         fs::write(&systemctl, SYSTEMCTL)?;
         fs::set_permissions(&systemctl, Permissions::from_mode(0o755))?;
+        if Path::new("/usr/bin/systemctl").is_file() {
+            // Whoever looks for it in folders of their own finds it, too.
+            let source = c"/run/luc-differential/systemctl";
+            mount(
+                Some((source, c"none")),
+                c"/usr/bin/systemctl",
+                libc::MS_BIND,
+            )?;
+        }
         let socket = UnixListener::bind("/run/luc/oci.sock").context("/run/luc/oci.sock")?;
         let number = socket.as_raw_fd();
         let lucd = luc.with_file_name("lucd");

@@ -251,6 +251,16 @@ static void take_steps(struct program *program, int number, int actor, int from)
 		wait_while(&program->turn, program->turn);
 }
 
+/* A first thread's end would be that of its process, which another thread is about to replace or to
+ * end. */
+static void await_end(struct program *program, int actor)
+{
+	struct actor *own = &program->actors[actor];
+
+	while (!own->alive && !program->over && own->tid == own->pid)
+		wait_while(&program->over, 0);
+}
+
 void run_actor(struct program *program, int number, int actor, int from)
 {
 	program->actors[actor].pid = getpid();
@@ -258,6 +268,7 @@ void run_actor(struct program *program, int number, int actor, int from)
 			 __ATOMIC_SEQ_CST);
 	wake((uint32_t *)&program->actors[actor].tid);
 	take_steps(program, number, actor, from);
+	await_end(program, actor);
 }
 
 struct start {

@@ -103,6 +103,7 @@ static void finish(struct running *running, int status)
 	program->status = status;
 	__atomic_store_n(&program->over, 1, __ATOMIC_SEQ_CST);
 	wake(&program->turn);
+	wake(&program->over);
 	kill(-running->pid, SIGKILL);
 	running->pid = 0;
 }

@@ -104,19 +104,25 @@ impl<R: Rng> Generator<'_, R> {
     }
 
     pub(super) fn execute(&mut self) {
-        if self.is_limited || self.at.is_thread {
+        if self.is_limited {
             return;
         }
         self.push(Op::Exec, &[]);
         let at = self.at;
         self.handled[at.process] = [false; 2];
+        self.jumps[at.process] = false;
         self.actors
             .retain(|one| one.process != at.process || one.number == at.number);
+        let own = self.actors.iter_mut().find(|one| one.number == at.number);
+        if let Some(own) = own {
+            // It is its process' only thread then.
+            own.is_thread = false;
+        }
     }
 
     pub(super) fn leave(&mut self) {
         let at = self.at;
-        if at.number == 0 {
+        if at.process == 0 && !at.is_thread {
             return;
         }
         if at.is_thread {
