@@ -70,8 +70,8 @@ struct Generator<'r, R> {
     at: Actor,
     /// Signals with a handler, of each process.
     handled: [[bool; 2]; ACTORS],
-    /// Whether handlers of a process may jump out of a call.
-    jumps: [bool; ACTORS],
+    /// Whether a cancel may meet a handler that jumps out of a call, or has a small stack.
+    spoils_cancel: [bool; ACTORS],
     /// Slots that have been opened, as bits, of each process.
     opened: [u32; ACTORS],
     /// Whether a limit may keep threads or programs from starting.
@@ -93,7 +93,7 @@ impl<'r, R: Rng> Generator<'r, R> {
             next: (1, 1),
             at: first,
             handled: [[false; 2]; ACTORS],
-            jumps: [false; ACTORS],
+            spoils_cancel: [false; ACTORS],
             opened: [0; ACTORS],
             is_limited: false,
             has_timer: false,
@@ -333,7 +333,7 @@ impl<'r, R: Rng> Generator<'r, R> {
                     .actors
                     .iter()
                     .any(|one| one.number == other && one.is_thread);
-                if is_thread && !self.jumps[process] {
+                if is_thread && !self.spoils_cancel[process] {
                     self.push(Op::Cancel, &[target]);
                     self.actors.retain(|one| one.number != other);
                 }

@@ -104,6 +104,8 @@ int64_t execute(struct context *context)
 		    program->actors[i].process == process)
 			program->actors[i].alive = 0;
 	setitimer(ITIMER_REAL, &none, NULL);
+	/* One that is pending would end the next program. */
+	signal(SIGALRM, SIG_IGN);
 	program->process[process].handled = 0;
 	snprintf(number, sizeof(number), "%d", context->number);
 	snprintf(actor, sizeof(actor), "%d", context->actor);

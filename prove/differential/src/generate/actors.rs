@@ -48,7 +48,7 @@ impl<R: Rng> Generator<'_, R> {
         self.next.1 += 1;
         self.handled[process] = self.handled[self.at.process];
         self.opened[process] = self.opened[self.at.process];
-        self.jumps[process] = self.jumps[self.at.process];
+        self.spoils_cancel[process] = self.spoils_cancel[self.at.process];
         self.actors.push(Actor {
             number,
             process,
@@ -85,7 +85,8 @@ impl<R: Rng> Generator<'_, R> {
         }
         self.push(Op::Action, &[signal, flags, kind, HANDLER_SLOT]);
         self.handled[self.at.process][signal as usize] = true;
-        self.jumps[self.at.process] |= kind == handler::JUMP;
+        // A thread that is canceled in a handler unwinds on its stack.
+        self.spoils_cancel[self.at.process] |= kind == handler::JUMP || flags & 2 != 0;
         if signal == 1 && kind == 0 && !self.has_timer && self.chance(15) {
             let us = self.pick(&[500, 1500, 5000]);
             self.push(Op::Timer, &[us]);
@@ -110,7 +111,7 @@ impl<R: Rng> Generator<'_, R> {
         self.push(Op::Exec, &[]);
         let at = self.at;
         self.handled[at.process] = [false; 2];
-        self.jumps[at.process] = false;
+        self.spoils_cancel[at.process] = false;
         self.actors
             .retain(|one| one.process != at.process || one.number == at.number);
         let own = self.actors.iter_mut().find(|one| one.number == at.number);
