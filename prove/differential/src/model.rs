@@ -159,8 +159,10 @@ impl Model {
                 if let Some(Target::File(id)) = target
                     && result.ended_ns < self.end_ns
                 {
-                    let cells = self.files.size(id).min(files::MAP_CELLS);
-                    self.files.acknowledge_cells(id, 0..cells);
+                    match self.files.size(id) {
+                        0..=files::MAP_CELLS => self.files.acknowledge(id, Sync::Data),
+                        _ => self.files.acknowledge_cells(id, 0..files::MAP_CELLS),
+                    }
                 }
             }
             Op::Close if is_zero => {

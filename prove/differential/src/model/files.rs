@@ -282,14 +282,8 @@ impl File {
                 bytes.len()
             ));
         }
-        // Part of a file may be durable without what is behind it, and then so is its size.
-        let is_gone = |(cell, version): &(&usize, &usize)| {
-            let mut sizes = self.versions[**version..].iter().map(Content::size);
-            **cell >= cells && sizes.all(|size| size > **cell)
-        };
-        if let Some((cell, _)) = self.cells.iter().find(is_gone) {
-            return Some(format!("has {cells} cells, but cell {cell} was promised"));
-        }
+        // Cells that were promised by themselves may be behind the end: ext4 (6.18) writes an O_DSYNC write into a block
+        // that it has already, and leaves the size to the blocks behind it, which it has yet to allocate.
         if self.is_wild {
             return None;
         }
