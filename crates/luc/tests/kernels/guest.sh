@@ -67,7 +67,7 @@ for _ in $(seq 20); do
 	status=$?
 	if [ $status != 0 ] || grep -q '"gated": *[1-9]' "$OUT/notified.json"; then break; fi
 done
-say notifier $status
+say notifier "$status"
 
 # The throttle.
 write() { echo "dd if=/dev/zero of=/mnt/big$1 bs=64k count=300 oflag=direct 2>/dev/null"; }

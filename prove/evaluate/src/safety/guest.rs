@@ -58,7 +58,7 @@ impl Guests {
 }
 
 /// The kernel's warnings, without what it must say at a power cut.
-pub(super) fn warnings(outcome: &Outcome) -> Vec<String> {
+pub(crate) fn warnings(outcome: &Outcome) -> Vec<String> {
     let expected = |line: &str| EXPECTED_AT_A_CUT.iter().any(|words| line.contains(words));
     let lines = outcome
         .complaints()
