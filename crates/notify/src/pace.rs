@@ -11,6 +11,9 @@ use crate::realtime::RealTime;
 const MOST_CALLS: u32 = 3000;
 const WINDOW_NS: u64 = 100_000_000;
 
+/// Who makes less than this part of them in a window is served as before again.
+const CALM: u32 = 8;
+
 /// The lowest priority of ordinary threads.
 const LOWEST: i32 = 19;
 
@@ -46,8 +49,10 @@ impl Pace {
     /// Notes that a call was served at `now_ns`.
     pub(crate) fn has_served(&mut self, now_ns: u64) {
         if now_ns.saturating_sub(self.began_ns) >= WINDOW_NS {
+            // Not before it has slowed down by itself: served last, it comes less often as well.
+            let is_calm = self.served < MOST_CALLS / CALM;
             (self.began_ns, self.served) = (now_ns, 0);
-            if self.is_lowered {
+            if self.is_lowered && is_calm {
                 self.is_lowered = false;
                 self.set(self.own);
                 self.raised = self.is_raised.then(RealTime::begin);
@@ -93,6 +98,8 @@ mod tests {
                 assert_eq!(nice(), LOWEST);
             }
             pace.has_served(WINDOW_NS);
+            assert!(pace.is_lowered, "it has gone on until now");
+            pace.has_served(2 * WINDOW_NS);
             assert!(pace.raised.is_some() && !pace.is_lowered);
             drop(pace);
             assert_eq!(nice(), own);
