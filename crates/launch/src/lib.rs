@@ -256,8 +256,12 @@ fn notified(
             return Ok((supervise::start(command, how)?, Err(error)));
         }
     };
+    // Where the library loads, too, it makes a call again that a signal ended before the supervisor received it.
+    let loading = library::find().map(|library| shared::loading(&library));
+    let mut environment = vec![(NOTIFIED.into(), "1".into())];
+    environment.extend(loading.into_iter().flatten());
     let how = supervise::Start {
-        environment: &[(NOTIFIED.into(), "1".into())],
+        environment: &environment,
         removed: &OF_LIBRARY,
         installing: Some(installing),
         blocked: Some(blocked),

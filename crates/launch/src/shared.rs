@@ -121,8 +121,6 @@ impl Shared {
 
     /// The environment variables by which a command takes part.
     pub fn environment(&self, library: &Path, settings: &Settings) -> Vec<(OsString, OsString)> {
-        let preload = joined(std::env::var_os("LD_PRELOAD"), library.as_os_str());
-        let of_asan = joined(std::env::var_os(ASAN_OPTIONS), OsStr::new(ASAN_BEHIND));
         let longest_wait_ns = settings.longest_wait_ns.to_string();
         let guests = self
             .guests
@@ -130,8 +128,6 @@ impl Shared {
             .map(|guests| guests.descriptor.as_raw_fd().to_string());
         let guests = guests.map(|number| (GUESTS.into(), number.into()));
         let of_run = [
-            ("LD_PRELOAD".into(), preload),
-            (ASAN_OPTIONS.into(), of_asan),
             (ROUNDS.into(), self.rounds_path.clone().into()),
             (POLICY.into(), settings.policy.to_string().into()),
             (LONGEST_WAIT_NS.into(), longest_wait_ns.into()),
@@ -141,8 +137,21 @@ impl Shared {
             ),
             (FIGURES.into(), self.figures.path().into()),
         ];
-        of_run.into_iter().chain(guests).collect()
+        loading(library)
+            .into_iter()
+            .chain(of_run)
+            .chain(guests)
+            .collect()
     }
+}
+
+/// The environment variables by which programs load the library, beside what the user has them load.
+pub(super) fn loading(library: &Path) -> [(OsString, OsString); 2] {
+    let variable = |name: &str, more| (name.into(), joined(std::env::var_os(name), more));
+    [
+        variable("LD_PRELOAD", library.as_os_str()),
+        variable(ASAN_OPTIONS, OsStr::new(ASAN_BEHIND)),
+    ]
 }
 
 /// What AddressSanitizer's runtime reads. It refuses to start behind another library, unless told that this is meant.
