@@ -17,15 +17,16 @@
 #endif
 
 /*
- * The kernels that luc.ko has been tested on. Another one is told of and taken, if its functions and
- * structures are those that the module was compiled with (layout.c). dkms.conf has the same range.
+ * The kernels that luc.ko has been tested on. Another one is told of and taken, if its functions
+ * and structures are those that the module was compiled with (layout.c). dkms.conf has the same
+ * range.
  */
 #define LUC_FIRST_TESTED KERNEL_VERSION(6, 1, 0)
 #define LUC_LAST_TESTED KERNEL_VERSION(7, 3, 255)
 
 /*
- * Kernels that give jbd2's fields another meaning under the same names, or crash with luc.ko in a way
- * that no comparison can foresee. None is known yet.
+ * Kernels that give jbd2's fields another meaning under the same names, or crash with luc.ko in a
+ * way that no comparison can foresee. None is known yet.
  */
 struct luc_bad_kernels {
 	unsigned int first;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Are jbd2's structures and functions what this module was compiled with? The versions of jbd2's symbols say so
- * on kernels with CONFIG_MODVERSIONS (the loader compares them); the running kernel's type
- * information says so by itself, wherever there is any.
+ * Are jbd2's structures and functions what this module was compiled with? The versions of jbd2's
+ * symbols say so on kernels with CONFIG_MODVERSIONS (the loader compares them); the running
+ * kernel's type information says so by itself, wherever there is any.
  */
 #include <linux/btf.h>
 #include <linux/journal-head.h>
@@ -64,7 +64,8 @@ static const struct luc_struct __maybe_unused luc_structs[] = {
 	STRUCT(journal_head),
 };
 
-/* An argument or a result: "*" a pointer, "*NAME" one to a structure, "4" a number of so many bytes. */
+/* An argument or a result: "*" a pointer, "*NAME" one to a structure, "4" a number of so many
+ * bytes. */
 typedef const char *luc_kind;
 
 struct luc_function {
@@ -230,7 +231,8 @@ static bool luc_is_kind(const struct btf *btf, u32 id, luc_kind want)
 	if (!want || !type)
 		return !want && !type;
 	if (*want != '*')
-		return BTF_INFO_KIND(type->info) == BTF_KIND_INT && type->size == (u32)(*want - '0');
+		return BTF_INFO_KIND(type->info) == BTF_KIND_INT &&
+		       type->size == (u32)(*want - '0');
 	if (BTF_INFO_KIND(type->info) != BTF_KIND_PTR)
 		return false;
 	if (!want[1])

@@ -77,10 +77,11 @@ static int __init luc_check_kernel(void)
 	}
 	luc_is_tested = luc_is_in_range(LINUX_VERSION_CODE) && luc_is_in_range(version);
 	if (!luc_is_tested)
-		pr_warn("luc: warning: luc.ko has been tested on kernels %u.%u to %u.%u, not on %s; "
+		pr_warn("luc: warning: luc.ko has been tested on kernels %u.%u to %u.%u, not on "
+			"%s; "
 			"what it needs of it was compared\n",
-			LUC_FIRST_TESTED >> 16, LUC_FIRST_TESTED >> 8 & 255,
-			LUC_LAST_TESTED >> 16, LUC_LAST_TESTED >> 8 & 255, release);
+			LUC_FIRST_TESTED >> 16, LUC_FIRST_TESTED >> 8 & 255, LUC_LAST_TESTED >> 16,
+			LUC_LAST_TESTED >> 8 & 255, release);
 	return 0;
 }
 

@@ -43,7 +43,7 @@ struct Keeping {
 }
 
 /// Puts a process under the filter, with all of its threads; its children of before stay as they are. Where the kernel
-/// demands it and `no_new_privs` allows it, the process loses the chance to gain privileges. To be called [`apart`]: this
+/// demands it and `no_new_privs` allows it, the process loses the chance to gain privileges. To be called [`apart()`]: this
 /// process must not end between.
 ///
 /// # Errors

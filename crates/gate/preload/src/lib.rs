@@ -7,7 +7,7 @@
 //! as expected, each call goes straight to the C library's.
 //!
 //! Every loader can load it: it needs no other library and no symbol that a C library must have, since
-//! `scripts/preload.sh` links it alone. What it would use of a C library is in [`weak`], where it may be missing.
+//! `scripts/preload.sh` links it alone. What it would use of a C library is in `weak.rs`, where it may be missing.
 
 #![no_std]
 
