@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -33,12 +34,13 @@ pub fn become_program(name: &str, words: impl IntoIterator<Item = impl AsRef<OsS
     }
 }
 
-/// Folders of the system's tools. Only root can write to them.
+/// Folders of the system's tools.
 const OF_THE_SYSTEM: &str =
     "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/run/current-system/sw/bin";
 
-/// Where this process looks for the system's tools. Root looks in fixed folders: its PATH, of a cron table for one, may
-/// have folders that others write to. Everybody else looks there after the PATH.
+/// Where this process looks for the system's tools. Root's PATH, of a cron table for one, may have folders that others
+/// write to: it looks in fixed folders, and then in those of its PATH that only root can write to. Everybody else looks
+/// in the fixed ones last.
 #[must_use]
 pub fn search_path() -> OsString {
     let own = std::env::var_os("PATH");
@@ -46,14 +48,23 @@ pub fn search_path() -> OsString {
 }
 
 fn search_path_of(is_root: bool, own: Option<OsString>) -> OsString {
-    match own.filter(|own| !is_root && !own.is_empty()) {
-        Some(mut path) => {
-            path.push(":");
-            path.push(OF_THE_SYSTEM);
-            path
-        }
-        None => OF_THE_SYSTEM.into(),
-    }
+    let own: Vec<PathBuf> = own.iter().flat_map(std::env::split_paths).collect();
+    let fixed: Vec<PathBuf> = std::env::split_paths(OF_THE_SYSTEM).collect();
+    let folders: Vec<PathBuf> = if is_root {
+        let of_root = own.into_iter().filter(|folder| is_of_root_alone(folder));
+        fixed.into_iter().chain(of_root).collect()
+    } else {
+        own.into_iter().chain(fixed).collect()
+    };
+    // Names with a colon come from no PATH.
+    std::env::join_paths(folders).unwrap_or_else(|_| OF_THE_SYSTEM.into())
+}
+
+/// Whether root alone can write to a folder.
+fn is_of_root_alone(folder: &Path) -> bool {
+    folder.is_absolute()
+        && std::fs::metadata(folder)
+            .is_ok_and(|found| found.uid() == 0 && found.mode() & 0o022 == 0)
 }
 
 /// A tool of the system's, by its name, with messages in English. It looks for tools of its own in the same folders.
@@ -114,13 +125,25 @@ mod tests {
     }
 
     #[test]
-    fn root_looks_for_tools_in_fixed_folders() {
-        let own = || Some(OsString::from("/tmp/of-others"));
-        assert_eq!(search_path_of(true, own()), OF_THE_SYSTEM);
+    fn root_looks_for_tools_where_only_root_can_write() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().expect("a directory");
+        let own = || Some(OsString::from(folder.path()));
+        let with_mode = |mode| {
+            let rights = std::fs::Permissions::from_mode(mode);
+            std::fs::set_permissions(folder.path(), rights).expect("changed");
+            search_path_of(true, own())
+        };
+        assert_eq!(with_mode(0o777), OF_THE_SYSTEM);
+        let path = folder.path().display();
+        let of_root = format!("{OF_THE_SYSTEM}:{path}");
+        let is_root = rustix::process::geteuid().is_root();
+        let expected = if is_root { &of_root } else { OF_THE_SYSTEM };
+        assert_eq!(with_mode(0o755), OsStr::new(expected));
         let of_a_user = search_path_of(false, own());
         assert_eq!(
             of_a_user.to_str(),
-            Some(&*format!("/tmp/of-others:{OF_THE_SYSTEM}"))
+            Some(&*format!("{path}:{OF_THE_SYSTEM}"))
         );
         assert_eq!(search_path_of(false, None), OF_THE_SYSTEM);
         assert!(has_tool("sh") && !has_tool("luc-no-such-tool"));

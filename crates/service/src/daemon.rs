@@ -10,6 +10,7 @@
 mod admission;
 mod containers;
 mod patience;
+mod say;
 mod store;
 
 use std::collections::BTreeMap;
@@ -30,6 +31,7 @@ use luc_notify::service::{self, Guest, Lasting, Served};
 use luc_notify::session::Work;
 use luc_units::OnPath as _;
 use patience::Patience;
+use say::say;
 use store::Stored;
 
 use crate::ServiceError;
@@ -155,10 +157,6 @@ fn serve_to_the_end(unit: &str, stored: &Stored, served: Served, lasting: Lastin
 fn start(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
     let builder = thread::Builder::new().name(name.to_owned());
     builder.spawn(work).map(drop)
-}
-
-fn say(text: std::fmt::Arguments<'_>) {
-    eprintln!("lucd: {text}");
 }
 
 impl Lucd {

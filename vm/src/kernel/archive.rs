@@ -4,10 +4,13 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use super::package::{PIECES, no_kernel};
 use crate::cache;
 use crate::error::Error;
 use crate::tools;
+
+/// Packages of which an image package may consist, without the release at their end: Debian's from Linux 6.19 on, and
+/// Ubuntu's.
+const PIECES: [&str; 3] = ["linux-base-", "linux-binary-", "linux-modules-"];
 
 /// A configuration of apt.
 #[derive(Debug)]
@@ -21,7 +24,7 @@ impl Archive {
     pub(super) fn all(version: &str) -> Result<Vec<Self>, Error> {
         for tool in ["apt-get", "apt-cache"] {
             if tools::which(tool).is_none() {
-                return Err(no_kernel(
+                return Err(Error::no_kernel(
                     version,
                     "kernels come from apt, which is not here: use Debian or Ubuntu",
                 ));

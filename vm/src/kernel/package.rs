@@ -30,9 +30,6 @@ const MODULES: [&str; 3] = [
     "drivers/net/veth.ko",
     "drivers/net/virtio_net.ko",
 ];
-/// Packages of which an image package may consist, without the release at their end: Debian's from Linux 6.19 on, and
-/// Ubuntu's.
-pub(super) const PIECES: [&str; 3] = ["linux-base-", "linux-binary-", "linux-modules-"];
 /// How releases of ordinary kernels end: Debian's, Ubuntu's.
 const FLAVOURS: [&str; 2] = ["-amd64", "-generic"];
 
@@ -40,7 +37,7 @@ const FLAVOURS: [&str; 2] = ["-amd64", "-generic"];
 pub(super) fn release(version: &str, cache: &Path) -> Result<String, Error> {
     let valid = |c: char| c.is_ascii_alphanumeric() || ".+-~_".contains(c);
     if version.is_empty() || version.starts_with(['.', '-']) || !version.chars().all(valid) {
-        return Err(no_kernel(
+        return Err(Error::no_kernel(
             version,
             "this is no version: give one like 6.1 or 6.1.0-56-amd64",
         ));
@@ -76,7 +73,7 @@ pub(super) fn release(version: &str, cache: &Path) -> Result<String, Error> {
         }
     }
     newest(version, images.into_iter().flatten()).ok_or_else(|| {
-        no_kernel(
+        Error::no_kernel(
             version,
             "no archive has such a linux-image: `scripts/setup-kernels.sh` adds those of other distributions; see \
              `apt-cache search linux-image`",
@@ -151,7 +148,7 @@ fn images(release: &str) -> [String; 2] {
 fn image(release: &str, work: &Path) -> Result<PathBuf, Error> {
     let found = images(release).map(|name| work.join(name));
     let missing = || {
-        no_kernel(
+        Error::no_kernel(
             release,
             "its packages have no vmlinuz: choose another release",
         )
@@ -212,7 +209,7 @@ fn download(release: &str, work: &Path) -> Result<Vec<PathBuf>, Error> {
     let mut archives = Archive::all(release)?.into_iter();
     let archive = loop {
         let archive = archives.next().ok_or_else(|| {
-            no_kernel(
+            Error::no_kernel(
                 release,
                 "no archive has its linux-image: run `apt-get update`, or choose another release",
             )
@@ -228,7 +225,7 @@ fn download(release: &str, work: &Path) -> Result<Vec<PathBuf>, Error> {
         .args(archive.pieces(&name)?)
         .current_dir(work);
     tools::output(&mut command).map_err(|error| {
-        no_kernel(
+        Error::no_kernel(
             release,
             &format!("{error}: run `apt-get update`, or choose another release"),
         )
@@ -238,7 +235,10 @@ fn download(release: &str, work: &Path) -> Result<Vec<PathBuf>, Error> {
         .map(|name| work.join(name))
         .collect();
     if found.is_empty() {
-        return Err(no_kernel(release, "apt-get download brought no package"));
+        return Err(Error::no_kernel(
+            release,
+            "apt-get download brought no package",
+        ));
     }
     Ok(found)
 }
@@ -302,13 +302,6 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
         path: path.to_owned(),
         source,
     })
-}
-
-pub(super) fn no_kernel(version: &str, reason: &str) -> Error {
-    Error::NoKernel {
-        version: version.to_owned(),
-        reason: reason.to_owned(),
-    }
 }
 
 #[cfg(test)]

@@ -22,6 +22,7 @@ mod real;
 mod start;
 mod thread;
 mod unit;
+mod variables;
 mod weak;
 
 use core::ffi::{c_int, c_long, c_ulong, c_void};

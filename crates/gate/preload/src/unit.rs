@@ -7,14 +7,14 @@ use luc_rounds::rounds::join::LONGEST_WAIT_NS;
 use luc_rounds::{Policy, Settings, memory, seccomp, sys};
 
 use crate::process::{CountOnly, Mapped, Memory, Prepared};
-use crate::start::{self, Variables, number};
+use crate::variables::{Variables, number, user};
 use crate::weak;
 
 /// What the unit's environment says; `None` outside of a unit, or where this process takes no part.
 pub(crate) fn prepare(variables: &Variables) -> Option<Prepared> {
     let unit = variables.unit?;
     let known_filters = known_filters(variables)?;
-    let owner = start::user();
+    let owner = user();
     let rounds = memory::rounds_of_unit(owner)?;
     let figures = memory::figures_of_unit(owner, unit)?;
     Some(Prepared {

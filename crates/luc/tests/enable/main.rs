@@ -169,7 +169,7 @@ fn what_is_refused_changes_nothing() {
     let said = machine.get("luc disable redis-server && luc disable --all");
     assert_eq!(
         said,
-        "redis-server.service: was not enabled; nothing to do\nno service is enabled; nothing to do\n"
+        "redis-server.service: was not enabled; nothing to do\nno service is enabled; nothing to do"
     );
     assert_eq!(machine.get(TRACES), before);
     // A service that does not start with the library.

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::say;
+use super::say::say;
 
 /// Refusals of one user in a window, at most. Who connects after them is let go unheard until the window has ended.
 const MOST_REFUSALS: u32 = 16;
