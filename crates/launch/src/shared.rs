@@ -41,12 +41,14 @@ struct Inherited {
 /// Descendants inherit the memory by a descriptor of this number, or the next one that is free: beyond those that
 /// programs give numbers to themselves.
 const LEAST_DESCRIPTOR: c_int = 250;
+/// The same under a limit of descriptors below that.
+const FEW_DESCRIPTORS: c_int = 20;
 
 impl Inherited {
     /// Makes it; `None` where the kernel does not, and other users' processes stay outside.
     fn new() -> Option<Self> {
-        let (memory, descriptor) =
-            memory::create_sealed::<Guests>(c"luc-guests", LEAST_DESCRIPTOR).ok()?;
+        let create = |least| memory::create_sealed::<Guests>(c"luc-guests", least).ok();
+        let (memory, descriptor) = create(LEAST_DESCRIPTOR).or_else(|| create(FEW_DESCRIPTORS))?;
         memory.rounds.begin_clock(clock::namespace().unwrap_or(0));
         // SAFETY: made above, and nobody else's.
         let descriptor = unsafe { OwnedFd::from_raw_fd(descriptor) };

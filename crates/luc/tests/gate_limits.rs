@@ -14,7 +14,8 @@ fn disk(test: &str) -> Option<(Disk, String)> {
     let program = disk.path("limits");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/limits.c");
     let compiled = Command::new("cc")
-        .args(["-Wall", "-Wextra", "-O1", "-o", &program])
+        // Bound at once: to bind late takes a stack that a handler has not.
+        .args(["-Wall", "-Wextra", "-O1", "-Wl,-z,now", "-o", &program])
         .arg(source)
         .status()
         .expect("cc starts");

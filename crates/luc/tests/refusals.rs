@@ -46,16 +46,13 @@ fn without_btf_one_line_says_so() {
 #[test]
 fn a_run_that_cannot_be_recorded_is_the_same_run() {
     let folder = tempfile::tempdir().expect("a directory");
-    let of = format!("of={}", folder.path().join("file").display());
-    let words = [
-        "dd",
-        "if=/dev/zero",
-        "bs=1k",
-        "count=1",
-        "conv=fsync",
-        "status=none",
-        &of,
-    ];
+    let of = folder.path().join("file");
+    // Long enough that a recorder would have begun.
+    let script = format!(
+        "dd if=/dev/zero bs=1k count=1 conv=fsync status=none of={}; sleep 1",
+        of.display()
+    );
+    let words = ["sh", "-c", &script];
     let run = |options: &[&'static str]| {
         let mut all = vec!["run"];
         all.extend(options);

@@ -61,7 +61,6 @@ global_asm!(
     "movzx eax, byte ptr [rdi - 1]",
     "movzx ecx, byte ptr [rsi - 1]",
     "sub eax, ecx",
-    "neg eax",
     "2:",
     "ret",
     ".size memcmp, . - memcmp",

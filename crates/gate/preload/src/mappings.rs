@@ -35,7 +35,7 @@ pub(crate) fn device_at(address: usize) -> Option<u64> {
     if fresh && place.address.load(Relaxed) == address as u64 {
         return Some(place.device.load(Relaxed)).filter(|&device| device != 0);
     }
-    let device = maps::file_at(address)?.device;
+    let device = maps::file_at(address).ok()??.device;
     place.address.store(0, Relaxed);
     place.device.store(device, Relaxed);
     place.found_ns.store(now_ns, Relaxed);

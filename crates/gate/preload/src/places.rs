@@ -1,5 +1,6 @@
 //! The file systems that this process synchronizes on, and the way of a call to its place.
 
+use core::cell::Cell;
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
@@ -135,13 +136,25 @@ impl Target {
         }
     }
 
-    /// Whether the descriptor still means the same file, or what was `mapped` is still there.
+    /// What is mapped, of a mapping.
+    fn mapped(&self) -> Option<maps::MappedFile> {
+        match self.object {
+            Object::File { .. } => None,
+            Object::Mapping { address } => maps::file_at(address).ok().flatten(),
+        }
+    }
+
+    /// Whether the descriptor still means the same file, or what was `mapped` is still there. Where that is not known
+    /// the kernel's own call tells.
     fn is_same(&self, mapped: Option<maps::MappedFile>) -> bool {
         match self.object {
             Object::File { fd, inode, .. } => {
                 sys::status(fd).is_ok_and(|stat| stat.st_dev == self.device && stat.st_ino == inode)
             }
-            Object::Mapping { address } => maps::file_at(address) == mapped,
+            Object::Mapping { address } => match maps::file_at(address) {
+                Ok(now) => mapped.is_none() || now == mapped,
+                Err(maps::Unreadable) => true,
+            },
         }
     }
 
@@ -154,6 +167,7 @@ impl Target {
     }
 }
 
+#[inline(never)]
 fn synchronize(process: &Process, target: Target, real: impl Fn() -> c_int + Copy) -> c_int {
     let Target { device, .. } = target;
     let Some((index, slot)) = slots::claim(&SLOTS, device) else {
@@ -176,15 +190,13 @@ fn synchronize(process: &Process, target: Target, real: impl Fn() -> c_int + Cop
             .filter(|_| target.kind == CallKind::Fdatasync && place.rounds.is_some())
             .and_then(|fd| Some((fd, Extent::of(fd)?)));
         let candidate = extent.and_then(|(fd, extent)| extent.candidate(fd));
-        let mapped = match target.object {
-            Object::Mapping { address } if place.rounds.is_some() => maps::file_at(address),
-            _ => None,
-        };
+        let mapped = Cell::new(None);
         let request = Request {
             kind: target.kind,
             may_need_flush_only: candidate.is_some(),
             fd: target.data(),
-            is_same: || target.is_same(mapped),
+            before_hold: || mapped.set(target.mapped()),
+            is_same: || target.is_same(mapped.get()),
             gone: target.gone(),
         };
         let needs = || candidate.map_or(Needs::Commit, Candidate::needs);

@@ -11,7 +11,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64};
 
 use luc_rounds::figures::RunFigures;
 use luc_rounds::figures::participants::{Participant, ParticipantId, State};
-use luc_rounds::memory::{self, Guests, SharedPath};
+use luc_rounds::memory::{self, Guests, MapError, SharedPath};
 use luc_rounds::rounds::Arena;
 use luc_rounds::slots::FILE_SYSTEMS;
 use luc_rounds::{Settings, clock, seccomp, sys};
@@ -51,17 +51,17 @@ pub(crate) struct Mapped {
 }
 
 impl Memory {
-    fn map(&self) -> Option<Mapped> {
+    fn map(&self) -> Result<Mapped, MapError> {
         match self {
-            Self::Mapped(mapped) => Some(*mapped),
+            Self::Mapped(mapped) => Ok(*mapped),
             Self::Named {
                 rounds,
                 figures,
                 guests,
                 owner,
-            } => map_named(rounds, figures.as_ref(), *owner).or_else(|| {
-                let guests: &Guests = memory::map_sealed((*guests)?).ok()?;
-                Some(Mapped {
+            } => map_named(rounds, figures.as_ref(), *owner).or_else(|error| {
+                let guests: &Guests = memory::map_sealed(guests.ok_or(error)?)?;
+                Ok(Mapped {
                     rounds: &guests.rounds,
                     figures: Some(&guests.figures),
                 })
@@ -70,9 +70,14 @@ impl Memory {
     }
 }
 
-fn map_named(rounds: &SharedPath, figures: Option<&SharedPath>, owner: u32) -> Option<Mapped> {
-    Some(Mapped {
-        rounds: memory::map(rounds.as_c_str()?, owner).ok()?,
+fn map_named(
+    rounds: &SharedPath,
+    figures: Option<&SharedPath>,
+    owner: u32,
+) -> Result<Mapped, MapError> {
+    let path = rounds.as_c_str().ok_or(MapError::OtherLayout)?;
+    Ok(Mapped {
+        rounds: memory::map(path, owner)?,
         figures: figures.and_then(|path| memory::map(path.as_c_str()?, owner).ok()),
     })
 }
@@ -118,7 +123,11 @@ impl Process {
         } else {
             enter(figures, process, State::TakesPart)
         };
-        figures.participants.count(id);
+        let early = match EARLY.load(Relaxed) {
+            0 => 0,
+            _ => EARLY.swap(0, Relaxed),
+        };
+        figures.participants.count(id, 1 + u64::from(early));
     }
 }
 
@@ -205,76 +214,77 @@ pub(crate) fn get() -> Option<&'static Process> {
         // SAFETY: written before the state was changed, and never after.
         INSIDE => Some(unsafe { PROCESS.read() }),
         PREPARED_ONLY => join(),
+        JOINING => {
+            EARLY.fetch_add(1, Relaxed);
+            None
+        }
         _ => None,
     }
 }
 
-/// Joins the gate with the process' first synchronization. Where it cannot be known whether the process may, calls go
-/// straight through, and the next one asks again. A child that is forked meanwhile stays outside.
+/// Calls that went straight through while another thread joined.
+static EARLY: AtomicU32 = AtomicU32::new(0);
+
+/// Joins the gate with the process' first synchronization. Where it cannot be known whether the process may, or a
+/// handler's stack may be too small, calls go straight through, and the next one asks again. A child that is forked
+/// meanwhile stays outside.
 #[cold]
+#[inline(never)]
 fn join() -> Option<&'static Process> {
     STATE
         .compare_exchange(PREPARED_ONLY, JOINING, Acquire, Relaxed)
         .ok()?;
     // SAFETY: written before the state was changed, and never after.
     let prepared = unsafe { PREPARED.read() };
-    let next = match look(prepared) {
-        Look::Joins(process) => {
-            // SAFETY: the thread that has changed the state; nobody reads before it is changed again.
-            unsafe { PROCESS.write(process) };
-            INSIDE
-        }
-        Look::AsksAgain => PREPARED_ONLY,
-        Look::StaysOutside => OUTSIDE,
+    let next = match seccomp::filters() {
+        None => PREPARED_ONLY,
+        // One more may kill for any of the gate's calls.
+        Some(filters) if filters > prepared.known_filters => OUTSIDE,
+        Some(_) if sys::is_on_signal_stack() => PREPARED_ONLY,
+        Some(_) => look(prepared),
     };
     // Another thread may have left meanwhile.
     STATE
         .compare_exchange(JOINING, next, Release, Relaxed)
         .ok()?;
-    // SAFETY: written above.
+    // SAFETY: written by `look`.
     (next == INSIDE).then(|| unsafe { PROCESS.read() })
 }
 
-#[expect(clippy::large_enum_variant, reason = "nothing here allocates")]
-enum Look {
-    Joins(Process),
-    AsksAgain,
-    StaysOutside,
-}
-
-/// Whether the process is under no filters but the known ones, as one more may kill for any of the gate's calls, finds
-/// the shared memory, and has the clock of its times.
-fn look(prepared: &Prepared) -> Look {
-    match seccomp::filters() {
-        None => return Look::AsksAgain,
-        Some(filters) if filters > prepared.known_filters => return Look::StaysOutside,
-        Some(_) => {}
-    }
-    let Some(Mapped { rounds, figures }) = prepared.memory.map() else {
-        return Look::StaysOutside;
+/// The next state of a process that may make calls: inside, if it finds the shared memory and has the clock of its
+/// times.
+#[inline(never)]
+fn look(prepared: &Prepared) -> u32 {
+    let Mapped { rounds, figures } = match prepared.memory.map() {
+        Ok(mapped) => mapped,
+        Err(MapError::System(libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::EAGAIN)) => {
+            return PREPARED_ONLY;
+        }
+        Err(_) => return OUTSIDE,
     };
-    if clock::namespace().is_some_and(|clock| rounds.has_clock(clock)) {
-        return Look::Joins(Process {
+    let has_clock = clock::namespace().is_some_and(|clock| rounds.has_clock(clock));
+    // A filter may answer for the clock's call.
+    if has_clock && sys::now_ns() > 0 {
+        let process = Process {
             settings: prepared.settings,
             rounds,
             figures,
             count_only: prepared.count_only,
-        });
+        };
+        // SAFETY: the thread that has changed the state; nobody reads before it is changed again.
+        unsafe { PROCESS.write(process) };
+        return INSIDE;
     }
     if let Some(figures) = figures {
         enter(figures, sys::process_id(), State::OtherClock);
     }
-    Look::StaysOutside
+    OUTSIDE
 }
 
 /// Leaves for good: the process gets a filter of system calls, which may know none of the gate's. Other
 /// threads that are in a call finish it.
 pub(crate) fn leave() {
     let before = STATE.swap(OUTSIDE, AcqRel);
-    if before == NOTIFIED {
-        // A filter more changes nothing for what a supervisor is notified of.
-        STATE.store(NOTIFIED, Release);
-    }
     if before != INSIDE {
         return;
     }

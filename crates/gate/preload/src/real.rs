@@ -11,8 +11,7 @@ use luc_rounds::syscall::{Errno, call};
 
 use crate::weak;
 
-/// A function that is looked up when it is first called, as the loader itself does where it binds lazily: most programs
-/// call none of them.
+/// A function that is looked up once.
 struct Function {
     name: &'static CStr,
     found: AtomicPtr<c_void>,
@@ -26,20 +25,14 @@ impl Function {
         }
     }
 
-    /// Its address; null if there is none.
-    fn address(&self) -> *mut c_void {
-        let known = self.found.load(Relaxed);
-        if !known.is_null() {
-            return known;
-        }
-        let found = weak::next(self.name);
-        self.found.store(found, Relaxed);
-        found
+    fn resolve(&self) {
+        self.found.store(weak::next(self.name), Relaxed);
     }
 
-    /// Calls it, or makes the system call itself where there is none.
+    /// Calls it, or makes the system call itself where there is none, or another library's constructor calls
+    /// before ours has run.
     fn call(&self, number: c_long, arguments: [usize; 6]) -> isize {
-        let found = self.address();
+        let found = self.found.load(Relaxed);
         if !found.is_null() {
             // SAFETY: the function of this name takes integers and pointers, passed on as given by the program.
             return unsafe { call_function(found, arguments) };
@@ -71,6 +64,14 @@ static MSYNC: Function = Function::new(c"msync");
 static PRCTL: Function = Function::new(c"prctl");
 static SYSCALL: Function = Function::new(c"syscall");
 
+/// Looks the functions up, while the process has one thread. Later it would wait for whoever loads a library, and take
+/// the program's `dlerror` away.
+pub(crate) fn resolve() {
+    for function in [&FSYNC, &FDATASYNC, &MSYNC, &PRCTL, &SYSCALL] {
+        function.resolve();
+    }
+}
+
 pub(crate) fn fsync(fd: c_int) -> c_int {
     FSYNC.call(libc::SYS_fsync, [fd as usize, 0, 0, 0, 0, 0]) as c_int
 }
@@ -91,7 +92,7 @@ pub(crate) fn prctl(option: c_int, [a, b, c, d]: [c_ulong; 4]) -> c_int {
 
 pub(crate) fn syscall(number: c_long, arguments: [c_long; 6]) -> c_long {
     let arguments = arguments.map(|word| word as usize);
-    let found = SYSCALL.address();
+    let found = SYSCALL.found.load(Relaxed);
     if found.is_null() {
         return as_c(raw(number, arguments)) as c_long;
     }

@@ -11,7 +11,7 @@ use luc_rounds::{Policy, Settings};
 
 use crate::process::{self, CountOnly, Memory, Prepared};
 use crate::variables::{Variables, number, user};
-use crate::{unit, weak};
+use crate::{real, unit, weak};
 
 #[used]
 // SAFETY: the loader calls each entry of this section once. Some pass a C program's three arguments, others
@@ -20,6 +20,7 @@ use crate::{unit, weak};
 static START: extern "C" fn(c_int, *const *const c_char, *const *const c_char) = start;
 
 extern "C" fn start(_: c_int, _: *const *const c_char, given: *const *const c_char) {
+    real::resolve();
     // Before glibc's own start its variable is null, and the third argument is what it will be.
     let environment = weak::environment();
     let environment = if environment.is_null() {

@@ -89,13 +89,15 @@ pub struct Settings {
 
 /// The object to synchronize.
 #[derive(Clone, Copy, Debug)]
-pub struct Request<S> {
+pub struct Request<H, S> {
     /// The call.
     pub kind: CallKind,
     /// Whether it may need no commit; what it needs is known once its data is written.
     pub may_need_flush_only: bool,
     /// A regular file, whose data is written before joining a round.
     pub fd: Option<c_int>,
+    /// Called before the call is held, for what `is_same` compares with.
+    pub before_hold: H,
     /// Whether the program's number or address still means the object that was looked at.
     pub is_same: S,
     /// The error of a call on an object that is gone.
@@ -112,7 +114,7 @@ pub struct Request<S> {
 pub fn synchronize(
     settings: &Settings,
     place: &Place,
-    request: &Request<impl Fn() -> bool>,
+    request: &Request<impl Fn(), impl Fn() -> bool>,
     needs: impl Fn() -> Needs,
     seen: &SeenWindows,
     real: impl FnOnce() -> c_int,
@@ -213,7 +215,7 @@ impl OneCall<'_> {
         rounds: &FileSystemRounds,
         seen: &SeenWindows,
         needs: Needs,
-        request: &Request<impl Fn() -> bool>,
+        request: &Request<impl Fn(), impl Fn() -> bool>,
         real: impl FnOnce() -> c_int,
     ) -> (Result<c_int, Errno>, Option<RoundPart>) {
         let policy = &self.settings.policy;
@@ -226,6 +228,7 @@ impl OneCall<'_> {
         };
         let of_kind = rounds.of(of);
         of_kind.count_participant(seen.of(of));
+        (request.before_hold)();
         let joined = of_kind
             .is_gated(policy, self.called_ns)
             .then(|| of_kind.join(policy, role, &self.limits));

@@ -14,18 +14,27 @@ pub struct MappedFile {
     pub inode: u64,
 }
 
-/// The file mapped at `address`; `None` if none is, or if the list of mappings cannot be read.
-/// Async-signal-safe.
-pub fn file_at(address: usize) -> Option<MappedFile> {
-    let fd = sys::open_to_read(c"/proc/self/maps")?;
+/// The list of mappings cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unreadable;
+
+/// The file mapped at `address`; `None` if none is. Async-signal-safe.
+///
+/// # Errors
+///
+/// [`Unreadable`], as where no descriptor is free.
+pub fn file_at(address: usize) -> Result<Option<MappedFile>, Unreadable> {
+    let fd = sys::open_to_read(c"/proc/self/maps").ok_or(Unreadable)?;
     let mut search = Search::new(address as u64);
     let mut chunk = [0u8; CHUNK];
     let found = loop {
-        let Some(read @ 1..) = sys::read(fd, &mut chunk) else {
-            break None;
+        let read = match sys::read(fd, &mut chunk) {
+            None => break Err(Unreadable),
+            Some(0) => break Ok(None),
+            Some(read) => read,
         };
         if let Some(file) = search.feed(&chunk[..read.min(CHUNK)]) {
-            break file;
+            break Ok(file);
         }
     };
     sys::close(fd);
@@ -156,7 +165,7 @@ mod tests {
             device: program.dev(),
             inode: program.ino(),
         };
-        assert_eq!(file_at(code), Some(expected));
+        assert_eq!(file_at(code), Ok(Some(expected)));
     }
 
     proptest! {

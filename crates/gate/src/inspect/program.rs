@@ -74,6 +74,16 @@ impl fmt::Display for Privilege {
     }
 }
 
+/// Whether the kernel runs programs of another machine: those of its own 32-bit sister, or by an emulator, whose
+/// system calls are this machine's.
+fn may_run(architecture: &str) -> bool {
+    const BINFMT: &str = "/proc/sys/fs/binfmt_misc";
+    let is_sister = architecture.starts_with("32-bit") || architecture == "x32";
+    // Beside `register` and `status` there is a file for each kind of program.
+    let emulators = std::fs::read_dir(BINFMT).map_or(0, Iterator::count);
+    is_sister || emulators > 2
+}
+
 impl Gateability {
     /// Whether the gate's library will be loaded into it.
     #[must_use]
@@ -89,10 +99,8 @@ impl Gateability {
     #[must_use]
     pub fn needs_notifier(&self) -> bool {
         match self {
-            Self::Static
-            | Self::Go
-            | Self::ForeignLibc { .. }
-            | Self::ForeignArchitecture { .. } => true,
+            Self::Static | Self::Go | Self::ForeignLibc { .. } => true,
+            Self::ForeignArchitecture { architecture } => may_run(architecture),
             Self::Script { gateability, .. } => gateability.needs_notifier(),
             _ => false,
         }

@@ -11,11 +11,14 @@ const PRELOAD: &str = "LD_PRELOAD";
 
 /// System calls of the library that a filter may not know: docs/how/gate.md lists them all, and the others every
 /// dynamically linked program makes.
-const CALLS: [&str; 7] = [
+const CALLS: [&str; 10] = [
+    "clock_gettime",
     "clock_nanosleep",
     "futex",
+    "getpid",
     "ioctl",
-    "readlink",
+    "prctl",
+    "readlinkat",
     "sched_yield",
     "sigaltstack",
     "statx",

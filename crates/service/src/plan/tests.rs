@@ -225,7 +225,7 @@ fn what_the_library_needs_of_a_sandbox_is_added_and_said() {
     let mut facts = facts("redis-server", Gateability::Gateable);
     with(
         &mut facts,
-        "SystemCallFilter=read write ioctl futex mmap readlink\nReadOnlyPaths=/\nExecPaths=/usr/bin\n\
+        "SystemCallFilter=read write ioctl futex mmap readlinkat\nReadOnlyPaths=/\nExecPaths=/usr/bin\n\
          Environment=A=1 \"LD_PRELOAD=/a%b /usr/lib/luc/libluc_gate_preload.so\"",
         "[Service]\nExecStart=\nExecStart=+/usr/bin/redis-server",
     );
@@ -234,7 +234,7 @@ fn what_the_library_needs_of_a_sandbox_is_added_and_said() {
         body(&plan),
         "[Service]\nExecStartPre=-+/usr/lib/luc/luc-exec prepare %n\n\
          Environment=\"LD_PRELOAD=/usr/lib/luc/libluc_gate_preload.so:/a%%b\" LUC_GATE_UNIT=%n\n\
-         SystemCallFilter=clock_nanosleep sched_yield sigaltstack statx\nExecPaths=/usr/lib/luc\n\
+         SystemCallFilter=clock_gettime clock_nanosleep getpid prctl sched_yield sigaltstack statx\nExecPaths=/usr/lib/luc\n\
          ReadWritePaths=/dev/shm\n"
     );
     assert_eq!(plan.notes.len(), 4, "{plan:?}");

@@ -113,11 +113,11 @@ impl Participants {
         ParticipantId(place as u32)
     }
 
-    /// Counts a call of the process at `id`.
-    pub fn count(&self, id: ParticipantId) {
+    /// Counts calls of the process at `id`.
+    pub fn count(&self, id: ParticipantId, calls: u64) {
         match self.entries.get(id.0 as usize) {
-            Some(entry) => entry.calls.fetch_add(1, Relaxed),
-            None => self.calls_of_others.fetch_add(1, Relaxed),
+            Some(entry) => entry.calls.fetch_add(calls, Relaxed),
+            None => self.calls_of_others.fetch_add(calls, Relaxed),
         };
     }
 
@@ -193,7 +193,7 @@ mod tests {
             state: State::TakesPart,
         };
         let first = table.enter(&participant(7));
-        table.count(first);
+        table.count(first, 1);
         table.leave(first, State::Filtered);
         let expected = Participant {
             calls: 1,
@@ -205,7 +205,7 @@ mod tests {
         for _ in 1..PARTICIPANTS {
             table.enter(&participant(7));
         }
-        table.count(table.enter(&participant(8)));
+        table.count(table.enter(&participant(8)), 1);
         assert_eq!(table.all().count(), PARTICIPANTS);
         assert_eq!(table.others(), (1, 1));
     }
