@@ -7,9 +7,15 @@ use serde_json::Value;
 
 /// How long random programs run, s.
 const SECONDS: &str = "60";
-/// Of a notified program's synchronizations so many may be interrupted, or meet a descriptor that is closed already: before
-/// the supervisor is told of a call the kernel waits interruptibly, and nobody holds the file.
-const MAX_UNANSWERED_SHARE: f64 = 0.002;
+/// Of a notified program's synchronizations so many may be interrupted: before the supervisor is told of a call the kernel
+/// waits interruptibly.
+const MAX_INTERRUPTED_SHARE: f64 = 0.002;
+/// Of a notified program's synchronizations so many may meet a descriptor that another thread has closed or given to
+/// another file before the supervisor has looked at it: nobody holds the file until then. Half of these programs try.
+const MAX_UNSEEN_SHARE: f64 = 0.05;
+/// Of a program's synchronizations by the library so many may come with another number of a file that another thread opens
+/// meanwhile: `msync` has a descriptor for a moment.
+const MAX_SHIFTED_SHARE: f64 = 0.001;
 /// Of the calls under test so many must have been held, or nothing is shown.
 const MIN_HELD_SHARE: f64 = 0.1;
 
@@ -57,9 +63,9 @@ fn kinds(summary: &Value, way: &str) -> Vec<(String, u64)> {
 }
 
 /// What came of copies of a program: each kind of difference with its way and the share of copies.
-fn replay(name: &str) -> Option<Vec<(String, String, f64)>> {
+fn replay(name: &str, ways: &str) -> Option<Vec<(String, String, f64)>> {
     let path = format!("{}/corpus/{name}.txt", env!("CARGO_MANIFEST_DIR"));
-    let output = run(&["replay", &path, "--times", "5"])?;
+    let output = run(&["replay", &path, "--times", "5", "--ways", ways])?;
     let found: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert!(found["held"].as_u64() > Some(0), "{found:#}");
     let copies = found["copies"].as_f64().expect("a number");
@@ -94,7 +100,9 @@ fn random_programs_are_told_the_same_and_keep_what_they_were_promised() {
             let may = match (way, kind.as_str()) {
                 // A library learns of a close after the hold, and says what a slower caller is told.
                 ("library", "closed") => true,
-                ("notify" | "attach", "closed" | "interrupted") => share < MAX_UNANSWERED_SHARE,
+                ("library", "result") => share < MAX_SHIFTED_SHARE,
+                ("notify" | "attach", "interrupted") => share < MAX_INTERRUPTED_SHARE,
+                ("notify" | "attach", "closed" | "lost" | "result") => share < MAX_UNSEEN_SHARE,
                 _ => false,
             };
             assert!(
@@ -108,15 +116,17 @@ fn random_programs_are_told_the_same_and_keep_what_they_were_promised() {
 /// A descriptor that is closed and reused while its call is held.
 #[test]
 fn a_file_whose_number_is_reused_is_not_lost() {
-    for (way, kind, share) in replay("reused").into_iter().flatten() {
-        assert_eq!(kind, "closed", "{way}: in {share} of the copies");
+    for (name, way) in [("reused", "library"), ("reused-late", "notify")] {
+        for (way, kind, share) in replay(name, way).into_iter().flatten() {
+            assert_eq!(kind, "closed", "{way}: in {share} of the copies");
+        }
     }
 }
 
 /// Memory that is unmapped while its msync is held, and mapped anew from another file.
 #[test]
 fn a_file_whose_memory_is_mapped_anew_is_not_lost() {
-    for (way, kind, share) in replay("remapped").into_iter().flatten() {
+    for (way, kind, share) in replay("remapped", "library").into_iter().flatten() {
         assert_eq!(kind, "closed", "{way}: in {share} of the copies");
     }
 }
@@ -125,7 +135,7 @@ fn a_file_whose_memory_is_mapped_anew_is_not_lost() {
 #[test]
 fn a_signal_interrupts_no_synchronization() {
     const MAX_SHARE: f64 = 0.02;
-    for (way, kind, share) in replay("interrupted").into_iter().flatten() {
+    for (way, kind, share) in replay("interrupted", "library,notify").into_iter().flatten() {
         let may = way != "library" && kind == "interrupted" && share < MAX_SHARE;
         assert!(may, "{way}: {kind} in {share} of the copies");
     }
