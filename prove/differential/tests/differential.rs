@@ -135,7 +135,10 @@ fn a_file_whose_memory_is_mapped_anew_is_not_lost() {
 #[test]
 fn a_signal_interrupts_no_synchronization() {
     const MAX_SHARE: f64 = 0.02;
-    for (way, kind, share) in replay("interrupted", "library,notify").into_iter().flatten() {
+    for (way, kind, share) in replay("interrupted", "library,notify")
+        .into_iter()
+        .flatten()
+    {
         let may = way != "library" && kind == "interrupted" && share < MAX_SHARE;
         assert!(may, "{way}: {kind} in {share} of the copies");
     }

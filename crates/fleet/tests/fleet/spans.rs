@@ -292,7 +292,7 @@ fn spans_come_from_files() {
     assert!(said.contains("1 of 1 spans of servers are put to a request"));
     assert!(said.contains(&format!("GET /1 (trace {TRACE})")), "{said}");
     fs::write(&file, &spans[..spans.len() / 2]).expect("written");
-    for (file, reason) in [("spans.json", "no spans of OTLP"), ("none", "cannot open")] {
+    for (file, reason) in [("spans.json", "no spans: EOF"), ("none", "cannot open")] {
         let (status, _, line) = run(&["explain", "web", "--spans", file]);
         assert_eq!(status, Some(2), "{line}");
         assert_eq!(line.lines().count(), 1, "{line}");
