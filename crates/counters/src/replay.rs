@@ -108,7 +108,7 @@ struct Cell {
     reading: Reading,
     /// Somewhere it never had a counter, and for how long it was wanted is not said.
     is_waiting: bool,
-    /// What it counted in a share that perf rounds to nothing, scaled, and for how long.
+    /// Counts in a share that perf rounds to nothing, scaled, and their time.
     scarce: Option<(f64, u64)>,
 }
 

@@ -75,8 +75,8 @@ fn outcome(luc: &Path, words: &[OsString]) -> io::Result<(Vec<u8>, ExitStatus)> 
     Ok((output?, child.wait()?))
 }
 
-/// What the child prints until its end. Passes an interruption on to it, again and again: between two commands of its
-/// own it may have nobody to end, and go on.
+/// Reads the output of the child until its end. Passes an interruption on to it again and again: between two of its
+/// own commands it may have nobody to end, and go on.
 fn read(pipe: OwnedFd, child: &Child, interrupted: impl Fn() -> bool) -> io::Result<Vec<u8>> {
     let mut pipe = File::from(pipe);
     let (mut output, mut bytes) = (Vec::new(), [0; 4096]);

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use luc_host::mountinfo::{self, Mount};
 use luc_units::plain;
 
-/// What uses a disk, and what to do about it.
+/// A user of a disk, and the advice that ends the use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Holder {
     /// A process works in the file system, or has a file of it or the device open.
@@ -19,7 +19,7 @@ pub enum Holder {
         id: u32,
         /// Its name.
         name: String,
-        /// What it uses.
+        /// The mount or device in use.
         path: PathBuf,
     },
     /// It is mounted for programs that see other mounts than this one, which therefore cannot unmount it.

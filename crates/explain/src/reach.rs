@@ -56,7 +56,8 @@ impl Ways {
         } += 1;
     }
 
-    /// What passes by `luc run`, in words: `628 sync writes and 12 io_uring calls`; `None` if nothing does.
+    /// Names the calls that `luc run` does not reach: `628 sync writes and 12 io_uring calls`.
+    /// `None` if there are none.
     #[must_use]
     pub fn passing_by(&self) -> Option<String> {
         let words: Vec<String> = [

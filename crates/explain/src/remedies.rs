@@ -11,7 +11,7 @@ use crate::report::{FileSystemReport, Report};
 /// What the bound rests on.
 const BOUND: &str = "upper bound: all of the time lost to this goes away";
 
-/// What the gate's gain rests on.
+/// Figures behind the gate's predicted gain.
 const CLOSED_LOOP: &str = "model: a closed loop of the callers seen, sharing each commit";
 
 /// Read-ahead is named from this part of the throughput on that turns would reach.

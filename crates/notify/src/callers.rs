@@ -26,7 +26,7 @@ const FORGOTTEN_NS: u64 = 10_000_000_000;
 const MANY: usize = 4096;
 
 /// There is never more than this much of each kind.
-const MOST: usize = 16384;
+const MAX_ENTRIES: usize = 16384;
 
 /// What a descriptor was when it was last looked at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -417,7 +417,7 @@ impl Callers {
         ];
         let most = counts.into_iter().max().unwrap_or(0);
         let is_time = now_ns.saturating_sub(self.forgot_ns) >= FORGOTTEN_NS && most >= MANY;
-        if !is_time && most < MOST {
+        if !is_time && most < MAX_ENTRIES {
             return;
         }
         self.forgot_ns = now_ns;
@@ -432,7 +432,7 @@ impl Callers {
 /// Retains what was used after `long_ago_ns`; of too much of that, the half that was used last.
 fn retain<K, V>(all: &mut HashMap<K, V>, long_ago_ns: u64, last_ns: impl Fn(&V) -> u64) {
     all.retain(|_, one| last_ns(one) > long_ago_ns);
-    if all.len() >= MOST {
+    if all.len() >= MAX_ENTRIES {
         let mut times: Vec<u64> = all.values().map(&last_ns).collect();
         let middle = times.len() / 2;
         let (_, &mut median_ns, _) = times.select_nth_unstable(middle);

@@ -30,7 +30,7 @@ const MAX_UNSEEN: f64 = 0.5;
 const MIN_SHARE: f64 = 0.02;
 
 /// Time that a command runs before its recorder begins to load: the end of one that is shorter is not delayed by it.
-const SHORT: Duration = Duration::from_millis(20);
+const RECORDER_DELAY: Duration = Duration::from_millis(20);
 
 /// The parts of a call's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -298,7 +298,7 @@ impl Beginning {
         let started = Instant::now();
         let (running, ended) = channel();
         let begin = move || {
-            if ended.recv_timeout(SHORT) != Err(RecvTimeoutError::Timeout) {
+            if ended.recv_timeout(RECORDER_DELAY) != Err(RecvTimeoutError::Timeout) {
                 return Err(RunError::TooShort);
             }
             let recording = Recording::start(Filter {

@@ -75,7 +75,7 @@ impl World {
         }
     }
 
-    /// The same, where a client is one process after the other.
+    /// Makes each call come from a new process.
     pub(crate) fn passing(self) -> Self {
         Self {
             is_passing: true,

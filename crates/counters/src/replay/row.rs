@@ -44,7 +44,7 @@ pub(super) fn reading(value: f64, running_ns: u64, percent: f64) -> Counted {
     })
 }
 
-/// What an event has counted whose share is rounded to nothing, where others were wanted for `wanted_ns`.
+/// Counts of an event whose share perf rounds to nothing. `wanted_ns` is the time that was wanted.
 pub(super) fn scarce_reading(value: f64, running_ns: u64, wanted_ns: u64) -> Reading {
     // Where nobody tells, half of what is rounded up.
     let enabled_ns = wanted_ns.max(running_ns.saturating_mul(40_000));

@@ -267,12 +267,12 @@ fn what_comes_without_end_drives_the_oldest_out() {
         number: 75,
         fd: call as i32,
     };
-    let last = 3 * MOST as u32;
+    let last = 3 * MAX_ENTRIES as u32;
     for call in 0..=last {
         let now_ns = u64::from(call);
         callers.process_of(who(call).thread, now_ns, || 1);
         callers.arrives(who(call), now_ns, |_| false);
-        assert!(callers.threads.len() <= MOST && callers.files.len() <= MOST);
+        assert!(callers.threads.len() <= MAX_ENTRIES && callers.files.len() <= MAX_ENTRIES);
     }
     assert!(callers.file(&who(last - 1)).is_some() && callers.file(&who(0)).is_none());
     callers.forget_file(&who(last));
