@@ -17,9 +17,8 @@ use luc_gate::rounds::{Joined, Needs};
 
 use crate::who::Who;
 
-/// A file on which nobody is held is looked at again after this many calls: fetching its descriptor costs as much as the
-/// rest of a call.
-const SKIPPED: u8 = 15;
+/// So often in a row threads have taken turns at a file, at most, as it is counted.
+const MOST_IN_A_ROW: u8 = 30;
 
 /// What has not been used for this long may be forgotten, in nanoseconds, once there is this much.
 const FORGOTTEN_NS: u64 = 10_000_000_000;
@@ -27,18 +26,6 @@ const MANY: usize = 4096;
 
 /// There is never more than this much of each kind.
 const MAX_ENTRIES: usize = 16384;
-
-/// What a descriptor was when it was last looked at.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Target {
-    /// It has not been looked at.
-    #[default]
-    Unknown,
-    /// Nothing that can gain by company.
-    Nothing,
-    /// A file of this place.
-    At(usize),
-}
 
 /// A call that was let go on and has not been seen to return.
 #[derive(Clone, Copy, Debug)]
@@ -122,12 +109,8 @@ impl Caller {
 /// What is known of a descriptor of a process.
 #[derive(Debug)]
 pub(crate) struct File {
-    /// Its target when last looked at.
-    pub(crate) target: Target,
-    /// What a call of it needed then.
+    /// What a call of it needed when it was last looked at.
     pub(crate) needs: Needs,
-    /// Calls that need no look yet.
-    skips: u8,
     /// What is known of its threads.
     turns: Turns,
     /// The regular file that it was when it was last looked at.
@@ -164,26 +147,6 @@ struct Turns {
     granted: u8,
 }
 
-impl File {
-    /// Whether a call may pass without a look. Counts it.
-    pub(crate) fn skips_look(&mut self) -> bool {
-        let skips = self.skips > 0;
-        self.skips = self.skips.saturating_sub(1);
-        skips
-    }
-
-    /// Notes what it is; the next look is after `SKIPPED` further calls.
-    pub(crate) fn looked_at(&mut self, target: Target) {
-        self.target = target;
-        self.skips = SKIPPED;
-    }
-
-    /// Has its next call looked at.
-    pub(crate) fn look_again(&mut self) {
-        self.skips = 0;
-    }
-}
-
 impl Turns {
     /// Whether the call of another thread has returned. To ask costs as much as the rest of a call, so it is asked ever
     /// more rarely where threads take turns, and each time where they were at the file at once of late.
@@ -196,7 +159,7 @@ impl Turns {
             self.in_a_row = 0;
             return false;
         }
-        self.in_a_row = self.in_a_row.saturating_add(1).min(2 * SKIPPED);
+        self.in_a_row = self.in_a_row.saturating_add(1).min(MOST_IN_A_ROW);
         self.granted = self.in_a_row / 2;
         true
     }
@@ -297,9 +260,7 @@ impl Callers {
         });
         (caller.thread, caller.last_ns) = (who.thread, now_ns);
         let file = self.files.entry(who.file()).or_insert_with(|| File {
-            target: Target::Unknown,
             needs: Needs::Commit,
-            skips: 0,
             turns: Turns::default(),
             inode: None,
             caller: id,

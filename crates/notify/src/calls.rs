@@ -11,15 +11,16 @@ use luc_gate::overwrites::Extent;
 use luc_gate::rounds::{Limits, Needs, Role};
 use luc_gate::sys;
 
-use crate::callers::{Arrived, Callers, Inode, Made, Target};
-use crate::fetch::{Fetched, Look, Missing, fetch, look};
+use crate::callers::{Arrived, Callers, Inode, Made};
+use crate::fetch::{Fetched, Look, Missing};
 use crate::filter;
 use crate::held::{Call, Gone, Held, HeldCalls, Room};
 use crate::kept::{KeptFile, Now, synchronize};
 use crate::layers::Below;
 use crate::ledger::SharedLedger;
-use crate::places::Places;
-use crate::uapi::{self, Answer, Notice};
+use crate::places::{Place, Places};
+use crate::sorter::{Found, Received, Sorter, Target};
+use crate::uapi::{self, Answer};
 use crate::watcher::Watcher;
 use crate::who::{Who, process_of};
 use crate::writers::{Done, Job, Task, Writers, Written};
@@ -37,6 +38,7 @@ pub(crate) struct Calls {
     callers: Callers,
     held: HeldCalls,
     ledger: Arc<SharedLedger>,
+    sorter: Arc<Sorter>,
 }
 
 impl Calls {
@@ -47,6 +49,7 @@ impl Calls {
         watcher: Watcher,
         places: Places,
         ledger: Arc<SharedLedger>,
+        sorter: Arc<Sorter>,
     ) -> Self {
         uapi::wake_on_this_processor(listener.as_fd(), true);
         Self {
@@ -57,6 +60,7 @@ impl Calls {
             callers: Callers::default(),
             held: HeldCalls::new(Some(watcher)),
             ledger,
+            sorter,
         }
     }
 
@@ -78,33 +82,46 @@ impl Calls {
     /// Lets all calls go on that wait, and gives the listener back.
     pub(crate) fn end(self) -> OwnedFd {
         for (id, held) in self.held.all() {
-            if held.file.give_up() == Now::Same {
-                self.ledger.answer(self.listener.as_raw_fd(), id);
-                continue;
-            }
-            // Nobody is left to wait for it.
-            let synchronized = held.file.take();
-            let result = synchronized.map(|file| synchronize(file.as_fd(), held.call.kind));
-            let answer = match result {
-                None => Answer::Continue,
-                Some(Ok(())) => Answer::Done,
-                Some(Err(errno)) => Answer::Fail(errno.raw_os_error()),
-            };
-            self.answer(id, answer);
+            self.end_one(id, &held.file, held.call.kind);
         }
         self.listener
     }
 
-    /// Lets a call go on that is not looked at.
-    pub(crate) fn pass(&self, notice: &Notice) {
-        self.let_go(notice.id);
+    /// Answers a call that nobody looks at any more.
+    pub(crate) fn answer_now(&self, received: Received) {
+        let Received { notice, found, .. } = received;
+        let kind = filter::kind_of(notice.architecture, notice.number);
+        if let (Found::Taken(fetched), Some(kind)) = (found, kind) {
+            let who = Who::of(&notice, notice.thread);
+            let file = KeptFile::new(fetched.file, who);
+            self.end_one(notice.id, &file, kind);
+        }
     }
 
-    /// A call has come.
-    pub(crate) fn arrived(&mut self, notice: Notice) {
-        let now_ns = sys::now_ns();
+    /// Answers a call for the last time.
+    fn end_one(&self, id: u64, file: &KeptFile, kind: CallKind) {
+        if file.give_up() == Now::Same {
+            return self.ledger.answer(self.listener.as_raw_fd(), id);
+        }
+        // Nobody is left to wait for it.
+        let synchronized = file.take().map(|file| synchronize(file.as_fd(), kind));
+        let answer = match synchronized {
+            None => Answer::Continue,
+            Some(Ok(())) => Answer::Done,
+            Some(Err(errno)) => Answer::Fail(errno.raw_os_error()),
+        };
+        self.answer(id, answer);
+    }
+
+    /// A call has come. Unless its file was taken over it goes on already.
+    pub(crate) fn arrived(&mut self, received: Received) {
+        let Received {
+            notice,
+            received_ns: now_ns,
+            found,
+        } = received;
         let Some(kind) = filter::kind_of(notice.architecture, notice.number) else {
-            return self.let_go(notice.id);
+            return;
         };
         // Where the system does not tell, each thread is its own process.
         let process = self.callers.process_of(notice.thread, now_ns, || {
@@ -121,92 +138,57 @@ impl Calls {
             kind,
             called_ns: now_ns,
         };
-        // Whose error was lost is known only by its file.
-        let may_skip = !self.ledger.has_lost();
-        let mut is_known = false;
-        if let Some(file) = self.callers.file(&who) {
-            match file.target {
-                Target::Unknown => {}
-                Target::Nothing => {
-                    if may_skip && file.skips_look() {
-                        return self.let_go(notice.id);
-                    }
-                }
-                Target::At(index) => {
-                    let place = self.places.get(index);
-                    let is_gated =
-                        place.is_some_and(|place| place.is_gated(&self.settings.policy, now_ns));
-                    if may_skip && !is_gated && file.skips_look() {
-                        self.let_go(notice.id);
-                        self.follows(&who, None, now_ns);
-                        let caller = self.callers.caller_of(&who).unwrap_or(caller);
-                        let call = Call { caller, ..call };
-                        return self.count_straight(&call, index);
-                    }
-                    is_known = place.is_some_and(|place| place.rounds.is_some());
-                }
+        match found {
+            Found::Passes(Target::Nothing) => {}
+            Found::Passes(Target::At(index)) => {
+                self.follows(&who, None, now_ns);
+                let caller = self.callers.caller_of(&who).unwrap_or(caller);
+                self.count_straight(&Call { caller, ..call }, index);
             }
-        }
-        if let Err(missing) = self.look_at(&notice, &call, is_known) {
-            match missing {
-                Missing::Denied => {
-                    if let Some(file) = self.callers.file(&who) {
-                        file.looked_at(Target::Nothing);
-                    }
-                }
-                // Its next call may be of another file, or there is none.
-                Missing::NoFile => self.callers.forget_file(&who),
+            Found::Seen(look) => self.seen(&call, &look),
+            Found::Missing(Missing::Denied) => {
+                self.sorter
+                    .note(who.of_thread(), Target::Nothing, None, true);
             }
-            self.let_go(notice.id);
+            // Its next call may be of another file, or there is none.
+            Found::Missing(Missing::NoFile) => {
+                self.callers.forget_file(&who);
+                self.sorter.forget(who.of_thread());
+            }
+            Found::Taken(fetched) => self.looked_at(notice.id, &call, fetched),
         }
     }
 
-    /// Finds out of what a call is, and goes on with it. What may be a server's file is not taken over; one that
-    /// `is_known` most likely is none.
-    fn look_at(&mut self, notice: &Notice, call: &Call, is_known: bool) -> Result<(), Missing> {
-        if !is_known || self.writers.are_closing(false) {
-            let look = look(notice)?;
-            if look.may_wait {
-                let (device, process) = (look.inode.device, call.who.process);
-                match self.places.layers().find(device, look.mount, process) {
-                    Below::Known(Some(_)) => {}
-                    Below::Known(None) => {
-                        let index = self.places.find(&look, None);
-                        self.note_target(call, index);
-                        self.let_go(notice.id);
-                        if let Some(index) = index {
-                            self.count_straight(call, index);
-                        }
-                        return Ok(());
-                    }
-                    Below::Unknown(path) => {
-                        if let Some(path) = path {
-                            self.order(call, Task::Find(path));
-                        }
-                        self.let_go(notice.id);
-                        return Ok(());
-                    }
+    /// A call goes on, and its file may be a server's.
+    fn seen(&mut self, call: &Call, look: &Look) {
+        let (device, process) = (look.inode.device, call.who.process);
+        match self.places.layers().find(device, look.mount, process) {
+            // Its files are taken over from the next call on.
+            Below::Known(Some(_)) => self.sorter.note_overlay(device),
+            Below::Known(None) => {
+                let index = self.places.find(look, None);
+                self.note_target(call, index);
+                if let Some(index) = index {
+                    self.count_straight(call, index);
+                }
+            }
+            Below::Unknown(path) => {
+                if let Some(path) = path {
+                    self.order(call, Task::Find(path));
                 }
             }
         }
-        if self.writers.are_closing(true) {
-            self.let_go(notice.id);
-            return Ok(());
-        }
-        let fetched = fetch(self.listener.as_raw_fd(), notice)?;
-        self.looked_at(notice.id, call, fetched);
-        Ok(())
     }
 
     /// Notes which place a call's file is of.
-    fn note_target(&mut self, call: &Call, index: Option<usize>) {
-        let place = index.and_then(|index| self.places.get(index));
-        if let Some(file) = self.callers.file(&call.who) {
-            file.looked_at(index.map_or(Target::Nothing, Target::At));
-            if place.is_some_and(|place| !place.is_decided()) {
-                file.look_again();
-            }
-        }
+    fn note_target(&self, call: &Call, index: Option<usize>) {
+        let place = self.places.of(index);
+        self.sorter.note(
+            call.who.of_thread(),
+            index.map_or(Target::Nothing, Target::At),
+            place.and_then(|place| place.rounds),
+            place.is_none_or(Place::is_decided),
+        );
     }
 
     /// A call has come, and its file is taken over.
@@ -215,19 +197,20 @@ impl Calls {
         let Fetched { file, look } = fetched;
         let listener = self.listener.as_raw_fd();
         if self.ledger.has_lost() && self.ledger.tell_lost(listener, id, look.inode) {
-            return self.close(call, file, &look);
+            return;
         }
         let index = self.places.find(&look, Some(file.as_fd()));
         self.note_target(call, index);
-        let Some(index) = index else {
-            self.close(call, file, &look);
-            return self.let_go(id);
+        let held = |file, call: &Call| Held {
+            call: *call,
+            file: Arc::new(KeptFile::new(file, call.who)),
+            inode: look.inode,
+            place: index,
+            written_back_ns: 0,
         };
-        let rounds = self.places.get(index).and_then(|place| place.rounds);
+        let rounds = self.places.of(index).and_then(|place| place.rounds);
         let Some(rounds) = rounds else {
-            self.close(call, file, &look);
-            self.let_go(id);
-            return self.count_straight(call, index);
+            return self.pass(id, &held(file, call));
         };
         if look.is_regular {
             self.follows(&call.who, Some(look.inode), now_ns);
@@ -246,16 +229,10 @@ impl Calls {
             || (may_need_flush_only && rounds.flushes.is_gated(policy, now_ns));
         let stuck_before_ns = now_ns.saturating_sub(self.settings.longest_wait_ns);
         let is_in_time = !self.writers.are_stuck(stuck_before_ns);
+        let held = held(file, call);
         // Not gated, what the file's call before needed is asked: this one most likely needs the same.
         if is_in_time && (is_gated || may_need_flush_only) && self.ledger.holds(id) {
-            let file = Arc::new(KeptFile::new(file, call.who));
-            let held = Held {
-                call: *call,
-                file: Arc::clone(&file),
-                inode: look.inode,
-                place: index,
-                written_back_ns: 0,
-            };
+            let file = Arc::clone(&held.file);
             self.held.insert(id, held);
             if let Some(caller) = self.callers.get(call.caller) {
                 caller.is_held();
@@ -272,21 +249,25 @@ impl Calls {
             };
             return self.order(call, task);
         }
-        drop(file);
         if let Some(extent) = extent.filter(|_| !may_need_flush_only) {
             extent.remember();
             if let Some(file) = self.callers.file(&call.who) {
                 file.needs = Needs::Commit;
             }
         }
-        self.let_go(id);
-        self.count_straight(call, index);
+        self.pass(id, &held);
     }
 
-    /// Closes a file of which nothing is wanted; by another thread where that may wait for a server.
-    fn close(&self, call: &Call, file: OwnedFd, look: &Look) {
-        if look.may_wait {
-            self.order(call, Task::Close(file));
+    /// Lets a call go on that is not held.
+    fn pass(&mut self, id: u64, held: &Held) {
+        if !self.is_same(id, held) {
+            // Without room there the keeper lets it go on, if it comes to that.
+            self.ledger.holds(id);
+            return;
+        }
+        self.let_go(id);
+        if let Some(index) = held.place {
+            self.count_straight(&held.call, index);
         }
     }
 
@@ -358,7 +339,7 @@ impl Calls {
         if let Some(caller) = self.callers.get(held.call.caller) {
             caller.has_returned();
         }
-        let place = self.places.get(held.place);
+        let place = self.places.of(held.place);
         if let Some(figures) = place.and_then(|place| place.figures) {
             figures.record_unseen(held.call.kind, None);
             let failed = u64::from(errno != 0);
@@ -469,7 +450,9 @@ impl Calls {
         {
             self.let_go(id);
             self.ledger.answered(id);
-            self.count_straight(&held.call, held.place);
+            if let Some(index) = held.place {
+                self.count_straight(&held.call, index);
+            }
         }
     }
 
@@ -480,7 +463,7 @@ impl Calls {
             return;
         };
         let called_ns = held.call.called_ns;
-        let place = self.places.get(held.place);
+        let place = self.places.of(held.place);
         let Some((place, rounds)) = place.and_then(|place| Some((place, place.rounds?))) else {
             return self.give_up(id);
         };
@@ -540,7 +523,7 @@ impl Calls {
             held, room, joined, ..
         } = gone;
         room.rounds.complete();
-        let place = self.places.get(held.place);
+        let place = self.places.of(held.place);
         if let Some(figures) = place.and_then(|place| place.figures) {
             let part = RoundPart {
                 written_back_ns: held.written_back_ns,
@@ -550,10 +533,10 @@ impl Calls {
             };
             figures.record_unseen(held.call.kind, Some(&part));
         }
-        if let Some(caller) = self.callers.get(held.call.caller) {
+        if let (Some(index), Some(caller)) = (held.place, self.callers.get(held.call.caller)) {
             caller.has_made(Made {
                 who: held.call.who,
-                place: held.place,
+                place: index,
                 needs: room.of,
                 called_ns: held.call.called_ns,
                 answered_ns: now_ns,

@@ -44,8 +44,8 @@ pub(crate) struct Held {
     pub(crate) file: Arc<KeptFile>,
     /// Which file that is.
     pub(crate) inode: Inode,
-    /// Its place.
-    pub(crate) place: usize,
+    /// Its place; `None` if it has none.
+    pub(crate) place: Option<usize>,
     /// How long its data took to be written.
     pub(crate) written_back_ns: u64,
 }
@@ -309,7 +309,7 @@ mod tests {
                 kind: CallKind::Fsync,
                 called_ns: sys::now_ns(),
             },
-            place: 0,
+            place: Some(0),
             written_back_ns: 0,
         }
     }

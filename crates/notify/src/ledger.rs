@@ -88,9 +88,9 @@ impl Ledger {
         self.last.load(SeqCst) != 0
     }
 
-    /// Notes that a call, and all before it, is answered or held.
+    /// Notes that a call, and all before it, is answered or held. Two threads receive, so one may come before an older one.
     pub(crate) fn handled(&self, id: u64) {
-        self.handled.store(id, SeqCst);
+        self.handled.fetch_max(id, SeqCst);
     }
 
     /// Notes that a call waits; whether there was room for it.

@@ -8,6 +8,7 @@
 //! - `uapi`: the kernel's interface; `pass`: descriptors from process to process.
 //! - [`child`]: what the program's process does before it becomes the program.
 //! - `receiver`: threads that do nothing but receive calls; `pace`: with which priority.
+//! - `sorter`: which calls go on as soon as they are received, and what the others' files are.
 //! - `keeper`: a process that lets all calls pass when the supervisor is gone; `ledger`: what it knows.
 //! - `fetch`: a caller's file; `kept`: the same until the answer; `writers`: its early write.
 //! - `who`: who makes a call; `callers`: what is remembered of callers; `places`: of a file system.
@@ -47,6 +48,7 @@ pub(crate) mod receiver;
 pub(crate) mod runtime;
 pub mod service;
 pub mod session;
+pub(crate) mod sorter;
 pub mod supervisor;
 pub(crate) mod uapi;
 pub(crate) mod watcher;

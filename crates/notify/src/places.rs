@@ -43,13 +43,6 @@ impl Place {
     pub(crate) fn is_decided(&self) -> bool {
         self.is_decided
     }
-
-    /// Whether a call at `now_ns` may be held.
-    pub(crate) fn is_gated(&self, policy: &Policy, now_ns: u64) -> bool {
-        self.rounds.is_some_and(|rounds| {
-            rounds.commits.is_gated(policy, now_ns) || rounds.flushes.is_gated(policy, now_ns)
-        })
-    }
 }
 
 /// All of them.
@@ -111,6 +104,11 @@ impl Places {
     /// What is known of overlays.
     pub(crate) fn layers(&mut self) -> &mut Layers {
         &mut self.layers
+    }
+
+    /// The place of this index, if there is one.
+    pub(crate) fn of(&self, index: Option<usize>) -> Option<&Place> {
+        index.and_then(|index| self.get(index))
     }
 
     /// The place of this index.

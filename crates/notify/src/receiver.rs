@@ -1,10 +1,11 @@
-//! Threads that only receive calls.
+//! Threads that only receive calls, and [sort](crate::sorter) them.
 //!
 //! Until a call is received its thread waits interruptibly, whatever the filter's flags say: a signal whose handler has no
-//! SA_RESTART makes it return EINTR. So a call is received as soon as there is one, by threads that do nothing else. What
-//! becomes of the call is the event loop's business.
+//! SA_RESTART makes it return EINTR. And until its file is taken over, its number may be given to another file. So a call
+//! is received as soon as there is one, by threads that do nothing else, and its file is taken over by them. What becomes
+//! of the call is the event loop's business.
 //!
-//! There are two, and the one that comes first receives. One has real-time priority where it may: no other work keeps it
+//! There are two, and the one that comes first receives; it sorts while the other one receives the next call. One has real-time priority where it may: no other work keeps it
 //! from a processor. But such a thread wakes on the processor that it had, which may have to be woken from its sleep
 //! first. The kernel wakes the other one, of ordinary priority, on the caller's processor, which the caller leaves at
 //! once.
@@ -21,11 +22,12 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 
 use crate::ledger::SharedLedger;
 use crate::pace::Pace;
+use crate::sorter::{Found, Received, Sorter};
 use crate::uapi::{self, Answer, Notice, Waiting};
 use crate::writers::Ringer;
 
-/// Calls that wait for the event loop, at most. What comes beyond goes on at once.
-const MOST_QUEUED: usize = 1024;
+/// Calls that wait for the event loop, at most, each with its file. What comes beyond goes on at once.
+const MOST_QUEUED: usize = 512;
 
 /// An event loop that has been at the same thing for this long gets no further calls, in nanoseconds. It is shorter than
 /// the keeper's patience: what the loop has then, the keeper answers.
@@ -38,7 +40,7 @@ const END_TIMEOUT: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub(crate) struct Receiver {
     shared: Arc<Shared>,
-    notices: mpsc::Receiver<Notice>,
+    received: mpsc::Receiver<Received>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -47,6 +49,7 @@ struct Shared {
     listener: OwnedFd,
     bell: Ringer,
     ledger: Arc<SharedLedger>,
+    sorter: Arc<Sorter>,
     /// Readable when they are to end.
     told: OwnedFd,
     /// Of the thread that receives.
@@ -67,11 +70,13 @@ impl Receiver {
         listener: OwnedFd,
         bell: Ringer,
         ledger: Arc<SharedLedger>,
+        sorter: Arc<Sorter>,
     ) -> io::Result<Self> {
         let shared = Arc::new(Shared {
             listener,
             bell,
             ledger,
+            sorter,
             told: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
             turn: Mutex::default(),
             has_begun: AtomicBool::new(false),
@@ -79,10 +84,10 @@ impl Receiver {
             nobody_left: AtomicBool::new(false),
             working_ns: AtomicU64::new(0),
         });
-        let (sender, notices) = mpsc::sync_channel(MOST_QUEUED);
+        let (sender, received) = mpsc::sync_channel(MOST_QUEUED);
         let mut receiver = Self {
             shared,
-            notices,
+            received,
             threads: Vec::new(),
         };
         for is_raised in [true, false] {
@@ -105,8 +110,8 @@ impl Receiver {
     }
 
     /// The next call that was received.
-    pub(crate) fn next(&self) -> Option<Notice> {
-        self.notices.try_recv().ok()
+    pub(crate) fn next(&self) -> Option<Received> {
+        self.received.try_recv().ok()
     }
 
     /// Whether nobody is under the filter any more.
@@ -153,7 +158,7 @@ impl Shared {
         let _ = rustix::io::write(self.told.as_fd(), &1_u64.to_ne_bytes());
     }
 
-    fn work(&self, notices: &mpsc::SyncSender<Notice>, is_raised: bool) {
+    fn work(&self, loop_: &mpsc::SyncSender<Received>, is_raised: bool) {
         let mut pace = Pace::new(is_raised, sys::now_ns());
         while !self.is_over.load(Ordering::Acquire) {
             if !self.has_begun.load(Ordering::Acquire) {
@@ -169,7 +174,7 @@ impl Shared {
             }
             let [of_listener, _] = polled.map(|polled| polled.revents());
             if of_listener.contains(PollFlags::IN) {
-                if let Some(now_ns) = self.receive(notices) {
+                if let Some(now_ns) = self.receive(loop_) {
                     pace.has_served(now_ns);
                 }
             } else if of_listener.intersects(PollFlags::HUP | PollFlags::ERR) {
@@ -180,23 +185,46 @@ impl Shared {
     }
 
     /// Receives a call, unless the other thread has; when.
-    fn receive(&self, notices: &mpsc::SyncSender<Notice>) -> Option<u64> {
-        let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        let listener = self.listener.as_raw_fd();
-        let notice = match uapi::is_waiting(listener, 0) {
-            Waiting::Call => uapi::receive(listener).ok()?,
-            Waiting::Nothing | Waiting::NobodyLeft => return None,
-        };
-        let now_ns = sys::now_ns();
+    fn receive(&self, loop_: &mpsc::SyncSender<Received>) -> Option<u64> {
+        let notice = self.next_notice()?;
+        let received_ns = sys::now_ns();
         self.ledger.received(notice.id);
-        if self.is_stale(now_ns) || notices.try_send(notice).is_err() {
-            // That the call is gone is no error.
-            let _ = uapi::answer(listener, notice.id, Answer::Continue);
-        } else {
+        if self.is_stale(received_ns) {
+            self.let_go(notice.id);
+            return Some(received_ns);
+        }
+        let listener = self.listener.as_raw_fd();
+        let must_take = self.ledger.has_lost();
+        let found = self.sorter.sort(listener, &notice, must_take, received_ns);
+        let waits = matches!(found, Found::Taken(_));
+        let received = Received {
+            notice,
+            received_ns,
+            found,
+        };
+        // Before the answer: a thread's next call may be the other receiver's.
+        let is_sent = loop_.try_send(received).is_ok();
+        if !waits || !is_sent {
+            self.let_go(notice.id);
+        }
+        if is_sent {
             self.bell.ring();
         }
-        drop(turn);
-        Some(now_ns)
+        Some(received_ns)
+    }
+
+    fn next_notice(&self) -> Option<Notice> {
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let listener = self.listener.as_raw_fd();
+        match uapi::is_waiting(listener, 0) {
+            Waiting::Call => uapi::receive(listener).ok(),
+            Waiting::Nothing | Waiting::NobodyLeft => None,
+        }
+    }
+
+    fn let_go(&self, id: u64) {
+        // That the call is gone is no error.
+        let _ = uapi::answer(self.listener.as_raw_fd(), id, Answer::Continue);
     }
 
     /// Whether the event loop does not get on.
@@ -209,7 +237,8 @@ impl Shared {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::writers::Writers;
+    use crate::writers::{Closing, Writers};
+    use luc_gate::policy::Policy;
 
     #[test]
     fn a_loop_that_stands_still_gets_no_further_calls() {
@@ -221,6 +250,7 @@ mod tests {
                 .ringer()
                 .unwrap(),
             ledger,
+            sorter: Arc::new(Sorter::new(Policy::Off, Closing::default())),
             told: eventfd(0, EventfdFlags::CLOEXEC).unwrap(),
             turn: Mutex::default(),
             has_begun: AtomicBool::new(true),

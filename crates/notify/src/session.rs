@@ -19,6 +19,7 @@ use crate::ledger::SharedLedger;
 use crate::pass;
 use crate::places::{Places, Shared};
 use crate::receiver::Receiver;
+use crate::sorter::Sorter;
 use crate::supervisor::{Left, Supervisor};
 use crate::uapi::{self, Waiting};
 use crate::watcher::Watcher;
@@ -219,7 +220,8 @@ pub(super) fn supervise(kept: Kept, work: Work, ends_alone: bool) -> Result<Thre
     let (bell, listener) = for_thread()?;
     let watcher = Watcher::start(bell, listener).map_err(NotifyError::system("start a thread"))?;
     let (bell, listener) = for_thread()?;
-    let receiver = Receiver::start(listener, bell, Arc::clone(&ledger))
+    let sorter = Arc::new(Sorter::new(work.settings.policy, writers.closing()));
+    let receiver = Receiver::start(listener, bell, Arc::clone(&ledger), Arc::clone(&sorter))
         .map_err(NotifyError::system("start a thread"))?;
     let is_over = Arc::new(AtomicBool::new(false));
     let places = Places::new(Shared {
@@ -236,6 +238,7 @@ pub(super) fn supervise(kept: Kept, work: Work, ends_alone: bool) -> Result<Thre
             watcher,
             places,
             Arc::clone(&ledger),
+            sorter,
         ),
         receiver,
         control: kept.control,

@@ -85,8 +85,8 @@ impl Supervisor {
             }
         }
         self.receiver.end();
-        while let Some(notice) = self.receiver.next() {
-            self.calls.pass(&notice);
+        while let Some(received) = self.receiver.next() {
+            self.calls.answer_now(received);
         }
         Left {
             listener: self.calls.end(),
@@ -97,11 +97,12 @@ impl Supervisor {
     /// Takes a part of the calls that were received; whether there may be more.
     fn take_received(&mut self, pace: &mut Pace) -> bool {
         for _ in 0..MOST_AT_ONCE {
-            let Some(notice) = self.receiver.next() else {
+            let Some(received) = self.receiver.next() else {
                 return false;
             };
-            self.calls.arrived(notice);
-            self.ledger.handled(notice.id);
+            let id = received.notice.id;
+            self.calls.arrived(received);
+            self.ledger.handled(id);
             pace.has_served(sys::now_ns());
         }
         true

@@ -35,6 +35,11 @@ impl Who {
         (self.process, self.fd)
     }
 
+    /// Its thread, and the descriptor.
+    pub(crate) fn of_thread(&self) -> (u32, i32) {
+        (self.thread, self.fd)
+    }
+
     /// Whether the thread is in this call now. One that has ended is not.
     pub(crate) fn is_making(&self) -> bool {
         let mut text = [0; 64];

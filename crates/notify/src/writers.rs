@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd, RawFd};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::{io, mem, thread};
 
@@ -36,6 +37,20 @@ impl Ringer {
     pub(crate) fn ring(&self) {
         // It cannot be full: it counts to 2^64.
         let _ = rustix::io::write(self.0.as_fd(), &1_u64.to_ne_bytes());
+    }
+}
+
+/// How many files are to be closed, or are being closed. Some server may never let that happen.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Closing(Arc<AtomicUsize>);
+
+impl Closing {
+    pub(crate) fn are_some(&self) -> bool {
+        self.0.load(Ordering::Acquire) > 0
+    }
+
+    pub(crate) fn are_many(&self) -> bool {
+        self.0.load(Ordering::Acquire) >= MOST_CLOSING
     }
 }
 
@@ -115,6 +130,7 @@ struct Queue {
     bell: OwnedFd,
     /// Where errors are kept that a caller is to be told.
     ledger: Arc<SharedLedger>,
+    closing: Closing,
 }
 
 #[derive(Debug, Default)]
@@ -125,8 +141,6 @@ struct State {
     taken_ns: Vec<u64>,
     /// Threads that wait for a job.
     idle: usize,
-    /// Files that are to be closed, or are being closed.
-    closing: usize,
     /// No more threads can be started.
     is_full: bool,
     is_over: bool,
@@ -147,6 +161,7 @@ impl Writers {
             ordered: Condvar::new(),
             bell: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
             ledger,
+            closing: Closing::default(),
         });
         let writers = Self(queue);
         writers.start_thread(&mut writers.0.lock())?;
@@ -179,8 +194,9 @@ impl Writers {
 
     /// Orders a job.
     pub(crate) fn order(&self, job: Job) {
+        let closes = usize::from(matches!(job.task, Task::Close(_)));
+        self.0.closing.0.fetch_add(closes, Ordering::AcqRel);
         let mut state = self.0.lock();
-        state.closing += usize::from(matches!(job.task, Task::Close(_)));
         state.jobs.push_back(job);
         if state.idle < state.jobs.len() && !state.is_full {
             let is_started = self.start_thread(&mut state).is_ok();
@@ -197,9 +213,9 @@ impl Writers {
         state.is_full && state.taken_ns.iter().all(is_stuck)
     }
 
-    /// Whether files wait to be closed, which some server may never let happen; more than a few if `many`.
-    pub(crate) fn are_closing(&self, many: bool) -> bool {
-        self.0.lock().closing >= if many { MOST_CLOSING } else { 1 }
+    /// The files that wait to be closed.
+    pub(crate) fn closing(&self) -> Closing {
+        self.0.closing.clone()
     }
 
     /// Whether nobody has begun anything that was ordered.
@@ -262,7 +278,8 @@ impl Queue {
             state = self.lock();
             state.idle += 1;
             state.taken_ns[index] = 0;
-            state.closing -= usize::from(matches!(done, Done::Closed));
+            let closed = usize::from(matches!(done, Done::Closed));
+            self.closing.0.fetch_sub(closed, Ordering::AcqRel);
             state.done.push(done);
             let _ = rustix::io::write(self.bell.as_fd(), &1_u64.to_ne_bytes());
         }
@@ -428,6 +445,7 @@ mod tests {
             ordered: Condvar::new(),
             bell: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).unwrap(),
             ledger: Arc::new(SharedLedger::new().unwrap()),
+            closing: Closing::default(),
         }));
         for (call, ordered_ns) in [(1, 10), (2, 20), (3, 30)] {
             writers.order(job(call, ordered_ns));
@@ -475,8 +493,9 @@ mod tests {
     fn files_that_cannot_be_closed_are_counted() {
         let writers = writers();
         writers.0.lock().is_full = true;
-        writers.0.lock().closing = MOST_CLOSING - 1;
-        assert!(writers.are_closing(false) && !writers.are_closing(true));
+        let closing = writers.closing();
+        closing.0.store(MOST_CLOSING - 1, Ordering::Release);
+        assert!(closing.are_some() && !closing.are_many());
         let file = File::open("/dev/null").unwrap().into();
         writers.order(Job {
             who: WHO,
@@ -484,6 +503,6 @@ mod tests {
             ordered_ns: 0,
         });
         assert!(matches!(done(&writers)[..], [Done::Closed]));
-        assert_eq!(writers.0.lock().closing, MOST_CLOSING - 1);
+        assert_eq!(closing.0.load(Ordering::Acquire), MOST_CLOSING - 1);
     }
 }

@@ -10,6 +10,8 @@ pub(crate) struct Races {
     pub(crate) may_close: bool,
     /// That may have been before the call had begun: the order is open.
     pub(crate) is_open: bool,
+    /// A file may have been opened before the call had begun, and got its number if that was free.
+    pub(crate) may_open: bool,
     /// Its thread may end in it.
     pub(crate) may_end: bool,
 }
@@ -34,6 +36,7 @@ impl Races {
                     races.may_close = true;
                     races.is_open |= !has_begun;
                 }
+                Op::Open | Op::Special | Op::Dup => races.may_open |= !has_begun,
                 // Of a process with several actors any may be named.
                 Op::KillProcess | Op::Exec | Op::Exit => races.may_end = true,
                 Op::Cancel => races.may_end |= is_about,
@@ -48,6 +51,7 @@ impl Races {
         Self {
             may_close: self.may_close || other.may_close,
             is_open: self.is_open || other.is_open,
+            may_open: self.may_open || other.may_open,
             may_end: self.may_end || other.may_end,
         }
     }

@@ -11,8 +11,11 @@ const SECONDS: &str = "60";
 /// waits interruptibly.
 const MAX_INTERRUPTED_SHARE: f64 = 0.002;
 /// Of a notified program's synchronizations so many may meet a descriptor that another thread has closed or given to
-/// another file before the supervisor has looked at it: nobody holds the file until then. Half of these programs try.
-const MAX_UNSEEN_SHARE: f64 = 0.05;
+/// another file: nobody holds the file before the supervisor has received the call, and after its answer, until the
+/// thread has a processor again. Half of these programs try, more than a hundred at once on two processors.
+const MAX_UNSEEN_SHARE: f64 = 0.005;
+/// Of 64 copies that try at once.
+const MAX_UNSEEN_COPIES_SHARE: f64 = 0.1;
 /// Of a program's synchronizations by the library so many may come with another number of a file that another thread opens
 /// meanwhile: `msync` has a descriptor for a moment.
 const MAX_SHIFTED_SHARE: f64 = 0.001;
@@ -102,7 +105,7 @@ fn random_programs_are_told_the_same_and_keep_what_they_were_promised() {
                 ("library", "closed") => true,
                 ("library", "result") => share < MAX_SHIFTED_SHARE,
                 ("notify" | "attach", "interrupted") => share < MAX_INTERRUPTED_SHARE,
-                ("notify" | "attach", "closed" | "lost" | "result") => share < MAX_UNSEEN_SHARE,
+                ("notify" | "attach", "closed" | "lost") => share < MAX_UNSEEN_SHARE,
                 _ => false,
             };
             assert!(
@@ -116,10 +119,10 @@ fn random_programs_are_told_the_same_and_keep_what_they_were_promised() {
 /// A descriptor that is closed and reused while its call is held.
 #[test]
 fn a_file_whose_number_is_reused_is_not_lost() {
-    for (name, way) in [("reused", "library"), ("reused-late", "notify")] {
-        for (way, kind, share) in replay(name, way).into_iter().flatten() {
-            assert_eq!(kind, "closed", "{way}: in {share} of the copies");
-        }
+    for (way, kind, share) in replay("reused", "library,notify").into_iter().flatten() {
+        let may_lose = way == "notify" && share < MAX_UNSEEN_COPIES_SHARE;
+        let may = kind == "closed" || (kind == "lost" && may_lose);
+        assert!(may, "{way}: {kind} in {share} of the copies");
     }
 }
 

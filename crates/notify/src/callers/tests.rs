@@ -213,27 +213,6 @@ fn a_held_call_is_nobody_else_s() {
 }
 
 #[test]
-fn one_call_in_sixteen_is_looked_at() {
-    let mut callers = Callers::default();
-    let who = Who {
-        thread: 1,
-        process: 1,
-        number: 75,
-        fd: 8,
-    };
-    let mut looks = 0;
-    for _ in 0..160 {
-        callers.arrives(who, 0, |_| false);
-        let file = callers.file(&who).unwrap();
-        if !file.skips_look() {
-            looks += 1;
-            file.looked_at(Target::At(0));
-        }
-    }
-    assert_eq!(looks, 10);
-}
-
-#[test]
 fn what_is_gone_is_forgotten() {
     let mut callers = Callers::default();
     let call = |callers: &mut Callers, thread, now_ns| {

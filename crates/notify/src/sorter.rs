@@ -1,0 +1,279 @@
+//! What is done with a call as soon as it is received: it goes on at once, or its file is taken over.
+//!
+//! The kernel takes hold of a file as `fsync` begins. A notified call has begun for its program and holds nothing: until
+//! its file is taken over, another thread may close it, or open another file by its number. So a call that nobody is
+//! going to hold is let go on here, and the file of another one is taken over here. The event loop learns of both.
+
+use std::collections::HashMap;
+use std::os::fd::RawFd;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use luc_gate::policy::Policy;
+use luc_gate::rounds::FileSystemRounds;
+
+use crate::fetch::{Fetched, Look, Missing, fetch, look};
+use crate::filter;
+use crate::uapi::Notice;
+use crate::writers::Closing;
+
+/// A file on which nobody is held is looked at again after this many calls: fetching its descriptor costs as much as the
+/// rest of a call.
+const SKIPPED: u8 = 15;
+
+/// Files of threads that are remembered, at most. All are forgotten then: to look again is cheap.
+const MOST_FILES: usize = 16384;
+
+/// A call that was received.
+#[derive(Debug)]
+pub(crate) struct Received {
+    /// The call.
+    pub(crate) notice: Notice,
+    /// When it was received.
+    pub(crate) received_ns: u64,
+    /// What was found out of it.
+    pub(crate) found: Found,
+}
+
+/// What was found out of a call.
+#[derive(Debug)]
+pub(crate) enum Found {
+    /// It goes on; its file is what it was when it was last looked at.
+    Passes(Target),
+    /// It goes on, as to close its file may wait for a server.
+    Seen(Look),
+    /// It goes on, and there is no file.
+    Missing(Missing),
+    /// It waits, and here is its file.
+    Taken(Fetched),
+}
+
+/// What a descriptor was when it was last looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// Nothing that can gain by company.
+    Nothing,
+    /// A file of the place of this index.
+    At(usize),
+}
+
+/// A descriptor of a thread.
+pub(crate) type Of = (u32, i32);
+
+/// What is known of a descriptor.
+#[derive(Clone, Copy, Debug)]
+struct File {
+    target: Target,
+    /// The rounds of its place, if it has some.
+    rounds: Option<&'static FileSystemRounds>,
+    /// Calls that need no look yet.
+    skips: u8,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    files: HashMap<Of, File>,
+    /// The devices of overlays of which it is known what is below.
+    overlays: Vec<u64>,
+}
+
+/// Sorts the calls of a listener.
+#[derive(Debug)]
+pub(crate) struct Sorter {
+    policy: Policy,
+    closing: Closing,
+    known: Mutex<Known>,
+}
+
+impl Sorter {
+    pub(crate) fn new(policy: Policy, closing: Closing) -> Self {
+        Self {
+            policy,
+            closing,
+            known: Mutex::default(),
+        }
+    }
+
+    /// Finds out what a call is of. If `must_take`, it does not go on without its file having been looked at.
+    pub(crate) fn sort(
+        &self,
+        listener: RawFd,
+        notice: &Notice,
+        must_take: bool,
+        now_ns: u64,
+    ) -> Found {
+        if filter::kind_of(notice.architecture, notice.number).is_none() {
+            return Found::Passes(Target::Nothing);
+        }
+        let file = self.file(notice);
+        if let Some(file) = file
+            && file.skips > 0
+            && !must_take
+            && !file.is_gated(&self.policy, now_ns)
+        {
+            return Found::Passes(file.target);
+        }
+        let is_known = file.is_some_and(|file| file.rounds.is_some());
+        self.take(listener, notice, is_known)
+            .unwrap_or_else(Found::Missing)
+    }
+
+    /// Takes a file over. What may be a server's is not; one that `is_known` most likely is none.
+    fn take(&self, listener: RawFd, notice: &Notice, is_known: bool) -> Result<Found, Missing> {
+        if !is_known || self.closing.are_some() {
+            let look = look(notice)?;
+            if look.may_wait && !self.is_overlay(look.inode.device) {
+                return Ok(Found::Seen(look));
+            }
+        }
+        if self.closing.are_many() {
+            return Ok(Found::Passes(Target::Nothing));
+        }
+        fetch(listener, notice).map(Found::Taken)
+    }
+
+    /// What is known of the file of a call, which counts. The event loop may be at what is known: then nothing is, for
+    /// it may be kept from its processor meanwhile.
+    fn file(&self, notice: &Notice) -> Option<File> {
+        let mut known = self.known.try_lock().ok()?;
+        let file = known.files.get_mut(&(notice.thread, notice.fd))?;
+        let before = *file;
+        file.skips = file.skips.saturating_sub(1);
+        Some(before)
+    }
+
+    fn is_overlay(&self, device: u64) -> bool {
+        let known = self.known.try_lock();
+        known.is_ok_and(|known| known.overlays.contains(&device))
+    }
+
+    /// Notes what a descriptor is. It is looked at again after `SKIPPED` calls, or at the next one if it `is_final` not.
+    pub(crate) fn note(
+        &self,
+        of: Of,
+        target: Target,
+        rounds: Option<&'static FileSystemRounds>,
+        is_final: bool,
+    ) {
+        let file = File {
+            target,
+            rounds,
+            skips: if is_final { SKIPPED } else { 0 },
+        };
+        let mut known = self.lock();
+        if known.files.len() >= MOST_FILES {
+            known.files.clear();
+        }
+        known.files.insert(of, file);
+    }
+
+    /// Forgets a descriptor: it is none, or of nothing that can be synchronized.
+    pub(crate) fn forget(&self, of: Of) {
+        self.lock().files.remove(&of);
+    }
+
+    /// Notes that a device is an overlay's, of which it is known what is below.
+    pub(crate) fn note_overlay(&self, device: u64) {
+        let mut known = self.lock();
+        if !known.overlays.contains(&device) {
+            known.overlays.push(device);
+        }
+    }
+
+    /// A thread that panics leaves nothing half-done here.
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl File {
+    /// Whether a call at `now_ns` may be held.
+    fn is_gated(&self, policy: &Policy, now_ns: u64) -> bool {
+        self.rounds.is_some_and(|rounds| {
+            rounds.commits.is_gated(policy, now_ns) || rounds.flushes.is_gated(policy, now_ns)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsRawFd as _;
+
+    use super::*;
+
+    fn notice(fd: i32) -> Notice {
+        Notice {
+            id: 1,
+            thread: rustix::thread::gettid().as_raw_nonzero().get() as u32,
+            architecture: 0xc000_003e,
+            number: 75,
+            fd,
+        }
+    }
+
+    fn sorter(policy: &str) -> Sorter {
+        Sorter::new(policy.parse().unwrap(), Closing::default())
+    }
+
+    fn sort(sorter: &Sorter, notice: &Notice, must_take: bool) -> Found {
+        // No call waits at this listener, so no file is taken over.
+        sorter.sort(-1, notice, must_take, 1)
+    }
+
+    #[test]
+    fn one_call_in_sixteen_is_looked_at() {
+        let sorter = sorter("auto");
+        let notice = notice(8);
+        let mut looks = 0;
+        for _ in 0..160 {
+            if !matches!(sort(&sorter, &notice, false), Found::Passes(Target::At(0))) {
+                looks += 1;
+                sorter.note((notice.thread, 8), Target::At(0), None, true);
+            }
+        }
+        assert_eq!(looks, 10);
+    }
+
+    #[test]
+    fn what_may_be_held_or_has_an_error_is_always_looked_at() {
+        let sorter = sorter("delay:5ms");
+        // SAFETY: all zeros is the valid initial state.
+        let rounds: &'static FileSystemRounds = Box::leak(Box::new(unsafe { std::mem::zeroed() }));
+        rounds.commits.start(&sorter.policy);
+        let notice = notice(-1);
+        let of = (notice.thread, notice.fd);
+        sorter.note(of, Target::At(0), Some(rounds), true);
+        assert!(matches!(sort(&sorter, &notice, false), Found::Missing(_)));
+        sorter.note(of, Target::At(0), None, true);
+        assert!(matches!(sort(&sorter, &notice, false), Found::Passes(_)));
+        assert!(matches!(sort(&sorter, &notice, true), Found::Missing(_)));
+        sorter.note(of, Target::At(0), None, false);
+        assert!(matches!(sort(&sorter, &notice, false), Found::Missing(_)));
+        sorter.forget(of);
+        assert!(matches!(sort(&sorter, &notice, false), Found::Missing(_)));
+    }
+
+    #[test]
+    fn what_is_known_is_not_waited_for() {
+        let sorter = sorter("auto");
+        let notice = notice(-1);
+        sorter.note((notice.thread, notice.fd), Target::Nothing, None, true);
+        let known = sorter.lock();
+        assert!(matches!(sort(&sorter, &notice, false), Found::Missing(_)));
+        drop(known);
+        assert!(matches!(sort(&sorter, &notice, false), Found::Passes(_)));
+    }
+
+    #[test]
+    fn what_may_be_a_server_s_is_not_taken_over() {
+        let sorter = sorter("auto");
+        // It is on no block device.
+        let file = std::fs::File::open("/proc/self/status").unwrap();
+        let notice = notice(file.as_raw_fd());
+        let Found::Seen(look) = sort(&sorter, &notice, false) else {
+            panic!("taken over");
+        };
+        sorter.note_overlay(look.inode.device);
+        let found = sort(&sorter, &notice, false);
+        assert!(matches!(found, Found::Missing(_)), "{found:?}");
+    }
+}
