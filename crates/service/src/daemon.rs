@@ -21,6 +21,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::Duration;
 
 use luc_gate::figures::RunFigures;
 use luc_gate::rounds::Arena;
@@ -41,6 +42,10 @@ use crate::plan::SOCKET;
 /// Filters of a service that are served at once, at most: a program that connects again and again is not to make processes
 /// without end.
 const MOST_OF_UNIT: usize = 16;
+
+/// How long nobody is listened to after a user who is not listened to has connected. Who connects without end so waits
+/// for his turn, and takes no processor from others.
+const UNHEARD: Duration = Duration::from_millis(1);
 
 /// The files of the rounds have this unit's name as well: they stay as long as it runs.
 const OWN: &str = "lucd.service";
@@ -104,7 +109,7 @@ pub fn run() -> Result<(), ServiceError> {
             Err(error) => {
                 say(format_args!("a connection is lost: {error}"));
                 // Nothing is accepted any more while there is no descriptor left.
-                thread::sleep(std::time::Duration::from_millis(100));
+                thread::sleep(Duration::from_millis(100));
             }
         }
     }
@@ -164,7 +169,7 @@ impl Lucd {
     fn meet(self: &Arc<Self>, patience: &mut Patience, connection: UnixStream) {
         let user = admission::user(&connection);
         if !patience.listens(user) {
-            return;
+            return thread::sleep(UNHEARD);
         }
         let (unit, process) = match admission::admit(&connection) {
             Ok(admitted) => admitted,

@@ -38,7 +38,7 @@ struct Outcome {
 }
 
 pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
-    let repeats = harness.options.repeats.unwrap_or(4);
+    let repeats = harness.options.repeats.unwrap_or(10);
     let wanted: Vec<&'static Service> = SERVICES
         .iter()
         .filter(|service| harness.options.wants(service.name))

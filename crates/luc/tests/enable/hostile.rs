@@ -68,11 +68,12 @@ fn a_hostile_service_takes_nothing_that_others_need() {
 
     let rounds = std::env::var(ROUNDS)
         .ok()
-        .and_then(|text| text.parse::<u32>().ok());
+        .and_then(|text| text.parse::<u32>().ok())
+        .unwrap_or(1);
     let (mut alone_us, mut beside_us) = (Vec::new(), Vec::new());
     let mut beside_hogs_us = Vec::new();
     let mut meanwhile = before;
-    for _ in 0..rounds.unwrap_or(1) {
+    for _ in 0..rounds {
         alone_us.push(p99_us(&machine));
         machine.get("systemctl start hog@1 hog@2");
         beside_hogs_us.push(p99_us(&machine));
@@ -94,10 +95,10 @@ fn a_hostile_service_takes_nothing_that_others_need() {
         );
         machine.get("systemctl stop evil flood");
     }
-    beside_hogs_us.sort_unstable();
+    alone_us.sort_unstable();
     beside_us.sort_unstable();
     let middle = beside_us.len() / 2;
-    let (hogs_us, beside_us) = (beside_hogs_us[middle], beside_us[middle]);
+    let (alone_us, beside_us) = (alone_us[middle], beside_us[middle]);
     // Files, threads and memory of one more listener, and of a thread that serves it.
     assert!(meanwhile.0 < before.0 + 64, "{before:?} {meanwhile:?}");
     assert!(meanwhile.1 < before.1 + 40, "{before:?} {meanwhile:?}");
@@ -107,12 +108,14 @@ fn a_hostile_service_takes_nothing_that_others_need() {
     );
     // A machine with other work scatters by more than what is lost.
     assert!(
-        beside_us < 3 * hogs_us,
-        "{hogs_us} us beside hogs, {beside_us} us beside hostile ones"
+        beside_us < 2 * alone_us,
+        "{alone_us} us alone, {beside_us} us beside hostile ones"
     );
     let lines = machine.get("journalctl --no-pager -u lucd | wc -l");
     assert!(
-        lines.parse::<u64>().is_ok_and(|lines| lines < 200),
+        lines
+            .parse::<u32>()
+            .is_ok_and(|lines| lines < 100 + 100 * rounds),
         "{lines} lines"
     );
     machine
