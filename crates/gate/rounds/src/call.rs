@@ -233,15 +233,11 @@ impl OneCall<'_> {
             .is_gated(policy, self.called_ns)
             .then(|| of_kind.join(policy, role, &self.limits));
         // The kernel looks the number up now. Another thread may have closed it, and opened another file, since
-        // the program called: success of that one says nothing about this one. That may happen between a look and
-        // the kernel's, too, so there is one after it as well.
-        let result = if (request.is_same)() {
-            match real() {
-                0 if !(request.is_same)() => Err(request.gone),
-                result => Ok(result),
-            }
-        } else {
-            Err(request.gone)
+        // the program called: success of that one says nothing about this one. Looked at before, it might be
+        // exchanged between that look and the kernel's.
+        let result = match real() {
+            0 if !(request.is_same)() => Err(request.gone),
+            result => Ok(result),
         };
         of_kind.complete();
         let returned_ns = sys::now_ns();
