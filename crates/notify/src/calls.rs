@@ -3,6 +3,8 @@
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use luc_gate::call::Settings;
 use luc_gate::figures::CallKind;
@@ -27,6 +29,9 @@ use crate::writers::{Done, Job, Task, Writers, Written};
 
 /// A caller that comes again this long after its last call tells nothing about when that returned, in nanoseconds.
 const LONG_AGO_NS: u64 = 5_000_000_000;
+
+/// How long threads that are at files are waited for at the end.
+const END_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// All calls of a command.
 #[derive(Debug)]
@@ -79,8 +84,18 @@ impl Calls {
         !self.held.is_empty()
     }
 
-    /// Lets all calls go on that wait, and gives the listener back.
-    pub(crate) fn end(self) -> OwnedFd {
+    /// Lets all calls go on that wait, and gives the listener back. Waits, in bounds, for threads that are at files.
+    pub(crate) fn end(mut self) -> OwnedFd {
+        let begun = Instant::now();
+        let is_at_work = |calls: &Self| calls.held.all().any(|(_, held)| held.file.is_taken());
+        while is_at_work(&self) && begun.elapsed() < END_TIMEOUT {
+            thread::sleep(END_TIMEOUT / 1000);
+            for done in self.writers.done() {
+                if let Done::Synchronized { call, errno } = done {
+                    self.is_synchronized(call, errno);
+                }
+            }
+        }
         for (id, held) in self.held.all() {
             self.end_one(id, &held.file, held.call.kind);
         }
@@ -100,7 +115,7 @@ impl Calls {
 
     /// Answers a call for the last time.
     fn end_one(&self, id: u64, file: &KeptFile, kind: CallKind) {
-        if file.give_up() == Now::Same {
+        if matches!(file.give_up(), Now::Same | Now::Taken) {
             return self.ledger.answer(self.listener.as_raw_fd(), id);
         }
         // Nobody is left to wait for it.
@@ -155,7 +170,10 @@ impl Calls {
                 self.callers.forget_file(&who);
                 self.sorter.forget(who.of_thread());
             }
-            Found::Taken(fetched) => self.looked_at(notice.id, &call, fetched),
+            Found::Taken(fetched) => {
+                self.looked_at(notice.id, &call, fetched);
+                self.ledger.handled(notice.id);
+            }
         }
     }
 
@@ -201,11 +219,13 @@ impl Calls {
         }
         let index = self.places.find(&look, Some(file.as_fd()));
         self.note_target(call, index);
+        let is_overlay = self.places.layers().below(look.inode.device).is_some();
         let held = |file, call: &Call| Held {
             call: *call,
             file: Arc::new(KeptFile::new(file, call.who)),
             inode: look.inode,
             place: index,
+            is_servers: look.may_wait && !is_overlay,
             written_back_ns: 0,
         };
         let rounds = self.places.of(index).and_then(|place| place.rounds);
@@ -260,10 +280,11 @@ impl Calls {
 
     /// Lets a call go on that is not held.
     fn pass(&mut self, id: u64, held: &Held) {
-        if !self.is_same(id, held) {
-            // Without room there the keeper lets it go on, if it comes to that.
-            self.ledger.holds(id);
-            return;
+        match self.give_up_file(held) {
+            Now::Other if self.ledger.holds(id) => return self.synchronize_instead(id, held),
+            // Without room for it the call goes on as it is.
+            Now::Other => drop(held.file.take()),
+            Now::Same | Now::Gone | Now::Taken => {}
         }
         self.let_go(id);
         if let Some(index) = held.place {
@@ -299,24 +320,42 @@ impl Calls {
     /// Whether a held call may go on: its number is the file still that was looked at. Else that one is synchronized,
     /// and the call goes on being held until it is.
     fn is_same(&mut self, id: u64, held: &Held) -> bool {
-        let now = held.file.give_up();
-        if now != Now::Other {
-            if let Some(file) = held.file.take() {
-                // Of a thread that has ended: nobody else may have it open.
-                self.order(&held.call, Task::Close(file));
-            }
-            return true;
+        let now = self.give_up_file(held);
+        match now {
+            Now::Same | Now::Gone => return true,
+            Now::Other => self.synchronize_instead(id, held),
+            // What the thread has done is told.
+            Now::Taken => self.held.insert(id, held.clone()),
         }
-        let file = Arc::clone(&held.file);
+        false
+    }
+
+    /// Closes a call's file, if its number is the same still or its thread has ended; by another thread where that may
+    /// wait.
+    fn give_up_file(&self, held: &Held) -> Now {
+        let (now, same) = held.file.give_back();
+        let closed = match now {
+            Now::Same if held.is_servers => same,
+            // Nobody else may have it open.
+            Now::Gone => held.file.take(),
+            Now::Same | Now::Other | Now::Taken => None,
+        };
+        if let Some(file) = closed {
+            self.order(&held.call, Task::Close(file));
+        }
+        now
+    }
+
+    /// Has a call's file synchronized in place of the call, which waits for that.
+    fn synchronize_instead(&mut self, id: u64, held: &Held) {
         let task = Task::Synchronize {
             call: id,
-            file,
+            file: Arc::clone(&held.file),
             inode: held.inode,
             kind: held.call.kind,
         };
         self.order(&held.call, task);
         self.held.insert(id, held.clone());
-        false
     }
 
     /// The file of a held call was synchronized in its place.
@@ -418,7 +457,7 @@ impl Calls {
                     self.is_written(call, written, needs);
                 }
                 Done::Synchronized { call, errno } => self.is_synchronized(call, errno),
-                Done::Closed => {}
+                Done::Closed | Done::NotNeeded => {}
                 Done::Found(below) => self.places.layers().learn(below),
             }
         }

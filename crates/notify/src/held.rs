@@ -46,6 +46,8 @@ pub(crate) struct Held {
     pub(crate) inode: Inode,
     /// Its place; `None` if it has none.
     pub(crate) place: Option<usize>,
+    /// Whether to close the file may wait for a server.
+    pub(crate) is_servers: bool,
     /// How long its data took to be written.
     pub(crate) written_back_ns: u64,
 }
@@ -310,6 +312,7 @@ mod tests {
                 called_ns: sys::now_ns(),
             },
             place: Some(0),
+            is_servers: false,
             written_back_ns: 0,
         }
     }

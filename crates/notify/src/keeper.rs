@@ -10,7 +10,7 @@
 
 use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd, OwnedFd, RawFd};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
@@ -43,6 +43,8 @@ pub(crate) enum Source<'a> {
 #[derive(Debug)]
 pub(crate) struct Keeper {
     pid: Pid,
+    /// Whether its end was taken note of.
+    is_reaped: bool,
     /// Readable when it has ended.
     pub(crate) ended: OwnedFd,
     /// The page that it reads.
@@ -74,10 +76,12 @@ impl Keeper {
         if pid < 0 {
             return Err(io::Error::last_os_error());
         }
+        reap_left();
         let pid = Pid::from_raw(pid).ok_or(io::ErrorKind::InvalidData)?;
         ledger.kept_by(pid.as_raw_nonzero().get().unsigned_abs());
         Ok(Self {
             pid,
+            is_reaped: false,
             ended: pidfd_open(pid, PidfdFlags::empty())?,
             _ledger: Arc::clone(ledger),
         })
@@ -98,16 +102,40 @@ impl Keeper {
     }
 
     /// Sleeps until it has ended, with the last process that it serves.
-    pub(crate) fn wait_long(self) {
+    pub(crate) fn wait_long(mut self) {
         // SAFETY: this process' own child, which nobody else waits for.
         unsafe { libc::waitpid(self.id(), std::ptr::null_mut(), 0) };
+        self.is_reaped = true;
     }
 
     /// Forgets a keeper that has ended.
     pub(crate) fn reap(self) {
-        // SAFETY: this process' own child, which nobody else waits for.
-        unsafe { libc::waitpid(self.id(), std::ptr::null_mut(), libc::WNOHANG) };
+        drop(self);
     }
+}
+
+/// Keepers that go on without anybody who would take note of their ends.
+static LEFT: Mutex<Vec<i32>> = Mutex::new(Vec::new());
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        if !self.is_reaped {
+            left().push(self.id());
+            reap_left();
+        }
+    }
+}
+
+/// Takes note of the ends of keepers that were left. Else each would stay as a process.
+fn reap_left() {
+    left().retain(|&keeper| {
+        // SAFETY: this process' own child, which nobody else waits for.
+        unsafe { libc::waitpid(keeper, std::ptr::null_mut(), libc::WNOHANG) == 0 }
+    });
+}
+
+fn left() -> MutexGuard<'static, Vec<i32>> {
+    LEFT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Descriptors that a keeper keeps beside its source.
@@ -217,7 +245,11 @@ fn serve(ledger: &Ledger, listener: RawFd, is_back: impl Fn() -> bool) {
             Waiting::NobodyLeft => end(),
             Waiting::Nothing => {}
             Waiting::Call => {
-                if let Ok(notice) = uapi::receive(listener) {
+                // A supervisor that is back may be first, and whoever sleeps in the receipt looks at nothing else.
+                alarm_in(TICK_MS);
+                let received = uapi::receive(listener);
+                alarm_in(0);
+                if let Ok(notice) = received {
                     // For a supervisor that comes and ends this keeper: it answers what was received last.
                     ledger.received(notice.id);
                     ledger.answer(listener, notice.id);
@@ -227,6 +259,23 @@ fn serve(ledger: &Ledger, listener: RawFd, is_back: impl Fn() -> bool) {
         }
     }
 }
+
+/// Has a signal interrupt what this process waits for, after so many milliseconds; 0: none.
+fn alarm_in(ms: i32) {
+    let time = |ms: i32| libc::timeval {
+        tv_sec: 0,
+        tv_usec: libc::suseconds_t::from(ms) * 1000,
+    };
+    // Again and again: the first one may come before it waits.
+    let timer = libc::itimerval {
+        it_interval: time(ms),
+        it_value: time(ms),
+    };
+    // SAFETY: a timer that is valid for reads.
+    unsafe { libc::setitimer(libc::ITIMER_REAL, &raw const timer, std::ptr::null_mut()) };
+}
+
+extern "C" fn wake_up(_: libc::c_int) {}
 
 /// Ends a keeper whose supervisor is gone, and answers what that had in its hands.
 pub(crate) fn relieve(ledger: &Ledger, keeper: u32, listener: RawFd) {
@@ -284,6 +333,11 @@ fn settle(ledger: &Ledger, mut kept: [RawFd; 3]) {
         libc::setsid();
         let mut all: libc::sigset_t = std::mem::zeroed();
         libc::sigfillset(&raw mut all);
+        libc::sigdelset(&raw mut all, libc::SIGALRM);
+        // Without SA_RESTART.
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = wake_up as *const () as usize;
+        libc::sigaction(libc::SIGALRM, &raw const action, std::ptr::null_mut());
         libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, std::ptr::null_mut());
         libc::prctl(libc::PR_SET_NAME, KEEPER.as_ptr());
         libc::chdir(c"/".as_ptr());

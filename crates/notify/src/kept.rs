@@ -6,8 +6,9 @@
 //!
 //! The file is closed just before the answer: a program that closes it next finds itself the last to do so.
 
+use std::mem;
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use luc_gate::figures::CallKind;
 use luc_gate::sys;
@@ -20,8 +21,18 @@ use crate::who::Who;
 /// A call's open file.
 #[derive(Debug)]
 pub(crate) struct KeptFile {
-    file: Mutex<Option<OwnedFd>>,
+    place: Mutex<Place>,
     who: Who,
+}
+
+/// Where the file is.
+#[derive(Debug)]
+enum Place {
+    Here(OwnedFd),
+    /// A thread that may wait is at it.
+    Taken,
+    /// Closed, as the call goes on.
+    GivenUp,
 }
 
 /// What has become of a call's descriptor.
@@ -33,37 +44,66 @@ pub(crate) enum Now {
     Other,
     /// The calling thread has ended.
     Gone,
+    /// A thread is at the file that was looked at, and says what is to become of the call.
+    Taken,
 }
 
 impl KeptFile {
     pub(crate) fn new(file: OwnedFd, who: Who) -> Self {
         Self {
-            file: Mutex::new(Some(file)),
+            place: Mutex::new(Place::Here(file)),
             who,
         }
     }
 
-    /// Closes the file if the caller still has it by its number. One that is not kept any more was given up so before.
+    /// Closes the file if the caller still has it by its number. One that was given up before counts as the same.
     pub(crate) fn give_up(&self) -> Now {
-        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = file
-            .as_ref()
-            .map_or(Now::Same, |file| now(&self.who, file.as_fd()));
-        if now == Now::Same {
-            *file = None;
-        }
+        let (now, same) = self.give_back();
+        drop(same);
         now
+    }
+
+    /// As [`give_up`](Self::give_up), but that the file is not closed: to do so may wait.
+    pub(crate) fn give_back(&self) -> (Now, Option<OwnedFd>) {
+        let mut place = self.lock();
+        let now = match &*place {
+            Place::Here(file) => now(&self.who, file.as_fd()),
+            Place::Taken => Now::Taken,
+            Place::GivenUp => Now::Same,
+        };
+        if now != Now::Same {
+            return (now, None);
+        }
+        match mem::replace(&mut *place, Place::GivenUp) {
+            Place::Here(file) => (now, Some(file)),
+            Place::Taken | Place::GivenUp => (now, None),
+        }
     }
 
     /// Takes the file out.
     pub(crate) fn take(&self) -> Option<OwnedFd> {
-        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        file.take()
+        let mut place = self.lock();
+        if !matches!(*place, Place::Here(_)) {
+            return None;
+        }
+        match mem::replace(&mut *place, Place::Taken) {
+            Place::Here(file) => Some(file),
+            Place::Taken | Place::GivenUp => None,
+        }
     }
 
     /// Keeps the file again.
     pub(crate) fn keep(&self, kept: OwnedFd) {
-        *self.file.lock().unwrap_or_else(PoisonError::into_inner) = Some(kept);
+        *self.lock() = Place::Here(kept);
+    }
+
+    /// Whether a thread is at it.
+    pub(crate) fn is_taken(&self) -> bool {
+        matches!(*self.lock(), Place::Taken)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Place> {
+        self.place.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -147,6 +187,19 @@ mod tests {
         assert_eq!(kept.give_up(), Now::Same);
         assert!(kept.take().is_none());
         assert_eq!(kept.give_up(), Now::Same, "given up before");
+    }
+
+    #[test]
+    fn what_a_thread_is_at_is_not_given_up() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, fetched) = both(&folder);
+        let kept = KeptFile::new(fetched, who(file.as_raw_fd()));
+        let taken = kept.take().unwrap();
+        assert!(kept.is_taken() && kept.take().is_none());
+        assert_eq!(kept.give_up(), Now::Taken);
+        kept.keep(taken);
+        let (now, back) = kept.give_back();
+        assert!(now == Now::Same && back.is_some() && !kept.is_taken());
     }
 
     #[test]

@@ -14,6 +14,9 @@ use rustix::fs::{Mode, OFlags, fstat, open};
 /// Devices that are looked at, at most: a program that mounts overlays without end is not to be followed.
 const REMEMBERED: usize = 64;
 
+/// How often the mount of a device is looked for.
+const MOST_MISSES: u32 = 16;
+
 /// What is known of devices that are no block devices.
 #[derive(Debug, Default)]
 pub(crate) struct Layers {
@@ -21,6 +24,8 @@ pub(crate) struct Layers {
     known: Vec<(u64, Option<u64>)>,
     /// The device that is being looked up.
     asked: Option<u64>,
+    /// Devices whose mount was not found, and how often.
+    missed: Vec<(u64, u32)>,
 }
 
 /// What is known of a device at once.
@@ -49,13 +54,36 @@ impl Layers {
         if self.known.len() >= REMEMBERED {
             return Below::Known(None);
         }
-        let Some(path) = upper(mount, process) else {
-            self.known.push((device, None));
-            return Below::Known(None);
+        let path = match upper(mount, process) {
+            Some(Some(path)) => path,
+            Some(None) => {
+                self.known.push((device, None));
+                return Below::Known(None);
+            }
+            // Its process has ended, or the mount is another namespace's.
+            None => return self.misses(device),
         };
         let is_first = self.asked.is_none();
         self.asked = self.asked.or(Some(device));
         Below::Unknown(is_first.then_some(path))
+    }
+
+    /// The mount of a device was not found: after some times it is taken for no overlay's.
+    fn misses(&mut self, device: u64) -> Below {
+        let of_device = self.missed.iter().position(|(missed, _)| *missed == device);
+        let index = of_device.unwrap_or_else(|| {
+            self.missed.truncate(REMEMBERED - 1);
+            self.missed.insert(0, (device, 0));
+            0
+        });
+        if let Some((_, times)) = self.missed.get_mut(index) {
+            *times += 1;
+            if *times < MOST_MISSES {
+                return Below::Unknown(None);
+            }
+            self.known.push((device, None));
+        }
+        Below::Known(None)
     }
 
     /// Notes the device below another, of which the path was opened.
@@ -73,11 +101,12 @@ pub(crate) fn device_of(path: &str) -> Option<u64> {
     Some(fstat(directory.as_fd()).ok()?.st_dev)
 }
 
-/// The path of the upper directory of the overlay of this mount.
-fn upper(mount: u64, process: u32) -> Option<String> {
+/// The path of the upper directory of the overlay of this mount, if it is one; `None` if the mount is not found.
+#[expect(clippy::option_option, reason = "not found is not the same as none")]
+fn upper(mount: u64, process: u32) -> Option<Option<String>> {
     let mounts = mounts_of(process).ok()?;
     let mount = mounts.iter().find(|known| known.id == mount)?;
-    upper_path(mount).map(str::to_owned)
+    Some(upper_path(mount).map(str::to_owned))
 }
 
 /// The upper directory of an overlay that makes durable what it is asked to.
@@ -124,6 +153,19 @@ mod tests {
             assert_eq!(below, Below::Known(None));
         }
         assert_eq!(layers.known, [(7, None)]);
+    }
+
+    #[test]
+    fn a_mount_that_is_not_found_is_looked_for_again() {
+        let mut layers = Layers::default();
+        for _ in 1..MOST_MISSES {
+            let below = layers.find(7, u64::MAX, std::process::id());
+            assert_eq!(below, Below::Unknown(None));
+        }
+        for _ in 0..2 {
+            let below = layers.find(7, u64::MAX, std::process::id());
+            assert_eq!(below, Below::Known(None));
+        }
     }
 
     #[test]

@@ -30,8 +30,10 @@ const MOST_LOST: usize = 32;
 pub(crate) struct Ledger {
     /// The number of the call that was received last.
     last: AtomicU64,
-    /// Calls up to this one are answered, or among `held`.
+    /// The newest call that is answered or among `held`.
     handled: AtomicU64,
+    /// Calls that were received and are neither.
+    open: AtomicU32,
     /// Calls that wait for an answer.
     waiting: AtomicU32,
     /// Counts up as long as the supervisor works.
@@ -73,6 +75,7 @@ impl Lost {
 impl Ledger {
     /// Notes that a call was received.
     pub(crate) fn received(&self, id: u64) {
+        self.open.fetch_add(1, SeqCst);
         if self.last.fetch_max(id, SeqCst) == 0 {
             self.handled.store(id - 1, SeqCst);
         }
@@ -88,9 +91,14 @@ impl Ledger {
         self.last.load(SeqCst) != 0
     }
 
-    /// Notes that a call, and all before it, is answered or held. Two threads receive, so one may come before an older one.
+    /// Notes that a call that was received is answered or held. Once for each: two threads receive, so that one may be
+    /// before an older one.
     pub(crate) fn handled(&self, id: u64) {
         self.handled.fetch_max(id, SeqCst);
+        // Of a call that was answered for a dead supervisor it may be told twice.
+        let _ = self
+            .open
+            .fetch_update(SeqCst, SeqCst, |open| open.checked_sub(1));
     }
 
     /// Notes that a call waits; whether there was room for it.
@@ -118,6 +126,7 @@ impl Ledger {
             held.store(0, SeqCst);
         }
         self.waiting.store(0, SeqCst);
+        self.open.store(0, SeqCst);
         self.handled.store(self.last.load(SeqCst), SeqCst);
     }
 
@@ -133,7 +142,7 @@ impl Ledger {
 
     /// Whether a call waits for the supervisor.
     pub(crate) fn has_waiting(&self) -> bool {
-        self.waiting.load(SeqCst) > 0 || self.last.load(SeqCst) > self.handled.load(SeqCst)
+        self.waiting.load(SeqCst) > 0 || self.open.load(SeqCst) > 0
     }
 
     /// Notes the keeper's process number.

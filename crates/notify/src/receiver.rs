@@ -191,12 +191,14 @@ impl Shared {
         self.ledger.received(notice.id);
         if self.is_stale(received_ns) {
             self.let_go(notice.id);
+            self.ledger.handled(notice.id);
             return Some(received_ns);
         }
         let listener = self.listener.as_raw_fd();
         let must_take = self.ledger.has_lost();
         let found = self.sorter.sort(listener, &notice, must_take, received_ns);
         let waits = matches!(found, Found::Taken(_));
+        let id = notice.id;
         let received = Received {
             notice,
             received_ns,
@@ -205,7 +207,8 @@ impl Shared {
         // Before the answer: a thread's next call may be the other receiver's.
         let is_sent = loop_.try_send(received).is_ok();
         if !waits || !is_sent {
-            self.let_go(notice.id);
+            self.let_go(id);
+            self.ledger.handled(id);
         }
         if is_sent {
             self.bell.ring();

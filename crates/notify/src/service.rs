@@ -12,7 +12,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use luc_gate::environment::NOTIFIED;
@@ -35,6 +35,9 @@ const MOST_INHERITED: i32 = 4096;
 
 /// How long each step of the hand-over may take.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How often a keeper is started that could not be, where nobody else serves.
+const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Puts this process under the filter, whose listener the supervisor at `socket` gets.
 ///
@@ -180,7 +183,10 @@ impl Guest {
         let source = Source::Child(connection.as_fd());
         let keeper = Keeper::start(&ledger, of_control.as_fd(), source)
             .map_err(NotifyError::system("start its keeper"))?;
-        pass::send(connection.as_raw_fd(), 0, None).map_err(NotifyError::system("greet"))?;
+        if let Err(errno) = pass::send(connection.as_raw_fd(), 0, None) {
+            keeper.wait();
+            return Err(NotifyError::system("greet")(errno));
+        }
         Ok(Self {
             control,
             keeper,
@@ -201,8 +207,14 @@ impl Guest {
                 self.keeper.wait();
                 return Err(refusal(errno));
             }
-            Ok((_, None)) => return Err(refusal(Errno::BADF)),
-            Err(errno) => return Err(NotifyError::system("take over the listener")(errno)),
+            Ok((_, None)) => {
+                self.keeper.wait();
+                return Err(refusal(Errno::BADF));
+            }
+            Err(errno) => {
+                self.keeper.wait();
+                return Err(NotifyError::system("take over the listener")(errno));
+            }
         };
         self.ledger.begun_under(filters_of(process).unwrap_or(0));
         let kept = (self.control, self.keeper, self.ledger);
@@ -226,13 +238,20 @@ pub fn resume(lasting: &Lasting, work: Work) -> Result<Served, NotifyError> {
         .filters
         .store(ledger.filters(), Ordering::Relaxed);
     let before = ledger.keeper();
-    if !ledger.has_begun() {
+    let is_alone = !ledger.has_begun();
+    if is_alone {
         // Of two keepers that wait for the first call each could receive one.
         relieve(&ledger, before, listener.as_raw_fd());
     }
-    let source = Source::Own(listener.as_fd());
-    let keeper = Keeper::start(&ledger, of_control.as_fd(), source)
-        .map_err(NotifyError::system("start its keeper"))?;
+    let keeper = loop {
+        let source = Source::Own(listener.as_fd());
+        match Keeper::start(&ledger, of_control.as_fd(), source) {
+            Ok(keeper) => break keeper,
+            // Without this process the program's calls would fail.
+            Err(_) if is_alone => thread::sleep(RETRY_INTERVAL),
+            Err(error) => return Err(NotifyError::system("start its keeper")(error)),
+        }
+    };
     drop(of_control);
     relieve(&ledger, before, listener.as_raw_fd());
     let kept = Kept {

@@ -84,6 +84,11 @@ impl Supervisor {
                 wake_ns = 0;
             }
         }
+        if self.keeper.is_none() {
+            // Programs that go on have nobody else.
+            self.replaced_ns = 0;
+            self.replace_keeper();
+        }
         self.receiver.end();
         while let Some(received) = self.receiver.next() {
             self.calls.answer_now(received);
@@ -100,9 +105,7 @@ impl Supervisor {
             let Some(received) = self.receiver.next() else {
                 return false;
             };
-            let id = received.notice.id;
             self.calls.arrived(received);
-            self.ledger.handled(id);
             pace.has_served(sys::now_ns());
         }
         true

@@ -102,6 +102,8 @@ pub(crate) enum Done {
     },
     /// Of a synchronization: an `errno`, or 0. The file is closed.
     Synchronized { call: u64, errno: i32 },
+    /// The call was answered before.
+    NotNeeded,
     /// A file is closed.
     Closed,
     /// A path leads to this device.
@@ -321,9 +323,11 @@ impl Job {
                 inode,
                 kind,
             } => {
-                let result = file
-                    .take()
-                    .map_or(Err(Errno::BADF), |open| synchronize(open.as_fd(), kind));
+                let Some(open) = file.take() else {
+                    return Done::NotNeeded;
+                };
+                let result = synchronize(open.as_fd(), kind);
+                drop(open);
                 let errno = result.err().map_or(0, Errno::raw_os_error);
                 if errno != 0 {
                     ledger.lose(call, inode, errno);

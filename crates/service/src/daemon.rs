@@ -21,7 +21,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use luc_gate::figures::RunFigures;
 use luc_gate::rounds::Arena;
@@ -43,9 +43,16 @@ use crate::plan::SOCKET;
 /// without end.
 const MOST_OF_UNIT: usize = 16;
 
-/// How long nobody is listened to after a user who is not listened to has connected. Who connects without end so waits
-/// for his turn, and takes no processor from others.
-const UNHEARD: Duration = Duration::from_millis(1);
+/// Connections of users who are not listened to, after which nobody is for a moment. Who connects without end so waits for
+/// his turn, and takes no processor from others.
+const MOST_UNHEARD: u32 = 4;
+const UNHEARD_PAUSE: Duration = Duration::from_millis(1);
+
+/// Connections that wait to be looked at. One that comes behind as many unheard ones waits for 64 ms.
+const BACKLOG: i32 = 256;
+
+/// Filters of a service that are begun in a second, at most: to begin one takes a process.
+const MOST_BEGUN: u32 = 32;
 
 /// The files of the rounds have this unit's name as well: they stay as long as it runs.
 const OWN: &str = "lucd.service";
@@ -70,6 +77,35 @@ struct Unit {
     figures: &'static RunFigures,
     /// Its filters that are served.
     served: usize,
+    /// Since when filters are counted, and how many were begun since then.
+    begun: (Instant, u32),
+}
+
+impl Unit {
+    fn new(figures: &'static RunFigures) -> Self {
+        Self {
+            figures,
+            served: 0,
+            begun: (Instant::now(), 0),
+        }
+    }
+
+    /// Counts a filter more; else why there may be none.
+    fn begin(&mut self) -> Result<&'static RunFigures, String> {
+        if self.served >= MOST_OF_UNIT {
+            return Err(format!("it has {MOST_OF_UNIT} filters already"));
+        }
+        let (since, begun) = &mut self.begun;
+        if since.elapsed() >= Duration::from_secs(1) {
+            (*since, *begun) = (Instant::now(), 0);
+        }
+        if *begun >= MOST_BEGUN {
+            return Err(format!("it has begun {MOST_BEGUN} filters in a second"));
+        }
+        *begun += 1;
+        self.served += 1;
+        Ok(self.figures)
+    }
 }
 
 /// Serves until a signal ends the process. Its keepers go on then, and the next one takes the services back.
@@ -142,6 +178,7 @@ fn listen(path: &Path) -> io::Result<UnixListener> {
         _ => {}
     }
     let listener = UnixListener::bind(path)?;
+    rustix::net::listen(&listener, BACKLOG)?;
     // Services run as all kinds of users; who may be served is asked of each connection.
     fs::set_permissions(path, Permissions::from_mode(0o666))?;
     Ok(listener)
@@ -169,7 +206,10 @@ impl Lucd {
     fn meet(self: &Arc<Self>, patience: &mut Patience, connection: UnixStream) {
         let user = admission::user(&connection);
         if !patience.listens(user) {
-            return thread::sleep(UNHEARD);
+            if patience.has_ignored(MOST_UNHEARD) {
+                thread::sleep(UNHEARD_PAUSE);
+            }
+            return;
         }
         let (unit, process) = match admission::admit(&connection) {
             Ok(admitted) => admitted,
@@ -235,11 +275,7 @@ impl Lucd {
     fn begin(&self, unit: &str) -> Result<&'static RunFigures, String> {
         let mut units = self.units();
         if let Some(known) = units.known.get_mut(unit) {
-            if known.served >= MOST_OF_UNIT {
-                return Err(format!("it has {MOST_OF_UNIT} filters already"));
-            }
-            known.served += 1;
-            return Ok(known.figures);
+            return known.begin();
         }
         let spare = units.spare.pop();
         let spare = spare.filter(|(before, _)| luc_gate::unit::hand_on(before, unit).is_ok());
@@ -250,9 +286,11 @@ impl Lucd {
                 opened.map_err(|error| error.to_string())?.1
             }
         };
-        let known = Unit { figures, served: 1 };
-        units.known.insert(unit.to_owned(), known);
-        Ok(figures)
+        let known = units
+            .known
+            .entry(unit.to_owned())
+            .or_insert_with(|| Unit::new(figures));
+        known.begin()
     }
 
     fn end(&self, unit: &str) {

@@ -53,7 +53,7 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     for service in wanted {
         outcomes.push(compare(harness, &kept, service, repeats, &mut progress)?);
     }
-    Ok(page::page(&outcomes, repeats, harness.options.seed))
+    Ok(page::page(&outcomes, repeats))
 }
 
 /// Makes the runs of a service, each way once in each repeat, in random order, and one that is recorded.

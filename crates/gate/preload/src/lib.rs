@@ -14,7 +14,6 @@
 // Otherwise a standard library is there, whose C library has these.
 #[cfg(panic = "abort")]
 mod c;
-mod mappings;
 mod notified;
 mod places;
 mod process;

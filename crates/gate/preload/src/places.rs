@@ -11,10 +11,10 @@ use luc_rounds::overwrites::{Candidate, Extent};
 use luc_rounds::rounds::{FileSystemRounds, Needs};
 use luc_rounds::slots::{self, FILE_SYSTEMS};
 use luc_rounds::syscall::Errno;
-use luc_rounds::{CallKind, Policy, maps, sys};
+use luc_rounds::{CallKind, Policy, mappings, maps, sys};
 
 use crate::process::{self, Process};
-use crate::{mappings, notified, real, thread};
+use crate::{notified, real, thread};
 
 /// A file system, found out on first use and then only read.
 struct Slot {
@@ -148,9 +148,10 @@ impl Target {
     /// the kernel's own call tells.
     fn is_same(&self, mapped: Option<maps::MappedFile>) -> bool {
         match self.object {
-            Object::File { fd, inode, .. } => {
-                sys::status(fd).is_ok_and(|stat| stat.st_dev == self.device && stat.st_ino == inode)
-            }
+            Object::File { fd, inode, .. } => match sys::status(fd) {
+                Ok(stat) => stat.st_dev == self.device && stat.st_ino == inode,
+                Err(Errno(errno)) => errno != libc::EBADF,
+            },
             Object::Mapping { address } => match maps::file_at(address) {
                 Ok(now) => mapped.is_none() || now == mapped,
                 Err(maps::Unreadable) => true,

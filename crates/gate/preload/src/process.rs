@@ -14,7 +14,7 @@ use luc_rounds::figures::participants::{Participant, ParticipantId, State};
 use luc_rounds::memory::{self, Guests, MapError, SharedPath};
 use luc_rounds::rounds::Arena;
 use luc_rounds::slots::FILE_SYSTEMS;
-use luc_rounds::{Settings, clock, seccomp, sys};
+use luc_rounds::{Settings, clock, seccomp, sys, syscall};
 
 /// What was prepared at the process' start.
 #[derive(Clone, Copy, Debug)]
@@ -281,13 +281,19 @@ fn look(prepared: &Prepared) -> u32 {
     OUTSIDE
 }
 
-/// Leaves for good: the process gets a filter of system calls, which may know none of the gate's. Other
-/// threads that are in a call finish it.
+/// Leaves for good: the process gets a filter of system calls, which may know none of the gate's. Threads that are in a
+/// call make only the program's own any more.
 pub(crate) fn leave() {
     let before = STATE.swap(OUTSIDE, AcqRel);
-    if before != INSIDE {
-        return;
+    if before == INSIDE {
+        say_that_it_leaves();
     }
+    if before != OUTSIDE {
+        syscall::end();
+    }
+}
+
+fn say_that_it_leaves() {
     // SAFETY: written before the state was changed, and never after.
     let process = unsafe { PROCESS.read() };
     let Some(figures) = process.figures else {

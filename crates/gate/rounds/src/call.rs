@@ -120,6 +120,9 @@ pub fn synchronize(
     real: impl FnOnce() -> c_int,
 ) -> Result<c_int, Errno> {
     let called_ns = sys::now_ns();
+    if called_ns == sys::NO_TIME_NS {
+        return Ok(real());
+    }
     let real = || {
         let before_ns = sys::now_ns();
         let result = real();
@@ -161,7 +164,10 @@ pub fn synchronize(
     };
     let returned_ns = sys::now_ns();
     if let Some((rounds, call)) = under_way {
-        rounds.under_way.end(call, returned_ns);
+        rounds.under_way.end(call, returned_ns.max(called_ns));
+    }
+    if returned_ns == sys::NO_TIME_NS {
+        return result;
     }
     if let Some(figures) = place.figures {
         figures.record(&Call {
@@ -199,6 +205,9 @@ impl OneCall<'_> {
     ) -> c_int {
         let result = real();
         let returned_ns = sys::now_ns();
+        if returned_ns == sys::NO_TIME_NS {
+            return result;
+        }
         let latency_ns = returned_ns.saturating_sub(self.called_ns);
         let (policy, needs) = (&self.settings.policy, needs());
         let of_kind = rounds.of(needs);
@@ -233,14 +242,21 @@ impl OneCall<'_> {
             .is_gated(policy, self.called_ns)
             .then(|| of_kind.join(policy, role, &self.limits));
         // The kernel looks the number up now. Another thread may have closed it, and opened another file, since
-        // the program called: success of that one says nothing about this one. Looked at before, it might be
-        // exchanged between that look and the kernel's.
-        let result = match real() {
-            0 if !(request.is_same)() => Err(request.gone),
-            result => Ok(result),
+        // the program called: success of that one says nothing about this one, and its errors are its owner's. It
+        // may be exchanged between the look and the kernel's, too, so there is one after the call as well.
+        let result = if (request.is_same)() {
+            match real() {
+                0 if !(request.is_same)() => Err(request.gone),
+                result => Ok(result),
+            }
+        } else {
+            Err(request.gone)
         };
         of_kind.complete();
         let returned_ns = sys::now_ns();
+        if returned_ns == sys::NO_TIME_NS {
+            return (result, None);
+        }
         let beside = rounds.beside(of, policy, returned_ns);
         let Some(joined) = joined else {
             let latency_ns = returned_ns.saturating_sub(self.called_ns);

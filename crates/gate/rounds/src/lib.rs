@@ -19,6 +19,7 @@ pub mod clock;
 pub mod environment;
 pub mod figures;
 pub mod journal;
+pub mod mappings;
 pub mod maps;
 pub mod memory;
 pub mod overwrites;

@@ -1,9 +1,29 @@
 //! Looks an address up in `/proc/self/maps`, with a fixed buffer and raw system calls.
+//!
+//! Since Linux 6.11 the kernel answers for one address. Before, the list is read, which takes the longer the more there
+//! is mapped: in a process with very much, it is given up.
+
+use core::ffi::c_int;
 
 use crate::sys;
+use crate::syscall::Errno;
 
 /// Bytes read at a time.
 const CHUNK: usize = 1024;
+
+/// Reads, at most: some 700 mappings, in about 0.1 ms.
+const MOST_READS: usize = 64;
+
+/// What is mapped at an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mapping {
+    /// The addresses of the same mapping.
+    pub start: u64,
+    /// The first address behind it.
+    pub end: u64,
+    /// The file; `None` if it is none.
+    pub file: Option<MappedFile>,
+}
 
 /// A file that is mapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,27 +38,93 @@ pub struct MappedFile {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unreadable;
 
+/// The mapping at `address`; `None` if there is none. Async-signal-safe.
+///
+/// # Errors
+///
+/// [`Unreadable`], as where no descriptor is free, or too much is mapped.
+pub fn mapping_at(address: usize) -> Result<Option<Mapping>, Unreadable> {
+    let fd = sys::open_to_read(c"/proc/self/maps").ok_or(Unreadable)?;
+    let found = match Query::ask(fd, address as u64) {
+        Err(Errno(libc::ENOTTY | libc::EINVAL)) => search(fd, address as u64),
+        Err(Errno(libc::ENOENT)) => Ok(None),
+        Err(_) => Err(Unreadable),
+        Ok(mapping) => Ok(Some(mapping)),
+    };
+    sys::close(fd);
+    found
+}
+
 /// The file mapped at `address`; `None` if none is. Async-signal-safe.
 ///
 /// # Errors
 ///
-/// [`Unreadable`], as where no descriptor is free.
+/// As [`mapping_at`].
 pub fn file_at(address: usize) -> Result<Option<MappedFile>, Unreadable> {
-    let fd = sys::open_to_read(c"/proc/self/maps").ok_or(Unreadable)?;
-    let mut search = Search::new(address as u64);
+    Ok(mapping_at(address)?.and_then(|mapping| mapping.file))
+}
+
+/// `struct procmap_query` of include/uapi/linux/fs.h.
+#[repr(C)]
+#[derive(Default)]
+struct Query {
+    size: u64,
+    flags: u64,
+    address: u64,
+    start: u64,
+    end: u64,
+    vma_flags: u64,
+    page_size: u64,
+    offset: u64,
+    inode: u64,
+    major: u32,
+    minor: u32,
+    name_size: u32,
+    build_id_size: u32,
+    name_address: u64,
+    build_id_address: u64,
+}
+
+/// `_IOWR('f', 17, struct procmap_query)` on most architectures; where the number differs the list is read.
+const PROCMAP_QUERY: u32 = 0xc068_6611;
+
+impl Query {
+    fn ask(fd: c_int, address: u64) -> Result<Mapping, Errno> {
+        let mut query = Self {
+            size: size_of::<Self>() as u64,
+            address,
+            ..Self::default()
+        };
+        // SAFETY: the kernel reads and writes `query`, which says its size, and wants no name.
+        unsafe { sys::ioctl(fd, PROCMAP_QUERY, &raw mut query as usize) }?;
+        Ok(Mapping {
+            start: query.start,
+            end: query.end,
+            file: file_of(query.major, query.minor, query.inode),
+        })
+    }
+}
+
+fn file_of(major: u32, minor: u32, inode: u64) -> Option<MappedFile> {
+    let device = libc::makedev(major, minor);
+    (device != 0).then_some(MappedFile { device, inode })
+}
+
+/// Searches the list for the mapping of an address.
+fn search(fd: c_int, address: u64) -> Result<Option<Mapping>, Unreadable> {
+    let mut search = Search::new(address);
     let mut chunk = [0u8; CHUNK];
-    let found = loop {
+    for _ in 0..MOST_READS {
         let read = match sys::read(fd, &mut chunk) {
-            None => break Err(Unreadable),
-            Some(0) => break Ok(None),
+            None => return Err(Unreadable),
+            Some(0) => return Ok(None),
             Some(read) => read,
         };
-        if let Some(file) = search.feed(&chunk[..read.min(CHUNK)]) {
-            break Ok(file);
+        if let Some(mapping) = search.feed(&chunk[..read.min(CHUNK)]) {
+            return Ok(Some(mapping));
         }
-    };
-    sys::close(fd);
-    found
+    }
+    Err(Unreadable)
 }
 
 /// Reads lines `START-END PERMISSIONS OFFSET MAJOR:MINOR INODE PATH`, byte by byte and across chunks. All numbers
@@ -48,7 +134,7 @@ struct Search {
     field: Field,
     number: u64,
     start: u64,
-    inside: bool,
+    end: u64,
     major: u64,
     minor: u64,
 }
@@ -72,14 +158,14 @@ impl Search {
             field: Field::Start,
             number: 0,
             start: 0,
-            inside: false,
+            end: 0,
             major: 0,
             minor: 0,
         }
     }
 
-    /// `Some` as soon as the address' line has been seen, with the file if one is mapped there.
-    fn feed(&mut self, bytes: &[u8]) -> Option<Option<MappedFile>> {
+    /// The mapping, as soon as the address' line has been seen.
+    fn feed(&mut self, bytes: &[u8]) -> Option<Mapping> {
         for &byte in bytes {
             let next = match (self.field, byte) {
                 (Field::Inode, b' ' | b'\n') => Field::Rest,
@@ -106,13 +192,15 @@ impl Search {
             };
             match self.field {
                 Field::Start => self.start = self.number,
-                Field::End => self.inside = (self.start..self.number).contains(&self.address),
+                Field::End => self.end = self.number,
                 Field::Major => self.major = self.number,
                 Field::Minor => self.minor = self.number,
-                Field::Inode if self.inside => {
-                    let device = libc::makedev(self.major as u32, self.minor as u32);
-                    let inode = self.number;
-                    return Some((device != 0).then_some(MappedFile { device, inode }));
+                Field::Inode if (self.start..self.end).contains(&self.address) => {
+                    return Some(Mapping {
+                        start: self.start,
+                        end: self.end,
+                        file: file_of(self.major as u32, self.minor as u32, self.number),
+                    });
                 }
                 _ => {}
             }
@@ -139,7 +227,26 @@ mod tests {
 
     fn look_up(address: u64, chunk: usize) -> Option<Option<MappedFile>> {
         let mut search = Search::new(address);
-        MAPS.chunks(chunk).find_map(|bytes| search.feed(bytes))
+        let found = MAPS.chunks(chunk).find_map(|bytes| search.feed(bytes));
+        found.map(|mapping| mapping.file)
+    }
+
+    #[test]
+    fn the_list_and_the_kernel_s_answer_agree() {
+        let place = 5_u64;
+        let code = the_list_and_the_kernel_s_answer_agree as *const () as usize;
+        for address in [code, &raw const place as usize, 0, usize::MAX] {
+            let fd = sys::open_to_read(c"/proc/self/maps").unwrap();
+            let listed = search(fd, address as u64);
+            sys::close(fd);
+            let asked = mapping_at(address);
+            if let (Ok(Some(listed)), Ok(Some(asked))) = (listed, asked) {
+                // A stack grows.
+                assert_eq!((listed.end, listed.file), (asked.end, asked.file));
+            } else {
+                assert_eq!(listed, asked);
+            }
+        }
     }
 
     #[test]
@@ -154,6 +261,40 @@ mod tests {
             assert_eq!(look_up(0x7f12_a010_0000, chunk), None);
             assert_eq!(look_up(0x7f12_b000_0000, chunk), Some(None));
         }
+    }
+
+    #[test]
+    fn a_long_list_is_given_up() {
+        const PAGE: usize = 4096;
+        const PAGES: usize = 4000;
+        // SAFETY: a fresh mapping at an address of the kernel's choice; below, parts of it get other rights, so that
+        // each page is a mapping of its own, and all of it is unmapped.
+        let begin = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                PAGES * PAGE,
+                libc::PROT_READ,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+                -1,
+                0,
+            )
+        };
+        assert_ne!(begin, libc::MAP_FAILED);
+        for page in (0..PAGES).step_by(2) {
+            // SAFETY: a page of the mapping, which nobody uses.
+            unsafe { libc::mprotect(begin.byte_add(page * PAGE), PAGE, libc::PROT_NONE) };
+        }
+        let search_for = |address| {
+            let fd = sys::open_to_read(c"/proc/self/maps").unwrap();
+            let found = search(fd, address);
+            sys::close(fd);
+            found
+        };
+        // The stack is among the last ones.
+        let place = 5_u64;
+        assert_eq!(search_for(&raw const place as u64), Err(Unreadable));
+        // SAFETY: as mapped above.
+        unsafe { libc::munmap(begin, PAGES * PAGE) };
     }
 
     #[test]

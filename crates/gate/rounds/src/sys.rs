@@ -8,6 +8,9 @@ use crate::syscall::{Errno, call};
 /// A path that is resolved from the process' folder.
 const FROM_FOLDER: usize = libc::AT_FDCWD as usize;
 
+/// What [`now_ns`] says when the clock does not tell: under a filter of system calls.
+pub const NO_TIME_NS: u64 = 0;
+
 /// CLOCK_MONOTONIC in nanoseconds, from the kernel itself: a library may interpose the C library's clock.
 pub fn now_ns() -> u64 {
     let mut time = libc::timespec {

@@ -2,6 +2,8 @@
 
 use core::arch::asm;
 use core::ffi::{c_int, c_long};
+use core::sync::atomic::AtomicU32;
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 
 /// The `errno` value of a system call that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,12 +25,45 @@ pub unsafe fn call<const N: usize>(number: c_long, arguments: [usize; N]) -> Res
         six[index] = arguments[index];
         index += 1;
     }
+    if CALLS.fetch_add(1, AcqRel) & ENDED != 0 {
+        CALLS.fetch_sub(1, Release);
+        return Err(Errno(libc::ENOSYS));
+    }
     // SAFETY: as the caller promises; unused arguments are ignored by the kernel.
     let result = unsafe { enter(number as isize, six) };
+    CALLS.fetch_sub(1, Release);
     if (-MAX_ERRNO..0).contains(&result) {
         Err(Errno(-result as c_int))
     } else {
         Ok(result as usize)
+    }
+}
+
+/// Calls that are being made, and [`ENDED`].
+static CALLS: AtomicU32 = AtomicU32::new(0);
+
+/// No further calls are made.
+const ENDED: u32 = 1 << 31;
+
+/// How often, and for how long each time, [`end`] waits for calls that are being made. Longer than a caller is held.
+const WAITS: u32 = 50;
+const WAIT_NS: libc::c_long = 1_000_000;
+
+/// Makes no further call in this process: each is answered with ENOSYS. Waits, in bounds, until none is being made. One
+/// may be lost, of a thread that a handler's jump took out of it or of the process that this one was forked from.
+pub fn end() {
+    CALLS.fetch_or(ENDED, AcqRel);
+    let time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: WAIT_NS,
+    };
+    for _ in 0..WAITS {
+        if CALLS.load(Acquire) == ENDED {
+            return;
+        }
+        let arguments = [&raw const time as usize, 0, 0, 0, 0, 0];
+        // SAFETY: `time` is valid for reads.
+        unsafe { enter(libc::SYS_nanosleep as isize, arguments) };
     }
 }
 

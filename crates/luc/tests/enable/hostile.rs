@@ -66,6 +66,34 @@ fn a_hostile_service_takes_nothing_that_others_need() {
     let resident_kib = || figure(&machine, "awk '/^VmRSS/{print $2}' /proc/LUCD/status");
     let before = (files(), threads(), resident_kib());
 
+    // A process of an enabled service that hands nothing over.
+    machine.write(
+        "/etc/systemd/system/knock.service",
+        "[Service]\nExecStart=/usr/bin/hostile connect /run/luc/lucd.sock 3\n",
+    );
+    machine.get("systemctl daemon-reload && luc enable knock --reach notify");
+    // Without luc-exec, which would go on with luc.
+    machine.get(
+        "mkdir -p /run/systemd/system/knock.service.d && printf '[Service]\\nExecStart=\\n\
+         ExecStart=/usr/bin/hostile connect /run/luc/lucd.sock 3\\n' \
+         >/run/systemd/system/knock.service.d/zz.conf && systemctl daemon-reload",
+    );
+    machine.get("systemctl start --wait knock");
+    let left = || {
+        figure(
+            &machine,
+            "ps --no-headers -o stat --ppid LUCD | grep -c Z || true",
+        )
+    };
+    // The last ones may not be looked at before the next one comes.
+    until("keepers that nobody waits for", || left() < 16);
+    let said = machine.get("journalctl --no-pager -u lucd");
+    assert!(
+        said.contains("knock.service: it runs without luc"),
+        "{said}"
+    );
+    assert!(said.contains("filters in a second"), "{said}");
+
     let rounds = std::env::var(ROUNDS)
         .ok()
         .and_then(|text| text.parse::<u32>().ok())

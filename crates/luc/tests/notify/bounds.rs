@@ -66,3 +66,39 @@ fn a_server_that_never_lets_a_file_be_closed_takes_nothing() {
     let most = most(&place, &["server", &folder, "20000"]);
     assert!(most.files < 64 && most.threads < 40, "{most:?}");
 }
+
+/// The number of a file that is known becomes a server's: to close that is not the event loop's business. Before, the loop
+/// waited for the server, and nobody was held any more.
+#[test]
+fn a_server_that_comes_under_a_known_number_keeps_nobody_waiting() {
+    const CALLS: u64 = 40;
+    let Some(place) = Place::new("exchange") else {
+        return;
+    };
+    let folder = place.disk.path("server");
+    std::fs::create_dir(&folder).expect("a folder");
+    let [file, report] = ["mnt/file", "report.json"].map(|name| place.disk.path(name));
+    let program = place.compile("hostile", "hostile.c", &["-O1"]);
+    let switches = [
+        "--quiet",
+        "--reach",
+        "notify",
+        "--policy",
+        "delay:2ms",
+        "--json",
+        &report,
+    ];
+    let calls = CALLS.to_string();
+    let words = [program.as_str(), "exchange", &folder, &file, &calls];
+    let output = place.run(&switches, &words).output().expect("luc starts");
+    assert!(output.status.success(), "{output:?}");
+    let report = std::fs::read(report).expect("a report");
+    let report: serde_json::Value = serde_json::from_slice(&report).expect("JSON");
+    let systems = report["file_systems"].as_array().expect("a list");
+    let gated: u64 = systems
+        .iter()
+        .filter_map(|system| system["gate"]["gated"].as_u64())
+        .sum();
+    // All but a few, before and after.
+    assert!(gated > CALLS * 3 / 2, "{gated}: {report:#}");
+}

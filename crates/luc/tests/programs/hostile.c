@@ -4,6 +4,7 @@
  *
  * numbers COUNT: synchronizes numbers that are no descriptors.
  * server DIR COUNT: synchronizes a file of a server at DIR that never answers a close.
+ * exchange DIR FILE COUNT: the same by a number that was FILE before, and then FILE, COUNT times.
  * connect PATH SECONDS: connects to a socket again and again.
  * measure DIR SECONDS: four threads that create and synchronize files; "p99_us count".
  */
@@ -119,26 +120,63 @@ static void *serve(void *unused)
 	return NULL;
 }
 
-static int server(const char *path, long count)
+static int open_of_server(const char *path)
 {
 	char words[128], file[4096];
 	pthread_t thread;
-	int fd;
 
 	device = open("/dev/fuse", O_RDWR);
 	snprintf(words, sizeof(words), "fd=%d,rootmode=40000,user_id=0,group_id=0", device);
 	if (mount("hostile", path, "fuse", 0, words))
-		return 1;
+		exit(1);
 	pthread_create(&thread, NULL, serve, NULL);
 	snprintf(file, sizeof(file), "%s/x", path);
-	fd = open(file, O_RDWR);
-	for (long call = 0; fd >= 0 && call < count; call++)
-		fsync(fd);
+	return open(file, O_RDWR);
+}
+
+static void end_server(const char *path, int fd)
+{
 	/* Its own close, or it could not end. */
 	answers = 1;
 	close(fd);
 	umount2(path, MNT_DETACH);
 	_exit(fd < 0);
+}
+
+static int server(const char *path, long count)
+{
+	int fd = open_of_server(path);
+
+	for (long call = 0; fd >= 0 && call < count; call++)
+		fsync(fd);
+	end_server(path, fd);
+	return 0;
+}
+
+static int synchronize(const char *path, long count)
+{
+	int fd = open(path, O_CREAT | O_RDWR, 0600);
+
+	for (long call = 0; call < count; call++) {
+		if (write(fd, path, 1) != 1 || fsync(fd))
+			exit(1);
+	}
+	return fd;
+}
+
+static int exchange(const char *path, const char *file, long count)
+{
+	int of_server = open_of_server(path), fd = synchronize(file, count);
+
+	if (of_server < 0 || dup2(of_server, fd) < 0)
+		return 1;
+	for (int call = 0; call < 20; call++)
+		fsync(fd);
+	close(synchronize(file, count));
+	answers = 1;
+	close(fd);
+	end_server(path, of_server);
+	return 0;
 }
 
 static int flood(const char *path, double seconds)
@@ -206,6 +244,8 @@ int main(int count, char **words)
 		return numbers(atol(words[2]));
 	if (count == 4 && !strcmp(words[1], "server"))
 		return server(words[2], atol(words[3]));
+	if (count == 5 && !strcmp(words[1], "exchange"))
+		return exchange(words[2], words[3], atol(words[4]));
 	if (count == 4 && !strcmp(words[1], "connect"))
 		return flood(words[2], atof(words[3]));
 	if (count == 4 && !strcmp(words[1], "measure"))

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #ifndef AT_MINSIGSTKSZ
@@ -158,6 +160,82 @@ static void small_stack(void)
 	}
 }
 
+/* The C library reads the clock in the vDSO, so that a program's filter need not know this call. */
+static struct sock_filter without_clock[] = {
+	LOAD_NUMBER,
+	KILL(SYS_clock_gettime),
+	BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+};
+
+static struct sock_filter refusing_clock[] = {
+	LOAD_NUMBER,
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clock_gettime, 0, 1),
+	BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+	BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+};
+
+static volatile int is_over;
+
+static void *synchronize_until_the_end(void *unused)
+{
+	int fd = open_file();
+
+	while (!is_over)
+		synchronize(fd);
+	return unused;
+}
+
+/* A filter for all threads, of which some synchronize. */
+static void by_all_threads(void)
+{
+	struct sock_fprog filter = { sizeof(without_clock) / sizeof(*without_clock),
+				     without_clock };
+	struct timespec pause = { 0, 50000000 };
+	pthread_t threads[4];
+
+	for (int i = 0; i < 4; i++) {
+		if (pthread_create(&threads[i], NULL, synchronize_until_the_end, NULL))
+			die("pthread_create");
+	}
+	nanosleep(&pause, NULL);
+	no_new_privileges();
+	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &filter))
+		die("seccomp");
+	nanosleep(&pause, NULL);
+	is_over = 1;
+	for (int i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+}
+
+#ifdef __x86_64__
+static long by_instruction(long number, long a, long b, void *c)
+{
+	long result;
+
+	asm volatile("syscall"
+		     : "=a"(result)
+		     : "a"(number), "D"(a), "S"(b), "d"(c)
+		     : "rcx", "r11", "memory");
+	return result;
+}
+
+/* A filter that nobody sees being set, and that refuses the clock. */
+static void by_nobody_s_call(void)
+{
+	struct sock_fprog filter = { sizeof(refusing_clock) / sizeof(*refusing_clock),
+				     refusing_clock };
+	int fd = open_file();
+
+	synchronize(fd);
+	no_new_privileges();
+	if (by_instruction(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &filter))
+		die("seccomp");
+	alarm(20);
+	synchronize(fd);
+	synchronize(fd);
+}
+#endif
+
 int main(int count, char **arguments)
 {
 	const char *which = count > 1 ? arguments[1] : "";
@@ -172,6 +250,12 @@ int main(int count, char **arguments)
 		before_exec(arguments[0]);
 	else if (!strcmp(which, "stack"))
 		small_stack();
+	else if (!strcmp(which, "threads"))
+		by_all_threads();
+#ifdef __x86_64__
+	else if (!strcmp(which, "unseen"))
+		by_nobody_s_call();
+#endif
 	else
 		return 2;
 	return 0;

@@ -22,6 +22,8 @@ pub(super) struct Patience {
     refusals: Vec<(Option<u32>, u32)>,
     /// Reasons that were told, and how often each was not.
     told: Vec<(String, u32)>,
+    /// Connections of users who were not listened to, in any window.
+    ignored: u32,
 }
 
 impl Patience {
@@ -29,6 +31,12 @@ impl Patience {
     pub(super) fn listens(&mut self, user: Option<u32>) -> bool {
         self.turn(Instant::now());
         user == Some(0) || *self.count(user) < MOST_REFUSALS
+    }
+
+    /// Counts a connection of a user who is not listened to; whether it is the last one of so `many`.
+    pub(super) fn has_ignored(&mut self, many: u32) -> bool {
+        self.ignored = self.ignored.wrapping_add(1);
+        self.ignored.is_multiple_of(many)
     }
 
     /// Notes that a user's process is not served, and says why.

@@ -1,7 +1,7 @@
 //! The page of the part `services`.
 
 use luc_claims::report::{Page, Table, Target, number, ratio, spread};
-use luc_stats::{Interval, median, ratio_interval};
+use luc_stats::{Interval, median, median_interval};
 use serde_json::Value;
 
 use super::Outcome;
@@ -14,7 +14,7 @@ const LEAST_LOW: f64 = 0.95;
 /// Parts of a call's time below this share are not shown.
 const LEAST_SHARE: f64 = 0.03;
 
-pub(super) fn page(outcomes: &[Outcome], repeats: usize, seed: u64) -> Page {
+pub(super) fn page(outcomes: &[Outcome], repeats: usize) -> Page {
     let mut gains = Table::new(&[
         "service",
         "stock, s",
@@ -41,7 +41,7 @@ pub(super) fn page(outcomes: &[Outcome], repeats: usize, seed: u64) -> Page {
     let mut targets = Vec::new();
     for outcome in outcomes {
         let name = outcome.service.name;
-        let gain = |way| outcome.gain(way, seed);
+        let gain = |way| outcome.gain(way);
         let flushes = |way| shown(outcome.flushes_per_request(way));
         gains.row(vec![
             name.to_owned(),
@@ -106,8 +106,8 @@ fn about(repeats: usize) -> String {
          programs and Go programs the notifier; these have no third column, as it would be the second. {repeats} runs of \
          each, in random order within each repeat. A run starts the instances, drives eight clients for a fixed amount \
          of work, and stops them; it fails if a client fails, if something is missing afterwards, or if a log has an \
-         error. The gain is the median of the clients' time without luc over that with it, with the 95 % bootstrap \
-         interval; what luc learns at first is included. The instances' settings are names, places and sizes, with one \
+         error. A gain is the clients' time without luc over that with it, of runs of the same repeat: their median, with \
+         its 95 % interval from order statistics. What luc learns at first is included. The instances' settings are names, places and sizes, with one \
          exception: Dovecot gives its programs an environment of its own; where it is alone, its `import_environment` \
          names LD_PRELOAD and the gate's variables, so that the library reaches them, and it is run as `{USER}`. What a \
          call's time goes into is of one more run without luc, recorded by `luc record`."
@@ -147,9 +147,22 @@ impl Outcome {
         good.filter_map(|run| run["seconds"].as_f64()).collect()
     }
 
-    /// The clients' time without luc over that of a way.
-    fn gain(&self, way: Way, seed: u64) -> Option<Interval> {
-        ratio_interval(&self.seconds(Way::Stock), &self.seconds(way), seed).ok()
+    /// The clients' time without luc over that of a way: of runs of the same repeat, if both ended well.
+    fn gain(&self, way: Way) -> Option<Interval> {
+        let seconds = |run: &Value| {
+            let seconds = run["seconds"].as_f64().filter(|seconds| *seconds > 0.0);
+            seconds.filter(|_| run["status"] == 0)
+        };
+        let repeats = self.of(Way::Stock).zip(self.of(way));
+        let ratios: Vec<f64> = repeats
+            .filter_map(|(stock, with)| Some(seconds(stock)? / seconds(with)?))
+            .collect();
+        let of_median = median_interval(&ratios)?;
+        Some(Interval {
+            ratio: of_median.median,
+            low: of_median.low,
+            high: of_median.high,
+        })
     }
 
     /// Flushes of the disk per request, the median over the runs of a way: starting and stopping included.

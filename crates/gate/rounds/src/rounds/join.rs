@@ -135,8 +135,9 @@ impl Rounds {
                 Timer::Close => now_ns,
                 Timer::WakeAt(ns) => deadline_ns.min(ns),
             };
-            if now_ns >= wake_ns {
-                timed_out = now_ns >= deadline_ns;
+            let has_no_time = now_ns == sys::NO_TIME_NS;
+            if now_ns >= wake_ns || has_no_time {
+                timed_out = now_ns >= deadline_ns || has_no_time;
                 self.release(generation);
                 break;
             }
@@ -168,7 +169,7 @@ impl Rounds {
             sys::yield_processor();
             let then_ns = now_ns;
             now_ns = sys::now_ns();
-            if now_ns - then_ns > BUSY_YIELD_NS {
+            if now_ns == sys::NO_TIME_NS || now_ns - then_ns > BUSY_YIELD_NS {
                 return;
             }
         }
