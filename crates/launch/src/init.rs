@@ -6,6 +6,7 @@ use std::mem::MaybeUninit;
 use luc_units::OnPath as _;
 
 use crate::LaunchError;
+use crate::signals::{SignalInfo, await_children};
 
 /// Where this is the first process of its namespace, makes a child that goes on in its place: `None` for that. The first
 /// process passes signals on to it, waits for its end and for those of orphans, and has its exit status.
@@ -28,6 +29,7 @@ pub fn reap_for_child() -> Result<Option<u8>, LaunchError> {
 fn reap() -> io::Result<Option<u8>> {
     let mut all = MaybeUninit::<libc::sigset_t>::zeroed();
     let mut before = MaybeUninit::<libc::sigset_t>::zeroed();
+    await_children();
     // SAFETY: sigfillset initializes `all` before it is used, pthread_sigmask `before`; only this thread's mask changes.
     unsafe {
         libc::sigfillset(all.as_mut_ptr());
@@ -52,11 +54,7 @@ fn reap() -> io::Result<Option<u8>> {
         } else if signal > 0 {
             // SAFETY: filled by the successful call.
             let info = unsafe { info.assume_init() };
-            // The terminal sends its signals to the child as well.
-            if info.si_code != libc::SI_KERNEL {
-                // SAFETY: the child has not been waited for, so its number is still its own.
-                unsafe { libc::kill(child, signal) };
-            }
+            SignalInfo::from(&info).pass_on(child);
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! - [`library`]: finds `libluc_gate_preload.so`.
 //! - [`shared`]: the memory that it shares with the programs it starts.
-//! - [`supervise`]: starts the command, passes signals on, waits.
+//! - [`supervise`]: starts the command with what luc has `inherited`, passes `signals` on, waits.
 //! - [`init`]: reaps orphans where `luc run` is the first process of a container.
 //! - [`participants`]: who took part and who did not; [`obstacle`]: why not; `unreached`: who perhaps did not.
 //! - [`commits`]: how many commits each journal made meanwhile.
@@ -11,12 +11,14 @@
 
 pub mod commits;
 mod decision;
+mod inherited;
 pub mod init;
 pub mod library;
 pub mod obstacle;
 pub mod outcome;
 pub mod participants;
 pub mod shared;
+mod signals;
 pub mod supervise;
 pub mod text;
 pub mod unit;
@@ -129,8 +131,15 @@ pub fn run(
     let mut around = around;
     let (started, notifier) = match (&shared, around.reach) {
         (Some(shared), Reach::Library) => {
-            let library = library::find()?;
-            let mut environment = shared.environment(&library, settings);
+            let mut environment = match library::find() {
+                Ok(library) => shared.environment(&library, settings),
+                // Without /proc this program does not know where it is.
+                Err(LaunchError::System(error)) => {
+                    refused = Some(error.to_string());
+                    Vec::new()
+                }
+                Err(error) => return Err(error),
+            };
             if !around.count_only.is_empty() {
                 let devices = devices_to_text(&around.count_only);
                 environment.push((COUNT_ONLY.into(), devices.into()));
@@ -175,13 +184,13 @@ pub fn run(
             lookout.look(process);
         }
     };
-    let ending = started.wait(has_observers.then_some(supervise::Look {
+    let end = started.wait(has_observers.then_some(supervise::Look {
         call: &mut look,
         interval,
     }))?;
     let ran = outcome::Ran {
         policy: settings.policy,
-        ending,
+        end,
         elapsed: started_at.elapsed(),
         refused,
         notified: notifier.map(Running::end),

@@ -15,7 +15,7 @@ use crate::commits::Commits;
 pub use crate::decision::Decision;
 use crate::participants::{self, Seen, Table, Unreached};
 use crate::shared::Shared;
-use crate::supervise::Ending;
+use crate::supervise::{CommandEnd, Ending};
 
 /// The result of a run.
 #[derive(Clone, Debug, Serialize)]
@@ -24,6 +24,9 @@ pub struct Outcome {
     pub policy: String,
     /// How the command ended.
     pub ending: Ending,
+    /// The signal that asked this process to end meanwhile.
+    #[serde(skip)]
+    pub stop_signal: Option<i32>,
     /// How long it ran, in seconds.
     pub elapsed_s: f64,
     /// Processes that synchronized through the preload library.
@@ -46,8 +49,8 @@ pub struct Outcome {
 pub struct Ran {
     /// The policy.
     pub policy: Policy,
-    /// How the command ended.
-    pub ending: Ending,
+    /// How the command ended, and whether this process was asked to end meanwhile.
+    pub end: CommandEnd,
     /// How long it ran.
     pub elapsed: Duration,
     /// Why the gate was not used, if so.
@@ -177,7 +180,8 @@ impl Outcome {
         });
         Self {
             policy: ran.policy.to_string(),
-            ending: ran.ending,
+            ending: ran.end.ending,
+            stop_signal: ran.end.stop_signal,
             elapsed_s: ran.elapsed.as_secs_f64(),
             processes: processes.unwrap_or(0) as u32,
             refused: ran.refused,

@@ -1,21 +1,23 @@
 //! Starts a command, passes signals on to it, and waits for its end.
 
 use std::ffi::OsString;
-use std::fs::File;
-use std::io::{self, Read as _};
-use std::mem::MaybeUninit;
-use std::os::fd::FromRawFd as _;
+use std::io;
+use std::os::fd::AsFd as _;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::PathBuf;
-use std::process::{Child, Stdio};
+use std::process::{Child, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use luc_gate::inspect::{self, InspectError};
 use luc_notify::child::Installing;
 use luc_units::OnPath as _;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags};
 
 use crate::LaunchError;
+use crate::inherited::InheritedState;
+pub use crate::signals::Blocked;
+use crate::signals::set_mask;
 
 /// A command, already resolved to a program.
 #[derive(Clone, Debug)]
@@ -26,6 +28,25 @@ pub struct Command {
     pub arguments: Vec<OsString>,
     /// Whether its standard output is thrown away.
     pub discard_output: bool,
+}
+
+impl Command {
+    /// Finds the program of a command line as a shell does.
+    ///
+    /// # Errors
+    ///
+    /// [`InspectError`] if there is none, or it may not be executed.
+    pub fn resolve(words: &[OsString], discard_output: bool) -> Result<Self, InspectError> {
+        let name = words.first().cloned().unwrap_or_default();
+        // Only relative names need it, and the kernel knows them without its path.
+        let directory = std::env::current_dir().unwrap_or_default();
+        let path = std::env::var_os("PATH");
+        Ok(Self {
+            program: inspect::resolve(&name, path.as_deref(), &directory)?,
+            arguments: words.to_vec(),
+            discard_output,
+        })
+    }
 }
 
 /// How a command ended.
@@ -61,16 +82,17 @@ impl Ending {
     }
 }
 
-/// Signals that are passed on to the command. Those that stop and continue are left to the terminal.
-const PASSED_ON: [i32; 7] = [
-    libc::SIGHUP,
-    libc::SIGINT,
-    libc::SIGQUIT,
-    libc::SIGTERM,
-    libc::SIGUSR1,
-    libc::SIGUSR2,
-    libc::SIGWINCH,
-];
+/// How a command ended, and whether this process was asked to end meanwhile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CommandEnd {
+    /// How it ended.
+    pub ending: Ending,
+    /// The last signal that asked this process to end, which is passed on to the command.
+    pub stop_signal: Option<i32>,
+}
+
+/// Interval between two checks for the end of a command of which the kernel gives no descriptor.
+const WAIT_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Observes a command while it runs.
 pub struct Look<'a> {
@@ -121,7 +143,8 @@ pub fn start(command: &Command, how: Start<'_>) -> Result<Started, LaunchError> 
         Some(blocked) => blocked,
         None => Blocked::new()?,
     };
-    let mask = blocked.before;
+    let mask = blocked.before();
+    let inherited = InheritedState::at_start();
     let mut child = std::process::Command::new(&command.program);
     if let Some((name, arguments)) = command.arguments.split_first() {
         child.arg0(name).args(arguments);
@@ -134,11 +157,14 @@ pub fn start(command: &Command, how: Start<'_>) -> Result<Started, LaunchError> 
         child.stdout(Stdio::null());
     }
     let mut installing = how.installing;
+    let replaced = command.discard_output.then_some(libc::STDOUT_FILENO);
     // SAFETY: the closure only makes async-signal-safe calls.
     unsafe {
         child.pre_exec(move || {
             set_mask(&mask)?;
-            installing.as_mut().map_or(Ok(()), Installing::install)
+            installing.as_mut().map_or(Ok(()), Installing::install)?;
+            inherited.restore(replaced);
+            Ok(())
         });
     }
     let child = child
@@ -162,43 +188,56 @@ impl Started {
     /// # Errors
     ///
     /// [`LaunchError::System`] if it cannot be waited for.
-    pub fn wait(mut self, look: Option<Look<'_>>) -> Result<Ending, LaunchError> {
-        wait(&mut self.child, &self.blocked.file, look)
+    pub fn wait(mut self, look: Option<Look<'_>>) -> Result<CommandEnd, LaunchError> {
+        wait(&mut self.child, &self.blocked, look)
             .map_err(LaunchError::io("wait for", &self.program))
     }
 }
 
-fn wait(child: &mut Child, signals: &File, mut look: Option<Look<'_>>) -> io::Result<Ending> {
+fn wait(
+    child: &mut Child,
+    signals: &Blocked,
+    mut look: Option<Look<'_>>,
+) -> io::Result<CommandEnd> {
     let started = Instant::now();
     let id = Pid::from_child(child);
-    // Unlike SIGCHLD it cannot get lost to another thread.
-    let ended = rustix::process::pidfd_open(id, PidfdFlags::empty())?;
+    // Unlike SIGCHLD it cannot get lost to another thread. Some filters of system calls refuse it.
+    let ended = rustix::process::pidfd_open(id, PidfdFlags::empty()).ok();
+    let mut stop_signal = None;
     loop {
+        let of_child = ended
+            .as_ref()
+            .map_or(signals.file().as_fd(), |ended| ended.as_fd());
         let mut events = [
-            PollFd::new(&ended, PollFlags::IN),
-            PollFd::new(signals, PollFlags::IN),
+            PollFd::from_borrowed_fd(of_child, PollFlags::IN),
+            PollFd::new(signals.file(), PollFlags::IN),
         ];
-        let interval = look.as_ref().map(|look| (look.interval)(started.elapsed()));
+        let for_look = look.as_ref().map(|look| (look.interval)(started.elapsed()));
+        let for_end = ended.is_none().then_some(WAIT_INTERVAL);
+        let interval = for_look.into_iter().chain(for_end).min();
         let timeout = interval.and_then(|interval| Timespec::try_from(interval).ok());
         match poll(&mut events, timeout.as_ref()) {
             Err(rustix::io::Errno::INTR) => continue,
             polled => polled?,
         };
-        if events[0].revents().contains(PollFlags::IN) {
-            let status = child.wait()?;
+        let status = match &ended {
+            Some(_) if events[0].revents().contains(PollFlags::IN) => Some(child.wait()?),
+            Some(_) => None,
+            None => child.try_wait()?,
+        };
+        if let Some(status) = status {
             // What came before this was noticed was for the command: it ends nobody else now.
-            while is_there(signals)? {
-                read(signals)?;
+            while let Ok(Some(signal)) = signals.next() {
+                stop_signal = signal.stops().or(stop_signal);
             }
-            return Ok(match (status.code(), status.signal()) {
-                (Some(code), _) => Ending::Exited(code as u8),
-                (None, signal) => Ending::Killed {
-                    signal: signal.unwrap_or(0),
-                },
+            return Ok(CommandEnd {
+                ending: status.into(),
+                stop_signal,
             });
         }
-        if events[1].revents().contains(PollFlags::IN) {
-            pass_on(id, signals)?;
+        if let Ok(Some(signal)) = signals.next() {
+            stop_signal = signal.stops().or(stop_signal);
+            signal.pass_on(id.as_raw_pid());
         }
         if let Some(look) = &mut look {
             (look.call)(child.id());
@@ -206,105 +245,20 @@ fn wait(child: &mut Child, signals: &File, mut look: Option<Look<'_>>) -> io::Re
     }
 }
 
-/// Whether a signal waits to be read.
-fn is_there(signals: &File) -> io::Result<bool> {
-    let mut events = [PollFd::new(signals, PollFlags::IN)];
-    Ok(poll(&mut events, Some(&Timespec::default()))? > 0)
-}
-
-fn read(mut signals: &File) -> io::Result<libc::signalfd_siginfo> {
-    let mut bytes = [0u8; size_of::<libc::signalfd_siginfo>()];
-    signals.read_exact(&mut bytes)?;
-    // SAFETY: plain integers, for which all bytes are valid.
-    let info: libc::signalfd_siginfo = unsafe { std::mem::transmute(bytes) };
-    Ok(info)
-}
-
-fn pass_on(child: Pid, signals: &File) -> io::Result<()> {
-    let info = read(signals)?;
-    // The terminal sends its signals to the command as well.
-    if info.ssi_code != libc::SI_KERNEL {
-        // SAFETY: the child has not been waited for, so its number is still its own.
-        unsafe { libc::kill(child.as_raw_pid(), info.ssi_signo as i32) };
+impl From<ExitStatus> for Ending {
+    fn from(status: ExitStatus) -> Self {
+        match (status.code(), status.signal()) {
+            (Some(code), _) => Self::Exited(code as u8),
+            (None, signal) => Self::Killed {
+                signal: signal.unwrap_or(0),
+            },
+        }
     }
-    Ok(())
 }
 
 impl std::fmt::Debug for Look<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Look").finish_non_exhaustive()
-    }
-}
-
-/// The signals that are read from a file instead of being delivered, until dropped.
-pub struct Blocked {
-    file: File,
-    before: libc::sigset_t,
-}
-
-impl Blocked {
-    /// Blocks them in this thread, and in those that it starts from here on.
-    ///
-    /// # Errors
-    ///
-    /// [`LaunchError::System`] if there is no descriptor left.
-    pub fn new() -> Result<Self, LaunchError> {
-        Self::of_thread().map_err(LaunchError::io("block signals for", "the command"))
-    }
-
-    fn of_thread() -> io::Result<Self> {
-        let mut set = MaybeUninit::<libc::sigset_t>::zeroed();
-        let mut before = MaybeUninit::<libc::sigset_t>::zeroed();
-        // SAFETY: `set` is valid for writes and initialized before signals are added.
-        unsafe {
-            libc::sigemptyset(set.as_mut_ptr());
-            for signal in PASSED_ON {
-                libc::sigaddset(set.as_mut_ptr(), signal);
-            }
-        }
-        // SAFETY: initialized just above.
-        let set = unsafe { set.assume_init() };
-        // SAFETY: both sets are valid.
-        let result =
-            unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, before.as_mut_ptr()) };
-        if result != 0 {
-            return Err(io::Error::from_raw_os_error(result));
-        }
-        // SAFETY: written by the successful call.
-        let before = unsafe { before.assume_init() };
-        // SAFETY: `set` is valid.
-        let fd = unsafe { libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC) };
-        if fd < 0 {
-            let error = io::Error::last_os_error();
-            set_mask(&before)?;
-            return Err(error);
-        }
-        // SAFETY: just opened, and owned by nobody else.
-        let file = unsafe { File::from_raw_fd(fd) };
-        Ok(Self { file, before })
-    }
-}
-
-impl std::fmt::Debug for Blocked {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Blocked").finish_non_exhaustive()
-    }
-}
-
-impl Drop for Blocked {
-    fn drop(&mut self) {
-        // It was valid before, so it is now.
-        let _ = set_mask(&self.before);
-    }
-}
-
-fn set_mask(mask: &libc::sigset_t) -> io::Result<()> {
-    // SAFETY: `mask` is a valid set.
-    let result = unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, mask, std::ptr::null_mut()) };
-    if result == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::from_raw_os_error(result))
     }
 }
 
@@ -321,7 +275,8 @@ mod tests {
     }
 
     fn run(script: &str, how: Start<'_>) -> Ending {
-        start(&shell(script), how).unwrap().wait(None).unwrap()
+        let end = start(&shell(script), how).unwrap().wait(None).unwrap();
+        end.ending
     }
 
     #[test]

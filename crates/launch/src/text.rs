@@ -178,6 +178,7 @@ mod tests {
         Outcome {
             policy: "auto".into(),
             ending: Ending::Exited(0),
+            stop_signal: None,
             elapsed_s: 1.0,
             processes: 1,
             refused: None,

@@ -182,6 +182,102 @@ fn what_is_no_file_is_written_to_as_it_is() {
 }
 
 #[test]
+fn a_report_that_cannot_be_written_costs_no_failure_of_the_command() {
+    let place = tempfile::tempdir().expect("directory");
+    let folder = place.path().join("folder");
+    let json = folder.join("report.json");
+    let json = json.to_str().expect("plain");
+    for (status, expected) in [(7, 7), (0, 2)] {
+        let script = format!("rm -rf {}; exit {status}", folder.display());
+        for options in [&["--no-why"][..], &["--no-why", "--compare", "1"]] {
+            std::fs::create_dir(&folder).expect("made");
+            let words = ["--json", json, "--", "sh", "-c", &script];
+            let output = run(&[options, &words].concat());
+            let text = stderr(&output);
+            assert!(text.contains("report.json cannot be written"), "{text}");
+            assert_eq!(output.status.code(), Some(expected), "{options:?}: {text}");
+        }
+    }
+}
+
+/// Copies of a program that others than its owner may only execute.
+#[test]
+fn programs_that_may_not_be_read_run() {
+    let place = tempfile::tempdir().expect("directory");
+    let library = Path::new(LUC).with_file_name("libluc_gate_preload.so");
+    let of_user = common::is_root();
+    let luc = || {
+        if of_user {
+            common::as_nobody(place.path())
+        } else {
+            Command::new(LUC)
+        }
+    };
+    let program = |name: &str, mode| {
+        let path = place.path().join(name);
+        let copied = Command::new("cp").arg("/usr/bin/env").arg(&path).status();
+        assert!(copied.expect("cp runs").success());
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).expect("set");
+        path.to_str().expect("plain").to_owned()
+    };
+    let copied = Command::new("cp").arg(library).arg(place.path()).status();
+    assert!(copied.expect("cp runs").success());
+    let hidden = program("hidden", 0o111);
+    let output = luc()
+        .args([
+            "run", "--level", "gate", "--", &hidden, "sh", "-c", "exit 7",
+        ])
+        .output()
+        .expect("luc starts");
+    assert_eq!(output.status.code(), Some(7), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("hidden may not be read"),
+        "{}",
+        stderr(&output)
+    );
+    if of_user {
+        let privileged = program("privileged", 0o4111);
+        let output = luc()
+            .args(["run", "--level", "gate", "--check", "--", &privileged])
+            .output()
+            .expect("luc starts");
+        assert!(refusal(&output).contains("it is set-user-ID"));
+    }
+}
+
+#[test]
+fn a_command_runs_where_the_folder_is_gone() {
+    let place = tempfile::tempdir().expect("directory");
+    let script = "cd \"$0\" && rmdir \"$0\" && exec \"$1\" run --quiet -- sh -c 'exit 7'";
+    let folder = place.path().join("folder");
+    std::fs::create_dir(&folder).expect("made");
+    let output = Command::new("sh")
+        .args(["-c", script])
+        .args([&folder, Path::new(LUC)])
+        .output()
+        .expect("sh starts");
+    assert_eq!(output.status.code(), Some(7), "{}", stderr(&output));
+}
+
+#[test]
+fn a_command_runs_without_proc() {
+    if !common::is_root() {
+        return;
+    }
+    let script = "mount -t tmpfs none /proc && exec \"$0\" run -- sh -c 'exit 7'";
+    let output = Command::new("unshare")
+        .args(["--mount", "sh", "-c", script, LUC])
+        .output()
+        .expect("unshare runs");
+    assert_eq!(output.status.code(), Some(7), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("the gate was not used"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
 fn a_comparison_gives_ratios_with_intervals() {
     let place = tempfile::tempdir().expect("directory");
     let json = place.path().join("report.json");

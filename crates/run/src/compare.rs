@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use luc_launch::Outcome;
+use luc_launch::{Ending, Outcome};
 use luc_stats::{Interval, Side, interleave, median, ratio_interval};
 use luc_units::figures::Time;
 use serde::Serialize;
@@ -63,7 +63,7 @@ struct Row {
 /// Makes runs of both sides by `run`, in random order.
 ///
 /// # Errors
-/// As `run`; [`RunError::Killed`] if a signal ended the command.
+/// As `run`; [`RunError::Killed`] if a signal ended the command, [`RunError::Stopped`] if one came to this process.
 pub fn compare(
     options: Options,
     run: impl Fn(Side) -> Result<RunOutcome, RunError>,
@@ -77,11 +77,8 @@ pub fn compare(
     for side in order {
         let outcome = run(side)?;
         progress(Progress::Step);
-        let ending = outcome.gate.ending;
-        if ending.is_by_signal() {
-            return Err(RunError::Killed(ending));
-        }
-        exit_status = exit_status.max(ending.exit_status());
+        stop_by_signal(&outcome)?;
+        exit_status = exit_status.max(outcome.gate.ending.exit_status());
         match side {
             Side::With => with.push(outcome),
             Side::Without => without.push(outcome),
@@ -104,6 +101,19 @@ pub fn compare(
     })
 }
 
+/// Stops a comparison whose command a signal has ended, or that was asked to stop itself.
+fn stop_by_signal(outcome: &RunOutcome) -> Result<(), RunError> {
+    let ending = outcome.gate.ending;
+    if ending.is_by_signal() {
+        return Err(RunError::Killed(ending));
+    }
+    // A command may clear up and exit with success.
+    match outcome.gate.stop_signal {
+        Some(signal) => Err(RunError::Stopped(Ending::Killed { signal })),
+        None => Ok(()),
+    }
+}
+
 /// What changes in a call's time, by one more run without the gate and the module and one with them, both recorded. They
 /// do not count as measured, since being recorded costs something. `None`, and the reason said, if they cannot be.
 fn change(
@@ -117,6 +127,7 @@ fn change(
     let mut recorded = |side: Side| -> Result<Option<TimeSplit>, RunError> {
         let Recorded { outcome, why } = explain(|| run(side))?;
         progress(Progress::Step);
+        stop_by_signal(&outcome)?;
         Ok(why.unwrap_or_else(|reason| {
             if outcome.gate.calls() > 0 {
                 progress(Progress::Unexplained(&reason));

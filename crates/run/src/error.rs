@@ -15,6 +15,9 @@ pub enum RunError {
     /// A signal ended the command in the middle of a comparison.
     #[error("a signal ended the command; the comparison stops")]
     Killed(Ending),
+    /// A signal asked this process to stop in the middle of a comparison; the ending is by that signal.
+    #[error("a signal came; the comparison stops")]
+    Stopped(Ending),
     /// The command has ended before it was recorded.
     #[error("the command had ended before the recorder was ready")]
     TooShort,

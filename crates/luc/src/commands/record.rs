@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, bail};
-use luc_gate::inspect;
+use anyhow::bail;
 use luc_host::interrupt;
 use luc_launch::{Command, supervise};
 use luc_probe::{CounterList, Filter, Mode, Options, Outcome, Recorder, StoreSink};
@@ -166,7 +165,7 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
         report(&out, began.elapsed(), &outcome);
     }
     Ok(match ending {
-        Some(ending) => ExitCode::from(ending?.exit_status()),
+        Some(ending) => ExitCode::from(ending?.ending.exit_status()),
         None if outcome.lost.is_empty() => ExitCode::SUCCESS,
         None => ExitCode::from(1),
     })
@@ -199,16 +198,10 @@ fn options(args: &Args) -> anyhow::Result<Options> {
 }
 
 fn resolve(command: &[OsString]) -> anyhow::Result<Option<Command>> {
-    let Some(name) = command.first() else {
+    if command.is_empty() {
         return Ok(None);
-    };
-    let directory = std::env::current_dir().context("the current directory cannot be found")?;
-    let path = std::env::var_os("PATH");
-    Ok(Some(Command {
-        program: inspect::resolve(name, path.as_deref(), &directory)?,
-        arguments: command.to_vec(),
-        discard_output: false,
-    }))
+    }
+    Ok(Some(Command::resolve(command, false)?))
 }
 
 /// The first of luc-trace-1, luc-trace-2, ... that does not exist.

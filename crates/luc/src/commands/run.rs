@@ -4,21 +4,22 @@ mod compare;
 pub(super) mod reach;
 
 use std::ffi::OsString;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Context as _;
 use luc_gate::Policy;
 use luc_gate::Settings;
-use luc_gate::inspect::{self, Gateability};
+use luc_gate::inspect::{self, Gateability, InspectError, Privilege};
 use luc_gate::rounds::join::LONGEST_WAIT_NS;
 use luc_kernel::lease::Leases;
 use luc_kernel::level::{self, EffectiveLevel, Plan};
 use luc_kernel::{Key, Machine};
 use luc_launch::{Command, Start, init};
 use luc_run::{Recorded, RunOutcome, TimeSplit};
-use luc_units::parse_duration_ns;
+use luc_units::{output, parse_duration_ns};
 use reach::Reach;
+use rustix::process::{getgid, getuid};
 
 use super::json_file::JsonFile;
 
@@ -71,7 +72,8 @@ Examples:
   luc run --level kernel -- ./static-program
   luc run --json figures.json -- sqlite3 app.db < changes.sql
 
-Exit status: the command's; 128 + signal if one ended it; 2 if it could not be started.")]
+Exit status: the command's; 128 + signal if one ended it; 2 if it could not be started,
+or ended with 0 and --json's file could not be written.")]
 pub(crate) struct Args {
     // No doc comment: rustdoc would take the brackets for links.
     #[arg(
@@ -165,8 +167,8 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     if let Some(status) = init::reap_for_child()? {
         return Ok(ExitCode::from(status));
     }
-    let command = resolve(&args.command, args.compare.is_some())?;
-    let inspected = inspect::program(&command.program)?;
+    let command = Command::resolve(&args.command, args.compare.is_some())?;
+    let inspected = inspected(&command.program, args.quiet)?;
     if args.check {
         return check(&args, &command.program, &inspected);
     }
@@ -189,7 +191,7 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
         };
         return compare::main(&args, &machine, &plan, compared, json);
     }
-    let luc = program()?;
+    let luc = program();
     let settings = args.settings();
     let run = |started: Option<Start<'_>>| {
         luc_run::run(&luc, &machine, plan, &command, &settings, reach, started)
@@ -215,11 +217,8 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     if let Some(why) = &why {
         eprint!("{why}");
     }
-    let ending = outcome.gate.ending;
-    if let Some(json) = json {
-        json.write(&Explained { outcome, why })?;
-    }
-    Ok(ExitCode::from(ending.exit_status()))
+    let status = outcome.gate.ending.exit_status();
+    Ok(write_json(json, &Explained { outcome, why }, status))
 }
 
 /// Says what would happen to a program; the error says why it would not be reached.
@@ -253,9 +252,44 @@ fn say_failures(outcome: &RunOutcome) {
     }
 }
 
+/// Writes the report of a command that ended with `status`. That it cannot be written costs no other status than 0.
+fn write_json(json: Option<JsonFile>, report: &impl serde::Serialize, status: u8) -> ExitCode {
+    match json.map_or(Ok(()), |json| json.write(report)) {
+        Err(error) if !output::is_reader_gone(error.as_ref()) => {
+            eprintln!("luc: {error:#}");
+            ExitCode::from(if status == 0 { 2 } else { status })
+        }
+        _ => ExitCode::from(status),
+    }
+}
+
 /// This program.
-fn program() -> anyhow::Result<PathBuf> {
-    std::env::current_exe().context("cannot find the luc binary: reinstall it")
+fn program() -> PathBuf {
+    // Without /proc it does not know its path, and only watchers over lent settings need it.
+    std::env::current_exe().unwrap_or_else(|_| "/proc/self/exe".into())
+}
+
+/// Looks at a program that may be executed. Of one that may not be read as well, only its mode is known.
+fn inspected(path: &Path, is_quiet: bool) -> anyhow::Result<Gateability> {
+    let unread = match inspect::program(path) {
+        Err(InspectError::Io { path, .. }) => path,
+        looked => return Ok(looked?),
+    };
+    let found = unread.metadata()?;
+    let has = |bits| found.mode() & bits == bits;
+    if has(0o4000) && found.uid() != getuid().as_raw() {
+        return Ok(Gateability::SetId(Privilege::User));
+    }
+    if has(0o2010) && found.gid() != getgid().as_raw() {
+        return Ok(Gateability::SetId(Privilege::Group));
+    }
+    if !is_quiet {
+        eprintln!(
+            "luc: {} may not be read, so whether the gate's library gets into it is not known",
+            unread.display()
+        );
+    }
+    Ok(Gateability::Gateable)
 }
 
 /// Decides who batches where.
@@ -272,19 +306,4 @@ fn plan(args: &Args, machine: &Machine) -> anyhow::Result<Plan> {
         eprintln!("luc: {note}");
     }
     Ok(plan)
-}
-
-/// Finds the program.
-fn resolve(command: &[OsString], discard_output: bool) -> anyhow::Result<Command> {
-    let name = command
-        .first()
-        .context("no command given; try `luc run -- COMMAND`")?;
-    let directory = std::env::current_dir().context("the current directory cannot be found")?;
-    let path = std::env::var_os("PATH");
-    let program = inspect::resolve(name, path.as_deref(), &directory)?;
-    Ok(Command {
-        program,
-        arguments: command.to_vec(),
-        discard_output,
-    })
 }

@@ -1,5 +1,6 @@
 //! `luc run --compare`: the comparison's progress and its report.
 
+use std::fs::File;
 use std::process::ExitCode;
 
 use anyhow::bail;
@@ -10,6 +11,8 @@ use luc_kernel::level::Plan;
 use luc_launch::{Command, Reach};
 use luc_run::{Comparison, Options, Progress, RunError, level_name};
 use luc_stats::Side;
+use rustix::fs::{FileType, SeekFrom, fstat, seek};
+use rustix::stdio::{dup2_stdin, stdin};
 
 use super::{Args, say_failures, say_unexplained};
 use crate::commands::json_file::JsonFile;
@@ -46,8 +49,10 @@ pub(super) fn main(
              --all policy=off` first"
         );
     };
-    let luc = super::program()?;
+    let luc = super::program();
+    let input = RepeatedInput::new();
     let run = |side: Side| {
+        input.rewind();
         let (mut settings, mut plan) = (args.settings(), plan.clone());
         if side == Side::Without {
             settings.policy = Policy::Off;
@@ -70,7 +75,7 @@ pub(super) fn main(
     });
     bar.finish_and_clear();
     let comparison = match compared {
-        Err(error @ RunError::Killed(ending)) => {
+        Err(ref error @ (RunError::Killed(ending) | RunError::Stopped(ending))) => {
             eprintln!("luc: {error}");
             return Ok(ExitCode::from(ending.exit_status()));
         }
@@ -83,10 +88,45 @@ pub(super) fn main(
     if status != 0 {
         eprintln!("luc: the command failed in at least one run (exit status {status})");
     }
-    if let Some(json) = json {
-        json.write(&comparison)?;
+    Ok(super::write_json(json, &comparison, status))
+}
+
+/// Standard input, which each run reads from the same place on.
+enum RepeatedInput {
+    /// It stays as it is.
+    Endless,
+    /// A file, and the place.
+    File(u64),
+}
+
+impl RepeatedInput {
+    /// Looks at this process' input. What one run would use up becomes /dev/null, for all of them.
+    fn new() -> Self {
+        let kind = fstat(stdin()).map(|found| FileType::from_raw_mode(found.st_mode));
+        match kind {
+            Ok(FileType::RegularFile | FileType::BlockDevice) => {
+                seek(stdin(), SeekFrom::Current(0)).map_or(Self::Endless, Self::File)
+            }
+            Ok(FileType::Fifo | FileType::Socket) => {
+                let given = File::open("/dev/null").map(dup2_stdin);
+                if matches!(given, Ok(Ok(()))) {
+                    eprintln!(
+                        "luc: standard input is a pipe or a socket, which the first run would use up: all runs get \
+                         /dev/null; give a file instead"
+                    );
+                }
+                Self::Endless
+            }
+            _ => Self::Endless,
+        }
     }
-    Ok(ExitCode::from(status))
+
+    fn rewind(&self) {
+        if let Self::File(place) = *self {
+            // It could be told before, so it can be set.
+            let _ = seek(stdin(), SeekFrom::Start(place));
+        }
+    }
 }
 
 fn report(comparison: &Comparison, pairs: u32, level: &str) {
