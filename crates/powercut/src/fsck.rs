@@ -1,13 +1,21 @@
 //! Each file system's own checker, told to change nothing.
 
+use std::fs::OpenOptions;
+use std::io;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
 use std::process::Stdio;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use luc_host::programs::{has_tool, tool};
 use luc_units::OnPath as _;
 
 use super::error::PowercutError;
+
+/// How long others may keep a device that is to be checked.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A program that checks an unmounted file system; its status is 0 if that is clean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,6 +67,7 @@ impl Checker {
 
     /// Checks `device`. `Ok(Some(words))` if it is unclean, with the checker's last words.
     pub(super) fn check(&self, device: &Path) -> Result<Option<String>, PowercutError> {
+        wait_until_free(device).map_err(PowercutError::io("waiting to check", device))?;
         let output = tool(self.tool)
             .args(self.options)
             .arg(device)
@@ -91,6 +100,27 @@ impl Checker {
             "{} ({}): {problem}",
             self.tool, output.status
         )))
+    }
+}
+
+/// Waits until nobody has a device mounted. A mount namespace that was made meanwhile has it until it ends, and what is
+/// mounted looks unclean.
+fn wait_until_free(device: &Path) -> io::Result<()> {
+    let begun = Instant::now();
+    loop {
+        let opened = OpenOptions::new()
+            .read(true)
+            .custom_flags(libc::O_EXCL | libc::O_CLOEXEC)
+            .open(device);
+        match opened {
+            Err(error)
+                if error.kind() == io::ErrorKind::ResourceBusy
+                    && begun.elapsed() < BUSY_TIMEOUT =>
+            {
+                thread::sleep(BUSY_TIMEOUT / 100);
+            }
+            opened => return opened.map(drop),
+        }
     }
 }
 
