@@ -10,6 +10,7 @@ use std::thread::{self, JoinHandle};
 use luc_gate::call::Settings;
 use luc_gate::figures::RunFigures;
 use luc_gate::rounds::Arena;
+use luc_gate::sys;
 use rustix::io::Errno;
 
 use crate::calls::Calls;
@@ -207,6 +208,8 @@ pub(super) type Thread = (JoinHandle<Left>, Arc<AtomicBool>, Ringer);
 /// Starts the thread that serves a listener. It `ends_alone` with the last process under the filter, or when it is told.
 pub(super) fn supervise(kept: Kept, work: Work, ends_alone: bool) -> Result<Thread, NotifyError> {
     let ledger = kept.ledger;
+    // SAFETY: what the kernel has put there.
+    unsafe { sys::use_clock(libc::getauxval(libc::AT_SYSINFO_EHDR) as usize) };
     let writers =
         Writers::start(Arc::clone(&ledger)).map_err(NotifyError::system("start a thread"))?;
     let ringer = writers

@@ -16,6 +16,8 @@ use luc_rounds::rounds::Arena;
 use luc_rounds::slots::FILE_SYSTEMS;
 use luc_rounds::{Settings, clock, seccomp, sys, syscall};
 
+use crate::weak;
+
 /// What was prepared at the process' start.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Prepared {
@@ -255,6 +257,9 @@ fn join() -> Option<&'static Process> {
 /// times.
 #[inline(never)]
 fn look(prepared: &Prepared) -> u32 {
+    let image = weak::auxiliary(libc::AT_SYSINFO_EHDR).unwrap_or(0);
+    // SAFETY: what the kernel has put there.
+    unsafe { sys::use_clock(image as usize) };
     let Mapped { rounds, figures } = match prepared.memory.map() {
         Ok(mapped) => mapped,
         Err(MapError::System(libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::EAGAIN)) => {

@@ -92,9 +92,14 @@ pub(crate) fn environment() -> *const *const c_char {
 /// The effective user that this process was started as; `None` if nobody tells. No system call: a filter may
 /// kill for `geteuid`, which the dynamic loader does not make.
 pub(crate) fn user_at_start() -> Option<u32> {
+    auxiliary(libc::AT_EUID).map(|user| user as u32)
+}
+
+/// What the kernel tells each program that it executes, by its kind; `None` if nobody tells.
+pub(crate) fn auxiliary(kind: c_ulong) -> Option<c_ulong> {
     let find = function!("getauxval" as unsafe extern "C" fn(c_ulong) -> c_ulong)?;
-    // SAFETY: no memory of ours; the kernel tells each program that it executes.
-    Some(unsafe { find(libc::AT_EUID) } as u32)
+    // SAFETY: no memory of ours.
+    Some(unsafe { find(kind) })
 }
 
 /// Sets a variable of the environment, if there is a C library. While the process has one thread.

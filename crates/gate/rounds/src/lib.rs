@@ -5,7 +5,7 @@
 //!
 //! - [`call`]: one gated call from beginning to end.
 //! - [`rounds`]: the shared memory in which callers meet.
-//! - [`memory`], [`slots`]: how that memory is mapped and divided; [`clock`]: whose times it holds.
+//! - [`memory`], [`slots`]: how that memory is mapped and divided; [`clock`]: whose times it holds; [`vdso`]: the clock.
 //! - [`overwrites`]: which calls need only a flush of the device.
 //! - [`journal`]: which journal stands behind a file.
 //! - [`seccomp`]: is this process under a filter of system calls?
@@ -30,6 +30,7 @@ pub mod seccomp;
 pub mod slots;
 pub mod sys;
 pub mod syscall;
+pub mod vdso;
 
 pub use call::{Place, Settings, synchronize};
 pub use figures::CallKind;

@@ -1,9 +1,11 @@
 //! The few system calls of the call path: no allocation, no lock, no `errno`, no cancellation point.
 
 use core::ffi::{CStr, c_int};
-use core::sync::atomic::AtomicU32;
+use core::sync::atomic::Ordering::{Acquire, Release};
+use core::sync::atomic::{AtomicPtr, AtomicU32};
 
-use crate::syscall::{Errno, call};
+use crate::syscall::{Errno, call, has_ended};
+use crate::vdso::{self, ClockFunction};
 
 /// A path that is resolved from the process' folder.
 const FROM_FOLDER: usize = libc::AT_FDCWD as usize;
@@ -17,15 +19,41 @@ pub fn now_ns() -> u64 {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: `time` is valid for writes; the clock exists on every Linux.
-    let _ = unsafe {
-        call(
-            libc::SYS_clock_gettime,
-            [libc::CLOCK_MONOTONIC as usize, &raw mut time as usize],
-        )
+    let clock = CLOCK.load(Acquire);
+    let is_told = if clock.is_null() {
+        false
+    } else {
+        // SAFETY: `use_clock` has put a function of this type there.
+        let clock = unsafe { core::mem::transmute::<*mut (), ClockFunction>(clock) };
+        // SAFETY: `time` is valid for writes. It may make the system call itself, so not after the last one.
+        !has_ended() && unsafe { clock(libc::CLOCK_MONOTONIC, &raw mut time) } == 0
     };
+    if !is_told {
+        // SAFETY: `time` is valid for writes; the clock exists on every Linux.
+        let _ = unsafe {
+            call(
+                libc::SYS_clock_gettime,
+                [libc::CLOCK_MONOTONIC as usize, &raw mut time as usize],
+            )
+        };
+    }
     // A monotonic clock is never negative.
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// The kernel's function that [`now_ns`] asks; null: the system call.
+static CLOCK: AtomicPtr<()> = AtomicPtr::new(core::ptr::null_mut());
+
+/// Has [`now_ns`] ask the clock of the image that the kernel has mapped into the process, if it has one.
+///
+/// # Safety
+///
+/// As [`vdso::clock`].
+pub unsafe fn use_clock(image: usize) {
+    // SAFETY: as the caller promises.
+    if let Some(clock) = unsafe { vdso::clock(image) } {
+        CLOCK.store(clock as *mut (), Release);
+    }
 }
 
 /// The process' number in its own namespace.

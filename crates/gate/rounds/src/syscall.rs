@@ -49,6 +49,11 @@ const ENDED: u32 = 1 << 31;
 const WAITS: u32 = 50;
 const WAIT_NS: libc::c_long = 1_000_000;
 
+/// Whether no further call is made.
+pub fn has_ended() -> bool {
+    CALLS.load(Acquire) & ENDED != 0
+}
+
 /// Makes no further call in this process: each is answered with ENOSYS. Waits, in bounds, until none is being made. One
 /// may be lost, of a thread that a handler's jump took out of it or of the process that this one was forked from.
 pub fn end() {
