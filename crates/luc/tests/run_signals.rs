@@ -55,8 +55,9 @@ fn terminal() -> (OwnedFd, OwnedFd) {
 /// `luc run` as the leader of a session on a terminal, and the person's end of it.
 fn on_terminal(words: &[&str]) -> (Child, File) {
     let (person, programs) = terminal();
-    let child = Command::new("setsid")
-        .args(["--ctty", LUC])
+    // Whoever runs the tests may ignore it, as nohup does.
+    let child = Command::new("env")
+        .args(["--default-signal=HUP", "setsid", "--ctty", LUC])
         .args(RUN)
         .args(words)
         .stdin(programs)

@@ -21,7 +21,7 @@ use crate::kept::{KeptFile, Now, synchronize};
 use crate::layers::Below;
 use crate::ledger::SharedLedger;
 use crate::places::{Place, Places};
-use crate::sorter::{Found, Received, Sorter, Target};
+use crate::sorter::{Found, Received, Sorter, Target, close};
 use crate::uapi::{self, Answer};
 use crate::watcher::Watcher;
 use crate::who::{Who, process_of};
@@ -90,6 +90,7 @@ impl Calls {
         let is_at_work = |calls: &Self| calls.held.all().any(|(_, held)| held.file.is_taken());
         while is_at_work(&self) && begun.elapsed() < END_TIMEOUT {
             thread::sleep(END_TIMEOUT / 1000);
+            self.ledger.beat();
             for done in self.writers.done() {
                 if let Done::Synchronized { call, errno } = done {
                     self.is_synchronized(call, errno);
@@ -108,8 +109,16 @@ impl Calls {
         let kind = filter::kind_of(notice.architecture, notice.number);
         if let (Found::Taken(fetched), Some(kind)) = (found, kind) {
             let who = Who::of(&notice, notice.thread);
-            let file = KeptFile::new(fetched.file, who);
-            self.end_one(notice.id, &file, kind);
+            let Fetched { file, look } = fetched;
+            let file = KeptFile::new(file, who);
+            let (now, same) = file.give_back();
+            if let Some(file) = same {
+                self.let_go(notice.id);
+                close(Fetched { file, look });
+            } else if now == Now::Other {
+                self.end_one(notice.id, &file, kind);
+            }
+            self.ledger.answered(notice.id);
         }
     }
 
@@ -172,7 +181,6 @@ impl Calls {
             }
             Found::Taken(fetched) => {
                 self.looked_at(notice.id, &call, fetched);
-                self.ledger.handled(notice.id);
             }
         }
     }
@@ -215,7 +223,7 @@ impl Calls {
         let Fetched { file, look } = fetched;
         let listener = self.listener.as_raw_fd();
         if self.ledger.has_lost() && self.ledger.tell_lost(listener, id, look.inode) {
-            return;
+            return self.ledger.answered(id);
         }
         let index = self.places.find(&look, Some(file.as_fd()));
         self.note_target(call, index);
@@ -251,7 +259,7 @@ impl Calls {
         let is_in_time = !self.writers.are_stuck(stuck_before_ns);
         let held = held(file, call);
         // Not gated, what the file's call before needed is asked: this one most likely needs the same.
-        if is_in_time && (is_gated || may_need_flush_only) && self.ledger.holds(id) {
+        if is_in_time && (is_gated || may_need_flush_only) {
             let file = Arc::clone(&held.file);
             self.held.insert(id, held);
             if let Some(caller) = self.callers.get(call.caller) {
@@ -280,13 +288,11 @@ impl Calls {
 
     /// Lets a call go on that is not held.
     fn pass(&mut self, id: u64, held: &Held) {
-        match self.give_up_file(held) {
-            Now::Other if self.ledger.holds(id) => return self.synchronize_instead(id, held),
-            // Without room for it the call goes on as it is.
-            Now::Other => drop(held.file.take()),
-            Now::Same | Now::Gone | Now::Taken => {}
+        if self.give_up_file(held) == Now::Other {
+            return self.synchronize_instead(id, held);
         }
         self.let_go(id);
+        self.ledger.answered(id);
         if let Some(index) = held.place {
             self.count_straight(&held.call, index);
         }

@@ -12,7 +12,7 @@ use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd, OwnedFd, RawFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
 
 use crate::ledger::{Ledger, SharedLedger};
 use crate::pass;
@@ -78,11 +78,16 @@ impl Keeper {
         }
         reap_left();
         let pid = Pid::from_raw(pid).ok_or(io::ErrorKind::InvalidData)?;
+        let ended = pidfd_open(pid, PidfdFlags::empty()).inspect_err(|_| {
+            // Of two keepers each could receive the first call.
+            let _ = kill_process(pid, Signal::KILL);
+            left().push(pid.as_raw_nonzero().get());
+        })?;
         ledger.kept_by(pid.as_raw_nonzero().get().unsigned_abs());
         Ok(Self {
             pid,
             is_reaped: false,
-            ended: pidfd_open(pid, PidfdFlags::empty())?,
+            ended,
             _ledger: Arc::clone(ledger),
         })
     }

@@ -21,6 +21,9 @@ const MOST_ANSWERED: u64 = 1 << 20;
 /// Calls of a listener that wait for an answer at once, at most.
 pub(crate) const MOST_HELD: usize = 512;
 
+/// Threads that receive calls.
+pub(crate) const RECEIVERS: usize = 2;
+
 /// Errors that are kept for their callers, at most.
 const MOST_LOST: usize = 32;
 
@@ -34,6 +37,8 @@ pub(crate) struct Ledger {
     handled: AtomicU64,
     /// Calls that were received and are neither.
     open: AtomicU32,
+    /// The call that each receiver is at; 0 is none.
+    sorted: [AtomicU64; RECEIVERS],
     /// Calls that wait for an answer.
     waiting: AtomicU32,
     /// Counts up as long as the supervisor works.
@@ -81,6 +86,22 @@ impl Ledger {
         }
     }
 
+    /// Notes that a receiver has received a call, before another one may.
+    pub(crate) fn sorts(&self, receiver: usize, id: u64) {
+        if let Some(sorted) = self.sorted.get(receiver) {
+            sorted.store(id, SeqCst);
+        }
+        self.received(id);
+    }
+
+    /// Notes that a receiver's call is answered or held.
+    pub(crate) fn has_sorted(&self, receiver: usize, id: u64) {
+        self.handled(id);
+        if let Some(sorted) = self.sorted.get(receiver) {
+            sorted.store(0, SeqCst);
+        }
+    }
+
     /// The room into which a keeper receives the first call of all.
     pub(crate) fn first(&self) -> &SharedRoom {
         &self.first
@@ -125,6 +146,9 @@ impl Ledger {
         for held in &self.held {
             held.store(0, SeqCst);
         }
+        for sorted in &self.sorted {
+            sorted.store(0, SeqCst);
+        }
         self.waiting.store(0, SeqCst);
         self.open.store(0, SeqCst);
         self.handled.store(self.last.load(SeqCst), SeqCst);
@@ -165,10 +189,11 @@ impl Ledger {
         self.filters.load(SeqCst)
     }
 
-    /// The numbers of all calls that may wait for an answer: those that are held, however old they are, and those around
-    /// the last ones. Numbers count up by one, so a call that was received and never noted is among them, too.
+    /// The numbers of all calls that may wait for an answer: those that are held or being sorted, however old they are, and
+    /// those around the last ones. Numbers count up by one, so a call that was received and never noted is among them, too.
     pub(crate) fn unanswered(&self) -> impl Iterator<Item = u64> {
-        let held = self.held.iter().map(|held| held.load(SeqCst));
+        let held = self.held.iter().chain(&self.sorted);
+        let held = held.map(|held| held.load(SeqCst));
         let first = self.handled.load(SeqCst).saturating_sub(UNNOTED);
         let last = self.last.load(SeqCst).saturating_add(UNNOTED);
         // What lies between was answered by who received it, as the event loop stood still.

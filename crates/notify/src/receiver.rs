@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use luc_gate::sys;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 
-use crate::ledger::SharedLedger;
+use crate::ledger::{RECEIVERS, SharedLedger};
 use crate::pace::Pace;
 use crate::sorter::{Found, Received, Sorter};
 use crate::uapi::{self, Answer, Notice, Waiting};
@@ -90,11 +90,11 @@ impl Receiver {
             received,
             threads: Vec::new(),
         };
-        for is_raised in [true, false] {
+        for index in 0..RECEIVERS {
             let (shared, sender) = (Arc::clone(&receiver.shared), sender.clone());
             let thread = thread::Builder::new()
                 .name("received".to_owned())
-                .spawn(move || shared.work(&sender, is_raised))?;
+                .spawn(move || shared.work(index, &sender))?;
             receiver.threads.push(thread);
         }
         Ok(receiver)
@@ -158,7 +158,8 @@ impl Shared {
         let _ = rustix::io::write(self.told.as_fd(), &1_u64.to_ne_bytes());
     }
 
-    fn work(&self, loop_: &mpsc::SyncSender<Received>, is_raised: bool) {
+    fn work(&self, index: usize, loop_: &mpsc::SyncSender<Received>) {
+        let is_raised = index == 0;
         let mut pace = Pace::new(is_raised, sys::now_ns());
         while !self.is_over.load(Ordering::Acquire) {
             if !self.has_begun.load(Ordering::Acquire) {
@@ -174,7 +175,7 @@ impl Shared {
             }
             let [of_listener, _] = polled.map(|polled| polled.revents());
             if of_listener.contains(PollFlags::IN) {
-                if let Some(now_ns) = self.receive(loop_) {
+                if let Some(now_ns) = self.receive(index, loop_) {
                     pace.has_served(now_ns);
                 }
             } else if of_listener.intersects(PollFlags::HUP | PollFlags::ERR) {
@@ -185,44 +186,56 @@ impl Shared {
     }
 
     /// Receives a call, unless the other thread has; when.
-    fn receive(&self, loop_: &mpsc::SyncSender<Received>) -> Option<u64> {
-        let notice = self.next_notice()?;
-        let received_ns = sys::now_ns();
-        self.ledger.received(notice.id);
+    fn receive(&self, index: usize, loop_: &mpsc::SyncSender<Received>) -> Option<u64> {
+        let notice = self.next_notice(index)?;
+        let (id, received_ns) = (notice.id, sys::now_ns());
         if self.is_stale(received_ns) {
-            self.let_go(notice.id);
-            self.ledger.handled(notice.id);
+            self.let_go(id);
+            self.ledger.has_sorted(index, id);
             return Some(received_ns);
         }
         let listener = self.listener.as_raw_fd();
         let must_take = self.ledger.has_lost();
         let found = self.sorter.sort(listener, &notice, must_take, received_ns);
+        // What waits is noted before anybody else learns of it. Without room it goes on.
         let waits = matches!(found, Found::Taken(_));
-        let id = notice.id;
+        let is_held = waits && self.ledger.holds(id);
         let received = Received {
             notice,
             received_ns,
             found,
         };
         // Before the answer: a thread's next call may be the other receiver's.
-        let is_sent = loop_.try_send(received).is_ok();
-        if !waits || !is_sent {
+        let rejected = if waits == is_held {
+            loop_.try_send(received).err().map(inner)
+        } else {
+            Some(received)
+        };
+        if !waits || rejected.is_some() {
             self.let_go(id);
-            self.ledger.handled(id);
         }
-        if is_sent {
-            self.bell.ring();
+        match rejected {
+            None => self.bell.ring(),
+            Some(rejected) => {
+                if is_held {
+                    self.ledger.answered(id);
+                }
+                rejected.close();
+            }
         }
+        self.ledger.has_sorted(index, id);
         Some(received_ns)
     }
 
-    fn next_notice(&self) -> Option<Notice> {
+    fn next_notice(&self, index: usize) -> Option<Notice> {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let listener = self.listener.as_raw_fd();
-        match uapi::is_waiting(listener, 0) {
-            Waiting::Call => uapi::receive(listener).ok(),
-            Waiting::Nothing | Waiting::NobodyLeft => None,
-        }
+        let notice = match uapi::is_waiting(listener, 0) {
+            Waiting::Call => uapi::receive(listener).ok()?,
+            Waiting::Nothing | Waiting::NobodyLeft => return None,
+        };
+        self.ledger.sorts(index, notice.id);
+        Some(notice)
     }
 
     fn let_go(&self, id: u64) {
@@ -234,6 +247,12 @@ impl Shared {
     fn is_stale(&self, now_ns: u64) -> bool {
         let working_ns = self.working_ns.load(Ordering::Acquire);
         working_ns != 0 && now_ns.saturating_sub(working_ns) > STALE_NS
+    }
+}
+
+fn inner<T>(error: mpsc::TrySendError<T>) -> T {
+    match error {
+        mpsc::TrySendError::Full(value) | mpsc::TrySendError::Disconnected(value) => value,
     }
 }
 

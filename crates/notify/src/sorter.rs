@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::os::fd::RawFd;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
 
 use luc_gate::policy::Policy;
 use luc_gate::rounds::FileSystemRounds;
@@ -32,6 +33,24 @@ pub(crate) struct Received {
     pub(crate) received_ns: u64,
     /// What was found out of it.
     pub(crate) found: Found,
+}
+
+impl Received {
+    /// Closes the file, if it was taken over. To close a server's may wait for ever, so a thread does it.
+    pub(crate) fn close(self) {
+        if let Found::Taken(fetched) = self.found {
+            close(fetched);
+        }
+    }
+}
+
+/// Closes a file that was taken over.
+pub(crate) fn close(fetched: Fetched) {
+    if fetched.look.may_wait {
+        // Without a thread it is closed here.
+        let closes = thread::Builder::new().name("close".to_owned());
+        let _ = closes.spawn(move || drop(fetched));
+    }
 }
 
 /// What was found out of a call.
@@ -113,15 +132,21 @@ impl Sorter {
             return Found::Passes(file.target);
         }
         let is_known = file.is_some_and(|file| file.rounds.is_some());
-        self.take(listener, notice, is_known)
+        self.take(listener, notice, is_known, must_take)
             .unwrap_or_else(Found::Missing)
     }
 
     /// Takes a file over. What may be a server's is not; one that `is_known` most likely is none.
-    fn take(&self, listener: RawFd, notice: &Notice, is_known: bool) -> Result<Found, Missing> {
+    fn take(
+        &self,
+        listener: RawFd,
+        notice: &Notice,
+        is_known: bool,
+        must_take: bool,
+    ) -> Result<Found, Missing> {
         if !is_known || self.closing.are_some() {
             let look = look(notice)?;
-            if look.may_wait && !self.is_overlay(look.inode.device) {
+            if look.may_wait && !self.is_overlay(look.inode.device, must_take) {
                 return Ok(Found::Seen(look));
             }
         }
@@ -141,9 +166,14 @@ impl Sorter {
         Some(before)
     }
 
-    fn is_overlay(&self, device: u64) -> bool {
-        let known = self.known.try_lock();
-        known.is_ok_and(|known| known.overlays.contains(&device))
+    /// Whether a device is a known overlay's. Unless it `must` be found out, the event loop is not waited for.
+    fn is_overlay(&self, device: u64, must: bool) -> bool {
+        let known = if must {
+            Some(self.lock())
+        } else {
+            self.known.try_lock().ok()
+        };
+        known.is_some_and(|known| known.overlays.contains(&device))
     }
 
     /// Notes what a descriptor is. It is looked at again after `SKIPPED` calls, or at the next one if it `is_final` not.

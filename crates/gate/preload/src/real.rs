@@ -7,7 +7,7 @@ use core::arch::asm;
 use core::ffi::{CStr, c_int, c_long, c_ulong, c_void};
 use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
-use luc_rounds::syscall::{Errno, call};
+use luc_rounds::syscall::{Errno, call_always};
 
 use crate::weak;
 
@@ -44,7 +44,7 @@ impl Function {
 /// A system call with the program's own arguments.
 fn raw(number: c_long, arguments: [usize; 6]) -> Result<usize, Errno> {
     // SAFETY: passed on as given by the program.
-    unsafe { call(number, arguments) }
+    unsafe { call_always(number, arguments) }
 }
 
 /// The result as a C library returns it.

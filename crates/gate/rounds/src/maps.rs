@@ -231,8 +231,12 @@ mod tests {
         found.map(|mapping| mapping.file)
     }
 
+    /// Of tests that look at this process' mappings, one at a time: one of them makes very many.
+    static MAPPINGS: std::sync::Mutex<()> = std::sync::Mutex::new(());
+
     #[test]
     fn the_list_and_the_kernel_s_answer_agree() {
+        let _alone = MAPPINGS.lock().unwrap();
         let place = 5_u64;
         let code = the_list_and_the_kernel_s_answer_agree as *const () as usize;
         for address in [code, &raw const place as usize, 0, usize::MAX] {
@@ -267,6 +271,7 @@ mod tests {
     fn a_long_list_is_given_up() {
         const PAGE: usize = 4096;
         const PAGES: usize = 4000;
+        let _alone = MAPPINGS.lock().unwrap();
         // SAFETY: a fresh mapping at an address of the kernel's choice; below, parts of it get other rights, so that
         // each page is a mapping of its own, and all of it is unmapped.
         let begin = unsafe {

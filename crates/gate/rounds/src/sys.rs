@@ -4,7 +4,7 @@ use core::ffi::{CStr, c_int};
 use core::sync::atomic::Ordering::{Acquire, Release};
 use core::sync::atomic::{AtomicPtr, AtomicU32};
 
-use crate::syscall::{Errno, call, has_ended};
+use crate::syscall::{Errno, call, counted};
 use crate::vdso::{self, ClockFunction};
 
 /// A path that is resolved from the process' folder.
@@ -25,8 +25,8 @@ pub fn now_ns() -> u64 {
     } else {
         // SAFETY: `use_clock` has put a function of this type there.
         let clock = unsafe { core::mem::transmute::<*mut (), ClockFunction>(clock) };
-        // SAFETY: `time` is valid for writes. It may make the system call itself, so not after the last one.
-        !has_ended() && unsafe { clock(libc::CLOCK_MONOTONIC, &raw mut time) } == 0
+        // SAFETY: `time` is valid for writes. Where the processor's clock is of no use it makes the system call itself.
+        counted(|| unsafe { clock(libc::CLOCK_MONOTONIC, &raw mut time) }) == Some(0)
     };
     if !is_told {
         // SAFETY: `time` is valid for writes; the clock exists on every Linux.

@@ -18,6 +18,19 @@ const MAX_ERRNO: isize = 4095;
 ///
 /// The arguments must be valid for the call of this number, as its manual page says.
 pub unsafe fn call<const N: usize>(number: c_long, arguments: [usize; N]) -> Result<usize, Errno> {
+    // SAFETY: as the caller promises.
+    counted(|| unsafe { call_always(number, arguments) }).unwrap_or(Err(Errno(libc::ENOSYS)))
+}
+
+/// As [`call`], also after [`end`]: for what the program itself calls.
+///
+/// # Safety
+///
+/// As [`call`].
+pub unsafe fn call_always<const N: usize>(
+    number: c_long,
+    arguments: [usize; N],
+) -> Result<usize, Errno> {
     const { assert!(N <= 6) };
     let mut six = [0; 6];
     let mut index = 0;
@@ -25,13 +38,8 @@ pub unsafe fn call<const N: usize>(number: c_long, arguments: [usize; N]) -> Res
         six[index] = arguments[index];
         index += 1;
     }
-    if CALLS.fetch_add(1, AcqRel) & ENDED != 0 {
-        CALLS.fetch_sub(1, Release);
-        return Err(Errno(libc::ENOSYS));
-    }
     // SAFETY: as the caller promises; unused arguments are ignored by the kernel.
     let result = unsafe { enter(number as isize, six) };
-    CALLS.fetch_sub(1, Release);
     if (-MAX_ERRNO..0).contains(&result) {
         Err(Errno(-result as c_int))
     } else {
@@ -49,13 +57,17 @@ const ENDED: u32 = 1 << 31;
 const WAITS: u32 = 50;
 const WAIT_NS: libc::c_long = 1_000_000;
 
-/// Whether no further call is made.
-pub fn has_ended() -> bool {
-    CALLS.load(Acquire) & ENDED != 0
+/// Makes a call that [`end`] waits for; `None` after that.
+pub(crate) fn counted<T>(make: impl FnOnce() -> T) -> Option<T> {
+    let may = CALLS.fetch_add(1, AcqRel) & ENDED == 0;
+    let made = may.then(make);
+    CALLS.fetch_sub(1, Release);
+    made
 }
 
 /// Makes no further call in this process: each is answered with ENOSYS. Waits, in bounds, until none is being made. One
-/// may be lost, of a thread that a handler's jump took out of it or of the process that this one was forked from.
+/// may be lost, of a thread that a handler's jump took out of it or of the process that this one was forked from. A
+/// descriptor that a thread has open for a moment stays open then.
 pub fn end() {
     CALLS.fetch_or(ENDED, AcqRel);
     let time = libc::timespec {
@@ -138,5 +150,28 @@ mod tests {
         };
         assert_eq!(process, Ok(std::process::id() as usize));
         assert_eq!(closed, Err(Errno(libc::EBADF)));
+    }
+
+    #[test]
+    fn after_the_end_only_the_program_s_calls_are_made() {
+        // SAFETY: the child makes system calls only, and ends.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            end();
+            // SAFETY: no arguments.
+            let (own, program) = unsafe {
+                (
+                    call(libc::SYS_getpid, []),
+                    call_always(libc::SYS_getpid, []),
+                )
+            };
+            let is_right = own == Err(Errno(libc::ENOSYS)) && program.is_ok();
+            // SAFETY: ends the child.
+            unsafe { libc::_exit(i32::from(!is_right)) };
+        }
+        let mut status = -1;
+        // SAFETY: this process' own child.
+        assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+        assert_eq!(status, 0);
     }
 }

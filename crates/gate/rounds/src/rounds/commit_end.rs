@@ -84,8 +84,13 @@ impl Rounds {
             return false;
         }
         let end_ns = sys::now_ns();
-        let commit_ns = if times.committers.load(Relaxed) > 0 {
-            end_ns.saturating_sub(times.released_ns.load(Relaxed))
+        if end_ns == sys::NO_TIME_NS {
+            return false;
+        }
+        let released_ns = times.released_ns.load(Relaxed);
+        let has_commit = times.committers.load(Relaxed) > 0 && released_ns != sys::NO_TIME_NS;
+        let commit_ns = if has_commit {
+            end_ns.saturating_sub(released_ns)
         } else {
             0
         };

@@ -135,9 +135,12 @@ impl Rounds {
                 Timer::Close => now_ns,
                 Timer::WakeAt(ns) => deadline_ns.min(ns),
             };
-            let has_no_time = now_ns == sys::NO_TIME_NS;
-            if now_ns >= wake_ns || has_no_time {
-                timed_out = now_ns >= deadline_ns || has_no_time;
+            if now_ns == sys::NO_TIME_NS {
+                // The others know when to go.
+                return (generation, true);
+            }
+            if now_ns >= wake_ns {
+                timed_out = now_ns >= deadline_ns;
                 self.release(generation);
                 break;
             }
