@@ -91,7 +91,7 @@ pub struct CommandEnd {
     pub stop_signal: Option<i32>,
 }
 
-/// Interval between two checks for the end of a command of which the kernel gives no descriptor.
+/// Interval between two checks for a command's end, where the kernel refuses a pidfd.
 const WAIT_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Observes a command while it runs.

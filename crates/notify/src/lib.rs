@@ -10,7 +10,7 @@
 //! - `receiver`: threads that do nothing but receive calls; `pace`: with which priority.
 //! - `sorter`: which calls go on as soon as they are received, and what the others' files are.
 //! - `keeper`: a process that lets all calls pass when the supervisor is gone; `ledger`: what it knows.
-//! - `fetch`: a caller's file; `kept`: the same until the answer; `writers`: its early write.
+//! - `fetch`: a caller's file; `kept`: the same until the answer; `writers`: its early write; `closing`: files of servers that are to be closed.
 //! - `who`: who makes a call; `callers`: what is remembered of callers; `places`: of a file system.
 //! - `calls`: what becomes of each call; `held`: those that wait; `watcher`: when others release their round.
 //! - `layers`: the file system below an overlay; [`container`], `runtime`: listeners that a container's runtime hands over.
@@ -32,6 +32,7 @@ pub mod attach;
 pub(crate) mod callers;
 pub(crate) mod calls;
 pub mod child;
+pub(crate) mod closing;
 pub mod container;
 pub(crate) mod fetch;
 pub mod filter;

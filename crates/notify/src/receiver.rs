@@ -259,7 +259,8 @@ fn inner<T>(error: mpsc::TrySendError<T>) -> T {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::writers::{Closing, Writers};
+    use crate::closing::Closing;
+    use crate::writers::Writers;
     use luc_gate::policy::Policy;
 
     #[test]

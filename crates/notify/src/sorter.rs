@@ -12,10 +12,10 @@ use std::thread;
 use luc_gate::policy::Policy;
 use luc_gate::rounds::FileSystemRounds;
 
+use crate::closing::Closing;
 use crate::fetch::{Fetched, Look, Missing, fetch, look};
 use crate::filter;
 use crate::uapi::Notice;
-use crate::writers::Closing;
 
 /// A file on which nobody is held is looked at again after this many calls: fetching its descriptor costs as much as the
 /// rest of a call.

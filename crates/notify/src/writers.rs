@@ -5,7 +5,6 @@
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd, RawFd};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::{io, mem, thread};
 
@@ -17,6 +16,7 @@ use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
 
 use crate::callers::Inode;
+use crate::closing::Closing;
 use crate::kept::{KeptFile, synchronize};
 use crate::layers::device_of;
 use crate::ledger::SharedLedger;
@@ -24,9 +24,6 @@ use crate::who::Who;
 
 /// Threads, at most: as many early writes go on at once. Each is started when a job would wait for the others.
 const MOST_THREADS: usize = 32;
-
-/// Files of servers that wait to be closed, at most: no file is taken over beyond that. It leaves most threads for others.
-const MOST_CLOSING: usize = 8;
 
 /// Wakes who looks at the bell.
 #[derive(Debug)]
@@ -37,20 +34,6 @@ impl Ringer {
     pub(crate) fn ring(&self) {
         // It cannot be full: it counts to 2^64.
         let _ = rustix::io::write(self.0.as_fd(), &1_u64.to_ne_bytes());
-    }
-}
-
-/// How many files are to be closed, or are being closed. Some server may never let that happen.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Closing(Arc<AtomicUsize>);
-
-impl Closing {
-    pub(crate) fn are_some(&self) -> bool {
-        self.0.load(Ordering::Acquire) > 0
-    }
-
-    pub(crate) fn are_many(&self) -> bool {
-        self.0.load(Ordering::Acquire) >= MOST_CLOSING
     }
 }
 
@@ -197,7 +180,7 @@ impl Writers {
     /// Orders a job.
     pub(crate) fn order(&self, job: Job) {
         let closes = usize::from(matches!(job.task, Task::Close(_)));
-        self.0.closing.0.fetch_add(closes, Ordering::AcqRel);
+        self.0.closing.add(closes);
         let mut state = self.0.lock();
         state.jobs.push_back(job);
         if state.idle < state.jobs.len() && !state.is_full {
@@ -281,7 +264,7 @@ impl Queue {
             state.idle += 1;
             state.taken_ns[index] = 0;
             let closed = usize::from(matches!(done, Done::Closed));
-            self.closing.0.fetch_sub(closed, Ordering::AcqRel);
+            self.closing.remove(closed);
             state.done.push(done);
             let _ = rustix::io::write(self.bell.as_fd(), &1_u64.to_ne_bytes());
         }
@@ -363,6 +346,7 @@ fn write(fd: RawFd, extent: Option<Extent>, writes: bool) -> (Written, Needs) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::closing::MOST_CLOSING;
     use std::fs::File;
     use std::time::{Duration, Instant};
 
@@ -498,7 +482,7 @@ mod tests {
         let writers = writers();
         writers.0.lock().is_full = true;
         let closing = writers.closing();
-        closing.0.store(MOST_CLOSING - 1, Ordering::Release);
+        closing.add(MOST_CLOSING - 1);
         assert!(closing.are_some() && !closing.are_many());
         let file = File::open("/dev/null").unwrap().into();
         writers.order(Job {
@@ -507,6 +491,6 @@ mod tests {
             ordered_ns: 0,
         });
         assert!(matches!(done(&writers)[..], [Done::Closed]));
-        assert_eq!(closing.0.load(Ordering::Acquire), MOST_CLOSING - 1);
+        assert!(closing.are_some() && !closing.are_many());
     }
 }

@@ -95,7 +95,7 @@ pub(crate) fn user_at_start() -> Option<u32> {
     auxiliary(libc::AT_EUID).map(|user| user as u32)
 }
 
-/// What the kernel tells each program that it executes, by its kind; `None` if nobody tells.
+/// A value of the auxiliary vector (getauxval(3)); `None` without a C library that reads it.
 pub(crate) fn auxiliary(kind: c_ulong) -> Option<c_ulong> {
     let find = function!("getauxval" as unsafe extern "C" fn(c_ulong) -> c_ulong)?;
     // SAFETY: no memory of ours.

@@ -12,7 +12,7 @@ use crate::sys;
 const REMEMBERED: usize = 16;
 const FRESH_NS: u64 = 1_000_000_000;
 
-/// What was found for the addresses of a mapping. Written without a lock: `end` is cleared first and set last, and a
+/// A mapping that was looked up. Written without a lock: `end` is cleared first and set last, and a
 /// reader that sees a mixture is at worst wrong in the way described above.
 struct Found {
     start: AtomicU64,

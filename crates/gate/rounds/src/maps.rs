@@ -14,10 +14,10 @@ const CHUNK: usize = 1024;
 /// Reads, at most: some 700 mappings, in about 0.1 ms.
 const MOST_READS: usize = 64;
 
-/// What is mapped at an address.
+/// A mapping of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mapping {
-    /// The addresses of the same mapping.
+    /// The first address of the mapping.
     pub start: u64,
     /// The first address behind it.
     pub end: u64,

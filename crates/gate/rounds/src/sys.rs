@@ -10,7 +10,7 @@ use crate::vdso::{self, ClockFunction};
 /// A path that is resolved from the process' folder.
 const FROM_FOLDER: usize = libc::AT_FDCWD as usize;
 
-/// What [`now_ns`] says when the clock does not tell: under a filter of system calls.
+/// The value of [`now_ns`] where a filter of system calls refuses the clock.
 pub const NO_TIME_NS: u64 = 0;
 
 /// CLOCK_MONOTONIC in nanoseconds, from the kernel itself: a library may interpose the C library's clock.

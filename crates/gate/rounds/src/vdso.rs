@@ -9,7 +9,7 @@ use core::ptr;
 /// `clock_gettime(2)`; 0, or a negated `errno`.
 pub type ClockFunction = unsafe extern "C" fn(c_int, *mut libc::timespec) -> c_int;
 
-/// What the kernel calls it.
+/// The name of the function in the image.
 #[cfg(target_arch = "x86_64")]
 const NAME: &CStr = c"__vdso_clock_gettime";
 #[cfg(target_arch = "aarch64")]
@@ -87,7 +87,7 @@ pub unsafe fn clock(image: usize) -> Option<ClockFunction> {
     let count = (strings - symbols) / size_of::<libc::Elf64_Sym>();
     let symbols = symbols as *const libc::Elf64_Sym;
     (0..count.min(MAX_SYMBOLS)).find_map(|index| {
-        // SAFETY: of the table, as it is below the strings.
+        // SAFETY: `count` symbols lie before the strings.
         let symbol = unsafe { &*symbols.add(index) };
         let name = (strings + symbol.st_name as usize) as *const _;
         // SAFETY: names are C strings of the table of strings.

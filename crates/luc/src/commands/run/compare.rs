@@ -93,7 +93,7 @@ pub(super) fn main(
 
 /// Standard input, which each run reads from the same place on.
 enum RepeatedInput {
-    /// It stays as it is.
+    /// Input that runs do not use up: a terminal, /dev/null.
     Endless,
     /// A file, and the place.
     File(u64),

@@ -1,0 +1,97 @@
+//! Calls that go on and return are counted: in the figures, the rounds and for their callers.
+
+use std::sync::atomic::Ordering;
+
+use luc_gate::figures::segment::RoundPart;
+
+use super::Calls;
+use crate::callers::Made;
+use crate::held::{Call, Gone};
+
+/// A caller that comes again this long after its last call tells nothing about when that returned, in nanoseconds.
+const LONG_AGO_NS: u64 = 5_000_000_000;
+
+impl Calls {
+    /// Counts a call of a place that goes on without a round.
+    pub(super) fn count_straight(&mut self, call: &Call, index: usize) {
+        let needs = self.callers.file(&call.who).map(|file| file.needs);
+        let (Some(place), Some(caller), Some(needs)) =
+            (self.places.get(index), self.callers.get(call.caller), needs)
+        else {
+            return;
+        };
+        caller.has_returned();
+        if let Some(figures) = place.figures {
+            figures.record_unseen(call.kind, None);
+        }
+        let Some(of_kind) = place.rounds.map(|rounds| rounds.of(needs)) else {
+            return;
+        };
+        of_kind.count_participant(caller.seen.of(needs));
+        of_kind.complete();
+        caller.has_made(Made {
+            who: call.who,
+            place: index,
+            needs,
+            called_ns: call.called_ns,
+            answered_ns: call.called_ns,
+            joined: None,
+        });
+    }
+
+    /// A call has returned, as its caller has come again.
+    pub(super) fn returned(&self, made: &Made, now_ns: u64) {
+        let Some(place) = self.places.get(made.place) else {
+            return;
+        };
+        let Some(rounds) = place.rounds else {
+            return;
+        };
+        let of_kind = rounds.of(made.needs);
+        let policy = &self.settings.policy;
+        let latency_ns = now_ns.saturating_sub(made.called_ns);
+        if latency_ns > LONG_AGO_NS {
+            return;
+        }
+        let beside = rounds.beside(made.needs, policy, now_ns);
+        match made.joined {
+            None => of_kind.returned_ungated(policy, now_ns, latency_ns, beside),
+            Some(joined) => {
+                if of_kind.returned_from_round(policy, &joined, beside) {
+                    place.own.observe(now_ns.saturating_sub(made.answered_ns));
+                    if let Some(figures) = place.figures {
+                        figures.rounds.fetch_add(1, Ordering::Relaxed);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Counts a call that has gone on from a round.
+    pub(super) fn count_held(&mut self, gone: &Gone, now_ns: u64) {
+        let Gone {
+            held, room, joined, ..
+        } = gone;
+        room.rounds.complete();
+        let place = self.places.of(held.place);
+        if let Some(figures) = place.and_then(|place| place.figures) {
+            let part = RoundPart {
+                written_back_ns: held.written_back_ns,
+                waited_ns: joined.waited_ns,
+                timed_out: joined.timed_out,
+                first_to_return: false,
+            };
+            figures.record_unseen(held.call.kind, Some(&part));
+        }
+        if let (Some(index), Some(caller)) = (held.place, self.callers.get(held.call.caller)) {
+            caller.has_made(Made {
+                who: held.call.who,
+                place: index,
+                needs: room.of,
+                called_ns: held.call.called_ns,
+                answered_ns: now_ns,
+                joined: Some(*joined),
+            });
+        }
+    }
+}

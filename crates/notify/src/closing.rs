@@ -1,0 +1,29 @@
+//! Files of servers that are to be closed: some server may never let that happen.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Files of servers that wait to be closed, at most: no file is taken over beyond that. It leaves most threads for others.
+pub(crate) const MOST_CLOSING: usize = 8;
+
+/// The number of files that are to be closed, or are being closed.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Closing(Arc<AtomicUsize>);
+
+impl Closing {
+    pub(crate) fn add(&self, files: usize) {
+        self.0.fetch_add(files, Ordering::AcqRel);
+    }
+
+    pub(crate) fn remove(&self, files: usize) {
+        self.0.fetch_sub(files, Ordering::AcqRel);
+    }
+
+    pub(crate) fn are_some(&self) -> bool {
+        self.0.load(Ordering::Acquire) > 0
+    }
+
+    pub(crate) fn are_many(&self) -> bool {
+        self.0.load(Ordering::Acquire) >= MOST_CLOSING
+    }
+}
