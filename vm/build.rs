@@ -8,12 +8,8 @@ const SOURCE: &str = "src/turns.c";
 fn main() {
     println!("cargo::rerun-if-changed={SOURCE}");
     let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default()).join("turns.so");
-    let mut compiler = cc::Build::new()
-        .pic(true)
-        .opt_level(2)
-        .debug(false)
-        .get_compiler()
-        .to_command();
+    let mut compiler =
+        cc::Build::new().pic(true).opt_level(2).debug(false).get_compiler().to_command();
     compiler
         // A compiler may be one that adds debug information by itself.
         .args(["-g0", "-Wall", "-Wextra", "-Werror", "-shared", "-o"])

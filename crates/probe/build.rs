@@ -15,9 +15,7 @@ fn main() {
     let architecture = match variable("CARGO_CFG_TARGET_ARCH").as_str() {
         "x86_64" => "x86",
         "aarch64" => "arm64",
-        other => fail(&format!(
-            "the recorder knows x86_64 and aarch64 only, not {other}"
-        )),
+        other => fail(&format!("the recorder knows x86_64 and aarch64 only, not {other}")),
     };
     for name in ["probe", "contention"] {
         compile(name, &clang, architecture, &include);

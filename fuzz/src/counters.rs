@@ -40,9 +40,7 @@ fn look(recording: &Recording) {
     }
     for processor in &PROCESSORS {
         for mode in Mode::ALL {
-            let stack = processor
-                .stack(recording, mode)
-                .expect("its formulas can be read");
+            let stack = processor.stack(recording, mode).expect("its formulas can be read");
             stack.cpi.known().into_iter().for_each(check);
             stack.missing.known().into_iter().for_each(check);
         }
@@ -51,9 +49,6 @@ fn look(recording: &Recording) {
 
 fn check(found: &Estimate) {
     assert!(found.value.is_finite(), "{found:?}");
-    assert!(
-        found.half_width.is_none_or(|half_width| half_width >= 0.0),
-        "{found:?}"
-    );
+    assert!(found.half_width.is_none_or(|half_width| half_width >= 0.0), "{found:?}");
     assert!((0.0..=1.0).contains(&found.running_share), "{found:?}");
 }

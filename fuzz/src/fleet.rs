@@ -41,18 +41,11 @@ impl Bytes<'_> {
     }
 
     fn thread(&mut self) -> Thread {
-        Thread {
-            id: u32::from(self.byte() % 5),
-            start_ns: 0,
-        }
+        Thread { id: u32::from(self.byte() % 5), start_ns: 0 }
     }
 
     fn way(&mut self) -> Way {
-        if self.byte() & 1 == 0 {
-            Way::Sent
-        } else {
-            Way::Received
-        }
+        if self.byte() & 1 == 0 { Way::Sent } else { Way::Received }
     }
 
     fn address(&mut self) -> Address {
@@ -173,12 +166,7 @@ pub fn fleet(data: &[u8]) {
             })
         };
         assert!(has(edge.from, Way::Sent, edge.sent.at_ns, edge.sent.thread));
-        assert!(has(
-            edge.to,
-            Way::Received,
-            edge.received.at_ns,
-            edge.received.thread
-        ));
+        assert!(has(edge.to, Way::Received, edge.received.at_ns, edge.received.thread));
         assert!(edge.bytes > 0);
     }
     // An error names a time that is out of range.
@@ -186,9 +174,8 @@ pub fn fleet(data: &[u8]) {
     let Ok(waits) = Waits::of(&rows.waits) else {
         return;
     };
-    let requests = Requests::find(&rows.ends, &connections, &rows.messages, &waits, |host| {
-        host.0 != 2
-    });
+    let requests =
+        Requests::find(&rows.ends, &connections, &rows.messages, &waits, |host| host.0 != 2);
     for outgoing in &requests.outgoing {
         if let Some((cause, _)) = outgoing.cause {
             let cause = &requests.incoming[cause].exchange;

@@ -47,19 +47,12 @@ fn subject() -> &'static Subject {
 }
 
 /// A directory that goes with its value, in memory where there is such a place.
-struct Place(
-    PathBuf,
-    #[expect(dead_code, reason = "removes the directory")] tempfile::TempDir,
-);
+struct Place(PathBuf, #[expect(dead_code, reason = "removes the directory")] tempfile::TempDir);
 
 impl Place {
     fn with(files: &[(String, Vec<u8>)]) -> Self {
         let memory = Path::new("/dev/shm");
-        let parent = if memory.is_dir() {
-            memory.to_owned()
-        } else {
-            std::env::temp_dir()
-        };
+        let parent = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
         let directory = tempfile::tempdir_in(parent).expect("a temporary directory");
         for (name, bytes) in files {
             fs::write(directory.path().join(name), bytes).expect("a file is written");
@@ -105,19 +98,13 @@ pub fn damaged(data: &[u8]) {
     match explain(&place.0) {
         Ok(report) => {
             if let Some(difference) = difference(&subject.report, &report) {
-                panic!(
-                    "silently wrong: {difference} after a change of {}",
-                    files[changed].0
-                );
+                panic!("silently wrong: {difference} after a change of {}", files[changed].0);
             }
         }
         Err(StoreError::Damaged { path, offset, .. }) => {
             assert_eq!(path.file_name(), Some(files[changed].0.as_ref()));
             let longest = subject.pristine.files[changed].1.len();
-            assert!(
-                offset <= longest as u64,
-                "offset {offset} is beyond {longest}"
-            );
+            assert!(offset <= longest as u64, "offset {offset} is beyond {longest}");
         }
         Err(error) => panic!("not told as damage: {error}"),
     }
@@ -158,9 +145,6 @@ pub fn saved(data: &[u8]) {
 fn read_all(directory: &Path) {
     if let Err(error) = explain(directory) {
         let text = error.to_string();
-        assert!(
-            !text.contains('\n') && text.contains(&*directory.to_string_lossy()),
-            "{text}"
-        );
+        assert!(!text.contains('\n') && text.contains(&*directory.to_string_lossy()), "{text}");
     }
 }

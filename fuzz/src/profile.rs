@@ -45,12 +45,8 @@ fn actions(profile: &Value) -> Vec<(String, String)> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let mut all = Vec::new();
     for rule in list(&profile["syscalls"]) {
-        let names = [rule["name"].clone()]
-            .into_iter()
-            .chain(list(&rule["names"]));
-        let names = names
-            .map(|name| text(&name))
-            .filter(|name| !name.is_empty());
+        let names = [rule["name"].clone()].into_iter().chain(list(&rule["names"]));
+        let names = names.map(|name| text(&name)).filter(|name| !name.is_empty());
         all.extend(names.map(|name| (name, text(&rule["action"]))));
     }
     all

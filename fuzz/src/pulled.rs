@@ -10,10 +10,7 @@ use luc_events::tables::Trace;
 use luc_fleet_pull::{Limits, receive, send};
 
 /// Few enough that an input reaches them.
-const LIMITS: Limits = Limits {
-    files: 3,
-    bytes: 20_000,
-};
+const LIMITS: Limits = Limits { files: 3, bytes: 20_000 };
 
 /// A stream of two segments.
 fn stream() -> &'static [u8] {
@@ -55,10 +52,7 @@ pub fn pulled(data: &[u8]) {
         fs::create_dir(&into).expect("made");
         let received = receive(stream, &into, LIMITS);
         let (files, bytes) = taken(&into);
-        assert!(
-            files <= LIMITS.files && bytes <= LIMITS.bytes,
-            "{received:?}"
-        );
+        assert!(files <= LIMITS.files && bytes <= LIMITS.bytes, "{received:?}");
         assert_eq!(fs::read_dir(folder.path()).expect("listed").count(), 1);
         if let Ok(received) = received {
             assert_eq!((received.files, received.bytes), (files, bytes));

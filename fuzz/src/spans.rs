@@ -20,14 +20,10 @@ pub fn spans(data: &[u8]) {
         assert!(!span.name.contains(char::is_control), "{span:?}");
     }
     let given = spans.len() as u64;
-    let joined = Joined::new(vec![server()])
-        .expect("joined")
-        .with_spans(spans);
+    let joined = Joined::new(vec![server()]).expect("joined").with_spans(spans);
     let found = explain(&joined, Wanted::default()).expect("explained");
     let counts = found.requests.spans;
-    let counts = counts
-        .into_iter()
-        .flat_map(|all| [all.servers, all.clients]);
+    let counts = counts.into_iter().flat_map(|all| [all.servers, all.clients]);
     let mut counted = 0;
     for one in counts {
         assert_eq!(one.spans, one.matched + one.several + one.none, "{one:?}");
@@ -56,10 +52,7 @@ fn server() -> Recorded {
     };
     Recorded {
         name: "web".to_owned(),
-        trace: Trace {
-            host: "web".to_owned(),
-            ..Trace::default()
-        },
+        trace: Trace { host: "web".to_owned(), ..Trace::default() },
         connections: vec![connection(1), connection(2)],
         messages: vec![
             message(1, 10, Flow::Received),

@@ -39,9 +39,7 @@ impl Pristine {
                 writer.flush().expect("a segment is written");
             }
         }
-        writer
-            .finish(description((ROUNDS + 1) * ROUND_NS))
-            .expect("the trace is finished");
+        writer.finish(description((ROUNDS + 1) * ROUND_NS)).expect("the trace is finished");
         let entries = fs::read_dir(&path).expect("the trace");
         let mut files: Vec<(String, Vec<u8>)> = entries
             .map(|entry| {
@@ -63,32 +61,10 @@ fn add(writer: &mut Writer, round: u64) {
     let transaction = Transaction(10 + round as u32);
     let mut send = |event: luc_events::Event| writer.add(event).expect("a row is kept");
     send(
-        FileSystem {
-            dev: DEV,
-            at_ns: start_ns,
-            block_bytes: 4096,
-            ..FileSystem::default()
-        }
-        .into(),
+        FileSystem { dev: DEV, at_ns: start_ns, block_bytes: 4096, ..FileSystem::default() }.into(),
     );
-    send(
-        Task {
-            at_ns: start_ns,
-            thread,
-            process,
-            cgroup,
-            ..Task::default()
-        }
-        .into(),
-    );
-    send(
-        Stack {
-            at_ns: start_ns,
-            id: StackId(1),
-            symbols: "a;b".to_owned(),
-        }
-        .into(),
-    );
+    send(Task { at_ns: start_ns, thread, process, cgroup, ..Task::default() }.into());
+    send(Stack { at_ns: start_ns, id: StackId(1), symbols: "a;b".to_owned() }.into());
     send(
         Handle {
             at_ns: start_ns,
@@ -132,15 +108,7 @@ fn add(writer: &mut Writer, round: u64) {
         }
         .into(),
     );
-    send(
-        BriefWait {
-            thread,
-            process,
-            cgroup,
-            ..BriefWait::default()
-        }
-        .into(),
-    );
+    send(BriefWait { thread, process, cgroup, ..BriefWait::default() }.into());
     send(
         Request {
             dev: DEV,
@@ -264,14 +232,7 @@ fn add(writer: &mut Writer, round: u64) {
                 .into(),
             );
         }
-        send(
-            Lost {
-                at_ns: end_ns,
-                count: 1,
-                place: "wait".to_owned(),
-            }
-            .into(),
-        );
+        send(Lost { at_ns: end_ns, count: 1, place: "wait".to_owned() }.into());
         send(
             Summary {
                 at_ns: end_ns,
@@ -292,10 +253,7 @@ pub(crate) fn seal(bytes: &mut [u8]) {
         return;
     };
     let footer = usize::try_from(u64::from_le_bytes(offset)).ok();
-    let Some(crc) = footer
-        .and_then(|from| bytes.get(from..))
-        .map(crc32fast::hash)
-    else {
+    let Some(crc) = footer.and_then(|from| bytes.get(from..)).map(crc32fast::hash) else {
         return;
     };
     if let Some(place) = bytes.get_mut(16..20) {

@@ -23,20 +23,12 @@ pub struct CableEnd {
 /// # Errors
 /// [`Error::System`] if there are no sockets.
 pub fn cable() -> Result<[CableEnd; 2], Error> {
-    let pair = socketpair(
-        AddressFamily::UNIX,
-        SocketType::DGRAM,
-        SocketFlags::CLOEXEC,
-        None,
-    );
+    let pair = socketpair(AddressFamily::UNIX, SocketType::DGRAM, SocketFlags::CLOEXEC, None);
     let (one, other) = pair.map_err(|error| Error::System {
         what: "making a cable between guests",
         source: error.into(),
     })?;
-    let end = |side, socket| CableEnd {
-        socket: Arc::new(socket),
-        side,
-    };
+    let end = |side, socket| CableEnd { socket: Arc::new(socket), side };
     Ok([end(0, one), end(1, other)])
 }
 

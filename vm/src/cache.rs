@@ -8,11 +8,7 @@ use crate::error::Error;
 
 /// `$XDG_CACHE_HOME/luc` or `~/.cache/luc`; `None` where neither variable has an absolute path.
 pub(crate) fn folder() -> Option<PathBuf> {
-    let variable = |name| {
-        env::var_os(name)
-            .map(PathBuf::from)
-            .filter(|path| path.is_absolute())
-    };
+    let variable = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let base =
         variable("XDG_CACHE_HOME").or_else(|| variable("HOME").map(|home| home.join(".cache")))?;
     Some(base.join("luc"))
@@ -30,9 +26,6 @@ pub(crate) fn make(name: &str) -> Result<PathBuf, Error> {
             reason: "there is no cache folder: set HOME or XDG_CACHE_HOME".to_owned(),
         })?
         .join(name);
-    fs::create_dir_all(&folder).map_err(|source| Error::File {
-        path: folder.clone(),
-        source,
-    })?;
+    fs::create_dir_all(&folder).map_err(|source| Error::File { path: folder.clone(), source })?;
     Ok(folder)
 }

@@ -69,9 +69,8 @@ pub(crate) fn read_files(bytes: &[u8]) -> Result<BTreeMap<String, Vec<u8>>, Erro
     let mut files = BTreeMap::new();
     let mut at = 0;
     loop {
-        let header = bytes
-            .get(at..at + HEADER_BYTES)
-            .ok_or(Error::Damaged("the archive has no end"))?;
+        let header =
+            bytes.get(at..at + HEADER_BYTES).ok_or(Error::Damaged("the archive has no end"))?;
         if !header.starts_with(MAGIC) {
             return Err(Error::Damaged("an archive entry has no magic number"));
         }
@@ -103,9 +102,7 @@ fn field(header: &[u8], index: usize) -> Result<usize, Error> {
     std::str::from_utf8(&header[start..start + 8])
         .ok()
         .and_then(|digits| usize::from_str_radix(digits, 16).ok())
-        .ok_or(Error::Damaged(
-            "an archive entry has a field that is no number",
-        ))
+        .ok_or(Error::Damaged("an archive entry has a field that is no number"))
 }
 
 #[cfg(test)]
@@ -131,11 +128,7 @@ mod tests {
         writer.file("file", 0o644, &[7; 100]);
         let whole = writer.finish();
         for length in 0..whole.len() - 11 {
-            assert!(
-                read_files(&whole[..length]).is_err(),
-                "{length} of {} bytes",
-                whole.len()
-            );
+            assert!(read_files(&whole[..length]).is_err(), "{length} of {} bytes", whole.len());
         }
     }
 }

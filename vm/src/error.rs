@@ -106,10 +106,7 @@ pub enum Error {
 impl Error {
     /// There is no kernel of this version, for this reason.
     pub(crate) fn no_kernel(version: &str, reason: &str) -> Self {
-        Self::NoKernel {
-            version: version.to_owned(),
-            reason: reason.to_owned(),
-        }
+        Self::NoKernel { version: version.to_owned(), reason: reason.to_owned() }
     }
 
     /// Whether this machine lacks something that a virtual machine needs: tests then skip.

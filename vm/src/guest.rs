@@ -50,10 +50,7 @@ impl MemoryFile {
         let mut this = Self::new(name)?;
         this.file()
             .write_all(content)
-            .map_err(|source| Error::System {
-                what: "writing a memory file",
-                source,
-            })?;
+            .map_err(|source| Error::System { what: "writing a memory file", source })?;
         Ok(this)
     }
 
@@ -74,10 +71,7 @@ impl MemoryFile {
             file.read_to_end(&mut bytes)?;
             Ok(bytes)
         };
-        read().map_err(|source| Error::System {
-            what: "reading a memory file",
-            source,
-        })
+        read().map_err(|source| Error::System { what: "reading a memory file", source })
     }
 }
 
@@ -126,15 +120,9 @@ impl Guest {
         inherited: Vec<Arc<OwnedFd>>,
         limit: Duration,
     ) -> Result<Self, Error> {
-        let system = |source| Error::System {
-            what: "starting QEMU",
-            source,
-        };
+        let system = |source| Error::System { what: "starting QEMU", source };
         let errors = channels.errors.0.try_clone().map_err(system)?;
-        command
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(errors);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors);
         let parent = getpid();
         // SAFETY: between fork and exec only system calls are made; nothing allocates or locks.
         unsafe {
@@ -144,21 +132,11 @@ impl Guest {
                 }
                 set_parent_process_death_signal(Some(Signal::KILL))?;
                 // The parent may have died before the signal was asked for.
-                if getppid() == Some(parent) {
-                    Ok(())
-                } else {
-                    Err(rustix::io::Errno::SRCH.into())
-                }
+                if getppid() == Some(parent) { Ok(()) } else { Err(rustix::io::Errno::SRCH.into()) }
             });
         }
         let qemu = command.spawn().map_err(system)?;
-        Ok(Self {
-            qemu,
-            channels,
-            monitor,
-            started: Instant::now(),
-            limit,
-        })
+        Ok(Self { qemu, channels, monitor, started: Instant::now(), limit })
     }
 
     /// What the script has printed so far. In virtual time that is nothing before the end.
@@ -244,10 +222,7 @@ impl Guest {
     ///
     /// [`Error::Timeout`] if it has had its time; then it is ended.
     fn poll(&mut self) -> Result<Option<ExitStatus>, Error> {
-        let system = |source| Error::System {
-            what: "waiting for QEMU",
-            source,
-        };
+        let system = |source| Error::System { what: "waiting for QEMU", source };
         if let Some(status) = self.qemu.try_wait().map_err(system)? {
             return Ok(Some(status));
         }
@@ -257,40 +232,25 @@ impl Guest {
         self.end();
         let message = String::from_utf8_lossy(&self.output()?).into_owned();
         let log = format!("{}\n{}", tail(&message), tail(&self.console()?));
-        Err(Error::Timeout {
-            limit: self.limit,
-            log,
-        })
+        Err(Error::Timeout { limit: self.limit, log })
     }
 
     fn collect(&self, status: ExitStatus) -> Result<Outcome, Error> {
         let console = self.console()?;
-        if let Some(line) = console
-            .lines()
-            .find(|line| line.contains("Kernel panic - not syncing"))
+        if let Some(line) = console.lines().find(|line| line.contains("Kernel panic - not syncing"))
         {
-            let reason = line
-                .split_once("not syncing: ")
-                .map_or(line, |(_, reason)| reason);
-            return Err(Error::Panic {
-                reason: reason.to_owned(),
-                log: tail(&console),
-            });
+            let reason = line.split_once("not syncing: ").map_or(line, |(_, reason)| reason);
+            return Err(Error::Panic { reason: reason.to_owned(), log: tail(&console) });
         }
         let results = self.channels.results.content()?;
         if results.is_empty() {
             let message = self.channels.errors.content()?;
             let status = format!("{status}: {}", String::from_utf8_lossy(&message).trim());
-            return Err(Error::NoResult {
-                status,
-                log: tail(&console),
-            });
+            return Err(Error::NoResult { status, log: tail(&console) });
         }
         let mut all = cpio::read_files(&results)?;
-        let mut take = |name| {
-            all.remove(name)
-                .ok_or(Error::Damaged("a part of the results is not there"))
-        };
+        let mut take =
+            |name| all.remove(name).ok_or(Error::Damaged("a part of the results is not there"));
         let exit = String::from_utf8_lossy(&take("status")?).trim().parse();
         let kernel_log = String::from_utf8_lossy(&take("kernel.log")?).into_owned();
         let output = match take("output") {

@@ -62,11 +62,7 @@ impl<'a> Initramfs<'a> {
             0o644,
             b"root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/sh\n",
         );
-        this.content(
-            Path::new("/etc/group"),
-            0o644,
-            b"root:x:0:\nnogroup:x:65534:\n",
-        );
+        this.content(Path::new("/etc/group"), 0o644, b"root:x:0:\nnogroup:x:65534:\n");
         this.content(Path::new("/init"), 0o755, INIT);
         Ok(this)
     }
@@ -85,14 +81,8 @@ impl<'a> Initramfs<'a> {
 
     /// A file of the host at `path`, with its permission bits.
     pub(crate) fn file_of_host(&mut self, path: &Path, source: &Path) -> Result<(), Error> {
-        let file = |error| Error::File {
-            path: source.to_owned(),
-            source: error,
-        };
-        let mode = std::fs::metadata(source)
-            .map_err(file)?
-            .permissions()
-            .mode();
+        let file = |error| Error::File { path: source.to_owned(), source: error };
+        let mode = std::fs::metadata(source).map_err(file)?.permissions().mode();
         self.content(path, mode, &tools::read(source)?);
         Ok(())
     }
@@ -134,17 +124,9 @@ impl<'a> Initramfs<'a> {
 
 /// A path in the archive: relative, without `.` and `..`, and below `usr` where `/bin` and the like are links.
 fn name(path: &Path) -> String {
-    let parts = path
-        .components()
-        .filter(|part| matches!(part, Component::Normal(_)));
+    let parts = path.components().filter(|part| matches!(part, Component::Normal(_)));
     let path: PathBuf = parts.collect();
-    let merged = ["bin", "sbin", "lib", "lib64"]
-        .iter()
-        .any(|folder| path.starts_with(folder));
-    let path = if merged {
-        Path::new("usr").join(path)
-    } else {
-        path
-    };
+    let merged = ["bin", "sbin", "lib", "lib64"].iter().any(|folder| path.starts_with(folder));
+    let path = if merged { Path::new("usr").join(path) } else { path };
     path.to_string_lossy().into_owned()
 }

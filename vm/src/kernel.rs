@@ -44,11 +44,7 @@ impl Kernel {
         if !folder.join("vmlinux").is_file() {
             package::unpack(&release, &cache, &folder)?;
         }
-        Ok(Self {
-            release,
-            folder,
-            root: None,
-        })
+        Ok(Self { release, folder, root: None })
     }
 
     /// The kernels for 64-bit Arm that `scripts/setup-arm64.sh` has fetched, the oldest first.
@@ -129,18 +125,10 @@ impl Kernel {
     /// [`Error::Command`] if the kernel has no such module.
     pub(crate) fn modules(&self, name: &str) -> Result<Vec<PathBuf>, Error> {
         let mut command = Command::new(tools::find("modprobe")?);
-        command
-            .arg("-d")
-            .arg(&self.folder)
-            .args(["-S", &self.release, "--show-depends", name]);
+        command.arg("-d").arg(&self.folder).args(["-S", &self.release, "--show-depends", name]);
         let lines = String::from_utf8_lossy(&tools::output(&mut command)?).into_owned();
-        let files = lines
-            .lines()
-            .filter_map(|line| line.strip_prefix("insmod "));
-        Ok(files
-            .filter_map(|line| line.split_whitespace().next())
-            .map(PathBuf::from)
-            .collect())
+        let files = lines.lines().filter_map(|line| line.strip_prefix("insmod "));
+        Ok(files.filter_map(|line| line.split_whitespace().next()).map(PathBuf::from).collect())
     }
 }
 

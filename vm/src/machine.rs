@@ -60,36 +60,23 @@ impl Machine<'_> {
         qemu.args(["-m", &self.memory_mib.to_string()]);
         match self.mode {
             Mode::Function { processors } => {
-                let thread = if self.qemu.patches_code_safely() {
-                    "multi"
-                } else {
-                    "single"
-                };
+                let thread = if self.qemu.patches_code_safely() { "multi" } else { "single" };
                 qemu.args(["-accel", &format!("tcg,thread={thread}")]);
                 qemu.args(["-cpu", self.architecture.processor()]);
                 qemu.args(["-smp", &processors.to_string()]);
             }
             Mode::VirtualTime { shift, processors } => {
-                qemu.args([
-                    "-cpu",
-                    self.architecture.repeatable_processor(),
-                    "-seed",
-                    "1",
-                ]);
+                qemu.args(["-cpu", self.architecture.repeatable_processor(), "-seed", "1"]);
                 qemu.args(["-icount", &format!("shift={shift},align=off,sleep=off")]);
                 qemu.args(["-rtc", "base=2026-01-01T00:00:00,clock=vm"]);
                 self.processors(&mut qemu, processors)?;
             }
         }
-        qemu.arg("-kernel")
-            .arg(self.image)
-            .args(["-initrd", self.initramfs]);
+        qemu.arg("-kernel").arg(self.image).args(["-initrd", self.initramfs]);
         qemu.args(["-append", &self.kernel_arguments()]);
-        for (name, path) in [
-            ("console", self.console),
-            ("results", self.results),
-            ("output", self.output),
-        ] {
+        for (name, path) in
+            [("console", self.console), ("results", self.results), ("output", self.output)]
+        {
             qemu.args(["-chardev", &format!("file,id={name},path={path}")]);
         }
         qemu.args(["-serial", "chardev:console", "-device", "virtio-serial-pci"]);
@@ -119,26 +106,18 @@ impl Machine<'_> {
 
     /// Processors in virtual time.
     fn processors(&self, qemu: &mut Command, processors: u32) -> Result<(), Error> {
-        qemu.args([
-            "-accel",
-            "tcg,thread=single",
-            "-smp",
-            &processors.to_string(),
-        ]);
+        qemu.args(["-accel", "tcg,thread=single", "-smp", &processors.to_string()]);
         if processors == 1 {
             return Ok(());
         }
         if !self.qemu.runs_several() {
-            return Err(Error::OldQemu {
-                qemu: self.qemu.to_string(),
-            });
+            return Err(Error::OldQemu { qemu: self.qemu.to_string() });
         }
         if self.qemu.is_parallel() {
             qemu.env("QEMU_ICOUNT_QUANTUM", QUANTUM_NS.to_string());
             return Ok(());
         }
-        qemu.args(["-name", "guest,debug-threads=on"])
-            .env("LD_PRELOAD", self.turns);
+        qemu.args(["-name", "guest,debug-threads=on"]).env("LD_PRELOAD", self.turns);
         // A processor's turn lasts until the next timer of any clock, divided by the number of processors. A filter of
         // a network that has no members has such a timer, and the guest does not see it.
         qemu.args(["-netdev", "hubport,id=turns,hubid=0"]);

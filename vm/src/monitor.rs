@@ -22,16 +22,10 @@ pub(crate) struct Monitor {
 
 /// Both ends: ours, and the one that QEMU inherits.
 pub(crate) fn pair() -> Result<(Monitor, Arc<OwnedFd>), Error> {
-    let system = |source| Error::System {
-        what: "making a socket for QEMU's monitor",
-        source,
-    };
+    let system = |source| Error::System { what: "making a socket for QEMU's monitor", source };
     let (ours, theirs) = UnixStream::pair().map_err(system)?;
     ours.set_read_timeout(Some(PATIENCE)).map_err(system)?;
-    let monitor = Monitor {
-        stream: BufReader::new(ours),
-        is_open: false,
-    };
+    let monitor = Monitor { stream: BufReader::new(ours), is_open: false };
     Ok((monitor, Arc::new(theirs.into())))
 }
 
@@ -53,15 +47,9 @@ impl Monitor {
     }
 
     fn ask(&mut self, command: &'static str) -> Result<(), Error> {
-        let failed = |source| Error::System {
-            what: "talking to QEMU's monitor",
-            source,
-        };
+        let failed = |source| Error::System { what: "talking to QEMU's monitor", source };
         let line = format!("{{\"execute\":\"{command}\"}}\n");
-        self.stream
-            .get_mut()
-            .write_all(line.as_bytes())
-            .map_err(failed)?;
+        self.stream.get_mut().write_all(line.as_bytes()).map_err(failed)?;
         loop {
             let mut line = String::new();
             if self.stream.read_line(&mut line).map_err(failed)? == 0 {

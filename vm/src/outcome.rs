@@ -39,9 +39,7 @@ impl Outcome {
 
     /// A file of `$OUT` as text, if it is there.
     pub fn file(&self, name: &str) -> Option<String> {
-        self.files
-            .get(name)
-            .map(|bytes| String::from_utf8_lossy(bytes).into_owned())
+        self.files.get(name).map(|bytes| String::from_utf8_lossy(bytes).into_owned())
     }
 
     /// The lines of the kernel's log that tell of a fault: warnings, lock-ups, errors of ext4 and jbd2.

@@ -33,9 +33,7 @@ impl Root<'_> {
             match self {
                 Self::Host => tools::which(&program.to_string_lossy()),
                 Self::Folder(root) => {
-                    let folders = PROGRAMS
-                        .iter()
-                        .map(|folder| root.join(folder).join(program));
+                    let folders = PROGRAMS.iter().map(|folder| root.join(folder).join(program));
                     folders.into_iter().find(|path| path.is_file())
                 }
             }
@@ -96,19 +94,14 @@ fn needed(root: &Path, program: &Path) -> Result<BTreeMap<PathBuf, PathBuf>, Err
     let mut open = vec![program.to_owned()];
     while let Some(file) = open.pop() {
         let mut command = Command::new(tools::find("readelf")?);
-        command
-            .args(["-W", "-d", "-l"])
-            .arg(&file)
-            .env("LC_ALL", "C");
+        command.args(["-W", "-d", "-l"]).arg(&file).env("LC_ALL", "C");
         // It fails for a script: that needs no library.
         let Ok(text) = tools::output(&mut command) else {
             continue;
         };
         for name in names(&String::from_utf8_lossy(&text)) {
             let file_name = Path::new(&name).file_name().unwrap_or_default();
-            let mut places = ARM64_LIBRARIES
-                .iter()
-                .map(|folder| Path::new(folder).join(file_name));
+            let mut places = ARM64_LIBRARIES.iter().map(|folder| Path::new(folder).join(file_name));
             let found = places.find(|path| root.join(path).is_file());
             let found = found.ok_or_else(|| {
                 let reason = format!("its library {name} is not in {}", root.display());
@@ -144,10 +137,7 @@ fn names(text: &str) -> Vec<String> {
 }
 
 fn failed(program: &Path, reason: &str) -> Error {
-    Error::Program {
-        name: program.display().to_string(),
-        reason: reason.to_owned(),
-    }
+    Error::Program { name: program.display().to_string(), reason: reason.to_owned() }
 }
 
 /// Whether a file is a program or a library, and so may need libraries.

@@ -56,9 +56,7 @@ impl Qemu {
     pub fn for_several() -> Result<Self, Error> {
         let system = Self::system()?;
         let found = Self::all_for_several()?.into_iter().next();
-        found.ok_or(Error::OldQemu {
-            qemu: system.to_string(),
-        })
+        found.ok_or(Error::OldQemu { qemu: system.to_string() })
     }
 
     /// Every one that can run several processors in virtual time, the best first: in parallel; unpacked; the system's.
@@ -133,12 +131,7 @@ impl Qemu {
         let printed = String::from_utf8_lossy(&printed).into_owned();
         let (version, number) = version_of(&printed)
             .ok_or_else(|| unknown("it says no version: install QEMU again"))?;
-        Ok(Self {
-            version: version.to_owned(),
-            number,
-            program,
-            firmware,
-        })
+        Ok(Self { version: version.to_owned(), number, program, firmware })
     }
 }
 
@@ -161,12 +154,7 @@ mod tests {
 
     fn of(printed: &str) -> Qemu {
         let (version, number) = version_of(printed).expect("a version");
-        Qemu {
-            program: PathBuf::new(),
-            firmware: Vec::new(),
-            version: version.to_owned(),
-            number,
-        }
+        Qemu { program: PathBuf::new(), firmware: Vec::new(), version: version.to_owned(), number }
     }
 
     #[test]

@@ -26,14 +26,10 @@ impl SharedMemory {
     pub fn new(bytes: u64) -> Result<Self, Error> {
         assert!(bytes.is_power_of_two(), "{bytes} is no power of two");
         let mut file = MemoryFile::new("luc-vm-shared")?;
-        file.file().set_len(bytes).map_err(|source| Error::System {
-            what: "making memory that guests share",
-            source,
-        })?;
-        Ok(Self {
-            file: Arc::new(file),
-            bytes,
-        })
+        file.file()
+            .set_len(bytes)
+            .map_err(|source| Error::System { what: "making memory that guests share", source })?;
+        Ok(Self { file: Arc::new(file), bytes })
     }
 
     /// The file in memory that it is.

@@ -7,10 +7,8 @@ use std::process::{Command, Output};
 use crate::error::Error;
 
 /// Programs for guests of another architecture, and their packages.
-const FOREIGN: [(&str, &str); 2] = [
-    ("qemu-system-aarch64", "qemu-system-arm"),
-    ("readelf", "binutils"),
-];
+const FOREIGN: [(&str, &str); 2] =
+    [("qemu-system-aarch64", "qemu-system-arm"), ("readelf", "binutils")];
 /// Programs and the packages that have them.
 const TOOLS: [(&str, &str); 10] = [
     ("qemu-system-x86_64", "qemu-system-x86"),
@@ -68,19 +66,13 @@ pub(crate) fn which(name: &str) -> Option<PathBuf> {
 /// [`Error::Command`] if it cannot be started or fails.
 pub(crate) fn output(command: &mut Command) -> Result<Vec<u8>, Error> {
     let result = command.output();
-    let failed = |reason| Error::Command {
-        command: format!("{command:?}"),
-        reason,
-    };
+    let failed = |reason| Error::Command { command: format!("{command:?}"), reason };
     match result {
         Ok(Output { status, stdout, .. }) if status.success() => Ok(stdout),
         Ok(Output { status, stderr, .. }) => {
             let message = String::from_utf8_lossy(&stderr);
             let last = message.lines().rev().find(|line| !line.trim().is_empty());
-            Err(failed(format!(
-                "{status}: {}",
-                last.unwrap_or("it said nothing").trim()
-            )))
+            Err(failed(format!("{status}: {}", last.unwrap_or("it said nothing").trim())))
         }
         Err(error) => Err(failed(error.to_string())),
     }
@@ -88,8 +80,5 @@ pub(crate) fn output(command: &mut Command) -> Result<Vec<u8>, Error> {
 
 /// Reads a file, naming it in the error.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Error> {
-    std::fs::read(path).map_err(|source| Error::File {
-        path: path.to_owned(),
-        source,
-    })
+    std::fs::read(path).map_err(|source| Error::File { path: path.to_owned(), source })
 }

@@ -18,14 +18,7 @@ use crate::shared::SharedMemory;
 use crate::{monitor, programs, tools};
 
 /// Modules in every guest: what the run itself needs, the file systems under test, loop devices.
-const MODULES: [&str; 6] = [
-    "virtio_pci",
-    "virtio_console",
-    "virtio_blk",
-    "ext4",
-    "xfs",
-    "loop",
-];
+const MODULES: [&str; 6] = ["virtio_pci", "virtio_console", "virtio_blk", "ext4", "xfs", "loop"];
 /// Taken along where the kernel has it: ext4 and xfs ask for this one by name, until Linux 6.14.
 const CHECKSUM: &str = "crc32c_generic";
 
@@ -119,15 +112,13 @@ impl<'a> Vm<'a> {
 
     /// The host's file `source` as `guest`.
     pub fn file(mut self, guest: impl AsRef<Path>, source: impl AsRef<Path>) -> Self {
-        self.files
-            .push((guest.as_ref().to_owned(), source.as_ref().to_owned()));
+        self.files.push((guest.as_ref().to_owned(), source.as_ref().to_owned()));
         self
     }
 
     /// A file `guest` with this content.
     pub fn content(mut self, guest: impl AsRef<Path>, content: impl Into<Vec<u8>>) -> Self {
-        self.contents
-            .push((guest.as_ref().to_owned(), content.into()));
+        self.contents.push((guest.as_ref().to_owned(), content.into()));
         self
     }
 
@@ -189,15 +180,8 @@ impl<'a> Vm<'a> {
     /// What is missing on this machine, or cannot be read.
     pub fn start(&self) -> Result<Guest, Error> {
         let mut channels = Channels::new()?;
-        let system = |source| Error::System {
-            what: "writing the initramfs",
-            source,
-        };
-        channels
-            .initramfs
-            .file()
-            .write_all(&self.initramfs()?)
-            .map_err(system)?;
+        let system = |source| Error::System { what: "writing the initramfs", source };
+        channels.initramfs.file().write_all(&self.initramfs()?).map_err(system)?;
         let qemu = match (&self.qemu, self.mode) {
             (Some(qemu), _) => qemu.clone(),
             (None, Mode::VirtualTime { processors, .. }) if processors > 1 => Qemu::for_several()?,
@@ -247,11 +231,7 @@ impl<'a> Vm<'a> {
         for (guest, content) in &self.contents {
             archive.content(guest, 0o755, content);
         }
-        archive.content(
-            Path::new("/luc/environment"),
-            0o644,
-            self.environment().as_bytes(),
-        );
+        archive.content(Path::new("/luc/environment"), 0o644, self.environment().as_bytes());
         archive.content(Path::new("/luc/script"), 0o755, &self.script);
         Ok(archive.finish())
     }

@@ -67,9 +67,7 @@ impl Answer {
         };
         let by_rate = selection.as_ref().and_then(|found| advice(&found.rate));
         let in_virtual_time = report.plan.virtual_time.is_some();
-        let per_joule = selection
-            .as_ref()
-            .and_then(|found| found.per_joule.as_ref());
+        let per_joule = selection.as_ref().and_then(|found| found.per_joule.as_ref());
         let mut not_tried = prepared.not_tried.clone();
         not_tried.extend(report.failures.iter().map(|failure| {
             let at = group.and_then(|group| group.keys.iter().position(|key| *key == failure.key));
@@ -117,10 +115,7 @@ impl Answer {
         let Some(selection) = &self.selection else {
             return text;
         };
-        let per_joule = selection
-            .per_joule
-            .as_ref()
-            .map(|ranking| ("per_joule", ranking));
+        let per_joule = selection.per_joule.as_ref().map(|ranking| ("per_joule", ranking));
         for (figure, ranking) in [("rate", &selection.rate)].into_iter().chain(per_joule) {
             for (at, name) in selection.candidates.iter().enumerate() {
                 let own =
@@ -140,10 +135,7 @@ impl Answer {
                         word(serde_json::json!(found.method)),
                         word(serde_json::json!(found.best_is)),
                     );
-                    format!(
-                        "{},{},{},{method},{side}",
-                        found.ratio, found.low, found.high
-                    )
+                    format!("{},{},{},{method},{side}", found.ratio, found.low, found.high)
                 });
                 text += &format!(
                     "{figure},{},{},{},{},{},{ratio}\n",
@@ -182,10 +174,7 @@ fn advice(selection: &Selection, ranking: &Ranking, points: &[(&Target, Policy)]
         reasons.push(format!(
             "{} has the highest median, but is not shown to be better: {}",
             name(ranking.best),
-            ranking
-                .against(advised)
-                .map(by_how_much)
-                .unwrap_or_default()
+            ranking.against(advised).map(by_how_much).unwrap_or_default()
         ));
     } else if ranking.verdict == Verdict::Best {
         reasons.push("it is better than every other that was measured".to_owned());
@@ -193,18 +182,10 @@ fn advice(selection: &Selection, ranking: &Ranking, points: &[(&Target, Policy)]
     for (at, candidate) in selection.candidates.iter().enumerate() {
         let is_rival_default = candidate.is_default && at != advised && candidate.danger.is_none();
         if let Some(found) = ranking.against(at).filter(|_| is_rival_default) {
-            let who = if advised == ranking.best {
-                ""
-            } else {
-                "the best is "
-            };
+            let who = if advised == ranking.best { "" } else { "the best is " };
             reasons.push(match found.best_is {
                 Side::Better => format!("{who}{} times {}", by_how_much(found), name(at)),
-                _ => format!(
-                    "no significant difference to {}: {}",
-                    name(at),
-                    by_how_much(found)
-                ),
+                _ => format!("no significant difference to {}: {}", name(at), by_how_much(found)),
             });
         }
     }
@@ -216,19 +197,14 @@ fn advice(selection: &Selection, ranking: &Ranking, points: &[(&Target, Policy)]
         .map(|&at| name(at))
         .collect();
     if !others.is_empty() {
-        reasons.push(format!(
-            "as good, as far as this shows: {}",
-            others.join(", ")
-        ));
+        reasons.push(format!("as good, as far as this shows: {}", others.join(", ")));
     }
     if !ranking.unjudged.is_empty() {
         let names: Vec<String> = ranking.unjudged.iter().map(|&at| name(at)).collect();
         reasons.push(format!("too few rounds to judge: {}", names.join(", ")));
     }
     for (at, candidate) in selection.candidates.iter().enumerate() {
-        let faster = ranking
-            .against(at)
-            .filter(|found| found.best_is == Side::Worse);
+        let faster = ranking.against(at).filter(|found| found.best_is == Side::Worse);
         if let (Some(danger), Some(found)) = (&candidate.danger, faster) {
             reasons.push(format!(
                 "{} is {:.2} times as fast as the best, and UNSAFE: {danger}",
@@ -250,14 +226,7 @@ fn advice(selection: &Selection, ranking: &Ranking, points: &[(&Target, Policy)]
 
 /// `1.31 (1.22 to 1.43, 6 rounds)`.
 fn by_how_much(found: &Comparison) -> String {
-    let Comparison {
-        ratio,
-        low,
-        high,
-        rounds,
-        method,
-        ..
-    } = found;
+    let Comparison { ratio, low, high, rounds, method, .. } = found;
     let by = match method {
         Method::OrderStatistics => "",
         Method::LogT => ", by t",
@@ -277,12 +246,7 @@ impl fmt::Display for Answer {
                 self.repeats
             )?,
         }
-        let About {
-            source,
-            scope,
-            unavailable,
-            ..
-        } = &self.energy;
+        let About { source, scope, unavailable, .. } = &self.energy;
         match (source, scope) {
             (Some(source), Some(scope)) => writeln!(f, "joules are gross, by {source}: {scope}")?,
             _ => {
@@ -290,10 +254,7 @@ impl fmt::Display for Answer {
                 writeln!(f, "operations per joule: unavailable: {why}")?;
             }
         }
-        let advices = [
-            (&self.by_rate, "advice"),
-            (&self.by_joule, "advice by energy"),
-        ];
+        let advices = [(&self.by_rate, "advice"), (&self.by_joule, "advice by energy")];
         for (advice, title) in advices {
             let Some(advice) = advice else { continue };
             writeln!(f, "{title}: {}", advice.name)?;

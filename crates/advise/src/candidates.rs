@@ -116,15 +116,8 @@ pub(super) struct Wanted<'a> {
 
 /// The targets to try and those that are not, by what this machine has.
 pub(super) fn targets(wanted: &Wanted<'_>) -> Result<(Vec<Target>, Vec<NotTried>), AdviseError> {
-    check_names(
-        "--only",
-        wanted.only,
-        FILE_SYSTEMS.iter().map(|known| known.name),
-    )?;
-    let labels = FILE_SYSTEMS
-        .iter()
-        .flat_map(|known| known.options)
-        .map(|option| option.0);
+    check_names("--only", wanted.only, FILE_SYSTEMS.iter().map(|known| known.name))?;
+    let labels = FILE_SYSTEMS.iter().flat_map(|known| known.options).map(|option| option.0);
     check_names("--options", wanted.options, labels)?;
     let (mut targets, mut not_tried) = (Vec::new(), Vec::new());
     for known in FILE_SYSTEMS {
@@ -194,11 +187,9 @@ fn check_names<'a>(
     known.sort_unstable();
     known.dedup();
     match given.iter().find(|name| !known.contains(&name.as_str())) {
-        Some(name) => Err(AdviseError::Unknown {
-            option,
-            given: name.clone(),
-            hint: meant(name, &known),
-        }),
+        Some(name) => {
+            Err(AdviseError::Unknown { option, given: name.clone(), hint: meant(name, &known) })
+        }
         None => Ok(()),
     }
 }
@@ -216,16 +207,10 @@ impl FileSystem {
             }
             _ => {}
         }
-        let mkfs = Mkfs {
-            fs: (*name).to_owned(),
-            options: String::new(),
-        };
-        luc_disk::check_mkfs(&mkfs).is_err().then(|| {
-            format!(
-                "mkfs.{name} is not installed: install {}",
-                guest_needs(name).package
-            )
-        })
+        let mkfs = Mkfs { fs: (*name).to_owned(), options: String::new() };
+        luc_disk::check_mkfs(&mkfs)
+            .is_err()
+            .then(|| format!("mkfs.{name} is not installed: install {}", guest_needs(name).package))
     }
 
     fn target(&self, (label, mkfs, mount): (&str, &str, &str)) -> Target {
@@ -242,25 +227,14 @@ impl FileSystem {
 /// The commands that make what `target` stands for, and the one before the program.
 pub(super) fn commands(target: &Target, policy: Policy) -> Vec<String> {
     let joined = |words: &[&str]| {
-        let words: Vec<&str> = words
-            .iter()
-            .copied()
-            .filter(|word| !word.is_empty())
-            .collect();
+        let words: Vec<&str> = words.iter().copied().filter(|word| !word.is_empty()).collect();
         words.join(" ")
     };
     let mut commands = Vec::new();
     if let Some(fs) = &target.fs {
         commands.push(joined(&[&format!("mkfs.{fs}"), &target.mkfs, "DEVICE"]));
         let option = if target.mount.is_empty() { "" } else { "-o" };
-        commands.push(joined(&[
-            "mount",
-            "-t",
-            fs,
-            option,
-            &target.mount,
-            "DEVICE DIR",
-        ]));
+        commands.push(joined(&["mount", "-t", fs, option, &target.mount, "DEVICE DIR"]));
     }
     if policy == Policy::AUTO {
         commands.push("luc run --level gate --policy auto -- PROGRAM".to_owned());
@@ -272,24 +246,14 @@ pub(super) fn commands(target: &Target, policy: Policy) -> Vec<String> {
 mod tests {
     use super::*;
 
-    const ALL: Wanted<'_> = Wanted {
-        only: &[],
-        options: &[],
-        unsafe_too: true,
-        kernel: None,
-    };
+    const ALL: Wanted<'_> = Wanted { only: &[], options: &[], unsafe_too: true, kernel: None };
 
     #[test]
     fn guests_have_what_their_kernel_has() {
         let missing = |version: &'static str| {
-            let wanted = Wanted {
-                kernel: Some(version),
-                ..ALL
-            };
+            let wanted = Wanted { kernel: Some(version), ..ALL };
             let (_, not_tried) = targets(&wanted).expect("names are right");
-            let of_kernel = not_tried
-                .into_iter()
-                .filter(|one| one.why.contains("has none"));
+            let of_kernel = not_tried.into_iter().filter(|one| one.why.contains("has none"));
             of_kernel.map(|one| one.what).collect::<Vec<_>>()
         };
         assert!(missing("6.1").is_empty());
@@ -309,10 +273,7 @@ mod tests {
 
     #[test]
     fn what_loses_data_is_only_there_when_asked_for() {
-        let safe = Wanted {
-            unsafe_too: false,
-            ..ALL
-        };
+        let safe = Wanted { unsafe_too: false, ..ALL };
         let (targets, _) = targets(&safe).expect("names are right");
         assert!(targets.iter().all(|target| target.danger().is_none()));
         let dangers = FILE_SYSTEMS.iter().flat_map(|known| {
@@ -340,10 +301,7 @@ mod tests {
         let error = targets(&Wanted { only: &only, ..ALL }).expect_err("refused");
         assert!(error.to_string().contains("did you mean 'ext"), "{error}");
         let options = ["fastcommit".to_owned()];
-        let wanted = Wanted {
-            options: &options,
-            ..ALL
-        };
+        let wanted = Wanted { options: &options, ..ALL };
         let error = targets(&wanted).expect_err("refused");
         assert!(error.to_string().contains("'fast-commit'"), "{error}");
     }
@@ -362,9 +320,6 @@ mod tests {
             ]
         );
         let noatime = ext4.target(NOATIME);
-        assert_eq!(
-            commands(&noatime, Policy::Off)[1],
-            "mount -t ext4 -o noatime DEVICE DIR"
-        );
+        assert_eq!(commands(&noatime, Policy::Off)[1], "mount -t ext4 -o noatime DEVICE DIR");
     }
 }

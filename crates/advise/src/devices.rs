@@ -97,37 +97,18 @@ mod tests {
     }
 
     fn target(fs: &str) -> Target {
-        Target {
-            name: fs.to_owned(),
-            fs: Some(fs.to_owned()),
-            ..Target::default()
-        }
+        Target { name: fs.to_owned(), fs: Some(fs.to_owned()), ..Target::default() }
     }
 
     #[test]
     fn it_is_named_twice_and_wholly() {
         let wrong = [
+            (Device { erase: None, ..device() }, "give --erase /dev/null as well"),
             (
-                Device {
-                    erase: None,
-                    ..device()
-                },
-                "give --erase /dev/null as well",
-            ),
-            (
-                Device {
-                    erase: Some("/dev/zero".into()),
-                    ..device()
-                },
+                Device { erase: Some("/dev/zero".into()), ..device() },
                 "--erase /dev/zero: what is formatted",
             ),
-            (
-                Device {
-                    path: "null".into(),
-                    ..device()
-                },
-                "absolute path",
-            ),
+            (Device { path: "null".into(), ..device() }, "absolute path"),
             (device(), "no block device"),
         ];
         for (device, words) in wrong {

@@ -42,11 +42,7 @@ fn of_size(model: &str, size_bytes: u64, bytes: f64) -> Result<Disk, AdviseError
             mebibytes(bytes)
         )));
     }
-    Ok(Disk {
-        model: model.to_owned(),
-        size: Size::of_bytes(size_bytes),
-        ..Disk::default()
-    })
+    Ok(Disk { model: model.to_owned(), size: Size::of_bytes(size_bytes), ..Disk::default() })
 }
 
 /// The same for a guest, whose disk is smaller.
@@ -113,10 +109,7 @@ mod tests {
         assert!(small.to_string().contains("64M"), "{small}");
         let guest = in_guest("hdd", None, 2e8).expect("fits");
         assert_eq!(guest.size.to_string(), "1G");
-        assert_eq!(
-            in_guest("hdd", None, 2e9).expect("fits").size.to_string(),
-            "4G"
-        );
+        assert_eq!(in_guest("hdd", None, 2e9).expect("fits").size.to_string(), "4G");
         for (model, bytes, words) in [("hdd", 5e9, "at most 4G"), ("fixed", 1e6, "--virtual")] {
             let said = in_guest(model, None, bytes).expect_err("refused");
             assert!(said.to_string().contains(words), "{said}");

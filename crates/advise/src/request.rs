@@ -137,12 +137,7 @@ pub fn prepare(request: &Request) -> Result<Prepared, AdviseError> {
             let targets = candidates::that_fit(targets, disk.size.bytes(), &mut not_tried);
             (targets, not_tried, disks::stands_for(&disk))
         }
-        Place::Virtual {
-            model,
-            size,
-            kernel,
-            processors,
-        } => {
+        Place::Virtual { model, size, kernel, processors } => {
             if request.policies.contains(&Policy::AUTO) {
                 return Err(AdviseError::Option(
                     "--policy auto is the fsync gate's, which the guests of --virtual do not have: leave one of them \
@@ -151,10 +146,8 @@ pub fn prepare(request: &Request) -> Result<Prepared, AdviseError> {
                 ));
             }
             disk = disks::in_guest(model, size.as_deref(), resolved.bytes)?;
-            virtual_time = Some(VirtualTime {
-                processors: *processors,
-                ..VirtualTime::of(kernel, MIPS)
-            });
+            virtual_time =
+                Some(VirtualTime { processors: *processors, ..VirtualTime::of(kernel, MIPS) });
             let (targets, mut not_tried) = made_for(Some(kernel))?;
             let targets = candidates::that_fit(targets, disk.size.bytes(), &mut not_tried);
             let place = format!(
@@ -183,20 +176,16 @@ pub fn prepare(request: &Request) -> Result<Prepared, AdviseError> {
                         .to_owned(),
                 ));
             }
-            let targets = directories
-                .iter()
-                .map(|path| directory(path))
-                .collect::<Result<Vec<_>, _>>()?;
+            let targets =
+                directories.iter().map(|path| directory(path)).collect::<Result<Vec<_>, _>>()?;
             let mounts: Vec<String> = targets.iter().map(mount).collect();
             let place = format!("file systems as they are: {}", mounts.join(", "));
             (targets, Vec::new(), place)
         }
     };
     if targets.len() * request.policies.len() < 2 {
-        let reasons: Vec<String> = not_tried
-            .iter()
-            .map(|NotTried { what, why }| format!("{what}: {why}"))
-            .collect();
+        let reasons: Vec<String> =
+            not_tried.iter().map(|NotTried { what, why }| format!("{what}: {why}")).collect();
         return Err(AdviseError::NoCandidate(if reasons.is_empty() {
             "a choice needs two candidates: name more with --only, --options, --on, or --policy off,auto".to_owned()
         } else {
@@ -236,11 +225,7 @@ fn directory(path: &Path) -> Result<Target, AdviseError> {
     let absolute = path.canonicalize().ok().filter(|path| path.is_dir());
     let absolute = absolute.ok_or_else(|| AdviseError::Directory(path.to_owned()))?;
     let plain = |c: char| {
-        if c.is_ascii_alphanumeric() || "._+-".contains(c) {
-            c
-        } else {
-            '-'
-        }
+        if c.is_ascii_alphanumeric() || "._+-".contains(c) { c } else { '-' }
     };
     let name: String = absolute.to_string_lossy().chars().map(plain).collect();
     let name = name.trim_matches('-');

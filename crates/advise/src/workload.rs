@@ -53,10 +53,7 @@ impl Asked<'_> {
             return self.trace(Path::new(file));
         }
         if luc_filebench::stock(file).is_none() && !Path::new(file).is_file() {
-            let names = BUILT_IN
-                .iter()
-                .map(|known| known.0)
-                .chain(luc_filebench::stock_names());
+            let names = BUILT_IN.iter().map(|known| known.0).chain(luc_filebench::stock_names());
             let hint = nearest(file, names).map(|name| format!("; did you mean '{name}'?"));
             return Err(AdviseError::UnknownWorkload {
                 given: self.given.to_owned(),
@@ -70,9 +67,7 @@ impl Asked<'_> {
         let mut options = BTreeMap::new();
         for pair in self.set {
             let (option, value) = pair.split_once('=').ok_or_else(|| {
-                AdviseError::Option(format!(
-                    "--set {pair}: write OPTION=VALUE, as in file-size=1k"
-                ))
+                AdviseError::Option(format!("--set {pair}: write OPTION=VALUE, as in file-size=1k"))
             })?;
             options.insert(option.to_owned(), option_value(value));
         }
@@ -87,22 +82,13 @@ impl Asked<'_> {
             ));
         }
         let threads = self.threads.unwrap_or(threads);
-        let words: Vec<String> = options
-            .iter()
-            .map(|(name, value)| format!("{name} {value}"))
-            .collect();
-        let clients = if bench == Bench::Oltp {
-            "writers"
-        } else {
-            "threads"
-        };
+        let words: Vec<String> =
+            options.iter().map(|(name, value)| format!("{name} {value}")).collect();
+        let clients = if bench == Bench::Oltp { "writers" } else { "threads" };
         Ok(Resolved {
-            about: format!(
-                "luc bench {name}, {threads} {clients}, {}",
-                words.join(", ")
-            )
-            .trim_end_matches(", ")
-            .to_owned(),
+            about: format!("luc bench {name}, {threads} {clients}, {}", words.join(", "))
+                .trim_end_matches(", ")
+                .to_owned(),
             workload: Workload {
                 name: name.to_owned(),
                 bench: Some(bench),
@@ -145,10 +131,8 @@ impl Asked<'_> {
             set.push("nthreads={threads}".to_owned());
         }
         let threads = self.threads.unwrap_or(1);
-        let given: Vec<String> = set
-            .iter()
-            .map(|pair| pair.replace("{threads}", &threads.to_string()))
-            .collect();
+        let given: Vec<String> =
+            set.iter().map(|pair| pair.replace("{threads}", &threads.to_string())).collect();
         let parsed = luc_filebench::Workload::parse(file, &text, &given)?;
         let mut options = BTreeMap::new();
         let seconds = match self.seconds {
@@ -182,23 +166,12 @@ impl Asked<'_> {
 
 /// A word for the results: the file's name, without what a key may not have.
 pub(super) fn name_of(file: &str) -> String {
-    let stem = Path::new(file)
-        .file_stem()
-        .unwrap_or_default()
-        .to_string_lossy();
+    let stem = Path::new(file).file_stem().unwrap_or_default().to_string_lossy();
     let plain = |c: char| {
-        if c.is_ascii_alphanumeric() || "._+-".contains(c) {
-            c
-        } else {
-            '-'
-        }
+        if c.is_ascii_alphanumeric() || "._+-".contains(c) { c } else { '-' }
     };
     let name: String = stem.chars().map(plain).collect();
-    if name.is_empty() {
-        "workload".to_owned()
-    } else {
-        name
-    }
+    if name.is_empty() { "workload".to_owned() } else { name }
 }
 
 #[cfg(test)]
@@ -206,13 +179,7 @@ mod tests {
     use super::*;
 
     fn asked(given: &str) -> Asked<'_> {
-        Asked {
-            given,
-            set: &[],
-            seconds: None,
-            threads: None,
-            default_seconds: 5.0,
-        }
+        Asked { given, set: &[], seconds: None, threads: None, default_seconds: 5.0 }
     }
 
     #[test]
@@ -235,10 +202,7 @@ mod tests {
     fn a_wrong_name_has_the_nearest() {
         for (given, meant) in [("varmial", "varmail"), ("webservr", "webserver")] {
             let error = asked(given).resolve().expect_err("refused").to_string();
-            assert!(
-                error.contains(&format!("did you mean '{meant}'?")),
-                "{error}"
-            );
+            assert!(error.contains(&format!("did you mean '{meant}'?")), "{error}");
             assert_eq!(error.lines().count(), 1);
         }
     }
@@ -246,25 +210,14 @@ mod tests {
     #[test]
     fn threads_and_variables_go_where_the_file_has_them() {
         let set = ["nfiles=50".to_owned()];
-        let many = Asked {
-            set: &set,
-            threads: Some(3),
-            ..asked("webserver")
-        };
+        let many = Asked { set: &set, threads: Some(3), ..asked("webserver") };
         let found = many.resolve().expect("stock");
         assert_eq!(found.threads, 3);
-        assert!(
-            found.about.contains("nfiles=50, nthreads=3"),
-            "{}",
-            found.about
-        );
+        assert!(found.about.contains("nfiles=50, nthreads=3"), "{}", found.about);
         assert!(found.bytes < 1e7, "{}", found.bytes);
-        let error = Asked {
-            threads: Some(3),
-            ..asked("copyfiles")
-        }
-        .personality("x.f", "define fileset name=a".to_owned())
-        .expect_err("no such variable");
+        let error = Asked { threads: Some(3), ..asked("copyfiles") }
+            .personality("x.f", "define fileset name=a".to_owned())
+            .expect_err("no such variable");
         assert!(error.to_string().contains("$nthreads"), "{error}");
     }
 

@@ -4,17 +4,8 @@ const LAW: &str = "../../../kernel/luc";
 
 fn main() {
     let mut build = cc::Build::new();
-    build
-        .include(LAW)
-        .warnings(true)
-        .extra_warnings(true)
-        .warnings_into_errors(true);
-    for part in [
-        "control",
-        "control_returns",
-        "control_trial",
-        "control_auto",
-    ] {
+    build.include(LAW).warnings(true).extra_warnings(true).warnings_into_errors(true);
+    for part in ["control", "control_returns", "control_trial", "control_auto"] {
         build.file(format!("{LAW}/{part}.c"));
     }
     build.file("src/shim.c");

@@ -83,10 +83,7 @@ impl Auto {
             smooth(&mut self.gated_commit_ns, epoch.commit_ns);
             self.profile.observe(epoch.arrivals_ns, interval_ns);
         } else {
-            smooth(
-                &mut self.ungated_commit_ns,
-                epoch.commit_ns.min(interval_ns),
-            );
+            smooth(&mut self.ungated_commit_ns, epoch.commit_ns.min(interval_ns));
         }
         self.note_others(epoch);
         self.steer(epoch.released);
@@ -140,11 +137,7 @@ impl Auto {
 
     /// The commit time in nanoseconds: of gated commits if any were seen, else of ungated ones.
     pub fn commit_ns(&self) -> u64 {
-        if self.gated_commit_ns > 0 {
-            self.gated_commit_ns
-        } else {
-            self.ungated_commit_ns
-        }
+        if self.gated_commit_ns > 0 { self.gated_commit_ns } else { self.ungated_commit_ns }
     }
 
     /// Distinct callers of the last window.
@@ -174,20 +167,15 @@ impl Auto {
         let commit_ns = self.commit_ns();
         // The first rounds of a trial wait for everybody: only so can their returns be seen.
         let settled = self.phase() == Phase::Engaged || self.sample.has_settled(0);
-        if let (
-            true,
-            Some(SetPoint {
-                callers, return_ns, ..
-            }),
-        ) = (settled, self.profile.best(commit_ns))
+        if let (true, Some(SetPoint { callers, return_ns, .. })) =
+            (settled, self.profile.best(commit_ns))
         {
             self.set_point = callers;
             self.return_ns = return_ns;
         }
         let slope_ns = (self.return_ns / u64::from(self.set_point.max(1))).max(10_000);
         let bounds_ns = (MIN_PATIENCE_NS.max(self.return_ns / 4), commit_ns);
-        self.patience
-            .update(&Gains::PAPER, self.set_point, released, slope_ns, bounds_ns);
+        self.patience.update(&Gains::PAPER, self.set_point, released, slope_ns, bounds_ns);
     }
 
     fn end_of_sample(&mut self, epoch: &Epoch<'_>, measured: &Measured) {

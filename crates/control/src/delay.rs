@@ -16,10 +16,7 @@ pub struct DelayJc {
 impl Default for DelayJc {
     /// 1 ms, the thesis' value for Metarates, and at most 64 restarts.
     fn default() -> Self {
-        Self {
-            delay_ns: 1_000_000,
-            max_restarts: 64,
-        }
+        Self { delay_ns: 1_000_000, max_restarts: 64 }
     }
 }
 
@@ -36,8 +33,7 @@ impl DelayJc {
 
     /// The longest that any caller can be held, in nanoseconds.
     pub fn longest_hold_ns(&self) -> u64 {
-        self.delay_ns
-            .saturating_mul(u64::from(self.max_restarts) + 1)
+        self.delay_ns.saturating_mul(u64::from(self.max_restarts) + 1)
     }
 }
 
@@ -63,19 +59,13 @@ mod tests {
 
     #[test]
     fn requests_within_the_delay_share_a_round() {
-        let policy = DelayJc {
-            delay_ns: 1_000,
-            max_restarts: 64,
-        };
+        let policy = DelayJc { delay_ns: 1_000, max_restarts: 64 };
         assert_eq!(close(policy, &[0, 900, 1_700, 5_000]), (2_700, 3));
     }
 
     #[test]
     fn bounded_restarts_bound_the_hold() {
-        let policy = DelayJc {
-            delay_ns: 1_000,
-            max_restarts: 3,
-        };
+        let policy = DelayJc { delay_ns: 1_000, max_restarts: 3 };
         let steady: Vec<u64> = (0..100).map(|i| i * 999).collect();
         let (closed_ns, held) = close(policy, &steady);
         assert!(closed_ns <= policy.longest_hold_ns());

@@ -56,11 +56,7 @@ impl Pairs {
     /// finite counts as no gain.
     pub fn add(&mut self, gated: f64, ungated: f64) -> Verdict {
         let ratio = gated / ungated;
-        let log = if ratio.is_finite() && ratio > 0.0 {
-            libm::log(ratio)
-        } else {
-            0.0
-        };
+        let log = if ratio.is_finite() && ratio > 0.0 { libm::log(ratio) } else { 0.0 };
         if !(self.mean.is_finite() && self.squares.is_finite()) {
             *self = Self::default();
         }
@@ -126,9 +122,7 @@ impl Backoff {
         self.interval_ns = if self.interval_ns == 0 {
             Self::FIRST_NS
         } else {
-            self.interval_ns
-                .saturating_mul(factor)
-                .clamp(Self::FIRST_NS, Self::LONGEST_NS)
+            self.interval_ns.saturating_mul(factor).clamp(Self::FIRST_NS, Self::LONGEST_NS)
         };
         self.interval_ns
     }
@@ -183,13 +177,8 @@ mod tests {
     #[test]
     fn noise_around_one_is_given_up_and_never_engages() {
         let mut pairs = Pairs::default();
-        let noise = [
-            1.1, 0.92, 1.05, 0.95, 1.12, 0.9, 1.0, 1.08, 0.93, 1.02, 1.0, 1.0,
-        ];
-        let last = noise
-            .iter()
-            .map(|r| pairs.add(*r, 1.0))
-            .find(|v| *v != Verdict::More);
+        let noise = [1.1, 0.92, 1.05, 0.95, 1.12, 0.9, 1.0, 1.08, 0.93, 1.02, 1.0, 1.0];
+        let last = noise.iter().map(|r| pairs.add(*r, 1.0)).find(|v| *v != Verdict::More);
         assert_eq!(last, Some(Verdict::DoesNotPay));
     }
 

@@ -14,11 +14,7 @@ pub struct Gains {
 
 impl Gains {
     /// The gains that the paper uses; [`crate::stability`] computes their poles.
-    pub const PAPER: Self = Self {
-        kp: 0.8,
-        ki: 0.25,
-        kd: 0.25,
-    };
+    pub const PAPER: Self = Self { kp: 0.8, ki: 0.25, kd: 0.25 };
 }
 
 /// The controller's memory. All zeros is the initial state.
@@ -73,10 +69,7 @@ impl SteeredDelay {
 
     /// Starts over from `delay_ns`.
     pub fn restart(&mut self, delay_ns: u64) {
-        *self = Self {
-            pid: Pid::default(),
-            delay_ns: delay_ns as f64,
-        };
+        *self = Self { pid: Pid::default(), delay_ns: delay_ns as f64 };
     }
 
     /// Feeds the size of the commit that has just ended and returns the delay for the next one.
@@ -90,9 +83,7 @@ impl SteeredDelay {
         ns_per_request: u64,
         bounds_ns: (u64, u64),
     ) -> u64 {
-        let u = self
-            .pid
-            .update(gains, f64::from(set_point) - f64::from(measured));
+        let u = self.pid.update(gains, f64::from(set_point) - f64::from(measured));
         let (low, high) = (bounds_ns.0 as f64, bounds_ns.1.max(bounds_ns.0) as f64);
         let wanted = self.delay_ns + u * ns_per_request as f64;
         if wanted.is_finite() {
@@ -126,10 +117,7 @@ mod tests {
     fn the_loop_settles_on_the_set_point() {
         for c in [0.2, 0.5, 1.0] {
             let measured = settle(&Gains::PAPER, c, 32.0, 200);
-            assert!(
-                (measured - 32.0).abs() < 0.01,
-                "c = {c}: settled at {measured}"
-            );
+            assert!((measured - 32.0).abs() < 0.01, "c = {c}: settled at {measured}");
         }
     }
 

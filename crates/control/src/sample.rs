@@ -102,11 +102,7 @@ impl Sample {
         }
         let elapsed_ns = epoch.end_ns.saturating_sub(self.start_ns);
         let served = epoch.completions.saturating_sub(self.completions);
-        let epochs = if phase == Phase::Check || epoch.exact {
-            SHORT_EPOCHS
-        } else {
-            MIN_EPOCHS
-        };
+        let epochs = if phase == Phase::Check || epoch.exact { SHORT_EPOCHS } else { MIN_EPOCHS };
         let enough = self.epochs >= SETTLE_EPOCHS + epochs
             && elapsed_ns >= MIN_NS
             && served >= u64::from(epochs) / 2 * u64::from(epoch.participants);
@@ -122,11 +118,7 @@ impl Sample {
             latency_s: self.latencies_ns as f64 / 1e9 / f64::from(self.latencies.max(1)),
             interval_s: elapsed_ns as f64 / 1e9 / f64::from(self.epochs - SETTLE_EPOCHS),
             newcomers_share: newcomers as f64 / own.max(1) as f64,
-            closed: if most_ns > 0.0 {
-                latencies_ns as f64 / most_ns
-            } else {
-                0.0
-            },
+            closed: if most_ns > 0.0 { latencies_ns as f64 / most_ns } else { 0.0 },
         })
     }
 
@@ -163,10 +155,7 @@ impl Sample {
     }
 
     fn note_end(&mut self, epoch: &Epoch<'_>) {
-        self.last = End {
-            end_ns: epoch.end_ns,
-            completions: epoch.completions,
-        };
+        self.last = End { end_ns: epoch.end_ns, completions: epoch.completions };
     }
 
     /// Whether callers have regrouped after the switch, and `more` commits have ended since.
@@ -176,10 +165,7 @@ impl Sample {
 
     /// Starts the next sample of the same kind: nothing to settle.
     pub(crate) fn go_on(&mut self) {
-        *self = Self {
-            epochs: SETTLE_EPOCHS - 1,
-            ..Self::default()
-        };
+        *self = Self { epochs: SETTLE_EPOCHS - 1, ..Self::default() };
     }
 }
 

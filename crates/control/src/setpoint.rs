@@ -28,10 +28,7 @@ pub struct ReturnProfile {
 
 impl Default for ReturnProfile {
     fn default() -> Self {
-        Self {
-            returns_ns: [0; MAX_PARTICIPANTS],
-            known: 0,
-        }
+        Self { returns_ns: [0; MAX_PARTICIPANTS], known: 0 }
     }
 }
 
@@ -67,19 +64,10 @@ impl ReturnProfile {
         let known = self.known() as usize;
         for (index, &sample) in arrivals_ns.iter().enumerate() {
             let value = &mut self.returns_ns[index];
-            *value = if index < known {
-                smoothed(*value, sample)
-            } else {
-                sample
-            };
+            *value = if index < known { smoothed(*value, sample) } else { sample };
         }
         let missing = u32::try_from(span_ns.saturating_mul(2)).unwrap_or(u32::MAX);
-        for value in self
-            .returns_ns
-            .iter_mut()
-            .take(known)
-            .skip(arrivals_ns.len())
-        {
+        for value in self.returns_ns.iter_mut().take(known).skip(arrivals_ns.len()) {
             *value = value.saturating_add(missing.saturating_sub(*value) / STEP_PART);
         }
         let mut known = known.max(arrivals_ns.len());
@@ -99,22 +87,11 @@ impl ReturnProfile {
             reached_ns = reached_ns.max(u64::from(self.returns_ns[callers as usize - 1]));
             let next_ns = self.return_ns(callers + 1).unwrap_or(u64::MAX);
             let leaves_behind = next_ns <= reached_ns.saturating_add(flush_ns(commit_ns));
-            let flush_ns = if leaves_behind {
-                flush_ns(commit_ns)
-            } else {
-                0
-            };
-            let cycle_ns = commit_ns
-                .saturating_add(reached_ns)
-                .saturating_add(flush_ns)
-                .max(1);
+            let flush_ns = if leaves_behind { flush_ns(commit_ns) } else { 0 };
+            let cycle_ns = commit_ns.saturating_add(reached_ns).saturating_add(flush_ns).max(1);
             let predicted_per_s = f64::from(callers) * 1e9 / cycle_ns as f64;
             if best.is_none_or(|best| predicted_per_s >= best.predicted_per_s) {
-                best = Some(SetPoint {
-                    callers,
-                    return_ns: reached_ns,
-                    predicted_per_s,
-                });
+                best = Some(SetPoint { callers, return_ns: reached_ns, predicted_per_s });
             }
         }
         best
@@ -139,22 +116,14 @@ pub fn worth_holding_ns(commit_ns: u64, since_end_ns: u64, gathered: u32, missin
         return 0;
     }
     let (gathered, missing) = (u64::from(gathered.max(1)), u64::from(missing));
-    let served = commit_ns
-        .saturating_add(since_end_ns)
-        .saturating_mul(missing);
+    let served = commit_ns.saturating_add(since_end_ns).saturating_mul(missing);
     let flushed = flush_ns(commit_ns).saturating_mul(gathered + missing);
     served.saturating_add(flushed) / gathered
 }
 
 fn smoothed(value: u32, sample: u32) -> u32 {
-    let step = (value / STEP_PART)
-        .max(MIN_STEP_NS)
-        .min(value.abs_diff(sample));
-    if sample > value {
-        value + step
-    } else {
-        value - step
-    }
+    let step = (value / STEP_PART).max(MIN_STEP_NS).min(value.abs_diff(sample));
+    if sample > value { value + step } else { value - step }
 }
 
 #[cfg(test)]
@@ -212,10 +181,7 @@ mod tests {
         let commit_ns = 12_800_000;
         assert_eq!(worth_holding_ns(commit_ns, 500_000, 16, 0), 0);
         let for_three_of_64 = worth_holding_ns(commit_ns, 500_000, 61, 3);
-        assert!(
-            (6_400_000..8_000_000).contains(&for_three_of_64),
-            "{for_three_of_64}"
-        );
+        assert!((6_400_000..8_000_000).contains(&for_three_of_64), "{for_three_of_64}");
         let for_half = worth_holding_ns(commit_ns, 500_000, 2, 2);
         assert!(for_half > commit_ns, "{for_half}");
     }

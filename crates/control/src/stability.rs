@@ -35,35 +35,15 @@ pub fn closed_loop_poles(gains: &Gains, c: f64) -> [Complex; 2] {
     let root = libm::sqrt(discriminant.abs()) / (2.0 * a);
     let middle = -b / (2.0 * a);
     if discriminant >= 0.0 {
-        [
-            Complex {
-                re: middle + root,
-                im: 0.0,
-            },
-            Complex {
-                re: middle - root,
-                im: 0.0,
-            },
-        ]
+        [Complex { re: middle + root, im: 0.0 }, Complex { re: middle - root, im: 0.0 }]
     } else {
-        [
-            Complex {
-                re: middle,
-                im: root,
-            },
-            Complex {
-                re: middle,
-                im: -root,
-            },
-        ]
+        [Complex { re: middle, im: root }, Complex { re: middle, im: -root }]
     }
 }
 
 /// Whether the paper's loop is stable: both poles strictly inside the unit circle.
 pub fn is_stable(gains: &Gains, c: f64) -> bool {
-    closed_loop_poles(gains, c)
-        .iter()
-        .all(|pole| pole.modulus() < 1.0)
+    closed_loop_poles(gains, c).iter().all(|pole| pole.modulus() < 1.0)
 }
 
 /// Whether the loop with a measurement that is one step old is stable (Jury's criterion on
@@ -99,10 +79,7 @@ mod tests {
         for c in [0.05, 0.3, 1.0, 4.0] {
             let g = Gains::PAPER;
             for pole in closed_loop_poles(&g, c) {
-                let square = (
-                    pole.re * pole.re - pole.im * pole.im,
-                    2.0 * pole.re * pole.im,
-                );
+                let square = (pole.re * pole.re - pole.im * pole.im, 2.0 * pole.re * pole.im);
                 let a = c * (g.kp + g.ki + g.kd) + 1.0;
                 let b = -(c * g.kp + 2.0 * c * g.kd + 2.0);
                 let re = a * square.0 + b * pole.re + c * g.kd + 1.0;
@@ -117,37 +94,20 @@ mod tests {
         for step in 1..1_000 {
             assert!(is_stable(&Gains::PAPER, f64::from(step) * 0.01));
         }
-        assert!(
-            !is_stable(&Gains::PAPER, 0.0),
-            "without a plant the poles sit on the circle"
-        );
+        assert!(!is_stable(&Gains::PAPER, 0.0), "without a plant the poles sit on the circle");
     }
 
     #[test]
     fn jury_agrees_with_a_simulated_loop() {
-        for (c, stable) in [
-            (0.2, true),
-            (1.0, true),
-            (1.3, true),
-            (2.5, false),
-            (4.0, false),
-        ] {
-            assert_eq!(
-                is_stable_with_late_measurement(&Gains::PAPER, c),
-                stable,
-                "c = {c}"
-            );
+        for (c, stable) in [(0.2, true), (1.0, true), (1.3, true), (2.5, false), (4.0, false)] {
+            assert_eq!(is_stable_with_late_measurement(&Gains::PAPER, c), stable, "c = {c}");
             let mut pid = Pid::default();
             let mut measured: f64 = 1.0;
             for _ in 0..500 {
                 measured += c * pid.update(&Gains::PAPER, 8.0 - measured);
                 measured = measured.clamp(-1e6, 1e6);
             }
-            assert_eq!(
-                (measured - 8.0).abs() < 1e-3,
-                stable,
-                "c = {c} ended at {measured}"
-            );
+            assert_eq!((measured - 8.0).abs() < 1e-3, stable, "c = {c} ended at {measured}");
         }
     }
 }

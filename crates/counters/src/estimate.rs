@@ -146,11 +146,8 @@ pub(super) fn figure(
     if !value.is_finite() || slopes.iter().any(|slope| !slope.is_finite()) {
         return Err(Withheld::Undefined);
     }
-    let interval = if running_share < 1.0 {
-        rotations.half_width(&totals, &slopes, &shares)
-    } else {
-        Ok(0.0)
-    };
+    let interval =
+        if running_share < 1.0 { rotations.half_width(&totals, &slopes, &shares) } else { Ok(0.0) };
     if interval.is_ok_and(|half_width| !half_width.is_finite()) {
         return Err(Withheld::Undefined);
     }
@@ -173,10 +170,7 @@ fn share(recording: &Recording, event: usize) -> Result<f64, Withheld> {
     let name = || known.to_string();
     match all.running_share() {
         None | Some(0.0) => Err(Withheld::NeverRan(name())),
-        Some(share) if share < LEAST_SHARE => Err(Withheld::RanTooLittle {
-            name: name(),
-            share,
-        }),
+        Some(share) if share < LEAST_SHARE => Err(Withheld::RanTooLittle { name: name(), share }),
         Some(share) => Ok(share),
     }
 }
@@ -249,9 +243,7 @@ impl Rotations {
     /// Half the mean square of the differences of neighbouring rotations, times the number of rotations.
     fn mean_squares(&self, scaled: impl Fn(usize) -> f64) -> f64 {
         let lengths = &self.lengths_ns;
-        let rates: Vec<f64> = (0..lengths.len())
-            .map(|at| scaled(at) / lengths[at])
-            .collect();
+        let rates: Vec<f64> = (0..lengths.len()).map(|at| scaled(at) / lengths[at]).collect();
         let pairs = rates.windows(2).zip(lengths.windows(2));
         let squares = pairs.map(|(rates, lengths)| {
             let length = (lengths[0].powi(2) + lengths[1].powi(2)) / 2.0;
@@ -266,11 +258,7 @@ impl Rotations {
 fn turns(scaled: &[f64]) -> f64 {
     let sum: f64 = scaled.iter().sum();
     let squares: f64 = scaled.iter().map(|one| one * one).sum();
-    if squares > 0.0 {
-        sum * sum / squares
-    } else {
-        0.0
-    }
+    if squares > 0.0 { sum * sum / squares } else { 0.0 }
 }
 
 #[cfg(test)]
@@ -316,14 +304,8 @@ mod tests {
         assert!(matches!(refused, Withheld::RanTooLittle { share, .. } if share < 0.1));
         assert!(total(&rotated(330, 10, |_| 1.0), 0).is_ok());
         let never = rotated(0, 1, |_| 1.0);
-        assert_eq!(
-            total(&never, 1),
-            Err(Withheld::NotCounted("event 1".to_owned()))
-        );
-        assert_eq!(
-            total(&never, 0),
-            Err(Withheld::NeverRan("cycles".to_owned()))
-        );
+        assert_eq!(total(&never, 1), Err(Withheld::NotCounted("event 1".to_owned())));
+        assert_eq!(total(&never, 0), Err(Withheld::NeverRan("cycles".to_owned())));
     }
 
     #[test]
@@ -332,25 +314,16 @@ mod tests {
         let found = total(&rotated(4000, 4, |at| (at / 4 % 2 * 2) as f64), 0).expect("an estimate");
         let deviation = (0.75 * 1000.0 * 2.0_f64).sqrt() * 4.0;
         let half_width = found.half_width.expect("an interval");
-        assert!(
-            (half_width / (1.96 * deviation) - 1.0).abs() < 0.01,
-            "{half_width} {deviation}"
-        );
+        assert!((half_width / (1.96 * deviation) - 1.0).abs() < 0.01, "{half_width} {deviation}");
     }
 
     #[test]
     fn few_rotations_and_few_turns_have_no_interval() {
         let few = total(&rotated(12, 4, |_| 1.0), 0).expect("an estimate");
-        assert_eq!(
-            (few.half_width, few.no_interval),
-            (None, Some(NoInterval::FewRotations))
-        );
+        assert_eq!((few.half_width, few.no_interval), (None, Some(NoInterval::FewRotations)));
         let rare = |at| if at % 1000 == 0 { 1.0 } else { 0.0 };
         let rare = total(&rotated(10_000, 4, rare), 0).expect("an estimate");
-        assert_eq!(
-            (rare.half_width, rare.no_interval),
-            (None, Some(NoInterval::FewTurns))
-        );
+        assert_eq!((rare.half_width, rare.no_interval), (None, Some(NoInterval::FewTurns)));
     }
 
     #[test]

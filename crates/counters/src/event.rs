@@ -44,10 +44,7 @@ impl Event {
     /// An event in a mode.
     #[must_use]
     pub fn new(name: &str, mode: Mode) -> Self {
-        Self {
-            name: canonical(name),
-            mode,
-        }
+        Self { name: canonical(name), mode }
     }
 
     /// An event as `perf stat` prints it, modifiers included: `cycles:u`, `instructions:kpp`, `cpu/event=0xc0/u`.
@@ -103,11 +100,7 @@ mod tests {
             ("INST_RETIRED.ANY:kpp", "inst_retired.any", Mode::Kernel),
             ("instructions:uk", "instructions", Mode::Total),
             ("instructions:ppp", "instructions", Mode::Total),
-            (
-                "cpu/event=0xc0,umask=0x1/u",
-                "cpu/event=0xc0,umask=0x1/",
-                Mode::User,
-            ),
+            ("cpu/event=0xc0,umask=0x1/u", "cpu/event=0xc0,umask=0x1/", Mode::User),
             ("cpu_core/cycles/:k", "cpu_core/cycles/", Mode::Kernel),
             ("cpu_core/cycles/", "cpu_core/cycles/", Mode::Total),
             ("sched:sched_switch", "sched:sched_switch", Mode::Total),

@@ -114,11 +114,7 @@ impl Definitions {
             }
             Node::If(nodes) => {
                 let [condition, then, other] = nodes.as_ref();
-                Node::If(Box::new([
-                    expand(condition)?,
-                    expand(then)?,
-                    expand(other)?,
-                ]))
+                Node::If(Box::new([expand(condition)?, expand(then)?, expand(other)?]))
             }
             Node::Call(Function::HasEvent, arguments) => {
                 let has = |node: &Node| match node {
@@ -212,11 +208,7 @@ fn evaluate(node: &Node, names: &BTreeMap<String, Vec<usize>>, totals: &[f64]) -
         Node::Binary(operator, left, right) => of(left).combine(*operator, of(right)),
         Node::If(nodes) => {
             let [condition, then, other] = nodes.as_ref();
-            of(if of(condition).value != 0.0 {
-                then
-            } else {
-                other
-            })
+            of(if of(condition).value != 0.0 { then } else { other })
         }
         Node::Call(function, arguments) => {
             let mut values = arguments.iter().map(of);
@@ -245,11 +237,8 @@ mod tests {
     fn counted(events: &[(&str, f64)]) -> Recording {
         let names = events.iter().map(|(name, _)| Event::of_perf(name));
         let mut recording = Recording::new(names.collect());
-        let readings = events.iter().map(|&(_, value)| Reading {
-            value,
-            enabled_ns: 10,
-            running_ns: 10,
-        });
+        let readings =
+            events.iter().map(|&(_, value)| Reading { value, enabled_ns: 10, running_ns: 10 });
         recording.add(10, &readings.collect::<Vec<_>>());
         recording
     }
@@ -257,12 +246,8 @@ mod tests {
     fn value(text: &str, recording: &Recording) -> Result<f64, Withheld> {
         let mut definitions = Definitions::default();
         definitions.set("slots", 8.0);
-        definitions
-            .define("CPI", "cycles / instructions")
-            .expect("a formula");
-        definitions
-            .define("circle", "circle + 1")
-            .expect("a formula");
+        definitions.define("CPI", "cycles / instructions").expect("a formula");
+        definitions.define("circle", "circle + 1").expect("a formula");
         let formula = Formula::parse(text).expect(text);
         let found = formula.evaluate(&definitions, recording, Mode::Total);
         found.map(|estimate| estimate.value)
@@ -290,10 +275,7 @@ mod tests {
             ("1 if cycles > 20 else 2", 1.0),
             ("1 if cycles < 20 else 2 if zero else 3", 3.0),
             ("(1 if 0 | 1 else 2) + (5 & 6) + (5 ^ 6)", 8.0),
-            (
-                "source_count(cycles) + has_event(cycles) + has_event(nothing)",
-                2.0,
-            ),
+            ("source_count(cycles) + has_event(cycles) + has_event(nothing)", 2.0),
             ("1e3 + .5", 1000.5),
         ] {
             assert_eq!(value(text, &recording), Ok(expected), "{text}");
@@ -329,13 +311,8 @@ mod tests {
     #[test]
     fn events_are_named_once_and_through_definitions() {
         let mut definitions = Definitions::default();
-        definitions
-            .define("cpi", "cycles / instructions")
-            .expect("a formula");
+        definitions.define("cpi", "cycles / instructions").expect("a formula");
         let formula = Formula::parse("cpi * max(CYCLES, stalls) if #x else 1").expect("a formula");
-        assert_eq!(
-            formula.events(&definitions),
-            ["cycles", "instructions", "stalls"]
-        );
+        assert_eq!(formula.events(&definitions), ["cycles", "instructions", "stalls"]);
     }
 }

@@ -162,17 +162,11 @@ mod tests {
     fn groups_of_the_whole_pmu_take_equal_turns() {
         let load = load(12, 4 * 6 * 10);
         for order in [Order::Kernel, Order::Shuffled] {
-            let pmu = Pmu {
-                order,
-                ..Pmu::new(2, &load, 2)
-            };
+            let pmu = Pmu { order, ..Pmu::new(2, &load, 2) };
             let recording = pmu.record(&load, 24, &mut random::stream(1, 0));
             for event in 0..12 {
                 let mut readings = recording.readings(event).iter();
-                assert!(
-                    readings.all(|one| one.running_ns == 4 * STEP_NS),
-                    "{order:?}"
-                );
+                assert!(readings.all(|one| one.running_ns == 4 * STEP_NS), "{order:?}");
             }
         }
     }
@@ -182,11 +176,8 @@ mod tests {
         let load = load(10, 4 * 10);
         let recording = Pmu::new(3, &load, 1).record(&load, 4, &mut random::stream(1, 0));
         for event in 0..10 {
-            let runs: Vec<bool> = recording
-                .readings(event)
-                .iter()
-                .map(|one| one.running_ns > 0)
-                .collect();
+            let runs: Vec<bool> =
+                recording.readings(event).iter().map(|one| one.running_ns > 0).collect();
             assert_eq!(runs.iter().filter(|&&runs| runs).count(), 3);
             let changes = runs.windows(2).filter(|pair| pair[0] != pair[1]).count();
             assert!(changes <= 2, "{runs:?}");
@@ -201,11 +192,7 @@ mod tests {
             steps_per_turn: 4,
             order: Order::Kernel,
         };
-        let turns = Turns {
-            pmu: &pmu,
-            list: vec![0, 1],
-            left: 2,
-        };
+        let turns = Turns { pmu: &pmu, list: vec![0, 1], left: 2 };
         assert_eq!(turns.counted().collect::<Vec<_>>(), [&0]);
     }
 }

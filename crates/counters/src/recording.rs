@@ -51,11 +51,7 @@ impl Recording {
     #[must_use]
     pub fn new(events: Vec<Event>) -> Self {
         let readings = vec![Vec::new(); events.len()];
-        Self {
-            events,
-            ends_ns: Vec::new(),
-            readings,
-        }
+        Self { events, ends_ns: Vec::new(), readings }
     }
 
     /// Adds a reading of all events, in their order. Events beyond those given have counted nothing; readings beyond
@@ -132,11 +128,7 @@ mod tests {
         let events = ["cycles:u", "cycles:k", "instructions"];
         let mut recording = Recording::new(events.map(Event::of_perf).to_vec());
         for end_ns in [10, 20, 30] {
-            let reading = Reading {
-                value: end_ns as f64,
-                enabled_ns: 10,
-                running_ns: 50,
-            };
+            let reading = Reading { value: end_ns as f64, enabled_ns: 10, running_ns: 50 };
             recording.add(end_ns, &[reading; 2]);
         }
         recording

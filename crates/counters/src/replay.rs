@@ -192,10 +192,7 @@ impl Table {
                     .scarce
                     .map(|(value, running_ns)| scarce_reading(value, running_ns, longest_ns));
                 let reading = cell.reading.and(scarce.unwrap_or_default());
-                Reading {
-                    enabled_ns: reading.enabled_ns.max(waited_ns),
-                    ..reading
-                }
+                Reading { enabled_ns: reading.enabled_ns.max(waited_ns), ..reading }
             });
             let mut readings: Vec<Reading> = readings.collect();
             kinds.apply(&mut readings);
@@ -203,14 +200,8 @@ impl Table {
         }
         Ok(Replay {
             recording,
-            units: events
-                .iter()
-                .map(|&place| self.units[place].clone())
-                .collect(),
-            not_supported: missing
-                .iter()
-                .map(|&place| self.events[place].to_string())
-                .collect(),
+            units: events.iter().map(|&place| self.units[place].clone()).collect(),
+            not_supported: missing.iter().map(|&place| self.events[place].to_string()).collect(),
         })
     }
 }

@@ -181,9 +181,7 @@ impl Processor {
                 let mut modes = Mode::ALL.into_iter();
                 modes.any(|mode| recording.find(name, mode).is_some())
             };
-            processor
-                .events()
-                .is_ok_and(|events| events.iter().all(has))
+            processor.events().is_ok_and(|events| events.iter().all(has))
         })
     }
 
@@ -230,17 +228,9 @@ impl Processor {
         parts.sort_by_key(|part| part.source);
         let missing = evaluate("stack.missing")?;
         let closure = match missing.known() {
-            Some(Estimate {
-                value,
-                half_width: Some(half_width),
-                ..
-            }) => {
+            Some(Estimate { value, half_width: Some(half_width), .. }) => {
                 // Of 1; sums of shares are not exact.
-                if value.abs() <= half_width + 1e-9 {
-                    Closure::Closes
-                } else {
-                    Closure::Misses
-                }
+                if value.abs() <= half_width + 1e-9 { Closure::Closes } else { Closure::Misses }
             }
             _ => Closure::Unknown,
         };
@@ -306,11 +296,8 @@ mod tests {
     fn counted(counts: &[(&str, f64)]) -> Recording {
         let events = counts.iter().map(|(name, _)| Event::new(name, Mode::User));
         let mut recording = Recording::new(events.collect());
-        let readings = counts.iter().map(|&(_, value)| Reading {
-            value,
-            enabled_ns: 10,
-            running_ns: 10,
-        });
+        let readings =
+            counts.iter().map(|&(_, value)| Reading { value, enabled_ns: 10, running_ns: 10 });
         recording.add(10, &readings.collect::<Vec<_>>());
         recording
     }
@@ -322,12 +309,7 @@ mod tests {
             let counts: Vec<(&str, f64)> = events.iter().map(|name| (name.as_str(), 8.0)).collect();
             let recording = counted(&counts);
             let stack = processor.stack(&recording, Mode::User).expect("formulas");
-            let whole = [
-                &stack.cpi,
-                &stack.completion,
-                &stack.completion_cpi,
-                &stack.missing,
-            ];
+            let whole = [&stack.cpi, &stack.completion, &stack.completion_cpi, &stack.missing];
             let parts = stack.parts.iter().flat_map(|part| [&part.share, &part.cpi]);
             for figure in whole.into_iter().chain(parts) {
                 assert!(figure.known().is_some(), "{}: {figure:?}", processor.name);
@@ -347,10 +329,7 @@ mod tests {
         ("ex_ret_instr", 500.0),
         ("ex_ret_ops", 1500.0),
         ("de_no_dispatch_per_slot.no_ops_from_frontend", 900.0),
-        (
-            "cpu/de_no_dispatch_per_slot.no_ops_from_frontend,cmask=0x6/",
-            100.0,
-        ),
+        ("cpu/de_no_dispatch_per_slot.no_ops_from_frontend,cmask=0x6/", 100.0),
         ("de_src_op_disp.all", 1800.0),
         ("de_no_dispatch_per_slot.backend_stalls", 3000.0),
         ("de_no_dispatch_per_slot.smt_contention", 300.0),

@@ -112,10 +112,7 @@ fn covered(phases: Phases, noise: Noise, order: Order, seeds: u64) -> (usize, us
     let (mut inside, mut all) = (0, 0);
     for seed in 0..seeds {
         let load = load(seed, 40, 10_000, phases, noise);
-        let pmu = Pmu {
-            order,
-            ..Pmu::new(6, &load, 6)
-        };
+        let pmu = Pmu { order, ..Pmu::new(6, &load, 6) };
         let recording = pmu.record(&load, STEPS_PER_TURN, &mut random::stream(seed, 1));
         for event in 0..40 {
             let found = total(&recording, event).expect("an estimate");
@@ -130,14 +127,8 @@ fn covered(phases: Phases, noise: Noise, order: Order, seeds: u64) -> (usize, us
 
 #[test]
 fn intervals_cover_on_phases_and_on_noise() {
-    let noise = Noise {
-        variation: 0.3,
-        busy_share: 1.0,
-    };
-    let phases = Phases::Random {
-        mean_steps: 300.0,
-        kinds: 4,
-    };
+    let noise = Noise { variation: 0.3, busy_share: 1.0 };
+    let phases = Phases::Random { mean_steps: 300.0, kinds: 4 };
     for phases in [Phases::None, phases] {
         let (inside, all) = covered(phases, noise, Order::Kernel, 10);
         assert_eq!(all, 400);
@@ -148,10 +139,7 @@ fn intervals_cover_on_phases_and_on_noise() {
 
 #[test]
 fn a_load_in_step_with_the_rotation_is_missed_unless_turns_are_shuffled() {
-    let noise = Noise {
-        variation: 0.05,
-        busy_share: 1.0,
-    };
+    let noise = Noise { variation: 0.05, busy_share: 1.0 };
     // Seven groups of turns of 4 steps.
     let phases = Phases::Periodic { steps: 28 };
     let (in_step, all) = covered(phases, noise, Order::Kernel, 3);

@@ -43,16 +43,9 @@ impl Guardian {
             .map_err(DemoError::io("run", luc))?;
         let mut line = String::new();
         if let Some(stdout) = child.stdout.take() {
-            BufReader::new(stdout)
-                .read_line(&mut line)
-                .map_err(DemoError::io("run", luc))?;
+            BufReader::new(stdout).read_line(&mut line).map_err(DemoError::io("run", luc))?;
         }
-        let guardian = Self {
-            child,
-            luc: luc.to_owned(),
-            place: place.clone(),
-            has_ended: false,
-        };
+        let guardian = Self { child, luc: luc.to_owned(), place: place.clone(), has_ended: false };
         match line.trim_end() {
             READY => Ok(guardian),
             _ if interrupt::interrupted() => Err(DemoError::Interrupted),

@@ -110,11 +110,7 @@ impl Report {
     pub fn gain(&self) -> Option<Ratio> {
         let ratio = &self.comparison["calls_per_s"]["ratio"];
         let part = |name: &str| ratio[name].as_f64();
-        Some(Ratio {
-            ratio: part("ratio")?,
-            low: part("low")?,
-            high: part("high")?,
-        })
+        Some(Ratio { ratio: part("ratio")?, low: part("low")?, high: part("high")? })
     }
 
     /// What the power cuts found; `None` if there were none.
@@ -207,20 +203,14 @@ fn on_emulated_disk(
 
 /// The benchmark in `directory` without and with the gate.
 fn compare(luc: &Path, directory: &Path) -> Result<Value, DemoError> {
-    let mut words: Vec<OsString> = ["run", "--compare", PAIRS, "--json", step::OUTPUT, "--"]
-        .map(OsString::from)
-        .to_vec();
+    let mut words: Vec<OsString> =
+        ["run", "--compare", PAIRS, "--json", step::OUTPUT, "--"].map(OsString::from).to_vec();
     words.push(luc.into());
     words.extend(["bench", "metarates", "--dir"].map(OsString::from));
     words.push(directory.into());
     let options = ["--threads", CLIENTS, "--seconds", SECONDS];
     let size = ["--file-size", FILE_SIZE];
-    words.extend(
-        options
-            .iter()
-            .chain(&size)
-            .map(|word| OsStr::new(word).to_owned()),
-    );
+    words.extend(options.iter().chain(&size).map(|word| OsStr::new(word).to_owned()));
     step::run(luc, &words, &[0])
 }
 

@@ -10,11 +10,8 @@ use luc_units::format_size;
 use crate::{DemoError, Where};
 
 /// Programs of the system that the emulated disk needs, and the packages that have them.
-const TOOLS: [(&str, &str); 3] = [
-    ("mkfs.ext4", "e2fsprogs"),
-    ("e2fsck", "e2fsprogs"),
-    ("mount", "mount"),
-];
+const TOOLS: [(&str, &str); 3] =
+    [("mkfs.ext4", "e2fsprogs"), ("e2fsck", "e2fsprogs"), ("mount", "mount")];
 /// What the emulated disk takes, 170 MiB at the end of a demo as measured, with room for the programs.
 const MEMORY_BYTES: u64 = 512 << 20;
 
@@ -29,20 +26,13 @@ pub fn check(place: &Where) -> Result<(), DemoError> {
         Where::Emulated => {
             let lacking = lacking(has_tool, Path::new("/dev/fuse").exists(), has_loop());
             let lacking: Vec<String> = lacking.into_iter().chain(memory_lacking()).collect();
-            if lacking.is_empty() {
-                Ok(())
-            } else {
-                Err(DemoError::Lacks(lacking.join(", ")))
-            }
+            if lacking.is_empty() { Ok(()) } else { Err(DemoError::Lacks(lacking.join(", "))) }
         }
     }
 }
 
 fn check_directory(directory: &Path) -> Result<(), DemoError> {
-    let wrong = |reason| DemoError::Directory {
-        path: directory.to_owned(),
-        reason,
-    };
+    let wrong = |reason| DemoError::Directory { path: directory.to_owned(), reason };
     fs::read_dir(directory).map(drop).map_err(wrong)?;
     rustix::fs::access(directory, rustix::fs::Access::WRITE_OK)
         .map_err(|reason| wrong(reason.into()))
@@ -51,9 +41,8 @@ fn check_directory(directory: &Path) -> Result<(), DemoError> {
 /// What is missing of programs and devices, each with where it comes from.
 fn lacking(has_tool: impl Fn(&str) -> bool, has_fuse: bool, has_loop: bool) -> Vec<String> {
     let tools = TOOLS.iter().filter(|(tool, _)| !has_tool(tool));
-    let mut lacking: Vec<String> = tools
-        .map(|(tool, package)| format!("{tool} (install {package})"))
-        .collect();
+    let mut lacking: Vec<String> =
+        tools.map(|(tool, package)| format!("{tool} (install {package})")).collect();
     if !has_fuse {
         lacking.push("/dev/fuse (`modprobe fuse`)".to_owned());
     }

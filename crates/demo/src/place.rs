@@ -34,19 +34,12 @@ impl Place {
     /// That of the demo whose process this is.
     #[must_use]
     pub fn of_process(process: u32) -> Self {
-        Self {
-            disk: format!("demo-{process}"),
-            directory: folder().join(process.to_string()),
-        }
+        Self { disk: format!("demo-{process}"), directory: folder().join(process.to_string()) }
     }
 
     /// Makes the disk and mounts it.
     pub(crate) fn make(&self, luc: &Path) -> Result<ModelSpec, DemoError> {
-        let model = ModelSpec::Fixed {
-            read_ns: 100_000,
-            write_ns: 20_000,
-            flush_ns: 6_000_000,
-        };
+        let model = ModelSpec::Fixed { read_ns: 100_000, write_ns: 20_000, flush_ns: 6_000_000 };
         let directory = &self.directory;
         DirBuilder::new()
             .mode(0o700)
@@ -59,14 +52,8 @@ impl Place {
             size_bytes: SIZE_BYTES,
             huge_pages: false,
             read_ahead_bytes: luc_disk::READ_AHEAD_BYTES,
-            mkfs: Some(Mkfs {
-                fs: "ext4".to_owned(),
-                options: MKFS_OPTIONS.to_owned(),
-            }),
-            mount: Some(Mount {
-                dir: directory.clone(),
-                options: String::new(),
-            }),
+            mkfs: Some(Mkfs { fs: "ext4".to_owned(), options: MKFS_OPTIONS.to_owned() }),
+            mount: Some(Mount { dir: directory.clone(), options: String::new() }),
         };
         match luc_disk::create(&spec, luc) {
             Err(Error::Interrupted) => Err(DemoError::Interrupted),

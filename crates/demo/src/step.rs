@@ -20,10 +20,7 @@ use crate::DemoError;
 /// Where a step writes figures that it would write to a file.
 pub(crate) const OUTPUT: &str = "/proc/self/fd/1";
 /// How soon a signal is noticed that came just before waiting began.
-const LOOK_AGAIN: Timespec = Timespec {
-    tv_sec: 0,
-    tv_nsec: 100_000_000,
-};
+const LOOK_AGAIN: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 /// Time between two signals to a step that goes on.
 const TELL_INTERVAL: Duration = Duration::from_millis(500);
 
@@ -31,9 +28,7 @@ const TELL_INTERVAL: Duration = Duration::from_millis(500);
 ///
 /// It gets SIGTERM when this process is interrupted or dies, and then takes away what it has made.
 pub(crate) fn run(luc: &Path, words: &[OsString], statuses: &[u8]) -> Result<Value, DemoError> {
-    let step = words
-        .first()
-        .map_or(String::new(), |word| word.to_string_lossy().into_owned());
+    let step = words.first().map_or(String::new(), |word| word.to_string_lossy().into_owned());
     if interrupt::interrupted() {
         return Err(DemoError::Interrupted);
     }
@@ -51,10 +46,7 @@ pub(crate) fn run(luc: &Path, words: &[OsString], statuses: &[u8]) -> Result<Val
 fn outcome(luc: &Path, words: &[OsString]) -> io::Result<(Vec<u8>, ExitStatus)> {
     let parent = std::process::id();
     let mut command = Command::new(luc);
-    command
-        .args(words)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped());
+    command.args(words).stdin(Stdio::null()).stdout(Stdio::piped());
     // SAFETY: between fork and exec only prctl and getppid are called, which are async-signal-safe.
     unsafe {
         command.pre_exec(move || {
@@ -113,11 +105,7 @@ mod tests {
     use super::*;
 
     fn shell(script: &str, statuses: &[u8]) -> Result<Value, DemoError> {
-        run(
-            Path::new("/bin/sh"),
-            &["-c", script].map(OsString::from),
-            statuses,
-        )
+        run(Path::new("/bin/sh"), &["-c", script].map(OsString::from), statuses)
     }
 
     #[test]
@@ -130,15 +118,9 @@ mod tests {
     #[test]
     fn other_statuses_and_texts_are_errors() {
         let error = shell("echo 1; exit 3", &[0, 1]).expect_err("refused");
-        assert!(
-            matches!(error, DemoError::Step { status: 3, .. }),
-            "{error}"
-        );
+        assert!(matches!(error, DemoError::Step { status: 3, .. }), "{error}");
         let error = shell("kill -KILL $$", &[0]).expect_err("refused");
-        assert!(
-            matches!(error, DemoError::Step { status: 137, .. }),
-            "{error}"
-        );
+        assert!(matches!(error, DemoError::Step { status: 137, .. }), "{error}");
         assert_eq!(shell("echo 1; exit 3", &[3]).expect("JSON"), 1);
         let error = shell("echo no", &[0]).expect_err("refused");
         assert!(matches!(error, DemoError::Figures { .. }), "{error}");

@@ -107,10 +107,7 @@ fn write_line(to: &mut impl Write, value: &impl Serialize) -> io::Result<()> {
 
 fn in_directory<T>(dir: &Path, use_path: impl FnOnce(PathBuf) -> io::Result<T>) -> io::Result<T> {
     let dir = std::fs::File::open(dir)?;
-    use_path(PathBuf::from(format!(
-        "/proc/self/fd/{}/{SOCKET_NAME}",
-        dir.as_raw_fd()
-    )))
+    use_path(PathBuf::from(format!("/proc/self/fd/{}/{SOCKET_NAME}", dir.as_raw_fd())))
 }
 
 #[cfg(test)]
@@ -125,34 +122,15 @@ mod tests {
         let listener = listen(&dir).expect("listens");
         std::thread::spawn(move || {
             serve(&listener, |ask| match ask {
-                Ask::Cut {
-                    seed: Some(u64::MAX),
-                } => Answer::Cut(CutReport {
-                    lost_sectors: 3,
-                    ..CutReport::default()
-                }),
+                Ask::Cut { seed: Some(u64::MAX) } => {
+                    Answer::Cut(CutReport { lost_sectors: 3, ..CutReport::default() })
+                }
                 _ => Answer::AlreadySo,
             });
         });
         let second = Duration::from_secs(1);
-        let answer = ask(
-            &dir,
-            Ask::Cut {
-                seed: Some(u64::MAX),
-            },
-            second,
-        )
-        .expect("answers");
-        assert_eq!(
-            answer,
-            Answer::Cut(CutReport {
-                lost_sectors: 3,
-                ..CutReport::default()
-            })
-        );
-        assert_eq!(
-            ask(&dir, Ask::Stats, second).expect("answers"),
-            Answer::AlreadySo
-        );
+        let answer = ask(&dir, Ask::Cut { seed: Some(u64::MAX) }, second).expect("answers");
+        assert_eq!(answer, Answer::Cut(CutReport { lost_sectors: 3, ..CutReport::default() }));
+        assert_eq!(ask(&dir, Ask::Stats, second).expect("answers"), Answer::AlreadySo);
     }
 }

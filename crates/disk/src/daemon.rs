@@ -30,10 +30,7 @@ const READY: &str = "ready";
 /// # Errors
 /// [`Error::Daemon`] with what it said.
 pub(crate) fn start(binary: &Path, state: &StateDir, name: &str) -> Result<(), Error> {
-    let failed = |reason: String| Error::Daemon {
-        name: name.to_owned(),
-        reason,
-    };
+    let failed = |reason: String| Error::Daemon { name: name.to_owned(), reason };
     let log = state.log_file();
     let log = File::create(&log).map_err(Error::io("create", &log))?;
     let mut child = Command::new(binary)
@@ -46,9 +43,7 @@ pub(crate) fn start(binary: &Path, state: &StateDir, name: &str) -> Result<(), E
         .map_err(|error| failed(format!("{}: {error}", binary.display())))?;
     let mut line = String::new();
     if let Some(stdout) = child.stdout.take() {
-        BufReader::new(stdout)
-            .read_line(&mut line)
-            .map_err(|error| failed(error.to_string()))?;
+        BufReader::new(stdout).read_line(&mut line).map_err(|error| failed(error.to_string()))?;
     }
     if line.trim_end() == READY {
         return Ok(());
@@ -57,9 +52,7 @@ pub(crate) fn start(binary: &Path, state: &StateDir, name: &str) -> Result<(), E
     let _ = child.kill();
     let _ = child.wait();
     let log = std::fs::read_to_string(state.log_file()).unwrap_or_default();
-    Err(failed(
-        log.lines().next().unwrap_or("it said nothing").to_owned(),
-    ))
+    Err(failed(log.lines().next().unwrap_or("it said nothing").to_owned()))
 }
 
 /// Closes what the creating shell had open: a lock or a pipe that stayed open here would never be given up.
@@ -80,15 +73,9 @@ pub fn serve(dir: PathBuf) -> Result<(), Error> {
     ignore_terminal();
     close_inherited();
     let state = StateDir::at(dir);
-    let spec = state
-        .spec()
-        .ok_or_else(|| Error::NoSuchDisk(state.path().display().to_string()))?;
+    let spec = state.spec().ok_or_else(|| Error::NoSuchDisk(state.path().display().to_string()))?;
     prefer_exact_time();
-    let pages = if spec.huge_pages {
-        Pages::Huge
-    } else {
-        Pages::Ordinary
-    };
+    let pages = if spec.huge_pages { Pages::Huge } else { Pages::Ordinary };
     let engine = Engine::new(spec.size_bytes, spec.model.cache_bytes(), pages)
         .map_err(Error::io("make the image of", state.path()))?;
 
@@ -99,10 +86,7 @@ pub fn serve(dir: PathBuf) -> Result<(), Error> {
         MountOption::NoSuid,
         MountOption::NoExec,
     ];
-    let file_system = DiskFs {
-        engine: Arc::clone(&engine),
-        size_bytes: spec.size_bytes,
-    };
+    let file_system = DiskFs { engine: Arc::clone(&engine), size_bytes: spec.size_bytes };
     let fuse = state.fuse();
     let session =
         Session::new(file_system, &fuse, &config).map_err(Error::io("mount FUSE on", &fuse))?;
@@ -129,20 +113,13 @@ fn answer(engine: &Engine<FuseReply>, spec: &DiskSpec, ask: Ask) -> Answer {
             engine.begin(spec.model.build(spec.size_bytes));
             Answer::Done
         }
-        Ask::Status => Answer::Status {
-            cut: engine.is_cut(),
-            fault: engine.fault(),
-        },
+        Ask::Status => Answer::Status { cut: engine.is_cut(), fault: engine.fault() },
         Ask::Stats => Answer::Stats(engine.stats()),
         Ask::Cut { seed } => engine.cut(seed).map_or(Answer::AlreadySo, Answer::Cut),
         Ask::Restore if engine.restore(spec.model.build(spec.size_bytes)) => Answer::Done,
         Ask::Restore => Answer::AlreadySo,
-        Ask::Fail(fault) => Answer::Fault {
-            fault: Some(engine.fail(fault)),
-        },
-        Ask::Clear => Answer::Fault {
-            fault: engine.clear_fault(),
-        },
+        Ask::Fail(fault) => Answer::Fault { fault: Some(engine.fail(fault)) },
+        Ask::Clear => Answer::Fault { fault: engine.clear_fault() },
         Ask::Hurry => {
             engine.hurry();
             Answer::Done
@@ -151,12 +128,8 @@ fn answer(engine: &Engine<FuseReply>, spec: &DiskSpec, ask: Ask) -> Answer {
 }
 
 fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> Result<(), Error> {
-    let thread = std::thread::Builder::new()
-        .name(name.to_owned())
-        .spawn(body);
-    thread
-        .map(drop)
-        .map_err(Error::io("start a thread called", name))
+    let thread = std::thread::Builder::new().name(name.to_owned()).spawn(body);
+    thread.map(drop).map_err(Error::io("start a thread called", name))
 }
 
 /// Says that the disk serves, and lets go of the creator's pipe.
@@ -208,9 +181,7 @@ fn is_daemon_of(pid: u32, state: &StateDir) -> bool {
         return false;
     };
     let mut arguments = line.split(|byte| *byte == 0).skip(1);
-    ARGUMENTS
-        .iter()
-        .all(|expected| arguments.next() == Some(expected.as_bytes()))
+    ARGUMENTS.iter().all(|expected| arguments.next() == Some(expected.as_bytes()))
         && arguments.next() == Some(state.path().as_os_str().as_bytes())
 }
 

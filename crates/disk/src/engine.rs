@@ -111,34 +111,23 @@ impl<R: Reply> Engine<R> {
 
     /// A read.
     pub(crate) fn read(&self, offset: u64, len: u32, reply: R) {
-        self.submit(
-            Kind::Read,
+        self.submit(Kind::Read, offset, u64::from(len), reply, |_, offset, len| Action::Read {
             offset,
-            u64::from(len),
-            reply,
-            |_, offset, len| Action::Read { offset, len },
-        );
+            len,
+        });
     }
 
     /// A write.
     pub(crate) fn write(&self, offset: u64, data: &[u8], reply: R) {
-        self.submit(
-            Kind::Write,
-            offset,
-            data.len() as u64,
-            reply,
-            |store, offset, len| {
-                store.write(offset, &data[..len]);
-                Action::Write { len: len as u32 }
-            },
-        );
+        self.submit(Kind::Write, offset, data.len() as u64, reply, |store, offset, len| {
+            store.write(offset, &data[..len]);
+            Action::Write { len: len as u32 }
+        });
     }
 
     /// A flush: what was written before it is durable once it completes.
     pub(crate) fn flush(&self, reply: R) {
-        self.submit(Kind::Flush, 0, 0, reply, |store, _, _| Action::Flush {
-            mark: store.mark(),
-        });
+        self.submit(Kind::Flush, 0, 0, reply, |store, _, _| Action::Flush { mark: store.mark() });
     }
 
     /// A discard: the range reads as zeroes.
@@ -152,10 +141,7 @@ impl<R: Reply> Engine<R> {
     /// The disk's counters so far.
     pub(crate) fn stats(&self) -> Stats {
         let inner = self.lock();
-        Stats {
-            unflushed_bytes: inner.store.unflushed_bytes(),
-            ..inner.stats
-        }
+        Stats { unflushed_bytes: inner.store.unflushed_bytes(), ..inner.stats }
     }
 
     /// Whether the power is cut.
@@ -271,14 +257,7 @@ impl<R: Reply> Engine<R> {
             return;
         }
         let now = now_ns();
-        let due_ns = inner.model.complete_at_ns(
-            now,
-            Request {
-                kind,
-                offset_bytes,
-                len_bytes,
-            },
-        );
+        let due_ns = inner.model.complete_at_ns(now, Request { kind, offset_bytes, len_bytes });
         let struck = match &mut inner.fault {
             Some(fault) => fault.strikes(now, kind, offset_bytes, len_bytes),
             None => None,
@@ -292,21 +271,13 @@ impl<R: Reply> Engine<R> {
             act(&mut inner.store, offset_bytes as usize, len_bytes as usize)
         };
         inner.sequence += 1;
-        let pending = Pending {
-            due_ns,
-            sequence: inner.sequence,
-            action,
-            reply,
-        };
+        let pending = Pending { due_ns, sequence: inner.sequence, action, reply };
         if due_ns <= now_ns() + NEAR_NS {
             spin_until(due_ns);
             inner.complete(pending);
             return;
         }
-        let is_first = inner
-            .pending
-            .peek()
-            .is_none_or(|first| due_ns < first.due_ns);
+        let is_first = inner.pending.peek().is_none_or(|first| due_ns < first.due_ns);
         inner.pending.push(pending);
         if is_first && self.timer.arm(wake_at_ns(now, due_ns)).is_err() {
             // Without a timer the request would never complete; late is better.
@@ -323,10 +294,7 @@ impl<R: Reply> Engine<R> {
 
 impl<R: Reply> Inner<R> {
     fn pop_due(&mut self, now_ns: u64) -> Option<Pending<R>> {
-        let due = self
-            .pending
-            .peek()
-            .is_some_and(|first| first.due_ns <= now_ns);
+        let due = self.pending.peek().is_some_and(|first| first.due_ns <= now_ns);
         due.then(|| self.pending.pop()).flatten()
     }
 
@@ -334,9 +302,7 @@ impl<R: Reply> Inner<R> {
         self.stats.late_ns += now_ns().saturating_sub(pending.due_ns);
         match pending.action {
             Action::Read { offset, len } => {
-                pending
-                    .reply
-                    .data(&self.store.bytes()[offset..offset + len]);
+                pending.reply.data(&self.store.bytes()[offset..offset + len]);
             }
             Action::Write { len } => pending.reply.done(len),
             Action::Flush { mark } => {

@@ -26,12 +26,7 @@ struct Row {
 }
 
 const fn row(name: &'static str, number: i32, meaning: &'static str) -> Row {
-    Row {
-        name,
-        number,
-        meaning,
-        since: (0, 0),
-    }
+    Row { name, number, meaning, since: (0, 0) }
 }
 
 const fn since(row: Row, since: (u32, u32)) -> Row {
@@ -54,14 +49,8 @@ const TABLE: [Row; 18] = [
     row("EBUSY", libc::EBUSY, "device resource"),
     row("EAGAIN", libc::EAGAIN, "nonblocking retry"),
     row("EREMCHG", libc::EREMCHG, "dm internal retry"),
-    since(
-        row("ETOOMANYREFS", libc::ETOOMANYREFS, "open zones exceeded"),
-        (5, 9),
-    ),
-    since(
-        row("EOVERFLOW", libc::EOVERFLOW, "active zones exceeded"),
-        (5, 9),
-    ),
+    since(row("ETOOMANYREFS", libc::ETOOMANYREFS, "open zones exceeded"), (5, 9)),
+    since(row("EOVERFLOW", libc::EOVERFLOW, "active zones exceeded"), (5, 9)),
     since(row("ETIME", libc::ETIME, "duration limit exceeded"), (6, 5)),
     since(row("EINVAL", libc::EINVAL, "invalid"), (6, 11)),
 ];
@@ -117,17 +106,12 @@ impl BlockErrno {
 
 /// The running kernel's release.
 pub fn kernel_release() -> String {
-    rustix::system::uname()
-        .release()
-        .to_string_lossy()
-        .into_owned()
+    rustix::system::uname().release().to_string_lossy().into_owned()
 }
 
 /// `6.12.43-amd64` is (6, 12); what is no version is newer than all.
 fn version(release: &str) -> (u32, u32) {
-    let mut numbers = release
-        .split(|c: char| !c.is_ascii_digit())
-        .map(str::parse::<u32>);
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse::<u32>);
     match (numbers.next(), numbers.next()) {
         (Some(Ok(major)), Some(Ok(minor))) => (major, minor),
         _ => (u32::MAX, 0),
@@ -135,9 +119,7 @@ fn version(release: &str) -> (u32, u32) {
 }
 
 fn known(release: &str) -> String {
-    let names: Vec<&str> = BlockErrno::of_kernel(release)
-        .map(BlockErrno::name)
-        .collect();
+    let names: Vec<&str> = BlockErrno::of_kernel(release).map(BlockErrno::name).collect();
     names.join(", ")
 }
 
@@ -198,31 +180,19 @@ mod tests {
     fn names_and_numbers_are_read() {
         for errno in BlockErrno::all() {
             assert_eq!(errno.name().parse::<BlockErrno>().ok(), Some(errno));
-            assert_eq!(
-                errno.name().to_lowercase().parse::<BlockErrno>().ok(),
-                Some(errno)
-            );
-            assert_eq!(
-                errno.number().to_string().parse::<BlockErrno>().ok(),
-                Some(errno)
-            );
+            assert_eq!(errno.name().to_lowercase().parse::<BlockErrno>().ok(), Some(errno));
+            assert_eq!(errno.number().to_string().parse::<BlockErrno>().ok(), Some(errno));
             let json = serde_json::to_string(&errno).expect("JSON");
             assert_eq!(serde_json::from_str::<BlockErrno>(&json).ok(), Some(errno));
         }
-        assert_eq!(
-            "61".parse::<BlockErrno>().map(BlockErrno::name).ok(),
-            Some("ENODATA")
-        );
+        assert_eq!("61".parse::<BlockErrno>().map(BlockErrno::name).ok(), Some("ENODATA"));
     }
 
     #[test]
     fn what_a_block_device_cannot_carry_is_refused() {
         for text in ["EPERM", "EROFS", "1", "30", "0", "-5"] {
             let message = text.parse::<BlockErrno>().expect_err("refused").to_string();
-            assert!(
-                message.contains(text) && message.contains("cannot carry"),
-                "{message}"
-            );
+            assert!(message.contains(text) && message.contains("cannot carry"), "{message}");
         }
         for text in ["", "disk", "5.5"] {
             let message = text.parse::<BlockErrno>().expect_err("refused").to_string();
@@ -237,14 +207,8 @@ mod tests {
         assert_eq!(count("6.12.43+deb12-amd64"), 18);
         assert_eq!(count("something"), 18);
         let etime: BlockErrno = "ETIME".parse().expect("an errno");
-        let message = etime
-            .check_kernel("6.1.0-56-amd64")
-            .expect_err("refused")
-            .to_string();
-        assert!(
-            message.contains("ETIME") && message.contains("6.5"),
-            "{message}"
-        );
+        let message = etime.check_kernel("6.1.0-56-amd64").expect_err("refused").to_string();
+        assert!(message.contains("ETIME") && message.contains("6.5"), "{message}");
         assert!(etime.check_kernel("6.5.0").is_ok());
     }
 

@@ -169,10 +169,6 @@ pub enum Error {
 
 impl From<Failed> for Error {
     fn from(Failed { what, path, source }: Failed) -> Self {
-        Self::Io {
-            action: what,
-            path,
-            source,
-        }
+        Self::Io { action: what, path, source }
     }
 }

@@ -98,10 +98,7 @@ impl FaultSpec {
             );
         }
         if self.every == 0 {
-            return refused(
-                "--every 0".to_owned(),
-                "no request would fail: use 1 or more",
-            );
+            return refused("--every 0".to_owned(), "no request would fail: use 1 or more");
         }
         if self.for_ns == Some(0) {
             return refused(
@@ -121,11 +118,7 @@ impl FaultSpec {
                 "these are too many: use at most 1024",
             );
         }
-        match self
-            .ranges
-            .iter()
-            .find(|range| range.end_bytes > size_bytes)
-        {
+        match self.ranges.iter().find(|range| range.end_bytes > size_bytes) {
             Some(range) => refused(
                 format!("--range {range}"),
                 "it reaches beyond the end of the disk: see `luc disk list` for its size",
@@ -151,8 +144,7 @@ impl fmt::Display for FaultSpec {
         if self.after > 0 {
             write!(f, " after {}", self.after)?;
         }
-        self.for_ns
-            .map_or(Ok(()), |ns| write!(f, " for {}", format_duration(ns)))
+        self.for_ns.map_or(Ok(()), |ns| write!(f, " for {}", format_duration(ns)))
     }
 }
 
@@ -181,12 +173,7 @@ impl FromStr for FaultKind {
 
 impl fmt::Display for ByteRange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{}-{}",
-            format_size(self.start_bytes),
-            format_size(self.end_bytes)
-        )
+        write!(f, "{}-{}", format_size(self.start_bytes), format_size(self.end_bytes))
     }
 }
 
@@ -195,17 +182,12 @@ impl FromStr for ByteRange {
 
     /// Reads `A-B`, two sizes.
     fn from_str(text: &str) -> Result<Self, Error> {
-        let refused = |reason| Error::Fault {
-            option: format!("--range {text}"),
-            reason,
-        };
+        let refused = |reason| Error::Fault { option: format!("--range {text}"), reason };
         let (start, end) = text.split_once('-').ok_or_else(|| {
             refused("it is not two sizes with a '-' between them: write it like 4K-8K or 1G-1025M")
         })?;
-        let range = Self {
-            start_bytes: parse_size_bytes(start)?,
-            end_bytes: parse_size_bytes(end)?,
-        };
+        let range =
+            Self { start_bytes: parse_size_bytes(start)?, end_bytes: parse_size_bytes(end)? };
         if range.start_bytes >= range.end_bytes {
             return Err(refused("no byte is in it: write the lower end first"));
         }
@@ -215,12 +197,7 @@ impl FromStr for ByteRange {
 
 impl fmt::Display for FaultStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            spec,
-            matched,
-            failed,
-            is_over,
-        } = self;
+        let Self { spec, matched, failed, is_over } = self;
         let over = if *is_over { ", over" } else { "" };
         write!(f, "{spec}: {failed} of {matched} have failed{over}")
     }

@@ -78,11 +78,7 @@ impl DiskFs {
             mtime: UNIX_EPOCH,
             ctime: UNIX_EPOCH,
             crtime: UNIX_EPOCH,
-            kind: if is_file {
-                FileType::RegularFile
-            } else {
-                FileType::Directory
-            },
+            kind: if is_file { FileType::RegularFile } else { FileType::Directory },
             perm: if is_file { 0o600 } else { 0o500 },
             nlink: if is_file { 1 } else { 2 },
             uid: 0,
@@ -97,16 +93,10 @@ impl DiskFs {
 impl Filesystem for DiskFs {
     fn init(&mut self, _request: &Request, config: &mut KernelConfig) -> io::Result<()> {
         let missing = |_| io::Error::other("this kernel's FUSE has no asynchronous direct I/O");
-        config
-            .add_capabilities(InitFlags::FUSE_ASYNC_DIO)
-            .map_err(missing)?;
+        config.add_capabilities(InitFlags::FUSE_ASYNC_DIO).map_err(missing)?;
         let write = config.set_max_write(MAX_REQUEST_BYTES).is_ok();
         let background = config.set_max_background(MAX_BACKGROUND).is_ok();
-        let outcome = if write && background {
-            Ok(())
-        } else {
-            Err("FUSE limits refused")
-        };
+        let outcome = if write && background { Ok(()) } else { Err("FUSE limits refused") };
         outcome.map_err(io::Error::other)
     }
 

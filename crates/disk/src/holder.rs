@@ -79,9 +79,7 @@ impl Holder {
             Some(_) => process(device, dir).or_else(|| elsewhere(device)),
             None => elsewhere(device).or_else(|| process(device, dir)),
         };
-        found
-            .or_else(|| device_above(device))
-            .unwrap_or_else(unknown)
+        found.or_else(|| device_above(device)).unwrap_or_else(unknown)
     }
 }
 
@@ -97,9 +95,7 @@ fn name_of(id: u32) -> String {
 }
 
 fn device_above(device: &Path) -> Option<Holder> {
-    let holders = Path::new("/sys/class/block")
-        .join(device.file_name()?)
-        .join("holders");
+    let holders = Path::new("/sys/class/block").join(device.file_name()?).join("holders");
     let entry = fs::read_dir(holders).ok()?.flatten().next()?;
     let name = entry.file_name().to_string_lossy().into_owned();
     Some(Holder::Device(name))
@@ -117,11 +113,7 @@ fn elsewhere(device: &Path) -> Option<Holder> {
             return None;
         }
         let mount = mountinfo::mounts_of(id).ok()?.into_iter().find(is_it)?;
-        Some(Holder::Elsewhere {
-            id,
-            name: name_of(id),
-            path: mount.mount_point,
-        })
+        Some(Holder::Elsewhere { id, name: name_of(id), path: mount.mount_point })
     })
 }
 
@@ -142,10 +134,7 @@ fn process(device: &Path, dir: Option<&Path>) -> Option<Holder> {
         let places = ["cwd", "root", "exe"].map(|name| about.join(name));
         let open = ["fd", "map_files"].map(|name| fs::read_dir(about.join(name)));
         let open = open.into_iter().flatten().flatten().flatten();
-        let path = places
-            .into_iter()
-            .chain(open.map(|entry| entry.path()))
-            .find_map(uses)?;
+        let path = places.into_iter().chain(open.map(|entry| entry.path())).find_map(uses)?;
         let name = name_of(id);
         // The kernel adds this to names of files that are gone.
         let path = match path.as_os_str().to_str() {

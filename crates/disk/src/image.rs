@@ -75,12 +75,7 @@ impl Image {
             unsafe { libc::madvise(base, mapped, libc::MADV_NOHUGEPAGE) };
         }
         let base = NonNull::new(base.cast()).ok_or_else(|| io::Error::other("mapped at zero"))?;
-        Ok(Self {
-            base,
-            len,
-            mapped,
-            touched: vec![0; len.div_ceil(PAGE_BYTES).div_ceil(64)],
-        })
+        Ok(Self { base, len, mapped, touched: vec![0; len.div_ceil(PAGE_BYTES).div_ceil(64)] })
     }
 
     /// Bytes in the image.

@@ -65,11 +65,7 @@ pub fn create(spec: &DiskSpec, daemon: &Path) -> Result<DiskInfo, Error> {
 
 fn build(spec: &DiskSpec, state: &StateDir, daemon: &Path) -> Result<(), Error> {
     let go_on = || {
-        if interrupt::interrupted() {
-            Err(Error::Interrupted)
-        } else {
-            Ok(())
-        }
+        if interrupt::interrupted() { Err(Error::Interrupted) } else { Ok(()) }
     };
     go_on()?;
     daemon::start(daemon, state, &spec.name)?;
@@ -92,11 +88,7 @@ fn check_machine() -> Result<(), Error> {
     if !rustix::process::geteuid().is_root() {
         return Err(Error::NotRoot);
     }
-    std::fs::File::options()
-        .read(true)
-        .write(true)
-        .open("/dev/fuse")
-        .map_err(Error::NoFuse)?;
+    std::fs::File::options().read(true).write(true).open("/dev/fuse").map_err(Error::NoFuse)?;
     loopdev::check()
 }
 
@@ -132,9 +124,7 @@ pub fn fail(name: &str, fault: &FaultSpec) -> Result<FaultStatus, Error> {
     let size_bytes = state.spec().map_or(0, |spec| spec.size_bytes);
     fault.check(size_bytes)?;
     match ask(name, &state, Ask::Fail(fault.clone()))? {
-        Answer::Fault {
-            fault: Some(status),
-        } => Ok(status),
+        Answer::Fault { fault: Some(status) } => Ok(status),
         other => Err(unexpected(name, &other)),
     }
 }
@@ -183,10 +173,9 @@ pub fn cut(name: &str, seed: Option<u64>) -> Result<CutReport, Error> {
     let state = existing(name)?;
     match ask(name, &state, Ask::Cut { seed })? {
         Answer::Cut(report) => Ok(report),
-        Answer::AlreadySo => Err(Error::State {
-            name: name.to_owned(),
-            reason: "is cut already: restore it first",
-        }),
+        Answer::AlreadySo => {
+            Err(Error::State { name: name.to_owned(), reason: "is cut already: restore it first" })
+        }
         other => Err(unexpected(name, &other)),
     }
 }
@@ -203,18 +192,12 @@ pub fn restore(name: &str) -> Result<(), Error> {
         name: name.to_owned(),
         reason: "is not cut: there is nothing to restore",
     };
-    if !matches!(
-        ask(name, &state, Ask::Status)?,
-        Answer::Status { cut: true, .. }
-    ) {
+    if !matches!(ask(name, &state, Ask::Status)?, Answer::Status { cut: true, .. }) {
         return Err(not_cut());
     }
     for device in loopdev::attached_to(&state.image()) {
         if let Some(dir) = mounts::mounts_of(&device).pop() {
-            return Err(Error::StillMounted {
-                name: name.to_owned(),
-                dir,
-            });
+            return Err(Error::StillMounted { name: name.to_owned(), dir });
         }
         // While everything still fails, so that no stale block can be written back.
         loopdev::drop_cache(&device)?;
@@ -274,9 +257,7 @@ pub fn remove_all() -> Result<Vec<String>, Error> {
     let mut first_error = None;
     for name in StateDir::names() {
         let state = StateDir::of(&name)?;
-        let outcome = state
-            .lock(&name)
-            .and_then(|_lock| tear_down(&name, &state, true));
+        let outcome = state.lock(&name).and_then(|_lock| tear_down(&name, &state, true));
         match outcome {
             Ok(()) => removed.push(name),
             Err(error) => first_error = first_error.or(Some(error)),
@@ -293,13 +274,7 @@ pub fn mount_disk(name: &str, mount: &Mount) -> Result<(), Error> {
     let state = existing(name)?;
     let dir = mounts::check_mount_dir(&mount.dir)?;
     let info = info(name, &state);
-    mounts::mount(
-        &info.device,
-        &Mount {
-            dir,
-            options: mount.options.clone(),
-        },
-    )
+    mounts::mount(&info.device, &Mount { dir, options: mount.options.clone() })
 }
 
 /// Undoes every step of a creation that was taken, last first.
@@ -326,11 +301,7 @@ fn tear_down(name: &str, state: &StateDir, force: bool) -> Result<(), Error> {
         let detached = loopdev::detach(
             &device,
             &image,
-            if force {
-                REMOVE_TIMEOUT / 4
-            } else {
-                REMOVE_TIMEOUT
-            },
+            if force { REMOVE_TIMEOUT / 4 } else { REMOVE_TIMEOUT },
         )?;
         if !detached && !force {
             return Err(Error::InUse {
@@ -349,10 +320,7 @@ fn tear_down(name: &str, state: &StateDir, force: bool) -> Result<(), Error> {
 
 fn info(name: &str, state: &StateDir) -> DiskInfo {
     let spec = state.spec();
-    let device = loopdev::attached_to(&state.image())
-        .into_iter()
-        .next()
-        .unwrap_or_default();
+    let device = loopdev::attached_to(&state.image()).into_iter().next().unwrap_or_default();
     let daemon_pid = daemon::find(state).first().copied().unwrap_or(0);
     let (disk_state, fault) = match control::ask(state.path(), Ask::Status, ANSWER_WITHIN) {
         _ if !state.is_complete() => (DiskState::Creating, None),
@@ -376,23 +344,14 @@ fn info(name: &str, state: &StateDir) -> DiskInfo {
 
 fn existing(name: &str) -> Result<StateDir, Error> {
     let state = StateDir::of(name)?;
-    if state.path().is_dir() {
-        Ok(state)
-    } else {
-        Err(Error::NoSuchDisk(name.to_owned()))
-    }
+    if state.path().is_dir() { Ok(state) } else { Err(Error::NoSuchDisk(name.to_owned())) }
 }
 
 fn ask(name: &str, state: &StateDir, ask: Ask) -> Result<Answer, Error> {
-    control::ask(state.path(), ask, ANSWER_WITHIN).map_err(|error| Error::Dead {
-        name: name.to_owned(),
-        reason: error.to_string(),
-    })
+    control::ask(state.path(), ask, ANSWER_WITHIN)
+        .map_err(|error| Error::Dead { name: name.to_owned(), reason: error.to_string() })
 }
 
 fn unexpected(name: &str, answer: &Answer) -> Error {
-    Error::Dead {
-        name: name.to_owned(),
-        reason: format!("it message {answer:?}"),
-    }
+    Error::Dead { name: name.to_owned(), reason: format!("it message {answer:?}") }
 }

@@ -115,11 +115,7 @@ fn configure(node: &File, backing: &File, path: &Path) -> io::Result<()> {
     // SAFETY: LOOP_CONFIGURE reads one `struct loop_config`, which `config` mirrors, and both
     // descriptors are open for the call.
     let result = unsafe { libc::ioctl(node.as_raw_fd(), LOOP_CONFIGURE, &raw const config) };
-    if result < 0 {
-        Err(io::Error::last_os_error())
-    } else {
-        Ok(())
-    }
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 /// Makes the device look like what it emulates; a kernel without a setting keeps its own.
@@ -133,10 +129,7 @@ pub(crate) fn tune(device: &Path, spec: &DiskSpec, max_request_bytes: u32) {
     };
     // Larger requests would reach the disk in pieces, each of which costs.
     set("max_sectors_kb", &(max_request_bytes / 1024).to_string());
-    set(
-        "rotational",
-        if spec.model.is_rotational() { "1" } else { "0" },
-    );
+    set("rotational", if spec.model.is_rotational() { "1" } else { "0" });
     // An earlier user of the device may have turned flushes off, and that sticks.
     set("write_cache", "write back");
     // Kernels that derive it from the largest request give a loop device 2 MiB and more, real disks 128 KiB; each of the

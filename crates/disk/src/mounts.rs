@@ -27,22 +27,15 @@ pub(crate) fn is_mount_point(dir: &Path) -> bool {
 
 /// Type, source and options of the mount that holds `path`, an absolute one without links; `None` if it cannot be told.
 pub fn mount_of(path: &Path) -> Option<String> {
-    let holding = mounted()
-        .into_iter()
-        .filter(|at| path.starts_with(&at.mount_point));
+    let holding = mounted().into_iter().filter(|at| path.starts_with(&at.mount_point));
     let at = holding.max_by_key(|at| at.mount_point.components().count())?;
     let source = at.source.to_string_lossy();
-    Some(format!(
-        "{} {source} {} {}",
-        at.kind, at.super_options, at.options
-    ))
+    Some(format!("{} {source} {} {}", at.kind, at.super_options, at.options))
 }
 
 /// Mount points of a block device, in the order of mounting.
 pub(crate) fn mounts_of(device: &Path) -> Vec<PathBuf> {
-    let number = std::fs::metadata(device)
-        .map(|node| node.rdev())
-        .unwrap_or(0);
+    let number = std::fs::metadata(device).map(|node| node.rdev()).unwrap_or(0);
     let number = (rustix::fs::major(number), rustix::fs::minor(number));
     mounted()
         .into_iter()
@@ -78,11 +71,7 @@ pub fn check_mkfs(mkfs: &Mkfs) -> Result<(), Error> {
     }
     let tool = format!("mkfs.{}", mkfs.fs);
     let found = std::env::split_paths(&search_path()).any(|dir| dir.join(&tool).is_file());
-    if found {
-        Ok(())
-    } else {
-        Err(Error::MissingTool(tool))
-    }
+    if found { Ok(()) } else { Err(Error::MissingTool(tool)) }
 }
 
 /// A mount directory, made absolute.
@@ -90,20 +79,14 @@ pub fn check_mkfs(mkfs: &Mkfs) -> Result<(), Error> {
 /// # Errors
 /// [`Error::MountDir`]: it is missing, no directory, or a mount point already.
 pub(crate) fn check_mount_dir(dir: &Path) -> Result<PathBuf, Error> {
-    let wrong = |reason| Error::MountDir {
-        dir: dir.to_owned(),
-        reason,
-    };
-    let absolute = dir
-        .canonicalize()
-        .map_err(|_| wrong("does not exist: create it, or choose another"))?;
+    let wrong = |reason| Error::MountDir { dir: dir.to_owned(), reason };
+    let absolute =
+        dir.canonicalize().map_err(|_| wrong("does not exist: create it, or choose another"))?;
     if !absolute.is_dir() {
         return Err(wrong("is not a directory: choose another"));
     }
     if is_mount_point(&absolute) {
-        return Err(wrong(
-            "is a mount point already: unmount it, or choose another",
-        ));
+        return Err(wrong("is a mount point already: unmount it, or choose another"));
     }
     Ok(absolute)
 }
@@ -170,10 +153,7 @@ pub fn mount_command(device: &Path, mount: &Mount) -> Command {
 
 fn run(mut command: Command) -> Result<(), Error> {
     let shown = command.get_program().to_string_lossy().into_owned();
-    let failed = |reason: String| Error::Command {
-        command: shown.clone(),
-        reason,
-    };
+    let failed = |reason: String| Error::Command { command: shown.clone(), reason };
     // Who is killed must not leave a mount behind that comes afterwards, when all is thought to be cleared.
     // SAFETY: between fork and exec only prctl is called, which is async-signal-safe.
     unsafe {
@@ -218,11 +198,7 @@ fn run(mut command: Command) -> Result<(), Error> {
     }
     let lines = said.lines().map(str::trim).filter(|line| !line.is_empty());
     let reason = lines.collect::<Vec<_>>().join("; ");
-    let reason = if reason.is_empty() {
-        status.to_string()
-    } else {
-        reason
-    };
+    let reason = if reason.is_empty() { status.to_string() } else { reason };
     Err(failed(format!("{reason}: correct its options")))
 }
 
@@ -238,12 +214,7 @@ mod tests {
 
     #[test]
     fn names_of_file_systems() {
-        let check = |fs: &str| {
-            check_mkfs(&Mkfs {
-                fs: fs.into(),
-                options: String::new(),
-            })
-        };
+        let check = |fs: &str| check_mkfs(&Mkfs { fs: fs.into(), options: String::new() });
         assert!(matches!(check("../ext4"), Err(Error::FileSystemName(_))));
         assert!(matches!(check("-x"), Err(Error::FileSystemName(_))));
         assert!(matches!(check("no-such-fs"), Err(Error::MissingTool(_))));

@@ -64,17 +64,11 @@ impl StateDir {
         let mut builder = DirBuilder::new();
         builder.mode(0o700);
         let root = root();
-        builder
-            .recursive(true)
-            .create(&root)
-            .map_err(Error::io("create", &root))?;
-        builder
-            .recursive(false)
-            .create(&self.0)
-            .map_err(|error| match error.kind() {
-                std::io::ErrorKind::AlreadyExists => Error::Taken(spec.name.clone()),
-                _ => Error::io("create", &self.0)(error),
-            })?;
+        builder.recursive(true).create(&root).map_err(Error::io("create", &root))?;
+        builder.recursive(false).create(&self.0).map_err(|error| match error.kind() {
+            std::io::ErrorKind::AlreadyExists => Error::Taken(spec.name.clone()),
+            _ => Error::io("create", &self.0)(error),
+        })?;
         let lock = self.lock(&spec.name)?;
         let fuse = self.fuse();
         builder.create(&fuse).map_err(Error::io("create", &fuse))?;
@@ -112,9 +106,7 @@ impl StateDir {
     /// [`Error::Io`].
     pub(crate) fn set_complete(&self) -> Result<(), Error> {
         let path = self.complete_file();
-        File::create(&path)
-            .map(drop)
-            .map_err(Error::io("create", &path))
+        File::create(&path).map(drop).map_err(Error::io("create", &path))
     }
 
     /// Whether the creation was completed.
@@ -129,10 +121,7 @@ impl StateDir {
     pub(crate) fn remove(&self) -> Result<(), Error> {
         let _ = std::fs::remove_dir(self.fuse());
         let files = [self.0.join(SOCKET_NAME), self.log_file(), self.spec_file()];
-        for file in files
-            .iter()
-            .chain([&self.complete_file(), &self.0.join("lock")])
-        {
+        for file in files.iter().chain([&self.complete_file(), &self.0.join("lock")]) {
             // What cannot be removed makes the directory's removal fail, with the better message.
             let _ = std::fs::remove_file(file);
         }
@@ -182,9 +171,6 @@ pub(crate) struct Lock {
 /// The directory of all disks, without links so that kernel paths compare equal.
 fn root() -> PathBuf {
     let run = luc_host::run_dir::path();
-    let run = run
-        .canonicalize()
-        .or_else(|_| std::path::absolute(&run))
-        .unwrap_or(run);
+    let run = run.canonicalize().or_else(|_| std::path::absolute(&run)).unwrap_or(run);
     run.join("disk")
 }

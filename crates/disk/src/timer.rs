@@ -21,10 +21,7 @@ impl Timer {
     /// # Errors
     /// No descriptor is free.
     pub(crate) fn new() -> io::Result<Self> {
-        Ok(Self(timerfd_create(
-            TimerfdClockId::Monotonic,
-            TimerfdFlags::CLOEXEC,
-        )?))
+        Ok(Self(timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC)?))
     }
 
     /// Sets it to expire at `at_ns` (now, when that is past), in place of any earlier setting.
@@ -37,17 +34,11 @@ impl Timer {
             tv_sec: (at_ns / 1_000_000_000) as i64,
             tv_nsec: (at_ns % 1_000_000_000) as _,
         };
-        let it_interval = Timespec {
-            tv_sec: 0,
-            tv_nsec: 0,
-        };
+        let it_interval = Timespec { tv_sec: 0, tv_nsec: 0 };
         timerfd_settime(
             &self.0,
             TimerfdTimerFlags::ABSTIME,
-            &Itimerspec {
-                it_interval,
-                it_value,
-            },
+            &Itimerspec { it_interval, it_value },
         )?;
         Ok(())
     }

@@ -117,10 +117,8 @@ impl Store {
     /// the unflushed writes is drawn apart from the others: it keeps one of the versions it had
     /// since the last flush, or its flushed contents. Nothing is unflushed afterwards.
     pub(crate) fn cut(&mut self, seed: Option<u64>) -> CutReport {
-        let mut report = CutReport {
-            unflushed_writes: self.log.len() as u64,
-            ..CutReport::default()
-        };
+        let mut report =
+            CutReport { unflushed_writes: self.log.len() as u64, ..CutReport::default() };
         // Steps back that each sector takes; counted first so that the walk below, newest write
         // first, can stop a sector at its version.
         let mut versions: HashMap<usize, u32> = HashMap::new();
@@ -186,12 +184,7 @@ impl Store {
         }
         let untouched = self.image.is_untouched(offset, len);
         let saved_at = (!untouched).then(|| self.save(offset, len));
-        self.log.push_back(Entry {
-            sequence,
-            offset,
-            len,
-            saved_at,
-        });
+        self.log.push_back(Entry { sequence, offset, len, saved_at });
         self.unflushed_bytes += len as u64;
     }
 
@@ -205,8 +198,7 @@ impl Store {
             self.head = 0;
         }
         let start = self.head;
-        self.arena
-            .write(start, &self.image.bytes()[offset..offset + len]);
+        self.arena.write(start, &self.image.bytes()[offset..offset + len]);
         self.head += len;
         start
     }

@@ -38,11 +38,7 @@ fn message(number: u64) -> Message {
     let turn = batch / 2 * 32 + place;
     let connection = (turn.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) % 50;
     let is_client = batch % 2 == 1;
-    let direction = if is_client ^ (place % 2 == 0) {
-        Flow::Received
-    } else {
-        Flow::Sent
-    };
+    let direction = if is_client ^ (place % 2 == 0) { Flow::Received } else { Flow::Sent };
     let bytes = if is_client ^ (place % 2 == 1) { 5 } else { 100 };
     Message {
         at_ns: 5_000_000_000_000 + turn * 2_474 + batch % 2 * 613,
@@ -64,23 +60,13 @@ fn write<T: Row + Into<Event>>(rows: Vec<T>, name: &str) -> tempfile::TempDir {
     for row in rows {
         writer.add(row).expect("a full segment is written");
     }
-    writer
-        .finish(Trace::default())
-        .expect("the trace is finished");
+    writer.finish(Trace::default()).expect("the trace is finished");
     let seconds = begin.elapsed().as_secs_f64();
-    println!(
-        "write {:>6.2} million {name}/s",
-        ROWS as f64 / seconds / 1e6
-    );
+    println!("write {:>6.2} million {name}/s", ROWS as f64 / seconds / 1e6);
 
     let bytes: u64 = std::fs::read_dir(directory.path())
         .expect("the trace's directory")
-        .map(|entry| {
-            entry
-                .and_then(|entry| entry.metadata())
-                .expect("a file")
-                .len()
-        })
+        .map(|entry| entry.and_then(|entry| entry.metadata()).expect("a file").len())
         .sum();
     println!("size  {:>6.2} bytes each", bytes as f64 / ROWS as f64);
     directory

@@ -124,17 +124,10 @@ const FILE_CALLS: Symbols = &[
 /// The rules, in order.
 const RULES: &[Rule] = &[
     // The journal, most particular first.
-    rule(
-        Cause::Checkpoint,
-        &[&["__jbd2_log_wait_for_space", "jbd2_log_do_checkpoint"]],
-    ),
+    rule(Cause::Checkpoint, &[&["__jbd2_log_wait_for_space", "jbd2_log_do_checkpoint"]]),
     rule(
         Cause::TransactionLocked,
-        &[&[
-            "wait_transaction_locked",
-            "wait_transaction_switching",
-            "add_transaction_credits",
-        ]],
+        &[&["wait_transaction_locked", "wait_transaction_switching", "add_transaction_credits"]],
     ),
     rule(
         Cause::ShadowBuffer,
@@ -143,10 +136,7 @@ const RULES: &[Rule] = &[
             &["out_of_line_wait_on_bit", "__wait_on_bit"],
         ],
     ),
-    rule(
-        Cause::Updates,
-        &[&["jbd2_journal_wait_updates", "jbd2_journal_lock_updates"]],
-    ),
+    rule(Cause::Updates, &[&["jbd2_journal_wait_updates", "jbd2_journal_lock_updates"]]),
     rule(Cause::CommitWait, &[&["jbd2_log_wait_commit"]]),
     rule(Cause::FastCommit, &[&["ext4_fc_*", "jbd2_fc_*"]]),
     rule(
@@ -157,10 +147,7 @@ const RULES: &[Rule] = &[
             "journal_finish_inode_data_buffers",
         ]],
     ),
-    rule(
-        Cause::Device,
-        &[&["jbd2_journal_commit_transaction"], BIT_WAITS],
-    ),
+    rule(Cause::Device, &[&["jbd2_journal_commit_transaction"], BIT_WAITS]),
     // Other file systems' logs.
     rule(
         Cause::CommitWait,
@@ -175,18 +162,12 @@ const RULES: &[Rule] = &[
             "btrfs_sync_log",
         ]],
     ),
-    rule(
-        Cause::Checkpoint,
-        &[&["xlog_grant_head_wait", "xlog_grant_head_check"]],
-    ),
+    rule(Cause::Checkpoint, &[&["xlog_grant_head_wait", "xlog_grant_head_check"]]),
     // Data and devices.
     rule(Cause::DirtyThrottle, &[&["balance_dirty_pages*"]]),
     rule(
         Cause::Flush,
-        &[
-            &["blkdev_issue_flush", "blkdev_fsync"],
-            &["submit_bio_wait", "blkdev_issue_flush"],
-        ],
+        &[&["blkdev_issue_flush", "blkdev_fsync"], &["submit_bio_wait", "blkdev_issue_flush"]],
     ),
     rule(
         Cause::DataWriteback,
@@ -202,15 +183,7 @@ const RULES: &[Rule] = &[
     // Locks, by what is locked.
     rule(
         Cause::PageFault,
-        &[
-            LOCKS,
-            &[
-                "do_user_addr_fault",
-                "exc_page_fault",
-                "handle_mm_fault",
-                "do_page_fault",
-            ],
-        ],
+        &[LOCKS, &["do_user_addr_fault", "exc_page_fault", "handle_mm_fault", "do_page_fault"]],
     ),
     rule(Cause::DirectoryLock, &[LOCKS, NAME_CALLS]),
     rule(Cause::InodeLock, &[LOCKS, FILE_CALLS]),
@@ -226,10 +199,7 @@ const RULES: &[Rule] = &[
     ),
     rule(Cause::KernelLock, &[LOCKS]),
     // User space and idleness.
-    rule(
-        Cause::Futex,
-        &[&["futex_wait*", "do_futex", "futex_lock_pi*", "__futex_wait"]],
-    ),
+    rule(Cause::Futex, &[&["futex_wait*", "do_futex", "futex_lock_pi*", "__futex_wait"]]),
     rule(
         Cause::Poll,
         &[&[
@@ -328,9 +298,7 @@ pub fn classify<'a>(symbols: impl IntoIterator<Item = &'a str>) -> Cause {
 }
 
 fn has_one_of(symbols: &[&str], patterns: Symbols) -> bool {
-    symbols
-        .iter()
-        .any(|symbol| patterns.iter().any(|pattern| matches(symbol, pattern)))
+    symbols.iter().any(|symbol| patterns.iter().any(|pattern| matches(symbol, pattern)))
 }
 
 fn matches(symbol: &str, pattern: &str) -> bool {
@@ -342,10 +310,7 @@ fn matches(symbol: &str, pattern: &str) -> bool {
 
 /// A symbol without offset, module and compiler suffix.
 fn bare(symbol: &str) -> &str {
-    let end = symbol
-        .find(['+', '.', ' '])
-        .filter(|&at| at > 0)
-        .unwrap_or(symbol.len());
+    let end = symbol.find(['+', '.', ' ']).filter(|&at| at > 0).unwrap_or(symbol.len());
     &symbol[..end]
 }
 

@@ -91,11 +91,7 @@ pub fn names(directory: &Path) -> Result<Vec<Name>, StoreError> {
     let mut names = Vec::new();
     for entry in fs::read_dir(directory).map_err(StoreError::io(directory, "list it"))? {
         let entry = entry.map_err(StoreError::io(directory, "list it"))?;
-        if let Some(name) = entry
-            .file_name()
-            .to_str()
-            .and_then(|name| name.parse().ok())
-        {
+        if let Some(name) = entry.file_name().to_str().and_then(|name| name.parse().ok()) {
             names.push(name);
         }
     }
@@ -118,11 +114,7 @@ pub fn segments(directory: &Path) -> Result<Vec<Segment>, StoreError> {
     for name in names(directory)? {
         let path = directory.join(name.to_string());
         match Reader::open(&path) {
-            Ok(reader) => segments.push(Segment {
-                name,
-                trace: reader.trace().clone(),
-                path,
-            }),
+            Ok(reader) => segments.push(Segment { name, trace: reader.trace().clone(), path }),
             Err(_) if !path.exists() => {}
             Err(error) => return Err(error),
         }
@@ -149,11 +141,7 @@ pub fn within(segments: Vec<Segment>, [from_ns, to_ns]: [u64; 2]) -> Vec<Segment
 #[must_use]
 pub fn as_one(segments: &[Segment]) -> Option<Reader> {
     let (first, last) = (segments.first()?, segments.last()?);
-    let trace = Trace {
-        at_ns: last.trace.at_ns,
-        end_ns: last.trace.end_ns,
-        ..first.trace.clone()
-    };
+    let trace = Trace { at_ns: last.trace.at_ns, end_ns: last.trace.end_ns, ..first.trace.clone() };
     let directories = segments.iter().map(|one| one.path.clone()).collect();
     Some(Reader::of_parts(directories, trace))
 }
@@ -202,10 +190,7 @@ mod tests {
         let name = Name { run: 3, number: 17 };
         assert_eq!(name.to_string(), "segment-0003-000017");
         assert_eq!("segment-0003-000017".parse(), Ok(name));
-        let large = Name {
-            run: 12_345,
-            number: u32::MAX,
-        };
+        let large = Name { run: 12_345, number: u32::MAX };
         assert_eq!(large.to_string().parse(), Ok(large));
         for text in [
             "segment-3-17",
@@ -244,10 +229,7 @@ mod tests {
         assert_eq!(span().expect("a ring"), (20, 50));
         fs::remove_dir_all(path(3)).expect("removed");
         let error = span().expect_err("a gap");
-        assert!(
-            matches!(error, StoreError::MissingInRing { number: 3, .. }),
-            "{error}"
-        );
+        assert!(matches!(error, StoreError::MissingInRing { number: 3, .. }), "{error}");
         let alone = open(&path(4)).expect("a segment is a trace");
         assert_eq!(alone.trace().start_ns, 40);
     }
@@ -264,20 +246,11 @@ mod tests {
                 ..Trace::default()
             },
         };
-        let all = || {
-            vec![
-                segment(1, 8, 0),
-                segment(1, 9, 10),
-                segment(2, 1, 30),
-                segment(2, 2, 40),
-            ]
-        };
+        let all =
+            || vec![segment(1, 8, 0), segment(1, 9, 10), segment(2, 1, 30), segment(2, 2, 40)];
         let chosen = |from_ns, to_ns| -> Vec<(u32, u32)> {
             let chosen = within(all(), [from_ns, to_ns]);
-            chosen
-                .iter()
-                .map(|one| (one.name.run, one.name.number))
-                .collect()
+            chosen.iter().map(|one| (one.name.run, one.name.number)).collect()
         };
         assert_eq!(chosen(0, u64::MAX), [(2, 1), (2, 2)]);
         assert_eq!(chosen(0, 25_000_000_000), [(1, 8), (1, 9)]);

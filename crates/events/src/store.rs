@@ -61,9 +61,7 @@ const ADDED: [(u32, &str, &str); 2] = [(5, "wait", "processor"), (7, "connection
 /// The schema version from which on files of a table have a column.
 #[must_use]
 pub fn has_column_since(table: &str, column: &str) -> u32 {
-    let added = ADDED
-        .iter()
-        .find(|added| (added.1, added.2) == (table, column));
+    let added = ADDED.iter().find(|added| (added.1, added.2) == (table, column));
     added.map_or(OLDEST_VERSION, |added| added.0)
 }
 

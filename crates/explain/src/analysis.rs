@@ -152,11 +152,8 @@ impl<'a> Analysis<'a> {
 
     /// Takes in commits and calls that have waited long enough at `now_ns`.
     fn advance(&mut self, now_ns: u64) {
-        let commits_until_ns = if now_ns == u64::MAX {
-            now_ns
-        } else {
-            now_ns - COMMIT_DELAY_NS.min(now_ns)
-        };
+        let commits_until_ns =
+            if now_ns == u64::MAX { now_ns } else { now_ns - COMMIT_DELAY_NS.min(now_ns) };
         let wants_settled = (self.observer.as_ref()).is_some_and(|seen| seen.wants_settled());
         let totals = &mut self.totals;
         for sums in totals.file_systems.values_mut() {
@@ -174,8 +171,7 @@ impl<'a> Analysis<'a> {
                     });
                 }
             };
-            sums.journal
-                .settle(commits_until_ns, &totals.traffic, &mut totals.owners, show);
+            sums.journal.settle(commits_until_ns, &totals.traffic, &mut totals.owners, show);
         }
         self.show_settled();
         while let Some((row, owner)) = self.window.pop(now_ns, &mut self.waits) {
@@ -295,10 +291,7 @@ impl<'a> Analysis<'a> {
         let owner = totals.owners.id(row.process, row.cgroup);
         let way = Way::of(row.kind, totals.threads.thread_comm(row.thread));
         let thread = (totals.threads).see(row.thread, row.process, row.cgroup, enter_ns);
-        let call = CallRow::Sync(Sync {
-            enter_ns,
-            ..row.clone()
-        });
+        let call = CallRow::Sync(Sync { enter_ns, ..row.clone() });
         let inside = self.window.push((call, enter_ns), owner, thread);
         let cycle = thread.end_cycle(exit_ns, inside);
         let sums = totals.file_systems.entry(row.dev).or_default();
@@ -318,10 +311,7 @@ impl<'a> Analysis<'a> {
         let totals = &mut self.totals;
         let owner = totals.owners.id(row.process, row.cgroup);
         let thread = (totals.threads).see(row.thread, row.process, row.cgroup, enter_ns);
-        let call = CallRow::Call(Call {
-            enter_ns,
-            ..row.clone()
-        });
+        let call = CallRow::Call(Call { enter_ns, ..row.clone() });
         let _ = self.window.push((call, enter_ns), owner, thread);
     }
 }

@@ -138,9 +138,7 @@ pub(crate) fn predict(callers: &Callers, situation: &Situation<'_>) -> Batching 
     answer.cpu_ns = callers.cycle_cpu_ns / callers.cycles.max(1.0);
     answer.data_ns = callers.data_ns / callers.syncs.max(1.0);
     let with_data = callers.with_data / callers.syncs.max(1.0);
-    answer.write_ns = situation
-        .write_ns
-        .map_or(answer.data_ns, |write_ns| write_ns * with_data);
+    answer.write_ns = situation.write_ns.map_or(answer.data_ns, |write_ns| write_ns * with_data);
     if answer.unknown.is_some() || count < 2.0 {
         return answer;
     }
@@ -149,11 +147,7 @@ pub(crate) fn predict(callers: &Callers, situation: &Situation<'_>) -> Batching 
         callers: count as usize,
         processors: situation.processors.max(1) as usize,
         cpu_ns: answer.cpu_ns,
-        alone_ns: if situation.write_ns.is_some() {
-            0.0
-        } else {
-            answer.data_ns
-        },
+        alone_ns: if situation.write_ns.is_some() { 0.0 } else { answer.data_ns },
         write_ns: situation.write_ns.map_or(0.0, |_| answer.write_ns),
         overhead_ns: callers.overhead_ns / callers.syncs.max(1.0),
         commits: situation.commits,
@@ -161,10 +155,7 @@ pub(crate) fn predict(callers: &Callers, situation: &Situation<'_>) -> Batching 
     };
     let mut best = (situation.measured_per_s, 0);
     for eighths in 2..=8 {
-        let wait_for = (world.callers * eighths)
-            .div_ceil(8)
-            .max(2)
-            .min(world.callers);
+        let wait_for = (world.callers * eighths).div_ceil(8).max(2).min(world.callers);
         let per_s = world.play(wait_for);
         if per_s > best.0 {
             best = (per_s, wait_for);
@@ -274,10 +265,7 @@ mod tests {
         // 4 callers, 2 per commit of 12 ms: 167 per second; all per commit: 333.
         let answer = answer(4.0, 167.0, 0, 10_000);
         assert!(answer.would_help, "{answer:?}");
-        assert!(
-            (330.0..334.0).contains(&answer.predicted_per_s),
-            "{answer:?}"
-        );
+        assert!((330.0..334.0).contains(&answer.predicted_per_s), "{answer:?}");
     }
 
     #[test]

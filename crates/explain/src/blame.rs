@@ -81,8 +81,6 @@ impl Ledger {
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Dev, OwnerId, OwnerId, &Blamed)> {
-        self.pairs
-            .iter()
-            .map(|(&(dev, victim, culprit), blamed)| (dev, victim, culprit, blamed))
+        self.pairs.iter().map(|(&(dev, victim, culprit), blamed)| (dev, victim, culprit, blamed))
     }
 }

@@ -134,11 +134,7 @@ impl Sharing {
             if self.served.len() == MEMORY {
                 self.served.pop_front();
             }
-            self.served.push_back(Served {
-                begin_ns,
-                end_ns: row.complete_ns,
-                place,
-            });
+            self.served.push_back(Served { begin_ns, end_ns: row.complete_ns, place });
         }
     }
 

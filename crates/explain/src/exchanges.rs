@@ -72,9 +72,7 @@ impl Steps {
     }
 
     fn count(&self) -> u64 {
-        self.0
-            .values()
-            .fold(0, |sum, step| sum.saturating_add(step.0))
+        self.0.values().fold(0, |sum, step| sum.saturating_add(step.0))
     }
 
     /// The mean of the step that has this quantile.
@@ -90,10 +88,7 @@ impl Steps {
 
     fn latency(&self) -> Latency {
         let count = self.count();
-        let total_ns = self
-            .0
-            .values()
-            .fold(0_u64, |sum, step| sum.saturating_add(step.1));
+        let total_ns = self.0.values().fold(0_u64, |sum, step| sum.saturating_add(step.1));
         Latency {
             count,
             total_ns,
@@ -251,14 +246,8 @@ mod tests {
         ]);
         assert_eq!(found.len(), 1);
         let (service, latency) = (&found[0], &found[0].latency);
-        assert_eq!(
-            (service.program.as_str(), service.side),
-            ("redis-server", "server")
-        );
-        assert_eq!(
-            (latency.count, latency.p50_ns, latency.p99_ns),
-            (200, 9000, 1_100_000)
-        );
+        assert_eq!((service.program.as_str(), service.side), ("redis-server", "server"));
+        assert_eq!((latency.count, latency.p50_ns, latency.p99_ns), (200, 9000, 1_100_000));
         assert_eq!(latency.buckets, [(10_240, 195), (1_310_720, 5)]);
         assert!((service.per_s - 10.0).abs() < 1e-9);
     }
@@ -277,10 +266,7 @@ mod tests {
 
     #[test]
     fn peers_are_apart_and_the_one_that_took_most_time_is_first() {
-        let other = ExchangeSum {
-            peer: "10.0.0.3".to_owned(),
-            ..row(110, 8192, 500, 9000)
-        };
+        let other = ExchangeSum { peer: "10.0.0.3".to_owned(), ..row(110, 8192, 500, 9000) };
         let found = of(&[row(110, 8192, 98, 9000), other]);
         let peers: Vec<&str> = found.iter().map(|service| service.peer.as_str()).collect();
         assert_eq!(peers, ["10.0.0.3", "10.0.0.2"]);

@@ -56,11 +56,7 @@ impl Times {
         }
         self.count += 1;
         self.last_ns = self.last_ns.max(exit_ns);
-        let new = Caller {
-            first_ns: enter_ns,
-            last_ns: exit_ns,
-            count: 0,
-        };
+        let new = Caller { first_ns: enter_ns, last_ns: exit_ns, count: 0 };
         let caller = self.callers.entry(thread).or_insert(new);
         caller.last_ns = caller.last_ns.max(exit_ns);
         caller.count += 1;
@@ -69,11 +65,7 @@ impl Times {
     /// Calls per second, from the first to the last.
     fn per_s(&self) -> f64 {
         let seconds = self.last_ns.saturating_sub(self.first_ns) as f64 / 1e9;
-        if seconds > 0.0 {
-            self.count as f64 / seconds
-        } else {
-            0.0
-        }
+        if seconds > 0.0 { self.count as f64 / seconds } else { 0.0 }
     }
 
     /// How many threads were calling at a time, on average; threads that called once do not count.
@@ -85,11 +77,7 @@ impl Times {
             .filter(|caller| caller.count > 1)
             .map(|caller| caller.last_ns - caller.first_ns)
             .sum();
-        if span_ns == 0 {
-            0.0
-        } else {
-            active_ns as f64 / span_ns as f64
-        }
+        if span_ns == 0 { 0.0 } else { active_ns as f64 / span_ns as f64 }
     }
 }
 
@@ -132,12 +120,7 @@ impl Syncs {
             kinds: self.kinds.clone(),
             ways: self.ways,
             without_commit: self.without_commit,
-            callers: self
-                .all
-                .callers
-                .values()
-                .filter(|caller| caller.count > 1)
-                .count() as u64,
+            callers: self.all.callers.values().filter(|caller| caller.count > 1).count() as u64,
         }
     }
 }
@@ -180,10 +163,7 @@ impl FileSystemSums {
             commits: &sums.by_served,
             fast_commit: sums.fast.count() > sums.full.count(),
         };
-        let calls = self
-            .calls
-            .iter()
-            .map(|(kind, calls)| (kind.name(), calls.report()));
+        let calls = self.calls.iter().map(|(kind, calls)| (kind.name(), calls.report()));
         let mut write_model = self.write_model.clone();
         write_model.blocked_per_commit =
             (write_model.y.writes + write_model.z.writes) as f64 / commits.max(1) as f64;
@@ -208,8 +188,7 @@ impl FileSystemSums {
 
 impl Calls {
     pub(crate) fn add(&mut self, row: &Call, parts: &Parts) {
-        self.latency
-            .record(row.exit_ns.saturating_sub(row.enter_ns));
+        self.latency.record(row.exit_ns.saturating_sub(row.enter_ns));
         self.errors += u64::from(row.errno != 0);
         self.bytes = self.bytes.saturating_add(row.bytes);
         self.parts.add_all(parts);

@@ -123,10 +123,7 @@ mod tests {
         }
         let summary = histogram.summary();
         assert!((500_000..=540_000).contains(&summary.p50_ns), "{summary:?}");
-        assert!(
-            (990_000..=1_060_000).contains(&summary.p99_ns),
-            "{summary:?}"
-        );
+        assert!((990_000..=1_060_000).contains(&summary.p99_ns), "{summary:?}");
         assert_eq!((summary.max_ns, summary.mean_ns), (1_000_000, 500_500));
     }
 

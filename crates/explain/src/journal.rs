@@ -59,8 +59,7 @@ impl Journal {
         };
         if self.handles.len() > MEMORY_TRANSACTIONS as usize {
             let oldest = Transaction(row.transaction.0.wrapping_sub(MEMORY_TRANSACTIONS / 2));
-            self.handles
-                .retain(|&tid, _| !Transaction(tid).is_before(oldest));
+            self.handles.retain(|&tid, _| !Transaction(tid).is_before(oldest));
         }
         let owners = self.handles.entry(row.transaction.0).or_default();
         match owners.iter_mut().find(|(found, _)| *found == owner) {
@@ -83,11 +82,7 @@ impl Journal {
         owners: &mut Owners,
         mut show: impl FnMut(&Committed, &Owners),
     ) {
-        while self
-            .unsettled
-            .front()
-            .is_some_and(|row| row.end_ns <= until_ns)
-        {
+        while self.unsettled.front().is_some_and(|row| row.end_ns <= until_ns) {
             let Some(row) = self.unsettled.pop_front() else {
                 break;
             };
@@ -99,17 +94,10 @@ impl Journal {
     }
 
     fn take_in(&mut self, row: Commit, traffic: &Traffic, owners: &mut Owners) {
-        let from_ns = self
-            .last_end_ns
-            .min(row.start_ns)
-            .max(row.start_ns.saturating_sub(CACHE_NS));
+        let from_ns = self.last_end_ns.min(row.start_ns).max(row.start_ns.saturating_sub(CACHE_NS));
         let data = traffic.between(row.dev, from_ns, row.end_ns);
         let mut bytes = data.clone();
-        let block_bytes = if self.block_bytes == 0 {
-            BLOCK_BYTES
-        } else {
-            self.block_bytes
-        };
+        let block_bytes = if self.block_bytes == 0 { BLOCK_BYTES } else { self.block_bytes };
         let mut handles = Vec::new();
         if row.kind == CommitKind::Full {
             handles = self.handles.remove(&row.transaction.0).unwrap_or_default();
@@ -119,14 +107,7 @@ impl Journal {
         }
         let asker = (!row.asked_by_process.is_none())
             .then(|| owners.id(row.asked_by_process, luc_events::Cgroup(0)));
-        let committed = Committed {
-            row,
-            bytes,
-            data,
-            handles,
-            served: 0,
-            blocked_writes: 0,
-        };
+        let committed = Committed { row, bytes, data, handles, served: 0, blocked_writes: 0 };
         self.count(&committed, asker);
         self.last_end_ns = self.last_end_ns.max(committed.row.end_ns);
         self.history.push_back(committed);
@@ -274,11 +255,7 @@ impl Journal {
         let index = if wanted.1.is_none() {
             candidates.next()
         } else {
-            let from = if wanted.0.is_none() {
-                wanted.1
-            } else {
-                wanted.0
-            };
+            let from = if wanted.0.is_none() { wanted.1 } else { wanted.0 };
             candidates.find(|(_, commit)| {
                 let tid = commit.row.transaction;
                 !tid.is_before(from) && !wanted.1.is_before(tid)
@@ -338,11 +315,7 @@ mod tests {
 
     #[test]
     fn the_own_commit_is_found_by_its_id() {
-        let mut journal = journal(&[
-            (7, 0, 10 * MS),
-            (8, 11 * MS, 20 * MS),
-            (9, 21 * MS, 30 * MS),
-        ]);
+        let mut journal = journal(&[(7, 0, 10 * MS), (8, 11 * MS, 20 * MS), (9, 21 * MS, 30 * MS)]);
         assert_eq!(own(&mut journal, (8, 8), 5, 20), Some(8));
         // Delayed allocation moved it while the caller was in fsync.
         assert_eq!(own(&mut journal, (7, 8), 5, 20), Some(8));
@@ -356,17 +329,13 @@ mod tests {
 
     #[test]
     fn the_search_finds_every_place() {
-        let commits: Vec<(u32, u64, u64)> = (0..100)
-            .map(|n| (n, 10 * u64::from(n), 10 * u64::from(n) + 5))
-            .collect();
+        let commits: Vec<(u32, u64, u64)> =
+            (0..100).map(|n| (n, 10 * u64::from(n), 10 * u64::from(n) + 5)).collect();
         for length in [0, 1, 2, 3, 64, 100] {
             let mut journal = journal(&commits[..length]);
             // Near the place before, and anywhere.
             for at_ns in (0..1_010).chain((0..1_010).map(|n| n * 7_919 % 1_010)) {
-                let truth = commits[..length]
-                    .iter()
-                    .filter(|commit| commit.2 <= at_ns)
-                    .count();
+                let truth = commits[..length].iter().filter(|commit| commit.2 <= at_ns).count();
                 assert_eq!(journal.ended_after(at_ns), truth, "{length} {at_ns}");
             }
         }
@@ -374,11 +343,8 @@ mod tests {
 
     #[test]
     fn ids_wrap_around() {
-        let mut journal = journal(&[
-            (u32::MAX, 0, 10 * MS),
-            (0, 11 * MS, 20 * MS),
-            (1, 21 * MS, 30 * MS),
-        ]);
+        let mut journal =
+            journal(&[(u32::MAX, 0, 10 * MS), (0, 11 * MS, 20 * MS), (1, 21 * MS, 30 * MS)]);
         assert_eq!(own(&mut journal, (u32::MAX, 1), 5, 30), Some(1));
         assert_eq!(own(&mut journal, (u32::MAX, 1), 5, 20), Some(0));
     }

@@ -20,9 +20,7 @@ const END: u64 = u64::MAX;
 fn key<T: Row>(rows: &Rows<T>, table: usize) -> u64 {
     // Later times than this are not plausible, whatever their order.
     const LAST_NS: u64 = (u64::MAX >> TABLE_BITS) - 1;
-    rows.current().map_or(END, |row| {
-        row.time_ns().min(LAST_NS) << TABLE_BITS | table as u64
-    })
+    rows.current().map_or(END, |row| row.time_ns().min(LAST_NS) << TABLE_BITS | table as u64)
 }
 
 macro_rules! sources {

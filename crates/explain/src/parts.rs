@@ -105,10 +105,7 @@ impl Part {
 
     /// Whether this is a part of the own commit.
     pub fn is_own_commit(self) -> bool {
-        matches!(
-            self,
-            Self::Start | Self::Locking | Self::Flushing | Self::Logging | Self::Done
-        )
+        matches!(self, Self::Start | Self::Locking | Self::Flushing | Self::Logging | Self::Done)
     }
 
     /// The part of a blocked interval whose cause says it all; waits for commits need the commits.

@@ -80,11 +80,7 @@ impl Ways {
     /// The part of all that `luc run` gets to; all of it where nothing is known.
     pub(crate) fn share(&self) -> f64 {
         let all = self.calls + self.sync_writes + self.io_uring + self.others;
-        if all == 0 {
-            1.0
-        } else {
-            self.calls as f64 / all as f64
-        }
+        if all == 0 { 1.0 } else { self.calls as f64 / all as f64 }
     }
 }
 

@@ -24,18 +24,13 @@ pub(crate) fn propose(report: &Report) -> Vec<Remedy> {
         .iter()
         .flat_map(|finding| {
             if finding.kind == FindingKind::DiskContention {
-                let disk = report
-                    .disks
-                    .iter()
-                    .find(|disk| Some(disk.dev) == finding.dev);
+                let disk = report.disks.iter().find(|disk| Some(disk.dev) == finding.dev);
                 return disk
                     .and_then(|disk| disk.contention.as_ref())
                     .map_or_else(Vec::new, |found| apart(finding, found));
             }
-            let file_system = report
-                .file_systems
-                .iter()
-                .find(|file_system| Some(file_system.dev) == finding.dev);
+            let file_system =
+                report.file_systems.iter().find(|file_system| Some(file_system.dev) == finding.dev);
             file_system.map_or_else(Vec::new, |found| against(finding, found))
         })
         .collect()
@@ -223,11 +218,7 @@ mod tests {
             evidence: Vec::new(),
         };
         let mut file_system = FileSystemReport {
-            batching: Batching {
-                would_help: gain > 0.05,
-                gain,
-                ..Batching::default()
-            },
+            batching: Batching { would_help: gain > 0.05, gain, ..Batching::default() },
             ..FileSystemReport::default()
         };
         file_system.syncs.ways = ways;
@@ -236,18 +227,10 @@ mod tests {
 
     #[test]
     fn the_gate_is_proposed_for_calls_that_it_gets_to_alone() {
-        let ways = |calls, sync_writes, io_uring| Ways {
-            calls,
-            sync_writes,
-            io_uring,
-            others: 0,
-        };
+        let ways = |calls, sync_writes, io_uring| Ways { calls, sync_writes, io_uring, others: 0 };
         let none = proposed(ways(0, 628, 0), 0.88);
         assert_eq!(none.predicted_gain, Some(0.0));
-        assert!(
-            none.sentence.contains("628 sync writes pass by"),
-            "{none:?}"
-        );
+        assert!(none.sentence.contains("628 sync writes pass by"), "{none:?}");
         let half = proposed(ways(500, 0, 500), 0.88);
         assert_eq!(half.predicted_gain, Some(0.44));
         assert!(half.sentence.contains("its 500 fsyncs"), "{half:?}");

@@ -33,9 +33,7 @@ impl Busy {
     fn add(&mut self, row: &Request) {
         let begin_ns = row.issue_ns.max(self.until_ns);
         self.writes += 1;
-        self.ns = self
-            .ns
-            .saturating_add(row.complete_ns.saturating_sub(begin_ns));
+        self.ns = self.ns.saturating_add(row.complete_ns.saturating_sub(begin_ns));
         self.until_ns = self.until_ns.max(row.complete_ns);
     }
 
@@ -79,12 +77,7 @@ mod tests {
     use super::*;
 
     fn request(kind: RequestKind, issue_ns: u64, complete_ns: u64) -> Request {
-        Request {
-            kind,
-            issue_ns,
-            complete_ns,
-            ..Request::default()
-        }
+        Request { kind, issue_ns, complete_ns, ..Request::default() }
     }
 
     #[test]
@@ -115,10 +108,7 @@ mod tests {
         let mut service = Service::default();
         for round in 0..MIN_WRITES {
             let at_ns = round << 20;
-            service.add(&Request {
-                bytes: 4_096,
-                ..request(RequestKind::Write, at_ns, at_ns + 5)
-            });
+            service.add(&Request { bytes: 4_096, ..request(RequestKind::Write, at_ns, at_ns + 5) });
             service.add(&Request {
                 bytes: LARGE_BYTES,
                 ..request(RequestKind::Write, at_ns, at_ns + 2 * LARGE_BYTES)

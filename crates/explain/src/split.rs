@@ -35,13 +35,7 @@ impl Piece {
         } else {
             (row.woken_ns.clamp(row.off_ns, on_ns), row.cause)
         };
-        Self {
-            off_ns: row.off_ns,
-            woken_ns,
-            on_ns,
-            cause,
-            waker: row.waker,
-        }
+        Self { off_ns: row.off_ns, woken_ns, on_ns, cause, waker: row.waker }
     }
 
     fn clipped(self, enter_ns: u64, exit_ns: u64) -> Self {
@@ -153,11 +147,7 @@ impl Split {
             }
             now_ns = to_ns;
         }
-        let rest = if by_commits {
-            gap(part, span, history, now_ns)
-        } else {
-            part
-        };
+        let rest = if by_commits { gap(part, span, history, now_ns) } else { part };
         self.add(rest, wait.woken_ns - now_ns);
     }
 
@@ -191,11 +181,7 @@ impl Split {
             return;
         }
         // A phase whose beginning is not known has no length.
-        let flushing_ns = if row.flushing_ns == 0 {
-            row.start_ns
-        } else {
-            row.flushing_ns
-        };
+        let flushing_ns = if row.flushing_ns == 0 { row.start_ns } else { row.flushing_ns };
         let logging_ns = row.logging_ns.max(flushing_ns);
         let within = |begin: u64, end: u64| to_ns.min(end).saturating_sub(from_ns.max(begin));
         self.add(Part::Locking, within(0, flushing_ns));

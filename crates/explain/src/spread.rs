@@ -104,10 +104,9 @@ impl SpreadSums {
 /// remembered that is not known.
 fn began_after_rest(journal: &Journal, index: usize) -> bool {
     let history = journal.history();
-    let (Some(before), Some(commit)) = (
-        index.checked_sub(1).and_then(|index| history.get(index)),
-        history.get(index),
-    ) else {
+    let (Some(before), Some(commit)) =
+        (index.checked_sub(1).and_then(|index| history.get(index)), history.get(index))
+    else {
         return false;
     };
     let rest_ns = commit.row.start_ns.saturating_sub(before.row.end_ns);

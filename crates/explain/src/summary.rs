@@ -31,11 +31,7 @@ struct Durations {
 
 impl Default for Durations {
     fn default() -> Self {
-        Self {
-            counts: [0; 64],
-            count: 0,
-            total_ns: 0,
-        }
+        Self { counts: [0; 64], count: 0, total_ns: 0 }
     }
 }
 
@@ -114,18 +110,10 @@ impl Sums {
 
     /// Fills a report from the sums, without findings. `comm` names processes.
     pub(crate) fn fill<'a>(&self, report: &mut Report, comm: impl Fn(Tgid) -> &'a str) {
-        let seconds = report
-            .trace
-            .end_ns
-            .saturating_sub(report.trace.start_ns)
-            .max(1) as f64
-            / 1e9;
+        let seconds = report.trace.end_ns.saturating_sub(report.trace.start_ns).max(1) as f64 / 1e9;
         for &dev in self.syncs.keys().chain(self.commits.keys()) {
             if !report.file_systems.iter().any(|found| found.dev == dev) {
-                report.file_systems.push(FileSystemReport {
-                    dev,
-                    ..FileSystemReport::default()
-                });
+                report.file_systems.push(FileSystemReport { dev, ..FileSystemReport::default() });
             }
         }
         for found in &mut report.file_systems {
@@ -154,11 +142,7 @@ impl Sums {
             .syncs_by
             .iter()
             .map(|(&(process, cgroup), &(syncs, sync_ns))| ProcessReport {
-                actor: Actor {
-                    process,
-                    comm: comm(process).to_owned(),
-                    cgroup,
-                },
+                actor: Actor { process, comm: comm(process).to_owned(), cgroup },
                 syncs,
                 sync_ns,
                 ..ProcessReport::default()
@@ -224,10 +208,8 @@ impl Sums {
                 *sum = sum.saturating_add(ns);
             }
         }
-        let found = by_place
-            .iter()
-            .flat_map(|(&dev, causes)| self.in_place(report, dev, causes))
-            .collect();
+        let found =
+            by_place.iter().flat_map(|(&dev, causes)| self.in_place(report, dev, causes)).collect();
         ranked(report, found, total_ns)
     }
 
@@ -284,12 +266,7 @@ impl Sums {
             )],
         };
         found.extend(BLOCKED.iter().map(|&(cause, kind, what)| {
-            finding(
-                kind,
-                sum(&[cause]),
-                format!("calls{name} {what}"),
-                Vec::new(),
-            )
+            finding(kind, sum(&[cause]), format!("calls{name} {what}"), Vec::new())
         }));
         found.retain(|finding| finding.cost_ns > 0);
         found
@@ -313,16 +290,8 @@ const BLOCKED: [(Cause, FindingKind, &str); 6] = [
         FindingKind::CheckpointPressure,
         "wait for space in the journal, which is too small",
     ),
-    (
-        Cause::DirectoryLock,
-        FindingKind::DirectoryLock,
-        "queue for the lock of a directory",
-    ),
-    (
-        Cause::InodeLock,
-        FindingKind::FileLock,
-        "queue for the lock of a file",
-    ),
+    (Cause::DirectoryLock, FindingKind::DirectoryLock, "queue for the lock of a directory"),
+    (Cause::InodeLock, FindingKind::FileLock, "queue for the lock of a file"),
     (
         Cause::DirtyThrottle,
         FindingKind::DirtyThrottling,
@@ -336,11 +305,7 @@ fn evidence(waited_ns: u64, syncs: u64, commits: &Durations) -> Vec<Evidence> {
     vec![
         figure("mean wait for commits per fsync", per_sync_ns, Unit::Ns),
         figure("mean commit", commits.mean_ns() as f64, Unit::Ns),
-        figure(
-            "fsyncs over commits",
-            syncs as f64 / commits.count.max(1) as f64,
-            Unit::Count,
-        ),
+        figure("fsyncs over commits", syncs as f64 / commits.count.max(1) as f64, Unit::Count),
     ]
 }
 

@@ -155,11 +155,7 @@ mod tests {
     use super::*;
 
     fn commit(start_ns: u64, end_ns: u64) -> Commit {
-        Commit {
-            start_ns,
-            end_ns,
-            ..Commit::default()
-        }
+        Commit { start_ns, end_ns, ..Commit::default() }
     }
 
     #[test]

@@ -138,10 +138,10 @@ impl Threads {
         at_ns: u64,
     ) -> &mut Thread {
         let start_ns = self.start_ns;
-        let found = self.threads.entry(thread).or_insert_with(|| Thread {
-            begin_ns: at_ns.max(start_ns),
-            ..Thread::default()
-        });
+        let found = self
+            .threads
+            .entry(thread)
+            .or_insert_with(|| Thread { begin_ns: at_ns.max(start_ns), ..Thread::default() });
         found.process = process;
         found.cgroup = cgroup;
         found
@@ -183,10 +183,7 @@ impl Threads {
         };
         grow(&mut thread.sums.blocked[cause], blocked_ns);
         grow(&mut thread.sums.runnable, runnable_ns);
-        grow(
-            &mut thread.cycle.brief_ns,
-            blocked_ns.saturating_add(runnable_ns),
-        );
+        grow(&mut thread.cycle.brief_ns, blocked_ns.saturating_add(runnable_ns));
         if !is_for_journal(row.cause) {
             grow(&mut thread.cycle.brief_thinking_ns, blocked_ns);
         }
@@ -213,11 +210,8 @@ impl Threads {
             thread.begin_ns = row.start_ns;
         }
         thread.comm.clone_from(&row.comm);
-        let (user, system) = *thread.task.get_or_insert(if is_new {
-            (0, 0)
-        } else {
-            (row.user_ns, row.system_ns)
-        });
+        let (user, system) =
+            *thread.task.get_or_insert(if is_new { (0, 0) } else { (row.user_ns, row.system_ns) });
         thread.sums.user = row.user_ns.saturating_sub(user);
         thread.sums.system = row.system_ns.saturating_sub(system);
         if row.exit_ns > 0
@@ -290,13 +284,7 @@ impl Threads {
             processes: processes
                 .into_iter()
                 .map(|(process, (sums, cgroup))| {
-                    account(
-                        &sums,
-                        None,
-                        Some(Tgid(process)),
-                        cgroup,
-                        self.comm(Tgid(process)),
-                    )
+                    account(&sums, None, Some(Tgid(process)), cgroup, self.comm(Tgid(process)))
                 })
                 .collect(),
             cgroups: cgroups
@@ -304,18 +292,10 @@ impl Threads {
                 .map(|(cgroup, sums)| account(&sums, None, None, Cgroup(cgroup), ""))
                 .collect(),
         };
-        for list in [
-            &mut accounts.threads,
-            &mut accounts.processes,
-            &mut accounts.cgroups,
-        ] {
+        for list in [&mut accounts.threads, &mut accounts.processes, &mut accounts.cgroups] {
             list.sort_by_key(|account| {
                 let id = (account.thread, account.process, account.cgroup);
-                (
-                    std::cmp::Reverse(account.storage_ns),
-                    std::cmp::Reverse(account.wall_ns),
-                    id,
-                )
+                (std::cmp::Reverse(account.storage_ns), std::cmp::Reverse(account.wall_ns), id)
             });
         }
         accounts.threads.truncate(REPORTED_THREADS);
@@ -362,17 +342,12 @@ impl Thread {
             ..Cycle::default()
         };
         let thinking_ns = cycle.thinking_ns.saturating_sub(thinking_inside);
-        (cycle.since_ns > 0).then_some((
-            thinking_ns.saturating_add(brief_thinking_ns),
-            unwaited_ns - brief_ns,
-        ))
+        (cycle.since_ns > 0)
+            .then_some((thinking_ns.saturating_add(brief_thinking_ns), unwaited_ns - brief_ns))
     }
 
     fn sums_until(&self, end_ns: u64) -> Sums {
-        Sums {
-            wall: end_ns.saturating_sub(self.begin_ns),
-            ..self.sums
-        }
+        Sums { wall: end_ns.saturating_sub(self.begin_ns), ..self.sums }
     }
 }
 
@@ -446,8 +421,6 @@ fn account(
         freezes: sums.freezes,
         longest_frozen_ns: sums.longest_frozen,
         idle_ns,
-        unaccounted_ns: 0_i64
-            .saturating_add_unsigned(sums.wall)
-            .saturating_sub(known_ns),
+        unaccounted_ns: 0_i64.saturating_add_unsigned(sums.wall).saturating_sub(known_ns),
     }
 }

@@ -172,10 +172,7 @@ mod tests {
         traffic.add(&row(5_000_000, 10, 3_000, Direction::Dirtied), &mut owners);
         traffic.add(&row(5_000_000, 11, 1_000, Direction::Dirtied), &mut owners);
         traffic.add(&row(20_000_000, 99, 2_000, flusher), &mut owners);
-        let (ten, eleven) = (
-            owners.id(Tgid(10), Cgroup(0)),
-            owners.id(Tgid(11), Cgroup(0)),
-        );
+        let (ten, eleven) = (owners.id(Tgid(10), Cgroup(0)), owners.id(Tgid(11), Cgroup(0)));
         let all = traffic.between(Dev::new(8, 1), 10_000_000, 20_000_000);
         assert_eq!(all, [(ten, 1_500), (eleven, 500)]);
         let half = traffic.between(Dev::new(8, 1), 15_000_000, 90_000_000);
@@ -185,14 +182,8 @@ mod tests {
     #[test]
     fn without_a_dirtier_the_writer_is_charged() {
         let (mut traffic, mut owners) = (Traffic::default(), Owners::default());
-        traffic.add(
-            &row(9_000_000, 7, 4_096, Direction::WrittenDirectly),
-            &mut owners,
-        );
+        traffic.add(&row(9_000_000, 7, 4_096, Direction::WrittenDirectly), &mut owners);
         let seven = owners.id(Tgid(7), Cgroup(0));
-        assert_eq!(
-            traffic.between(Dev::new(8, 1), 0, 10_000_000),
-            [(seven, 4_096)]
-        );
+        assert_eq!(traffic.between(Dev::new(8, 1), 0, 10_000_000), [(seven, 4_096)]);
     }
 }

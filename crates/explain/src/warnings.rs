@@ -28,11 +28,7 @@ const RISKY: [(&str, WarningKind, &str); 6] = [
         "writes the commit record without waiting for the blocks it stands for",
     ),
     ("volatile", WarningKind::LosesData, "makes fsync do nothing"),
-    (
-        "norecovery",
-        WarningKind::MayLoseData,
-        "does not replay the journal when it is mounted",
-    ),
+    ("norecovery", WarningKind::MayLoseData, "does not replay the journal when it is mounted"),
 ];
 
 /// All warnings about a report whose findings are known.
@@ -50,11 +46,7 @@ pub(crate) fn warn(report: &Report) -> Vec<Warning> {
                 | FindingKind::FastCommitBound
         )
     };
-    if report
-        .findings
-        .iter()
-        .any(|finding| is_about_commits(finding.kind))
-    {
+    if report.findings.iter().any(|finding| is_about_commits(finding.kind)) {
         warnings.push(Warning {
             kind: WarningKind::FolkAdvice,
             dev: None,
@@ -73,11 +65,7 @@ fn about(file_system: &FileSystemReport) -> Vec<Warning> {
     } else {
         file_system.mount_point.clone()
     };
-    let warning = |kind, sentence| Warning {
-        kind,
-        dev: Some(file_system.dev),
-        sentence,
-    };
+    let warning = |kind, sentence| Warning { kind, dev: Some(file_system.dev), sentence };
     let mut warnings: Vec<Warning> = RISKY
         .into_iter()
         .filter(|(option, _, _)| file_system.options.split(',').any(|found| found == *option))
@@ -104,11 +92,7 @@ fn about(file_system: &FileSystemReport) -> Vec<Warning> {
 }
 
 fn incomplete(report: &Report) -> Vec<Warning> {
-    let warning = |sentence| Warning {
-        kind: WarningKind::Incomplete,
-        dev: None::<Dev>,
-        sentence,
-    };
+    let warning = |sentence| Warning { kind: WarningKind::Incomplete, dev: None::<Dev>, sentence };
     let mut warnings: Vec<Warning> = report
         .lost
         .iter()

@@ -77,13 +77,8 @@ impl Aio {
             data.of(size, random);
             self.data = Arc::new(data);
         }
-        let write = Write {
-            file: Arc::clone(file),
-            offset,
-            size,
-            data: Arc::clone(&self.data),
-            operation,
-        };
+        let write =
+            Write { file: Arc::clone(file), offset, size, data: Arc::clone(&self.data), operation };
         let mut queue = self.pool.lock();
         while queue.waiting.len() >= MAX_WAITING && client.running(now_ns()) {
             let woken = self.pool.room.wait_timeout(queue, NAP);
@@ -154,18 +149,13 @@ impl Pool {
                 queue = self.lock();
                 queue.finished += 1;
                 if let Err(error) = outcome {
-                    queue
-                        .failed
-                        .get_or_insert(Fault::of(write.operation)(error));
+                    queue.failed.get_or_insert(Fault::of(write.operation)(error));
                 }
             } else if queue.closed {
                 return;
             } else {
                 queue.idle += 1;
-                queue = self
-                    .work
-                    .wait(queue)
-                    .unwrap_or_else(PoisonError::into_inner);
+                queue = self.work.wait(queue).unwrap_or_else(PoisonError::into_inner);
                 queue.idle -= 1;
             }
         }
@@ -174,10 +164,7 @@ impl Pool {
 
 impl Write {
     fn perform(&self) -> io::Result<()> {
-        let data = self
-            .data
-            .view(self.size)
-            .ok_or(io::ErrorKind::InvalidInput)?;
+        let data = self.data.view(self.size).ok_or(io::ErrorKind::InvalidInput)?;
         self.file.write_all_at(data, self.offset)
     }
 }

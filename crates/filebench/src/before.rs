@@ -39,11 +39,7 @@ pub(super) fn say(line: Arguments<'_>) {
 pub(super) fn system(command: &str) -> Result<(), String> {
     let stdout = rustix::io::dup(io::stderr()).map(Stdio::from);
     let started = stdout.map_err(io::Error::from).and_then(|stdout| {
-        Command::new("/bin/sh")
-            .args(["-c", command])
-            .stdin(Stdio::null())
-            .stdout(stdout)
-            .spawn()
+        Command::new("/bin/sh").args(["-c", command]).stdin(Stdio::null()).stdout(stdout).spawn()
     });
     let status = started.and_then(|mut child| {
         loop {
@@ -80,10 +76,7 @@ pub(super) fn drop_caches(mut caches: File) -> io::Result<()> {
 pub(super) fn sleep(seconds: u64) {
     let begin = Instant::now();
     let all = Duration::from_secs(seconds);
-    while let Some(left) = all
-        .checked_sub(begin.elapsed())
-        .filter(|left| !left.is_zero())
-    {
+    while let Some(left) = all.checked_sub(begin.elapsed()).filter(|left| !left.is_zero()) {
         if interrupt::interrupted() {
             return;
         }

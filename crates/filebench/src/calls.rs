@@ -25,9 +25,7 @@ pub(super) fn read(file: &File, data: &mut [u8]) -> io::Result<u64> {
 pub(super) fn write_at(file: &File, data: &[u8], offset: u64) -> io::Result<()> {
     let mut done = 0;
     while done < data.len() {
-        done += some(retry_on_intr(|| {
-            pwrite(file, &data[done..], offset + done as u64)
-        }))?;
+        done += some(retry_on_intr(|| pwrite(file, &data[done..], offset + done as u64)))?;
     }
     Ok(())
 }

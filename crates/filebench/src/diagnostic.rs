@@ -24,11 +24,7 @@ pub struct Diagnostic {
 
 impl Diagnostic {
     pub(super) fn new(at: Position, what: impl Into<String>, advice: impl Into<String>) -> Self {
-        Self {
-            at,
-            what: what.into(),
-            advice: advice.into(),
-        }
+        Self { at, what: what.into(), advice: advice.into() }
     }
 
     /// `word` is not one of `known`: the nearest of them is proposed, or all are listed.

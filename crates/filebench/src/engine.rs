@@ -107,9 +107,8 @@ impl Workload {
             (None, Mode::Timeout) => Some(DEFAULT_SECONDS),
             (None, _) => None,
         };
-        let file = seconds.map_or(workers::FOREVER_NS, |seconds| {
-            seconds.clamp(1, 86_400) * 1_000_000_000
-        });
+        let file =
+            seconds.map_or(workers::FOREVER_NS, |seconds| seconds.clamp(1, 86_400) * 1_000_000_000);
         Schedule {
             clients: self.plan.clients.len(),
             kind: ClientKind::Thread,
@@ -134,9 +133,7 @@ impl Workload {
         const DRAWS: u64 = 1000;
         let mut random = random::stream(0, 0);
         let bytes = |files: &Files| {
-            let drawn: u128 = (0..DRAWS)
-                .map(|_| u128::from(files.size.next(&mut random)))
-                .sum();
+            let drawn: u128 = (0..DRAWS).map(|_| u128::from(files.size.next(&mut random))).sum();
             let there = u128::from(files.entries) * u128::from(files.prealloc) / 100;
             drawn * there / u128::from(DRAWS)
         };
@@ -219,9 +216,8 @@ impl Workload {
             });
         }
         let names = plan.names.iter().enumerate();
-        let counted: Vec<(usize, &String)> = names
-            .filter(|(operation, _)| !controls.contains(operation))
-            .collect();
+        let counted: Vec<(usize, &String)> =
+            names.filter(|(operation, _)| !controls.contains(operation)).collect();
         let operations: Vec<LatencyFigures> = counted
             .iter()
             .map(|&(operation, name)| measured.latency(operation).figures(name.clone()))
@@ -235,17 +231,10 @@ impl Workload {
             }
         };
         let drawn = sums.draws.iter().zip(&plan.names);
-        let drawn = drawn
-            .filter(|(draws, _)| draws.count > 0)
-            .map(|(draws, name)| {
-                let (mean, deviation) = draws.figures();
-                Drawn {
-                    operation: name.clone(),
-                    count: draws.count,
-                    mean,
-                    deviation,
-                }
-            });
+        let drawn = drawn.filter(|(draws, _)| draws.count > 0).map(|(draws, name)| {
+            let (mean, deviation) = draws.figures();
+            Drawn { operation: name.clone(), count: draws.count, mean, deviation }
+        });
         let flowops = operations.iter().map(|figures| figures.count).sum();
         let seconds = measured.interval_ns as f64 / 1e9;
         let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20) / seconds;
@@ -338,10 +327,9 @@ impl Workload {
     fn failed(&self, options: &Options, shared: &Shared<'_>, failure: Failure) -> FilebenchError {
         let why = shared.failure.lock().ok().and_then(|why| why.clone());
         match (failure, why) {
-            (Failure::Fault(fault), Some(why)) if fault.errno == 0 => FilebenchError::Run {
-                file: self.file.clone(),
-                why,
-            },
+            (Failure::Fault(fault), Some(why)) if fault.errno == 0 => {
+                FilebenchError::Run { file: self.file.clone(), why }
+            }
             (failure, _) => {
                 let names: Vec<&str> = self.plan.names.iter().map(String::as_str).collect();
                 explain(&options.directory, &names, failure).into()

@@ -45,11 +45,8 @@ impl Kind {
 
 /// All tokens of `text`; the last is [`Kind::End`].
 pub(super) fn tokens(text: &str) -> Result<Vec<Token>, Diagnostic> {
-    let mut lexer = Lexer {
-        rest: text.chars().collect(),
-        next: 0,
-        at: Position { line: 1, column: 1 },
-    };
+    let mut lexer =
+        Lexer { rest: text.chars().collect(), next: 0, at: Position { line: 1, column: 1 } };
     let mut tokens = Vec::new();
     loop {
         lexer.skip();
@@ -133,11 +130,7 @@ impl Lexer {
         self.step();
         let text = self.take_while(|letter| letter != '"');
         if self.step().is_none() {
-            return Err(Diagnostic::new(
-                at,
-                "this text does not end",
-                "close it with \"",
-            ));
+            return Err(Diagnostic::new(at, "this text does not end", "close it with \""));
         }
         Ok(Kind::Text(text))
     }
@@ -236,11 +229,7 @@ mod tests {
             ("99999999999t", 1, 1, "too large"),
         ] {
             let diagnostic = tokens(text).expect_err(text);
-            assert_eq!(
-                (diagnostic.at.line, diagnostic.at.column),
-                (line, column),
-                "{text}"
-            );
+            assert_eq!((diagnostic.at.line, diagnostic.at.column), (line, column), "{text}");
             assert!(diagnostic.to_string().contains(word), "{diagnostic}");
         }
     }

@@ -106,20 +106,12 @@ impl Workload {
     /// # Errors
     /// [`FilebenchError`]: wrong.
     pub fn parse(file: &str, text: &str, set: &[String]) -> Result<Self, FilebenchError> {
-        let given = set
-            .iter()
-            .map(|pair| variable(pair))
-            .collect::<Result<Vec<_>, _>>()?;
-        let plan = parse::parse(text)
-            .and_then(|commands| resolve::resolve(&commands, &given))
-            .map_err(|diagnostic| FilebenchError::Diagnostic {
-                file: file.to_owned(),
-                diagnostic,
-            })?;
-        Ok(Self {
-            file: file.to_owned(),
-            plan,
-        })
+        let given = set.iter().map(|pair| variable(pair)).collect::<Result<Vec<_>, _>>()?;
+        let plan =
+            parse::parse(text).and_then(|commands| resolve::resolve(&commands, &given)).map_err(
+                |diagnostic| FilebenchError::Diagnostic { file: file.to_owned(), diagnostic },
+            )?;
+        Ok(Self { file: file.to_owned(), plan })
     }
 
     /// Its threads.
@@ -170,40 +162,25 @@ impl Workload {
 pub fn text(file: &str) -> Result<String, FilebenchError> {
     match stock(file) {
         Some(text) => Ok(text.to_owned()),
-        None => fs::read_to_string(file).map_err(|reason| FilebenchError::Unreadable {
-            file: file.to_owned(),
-            reason,
-        }),
+        None => fs::read_to_string(file)
+            .map_err(|reason| FilebenchError::Unreadable { file: file.to_owned(), reason }),
     }
 }
 
 /// `name=value` as the language reads it.
 fn variable(given: &str) -> Result<(String, Value), FilebenchError> {
-    let bad = || FilebenchError::Variable {
-        given: given.to_owned(),
-    };
-    let (name, value) = given
-        .trim_start_matches('$')
-        .split_once('=')
-        .ok_or_else(bad)?;
+    let bad = || FilebenchError::Variable { given: given.to_owned() };
+    let (name, value) = given.trim_start_matches('$').split_once('=').ok_or_else(bad)?;
     let mut letters = name.chars();
-    let named = letters
-        .next()
-        .is_some_and(|first| first.is_ascii_alphabetic());
+    let named = letters.next().is_some_and(|first| first.is_ascii_alphabetic());
     if !named
         || value.is_empty()
         || !letters.all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
     {
         return Err(bad());
     }
-    let value = match lex::tokens(value)
-        .ok()
-        .and_then(|tokens| tokens.into_iter().next())
-    {
-        Some(lex::Token {
-            kind: lex::Kind::Integer(number),
-            ..
-        }) => Value::Integer(number),
+    let value = match lex::tokens(value).ok().and_then(|tokens| tokens.into_iter().next()) {
+        Some(lex::Token { kind: lex::Kind::Integer(number), .. }) => Value::Integer(number),
         _ => match value {
             "true" => Value::Boolean(true),
             "false" => Value::Boolean(false),

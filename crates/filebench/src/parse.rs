@@ -29,11 +29,7 @@ const COMMANDS: &[&str] = &[
 
 /// Parses a workload file.
 pub(super) fn parse(text: &str) -> Result<Vec<Command>, Diagnostic> {
-    let mut parser = Parser {
-        tokens: tokens(text)?,
-        next: 0,
-        composites: HashSet::new(),
-    };
+    let mut parser = Parser { tokens: tokens(text)?, next: 0, composites: HashSet::new() };
     let mut commands = Vec::new();
     while parser.peek() != &Kind::End {
         let at = parser.at();
@@ -90,22 +86,11 @@ impl Parser {
             Some(last) if last.line < self.at().line => {
                 let is_end = self.peek() == &Kind::End;
                 let line_ends = || "the line ends".to_owned();
-                (
-                    last,
-                    if is_end {
-                        self.peek().shown()
-                    } else {
-                        line_ends()
-                    },
-                )
+                (last, if is_end { self.peek().shown() } else { line_ends() })
             }
             _ => (self.at(), self.peek().shown()),
         };
-        Diagnostic::new(
-            at,
-            format!("{found} {place}"),
-            format!("{wanted} belongs here"),
-        )
+        Diagnostic::new(at, format!("{found} {place}"), format!("{wanted} belongs here"))
     }
 
     fn word(&mut self, kind: &str, known: &[&str]) -> Result<String, Diagnostic> {
@@ -185,10 +170,7 @@ impl Parser {
         };
         self.step();
         self.expect('=', "after the variable")?;
-        let call = match (
-            self.peek(),
-            self.tokens.get(self.next + 1).map(|token| &token.kind),
-        ) {
+        let call = match (self.peek(), self.tokens.get(self.next + 1).map(|token| &token.kind)) {
             (Kind::Word(word), Some(Kind::Sign('('))) => Some(word.clone()),
             _ => None,
         };
@@ -198,11 +180,7 @@ impl Parser {
             let known = if random { words::RANDOM } else { words::CUSTOM };
             let attributes = self.attributes("variable", known)?;
             self.expect(')', "in the variable")?;
-            if random {
-                Setting::Random(attributes)
-            } else {
-                Setting::Custom(attributes)
-            }
+            if random { Setting::Random(attributes) } else { Setting::Custom(attributes) }
         } else {
             let mut factors = vec![self.value("after '='")?];
             while self.accept('*') {
@@ -218,10 +196,7 @@ impl Parser {
         let known = ["file", "fileset", "process", "flowop", "randvar"];
         match self.word("thing to define", &known)?.as_str() {
             "file" => Ok(Action::Files(true, self.attributes("file", words::FILES)?)),
-            "fileset" => Ok(Action::Files(
-                false,
-                self.attributes("fileset", words::FILES)?,
-            )),
+            "fileset" => Ok(Action::Files(false, self.attributes("fileset", words::FILES)?)),
             "randvar" => {
                 let mut attributes = self.attributes("randvar", words::RANDOM)?;
                 let name = attributes.get("name").map(|name| name.value.clone());
@@ -304,20 +279,12 @@ impl Parser {
                 self.word("flowop", &known)?
             }
         };
-        Ok(Flowop {
-            at,
-            kind,
-            attributes: self.attributes("flowop", words::FLOWOP)?,
-        })
+        Ok(Flowop { at, kind, attributes: self.attributes("flowop", words::FLOWOP)? })
     }
 
     /// `a=v, b, c=v`, perhaps none.
     fn attributes(&mut self, place: &str, known: &[&str]) -> Result<Attributes, Diagnostic> {
-        let mut found = Attributes {
-            at: self.at(),
-            list: Vec::new(),
-            locals: Vec::new(),
-        };
+        let mut found = Attributes { at: self.at(), list: Vec::new(), locals: Vec::new() };
         if !matches!(self.peek(), Kind::Word(_) | Kind::Variable(_)) || self.starts_command(known) {
             return Ok(found);
         }
@@ -328,11 +295,7 @@ impl Parser {
                     return Err(self.wrong("an attribute", &format!("in a {place}")));
                 }
                 self.step();
-                let value = if self.accept('=') {
-                    Some(self.value("after '='")?)
-                } else {
-                    None
-                };
+                let value = if self.accept('=') { Some(self.value("after '='")?) } else { None };
                 found.locals.push((name, value));
             } else {
                 let name = self.word(&format!("attribute of a {place}"), known)?;
@@ -370,10 +333,7 @@ impl Parser {
 
     /// Whether the next word is a command that begins a line.
     fn is_next_command(&self) -> bool {
-        let last = self
-            .next
-            .checked_sub(1)
-            .map(|last| self.tokens[last].at.line);
+        let last = self.next.checked_sub(1).map(|last| self.tokens[last].at.line);
         let begins = last.is_some_and(|line| line < self.at().line);
         begins && matches!(self.peek(), Kind::Word(word) if COMMANDS.contains(&word.as_str()))
     }

@@ -39,10 +39,7 @@ fn the_whole_language() {
         .collect();
     let flowops = &processes[0][0].flowops;
     assert_eq!((processes.len(), flowops.len()), (1, 2));
-    assert_eq!(
-        flowops[0].attributes.locals,
-        [("l".to_owned(), Some(Value::Integer(7)))]
-    );
+    assert_eq!(flowops[0].attributes.locals, [("l".to_owned(), Some(Value::Integer(7)))]);
     let read = &flowops[1].attributes;
     let value = |name: &str| read.get(name).map(|attribute| attribute.value.clone());
     assert_eq!(value("random"), Some(Value::Boolean(true)));
@@ -56,10 +53,7 @@ fn the_whole_language() {
 #[test]
 fn a_mistake_says_where_and_what_to_do() {
     for (text, message) in [
-        (
-            "sett $x=1",
-            "1:1: unknown command 'sett'; did you mean 'set'?",
-        ),
+        ("sett $x=1", "1:1: unknown command 'sett'; did you mean 'set'?"),
         (
             "define fileset name=a,\n  entires=5",
             "2:3: unknown attribute of a fileset 'entires'; did you mean 'entries'?",
@@ -76,10 +70,7 @@ fn a_mistake_says_where_and_what_to_do() {
             "define process name=p { }",
             "1:25: '}' stands here; a part of a process (thread) belongs here",
         ),
-        (
-            "set $x=-1",
-            "1:8: '-1' after '='; a number without sign belongs here",
-        ),
+        ("set $x=-1", "1:8: '-1' after '='; a number without sign belongs here"),
         (
             "define process name=p { thread name=t { flowop read name=r ",
             "the end of the file inside a thread; '}' belongs here",

@@ -31,13 +31,7 @@ struct State {
 impl Rate {
     /// `per_second` must be above 0.
     pub(super) fn new(per_second: u64) -> Self {
-        Self {
-            per_second,
-            state: Mutex::new(State {
-                began_ns: 0,
-                gone: 0,
-            }),
-        }
+        Self { per_second, state: Mutex::new(State { began_ns: 0, gone: 0 }) }
     }
 
     /// Takes `count` tokens as they come; whether the run lasted long enough.

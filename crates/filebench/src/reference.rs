@@ -62,11 +62,7 @@ impl Stock {
             Err(_) => self.filesets.to_owned(),
         };
         compare("filesets", filesets.join(" "), wanted);
-        compare(
-            "loops",
-            plan.loops.len().to_string(),
-            self.loops.len().to_string(),
-        );
+        compare("loops", plan.loops.len().to_string(), self.loops.len().to_string());
         for ((number, steps), text) in plan.loops.iter().enumerate().zip(self.whole()) {
             let tasks: Vec<Task> = operations(steps).iter().map(|row| row.0).collect();
             let found = (threads(plan, number), tasks);
@@ -118,10 +114,7 @@ fn operations(steps: &[Step]) -> Vec<(Task, usize)> {
 
 /// Threads that run a loop.
 fn threads(plan: &Plan, steps: usize) -> usize {
-    plan.clients
-        .iter()
-        .filter(|member| member.steps == steps)
-        .count()
+    plan.clients.iter().filter(|member| member.steps == steps).count()
 }
 
 impl Verdict {
@@ -150,8 +143,7 @@ impl Verdict {
                 self.sized += 1;
                 let possible = count.saturating_sub(openings)..=count;
                 if bytes % size != 0 || !possible.contains(&(bytes / size)) {
-                    self.wrong
-                        .push(format!("{name}: {bytes} bytes by {count} of {size}"));
+                    self.wrong.push(format!("{name}: {bytes} bytes by {count} of {size}"));
                 }
             }
             if let Some((mean, deviation)) = share.mean {
@@ -166,15 +158,13 @@ impl Verdict {
                 let allowed = DEVIATIONS * deviation / (draws as f64).sqrt() + opened;
                 self.farthest = self.farthest.max((found / mean - 1.0).abs());
                 if (found - mean).abs() > allowed {
-                    self.wrong.push(format!(
-                        "{name}: {found:.0} bytes, not {mean} +- {allowed:.0}"
-                    ));
+                    self.wrong
+                        .push(format!("{name}: {found:.0} bytes, not {mean} +- {allowed:.0}"));
                 }
             }
         }
         if least > most {
-            self.wrong
-                .push(format!("at least {least:.1} and at most {most:.1} rounds"));
+            self.wrong.push(format!("at least {least:.1} and at most {most:.1} rounds"));
         }
     }
 }

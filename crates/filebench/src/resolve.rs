@@ -69,10 +69,8 @@ pub(super) fn resolve(commands: &[Command], given: &[(String, Value)]) -> Result
                 scope.composite(&mut composites, attributes, flowops)?;
             }
             Action::Run(seconds) => {
-                plan.seconds = seconds
-                    .as_ref()
-                    .map(|value| scope.integer(command.at, value))
-                    .transpose()?;
+                plan.seconds =
+                    seconds.as_ref().map(|value| scope.integer(command.at, value)).transpose()?;
             }
             Action::Events(attributes) => plan.rate = scope.integer_or(attributes, "rate", 0)?,
             Action::Mode(mode) => plan.mode = *mode,
@@ -98,16 +96,11 @@ pub(super) fn resolve(commands: &[Command], given: &[(String, Value)]) -> Result
     }
     target::resolve(&mut plan)?;
     let entries = plan.filesets.iter().fold(0_u64, |sum, files| {
-        sum.saturating_add(files.entries)
-            .saturating_add(files.leaf_directories)
+        sum.saturating_add(files.entries).saturating_add(files.leaf_directories)
     });
     if entries > MAX_ENTRIES {
         let advice = format!("use at most {MAX_ENTRIES}");
-        return Err(Diagnostic::new(
-            start,
-            format!("{entries} files are too many"),
-            advice,
-        ));
+        return Err(Diagnostic::new(start, format!("{entries} files are too many"), advice));
     }
     if plan.clients.is_empty() {
         return Err(Diagnostic::new(
@@ -137,9 +130,7 @@ impl Scope {
             if instances == 0 || processes == 0 {
                 continue;
             }
-            let all = instances
-                .saturating_add(members.len() as u64)
-                .saturating_mul(processes);
+            let all = instances.saturating_add(members.len() as u64).saturating_mul(processes);
             if all.saturating_add(plan.clients.len() as u64) > MAX_CLIENTS {
                 let advice = format!("use at most {MAX_CLIENTS}");
                 return Err(Diagnostic::new(given.at, "too many threads", advice));

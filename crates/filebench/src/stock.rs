@@ -64,10 +64,7 @@ const STOCK: &[(&str, &str)] = stock![
 /// The text of the stock workload called `name`.
 #[must_use]
 pub fn stock(name: &str) -> Option<&'static str> {
-    STOCK
-        .iter()
-        .find(|(known, _)| *known == name)
-        .map(|(_, text)| *text)
+    STOCK.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
 }
 
 /// The names of all stock workloads.

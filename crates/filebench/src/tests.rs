@@ -21,11 +21,8 @@ fn counts_of(
     measured_ns: u64,
 ) -> (Report, HashMap<String, u64>) {
     let shm = std::path::Path::new("/dev/shm");
-    let parent = if shm.is_dir() {
-        Scratch::create(shm)
-    } else {
-        Scratch::create(&std::env::temp_dir())
-    };
+    let parent =
+        if shm.is_dir() { Scratch::create(shm) } else { Scratch::create(&std::env::temp_dir()) };
     let parent = parent.expect("scratch");
     let set: Vec<String> = set.iter().map(|pair| (*pair).to_owned()).collect();
     let workload = Workload::load(file, &set).expect("loads");
@@ -42,9 +39,7 @@ fn counts_of(
     let report = workload.run(&options, &mut |_| {}).expect(file);
     assert_eq!(fs::read_dir(parent.path()).expect("list").count(), 0);
     let rows = report.operations.iter();
-    let counts = rows
-        .map(|row| (row.operation.to_string(), row.count))
-        .collect();
+    let counts = rows.map(|row| (row.operation.to_string(), row.count)).collect();
     (report, counts)
 }
 
@@ -75,10 +70,7 @@ fn singlestreamread_reads_whole_calls() {
     let (report, counts) = counts("singlestreamread", &["filesize=8m"], false);
     let read = report.read_mib_per_second * report.head.measured_s;
     assert!(counts["seqread"] > 0);
-    assert!(
-        (read / counts["seqread"] as f64 - 1.0).abs() < 1e-6,
-        "{read} MiB in {counts:?}"
-    );
+    assert!((read / counts["seqread"] as f64 - 1.0).abs() < 1e-6, "{read} MiB in {counts:?}");
 }
 
 #[test]
@@ -89,10 +81,7 @@ fn appends_have_the_sizes_of_their_mode() {
         let bytes = report.written_mib_per_second * report.head.measured_s * f64::from(1 << 20);
         assert!(appends > 100.0);
         // A hundred draws have a standard error of 0.11.
-        assert!(
-            (bytes / appends - mean).abs() < 0.5,
-            "{bytes} bytes in {appends}"
-        );
+        assert!((bytes / appends - mean).abs() < 0.5, "{bytes} bytes in {appends}");
     }
 }
 
@@ -103,49 +92,22 @@ fn refused(text: &str, words: &str) {
     fs::write(&path, text).expect("write");
     let error = Workload::load(&path.display().to_string(), &[]).expect_err(text);
     let line = error.to_string();
-    assert!(
-        line.contains(words) && line.contains("file.f:") && !line.contains('\n'),
-        "{line}"
-    );
+    assert!(line.contains(words) && line.contains("file.f:") && !line.contains('\n'), "{line}");
 }
 
 #[test]
 fn what_is_wrong_or_missing_is_named_with_its_place() {
     let process =
         |flowop: &str| format!("define process name=p {{ thread name=t {{\n flowop {flowop} }} }}");
-    refused(
-        &process("aiowrite name=a,iosize=1k"),
-        ":2:18: aiowrite writes at random places only",
-    );
-    refused(
-        &process("sempost name=a,value=1"),
-        ":2:9: this flowop has no target",
-    );
-    refused(
-        &process("sempost name=a,target=nobody"),
-        ":2:24: unknown semblock 'nobody'",
-    );
-    refused(
-        &process("closefile name=a,$x=1"),
-        "'$x' is no attribute of closefile",
-    );
-    refused(
-        &process("read name=a,filename=b,iosize=1k"),
-        ":2:21: unknown file or fileset 'b'",
-    );
+    refused(&process("aiowrite name=a,iosize=1k"), ":2:18: aiowrite writes at random places only");
+    refused(&process("sempost name=a,value=1"), ":2:9: this flowop has no target");
+    refused(&process("sempost name=a,target=nobody"), ":2:24: unknown semblock 'nobody'");
+    refused(&process("closefile name=a,$x=1"), "'$x' is no attribute of closefile");
+    refused(&process("read name=a,filename=b,iosize=1k"), ":2:21: unknown file or fileset 'b'");
     refused(&process("closefile fd=1"), "'name' is missing");
-    refused(
-        &process("closefile name=c,fd=128"),
-        "fd=128 is out of range",
-    );
-    refused(
-        &process("read name=a,iosize=$none"),
-        "unknown variable 'none'",
-    );
-    refused(
-        "enable multi master=me,client=you",
-        "1:1: this makes several hosts start together",
-    );
+    refused(&process("closefile name=c,fd=128"), "fd=128 is out of range");
+    refused(&process("read name=a,iosize=$none"), "unknown variable 'none'");
+    refused("enable multi master=me,client=you", "1:1: this makes several hosts start together");
     refused("run 5", "defines no process");
     // Of those who do nothing, nothing is asked.
     let nobody = "define process name=q,instances=0 { thread name=u { flowop statfile name=v,filesetname=gone } }\n";
@@ -171,12 +133,7 @@ fn what_is_wrong_or_missing_is_named_with_its_place() {
 
 #[test]
 fn a_missing_file_lists_what_there_is() {
-    let error = Workload::load("/no/such.f", &[])
-        .expect_err("must fail")
-        .to_string();
-    assert!(
-        error.contains("/no/such.f") && error.contains("varmail, fileserver"),
-        "{error}"
-    );
+    let error = Workload::load("/no/such.f", &[]).expect_err("must fail").to_string();
+    assert!(error.contains("/no/such.f") && error.contains("varmail, fileserver"), "{error}");
     assert!(Workload::load("varmail", &["nfiles".to_owned()]).is_err());
 }

@@ -115,11 +115,7 @@ mod tests {
     fn a_process_is_the_sum_of_its_clients() {
         let totals: Vec<Total> = (0..3).map(|_| Total::default()).collect();
         for (client, total) in totals.iter().enumerate() {
-            total.add(Done {
-                operations: 1,
-                transfers: 1,
-                bytes: 10 << client,
-            });
+            total.add(Done { operations: 1, transfers: 1, bytes: 10 << client });
         }
         assert_eq!(Total::sum(&totals, &(1..3)).bytes, 60);
     }

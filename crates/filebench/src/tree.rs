@@ -44,17 +44,8 @@ impl Tree {
     ) -> Result<Self, BenchError> {
         let failed = |error| BenchError::operation(scratch, "making the files", error);
         let root = scratch.join(&files.name);
-        let grown = if files.alone {
-            Growth::alone(root)
-        } else {
-            Growth::of(files, root, random)
-        };
-        let Growth {
-            paths,
-            leaves,
-            directories,
-            ..
-        } = grown;
+        let grown = if files.alone { Growth::alone(root) } else { Growth::of(files, root, random) };
+        let Growth { paths, leaves, directories, .. } = grown;
         let sizes: Vec<u64> = paths.iter().map(|_| files.size.next(random)).collect();
         let state = Fileset::new(paths.len()).map_err(failed)?;
         let leaf_state = Fileset::new(leaves.len()).map_err(failed)?;
@@ -157,15 +148,9 @@ impl Growth<'_> {
     /// The tree of a fileset below `root`. Mean depth = ln(files) / ln(width).
     fn of(files: &Files, root: PathBuf, random: &mut impl Rng) -> Self {
         let all = files.entries.saturating_add(files.leaf_directories).max(1);
-        let depth = if files.dirwidth < 2 {
-            1.0
-        } else {
-            (all as f64).ln() / (files.dirwidth as f64).ln()
-        };
-        let variable = files
-            .depth
-            .as_ref()
-            .map(|variable| variable.with_mean(depth));
+        let depth =
+            if files.dirwidth < 2 { 1.0 } else { (all as f64).ln() / (files.dirwidth as f64).ln() };
+        let variable = files.depth.as_ref().map(|variable| variable.with_mean(depth));
         let mut tree = Growth {
             entries: files.entries as usize,
             leaf_directories: files.leaf_directories as usize,
@@ -182,10 +167,7 @@ impl Growth<'_> {
             tree.grow(root.join(format!("{name:08}")), 2, random);
             name += 1;
         }
-        Growth {
-            depth_variable: None,
-            ..tree
-        }
+        Growth { depth_variable: None, ..tree }
     }
 
     fn full(&self) -> bool {
@@ -256,11 +238,7 @@ mod tests {
         let parents: HashSet<_> = deep.iter().map(|path| path.parent()).collect();
         let distinct: HashSet<_> = deep.iter().collect();
         assert_eq!((flat.len(), distinct.len()), (1000, 10_000));
-        assert!(
-            (250..1500).contains(&parents.len()),
-            "about 20 files each: {}",
-            parents.len()
-        );
+        assert!((250..1500).contains(&parents.len()), "about 20 files each: {}", parents.len());
         assert!(deep.iter().any(|path| path.components().count() > 3));
     }
 
@@ -268,16 +246,9 @@ mod tests {
     fn what_exists_is_on_disk_with_its_size() {
         let scratch = Scratch::create(&std::env::temp_dir()).expect("scratch");
         let tree = Tree::create(&files(500, 10), scratch.path(), &mut stream(3, 0)).expect("tree");
-        let sizes: Vec<u64> = tree
-            .paths
-            .iter()
-            .filter_map(|path| Some(fs::metadata(path).ok()?.len()))
-            .collect();
-        assert!(
-            (350..450).contains(&sizes.len()),
-            "about 80 %: {}",
-            sizes.len()
-        );
+        let sizes: Vec<u64> =
+            tree.paths.iter().filter_map(|path| Some(fs::metadata(path).ok()?.len())).collect();
+        assert!((350..450).contains(&sizes.len()), "about 80 %: {}", sizes.len());
         assert!(sizes.iter().all(|size| *size == 3000));
     }
 }

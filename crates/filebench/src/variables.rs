@@ -127,13 +127,9 @@ impl Distribution {
         match &mut changed {
             Self::Uniform { low, high } => *high = (2.0 * wanted - *low).max(*low),
             Self::Gamma { least, mean, .. } => *mean = (wanted - *least).max(0.0),
-            Self::Table {
-                shift,
-                scale,
-                least,
-                own,
-                ..
-            } if *own > *shift => *scale = (wanted - *least).max(0.0) / (*own - *shift),
+            Self::Table { shift, scale, least, own, .. } if *own > *shift => {
+                *scale = (wanted - *least).max(0.0) / (*own - *shift)
+            }
             _ => {}
         }
         changed
@@ -143,13 +139,7 @@ impl Distribution {
         match self {
             Self::Uniform { low, high } => low + (high - low) * random.random::<f64>(),
             Self::Gamma { least, mean, shape } => least + gamma(random, *mean, *shape),
-            Self::Table {
-                rows,
-                shift,
-                scale,
-                least,
-                ..
-            } => {
+            Self::Table { rows, shift, scale, least, .. } => {
                 let mut left = 100.0 * random.random::<f64>();
                 let chosen = rows.iter().find(|row| {
                     left -= row[0] as f64;
@@ -182,61 +172,14 @@ mod tests {
         };
         let rows = vec![[25, 0, 1000], [75, 1000, 3000]];
         for (shape, mean) in [
-            (
-                Uniform {
-                    low: 500.0,
-                    high: 1500.0,
-                },
-                1000.0,
-            ),
-            (
-                Gamma {
-                    least: 100.0,
-                    mean: 900.0,
-                    shape: 1.5,
-                },
-                1000.0,
-            ),
-            (
-                Gamma {
-                    least: 0.0,
-                    mean: 1000.0,
-                    shape: 0.5,
-                },
-                1000.0,
-            ),
-            (
-                Table {
-                    rows,
-                    shift: 0.0,
-                    scale: 1.0,
-                    least: 0.0,
-                    own: 1625.0,
-                },
-                1625.0,
-            ),
-            (
-                Normal {
-                    mean: 1000.0,
-                    sigma: 100.0,
-                },
-                1000.0,
-            ),
+            (Uniform { low: 500.0, high: 1500.0 }, 1000.0),
+            (Gamma { least: 100.0, mean: 900.0, shape: 1.5 }, 1000.0),
+            (Gamma { least: 0.0, mean: 1000.0, shape: 0.5 }, 1000.0),
+            (Table { rows, shift: 0.0, scale: 1.0, least: 0.0, own: 1625.0 }, 1625.0),
+            (Normal { mean: 1000.0, sigma: 100.0 }, 1000.0),
             (Exponential { mean: 1000.0 }, 1000.0),
-            (
-                LogNormal {
-                    shape: 0.5,
-                    scale: 6.0,
-                },
-                6.125_f64.exp(),
-            ),
-            (
-                Weibull {
-                    shape: 1.0,
-                    scale: 1000.0,
-                },
-                1000.0,
-            ),
+            (LogNormal { shape: 0.5, scale: 6.0 }, 6.125_f64.exp()),
+            (Weibull { shape: 1.0, scale: 1000.0 }, 1000.0),
             (
                 Triangular(rand_distr::Triangular::new(0.0, 2000.0, 1000.0).expect("in order")),
                 1000.0,
@@ -258,26 +201,13 @@ mod tests {
 
     #[test]
     fn draws_are_bounded_and_rounded() {
-        let shape = Distribution::Normal {
-            mean: 1000.0,
-            sigma: 500.0,
-        };
-        let drawn = Drawn {
-            shape,
-            least: 512.0,
-            most: 1536.0,
-            round: 512,
-            source: None,
-        };
+        let shape = Distribution::Normal { mean: 1000.0, sigma: 500.0 };
+        let drawn = Drawn { shape, least: 512.0, most: 1536.0, round: 512, source: None };
         let mut random = stream(2, 0);
         let draws: Vec<u64> = (0..1000).map(|_| drawn.next(&mut random)).collect();
         for wanted in [512, 1024, 1536] {
             assert!(draws.contains(&wanted));
         }
-        assert!(
-            draws
-                .iter()
-                .all(|draw| draw % 512 == 0 && (512..=1536).contains(draw))
-        );
+        assert!(draws.iter().all(|draw| draw % 512 == 0 && (512..=1536).contains(draw)));
     }
 }

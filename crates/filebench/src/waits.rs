@@ -80,12 +80,7 @@ impl State {
 impl Waits {
     /// Points with their first credit, for `clients` clients.
     pub(super) fn new(credits: &[u64], clients: usize, quirks: Quirks) -> Self {
-        let point = |&credit: &u64| Point {
-            credit,
-            posts: 0,
-            wakeups: 0,
-            seen: 0,
-        };
+        let point = |&credit: &u64| Point { credit, posts: 0, wakeups: 0, seen: 0 };
         Self {
             state: Mutex::new(State {
                 points: credits.iter().map(point).collect(),

@@ -89,17 +89,8 @@ pub(super) const FLOWOP: &[&str] = &[
 pub(super) const COMPOSITE: &[&str] = &["name", "iters"];
 
 /// Attributes of a random variable.
-pub(super) const RANDOM: &[&str] = &[
-    "name",
-    "type",
-    "min",
-    "mean",
-    "gamma",
-    "round",
-    "seed",
-    "randsrc",
-    "randtable",
-];
+pub(super) const RANDOM: &[&str] =
+    &["name", "type", "min", "mean", "gamma", "round", "seed", "randsrc", "randtable"];
 
 /// Attributes of a custom variable.
 pub(super) const CUSTOM: &[&str] = &["type", "parameters", "min", "max", "round"];

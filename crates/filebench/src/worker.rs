@@ -98,11 +98,7 @@ impl<'a> Worker<'a> {
             random: random::stream(shared.seed, index),
             aio: Aio::default(),
             memories: vec![None; plan.memories],
-            sources: shared
-                .seeds
-                .iter()
-                .map(|&seed| random::stream(seed, index))
-                .collect(),
+            sources: shared.seeds.iter().map(|&seed| random::stream(seed, index)).collect(),
             done: vec![Done::default(); plan.names.len()],
             draws: vec![Draws::default(); plan.names.len()],
             read_bytes: 0,
@@ -169,11 +165,7 @@ impl<'a> Worker<'a> {
 
     #[inline]
     fn check(&self) -> Result<(), Stop> {
-        if self.client.running(self.now_ns) {
-            Ok(())
-        } else {
-            Err(Stop::Over)
-        }
+        if self.client.running(self.now_ns) { Ok(()) } else { Err(Stop::Over) }
     }
 
     /// A flowop with its repetitions. Each task has a loop of its own with the system call in it: functions around
@@ -222,21 +214,16 @@ impl<'a> Worker<'a> {
     fn control(&mut self, flowop: &Flowop) -> Result<(), Stop> {
         // Filebench counts them in a process's total.
         if self.shared.compat {
-            self.shared.totals[self.client.index].add(Done {
-                operations: 1,
-                ..Done::default()
-            });
+            self.shared.totals[self.client.index].add(Done { operations: 1, ..Done::default() });
         }
         match flowop.task {
             Task::Delay => {
                 let seconds = self.draw(&flowop.value);
-                self.client
-                    .think(seconds.saturating_mul(1_000_000_000).min(u64::MAX / 4));
+                self.client.think(seconds.saturating_mul(1_000_000_000).min(u64::MAX / 4));
             }
             Task::Think => {
                 let pause_us = self.draw(&flowop.value);
-                self.client
-                    .think(pause_us.saturating_mul(1000).min(u64::MAX / 4));
+                self.client.think(pause_us.saturating_mul(1000).min(u64::MAX / 4));
             }
             Task::Hog => {
                 for round in 0..self.draw(&flowop.value) {
@@ -324,9 +311,6 @@ impl<'a> Worker<'a> {
         if let Ok(mut failure) = self.shared.failure.lock() {
             failure.get_or_insert_with(|| format!("flowop '{name}': {why}"));
         }
-        Stop::Fault(Fault {
-            operation: flowop.operation,
-            errno: 0,
-        })
+        Stop::Fault(Fault { operation: flowop.operation, errno: 0 })
     }
 }

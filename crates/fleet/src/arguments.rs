@@ -89,11 +89,7 @@ Exit status: that of luc-fleet-sql; 2 if it is not installed.";
 #[derive(Debug, Args)]
 pub(crate) struct Words {
     /// The words of that program
-    #[arg(
-        trailing_var_arg = true,
-        allow_hyphen_values = true,
-        value_name = "WORDS"
-    )]
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "WORDS")]
     pub(crate) words: Vec<OsString>,
 }
 

@@ -65,11 +65,7 @@ fn routine(row: &ThreadStart) -> Option<String> {
     }
     let is_place = name.starts_with('+');
     let file = last_part(&row.module);
-    Some(plain(&if is_place {
-        format!("{file}{name}")
-    } else {
-        name.to_owned()
-    }))
+    Some(plain(&if is_place { format!("{file}{name}") } else { name.to_owned() }))
 }
 
 /// The last part of a path.
@@ -125,10 +121,7 @@ mod tests {
         let programs = [program(10, "/srv/a.py"), program(20, "b"), program(30, "")];
         let brands = Brands::new(&[], &programs);
         let at = |at_ns| brands.script(9, at_ns);
-        assert_eq!(
-            [at(5), at(10), at(25), at(30)],
-            [Some("a.py"), Some("a.py"), Some("b"), None]
-        );
+        assert_eq!([at(5), at(10), at(25), at(30)], [Some("a.py"), Some("a.py"), Some("b"), None]);
         assert_eq!(brands.script(8, 10), None);
     }
 }

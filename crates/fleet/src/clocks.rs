@@ -80,10 +80,7 @@ impl Clocks {
         let is_in_range = |packet: &Packet| {
             let raw_ns = i64::try_from(packet.at_ns).map(|at_ns| raw_ns(packet.host, at_ns));
             raw_ns.is_ok_and(|(raw_ns, error_ns)| {
-                let ends = [
-                    raw_ns.saturating_sub(error_ns),
-                    raw_ns.saturating_add(error_ns),
-                ];
+                let ends = [raw_ns.saturating_sub(error_ns), raw_ns.saturating_add(error_ns)];
                 let range = -MAX_TIME_NS..=MAX_TIME_NS;
                 ends.iter().all(|end_ns| range.contains(end_ns))
             })
@@ -105,9 +102,7 @@ impl Clocks {
             }
         });
         // Two hosts with connections, but without a packet that both have, have said nothing.
-        clocks.pairs = pairs
-            .filter(|pair| pair.forward + pair.backward > 0)
-            .collect();
+        clocks.pairs = pairs.filter(|pair| pair.forward + pair.backward > 0).collect();
         Ok(clocks)
     }
 
@@ -129,11 +124,7 @@ impl Clocks {
 
     /// All clocks, on that of one host. Where pairs contradict each other nothing is known: which is wrong is not.
     pub(crate) fn at_home(&self, home: HostId) -> Home<'_> {
-        Home {
-            clocks: self,
-            home,
-            fleet: self.fleet(home).ok().flatten(),
-        }
+        Home { clocks: self, home, fleet: self.fleet(home).ok().flatten() }
     }
 
     /// At which host pairs contradict each other, and when, on the clock of the first host that has a pair.
@@ -144,13 +135,10 @@ impl Clocks {
 
     /// `None` where no pair is known.
     fn fleet(&self, home: HostId) -> Result<Option<Fleet>, ClockError> {
-        let pairs = self.pairs.iter().filter_map(|pair| {
-            Some(Pair {
-                a: pair.a,
-                b: pair.b,
-                fit: pair.fit.clone().ok()?,
-            })
-        });
+        let pairs = self
+            .pairs
+            .iter()
+            .filter_map(|pair| Some(Pair { a: pair.a, b: pair.b, fit: pair.fit.clone().ok()? }));
         let pairs: Vec<Pair> = pairs.collect();
         if pairs.is_empty() {
             return Ok(None);
@@ -185,10 +173,10 @@ impl Home<'_> {
         }
         let from = &self.clocks.host(event.host).to_raw;
         let to = &self.clocks.host(self.home).to_monotonic;
-        let placed = self.fleet.as_ref()?.global_ns(Event {
-            host: event.host,
-            at_ns: from.raw_ns(event.at_ns),
-        });
+        let placed = self
+            .fleet
+            .as_ref()?
+            .global_ns(Event { host: event.host, at_ns: from.raw_ns(event.at_ns) });
         let placed = placed.ok()?;
         // What both maps may be off widens the bounds.
         let error_ns = (from.error_ns() + to.error_ns()).ceil() as i64 + 1;
@@ -226,10 +214,7 @@ impl Home<'_> {
 }
 
 fn host_clock(samples: &Samples) -> Result<HostClock, FleetError> {
-    let wrong = |reason| FleetError::Clock {
-        path: samples.directory.clone(),
-        reason,
-    };
+    let wrong = |reason| FleetError::Clock { path: samples.directory.clone(), reason };
     let mut widths_ns: Vec<u64> = samples.rows.iter().map(|row| row.width_ns).collect();
     widths_ns.sort_unstable();
     let usual_ns = quantile(&widths_ns, 0.5).unwrap_or(0);
@@ -245,11 +230,8 @@ fn host_clock(samples: &Samples) -> Result<HostClock, FleetError> {
             rate_ppb: row.rate_ppb,
         })
     };
-    let samples: Vec<ClockSample> = good
-        .iter()
-        .map(sample)
-        .collect::<Result<_, _>>()
-        .map_err(wrong)?;
+    let samples: Vec<ClockSample> =
+        good.iter().map(sample).collect::<Result<_, _>>().map_err(wrong)?;
     let widest_ns = good.iter().map(|row| row.width_ns).max().unwrap_or(0);
     let error_ns = widest_ns as f64 / 2.0 + 1.0;
     let turned: Vec<ClockSample> = samples.iter().map(|sample| sample.turned()).collect();

@@ -46,15 +46,8 @@ impl Disks {
             .iter()
             .filter(|row| row.bytes > 0)
             .map(|row| {
-                let begin_ns = if row.insert_ns > 0 {
-                    row.insert_ns
-                } else {
-                    row.issue_ns
-                };
-                let issuer = Owner {
-                    thread: row.issuer.0,
-                    process: row.issuer_process.0,
-                };
+                let begin_ns = if row.insert_ns > 0 { row.insert_ns } else { row.issue_ns };
+                let issuer = Owner { thread: row.issuer.0, process: row.issuer_process.0 };
                 Served {
                     dev: row.dev,
                     begin_ns,
@@ -71,12 +64,8 @@ impl Disks {
 
     /// What the disks that a thread had requests at completed from one time to another; empty if it had none.
     pub(crate) fn moved(&self, thread: u32, begin_ns: u64, end_ns: u64) -> Moved {
-        let first = self
-            .served
-            .partition_point(|one| one.complete_ns < begin_ns);
-        let during = self.served[first..]
-            .iter()
-            .take_while(|one| one.complete_ns <= end_ns);
+        let first = self.served.partition_point(|one| one.complete_ns < begin_ns);
+        let during = self.served[first..].iter().take_while(|one| one.complete_ns <= end_ns);
         let own = during.clone().filter(|one| one.issuer == thread);
         let devs: HashSet<Dev> = own.map(|one| one.dev).collect();
         let mut moved = Moved::new();
@@ -104,10 +93,7 @@ impl Flushers {
         for at_once in rows.chunk_by(|a, b| a.at_ns == b.at_ns) {
             for row in at_once {
                 if row.direction == Direction::Dirtied {
-                    let owner = Owner {
-                        thread: row.thread.0,
-                        process: row.process.0,
-                    };
+                    let owner = Owner { thread: row.thread.0, process: row.process.0 };
                     dirtied.insert((row.dev, row.inode), owner);
                 }
             }
@@ -115,9 +101,7 @@ impl Flushers {
                 let by_flusher = row.direction == Direction::WrittenByFlusher;
                 let owner = dirtied.get(&(row.dev, row.inode)).filter(|_| by_flusher);
                 if let Some(&owner) = owner {
-                    let most = written
-                        .entry((row.at_ns, row.thread.0))
-                        .or_insert((0, owner));
+                    let most = written.entry((row.at_ns, row.thread.0)).or_insert((0, owner));
                     if row.bytes > most.0 {
                         *most = (row.bytes, owner);
                     }

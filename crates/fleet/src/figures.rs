@@ -32,10 +32,7 @@ mod tests {
     #[test]
     fn a_spread_has_the_extremes() {
         let spread = Spread::of(vec![3.0, 1.0, 2.0]).expect("values");
-        assert_eq!(
-            (spread.min_ns, spread.median_ns, spread.max_ns),
-            (1.0, 2.0, 3.0)
-        );
+        assert_eq!((spread.min_ns, spread.median_ns, spread.max_ns), (1.0, 2.0, 3.0));
         assert_eq!(Spread::of(Vec::new()), None);
     }
 }

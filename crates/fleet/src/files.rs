@@ -37,13 +37,7 @@ pub(crate) fn write(args: arguments::Report) -> Result<ExitCode, Failure> {
     let chosen = chosen(&args)?;
     let spans = args.spans.read()?;
     let joined = Joined::read(&args.sources, Tables::All, args.span.window())?.with_spans(spans);
-    let report = Report::new(
-        &joined,
-        Chosen {
-            request: args.request,
-            slowest: args.slowest,
-        },
-    )?;
+    let report = Report::new(&joined, Chosen { request: args.request, slowest: args.slowest })?;
     // From here on there are files to be removed.
     interrupt::install()?;
     let mut outputs = Vec::new();

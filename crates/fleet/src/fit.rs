@@ -121,16 +121,10 @@ pub struct Unrelated {
 /// [`FleetError::OneHost`].
 pub fn fit(joined: &Joined) -> Result<Fit, FleetError> {
     if let [only] = &joined.hosts[..] {
-        return Err(FleetError::OneHost {
-            path: only.summary.directory.clone().into(),
-        });
+        return Err(FleetError::OneHost { path: only.summary.directory.clone().into() });
     }
     Ok(Fit {
-        hosts: joined
-            .hosts
-            .iter()
-            .map(|host| host.summary.clone())
-            .collect(),
+        hosts: joined.hosts.iter().map(|host| host.summary.clone()).collect(),
         pairs: pairs(joined),
         unrelated: unrelated(joined),
         contradiction: contradiction(joined),
@@ -200,21 +194,15 @@ pub(crate) fn contradiction(joined: &Joined) -> Option<String> {
 
 fn offset(joined: &Joined, a: HostId, fit: &PairFit) -> OffsetReport {
     let start_ns = i64::try_from(joined.host(a).trace.start_ns).unwrap_or(0);
-    let since_start_ns = |raw_ns: i64| {
-        joined
-            .clocks
-            .monotonic_ns(a, raw_ns)
-            .saturating_sub(start_ns)
-    };
+    let since_start_ns =
+        |raw_ns: i64| joined.clocks.monotonic_ns(a, raw_ns).saturating_sub(start_ns);
     let (first_ns, last_ns) = fit.span_ns();
     let middle_ns = first_ns.midpoint(last_ns);
     let middle = fit.at(middle_ns);
     let knots: Vec<Knot> = fit.knots().collect();
     let looked_at = times(first_ns, last_ns);
-    let widths: Vec<f64> = looked_at
-        .iter()
-        .filter_map(|&at_ns| fit.at(at_ns).bounds.half_width_ns())
-        .collect();
+    let widths: Vec<f64> =
+        looked_at.iter().filter_map(|&at_ns| fit.at(at_ns).bounds.half_width_ns()).collect();
     let missing = looked_at.len() - widths.len();
     OffsetReport {
         at_ns: since_start_ns(middle_ns),
@@ -241,9 +229,7 @@ fn offset(joined: &Joined, a: HostId, fit: &PairFit) -> OffsetReport {
 /// Times evenly from the first to the last.
 fn times(first_ns: i64, last_ns: i64) -> Vec<i64> {
     let length_ns = i128::from(last_ns) - i128::from(first_ns);
-    (0..=LOOKS)
-        .map(|look| (i128::from(first_ns) + length_ns * look / LOOKS) as i64)
-        .collect()
+    (0..=LOOKS).map(|look| (i128::from(first_ns) + length_ns * look / LOOKS) as i64).collect()
 }
 
 /// The drift over the longest time without a jump.
@@ -254,27 +240,19 @@ fn drift(fit: &PairFit) -> Option<Drift> {
     let times = begins.zip(ends.chain([last_ns]));
     let (begin_ns, end_ns) =
         times.max_by_key(|(begin_ns, end_ns)| end_ns.saturating_sub(*begin_ns))?;
-    let over_ns = end_ns
-        .checked_sub(begin_ns)
-        .filter(|&over_ns| over_ns > 0)?;
+    let over_ns = end_ns.checked_sub(begin_ns).filter(|&over_ns| over_ns > 0)?;
     let (begin, end) = (fit.at(begin_ns), fit.at(end_ns));
     let gained_ns = end.offset_ns?.checked_sub(begin.offset_ns?)?;
     let error_ns = begin.bounds.half_width_ns()? + end.bounds.half_width_ns()?;
     let per_million = |ns: f64| ns / over_ns as f64 * 1e6;
-    Some(Drift {
-        ppm: per_million(gained_ns as f64),
-        error_ppm: per_million(error_ns),
-        over_ns,
-    })
+    Some(Drift { ppm: per_million(gained_ns as f64), error_ppm: per_million(error_ns), over_ns })
 }
 
 /// By how much the offset differs between the knots around a jump that have packets nearby: on the other side of the
 /// jump, each side's knots only have packets beyond it.
 fn size_ns(jump: &Jump, knots: &[Knot]) -> Option<i64> {
-    let near: Vec<&Knot> = knots
-        .iter()
-        .filter(|knot| knot.estimate.evidence == Evidence::Messages)
-        .collect();
+    let near: Vec<&Knot> =
+        knots.iter().filter(|knot| knot.estimate.evidence == Evidence::Messages).collect();
     let before = near.iter().rfind(|knot| knot.at_ns <= jump.after_ns)?;
     let after = near.iter().find(|knot| knot.at_ns >= jump.before_ns)?;
     let (before_ns, after_ns) = (before.estimate.offset_ns?, after.estimate.offset_ns?);

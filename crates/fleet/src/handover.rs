@@ -16,10 +16,8 @@ pub(crate) const SQL: Program = Program {
     name: "luc-fleet-sql",
     install: "`make product-sql install` in luc's sources builds and installs it, which takes long",
 };
-pub(crate) const STORE: Program = Program {
-    name: luc_fleet_pull::STORE,
-    install: luc_fleet_pull::INSTALL_STORE,
-};
+pub(crate) const STORE: Program =
+    Program { name: luc_fleet_pull::STORE, install: luc_fleet_pull::INSTALL_STORE };
 
 /// Runs it in place of this program. Returns only where that cannot be done, and why.
 pub(crate) fn hand_over(program: Program, command: &str, words: Vec<OsString>) -> String {
@@ -27,10 +25,9 @@ pub(crate) fn hand_over(program: Program, command: &str, words: Vec<OsString>) -
     let words = std::iter::once(OsString::from(command)).chain(words);
     match become_program(name, words) {
         NotRun::Lost(error) => format!("cannot find the luc-fleet binary: {error}; reinstall it"),
-        NotRun::Missing(own) => format!(
-            "{name} is neither beside {} nor on the PATH; {install}",
-            own.display()
-        ),
+        NotRun::Missing(own) => {
+            format!("{name} is neither beside {} nor on the PATH; {install}", own.display())
+        }
         NotRun::Refused(program, error) => format!("{}: {error}; reinstall it", program.display()),
     }
 }

@@ -135,13 +135,9 @@ impl Joined {
     /// The requests of all hosts. They are found anew each time.
     pub(crate) fn requests(&self) -> Requests {
         let rows = &self.rows;
-        Requests::find(
-            &rows.ends,
-            &self.connections,
-            &rows.messages,
-            &rows.waits,
-            |host| self.host(host).has_all_waits,
-        )
+        Requests::find(&rows.ends, &self.connections, &rows.messages, &rows.waits, |host| {
+            self.host(host).has_all_waits
+        })
     }
 
     /// Where somebody answers who has this address; `None`: a unix socket without a name, or a pipe.
@@ -244,20 +240,13 @@ impl Host {
 fn summary(recorded: &Recorded) -> HostSummary {
     let trace = &recorded.trace;
     let last_ns = recorded.clocks.iter().map(|row| row.at_ns).max();
-    let end_ns = if trace.end_ns > 0 {
-        trace.end_ns
-    } else {
-        last_ns.unwrap_or(0)
-    };
+    let end_ns = if trace.end_ns > 0 { trace.end_ns } else { last_ns.unwrap_or(0) };
     let mut lost = BTreeMap::new();
     for row in &recorded.lost {
         let count: &mut u64 = lost.entry(plain(&row.place)).or_default();
         *count = count.saturating_add(row.count);
     }
-    let retransmits = recorded
-        .connections
-        .iter()
-        .map(|row| u64::from(row.retransmits));
+    let retransmits = recorded.connections.iter().map(|row| u64::from(row.retransmits));
     HostSummary {
         name: plain(&recorded.name),
         directory: plain(&recorded.directory.display().to_string()),
@@ -290,10 +279,7 @@ mod tests {
             cause,
             ..tables::Wait::default()
         };
-        let damaged = tables::Wait {
-            on_ns: 150,
-            ..wait(200, Cause::Poll)
-        };
+        let damaged = tables::Wait { on_ns: 150, ..wait(200, Cause::Poll) };
         let joined = Joined::new(vec![Recorded {
             waits: vec![wait(100, Cause::Other), damaged, wait(300, Cause::Device)],
             asleep: vec![Asleep {
@@ -306,10 +292,7 @@ mod tests {
             ..Recorded::default()
         }])
         .expect("joined");
-        let of = |id| ThreadId {
-            host: HostId(0),
-            thread: Thread { id, start_ns: 0 },
-        };
+        let of = |id| ThreadId { host: HostId(0), thread: Thread { id, start_ns: 0 } };
         assert_eq!(joined.cause(of(7), 100), Some(Cause::Futex));
         assert_eq!(joined.cause(of(7), 300), Some(Cause::Device));
         assert!(joined.is_for_others(of(7), 100) && !joined.is_for_others(of(7), 300));

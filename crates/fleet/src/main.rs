@@ -91,10 +91,7 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
             // What cannot be read is said before the traces are.
             let spans = args.spans.read()?;
             let joined = joined(&args.common, Tables::All)?.with_spans(spans);
-            let wanted = Wanted {
-                request: args.request,
-                rows: args.rows,
-            };
+            let wanted = Wanted { request: args.request, rows: args.rows };
             print(&explain(&joined, wanted)?, args.common.json)?;
         }
         Command::Why(args) => {
@@ -129,11 +126,7 @@ fn joined(common: &Common, tables: Tables) -> Result<Joined, FleetError> {
 
 fn count(args: &Counters) -> Result<(), Failure> {
     if let Some(processor) = &args.events {
-        return Ok(writeln!(
-            io::stdout(),
-            "{}",
-            events_of(processor).map_err(FleetError::from)?
-        )?);
+        return Ok(writeln!(io::stdout(), "{}", events_of(processor).map_err(FleetError::from)?)?);
     }
     // The command line has a file or asks for events.
     let file = args.file.as_deref().unwrap_or(Path::new(""));

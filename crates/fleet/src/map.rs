@@ -68,12 +68,7 @@ pub(crate) fn add(
     let mut lost_ns: Vec<u64> = lost.map(|row| row.at_ns).collect();
     lost_ns.sort_unstable();
     for row in &recorded.connections {
-        match end(
-            host,
-            row,
-            origins.of_connection(row.connection),
-            &mut rows.names,
-        ) {
+        match end(host, row, origins.of_connection(row.connection), &mut rows.names) {
             Some(end) => rows.ends.push(end),
             None => rows.left_out.unreadable_connections += 1,
         }
@@ -86,10 +81,9 @@ pub(crate) fn add(
             continue;
         };
         match message(host, row, origin, tasks) {
-            Some(message) => rows.messages.push(Message {
-                token: tokens.in_message(row),
-                ..message
-            }),
+            Some(message) => {
+                rows.messages.push(Message { token: tokens.in_message(row), ..message })
+            }
             None => rows.left_out.out_of_range += 1,
         }
     }
@@ -261,16 +255,11 @@ fn sleeper(host: HostId, row: &tables::Asleep, tasks: &Tasks) -> Option<Sleeper>
         at_ns: row.at_ns,
         since_ns: Some(row.since_ns).filter(|&since_ns| since_ns > 0),
         connection: Some(u64::from(row.connection.0)).filter(|&connection| connection > 0),
-        holder: Some(row.holder)
-            .filter(|holder| !holder.is_none())
-            .map(thread),
+        holder: Some(row.holder).filter(|holder| !holder.is_none()).map(thread),
     })
 }
 
 /// Whether an interrupt ends such a wait, and no thread: that of a timer, or of a device that has done a request.
 fn is_ended_by_interrupts(cause: Cause) -> bool {
-    matches!(
-        cause,
-        Cause::Sleep | Cause::Device | Cause::Flush | Cause::DataWriteback
-    )
+    matches!(cause, Cause::Sleep | Cause::Device | Cause::Flush | Cause::DataWriteback)
 }

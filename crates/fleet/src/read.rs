@@ -166,9 +166,7 @@ pub fn open(sources: &[Source]) -> Result<Vec<Opened>, FleetError> {
 }
 
 fn one(source: &Source, tables: Tables, window: Option<Window>) -> Result<Recorded, FleetError> {
-    window::read(&source.directory, window, |reader| {
-        rows_of(reader, source, tables)
-    })
+    window::read(&source.directory, window, |reader| rows_of(reader, source, tables))
 }
 
 fn rows_of(reader: &Reader, source: &Source, tables: Tables) -> Result<Recorded, FleetError> {
@@ -181,9 +179,7 @@ fn rows_of(reader: &Reader, source: &Source, tables: Tables) -> Result<Recorded,
         ..Recorded::default()
     };
     if recorded.clocks.is_empty() {
-        return Err(FleetError::NotOfFleet {
-            path: recorded.directory,
-        });
+        return Err(FleetError::NotOfFleet { path: recorded.directory });
     }
     // What ends one segment of a ring begins the next.
     recorded.clocks.dedup_by_key(|row| row.at_ns);
@@ -193,9 +189,7 @@ fn rows_of(reader: &Reader, source: &Source, tables: Tables) -> Result<Recorded,
         connections.insert(row.connection, row);
     }
     recorded.connections = connections.into_values().collect();
-    recorded
-        .connections
-        .sort_unstable_by_key(|row| row.connection);
+    recorded.connections.sort_unstable_by_key(|row| row.connection);
     recorded.messages = rows(reader, &[])?;
     recorded.tokens = rows(reader, &[])?;
     recorded.packets = rows(reader, &[])?;
@@ -255,12 +249,7 @@ impl Identity {
             let is_known = !row.family.is_within_host()
                 && row.sequences != Sequences::Unknown
                 && row.cookie != 0;
-            is_known.then_some((
-                row.cookie,
-                row.namespace,
-                row.initial_sent,
-                row.initial_received,
-            ))
+            is_known.then_some((row.cookie, row.namespace, row.initial_sent, row.initial_received))
         };
         Self {
             name: recorded.name.clone(),
@@ -293,11 +282,7 @@ fn differ(
     }
     if name == other {
         let name = luc_units::plain(name);
-        return Err(FleetError::SameName {
-            name,
-            first,
-            second,
-        });
+        return Err(FleetError::SameName { name, first, second });
     }
     Ok(())
 }
@@ -305,9 +290,7 @@ fn differ(
 /// Whether host, kernel and the time of the boot are the same.
 fn are_of_one_boot(first: &Trace, second: &Trace) -> bool {
     let booted_ns = |trace: &Trace| {
-        let booted_ns = trace
-            .realtime_offset_ns
-            .checked_sub(trace.boottime_offset_ns);
+        let booted_ns = trace.realtime_offset_ns.checked_sub(trace.boottime_offset_ns);
         booted_ns.filter(|&booted_ns| booted_ns > 0)
     };
     let (Some(first_ns), Some(second_ns)) = (booted_ns(first), booted_ns(second)) else {

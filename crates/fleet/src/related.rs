@@ -23,10 +23,7 @@ impl<'j> OnFirst<'j> {
     /// nothing is known.
     #[must_use]
     pub fn place(&self, host: usize, at_ns: i64) -> Option<Placed> {
-        self.0.place(Event {
-            host: HostId(host as u32),
-            at_ns,
-        })
+        self.0.place(Event { host: HostId(host as u32), at_ns })
     }
 
     /// What CLOCK_MONOTONIC_RAW of the host of this place showed when its CLOCK_MONOTONIC showed `at_ns`, and by how many

@@ -158,10 +158,7 @@ pub struct PathStep {
 /// [`FleetError::Tree`].
 pub fn relations(joined: &Joined, wanted: WantedRelations) -> Result<Relations, FleetError> {
     let found = Found::new(joined)?;
-    let mut homes = Homes {
-        joined,
-        of_hosts: BTreeMap::new(),
-    };
+    let mut homes = Homes { joined, of_hosts: BTreeMap::new() };
     let mut relations = Relations {
         hosts: joined.hosts.iter().map(|host| host.name.clone()).collect(),
         ..Relations::default()
@@ -226,21 +223,15 @@ fn edge(homes: &mut Homes<'_>, edge: &MessageEdge) -> Edge {
         first_byte: edge.first_byte.saturating_sub(u64::from(is_known)),
         bytes: edge.bytes,
         latency_ns: placed.and_then(|placed| placed.at_ns).map(since_ns),
-        low_ns: placed
-            .and_then(|placed| placed.bounds.low_ns())
-            .map(since_ns),
-        high_ns: placed
-            .and_then(|placed| placed.bounds.high_ns())
-            .map(since_ns),
+        low_ns: placed.and_then(|placed| placed.bounds.low_ns()).map(since_ns),
+        high_ns: placed.and_then(|placed| placed.bounds.high_ns()).map(since_ns),
     }
 }
 
 fn requests(homes: &mut Homes<'_>, found: &Found<'_>) -> Vec<RequestNode> {
     let (joined, forest) = (found.joined, &found.trees.forest);
-    let numbers: BTreeMap<u32, usize> = found
-        .all_tops()
-        .map(|top| (top.node(), top.ranked().number))
-        .collect();
+    let numbers: BTreeMap<u32, usize> =
+        found.all_tops().map(|top| (top.node(), top.ranked().number)).collect();
     let received = found.requests.incoming.iter();
     let received = received.map(|incoming| (&incoming.exchange, false, None));
     let sent = found.requests.outgoing.iter().map(|outgoing| {
@@ -262,9 +253,7 @@ fn requests(homes: &mut Homes<'_>, found: &Found<'_>) -> Vec<RequestNode> {
             pre: range.start,
             last: range.end.saturating_sub(1),
             post: forest.post(node).unwrap_or_default(),
-            number: numbers
-                .get(&node)
-                .and_then(|&number| u32::try_from(number).ok()),
+            number: numbers.get(&node).and_then(|&number| u32::try_from(number).ok()),
             is_sent,
             host: end.host.0,
             process: asked.process,

@@ -19,19 +19,13 @@ impl FromStr for Source {
 
     /// `DIR`, or `NAME=DIR`. What is a directory as it stands is one; a name has no slash.
     fn from_str(text: &str) -> Result<Self, FleetError> {
-        let plain = || Self {
-            name: None,
-            directory: PathBuf::from(text),
-        };
+        let plain = || Self { name: None, directory: PathBuf::from(text) };
         match text.split_once('=') {
             Some((name, directory)) if !name.contains('/') && !Path::new(text).is_dir() => {
                 if name.is_empty() {
                     return Err(FleetError::NoName(text.to_owned()));
                 }
-                Ok(Self {
-                    name: Some(name.to_owned()),
-                    directory: PathBuf::from(directory),
-                })
+                Ok(Self { name: Some(name.to_owned()), directory: PathBuf::from(directory) })
             }
             _ => Ok(plain()),
         }
@@ -44,10 +38,8 @@ mod tests {
 
     #[test]
     fn a_name_stands_before_an_equals_sign() {
-        let read = |text: &str| {
-            text.parse::<Source>()
-                .map(|source| (source.name, source.directory))
-        };
+        let read =
+            |text: &str| text.parse::<Source>().map(|source| (source.name, source.directory));
         let is = |name: Option<&str>, directory: &str| {
             (name.map(str::to_owned), PathBuf::from(directory))
         };
@@ -59,16 +51,8 @@ mod tests {
 
     #[test]
     fn a_directory_with_an_equals_sign_is_one() {
-        let folder = tempfile::Builder::new()
-            .prefix("a=b")
-            .tempdir_in(".")
-            .expect("made");
-        let name = folder
-            .path()
-            .file_name()
-            .expect("a name")
-            .to_str()
-            .expect("plain");
+        let folder = tempfile::Builder::new().prefix("a=b").tempdir_in(".").expect("made");
+        let name = folder.path().file_name().expect("a name").to_str().expect("plain");
         let read: Source = name.parse().expect("read");
         assert_eq!(read.name, None);
     }

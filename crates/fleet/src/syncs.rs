@@ -26,9 +26,7 @@ impl Syncs {
     pub(crate) fn has(&self, thread: u32, at_ns: u64) -> bool {
         let calls = self.of_threads.get(&thread).map_or(&[][..], Vec::as_slice);
         let next = calls.partition_point(|(_, exit_ns)| *exit_ns < at_ns);
-        calls
-            .get(next)
-            .is_some_and(|(enter_ns, _)| *enter_ns <= at_ns)
+        calls.get(next).is_some_and(|(enter_ns, _)| *enter_ns <= at_ns)
     }
 }
 
@@ -41,12 +39,8 @@ mod tests {
 
     #[test]
     fn a_thread_is_in_a_call_between_its_ends() {
-        let sync = |enter_ns, exit_ns| Sync {
-            thread: Pid(7),
-            enter_ns,
-            exit_ns,
-            ..Sync::default()
-        };
+        let sync =
+            |enter_ns, exit_ns| Sync { thread: Pid(7), enter_ns, exit_ns, ..Sync::default() };
         let syncs = Syncs::new(&Recorded {
             syncs: vec![sync(10, 20), sync(40, 50)],
             ..Recorded::default()

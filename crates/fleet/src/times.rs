@@ -103,10 +103,7 @@ mod tests {
             ..Wait::default()
         };
         let times = Times::new(&Recorded {
-            trace: Trace {
-                start_ns: 100,
-                ..Trace::default()
-            },
+            trace: Trace { start_ns: 100, ..Trace::default() },
             tasks: vec![
                 task(1, 5, 100, 1_000, 500),
                 task(2, 150, 151, 1, 2),
@@ -116,10 +113,7 @@ mod tests {
             waits: vec![
                 wait(Cause::Futex, 40, 130, 135),
                 wait(Cause::Preempted, 90, 0, 102),
-                Wait {
-                    thread: Pid(3),
-                    ..wait(Cause::Other, 101, 0, 108)
-                },
+                Wait { thread: Pid(3), ..wait(Cause::Other, 101, 0, 108) },
                 wait(Cause::Preempted, 140, 0, 150),
                 wait(Cause::Device, 200, 0, 220),
             ],

@@ -61,16 +61,9 @@ pub(crate) fn may_be_input(cause: Cause) -> bool {
 impl Waits {
     /// Of rows in the order of their times.
     pub(crate) fn new(recorded: &Recorded) -> Self {
-        let mut waits = Self {
-            asleep: causes_at_begin(recorded).collect(),
-            ..Self::default()
-        };
+        let mut waits = Self { asleep: causes_at_begin(recorded).collect(), ..Self::default() };
         for row in &recorded.brief_waits {
-            waits
-                .brief
-                .entry(row.thread.0)
-                .or_default()
-                .push(row.clone());
+            waits.brief.entry(row.thread.0).or_default().push(row.clone());
         }
         waits
     }
@@ -84,9 +77,8 @@ impl Waits {
     /// times, ns; `None` if there are none.
     pub(crate) fn brief_ns(&self, thread: u32, begin_ns: u64, end_ns: u64) -> Option<u64> {
         let rows = self.brief.get(&thread)?;
-        let overlapping = rows
-            .iter()
-            .filter(|row| row.since_ns < end_ns && begin_ns < row.until_ns);
+        let overlapping =
+            rows.iter().filter(|row| row.since_ns < end_ns && begin_ns < row.until_ns);
         overlapping
             .map(|row| row.blocked_ns.saturating_add(row.runnable_ns))
             .reduce(u64::saturating_add)
@@ -101,18 +93,12 @@ mod tests {
 
     #[test]
     fn sums_of_waits_hide_who_ended_them() {
-        let brief = |cause| BriefWait {
-            cause,
-            ..BriefWait::default()
-        };
+        let brief = |cause| BriefWait { cause, ..BriefWait::default() };
         let with = |causes: &[Cause], lost: &[&str]| Recorded {
             brief_waits: causes.iter().copied().map(brief).collect(),
             lost: lost
                 .iter()
-                .map(|place| Lost {
-                    place: (*place).to_owned(),
-                    ..Lost::default()
-                })
+                .map(|place| Lost { place: (*place).to_owned(), ..Lost::default() })
                 .collect(),
             ..Recorded::default()
         };

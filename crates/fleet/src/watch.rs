@@ -32,11 +32,7 @@ impl std::fmt::Display for Slow {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let process = luc_units::plain(&self.process);
         let [p99, forecast] = [self.p99_ns, self.forecast_ns].map(Time::from);
-        write!(
-            f,
-            "{process} at {}: p99 is {p99}, and was {forecast}",
-            self.endpoint
-        )
+        write!(f, "{process} at {}: p99 is {p99}, and was {forecast}", self.endpoint)
     }
 }
 
@@ -51,10 +47,7 @@ impl Watch {
     /// A service is slow when its 99th percentile is more than `factor` times what it was.
     #[must_use]
     pub fn new(factor: f64) -> Self {
-        Self {
-            factor,
-            before: HashMap::new(),
-        }
+        Self { factor, before: HashMap::new() }
     }
 
     /// Looks at the services of the next segment: the one, if any, that became slower than all others.
@@ -75,9 +68,7 @@ impl Watch {
 
     fn of(&self, service: &Service) -> Option<Slow> {
         let p99_ns = service.p99_ns.filter(|_| has_enough(service))?;
-        let before = self
-            .before
-            .get(&(service.process.clone(), service.endpoint()))?;
+        let before = self.before.get(&(service.process.clone(), service.endpoint()))?;
         if before.len() < FEWEST_SEGMENTS {
             return None;
         }
@@ -123,18 +114,11 @@ mod tests {
             let services = [service(1, 50, 100 + number), service(2, 50, 9000)];
             assert_eq!(watch.look(&services), None);
         }
-        assert_eq!(
-            watch.look(&[service(1, 50, 300), service(2, 50, 9000)]),
-            None
-        );
-        let slow = watch
-            .look(&[service(1, 50, 350), service(2, 50, 9000)])
-            .expect("slow");
+        assert_eq!(watch.look(&[service(1, 50, 300), service(2, 50, 9000)]), None);
+        let slow = watch.look(&[service(1, 50, 350), service(2, 50, 9000)]).expect("slow");
         assert_eq!((slow.p99_ns, slow.forecast_ns), (350, 103));
         assert_eq!(slow.endpoint, Endpoint::Port(1));
-        let slow = watch
-            .look(&[service(1, 50, 400), service(2, 50, 90_000)])
-            .expect("slow");
+        let slow = watch.look(&[service(1, 50, 400), service(2, 50, 90_000)]).expect("slow");
         assert_eq!(slow.endpoint, Endpoint::Port(2));
     }
 

@@ -93,15 +93,9 @@ pub(crate) fn watch(args: &arguments::Watch) -> Result<(), Failure> {
 
 /// The service that became slow in a segment, if any.
 fn look(name: Name, path: PathBuf, watch: &mut Watch) -> Result<Option<Trigger>, FleetError> {
-    let source = Source {
-        name: None,
-        directory: path.clone(),
-    };
+    let source = Source { name: None, directory: path.clone() };
     let recorded = read(&[source], Tables::All)?;
-    let trace = recorded
-        .first()
-        .map(|one| one.trace.clone())
-        .unwrap_or_default();
+    let trace = recorded.first().map(|one| one.trace.clone()).unwrap_or_default();
     let joined = Joined::new(recorded)?;
     let explanation = explain(&joined, Wanted::default())?;
     let slow = watch.look(&explanation.services);

@@ -31,10 +31,7 @@ impl FromStr for Who {
         if thread.is_empty() || host.as_deref() == Some("") {
             return Err(FleetError::NoThread(text.to_owned()));
         }
-        Ok(Self {
-            thread: thread.to_owned(),
-            host,
-        })
+        Ok(Self { thread: thread.to_owned(), host })
     }
 }
 
@@ -86,11 +83,7 @@ pub fn why(joined: &Joined, who: &Who, after_ns: Option<u64>) -> Result<WhyRepor
     let length_ns = joined.host(host).summary.length_ns;
     let after_ns = after_ns.unwrap_or(length_ns);
     if after_ns > length_ns {
-        return Err(FleetError::AfterTheEnd {
-            after_ns,
-            length_ns,
-            host: joined.name(host),
-        });
+        return Err(FleetError::AfterTheEnd { after_ns, length_ns, host: joined.name(host) });
     }
     let at_ns = trace.start_ns.saturating_add(after_ns);
     let thread = thread(joined, host, &who.thread, at_ns)?;
@@ -98,21 +91,13 @@ pub fn why(joined: &Joined, who: &Who, after_ns: Option<u64>) -> Result<WhyRepor
     let found = Found::new(joined)?;
     let effects = Effects::new(&found.requests, &found.paths);
     let engaged = Engaged::new(&found.requests, &effects);
-    let why = luc_fleet_core::Why::new(
-        &found.paths,
-        &rows.sleepers,
-        &joined.connections,
-        &rows.messages,
-    );
+    let why =
+        luc_fleet_core::Why::new(&found.paths, &rows.sleepers, &joined.connections, &rows.messages);
     let home = joined.clocks.at_home(host);
     let chain = why.chain(thread, at_ns, |host| home.away_ns(host, at_ns));
     Ok(WhyReport {
         after_ns,
-        links: chain
-            .links
-            .iter()
-            .map(|link| report(joined, &engaged, link))
-            .collect(),
+        links: chain.links.iter().map(|link| report(joined, &engaged, link)).collect(),
         back_to: chain.back_to,
         is_deadlock: chain.is_deadlock(),
     })
@@ -153,11 +138,7 @@ fn thread(joined: &Joined, host: HostId, name: &str, at_ns: u64) -> Result<Threa
                 return Err(FleetError::WhichThread {
                     name: luc_units::plain(name),
                     host: joined.name(host),
-                    ids: several
-                        .iter()
-                        .map(u32::to_string)
-                        .collect::<Vec<_>>()
-                        .join(", "),
+                    ids: several.iter().map(u32::to_string).collect::<Vec<_>>().join(", "),
                 });
             }
         },
@@ -179,22 +160,16 @@ fn report(joined: &Joined, engaged: &Engaged, link: &ChainLink) -> LinkReport {
     let left_ns = |until_ns: u64| until_ns.saturating_sub(link.at_ns);
     let (what, for_ns, left_ns) = match link.doing {
         Doing::Running => ("on a processor", None, None),
-        Doing::Runnable { since_ns, until_ns } => (
-            "waits for a processor",
-            Some(passed_ns(since_ns)),
-            Some(left_ns(until_ns)),
-        ),
+        Doing::Runnable { since_ns, until_ns } => {
+            ("waits for a processor", Some(passed_ns(since_ns)), Some(left_ns(until_ns)))
+        }
         Doing::Waiting { since_ns, until_ns } => {
             ("waits", since_ns.map(passed_ns), until_ns.map(left_ns))
         }
         Doing::NotKnown => ("not known", None, None),
     };
-    let cause = link
-        .row_ns
-        .and_then(|row_ns| joined.cause(link.thread, row_ns));
-    let row_ns = link
-        .row_ns
-        .filter(|&row_ns| joined.is_for_others(link.thread, row_ns));
+    let cause = link.row_ns.and_then(|row_ns| joined.cause(link.thread, row_ns));
+    let row_ns = link.row_ns.filter(|&row_ns| joined.is_for_others(link.thread, row_ns));
     LinkReport {
         awaits: row_ns.map(|row_ns| awaits_word(engaged.at(link.thread, row_ns))),
         host: host.name.clone(),
@@ -225,10 +200,7 @@ mod tests {
         assert_eq!(who("a@b@web").expect("read"), is("a@b", Some("web")));
         assert_eq!(who("pool-1").expect("read"), is("pool-1", None));
         for wrong in ["@web", "12@", ""] {
-            assert!(
-                matches!(who(wrong), Err(FleetError::NoThread(_))),
-                "{wrong}"
-            );
+            assert!(matches!(who(wrong), Err(FleetError::NoThread(_))), "{wrong}");
         }
     }
 }

@@ -68,10 +68,7 @@ pub(crate) fn freeze(args: &Freeze) -> Result<(), Failure> {
     if args.called_by.is_empty() {
         return Ok(());
     }
-    let source = Source {
-        name: None,
-        directory: part.directory.clone(),
-    };
+    let source = Source { name: None, directory: part.directory.clone() };
     let joined = Joined::read(&[source], Tables::All, Some(window))?;
     let ports: Vec<Endpoint> = args.called_by.iter().copied().map(Endpoint::Port).collect();
     let mut out = io::stdout().lock();

@@ -39,9 +39,8 @@ fn medians_us(directory: &Path, threads: usize, bytes: usize) -> [f64; 2] {
     let together = Barrier::new(threads);
     let mut all = [Vec::new(), Vec::new()];
     thread::scope(|scope| {
-        let writers: Vec<_> = (0..threads)
-            .map(|_| scope.spawn(|| times(directory, bytes, &together)))
-            .collect();
+        let writers: Vec<_> =
+            (0..threads).map(|_| scope.spawn(|| times(directory, bytes, &together))).collect();
         for writer in writers {
             let times = writer.join().expect("a writer's times");
             for (all, own) in all.iter_mut().zip(times) {

@@ -101,20 +101,13 @@ impl Session {
                 Err(error) => return Err(FilesError::io("look at", &directory)(error)),
             }
             let path = directory.join(LOCK);
-            let options = OpenOptions::new()
-                .write(true)
-                .create(true)
-                .mode(0o600)
-                .clone();
+            let options = OpenOptions::new().write(true).create(true).mode(0o600).clone();
             let lock = match options.open(&path) {
                 Ok(lock) => lock,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 Err(error) => return Err(FilesError::io("open", path)(error)),
             };
-            let ours = lock
-                .metadata()
-                .map_err(FilesError::io("look at", &path))?
-                .ino();
+            let ours = lock.metadata().map_err(FilesError::io("look at", &path))?.ino();
             let is_there = || fs::metadata(&path).is_ok_and(|there| there.ino() == ours);
             // Exclusive only if no other run is going on: what is there was left by one that was killed.
             if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok() && is_there() {
@@ -134,10 +127,7 @@ impl Session {
     /// [`FilesError::System`] if there is no room for it.
     pub fn figures(&self) -> Result<Figures, FilesError> {
         let path = (0u32..)
-            .map(|n| {
-                self.directory
-                    .join(format!("{RUN}{}-{n}", std::process::id()))
-            })
+            .map(|n| self.directory.join(format!("{RUN}{}-{n}", std::process::id())))
             .find(|path| !path.exists())
             .unwrap_or_else(|| self.directory.join("run"));
         // The file is removed with the guard, also when there turns out to be no room for it.
@@ -183,10 +173,9 @@ pub fn create<T: Shareable>(path: &Path) -> Result<&'static T, FilesError> {
         MapError::System(errno) => {
             FilesError::io("make", path)(io::Error::from_raw_os_error(errno))
         }
-        MapError::NotOurs | MapError::OtherLayout => FilesError::Unsafe {
-            path: path.into(),
-            reason: "it is not a file of ours",
-        },
+        MapError::NotOurs | MapError::OtherLayout => {
+            FilesError::Unsafe { path: path.into(), reason: "it is not a file of ours" }
+        }
     })
 }
 
@@ -218,9 +207,7 @@ fn is_of_units(directory: &Path) -> bool {
     let Ok(entries) = fs::read_dir(directory) else {
         return true;
     };
-    entries
-        .flatten()
-        .any(|entry| is_of_unit(&entry.file_name()))
+    entries.flatten().any(|entry| is_of_unit(&entry.file_name()))
 }
 
 /// Whether a file's name in a user's directory says that a unit needs the directory.
@@ -247,12 +234,7 @@ fn clear(directory: &Path) -> io::Result<()> {
 }
 
 fn check(directory: &Path, found: &fs::Metadata) -> Result<(), FilesError> {
-    let unsafe_because = |reason| {
-        Err(FilesError::Unsafe {
-            path: directory.into(),
-            reason,
-        })
-    };
+    let unsafe_because = |reason| Err(FilesError::Unsafe { path: directory.into(), reason });
     if !found.is_dir() {
         unsafe_because("it is no directory")
     } else if found.uid() != rustix::process::geteuid().as_raw() {

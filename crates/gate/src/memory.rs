@@ -11,10 +11,7 @@ pub fn from_bytes<T: Shareable>(bytes: &[u8]) -> Option<Box<T>> {
     let mut value: Box<std::mem::MaybeUninit<T>> = Box::new_uninit();
     // SAFETY: as many bytes are read as the value has room for, and any bytes are a valid `Shareable`.
     unsafe {
-        value
-            .as_mut_ptr()
-            .cast::<u8>()
-            .copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
+        value.as_mut_ptr().cast::<u8>().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
         Some(value.assume_init())
     }
 }

@@ -199,10 +199,8 @@ mod tests {
     #[test]
     fn a_unit_s_files_outlive_each_run_and_go_with_the_last_unit() {
         let place = tempfile::tempdir().unwrap();
-        let (first, second) = (
-            files(place.path(), "a.service"),
-            files(place.path(), "b@1.service"),
-        );
+        let (first, second) =
+            (files(place.path(), "a.service"), files(place.path(), "b@1.service"));
         first.make().unwrap();
         second.make().unwrap();
         // A `luc run` of the same user comes and goes.
@@ -248,10 +246,7 @@ mod tests {
         let path = |path: &crate::memory::SharedPath| {
             PathBuf::from(path.as_c_str().unwrap().to_str().unwrap())
         };
-        assert_eq!(
-            (path(&rounds), path(&figures)),
-            (unit.rounds(), unit.figures())
-        );
+        assert_eq!((path(&rounds), path(&figures)), (unit.rounds(), unit.figures()));
     }
 
     #[test]

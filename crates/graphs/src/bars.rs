@@ -42,10 +42,7 @@ pub(super) fn write(out: &mut String, bars: &Bars) -> fmt::Result {
             write!(out, " <span class=\"tag\">{}</span>", Text(&bar.remark))?;
         }
         let Some(figure) = bar.figure.filter(|_| most > 0.0) else {
-            writeln!(
-                out,
-                "</th><td class=\"number\">-</td><td class=\"wide\"></td></tr>"
-            )?;
+            writeln!(out, "</th><td class=\"number\">-</td><td class=\"wide\"></td></tr>")?;
             continue;
         };
         let percent = |value: f64| (value / most * 100.0).clamp(0.0, 100.0);
@@ -55,11 +52,7 @@ pub(super) fn write(out: &mut String, bars: &Bars) -> fmt::Result {
             "</th><td class=\"number\">{}</td><td class=\"wide\" aria-hidden=\"true\"><div class=\"ruler\">\
              <i{} style=\"width:{:.2}%\"></i>",
             figure.words(),
-            if figure.value > most {
-                " class=\"cut\""
-            } else {
-                ""
-            },
+            if figure.value > most { " class=\"cut\"" } else { "" },
             percent(figure.value)
         )?;
         if figure.interval.is_some() {

@@ -42,10 +42,7 @@ mod tests {
     #[test]
     fn nothing_in_a_name_is_markup() {
         let shown = Text("</script><b a='\"'>&\x1b[31m\u{202e}").to_string();
-        assert_eq!(
-            shown,
-            "&lt;/script&gt;&lt;b a=&#39;&quot;&#39;&gt;&amp;\u{fffd}[31m\u{fffd}"
-        );
+        assert_eq!(shown, "&lt;/script&gt;&lt;b a=&#39;&quot;&#39;&gt;&amp;\u{fffd}[31m\u{fffd}");
         let long = "x".repeat(5_000);
         assert_eq!(Text(&long).to_string().chars().count(), MAX_CHARS + 1);
     }

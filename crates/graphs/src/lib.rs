@@ -325,12 +325,7 @@ impl Estimate {
     fn words(&self) -> String {
         match self.interval {
             Some((low, high)) => {
-                format!(
-                    "{} ({} to {})",
-                    digits(self.value),
-                    digits(low),
-                    digits(high)
-                )
+                format!("{} ({} to {})", digits(self.value), digits(low), digits(high))
             }
             None => digits(self.value),
         }

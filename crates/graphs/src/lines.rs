@@ -23,10 +23,7 @@ pub(super) fn write(out: &mut String, lines: &Lines) -> fmt::Result {
         let (low, high) = figure.bounds();
         [low, high, figure.value]
     });
-    let up = Scale::around(
-        ends.chain(lines.reference)
-            .filter(|value| value.is_finite()),
-    );
+    let up = Scale::around(ends.chain(lines.reference).filter(|value| value.is_finite()));
     let y = |value: f64| HEIGHT - BOTTOM - up.place(value) * (HEIGHT - TOP - BOTTOM);
     let xs = places(&lines.places);
     writeln!(
@@ -77,9 +74,7 @@ pub(super) fn write(out: &mut String, lines: &Lines) -> fmt::Result {
             .filter_map(|(&x, figure)| Some((x, figure.as_ref()?)))
             .collect();
         band(out, number, &there, &y)?;
-        let points = there
-            .iter()
-            .map(|(x, figure)| format!("{x:.1},{:.1}", y(figure.value)));
+        let points = there.iter().map(|(x, figure)| format!("{x:.1},{:.1}", y(figure.value)));
         writeln!(
             out,
             "<polyline class=\"line c{number}\" points=\"{}\"/>",
@@ -106,10 +101,8 @@ pub(super) fn write(out: &mut String, lines: &Lines) -> fmt::Result {
 
 /// The horizontal place of each.
 fn places(places: &[Place]) -> Vec<f64> {
-    let numbers: Option<Vec<f64>> = places
-        .iter()
-        .map(|place| place.number.filter(|number| number.is_finite()))
-        .collect();
+    let numbers: Option<Vec<f64>> =
+        places.iter().map(|place| place.number.filter(|number| number.is_finite())).collect();
     // The outermost marks and names stay inside.
     let (from, to) = (LEFT + 16.0, WIDTH - RIGHT - 16.0);
     match numbers {
@@ -120,9 +113,7 @@ fn places(places: &[Place]) -> Vec<f64> {
         }
         None => {
             let gaps = places.len().saturating_sub(1).max(1) as f64;
-            (0..places.len())
-                .map(|at| from + at as f64 / gaps * (to - from))
-                .collect()
+            (0..places.len()).map(|at| from + at as f64 / gaps * (to - from)).collect()
         }
     }
 }
@@ -142,10 +133,7 @@ fn names(out: &mut String, places: &[Place], xs: &[f64]) -> fmt::Result {
             HEIGHT - BOTTOM,
             HEIGHT - BOTTOM + 4.0
         )?;
-        if named
-            .iter()
-            .any(|&(l, r)| left < r + LETTER && l < right + LETTER)
-        {
+        if named.iter().any(|&(l, r)| left < r + LETTER && l < right + LETTER) {
             continue;
         }
         named.push((left, right));
@@ -177,9 +165,7 @@ fn band(
     }
     let upper = there.iter().map(|(x, figure)| (x, figure.bounds().1));
     let lower = there.iter().rev().map(|(x, figure)| (x, figure.bounds().0));
-    let points = upper
-        .chain(lower)
-        .map(|(x, value)| format!("{x:.1},{:.1}", y(value)));
+    let points = upper.chain(lower).map(|(x, value)| format!("{x:.1},{:.1}", y(value)));
     writeln!(
         out,
         "<polygon class=\"band c{number}\" points=\"{}\"/>",
@@ -191,9 +177,7 @@ fn band(
 fn mark(out: &mut String, number: usize, x: f64, y: f64) -> fmt::Result {
     let class = format!("class=\"dot c{number}\"");
     let polygon = |points: &[(f64, f64)]| {
-        let points = points
-            .iter()
-            .map(|(dx, dy)| format!("{:.1},{:.1}", x + dx, y + dy));
+        let points = points.iter().map(|(dx, dy)| format!("{:.1},{:.1}", x + dx, y + dy));
         let points = points.collect::<Vec<_>>().join(" ");
         format!("<polygon {class} points=\"{points}\"/>")
     };
@@ -219,11 +203,7 @@ fn table(out: &mut String, lines: &Lines) -> fmt::Result {
         Text(&lines.across)
     )?;
     for line in &lines.series {
-        write!(
-            out,
-            "<th scope=\"col\" class=\"number\">{}</th>",
-            Text(&line.name)
-        )?;
+        write!(out, "<th scope=\"col\" class=\"number\">{}</th>", Text(&line.name))?;
     }
     writeln!(out, "</tr></thead><tbody>")?;
     for (at, place) in lines.places.iter().enumerate() {

@@ -17,11 +17,7 @@ pub(super) fn write(out: &mut String, matrix: &Matrix) -> fmt::Result {
         Text(&matrix.row)
     )?;
     for column in &matrix.columns {
-        write!(
-            out,
-            "<th scope=\"col\" class=\"number\">{}</th>",
-            Text(column)
-        )?;
+        write!(out, "<th scope=\"col\" class=\"number\">{}</th>", Text(column))?;
     }
     writeln!(out, "</tr></thead><tbody>")?;
     for (name, cells) in &matrix.rows {

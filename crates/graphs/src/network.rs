@@ -36,11 +36,7 @@ pub(super) fn write(out: &mut String, network: &Network) -> fmt::Result {
         network.links.len()
     )?;
     let good = |weight: f64| {
-        if weight.is_finite() {
-            weight.max(0.0)
-        } else {
-            0.0
-        }
+        if weight.is_finite() { weight.max(0.0) } else { 0.0 }
     };
     let most = network.links.iter().map(|link| good(link.weight));
     let most = most.fold(f64::MIN_POSITIVE, f64::max);
@@ -185,12 +181,7 @@ impl Curve {
         }
         if to.0 > from.0 {
             let bend = (to.0 - start.0) / 2.0;
-            return Self([
-                start,
-                (start.0 + bend, from_y),
-                (to.0 - bend, to_y),
-                (to.0, to_y),
-            ]);
+            return Self([start, (start.0 + bend, from_y), (to.0 - bend, to_y), (to.0, to_y)]);
         }
         // Back, or within a column: around on the right.
         let end = (to.0 + BOX_WIDTH, to_y);
@@ -247,10 +238,7 @@ mod tests {
     #[test]
     fn arrows_go_to_the_right() {
         assert_eq!(columns_of(3, &[(0, 1), (1, 2), (0, 2)]), [0, 1, 2]);
-        assert_eq!(
-            columns_of(4, &[(2, 0), (2, 1), (1, 3), (0, 3)]),
-            [1, 1, 0, 2]
-        );
+        assert_eq!(columns_of(4, &[(2, 0), (2, 1), (1, 3), (0, 3)]), [1, 1, 0, 2]);
     }
 
     #[test]

@@ -76,11 +76,7 @@ fn write_page(out: &mut String, page: &Page) -> fmt::Result {
 }
 
 fn write_section(out: &mut String, number: usize, section: &Section) -> fmt::Result {
-    writeln!(
-        out,
-        "<section id=\"s{number}\"><h2>{}</h2>",
-        Text(&section.title)
-    )?;
+    writeln!(out, "<section id=\"s{number}\"><h2>{}</h2>", Text(&section.title))?;
     for line in &section.text {
         writeln!(out, "<p class=\"quiet\">{}</p>", Text(line))?;
     }
@@ -89,11 +85,7 @@ fn write_section(out: &mut String, number: usize, section: &Section) -> fmt::Res
     for graph in &section.graphs {
         let is_small = matches!(graph, Graph::Lines(_) | Graph::Matrix(_));
         if is_small != is_open {
-            out.write_str(if is_small {
-                "<div class=\"plates\">"
-            } else {
-                "</div>"
-            })?;
+            out.write_str(if is_small { "<div class=\"plates\">" } else { "</div>" })?;
             is_open = is_small;
         }
         match graph {

@@ -27,12 +27,7 @@ impl Scale {
     /// From the first to the last of these, logarithmic where they are far apart.
     pub(super) fn over(values: impl Iterator<Item = f64>) -> Self {
         let (low, high) = ends(values);
-        Self {
-            low,
-            high,
-            is_logarithmic: low > 0.0 && high / low >= FAR,
-        }
-        .opened()
+        Self { low, high, is_logarithmic: low > 0.0 && high / low >= FAR }.opened()
     }
 
     /// An axis has a length.
@@ -41,21 +36,13 @@ impl Scale {
             return self;
         }
         let half = (self.low.abs() * 0.5).max(0.5);
-        Self {
-            low: self.low - half,
-            high: self.high + half,
-            ..self
-        }
+        Self { low: self.low - half, high: self.high + half, ..self }
     }
 
     /// Where a value is, from 0 to 1.
     pub(super) fn place(self, value: f64) -> f64 {
         let at = |value: f64| {
-            if self.is_logarithmic {
-                value.max(self.low).ln()
-            } else {
-                value
-            }
+            if self.is_logarithmic { value.max(self.low).ln() } else { value }
         };
         ((at(value) - at(self.low)) / (at(self.high) - at(self.low))).clamp(0.0, 1.0)
     }
@@ -67,9 +54,7 @@ impl Scale {
         let last = (self.high / step + 1e-6).floor();
         let count = (last - first).clamp(0.0, 20.0) as usize;
         // Without what rounding leaves of 0.
-        (0..=count)
-            .map(|tick| (first + tick as f64) * step + 0.0)
-            .collect()
+        (0..=count).map(|tick| (first + tick as f64) * step + 0.0).collect()
     }
 
     /// The same, named with the digits that tell them apart.
@@ -91,16 +76,10 @@ fn ends(values: impl Iterator<Item = f64>) -> (f64, f64) {
 
 /// 1, 2 or 5 times a power of ten, a fourth to a tenth of `length`; of no length for values around `near`.
 fn step(length: f64, near: f64) -> f64 {
-    let length = if length > 0.0 {
-        length
-    } else {
-        near.abs().max(1.0)
-    };
+    let length = if length > 0.0 { length } else { near.abs().max(1.0) };
     let rough = length / 5.0;
     let power = 10_f64.powf(rough.log10().floor());
-    let factor = [1.0, 2.0, 5.0]
-        .into_iter()
-        .find(|factor| factor * power >= rough * 0.999);
+    let factor = [1.0, 2.0, 5.0].into_iter().find(|factor| factor * power >= rough * 0.999);
     factor.unwrap_or(10.0) * power
 }
 

@@ -21,11 +21,7 @@ pub(super) fn write(out: &mut String, spans: &Spans) -> fmt::Result {
     legend(out, &spans.classes)?;
     let is_long = spans.lanes.len() > MAX_OPEN;
     if is_long {
-        write!(
-            out,
-            "<details><summary>{} rows</summary>",
-            spans.lanes.len()
-        )?;
+        write!(out, "<details><summary>{} rows</summary>", spans.lanes.len())?;
     }
     write!(
         out,
@@ -33,11 +29,7 @@ pub(super) fn write(out: &mut String, spans: &Spans) -> fmt::Result {
         Text(&spans.lane)
     )?;
     for column in &spans.columns {
-        write!(
-            out,
-            "<th scope=\"col\" class=\"number\">{}</th>",
-            Text(column)
-        )?;
+        write!(out, "<th scope=\"col\" class=\"number\">{}</th>", Text(column))?;
     }
     write!(
         out,
@@ -46,16 +38,8 @@ pub(super) fn write(out: &mut String, spans: &Spans) -> fmt::Result {
     for tick in Scale::over([0.0, whole].into_iter()).ticks() {
         let percent = tick / whole * 100.0;
         // What stands at the end has no room to its right.
-        let side = if percent > 92.0 {
-            " class=\"last\""
-        } else {
-            ""
-        };
-        write!(
-            out,
-            "<span{side} style=\"left:{percent:.2}%\">{}</span>",
-            Time(tick)
-        )?;
+        let side = if percent > 92.0 { " class=\"last\"" } else { "" };
+        write!(out, "<span{side} style=\"left:{percent:.2}%\">{}</span>", Time(tick))?;
     }
     writeln!(out, "</div></th></tr></thead><tbody>")?;
     for lane in &spans.lanes {
@@ -73,10 +57,7 @@ pub(super) fn write(out: &mut String, spans: &Spans) -> fmt::Result {
         for cell in &lane.cells {
             write!(out, "<td class=\"number\">{}</td>", Text(cell))?;
         }
-        write!(
-            out,
-            "<td class=\"wide\" aria-hidden=\"true\"><div class=\"lane\">"
-        )?;
+        write!(out, "<td class=\"wide\" aria-hidden=\"true\"><div class=\"lane\">")?;
         for span in &lane.spans {
             let (from, to) = (percent(span.begin_ns), percent(span.end_ns));
             write!(

@@ -24,11 +24,7 @@ pub(super) fn write(out: &mut String, stacks: &Stacks) -> fmt::Result {
         "<th scope=\"col\" class=\"wide\" aria-hidden=\"true\"></th></tr></thead><tbody>"
     )?;
     for row in &stacks.rows {
-        let whole = if stacks.is_of_one_scale {
-            longest
-        } else {
-            sum(row)
-        };
+        let whole = if stacks.is_of_one_scale { longest } else { sum(row) };
         write!(
             out,
             "<tr><th scope=\"row\">{}</th><td class=\"number\">{}</td><td class=\"wide\" aria-hidden=\"true\">\
@@ -60,22 +56,14 @@ fn shares(out: &mut String, stacks: &Stacks) -> fmt::Result {
     let is_long = stacks.rows.len() > MAX_OPEN;
     if is_long {
         super::legend(out, &stacks.classes)?;
-        write!(
-            out,
-            "<details><summary>shares of {} rows</summary>",
-            stacks.rows.len()
-        )?;
+        write!(out, "<details><summary>shares of {} rows</summary>", stacks.rows.len())?;
     }
     write!(
         out,
         "<div class=\"scroll\"><table class=\"parts-of\"><thead><tr><th scope=\"col\">share of the time</th>"
     )?;
     for row in &stacks.rows {
-        write!(
-            out,
-            "<th scope=\"col\" class=\"number\">{}</th>",
-            Text(&row.name)
-        )?;
+        write!(out, "<th scope=\"col\" class=\"number\">{}</th>", Text(&row.name))?;
     }
     writeln!(out, "</tr></thead><tbody>")?;
     for (number, class) in stacks.classes.iter().enumerate() {
@@ -91,11 +79,9 @@ fn shares(out: &mut String, stacks: &Stacks) -> fmt::Result {
         )?;
         for row in &stacks.rows {
             match part(row, number) {
-                part if part > 0.0 => write!(
-                    out,
-                    "<td class=\"number\">{:.1} %</td>",
-                    part / sum(row) * 100.0
-                )?,
+                part if part > 0.0 => {
+                    write!(out, "<td class=\"number\">{:.1} %</td>", part / sum(row) * 100.0)?
+                }
                 _ => write!(out, "<td class=\"number\">-</td>")?,
             }
         }

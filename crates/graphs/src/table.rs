@@ -7,11 +7,7 @@ use crate::escape::Text;
 
 /// The table.
 pub(super) fn write(out: &mut String, table: &Table) -> fmt::Result {
-    write!(
-        out,
-        "<h3>{}</h3><div class=\"scroll\"><table><thead><tr>",
-        Text(&table.title)
-    )?;
+    write!(out, "<h3>{}</h3><div class=\"scroll\"><table><thead><tr>", Text(&table.title))?;
     for (name, is_number) in &table.columns {
         let class = if *is_number { " class=\"number\"" } else { "" };
         write!(out, "<th scope=\"col\"{class}>{}</th>", Text(name))?;
@@ -42,11 +38,7 @@ pub(super) fn write(out: &mut String, table: &Table) -> fmt::Result {
     }
     writeln!(out, "</tbody></table></div>")?;
     if table.more > 0 {
-        writeln!(
-            out,
-            "<p class=\"quiet\">{} more are not shown here.</p>",
-            table.more
-        )?;
+        writeln!(out, "<p class=\"quiet\">{} more are not shown here.</p>", table.more)?;
     }
     Ok(())
 }

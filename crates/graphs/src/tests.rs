@@ -5,10 +5,7 @@ use luc_testkit::page::check;
 use super::*;
 
 fn estimate(value: f64) -> Option<Estimate> {
-    Some(Estimate {
-        value,
-        interval: Some((value * 0.9, value * 1.1)),
-    })
+    Some(Estimate { value, interval: Some((value * 0.9, value * 1.1)) })
 }
 
 fn lines() -> Lines {
@@ -17,21 +14,12 @@ fn lines() -> Lines {
         across: "threads".to_owned(),
         up: "times as fast".to_owned(),
         places: [1.0, 4.0, 64.0]
-            .map(|number| Place {
-                name: number.to_string(),
-                number: Some(number),
-            })
+            .map(|number| Place { name: number.to_string(), number: Some(number) })
             .to_vec(),
         reference: Some(1.0),
         series: vec![
-            Series {
-                name: "<ext4>".to_owned(),
-                figures: vec![estimate(1.0), None, estimate(2.0)],
-            },
-            Series {
-                name: "xfs".to_owned(),
-                figures: vec![None, estimate(1.5), None],
-            },
+            Series { name: "<ext4>".to_owned(), figures: vec![estimate(1.0), None, estimate(2.0)] },
+            Series { name: "xfs".to_owned(), figures: vec![None, estimate(1.5), None] },
         ],
     }
 }
@@ -48,18 +36,10 @@ fn whole() -> Page {
                 remark: "not converged".to_owned(),
                 is_aside: false,
             },
-            Bar {
-                name: "b".to_owned(),
-                figure: None,
-                remark: String::new(),
-                is_aside: false,
-            },
+            Bar { name: "b".to_owned(), figure: None, remark: String::new(), is_aside: false },
             Bar {
                 name: "c".to_owned(),
-                figure: Some(Estimate {
-                    value: 100.0,
-                    interval: None,
-                }),
+                figure: Some(Estimate { value: 100.0, interval: None }),
                 remark: String::new(),
                 is_aside: false,
             },
@@ -93,10 +73,7 @@ fn whole() -> Page {
         columns: vec![("counter".to_owned(), false), ("rho".to_owned(), true)],
         rows: vec![vec![
             "disk.flushes".into(),
-            Entry {
-                text: "-0.93".to_owned(),
-                heat: Some(-0.93),
-            },
+            Entry { text: "-0.93".to_owned(), heat: Some(-0.93) },
         ]],
         more: 3,
     };
@@ -144,11 +121,7 @@ fn spans() -> Spans {
                 cells: vec!["1 us".to_owned()],
                 spans: vec![
                     span(0, 1_000, 0),
-                    Span {
-                        error_ns: Some(50),
-                        is_inner: true,
-                        ..span(100, 600, 1)
-                    },
+                    Span { error_ns: Some(50), is_inner: true, ..span(100, 600, 1) },
                 ],
                 ..Lane::default()
             },
@@ -171,9 +144,7 @@ fn stacks(rows: usize) -> Stacks {
         title: "Hosts".to_owned(),
         row: "host".to_owned(),
         unit: "time".to_owned(),
-        classes: ["user", "system", "nothing", "less", "none"]
-            .map(str::to_owned)
-            .to_vec(),
+        classes: ["user", "system", "nothing", "less", "none"].map(str::to_owned).to_vec(),
         is_of_one_scale: true,
         rows: (0..rows).map(row).collect(),
     }
@@ -194,12 +165,7 @@ fn network() -> Network {
     Network {
         title: "Map".to_owned(),
         nodes: vec![node("web"), node(&"long ".repeat(30))],
-        links: vec![
-            link(0, 1, 4.0),
-            link(1, 0, 1.0),
-            link(1, 1, f64::NAN),
-            link(0, 7, 1.0),
-        ],
+        links: vec![link(0, 1, 4.0), link(1, 0, 1.0), link(1, 1, f64::NAN), link(0, 7, 1.0)],
     }
 }
 
@@ -295,15 +261,11 @@ fn a_map_has_arrows_with_tips() {
 fn lines_are_where_their_figures_are() {
     let mut out = String::new();
     super::lines::write(&mut out, &lines()).expect("written");
-    let line = out
-        .lines()
-        .find(|line| line.starts_with("<polyline class=\"line c0\""))
-        .expect("a line");
+    let line =
+        out.lines().find(|line| line.starts_with("<polyline class=\"line c0\"")).expect("a line");
     let points = line.split('"').nth(3).expect("points");
-    let places: Vec<f64> = points
-        .split([' ', ','])
-        .map(|number| number.parse().expect("a number"))
-        .collect();
+    let places: Vec<f64> =
+        points.split([' ', ',']).map(|number| number.parse().expect("a number")).collect();
     // Two figures, the second further right and higher, which is less in SVG.
     assert_eq!(places.len(), 4);
     assert!(places[2] > places[0] + 400.0 && places[3] < places[1] - 50.0);
@@ -312,10 +274,8 @@ fn lines_are_where_their_figures_are() {
 #[test]
 fn odd_figures_do_no_harm() {
     let mut graph = lines();
-    graph.series[0].figures[0] = Some(Estimate {
-        value: f64::NAN,
-        interval: Some((f64::NEG_INFINITY, f64::INFINITY)),
-    });
+    graph.series[0].figures[0] =
+        Some(Estimate { value: f64::NAN, interval: Some((f64::NEG_INFINITY, f64::INFINITY)) });
     graph.places[0].number = None;
     graph.series.extend(vec![graph.series[0].clone(); 20]);
     let mut out = String::new();

@@ -27,10 +27,8 @@ fn children(process: u32) -> Vec<u32> {
         .filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
     lists
         .flat_map(|list| {
-            let numbers: Vec<u32> = list
-                .split_whitespace()
-                .filter_map(|number| number.parse().ok())
-                .collect();
+            let numbers: Vec<u32> =
+                list.split_whitespace().filter_map(|number| number.parse().ok()).collect();
             numbers
         })
         .collect()
@@ -43,11 +41,8 @@ mod tests {
 
     #[test]
     fn a_child_is_found_and_the_number_is_bounded() {
-        let mut child = Command::new("cat")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .spawn()
-            .unwrap();
+        let mut child =
+            Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
         let all = with_descendants(std::process::id(), 100);
         assert_eq!(all.first(), Some(&std::process::id()));
         assert!(all.contains(&child.id()), "{all:?}");

@@ -25,9 +25,7 @@ impl Guard {
     /// # Errors
     /// The system's, from `sigaction`.
     pub fn install() -> io::Result<Self> {
-        let mut guard = Self {
-            previous: Vec::new(),
-        };
+        let mut guard = Self { previous: Vec::new() };
         for signal in SIGNALS {
             // SAFETY: all-zero bytes are a valid `sigaction`; both pointers are to live locals.
             let mut old: libc::sigaction = unsafe { std::mem::zeroed() };

@@ -48,9 +48,7 @@ pub fn mounts_of(process: u32) -> io::Result<Vec<Mount>> {
 /// The mounts of a mountinfo file; lines of another form are passed over.
 #[must_use]
 pub fn parse(text: &[u8]) -> Vec<Mount> {
-    text.split(|&byte| byte == b'\n')
-        .filter_map(parse_line)
-        .collect()
+    text.split(|&byte| byte == b'\n').filter_map(parse_line).collect()
 }
 
 fn parse_line(line: &[u8]) -> Option<Mount> {
@@ -119,10 +117,7 @@ impl Mount {
     #[must_use]
     pub fn source_name(&self) -> &OsStr {
         let name = self.source.as_bytes().rsplit(|&byte| byte == b'/').next();
-        OsStr::from_bytes(
-            name.filter(|name| !name.is_empty())
-                .unwrap_or(self.source.as_bytes()),
-        )
+        OsStr::from_bytes(name.filter(|name| !name.is_empty()).unwrap_or(self.source.as_bytes()))
     }
 }
 
@@ -144,10 +139,7 @@ mod tests {
         assert_eq!((mount.id, mount.device), (36, (98, 0)));
         assert_eq!(mount.root, Path::new("/mnt1"));
         assert_eq!(mount.mount_point, Path::new("/mnt2"));
-        assert_eq!(
-            (mount.kind.as_str(), mount.source_name()),
-            ("ext3", OsStr::new("root"))
-        );
+        assert_eq!((mount.kind.as_str(), mount.source_name()), ("ext3", OsStr::new("root")));
         let options = (mount.options.as_str(), mount.super_options.as_str());
         assert_eq!(options, ("rw,noatime", "rw,errors=continue"));
     }

@@ -13,9 +13,7 @@ const OTHERS_WRITE: u32 = 0o022;
 fn trusted() -> Option<[Option<u32>; 2]> {
     let sudo = std::env::var("SUDO_UID").ok();
     let sudo = sudo.and_then(|user| user.parse().ok());
-    rustix::process::geteuid()
-        .is_root()
-        .then_some([Some(0), sudo])
+    rustix::process::geteuid().is_root().then_some([Some(0), sudo])
 }
 
 /// Why `about` cannot be trusted by this process, in words after its name; `None` if it can.
@@ -25,15 +23,10 @@ fn doubt(about: &fs::Metadata) -> Option<String> {
 
 fn doubt_of(owner: u32, mode: u32, trusted: &[Option<u32>]) -> Option<String> {
     if !trusted.contains(&Some(owner)) {
-        return Some(format!(
-            "it belongs to user {owner}, who could have root change anything"
-        ));
+        return Some(format!("it belongs to user {owner}, who could have root change anything"));
     }
     if mode & OTHERS_WRITE != 0 {
-        return Some(format!(
-            "others than its owner may write to it (mode {:o})",
-            mode & 0o7777
-        ));
+        return Some(format!("others than its owner may write to it (mode {:o})", mode & 0o7777));
     }
     None
 }
@@ -54,10 +47,8 @@ pub fn doubt_at(path: &Path) -> Option<String> {
 /// # Errors
 /// It cannot be read, is no ordinary file, or others than this user may have written it.
 pub fn read(path: &Path) -> io::Result<Option<String>> {
-    let opened = OpenOptions::new()
-        .read(true)
-        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
-        .open(path);
+    let opened =
+        OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path);
     let mut file = match opened {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         file => file?,
@@ -74,14 +65,9 @@ pub fn read(path: &Path) -> io::Result<Option<String>> {
 /// Why not.
 pub fn check(file: &File) -> io::Result<()> {
     let about = file.metadata()?;
-    let doubt = if about.is_file() {
-        doubt(&about)
-    } else {
-        Some("it is no ordinary file".to_owned())
-    };
-    doubt.map_or(Ok(()), |doubt| {
-        Err(io::Error::new(io::ErrorKind::PermissionDenied, doubt))
-    })
+    let doubt =
+        if about.is_file() { doubt(&about) } else { Some("it is no ordinary file".to_owned()) };
+    doubt.map_or(Ok(()), |doubt| Err(io::Error::new(io::ErrorKind::PermissionDenied, doubt)))
 }
 
 /// Makes a file, or empties it, that nobody else may read or write.

@@ -23,16 +23,9 @@ impl Processors {
     /// follows is contained in the others.
     fn parse(stat: &str) -> Self {
         let line = stat.lines().next().unwrap_or_default();
-        let ticks: Vec<u64> = line
-            .split_whitespace()
-            .skip(1)
-            .take(8)
-            .map_while(|word| word.parse().ok())
-            .collect();
-        Self {
-            all: ticks.iter().sum(),
-            stolen: ticks.get(7).copied().unwrap_or(0),
-        }
+        let ticks: Vec<u64> =
+            line.split_whitespace().skip(1).take(8).map_while(|word| word.parse().ok()).collect();
+        Self { all: ticks.iter().sum(), stolen: ticks.get(7).copied().unwrap_or(0) }
     }
 
     /// The share that was stolen since then; 0 if no time has passed.
@@ -40,11 +33,7 @@ impl Processors {
     pub fn stolen_share_since(self, before: Self) -> f64 {
         let all = self.all.saturating_sub(before.all);
         let stolen = self.stolen.saturating_sub(before.stolen);
-        if all == 0 {
-            0.0
-        } else {
-            stolen as f64 / all as f64
-        }
+        if all == 0 { 0.0 } else { stolen as f64 / all as f64 }
     }
 }
 
@@ -97,9 +86,6 @@ mod tests {
 
     #[test]
     fn no_proc_is_no_theft() {
-        assert_eq!(
-            Processors::parse("").stolen_share_since(Processors::parse("")),
-            0.0
-        );
+        assert_eq!(Processors::parse("").stolen_share_since(Processors::parse("")), 0.0);
     }
 }

@@ -95,12 +95,8 @@ fn find_here(own: &Path, name: &str) -> Option<PathBuf> {
 /// The program beside `own`, else the first in these folders.
 fn find(own: &Path, name: &str, path: impl Iterator<Item = PathBuf>) -> Option<PathBuf> {
     let beside = own.with_file_name(name);
-    let on_path = path
-        .filter(|folder| folder.is_absolute())
-        .map(|folder| folder.join(name));
-    std::iter::once(beside)
-        .chain(on_path)
-        .find(|program| program.is_file())
+    let on_path = path.filter(|folder| folder.is_absolute()).map(|folder| folder.join(name));
+    std::iter::once(beside).chain(on_path).find(|program| program.is_file())
 }
 
 #[cfg(test)]
@@ -141,16 +137,10 @@ mod tests {
         let expected = if is_root { &of_root } else { OF_THE_SYSTEM };
         assert_eq!(with_mode(0o755), OsStr::new(expected));
         let of_a_user = search_path_of(false, own());
-        assert_eq!(
-            of_a_user.to_str(),
-            Some(&*format!("{path}:{OF_THE_SYSTEM}"))
-        );
+        assert_eq!(of_a_user.to_str(), Some(&*format!("{path}:{OF_THE_SYSTEM}")));
         assert_eq!(search_path_of(false, None), OF_THE_SYSTEM);
         assert!(has_tool("sh") && !has_tool("luc-no-such-tool"));
-        let said = tool("sh")
-            .args(["-c", "echo $PATH"])
-            .output()
-            .expect("sh runs");
+        let said = tool("sh").args(["-c", "echo $PATH"]).output().expect("sh runs");
         let said = String::from_utf8(said.stdout).expect("text");
         assert_eq!(OsStr::new(said.trim_end()), search_path());
     }

@@ -77,10 +77,7 @@ mod tests {
         assert!(status.expect("a shell").success());
         let after = Usage::of_children();
         assert!(after.processor_s() > before.processor_s(), "{after:?}");
-        assert!(
-            after.peak_bytes > 1 << 18 && after.minor_faults > 0,
-            "{after:?}"
-        );
+        assert!(after.peak_bytes > 1 << 18 && after.minor_faults > 0, "{after:?}");
     }
 
     #[test]
@@ -90,10 +87,7 @@ mod tests {
         let touched = vec![1_u8; 8 << 20];
         let after = Usage::of_this_process();
         assert!(touched.iter().all(|byte| *byte == 1));
-        assert!(
-            after.minor_faults > before.minor_faults,
-            "{before:?} {after:?}"
-        );
+        assert!(after.minor_faults > before.minor_faults, "{before:?} {after:?}");
         assert!(after.peak_bytes >= 8 << 20, "{after:?}");
     }
 }

@@ -29,11 +29,7 @@ fn write_beside(
     mode: u32,
 ) -> io::Result<()> {
     let _ = fs::remove_file(new);
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(mode)
-        .open(new)?;
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(new)?;
     file.write_all(content)?;
     file.sync_all()?;
     fs::rename(new, path)?;

@@ -61,10 +61,7 @@ pub fn build(machine: &Machine, kernel: &str, when: When) -> Result<Built, Error
         let module = place.join("luc.ko");
         fs::rename(&module, &path).map_err(Error::io("move", &module))?;
     }
-    Ok(Built {
-        path,
-        kernel: kernel.to_owned(),
-    })
+    Ok(Built { path, kernel: kernel.to_owned() })
 }
 
 /// The cached module for `kernel`, if there is one of this program's version.

@@ -35,11 +35,7 @@ pub fn check(machine: &Machine) -> Result<(), Error> {
 pub fn requires_signature(machine: &Machine) -> Option<String> {
     let reason = if let Some(mode) = lockdown(machine) {
         format!("the kernel is locked down ({mode})")
-    } else if machine
-        .text("/sys/module/module/parameters/sig_enforce")
-        .as_deref()
-        == Some("Y")
-    {
+    } else if machine.text("/sys/module/module/parameters/sig_enforce").as_deref() == Some("Y") {
         "the kernel enforces module signatures (module.sig_enforce)".to_owned()
     } else {
         return None;
@@ -99,32 +95,14 @@ mod tests {
         let tree = tempfile::tempdir().unwrap();
         let machine = Machine::at(tree.path().into());
         assert_eq!(requires_signature(&machine), None);
-        write(
-            tree.path(),
-            "sys/kernel/security/lockdown",
-            "[none] integrity confidentiality\n",
-        );
+        write(tree.path(), "sys/kernel/security/lockdown", "[none] integrity confidentiality\n");
         assert_eq!(requires_signature(&machine), None);
-        write(
-            tree.path(),
-            "sys/module/module/parameters/sig_enforce",
-            "Y\n",
-        );
+        write(tree.path(), "sys/module/module/parameters/sig_enforce", "Y\n");
         let why = requires_signature(&machine).unwrap();
-        assert!(
-            why.contains("sig_enforce") && !why.contains("Secure Boot"),
-            "{why}"
-        );
-        write(
-            tree.path(),
-            "sys/kernel/security/lockdown",
-            "none [integrity] confidentiality\n",
-        );
+        assert!(why.contains("sig_enforce") && !why.contains("Secure Boot"), "{why}");
+        write(tree.path(), "sys/kernel/security/lockdown", "none [integrity] confidentiality\n");
         write(tree.path(), &SECURE_BOOT[1..], [6, 0, 0, 0, 1]);
         let why = requires_signature(&machine).unwrap();
-        assert!(
-            why.contains("(integrity)") && why.contains("Secure Boot"),
-            "{why}"
-        );
+        assert!(why.contains("(integrity)") && why.contains("Secure Boot"), "{why}");
     }
 }

@@ -17,10 +17,7 @@ pub struct Device {
 impl Device {
     /// From a `dev_t` as stat(2) reports it.
     pub fn from_raw(device: u64) -> Self {
-        Self {
-            major: rustix::fs::major(device),
-            minor: rustix::fs::minor(device),
-        }
+        Self { major: rustix::fs::major(device), minor: rustix::fs::minor(device) }
     }
 }
 
@@ -35,10 +32,7 @@ impl FromStr for Device {
 
     fn from_str(text: &str) -> Result<Self, ()> {
         let (major, minor) = text.split_once(':').ok_or(())?;
-        Ok(Self {
-            major: major.parse().map_err(|_| ())?,
-            minor: minor.parse().map_err(|_| ())?,
-        })
+        Ok(Self { major: major.parse().map_err(|_| ())?, minor: minor.parse().map_err(|_| ())? })
     }
 }
 
@@ -56,10 +50,7 @@ mod tests {
     fn text_and_number_agree() {
         let device: Device = "259:17".parse().unwrap();
         assert_eq!(device.to_string(), "259:17");
-        assert_eq!(
-            Device::from_raw(rustix::fs::makedev(device.major, device.minor)),
-            device
-        );
+        assert_eq!(Device::from_raw(rustix::fs::makedev(device.major, device.minor)), device);
         for wrong in ["", "7", "7:", ":0", "7:x", "7:0:1"] {
             assert!(wrong.parse::<Device>().is_err(), "{wrong}");
         }

@@ -45,9 +45,7 @@ impl Module {
     /// [`Error::NotLoaded`]; [`Error::Interface`] if it is of another time.
     pub fn open(machine: &Machine) -> Result<Self, Error> {
         let version = Self::loaded_version(machine).ok_or(Error::NotLoaded)?;
-        let found = machine
-            .text(Path::new(DIRECTORY).join("interface"))
-            .unwrap_or_default();
+        let found = machine.text(Path::new(DIRECTORY).join("interface")).unwrap_or_default();
         if found.parse() != Ok(INTERFACE) {
             return Err(Error::Interface { found });
         }
@@ -75,10 +73,8 @@ impl Module {
     /// [`Error::Io`] if the directory cannot be read; a journal that goes away meanwhile is no error.
     pub fn journals(&self) -> Result<Vec<Journal>, Error> {
         let entries = fs::read_dir(&self.dir).map_err(Error::io("list", &self.dir))?;
-        let mut journals: Vec<Journal> = entries
-            .flatten()
-            .filter_map(|entry| Journal::at(entry.path()))
-            .collect();
+        let mut journals: Vec<Journal> =
+            entries.flatten().filter_map(|entry| Journal::at(entry.path())).collect();
         journals.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(journals)
     }
@@ -106,17 +102,15 @@ impl Module {
             (Ok(found), _) => Device::from_raw(found.dev()),
             (Err(_), Ok(device)) => device,
             (Err(source), Err(())) => {
-                return self.journal(place).ok_or_else(|| Error::NoSuchPlace {
-                    place: place.to_owned(),
-                    source,
-                });
+                return self
+                    .journal(place)
+                    .ok_or_else(|| Error::NoSuchPlace { place: place.to_owned(), source });
             }
         };
-        self.journal_of(device)
-            .ok_or_else(|| Error::NoJournalThere {
-                place: place.to_owned(),
-                device: device.to_string(),
-            })
+        self.journal_of(device).ok_or_else(|| Error::NoJournalThere {
+            place: place.to_owned(),
+            device: device.to_string(),
+        })
     }
 }
 
@@ -149,10 +143,8 @@ impl Journal {
     ///
     /// [`Error::Io`], also if the file system has been unmounted.
     pub fn settings(&self) -> Result<Settings, Error> {
-        let values: Result<Vec<_>, Error> = Key::ALL
-            .into_iter()
-            .map(|key| Ok((key, self.read(key)?)))
-            .collect();
+        let values: Result<Vec<_>, Error> =
+            Key::ALL.into_iter().map(|key| Ok((key, self.read(key)?))).collect();
         Ok(Settings::from_module(values?))
     }
 
@@ -180,10 +172,8 @@ impl Journal {
     /// Writes a setting; in one piece, as sysfs wants it.
     pub(crate) fn write(&self, key: Key, value: &str) -> io::Result<()> {
         // Never made: a file that is not there is a journal that is gone.
-        let mut file = fs::OpenOptions::new()
-            .write(true)
-            .truncate(true)
-            .open(self.dir.join(key.name()))?;
+        let mut file =
+            fs::OpenOptions::new().write(true).truncate(true).open(self.dir.join(key.name()))?;
         io::Write::write_all(&mut file, format!("{value}\n").as_bytes())
     }
 }

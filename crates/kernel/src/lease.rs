@@ -55,10 +55,7 @@ pub(crate) struct Locked<'l> {
 impl Leases {
     /// The leases of `machine`.
     pub fn of(machine: &Machine) -> Self {
-        Self {
-            machine: machine.clone(),
-            dir: machine.path(DIRECTORY),
-        }
+        Self { machine: machine.clone(), dir: machine.path(DIRECTORY) }
     }
 
     /// Restores what holders that are gone have left, and says on how many journals that was. Does nothing, and says
@@ -135,10 +132,7 @@ impl Leases {
         let path = self.dir.join("lock");
         let lock = open_own(&path)?;
         flock(&lock, FlockOperation::LockExclusive).map_err(Error::io("lock", &path))?;
-        Ok(Locked {
-            leases: self,
-            _lock: lock,
-        })
+        Ok(Locked { leases: self, _lock: lock })
     }
 
     fn holders_dir(&self) -> PathBuf {
@@ -147,10 +141,7 @@ impl Leases {
 
     /// The files of holders that ended.
     fn dead_holders(&self) -> impl Iterator<Item = PathBuf> {
-        let entries = fs::read_dir(self.holders_dir())
-            .into_iter()
-            .flatten()
-            .flatten();
+        let entries = fs::read_dir(self.holders_dir()).into_iter().flatten().flatten();
         entries
             .filter(|entry| !self.is_alive(&entry.file_name().to_string_lossy()))
             .map(|entry| entry.path())

@@ -61,10 +61,7 @@ pub fn load(machine: &Machine, settings: &Settings) -> Result<Loaded, Error> {
         check_root(machine)?;
         insert(machine, &path, &info, parameters(settings))?;
     }
-    Ok(Loaded {
-        module: Module::open(machine)?,
-        path: Some(path),
-    })
+    Ok(Loaded { module: Module::open(machine)?, path: Some(path) })
 }
 
 /// The module as DKMS or a package has installed it, of this program's version.
@@ -114,17 +111,12 @@ fn check_root(machine: &Machine) -> Result<(), Error> {
     if machine.is_ours() {
         return Ok(());
     }
-    Err(Error::NotRoot {
-        what: "load luc.ko".to_owned(),
-    })
+    Err(Error::NotRoot { what: "load luc.ko".to_owned() })
 }
 
 /// The module's parameters: what new journals start with.
 fn parameters(settings: &Settings) -> Vec<String> {
-    settings
-        .iter()
-        .map(|(key, value)| format!("{key}={value}"))
-        .collect()
+    settings.iter().map(|(key, value)| format!("{key}={value}")).collect()
 }
 
 fn insert(
@@ -136,9 +128,7 @@ fn insert(
     let file = File::open(path).map_err(Error::io("open", path))?;
     parameters.retain(|parameter| {
         let name = parameter.split('=').next();
-        info.parameters
-            .iter()
-            .any(|known| Some(known.as_str()) == name)
+        info.parameters.iter().any(|known| Some(known.as_str()) == name)
     });
     // Checked values have no zero in them.
     let parameters = CString::new(parameters.join(" ")).unwrap_or_default();
@@ -182,19 +172,12 @@ fn refusal(path: &Path, info: &ModInfo, errno: Errno, log: Option<KernelLog>) ->
 }
 
 fn unsigned(path: &Path, why: String) -> Error {
-    Error::Unsigned {
-        path: path.to_owned(),
-        why,
-        version: env!("CARGO_PKG_VERSION"),
-    }
+    Error::Unsigned { path: path.to_owned(), why, version: env!("CARGO_PKG_VERSION") }
 }
 
 fn modprobe(path: &Path, parameters: &[String]) -> Result<(), Error> {
-    let output = tool("modprobe")
-        .arg("luc")
-        .args(parameters)
-        .output()
-        .map_err(|source| Error::NoTool {
+    let output =
+        tool("modprobe").arg("luc").args(parameters).output().map_err(|source| Error::NoTool {
             tool: "modprobe",
             source,
             install: "your package manager for kmod".to_owned(),
@@ -205,10 +188,7 @@ fn modprobe(path: &Path, parameters: &[String]) -> Result<(), Error> {
     let message = String::from_utf8_lossy(&output.stderr);
     Err(Error::Refused {
         path: path.to_owned(),
-        reason: format!(
-            "{}; see `dmesg`",
-            message.lines().last().unwrap_or("modprobe failed")
-        ),
+        reason: format!("{}; see `dmesg`", message.lines().last().unwrap_or("modprobe failed")),
     })
 }
 

@@ -61,10 +61,7 @@ mod tests {
     #[test]
     fn paths_stay_below_the_root() {
         let machine = Machine::at("/tmp/tree".into());
-        assert_eq!(
-            machine.path("/sys/kernel"),
-            Path::new("/tmp/tree/sys/kernel")
-        );
+        assert_eq!(machine.path("/sys/kernel"), Path::new("/tmp/tree/sys/kernel"));
         assert_eq!(Machine::at("/".into()).path("/sys"), Path::new("/sys"));
     }
 }

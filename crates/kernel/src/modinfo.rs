@@ -32,27 +32,18 @@ impl ModInfo {
     /// [`Error::Io`]; [`Error::NotAModule`].
     pub fn read(path: &Path) -> Result<Self, Error> {
         let bytes = fs::read(path).map_err(Error::io("read", path))?;
-        Self::parse(&bytes).map_err(|reason| Error::NotAModule {
-            path: path.to_owned(),
-            reason,
-        })
+        Self::parse(&bytes).map_err(|reason| Error::NotAModule { path: path.to_owned(), reason })
     }
 
     fn parse(bytes: &[u8]) -> Result<Self, String> {
         let elf = object::File::parse(bytes).map_err(|error| error.to_string())?;
-        let section = elf
-            .section_by_name(".modinfo")
-            .ok_or("it has no .modinfo section")?;
+        let section = elf.section_by_name(".modinfo").ok_or("it has no .modinfo section")?;
         let data = section.data().map_err(|error| error.to_string())?;
         let fields = || {
             data.split(|&byte| byte == 0)
                 .filter_map(|field| std::str::from_utf8(field).ok()?.split_once('='))
         };
-        let find = |name| {
-            fields()
-                .find(|(key, _)| *key == name)
-                .map(|(_, value)| value)
-        };
+        let find = |name| fields().find(|(key, _)| *key == name).map(|(_, value)| value);
         let magic = find("vermagic").ok_or("it has no version magic")?;
         Ok(Self {
             version: find("version").unwrap_or_default().to_owned(),
@@ -83,21 +74,13 @@ mod tests {
         )
         .unwrap();
         let path = place.path().join("m.ko");
-        let compiled = Command::new("cc")
-            .arg("-c")
-            .arg(&source)
-            .arg("-o")
-            .arg(&path)
-            .status();
+        let compiled = Command::new("cc").arg("-c").arg(&source).arg("-o").arg(&path).status();
         if !compiled.is_ok_and(|status| status.success()) {
             luc_testkit::skipped!("no C compiler");
             return;
         }
         let info = ModInfo::read(&path).unwrap();
-        assert_eq!(
-            (info.version.as_str(), info.kernel.as_str()),
-            ("1.2", "6.1.0-18-amd64")
-        );
+        assert_eq!((info.version.as_str(), info.kernel.as_str()), ("1.2", "6.1.0-18-amd64"));
         assert_eq!(info.parameters, ["policy"]);
         assert!(!info.is_signed);
         let mut bytes = fs::read(&path).unwrap();

@@ -27,9 +27,9 @@ pub fn set(machine: &Machine, journals: &[Journal], settings: &Settings) -> Resu
 pub(crate) fn check_writable(journals: &[Journal]) -> Result<(), Error> {
     match journals.iter().find(|journal| !journal.is_writable()) {
         None => Ok(()),
-        Some(journal) => Err(Error::NotRoot {
-            what: format!("change settings of {}", journal.name),
-        }),
+        Some(journal) => {
+            Err(Error::NotRoot { what: format!("change settings of {}", journal.name) })
+        }
     }
 }
 

@@ -133,11 +133,7 @@ impl Key {
         if fits {
             return Ok(());
         }
-        Err(Error::BadValue {
-            key: self.name(),
-            value: value.to_owned(),
-            expected,
-        })
+        Err(Error::BadValue { key: self.name(), value: value.to_owned(), expected })
     }
 }
 
@@ -151,12 +147,8 @@ impl fmt::Display for Key {
 fn nearest(given: &str) -> Option<&'static str> {
     let given = given.to_lowercase().replace('-', "_");
     let alike = |name: &'static str| (strsim::jaro_winkler(&given, name), name);
-    let best = Key::ALL
-        .into_iter()
-        .map(|key| alike(key.name()))
-        .max_by(|a, b| a.0.total_cmp(&b.0));
-    best.filter(|(score, _)| *score > 0.75)
-        .map(|(_, name)| name)
+    let best = Key::ALL.into_iter().map(|key| alike(key.name())).max_by(|a, b| a.0.total_cmp(&b.0));
+    best.filter(|(score, _)| *score > 0.75).map(|(_, name)| name)
 }
 
 /// Some settings with their values, each checked.
@@ -173,9 +165,8 @@ impl Settings {
     pub fn parse<'w>(words: impl IntoIterator<Item = &'w str>) -> Result<Self, Error> {
         let mut settings = Self::default();
         for word in words {
-            let (name, value) = word
-                .split_once('=')
-                .ok_or_else(|| Error::NotASetting(word.to_owned()))?;
+            let (name, value) =
+                word.split_once('=').ok_or_else(|| Error::NotASetting(word.to_owned()))?;
             settings.add(Key::parse(name)?, value)?;
         }
         Ok(settings)
@@ -240,16 +231,10 @@ mod tests {
             ("setpoint", "set_point"),
         ] {
             let error = Key::parse(given).unwrap_err().to_string();
-            assert!(
-                error.contains(&format!("did you mean '{near}'?")),
-                "{error}"
-            );
+            assert!(error.contains(&format!("did you mean '{near}'?")), "{error}");
         }
         let error = Key::parse("qqq").unwrap_err().to_string();
-        assert!(
-            !error.contains("did you mean") && error.contains("set_point"),
-            "{error}"
-        );
+        assert!(!error.contains("did you mean") && error.contains("set_point"), "{error}");
     }
 
     #[test]

@@ -97,13 +97,9 @@ impl Stats {
         let now = self.clone();
         Self {
             commits: now.commits.saturating_sub(earlier.commits),
-            commits_by_fsync: now
-                .commits_by_fsync
-                .saturating_sub(earlier.commits_by_fsync),
+            commits_by_fsync: now.commits_by_fsync.saturating_sub(earlier.commits_by_fsync),
             fsyncs: now.fsyncs.saturating_sub(earlier.fsyncs),
-            fsyncs_waited_two: now
-                .fsyncs_waited_two
-                .saturating_sub(earlier.fsyncs_waited_two),
+            fsyncs_waited_two: now.fsyncs_waited_two.saturating_sub(earlier.fsyncs_waited_two),
             holds: now.holds.saturating_sub(earlier.holds),
             hold_ns: now.hold_ns.saturating_sub(earlier.hold_ns),
             holds_awaited: now.holds_awaited.saturating_sub(earlier.holds_awaited),
@@ -152,12 +148,7 @@ mod tests {
 
     #[test]
     fn counts_are_subtracted_and_states_are_not() {
-        let earlier = Stats {
-            fsyncs: 100,
-            commits_by_fsync: 50,
-            set_point: 4,
-            ..Stats::default()
-        };
+        let earlier = Stats { fsyncs: 100, commits_by_fsync: 50, set_point: 4, ..Stats::default() };
         let now = Stats {
             fsyncs: 180,
             commits_by_fsync: 60,

@@ -65,17 +65,11 @@ impl Row {
     fn figures(&self, stats: &Stats) -> [String; HEADS.len() - SETTINGS] {
         [
             // Under the other policies there is nothing to decide.
-            if self.policy == "auto" {
-                stats.state.clone()
-            } else {
-                "-".to_owned()
-            },
+            if self.policy == "auto" { stats.state.clone() } else { "-".to_owned() },
             stats.commits.to_string(),
             stats.fsyncs.to_string(),
             or_dash(stats.fsyncs_per_commit(), |n| format!("{n:.1}")),
-            or_dash(stats.mean_hold_ns(), |ns| {
-                format!("{} x {}", stats.holds, Time(ns))
-            }),
+            or_dash(stats.mean_hold_ns(), |ns| format!("{} x {}", stats.holds, Time(ns))),
             or_dash(stats.delayed_share(), |share| {
                 format!("{} ({:.1} %)", stats.writes_delayed, share * 100.0)
             }),
@@ -91,9 +85,7 @@ impl Row {
 impl fmt::Display for Table<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let heads = HEADS.map(str::to_owned);
-        let lines: Vec<_> = std::iter::once(heads)
-            .chain(self.0.iter().map(Row::cells))
-            .collect();
+        let lines: Vec<_> = std::iter::once(heads).chain(self.0.iter().map(Row::cells)).collect();
         let mut widths = [0; HEADS.len()];
         for line in &lines {
             for (width, cell) in widths.iter_mut().zip(line) {
@@ -154,18 +146,13 @@ mod tests {
         let text = Table(&rows).to_string();
         let lines: Vec<_> = text.lines().collect();
         assert_eq!(lines.len(), 3);
-        for (head, value) in [
-            ("PER COMMIT", "15.5"),
-            ("HELD", "9 x 372 us"),
-            ("DELAYED", "3 (1.5 %)"),
-        ] {
+        for (head, value) in
+            [("PER COMMIT", "15.5"), ("HELD", "9 x 372 us"), ("DELAYED", "3 (1.5 %)")]
+        {
             let end = |line: &str, what: &str| line.find(what).map(|at| at + what.len());
             assert_eq!(end(lines[0], head), end(lines[1], value), "{text}");
         }
-        assert!(
-            lines[2].starts_with("/ ") && lines[2].contains(" - "),
-            "{text}"
-        );
+        assert!(lines[2].starts_with("/ ") && lines[2].contains(" - "), "{text}");
         assert!(!text.contains('*'));
     }
 
@@ -180,10 +167,7 @@ mod tests {
             stats: None,
         }];
         let text = Table(&rows).to_string();
-        assert!(
-            text.contains("pid*") && text.contains("restored after it"),
-            "{text}"
-        );
+        assert!(text.contains("pid*") && text.contains("restored after it"), "{text}");
         assert!(text.contains(" - ") && text.contains("with sudo"), "{text}");
     }
 }

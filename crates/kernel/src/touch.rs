@@ -51,10 +51,8 @@ fn written_device(descriptor: &Path) -> Option<Device> {
     }
     // Asks no server for what is known here: a hung one must not hang us.
     let file = statx(CWD, descriptor, AtFlags::STATX_DONT_SYNC, StatxFlags::TYPE).ok()?;
-    (file.stx_mode & KIND == REGULAR).then_some(Device {
-        major: file.stx_dev_major,
-        minor: file.stx_dev_minor,
-    })
+    (file.stx_mode & KIND == REGULAR)
+        .then_some(Device { major: file.stx_dev_major, minor: file.stx_dev_minor })
 }
 
 #[cfg(test)]

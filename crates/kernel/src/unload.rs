@@ -27,9 +27,7 @@ pub fn unload(machine: &Machine, patience: Duration, waiting: Waiting<'_>) -> Re
     if Module::loaded_version(machine).is_none() {
         return Err(Error::NotLoaded);
     }
-    let not_root = || Error::NotRoot {
-        what: "unload luc.ko".to_owned(),
-    };
+    let not_root = || Error::NotRoot { what: "unload luc.ko".to_owned() };
     let leases = Leases::of(machine);
     let begun = Instant::now();
     let mut is_told = false;
@@ -49,10 +47,7 @@ pub fn unload(machine: &Machine, patience: Duration, waiting: Waiting<'_>) -> Re
         }
         let holders = holders.join(", ");
         if begun.elapsed() >= patience {
-            return Err(Error::InUse {
-                waited_s: patience.as_secs(),
-                holders,
-            });
+            return Err(Error::InUse { waited_s: patience.as_secs(), holders });
         }
         if !is_told {
             waiting(&holders);
@@ -72,9 +67,7 @@ fn users(machine: &Machine) -> Vec<String> {
         .collect();
     if users.is_empty() {
         let count = machine.text("/sys/module/luc/refcnt").unwrap_or_default();
-        users.push(format!(
-            "{count} references (a trace of its events, or an open file)"
-        ));
+        users.push(format!("{count} references (a trace of its events, or an open file)"));
     }
     users
 }

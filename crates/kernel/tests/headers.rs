@@ -58,14 +58,10 @@ fn kernels() -> BTreeMap<String, PathBuf> {
 
 /// The releases whose headers the machine's package sources offer.
 fn offered() -> BTreeSet<String> {
-    let output = Command::new("apt-cache")
-        .args(["pkgnames", "linux-headers-"])
-        .output();
+    let output = Command::new("apt-cache").args(["pkgnames", "linux-headers-"]).output();
     let text = output.map_or_else(|_| Vec::new(), |output| output.stdout);
     let text = String::from_utf8_lossy(&text).into_owned();
-    let releases = text
-        .lines()
-        .filter_map(|name| name.strip_prefix("linux-headers-"));
+    let releases = text.lines().filter_map(|name| name.strip_prefix("linux-headers-"));
     releases
         // Names like 6.12-amd64 stand for the newest of a series.
         .filter(|release| release.ends_with("-amd64") && release.matches('.').count() > 1)
@@ -106,24 +102,15 @@ fn dkms_builds_for_the_kernels_that_were_tested_and_no_others() {
         panic!("compat.h has no range");
     };
     let conf = concat!(env!("CARGO_MANIFEST_DIR"), "/../../kernel/luc/dkms.conf");
-    for (minor, suffix) in (0..30).flat_map(|minor| {
-        [
-            (minor, ".0-56-amd64"),
-            (minor, ".117+deb12-amd64"),
-            (minor, "-rc1"),
-        ]
-    }) {
+    for (minor, suffix) in (0..30)
+        .flat_map(|minor| [(minor, ".0-56-amd64"), (minor, ".117+deb12-amd64"), (minor, "-rc1")])
+    {
         for major in [5, 6, 7] {
             let is_meant = (first..=last).contains(&(major, minor));
             let release = format!("{major}.{minor}{suffix}");
             // As dkms asks.
             let matched = Command::new("bash")
-                .args([
-                    "-c",
-                    ". \"$0\"; [[ $1 =~ $BUILD_EXCLUSIVE_KERNEL ]]",
-                    conf,
-                    &release,
-                ])
+                .args(["-c", ". \"$0\"; [[ $1 =~ $BUILD_EXCLUSIVE_KERNEL ]]", conf, &release])
                 .status()
                 .expect("bash");
             assert_eq!(matched.success(), is_meant, "{release}");
@@ -166,24 +153,16 @@ fn the_modules_compile_for_every_kernel_here() {
         }
     });
     let names = |kernels: &[(&String, &PathBuf)]| {
-        let names: Vec<&str> = kernels
-            .iter()
-            .map(|(release, _)| release.as_str())
-            .collect();
+        let names: Vec<&str> = kernels.iter().map(|(release, _)| release.as_str()).collect();
         names.join(" ")
     };
     // Not by println, which the test harness keeps to itself.
     let mut out = io::stderr();
     let _ = writeln!(out, "compiled for: {}", names(&kernels));
     let _ = writeln!(out, "not in the tested range, left out: {}", names(&others));
-    let missing: Vec<String> = offered()
-        .into_iter()
-        .filter(|name| !here.contains_key(name))
-        .collect();
-    println!(
-        "offered by the package sources, not fetched: {}",
-        missing.join(" ")
-    );
+    let missing: Vec<String> =
+        offered().into_iter().filter(|name| !here.contains_key(name)).collect();
+    println!("offered by the package sources, not fetched: {}", missing.join(" "));
     let failures = failures.into_inner().expect("lock");
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }

@@ -40,13 +40,8 @@ fn a_setting_that_is_not_taken_takes_the_others_back() {
     fake.refuse("b-8", "copy_out");
     let journals = Module::open(&machine(&fake)).unwrap().journals().unwrap();
     let wanted = settings(&["policy=auto", "copy_out=auto", "delay_us=500"]);
-    let error = set(&machine(&fake), &journals, &wanted)
-        .unwrap_err()
-        .to_string();
-    assert!(
-        error.contains("b-8") && error.contains("copy_out=auto"),
-        "{error}"
-    );
+    let error = set(&machine(&fake), &journals, &wanted).unwrap_err().to_string();
+    assert!(error.contains("b-8") && error.contains("copy_out=auto"), "{error}");
     for name in ["a-8", "b-8"] {
         assert_eq!(fake.read(name, "delay_us"), "1000", "{name}");
     }
@@ -58,10 +53,7 @@ fn another_interface_is_refused() {
     let fake = Fake::new();
     fake.write("/sys/kernel/luc/interface", "2\n");
     let error = Module::open(&machine(&fake)).unwrap_err().to_string();
-    assert!(
-        error.contains("interface 2") && error.contains("knows 1"),
-        "{error}"
-    );
+    assert!(error.contains("interface 2") && error.contains("knows 1"), "{error}");
     // Whoever has a choice goes on without the module, and says so.
     let plan = plan(&machine(&fake), Level::Auto, || Ok(Settings::default())).unwrap();
     assert_eq!(plan.level, EffectiveLevel::Gate);
@@ -83,18 +75,9 @@ fn places_are_paths_devices_and_names() {
     ] {
         assert_eq!(module.find(place).unwrap().name, name, "{place}");
     }
-    assert!(matches!(
-        module.find("/no/such"),
-        Err(Error::NoSuchPlace { .. })
-    ));
-    assert!(matches!(
-        module.find("../no-such-8"),
-        Err(Error::NoSuchPlace { .. })
-    ));
-    assert!(matches!(
-        module.find("1:2"),
-        Err(Error::NoJournalThere { .. })
-    ));
+    assert!(matches!(module.find("/no/such"), Err(Error::NoSuchPlace { .. })));
+    assert!(matches!(module.find("../no-such-8"), Err(Error::NoSuchPlace { .. })));
+    assert!(matches!(module.find("1:2"), Err(Error::NoJournalThere { .. })));
 }
 
 #[test]
@@ -104,10 +87,8 @@ fn holders_in_any_order_leave_what_was_before() {
         fake.mount("a-8", "7:0");
         let journal = journal(&fake, "a-8");
         let (one, two) = (holder(&fake), holder(&fake));
-        one.lend(&journal, &settings(&["policy=auto", "copy_out=auto"]))
-            .unwrap();
-        two.lend(&journal, &settings(&["policy=pid", "set_point=8"]))
-            .unwrap();
+        one.lend(&journal, &settings(&["policy=auto", "copy_out=auto"])).unwrap();
+        two.lend(&journal, &settings(&["policy=pid", "set_point=8"])).unwrap();
         let now = || ["policy", "copy_out", "set_point"].map(|name| fake.read("a-8", name));
         assert_eq!(now(), ["pid", "auto", "8"]);
         if first_ends_first {
@@ -132,9 +113,7 @@ fn what_somebody_else_sets_stays() {
     fake.mount("a-8", "7:0");
     let journal = journal(&fake, "a-8");
     let lender = holder(&fake);
-    lender
-        .lend(&journal, &settings(&["policy=auto", "copy_out=auto"]))
-        .unwrap();
+    lender.lend(&journal, &settings(&["policy=auto", "copy_out=auto"])).unwrap();
     // By `luc kernel set`, and past it.
     set(&machine(&fake), &[journal], &settings(&["policy=delay"])).unwrap();
     fake.write("/sys/kernel/luc/a-8/copy_out", "heuristic\n");
@@ -148,9 +127,7 @@ fn a_journal_of_the_same_name_is_another_one() {
     let fake = Fake::new();
     fake.mount("a-8", "7:0");
     let lender = holder(&fake);
-    lender
-        .lend(&journal(&fake, "a-8"), &settings(&["policy=auto"]))
-        .unwrap();
+    lender.lend(&journal(&fake, "a-8"), &settings(&["policy=auto"])).unwrap();
     let dir = fake.path("/sys/kernel/luc/a-8");
     // Kept, so that the new directory cannot get its number.
     fs::rename(&dir, fake.path("/unmounted")).unwrap();
@@ -168,10 +145,7 @@ fn what_is_not_taken_is_not_lent() {
     fake.refuse("a-8", "set_point");
     let lender = holder(&fake);
     let refused = lender.lend(&journal, &settings(&["policy=pid", "set_point=8"]));
-    assert!(
-        matches!(refused, Err(Error::NotTaken { .. })),
-        "{refused:?}"
-    );
+    assert!(matches!(refused, Err(Error::NotTaken { .. })), "{refused:?}");
     assert_eq!(fake.read("a-8", "policy"), "off");
 }
 
@@ -180,9 +154,7 @@ fn a_holder_that_is_gone_is_found_out() {
     let fake = Fake::new();
     fake.mount("a-8", "7:0");
     let lender = holder(&fake);
-    lender
-        .lend(&journal(&fake, "a-8"), &settings(&["policy=auto"]))
-        .unwrap();
+    lender.lend(&journal(&fake, "a-8"), &settings(&["policy=auto"])).unwrap();
     let leases = Leases::of(&machine(&fake));
     assert_eq!(leases.holders().len(), 1);
     assert_eq!(leases.reap().unwrap(), 0);
@@ -207,10 +179,7 @@ fn each_journal_has_one_batcher() {
     let wishes = || Ok(settings(&["policy=auto", "copy_out=auto"]));
     let names = |plan: luc_kernel::level::Plan| {
         let devices = plan.count_only.iter();
-        (
-            plan.level,
-            devices.map(ToString::to_string).collect::<Vec<_>>(),
-        )
+        (plan.level, devices.map(ToString::to_string).collect::<Vec<_>>())
     };
     for (asked, used) in [
         (Level::Auto, EffectiveLevel::Both),
@@ -218,19 +187,13 @@ fn each_journal_has_one_batcher() {
         (Level::Kernel, EffectiveLevel::Kernel),
     ] {
         let expected = vec!["7:0".to_owned(), "7:1".to_owned()];
-        assert_eq!(
-            names(plan(&machine, asked, wishes).unwrap()),
-            (used, expected)
-        );
+        assert_eq!(names(plan(&machine, asked, wishes).unwrap()), (used, expected));
     }
     // The gate alone: the module stops batching where the command goes, and nowhere else.
     fake.write("/sys/kernel/luc/a-8/policy", "auto\n");
     fake.write("/sys/kernel/luc/b-8/policy", "auto\n");
     let gate = plan(&machine, Level::Gate, wishes).unwrap();
-    assert_eq!(
-        (gate.level, gate.count_only.len()),
-        (EffectiveLevel::Gate, 0)
-    );
+    assert_eq!((gate.level, gate.count_only.len()), (EffectiveLevel::Gate, 0));
     let mut session = Session::new(&machine, gate, &watcher);
     session.uses("7:0".parse().unwrap());
     assert_eq!(fake.read("a-8", "policy"), "off");
@@ -264,10 +227,7 @@ fn a_session_counts_from_the_first_use() {
     assert!(failures.is_empty(), "{failures:?}");
     assert_eq!(uses.len(), 1);
     assert_eq!(
-        (
-            uses[0].stats.as_ref().unwrap().fsyncs,
-            uses[0].fsyncs_per_commit
-        ),
+        (uses[0].stats.as_ref().unwrap().fsyncs, uses[0].fsyncs_per_commit),
         (160, Some(16.0))
     );
     assert_eq!(uses[0].policy, "auto");
@@ -280,10 +240,7 @@ fn without_the_module_there_is_the_gate() {
     let machine = machine(&fake);
     for asked in [Level::Auto, Level::Gate] {
         let plan = plan(&machine, asked, || unreachable!()).unwrap();
-        assert_eq!(
-            (plan.level, plan.note, plan.count_only),
-            (EffectiveLevel::Gate, None, vec![])
-        );
+        assert_eq!((plan.level, plan.note, plan.count_only), (EffectiveLevel::Gate, None, vec![]));
     }
     for asked in [Level::Kernel, Level::Both] {
         let error = plan(&machine, asked, || unreachable!()).unwrap_err();
@@ -298,9 +255,7 @@ fn nobody_else_can_lock_what_leases_are_kept_in() {
     // As an earlier luc made them.
     fake.write("/run/luc/kernel/lock", "");
     let lender = holder(&fake);
-    lender
-        .lend(&journal(&fake, "a-8"), &settings(&["policy=auto"]))
-        .unwrap();
+    lender.lend(&journal(&fake, "a-8"), &settings(&["policy=auto"])).unwrap();
     let mode = |path: &str| {
         let found = fs::metadata(fake.path(path)).unwrap();
         found.permissions().mode() & 0o777
@@ -312,10 +267,7 @@ fn nobody_else_can_lock_what_leases_are_kept_in() {
     }
     let holders = fs::read_dir(fake.path("/run/luc/kernel/holders")).unwrap();
     for holder in holders.flatten() {
-        assert_eq!(
-            holder.metadata().unwrap().permissions().mode() & 0o777,
-            0o600
-        );
+        assert_eq!(holder.metadata().unwrap().permissions().mode() & 0o777, 0o600);
     }
     if !rustix::process::geteuid().is_root() {
         luc_testkit::skipped!("only root can try as another user");
@@ -330,14 +282,7 @@ fn nobody_else_can_lock_what_leases_are_kept_in() {
             flock --nonblock \"$file\" true 2>/dev/null && echo \"$file was locked\"
         done; true";
     let output = Command::new("setpriv")
-        .args([
-            "--reuid=65534",
-            "--regid=65534",
-            "--clear-groups",
-            "sh",
-            "-c",
-            script,
-        ])
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups", "sh", "-c", script])
         .arg(fake.root())
         .output()
         .unwrap();

@@ -32,8 +32,7 @@ impl Commits {
 /// The first number of the first line: `2056 transactions (2055 requested), each up to 5461 blocks`.
 fn transactions(info: &str) -> Option<u64> {
     let (number, rest) = info.split_once(' ')?;
-    rest.starts_with("transactions")
-        .then(|| number.parse().ok())?
+    rest.starts_with("transactions").then(|| number.parse().ok())?
 }
 
 #[cfg(test)]

@@ -124,10 +124,9 @@ impl Decision {
         write!(f, "     {name}: {}: {}", self.state, self.reason)?;
         if let Some(gain) = self.gain {
             match (self.gated_per_s, self.ungated_per_s) {
-                (Some(gated), Some(ungated)) => write!(
-                    f,
-                    " ({gain:.2} x: {gated:.0} against {ungated:.0} calls/s ungated)"
-                )?,
+                (Some(gated), Some(ungated)) => {
+                    write!(f, " ({gain:.2} x: {gated:.0} against {ungated:.0} calls/s ungated)")?
+                }
                 _ if self.pairs > 1 => write!(f, " ({gain:.2} x in {} pairs)", self.pairs)?,
                 _ => write!(f, " ({gain:.2} x)")?,
             }
@@ -185,11 +184,8 @@ pub(crate) fn write(
         if place > 0 && (decision.calls as f64) < WORTH_A_LINE * calls as f64 {
             continue;
         }
-        let name = if has_both || time == "flush" {
-            format!("auto, {kind}")
-        } else {
-            "auto".to_owned()
-        };
+        let name =
+            if has_both || time == "flush" { format!("auto, {kind}") } else { "auto".to_owned() };
         decision.write(f, &name, time, is_held)?;
     }
     Ok(())
@@ -199,13 +195,7 @@ pub(crate) fn write(
 const ALONE: &str = "only one caller at a time: nobody to share a commit with";
 
 fn state_and_reason(standing: &Standing) -> (&'static str, &'static str) {
-    let Standing {
-        phase,
-        reason,
-        gain,
-        pairs,
-        ..
-    } = *standing;
+    let Standing { phase, reason, gain, pairs, .. } = *standing;
     let is_engaged = matches!(phase, Phase::Engaged | Phase::Check);
     match (phase, reason) {
         (_, Reason::GainMeasured) if is_engaged && pairs > 0 && gain <= 1.0 => (
@@ -266,15 +256,8 @@ pub(crate) mod tests {
         let gains = prop_oneof![Just(1.0), Just(f64::NAN), 0.2..3.0f64];
         let rates = || prop_oneof![Just(0.0), 1.0..2000.0f64];
         (
-            (
-                proptest::sample::select(phases.to_vec()),
-                proptest::sample::select(reasons.to_vec()),
-            ),
-            (
-                0..40u32,
-                0..40u32,
-                prop_oneof![Just(0u64), 1_000..100_000_000u64],
-            ),
+            (proptest::sample::select(phases.to_vec()), proptest::sample::select(reasons.to_vec())),
+            (0..40u32, 0..40u32, prop_oneof![Just(0u64), 1_000..100_000_000u64]),
             (gains, 0..5u32, rates(), rates(), any::<bool>()),
             (0..4u32, 0..4u32),
         )
@@ -287,11 +270,7 @@ pub(crate) mod tests {
                         set_point,
                         participants,
                         commit_ns,
-                        gain: if are_its_rates {
-                            gated_per_s / ungated_per_s
-                        } else {
-                            gain
-                        },
+                        gain: if are_its_rates { gated_per_s / ungated_per_s } else { gain },
                         pairs,
                         trials: trials.0,
                         engagements: trials.1,
@@ -332,24 +311,13 @@ pub(crate) mod tests {
         };
         let has_gained = text.contains("engaged: a trial showed a gain");
         let is_checked = text.contains("the last check");
-        check(
-            has_gained && !is_checked && gain.is_some_and(|gain| gain < 1.0),
-            "a gain below 1",
-        );
-        check(
-            text.contains("no gain") && gain.is_some_and(|gain| gain > 1.06),
-            "no gain above 1",
-        );
-        check(
-            gain.is_some() && !text.contains("a trial showed"),
-            "a gain without a trial",
-        );
+        check(has_gained && !is_checked && gain.is_some_and(|gain| gain < 1.0), "a gain below 1");
+        check(text.contains("no gain") && gain.is_some_and(|gain| gain > 1.06), "no gain above 1");
+        check(gain.is_some() && !text.contains("a trial showed"), "a gain without a trial");
         if let (Some(gain), Some(gated), Some(ungated)) = (gain, gated, ungated) {
             // Rates are printed as whole numbers.
-            let (low, high) = (
-                (gated - 0.6) / (ungated + 0.6),
-                (gated + 0.6) / (ungated - 0.6).max(0.1),
-            );
+            let (low, high) =
+                ((gated - 0.6) / (ungated + 0.6), (gated + 0.6) / (ungated - 0.6).max(0.1));
             check(
                 !(low * 0.97 - 0.006..=high * 1.03 + 0.006).contains(&gain),
                 "rates of another gain",
@@ -357,22 +325,10 @@ pub(crate) mod tests {
         }
         check(is_held && trials == Some(0.0), "held without a trial");
         check(gain.is_some() && trials == Some(0.0), "a gain of no trial");
-        check(
-            trials.zip(engaged).is_some_and(|(all, some)| some > all),
-            "more than all",
-        );
-        check(
-            text.contains(": engaged:") && engaged == Some(0.0),
-            "engaged by no trial",
-        );
-        check(
-            text.contains("only one caller") && callers.is_some(),
-            "one caller is several",
-        );
-        check(
-            text.contains(" 0 ns") || text.contains("NaN") || text.contains("inf"),
-            "no figure",
-        );
+        check(trials.zip(engaged).is_some_and(|(all, some)| some > all), "more than all");
+        check(text.contains(": engaged:") && engaged == Some(0.0), "engaged by no trial");
+        check(text.contains("only one caller") && callers.is_some(), "one caller is several");
+        check(text.contains(" 0 ns") || text.contains("NaN") || text.contains("inf"), "no figure");
         found
     }
 

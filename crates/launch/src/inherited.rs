@@ -59,16 +59,9 @@ impl InheritedState {
     /// Gives a forked child what this process got, before it executes the program: async-signal-safe. A descriptor that
     /// is `replaced` stays open.
     pub(crate) fn restore(&self, replaced: Option<c_int>) {
-        let signals = [
-            (libc::SIGPIPE, self.ignores_pipe),
-            (libc::SIGCHLD, self.ignores_child),
-        ];
+        let signals = [(libc::SIGPIPE, self.ignores_pipe), (libc::SIGCHLD, self.ignores_child)];
         for (signal, ignores) in signals {
-            let action = if ignores {
-                libc::SIG_IGN
-            } else {
-                libc::SIG_DFL
-            };
+            let action = if ignores { libc::SIG_IGN } else { libc::SIG_DFL };
             // SAFETY: no handler.
             unsafe { libc::signal(signal, action) };
         }

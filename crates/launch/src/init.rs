@@ -20,10 +20,7 @@ pub fn reap_for_child() -> Result<Option<u8>, LaunchError> {
     if std::process::id() != 1 {
         return Ok(None);
     }
-    reap().map_err(LaunchError::io(
-        "start",
-        "a process beside the container's first",
-    ))
+    reap().map_err(LaunchError::io("start", "a process beside the container's first"))
 }
 
 fn reap() -> io::Result<Option<u8>> {

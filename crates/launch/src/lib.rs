@@ -144,10 +144,7 @@ pub fn run(
                 let devices = devices_to_text(&around.count_only);
                 environment.push((COUNT_ONLY.into(), devices.into()));
             }
-            let how = supervise::Start {
-                environment: &environment,
-                ..supervise::Start::default()
-            };
+            let how = supervise::Start { environment: &environment, ..supervise::Start::default() };
             (supervise::start(command, how)?, None)
         }
         (Some(shared), reach) => {
@@ -161,10 +158,7 @@ pub fn run(
                 }
             }
         }
-        (None, _) => (
-            supervise::start(command, supervise::Start::default())?,
-            None,
-        ),
+        (None, _) => (supervise::start(command, supervise::Start::default())?, None),
     };
     if let Some(begin) = around.started.take() {
         begin(started.id());
@@ -184,10 +178,8 @@ pub fn run(
             lookout.look(process);
         }
     };
-    let end = started.wait(has_observers.then_some(supervise::Look {
-        call: &mut look,
-        interval,
-    }))?;
+    let end =
+        started.wait(has_observers.then_some(supervise::Look { call: &mut look, interval }))?;
     let ran = outcome::Ran {
         policy: settings.policy,
         end,
@@ -196,12 +188,7 @@ pub fn run(
         notified: notifier.map(Running::end),
         unreached: lookout.map_or_else(Vec::new, Lookout::found),
     };
-    Ok(Outcome::collect(
-        shared.as_ref(),
-        ran,
-        &around.count_only,
-        &commits,
-    ))
+    Ok(Outcome::collect(shared.as_ref(), ran, &around.count_only, &commits))
 }
 
 /// What the run shares, or why it takes no part in the gate.
@@ -258,10 +245,7 @@ fn notified(
         Ok(begun) => begun,
         Err(error) if is_required => return Err(error.into()),
         Err(error) => {
-            let how = supervise::Start {
-                blocked: Some(blocked),
-                ..supervise::Start::default()
-            };
+            let how = supervise::Start { blocked: Some(blocked), ..supervise::Start::default() };
             return Ok((supervise::start(command, how)?, Err(error)));
         }
     };

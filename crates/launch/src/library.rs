@@ -17,11 +17,7 @@ pub fn find() -> Result<PathBuf, LaunchError> {
         .map_err(LaunchError::io("find the path of", "the running program"))?;
     let directory = program.parent().unwrap_or(&program);
     let beside = directory.join(LIBRARY);
-    let installed = directory
-        .parent()
-        .unwrap_or(directory)
-        .join("lib/luc")
-        .join(LIBRARY);
+    let installed = directory.parent().unwrap_or(directory).join("lib/luc").join(LIBRARY);
     let found = if beside.exists() {
         beside
     } else if installed.exists() {

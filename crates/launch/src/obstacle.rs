@@ -127,10 +127,7 @@ impl Look {
         if fs::read_link(of_process.join("ns/time")).ok() != self.clock {
             return Some(Obstacle::Clock);
         }
-        if matches!(
-            inspect::program(&of_process.join("exe")),
-            Ok(Gateability::Go)
-        ) {
+        if matches!(inspect::program(&of_process.join("exe")), Ok(Gateability::Go)) {
             return Some(Obstacle::Go);
         }
         // Other users and roots below a run of root meet in memory that they inherit.
@@ -172,8 +169,7 @@ impl Default for Look {
 }
 
 fn contains(text: &[u8], wanted: &str) -> bool {
-    text.windows(wanted.len())
-        .any(|part| part == wanted.as_bytes())
+    text.windows(wanted.len()).any(|part| part == wanted.as_bytes())
 }
 
 /// A process' number in its own namespace, and that namespace's inode; `None` if it has ended.
@@ -182,9 +178,7 @@ pub fn own_number(process: u32) -> Option<(u32, u64)> {
     let of_process = Path::new("/proc").join(process.to_string());
     let namespace = fs::metadata(of_process.join("ns/pid")).ok()?.ino();
     let status = fs::read_to_string(of_process.join("status")).ok()?;
-    let numbers = status
-        .lines()
-        .find_map(|line| line.strip_prefix("NSpid:"))?;
+    let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
     Some((numbers.split_whitespace().last()?.parse().ok()?, namespace))
 }
 
@@ -207,11 +201,7 @@ mod tests {
     use std::process::{Command, Stdio};
 
     fn found(command: &mut Command) -> Found {
-        let mut child = command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let look = Look::new();
         // It answers as soon as its program runs.
         let (mut asked, mut answer) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
@@ -225,10 +215,7 @@ mod tests {
 
     #[test]
     fn what_keeps_the_library_away_is_named() {
-        assert_eq!(
-            found(&mut Command::new("cat")),
-            Found::Obstacle(Obstacle::Environment)
-        );
+        assert_eq!(found(&mut Command::new("cat")), Found::Obstacle(Obstacle::Environment));
         let mut named = Command::new("cat");
         named.env("LUC_TEST", LIBRARY);
         assert_eq!(found(&mut named), Found::Obstacle(Obstacle::NotLoaded));

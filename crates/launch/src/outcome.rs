@@ -167,10 +167,7 @@ impl Outcome {
                     FileSystemOutcome::new(numbers, counters, rounds, &ran.policy, |device| {
                         after.since(before, device)
                     });
-                FileSystemOutcome {
-                    left_to_kernel,
-                    ..outcome
-                }
+                FileSystemOutcome { left_to_kernel, ..outcome }
             })
             .collect();
         file_systems.sort_by_key(|fs| std::cmp::Reverse(fs.calls()));
@@ -187,9 +184,8 @@ impl Outcome {
             refused: ran.refused,
             notified: ran.notified,
             unreached: ran.unreached,
-            participants: shared.map_or_else(Table::default, |shared| {
-                Table::read(shared.figures.counters)
-            }),
+            participants: shared
+                .map_or_else(Table::default, |shared| Table::read(shared.figures.counters)),
             file_systems,
         }
     }
@@ -204,12 +200,8 @@ impl Outcome {
         if !is_whole {
             let is_known =
                 |one: &Unreached| unreached.iter().any(|known| known.program == one.program);
-            let others: Vec<_> = self
-                .unreached
-                .iter()
-                .filter(|one| !is_known(one))
-                .cloned()
-                .collect();
+            let others: Vec<_> =
+                self.unreached.iter().filter(|one| !is_known(one)).cloned().collect();
             unreached.extend(others);
         }
         self.unreached = unreached;
@@ -224,12 +216,8 @@ impl Outcome {
     pub fn mean_us(&self) -> Option<f64> {
         let calls = self.calls();
         let of_each = self.file_systems.iter().filter(|fs| fs.calls() > 0);
-        let total: Option<f64> = of_each
-            .map(|fs| Some(fs.mean_us? * fs.calls() as f64))
-            .sum();
-        total
-            .filter(|_| calls > 0)
-            .map(|total| total / calls as f64)
+        let total: Option<f64> = of_each.map(|fs| Some(fs.mean_us? * fs.calls() as f64)).sum();
+        total.filter(|_| calls > 0).map(|total| total / calls as f64)
     }
 }
 
@@ -250,9 +238,8 @@ impl FileSystemOutcome {
         let [fsyncs, fdatasyncs, msyncs] = counts.calls;
         let calls = fsyncs + fdatasyncs + msyncs;
         let found = filesystem::of_device(major, minor).ok();
-        let device = found
-            .as_ref()
-            .map_or_else(|| format!("{major}:{minor}"), |fs| fs.name.clone());
+        let device =
+            found.as_ref().map_or_else(|| format!("{major}:{minor}"), |fs| fs.name.clone());
         let journal = match found.as_ref().map(|fs| &fs.journal) {
             Some(Journal::Jbd2) => "jbd2",
             Some(Journal::Jbd2FastCommit) => "fast_commit",
@@ -344,9 +331,7 @@ impl Counts {
             failed: failed.min(all),
             mean_us: p50_us.map(|_| mean_us(figures.latency_ns.load(Acquire), all)),
             p50_us,
-            p99_us: p50_us
-                .zip(quantile_us(0.99))
-                .map(|(p50_us, p99_us)| p99_us.max(p50_us)),
+            p99_us: p50_us.zip(quantile_us(0.99)).map(|(p50_us, p99_us)| p99_us.max(p50_us)),
             gated,
             rounds: rounds.min(u32::try_from(gated).unwrap_or(u32::MAX)),
             timed_out: timed_out.min(gated),
@@ -358,11 +343,7 @@ impl Counts {
 }
 
 fn mean_us(total_ns: u64, count: u64) -> f64 {
-    if count == 0 {
-        0.0
-    } else {
-        total_ns as f64 / count as f64 / 1e3
-    }
+    if count == 0 { 0.0 } else { total_ns as f64 / count as f64 / 1e3 }
 }
 
 #[cfg(test)]

@@ -127,32 +127,17 @@ mod tests {
     const OWN: u64 = 1;
 
     fn seen(process: u32, program: &str, calls: u64, obstacle: Option<Obstacle>) -> Seen {
-        Seen {
-            process,
-            namespace: OWN,
-            program: program.to_owned(),
-            calls,
-            obstacle,
-        }
+        Seen { process, namespace: OWN, program: program.to_owned(), calls, obstacle }
     }
 
     fn participant(process: u32, name: &[u8], calls: u64) -> Participant {
         let mut padded = [0; 16];
         padded[..name.len()].copy_from_slice(name);
-        Participant {
-            process,
-            namespace: OWN,
-            name: padded,
-            calls,
-            state: State::TakesPart,
-        }
+        Participant { process, namespace: OWN, name: padded, calls, state: State::TakesPart }
     }
 
     fn names(found: &[Unreached]) -> Vec<(&str, u32, Option<u64>)> {
-        found
-            .iter()
-            .map(|found| (found.program.as_str(), found.processes, found.calls))
-            .collect()
+        found.iter().map(|found| (found.program.as_str(), found.processes, found.calls)).collect()
     }
 
     #[test]
@@ -170,14 +155,8 @@ mod tests {
         let table = Table {
             participants: vec![
                 participant(12, b"sqlite3", 9),
-                Participant {
-                    namespace: 9,
-                    ..participant(2, b"boxed", 5)
-                },
-                Participant {
-                    state: State::Filtered,
-                    ..participant(14, b"filtered", 3)
-                },
+                Participant { namespace: 9, ..participant(2, b"boxed", 5) },
+                Participant { state: State::Filtered, ..participant(14, b"filtered", 3) },
                 participant(15, b"cgo", 1),
             ],
             is_full: false,
@@ -185,11 +164,7 @@ mod tests {
         let found = unreached(&seen, &table);
         assert_eq!(
             names(&found),
-            [
-                ("postgres", 2, Some(42)),
-                ("cgo", 1, Some(7)),
-                ("filtered", 1, Some(6))
-            ]
+            [("postgres", 2, Some(42)), ("cgo", 1, Some(7)), ("filtered", 1, Some(6))]
         );
         let reasons = BTreeSet::from([Obstacle::User, Obstacle::Unknown]);
         assert_eq!(found[0].obstacles, reasons);
@@ -197,14 +172,8 @@ mod tests {
 
     #[test]
     fn where_the_table_is_full_an_obstacle_is_needed() {
-        let seen = [
-            seen(10, "static", 4, Some(Obstacle::Static)),
-            seen(11, "gone", 4, None),
-        ];
-        let table = Table {
-            is_full: true,
-            ..Table::default()
-        };
+        let seen = [seen(10, "static", 4, Some(Obstacle::Static)), seen(11, "gone", 4, None)];
+        let table = Table { is_full: true, ..Table::default() };
         assert_eq!(names(&unreached(&seen, &table)), [("static", 1, Some(4))]);
     }
 }

@@ -64,11 +64,7 @@ impl Shared {
     /// [`FilesError`] of the first place: there is no room, or somebody else has taken the name.
     pub fn open(policy: &Policy) -> Result<Self, FilesError> {
         let user = rustix::process::geteuid().as_raw();
-        let base = if Path::new(PLACE).is_dir() {
-            PLACE
-        } else {
-            "/tmp"
-        };
+        let base = if Path::new(PLACE).is_dir() { PLACE } else { "/tmp" };
         let of_user = if user == 0 {
             PathBuf::from("/run/luc-gate")
         } else {
@@ -91,27 +87,18 @@ impl Shared {
             figures: session.figures()?,
             rounds: create_rounds(&rounds_path)?,
             rounds_path,
-            guests: if rustix::process::geteuid().is_root() {
-                Inherited::new()
-            } else {
-                None
-            },
+            guests: if rustix::process::geteuid().is_root() { Inherited::new() } else { None },
             _session: session,
         })
     }
 
     /// The rounds of a file system, where most calls on it were made.
     pub(super) fn rounds_of(&self, device: u64) -> Option<&'static FileSystemRounds> {
-        let of_guests = self
-            .guests
-            .as_ref()
-            .and_then(|guests| guests.memory.rounds.find(device));
+        let of_guests = self.guests.as_ref().and_then(|guests| guests.memory.rounds.find(device));
         let calls =
             |rounds: &FileSystemRounds| rounds.commits.completions() + rounds.flushes.completions();
         let both = [self.rounds.find(device), of_guests];
-        both.into_iter()
-            .flatten()
-            .max_by_key(|rounds| calls(rounds))
+        both.into_iter().flatten().max_by_key(|rounds| calls(rounds))
     }
 
     /// Adds to the figures what descendants of other users and roots have counted since the last time.
@@ -124,36 +111,23 @@ impl Shared {
     /// The environment variables by which a command takes part.
     pub fn environment(&self, library: &Path, settings: &Settings) -> Vec<(OsString, OsString)> {
         let longest_wait_ns = settings.longest_wait_ns.to_string();
-        let guests = self
-            .guests
-            .as_ref()
-            .map(|guests| guests.descriptor.as_raw_fd().to_string());
+        let guests = self.guests.as_ref().map(|guests| guests.descriptor.as_raw_fd().to_string());
         let guests = guests.map(|number| (GUESTS.into(), number.into()));
         let of_run = [
             (ROUNDS.into(), self.rounds_path.clone().into()),
             (POLICY.into(), settings.policy.to_string().into()),
             (LONGEST_WAIT_NS.into(), longest_wait_ns.into()),
-            (
-                FILTERS.into(),
-                seccomp::filters().unwrap_or(0).to_string().into(),
-            ),
+            (FILTERS.into(), seccomp::filters().unwrap_or(0).to_string().into()),
             (FIGURES.into(), self.figures.path().into()),
         ];
-        loading(library)
-            .into_iter()
-            .chain(of_run)
-            .chain(guests)
-            .collect()
+        loading(library).into_iter().chain(of_run).chain(guests).collect()
     }
 }
 
 /// The environment variables by which programs load the library, beside what the user has them load.
 pub(super) fn loading(library: &Path) -> [(OsString, OsString); 2] {
     let variable = |name: &str, more| (name.into(), joined(std::env::var_os(name), more));
-    [
-        variable("LD_PRELOAD", library.as_os_str()),
-        variable(ASAN_OPTIONS, OsStr::new(ASAN_BEHIND)),
-    ]
+    [variable("LD_PRELOAD", library.as_os_str()), variable(ASAN_OPTIONS, OsStr::new(ASAN_BEHIND))]
 }
 
 /// What AddressSanitizer's runtime reads. It refuses to start behind another library, unless told that this is meant.

@@ -69,12 +69,7 @@ impl From<&libc::siginfo_t> for SignalInfo {
         // SAFETY: plain numbers of an initialized structure. Where the code says that they mean something else, they are
         // not used.
         let (sender, value) = unsafe { (info.si_pid(), info.si_value()) };
-        Self {
-            number: info.si_signo,
-            code: info.si_code,
-            sender,
-            value: value.sival_ptr.addr(),
-        }
+        Self { number: info.si_signo, code: info.si_code, sender, value: value.sival_ptr.addr() }
     }
 }
 
@@ -84,9 +79,7 @@ impl SignalInfo {
         let Some(target) = self.target(child) else {
             return;
         };
-        let value = libc::sigval {
-            sival_ptr: std::ptr::without_provenance_mut(self.value),
-        };
+        let value = libc::sigval { sival_ptr: std::ptr::without_provenance_mut(self.value) };
         // SAFETY: plain numbers. The child has not been waited for, so its number, and its group's, is its own.
         unsafe {
             if self.code == libc::SI_QUEUE {
@@ -250,11 +243,7 @@ impl Drop for Blocked {
 pub(crate) fn set_mask(mask: &libc::sigset_t) -> io::Result<()> {
     // SAFETY: `mask` is a valid set.
     let result = unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, mask, std::ptr::null_mut()) };
-    if result == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::from_raw_os_error(result))
-    }
+    if result == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(result)) }
 }
 
 #[cfg(test)]
@@ -273,12 +262,7 @@ mod tests {
     }
 
     fn signal(number: c_int, code: c_int, sender: libc::pid_t) -> SignalInfo {
-        SignalInfo {
-            number,
-            code,
-            sender,
-            value: 0,
-        }
+        SignalInfo { number, code, sender, value: 0 }
     }
 
     #[test]

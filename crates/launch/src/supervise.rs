@@ -167,14 +167,8 @@ pub fn start(command: &Command, how: Start<'_>) -> Result<Started, LaunchError> 
             Ok(())
         });
     }
-    let child = child
-        .spawn()
-        .map_err(LaunchError::io("start", &command.program))?;
-    Ok(Started {
-        child,
-        program: command.program.clone(),
-        blocked,
-    })
+    let child = child.spawn().map_err(LaunchError::io("start", &command.program))?;
+    Ok(Started { child, program: command.program.clone(), blocked })
 }
 
 impl Started {
@@ -205,9 +199,7 @@ fn wait(
     let ended = rustix::process::pidfd_open(id, PidfdFlags::empty()).ok();
     let mut stop_signal = None;
     loop {
-        let of_child = ended
-            .as_ref()
-            .map_or(signals.file().as_fd(), |ended| ended.as_fd());
+        let of_child = ended.as_ref().map_or(signals.file().as_fd(), |ended| ended.as_fd());
         let mut events = [
             PollFd::from_borrowed_fd(of_child, PollFlags::IN),
             PollFd::new(signals.file(), PollFlags::IN),
@@ -230,10 +222,7 @@ fn wait(
             while let Ok(Some(signal)) = signals.next() {
                 stop_signal = signal.stops().or(stop_signal);
             }
-            return Ok(CommandEnd {
-                ending: status.into(),
-                stop_signal,
-            });
+            return Ok(CommandEnd { ending: status.into(), stop_signal });
         }
         if let Ok(Some(signal)) = signals.next() {
             stop_signal = signal.stops().or(stop_signal);
@@ -249,9 +238,7 @@ impl From<ExitStatus> for Ending {
     fn from(status: ExitStatus) -> Self {
         match (status.code(), status.signal()) {
             (Some(code), _) => Self::Exited(code as u8),
-            (None, signal) => Self::Killed {
-                signal: signal.unwrap_or(0),
-            },
+            (None, signal) => Self::Killed { signal: signal.unwrap_or(0) },
         }
     }
 }
@@ -289,10 +276,7 @@ mod tests {
         let mut looks = Vec::new();
         let mut look = |process| looks.push(process);
         let started = start(&shell("sleep 0.1; exit 7"), Start::default()).unwrap();
-        let looking = Look {
-            call: &mut look,
-            interval: close_look,
-        };
+        let looking = Look { call: &mut look, interval: close_look };
         started.wait(Some(looking)).unwrap();
         assert!(!looks.is_empty() && looks.iter().all(|process| *process == looks[0]));
     }
@@ -300,12 +284,7 @@ mod tests {
     #[test]
     fn a_deadly_signal_is_told() {
         let ending = run("kill -TERM $$", Start::default());
-        assert_eq!(
-            ending,
-            Ending::Killed {
-                signal: libc::SIGTERM
-            }
-        );
+        assert_eq!(ending, Ending::Killed { signal: libc::SIGTERM });
         assert_eq!(ending.exit_status(), 143);
         assert!(ending.is_by_signal());
     }
@@ -321,11 +300,7 @@ mod tests {
     #[test]
     fn the_environment_is_added_to_and_taken_from() {
         let environment = [("LUC_TEST_VALUE".into(), "yes".into())];
-        let how = Start {
-            environment: &environment,
-            removed: &["HOME"],
-            ..Start::default()
-        };
+        let how = Start { environment: &environment, removed: &["HOME"], ..Start::default() };
         let script = "test \"$LUC_TEST_VALUE\" = yes && test -z \"$HOME\"";
         assert_eq!(run(script, how), Ending::Exited(0));
     }

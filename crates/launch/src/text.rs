@@ -78,17 +78,10 @@ fn write_unreached(f: &mut fmt::Formatter<'_>, unreached: &[Unreached]) -> fmt::
 
 impl fmt::Display for FileSystemOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let place = if self.mount_point.is_empty() {
-            &self.device
-        } else {
-            &self.mount_point
-        };
+        let place = if self.mount_point.is_empty() { &self.device } else { &self.mount_point };
         write!(f, "luc: {place} ({} on {}): ", self.kind, self.device)?;
-        let counts = [
-            (self.fsyncs, "fsync"),
-            (self.fdatasyncs, "fdatasync"),
-            (self.msyncs, "msync"),
-        ];
+        let counts =
+            [(self.fsyncs, "fsync"), (self.fdatasyncs, "fdatasync"), (self.msyncs, "msync")];
         let mut first = true;
         for (count, name) in counts.into_iter().filter(|(count, _)| *count > 0) {
             let plural = if count == 1 { "" } else { "s" };
@@ -109,18 +102,12 @@ impl fmt::Display for FileSystemOutcome {
         }
         writeln!(f)?;
         if let (Some(commits), Some(served)) = (self.commits, self.calls_per_commit) {
-            writeln!(
-                f,
-                "     {commits} journal commits, {served:.1} calls served by each"
-            )?;
+            writeln!(f, "     {commits} journal commits, {served:.1} calls served by each")?;
         }
         match (&self.gate, self.journal) {
             (Some(gate), _) => write!(f, "{gate}"),
             (None, _) if self.left_to_kernel => {
-                writeln!(
-                    f,
-                    "     gate: calls only counted: the kernel module batches here"
-                )
+                writeln!(f, "     gate: calls only counted: the kernel module batches here")
             }
             (None, "jbd2") if self.is_off => writeln!(f, "     gate: off, calls only counted"),
             (None, "jbd2") => writeln!(f, "     gate: no call was held"),
@@ -157,12 +144,7 @@ impl fmt::Display for GateOutcome {
         } else {
             writeln!(f, "     gate: no call was held")?;
         }
-        decision::write(
-            f,
-            self.decision.as_ref(),
-            self.flush_decision.as_ref(),
-            self.gated > 0,
-        )
+        decision::write(f, self.decision.as_ref(), self.flush_decision.as_ref(), self.gated > 0)
     }
 }
 
@@ -222,20 +204,14 @@ mod tests {
 
     #[test]
     fn a_journal_left_to_the_module_is_said() {
-        let left = FileSystemOutcome {
-            left_to_kernel: true,
-            ..file_system("jbd2")
-        };
+        let left = FileSystemOutcome { left_to_kernel: true, ..file_system("jbd2") };
         let text = outcome(vec![left]).to_string();
         assert!(text.contains("the kernel module batches here"), "{text}");
     }
 
     #[test]
     fn the_gate_is_off_only_where_the_policy_says_so() {
-        let off = FileSystemOutcome {
-            is_off: true,
-            ..file_system("jbd2")
-        };
+        let off = FileSystemOutcome { is_off: true, ..file_system("jbd2") };
         let text = outcome(vec![off]).to_string();
         assert!(text.contains("gate: off"), "{text}");
         let text = outcome(vec![file_system("jbd2")]).to_string();
@@ -251,10 +227,7 @@ mod tests {
     fn what_is_not_known_of_notified_calls_is_left_out() {
         let notified = Outcome {
             processes: 0,
-            notified: Some(Notified {
-                no_new_privs: false,
-                keeper: Some(7),
-            }),
+            notified: Some(Notified { no_new_privs: false, keeper: Some(7) }),
             ..outcome(vec![FileSystemOutcome {
                 mean_us: None,
                 p50_us: None,

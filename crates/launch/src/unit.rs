@@ -35,11 +35,7 @@ pub fn of_process(process: u32, unit: &str) -> Option<UnitFigures> {
     let mut lines = maps.split(|&byte| byte == b'\n');
     let file = |line: &[u8]| {
         let range = line.split(|&byte| byte == b' ').next()?;
-        Some(
-            of_process
-                .join("map_files")
-                .join(str::from_utf8(range).ok()?),
-        )
+        Some(of_process.join("map_files").join(str::from_utf8(range).ok()?))
     };
     let rounds = format!("/{}", Arena::file_name(&Policy::Auto));
     let figures: Box<RunFigures> =
@@ -61,19 +57,14 @@ pub fn is_figures(line: &[u8], unit: &str) -> bool {
 }
 
 fn contains(line: &[u8], wanted: &str) -> bool {
-    line.windows(wanted.len())
-        .any(|part| part == wanted.as_bytes())
+    line.windows(wanted.len()).any(|part| part == wanted.as_bytes())
 }
 
 /// A copy of a shared file.
 fn read<T: Shareable>(path: &Path) -> Option<Box<T>> {
     let mut bytes = Vec::new();
     let most = size_of::<T>() as u64 + 1;
-    File::open(path)
-        .ok()?
-        .take(most)
-        .read_to_end(&mut bytes)
-        .ok()?;
+    File::open(path).ok()?.take(most).read_to_end(&mut bytes).ok()?;
     memory::from_bytes(&bytes)
 }
 
@@ -87,11 +78,7 @@ mod tests {
     #[test]
     fn what_this_process_has_mapped_is_found_also_when_the_files_are_gone() {
         let place = tempfile::tempdir().unwrap();
-        let files = Files::in_place(
-            place.path(),
-            "a.service",
-            rustix::process::geteuid().as_raw(),
-        );
+        let files = Files::in_place(place.path(), "a.service", rustix::process::geteuid().as_raw());
         let own = std::process::id();
         assert!(of_process(own, "a.service").is_none());
         files.make().unwrap();

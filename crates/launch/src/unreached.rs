@@ -54,11 +54,7 @@ impl Lookout {
 
     /// Looks at the descendants of the command's process, if it is time to.
     pub(super) fn look(&mut self, process: u32) {
-        let interval = if self.began.elapsed() < YOUNG {
-            INTERVAL
-        } else {
-            LATER_INTERVAL
-        };
+        let interval = if self.began.elapsed() < YOUNG { INTERVAL } else { LATER_INTERVAL };
         if self.looked.is_some_and(|at| at.elapsed() < interval) {
             return;
         }
@@ -98,11 +94,8 @@ mod tests {
 
     #[test]
     fn a_process_without_the_library_is_suspected_at_the_second_look() {
-        let mut child = Command::new("cat")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .spawn()
-            .unwrap();
+        let mut child =
+            Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
         let mut lookout = Lookout::new();
         lookout.look(child.id());
         assert!(lookout.suspects.is_empty());

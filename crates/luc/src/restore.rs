@@ -23,9 +23,7 @@ pub(crate) fn all(patience: Duration) -> Outcome {
         Ok(0) => {}
         Ok(journals) => {
             let plural = if journals == 1 { "" } else { "s" };
-            outcome
-                .restored
-                .push(format!("settings of luc.ko on {journals} journal{plural}"));
+            outcome.restored.push(format!("settings of luc.ko on {journals} journal{plural}"));
         }
         Err(error) => outcome.failed.push(error.to_string()),
     }

@@ -102,14 +102,8 @@ mod tests {
                 "unexpected argument '--polcy'; did you mean '--policy'?; see `luc run --help`",
             ),
             ("luc run", "missing <COMMAND>...; see `luc run --help`"),
-            (
-                "luc expain",
-                "unknown command 'expain'; did you mean 'explain'?; see `luc --help`",
-            ),
-            (
-                "luc run --policy",
-                "'--policy <POLICY>' needs a value; see `luc run --help`",
-            ),
+            ("luc expain", "unknown command 'expain'; did you mean 'explain'?; see `luc --help`"),
+            ("luc run --policy", "'--policy <POLICY>' needs a value; see `luc run --help`"),
             (
                 "luc run --max-wait x -- true",
                 "invalid value 'x' for '--max-wait <TIME>': duration 'x' is not a number with a unit: write it \

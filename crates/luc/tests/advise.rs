@@ -50,9 +50,7 @@ struct Place {
 
 impl Place {
     fn new() -> Self {
-        Self {
-            folder: TempDir::new().expect("a folder"),
-        }
+        Self { folder: TempDir::new().expect("a folder") }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -79,10 +77,7 @@ impl Place {
         let disks = fs::read_dir(self.path("run/disk"));
         assert!(!disks.is_ok_and(|mut disks| disks.next().is_some()));
         let mounts = fs::read_to_string("/proc/self/mountinfo").expect("readable");
-        assert!(
-            !mounts.contains(&self.folder.path().display().to_string()),
-            "{mounts}"
-        );
+        assert!(!mounts.contains(&self.folder.path().display().to_string()), "{mounts}");
         assert!(!self.path("out/work").exists());
     }
 }
@@ -90,9 +85,7 @@ impl Place {
 /// Whether this machine makes these file systems.
 fn has(file_systems: &[&str]) -> bool {
     let known = fs::read_to_string("/proc/filesystems").unwrap_or_default();
-    let there = file_systems
-        .iter()
-        .all(|name| known.split_whitespace().any(|word| word == *name));
+    let there = file_systems.iter().all(|name| known.split_whitespace().any(|word| word == *name));
     if !there {
         luc_testkit::skipped!("this kernel lacks one of {}", file_systems.join(", "));
     }
@@ -108,58 +101,21 @@ fn bad_requests_make_nothing() {
     fs::create_dir(place.path("folder")).expect("made");
     fs::write(place.path("bad.f"), "define fileset nam=x\n").expect("written");
     for (arguments, words) in [
-        (
-            &["--workload", "varmial"][..],
-            &["varmial", "did you mean 'varmail'"][..],
-        ),
+        (&["--workload", "varmial"][..], &["varmial", "did you mean 'varmail'"][..]),
         (&["--workload", "bad.f"], &["bad.f:1:", "nam"]),
-        (
-            &["--workload", "empty.trace"],
-            &["empty.trace", "--no-calls"],
-        ),
+        (&["--workload", "empty.trace"], &["empty.trace", "--no-calls"]),
         (&["--workload", "folder"], &["folder", "no trace is here"]),
-        (
-            &["--workload", "varmail", "--only", "ext5"],
-            &["ext5", "'ext"],
-        ),
-        (
-            &["--workload", "varmail", "--options", "fastcommit"],
-            &["'fast-commit'"],
-        ),
-        (
-            &["--workload", "varmail", "--disk", "hhd"],
-            &["hhd", "'hdd'"],
-        ),
-        (
-            &["--workload", "varmail", "--disk-size", "64M"],
-            &["--disk-size 64M"],
-        ),
-        (
-            &["--workload", "varmail", "--disk-size", "lots"],
-            &["--disk-size", "lots"],
-        ),
-        (
-            &["--workload", "varmail", "--set", "warmpu=1s"],
-            &["'warmpu'", "'warmup'"],
-        ),
-        (
-            &[
-                "--workload",
-                "varmail",
-                "--only",
-                "ext4",
-                "--options",
-                "default",
-            ],
-            &["two candidates"],
-        ),
+        (&["--workload", "varmail", "--only", "ext5"], &["ext5", "'ext"]),
+        (&["--workload", "varmail", "--options", "fastcommit"], &["'fast-commit'"]),
+        (&["--workload", "varmail", "--disk", "hhd"], &["hhd", "'hdd'"]),
+        (&["--workload", "varmail", "--disk-size", "64M"], &["--disk-size 64M"]),
+        (&["--workload", "varmail", "--disk-size", "lots"], &["--disk-size", "lots"]),
+        (&["--workload", "varmail", "--set", "warmpu=1s"], &["'warmpu'", "'warmup'"]),
+        (&["--workload", "varmail", "--only", "ext4", "--options", "default"], &["two candidates"]),
         (&["--workload", "varmail", "--on", "nowhere"], &["nowhere"]),
         (&["--workload", "varmail", "--rounds", "2"], &["--rounds 2"]),
         (&["--workload", "varmail", "--goal", "0"], &["--goal 0"]),
-        (
-            &["--workload", "initial-write", "--seconds", "1"],
-            &["rounds"],
-        ),
+        (&["--workload", "initial-write", "--seconds", "1"], &["rounds"]),
     ] {
         let message = refusal(&place.run(arguments));
         assert!(words.iter().all(|word| message.contains(word)), "{message}");
@@ -174,13 +130,8 @@ fn missing_root_or_mkfs_makes_nothing() {
     let place = Place::new();
     let out = place.path("out").display().to_string();
     if !is_root() {
-        let message = refusal(&without_privileges(&[
-            "advise",
-            "--workload",
-            "varmail",
-            "--out",
-            &out,
-        ]));
+        let message =
+            refusal(&without_privileges(&["advise", "--workload", "varmail", "--out", &out]));
         assert!(message.contains("need root"), "{message}");
         return;
     }
@@ -191,10 +142,7 @@ fn missing_root_or_mkfs_makes_nothing() {
     command.args(["advise", "--workload", "varmail"]);
     command.args(["--only", "xfs", "--out", &out]);
     let message = refusal(&command.output().expect("unshare runs"));
-    assert!(
-        message.contains("mkfs.xfs") && message.contains("install xfsprogs"),
-        "{message}"
-    );
+    assert!(message.contains("mkfs.xfs") && message.contains("install xfsprogs"), "{message}");
     let mut command = as_nobody(place.folder.path());
     command.args(["advise", "--workload", "varmail", "--out", &out]);
     let message = refusal(&command.output().expect("setpriv runs"));
@@ -244,19 +192,12 @@ fn advice_on_disks_goes_on_without_what_cannot_be_made() {
     let commands = answer["by_rate"]["commands"].as_array().expect("commands");
     assert_eq!(commands[0], "mkfs.ext4 DEVICE");
     let not_tried = answer["not_tried"].as_array().expect("reasons");
-    let failed = |one: &&Value| {
-        one["why"]
-            .as_str()
-            .is_some_and(|why| why.contains("no such thing"))
-    };
+    let failed =
+        |one: &&Value| one["why"].as_str().is_some_and(|why| why.contains("no such thing"));
     assert_eq!(not_tried.iter().filter(failed).count(), 2, "{not_tried:?}");
     place.assert_clear();
     // All is there: the same command measures nothing more.
-    let csv = place
-        .command(QUICK)
-        .arg("--csv")
-        .output()
-        .expect("luc runs");
+    let csv = place.command(QUICK).arg("--csv").output().expect("luc runs");
     let csv = stdout(&csv);
     assert_eq!(csv.lines().count(), 1 + 4, "{csv}");
     assert!(csv.contains("rate,ext4,default,true,false,3,"), "{csv}");
@@ -294,17 +235,10 @@ fn interrupted_it_clears_up_and_goes_on() {
     assert_eq!(child.wait().expect("waited for").code(), Some(130));
     place.assert_clear();
     let before = lines();
-    let output = place
-        .command(&arguments)
-        .arg("--json")
-        .output()
-        .expect("luc runs");
+    let output = place.command(&arguments).arg("--json").output().expect("luc runs");
     assert!(output.status.success(), "{}", stderr(&output));
     let answer: Value = serde_json::from_str(&stdout(&output)).expect("JSON");
-    assert_eq!(
-        (&answer["repeats"], &answer["unfinished"]),
-        (&Value::from(6), &Value::from(false))
-    );
+    assert_eq!((&answer["repeats"], &answer["unfinished"]), (&Value::from(6), &Value::from(false)));
     assert!(before < 7, "it was over before it was interrupted");
     place.assert_clear();
 }
@@ -340,10 +274,7 @@ fn directories_are_compared_without_root() {
     assert!(output.status.success(), "{}", stderr(&output));
     let answer: Value = serde_json::from_str(&stdout(&output)).expect("JSON");
     assert_eq!(answer["unit"], "operations/s");
-    assert_eq!(
-        answer["selection"]["candidates"][0]["file_system"],
-        "directory"
-    );
+    assert_eq!(answer["selection"]["candidates"][0]["file_system"], "directory");
     for name in ["a", "b"] {
         assert_eq!(fs::read_dir(place.path(name)).expect("listed").count(), 0);
     }
@@ -373,10 +304,7 @@ fn a_recorded_program_is_run_with_its_shares() {
     let reader = Reader::open(Path::new(&trace)).expect("a trace");
     let calls: Vec<Call> = rows(&reader);
     let of = |kind: CallKind| {
-        calls
-            .iter()
-            .filter(|call| call.kind == kind && call.errno == 0)
-            .count() as f64
+        calls.iter().filter(|call| call.kind == kind && call.errno == 0).count() as f64
     };
     let syncs = rows::<Sync>(&reader).len() as f64;
     let wanted = shares([of(CallKind::Create), syncs, of(CallKind::Unlink)]);
@@ -403,30 +331,17 @@ fn a_recorded_program_is_run_with_its_shares() {
     let report: Value = serde_json::from_str(&stdout(&run)).expect("JSON");
     let count = |end: &str| -> f64 {
         let operations = report["operations"].as_array().expect("operations").iter();
-        let ours = operations.filter(|one| {
-            one["operation"]
-                .as_str()
-                .is_some_and(|name| name.ends_with(end))
-        });
+        let ours = operations
+            .filter(|one| one["operation"].as_str().is_some_and(|name| name.ends_with(end)));
         ours.filter_map(|one| one["count"].as_f64()).sum()
     };
-    let found = shares([
-        count("create"),
-        count("newsync") + count("oldsync"),
-        count("delete"),
-    ]);
+    let found = shares([count("create"), count("newsync") + count("oldsync"), count("delete")]);
     for (wanted, found) in wanted.iter().zip(found) {
-        assert!(
-            (wanted - found).abs() < 0.05,
-            "recorded {wanted}, run {found}: {report}"
-        );
+        assert!((wanted - found).abs() < 0.05, "recorded {wanted}, run {found}: {report}");
     }
     // Most writes have no row: they are known by what they made dirty.
     let moved = report["moved"].as_array().expect("moved").iter();
     let bytes: f64 = moved.filter_map(|one| one["bytes"].as_f64()).sum();
     let per_file = bytes / count("create");
-    assert!(
-        (per_file / 12_288.0 - 1.0).abs() < 0.1,
-        "{per_file}: {report}"
-    );
+    assert!((per_file / 12_288.0 - 1.0).abs() < 0.1, "{per_file}: {report}");
 }

@@ -69,11 +69,7 @@ fn what_may_not_be_formatted_is_left_alone() {
     let with = |more: &[&'static str]| -> Vec<&str> {
         twice.iter().copied().chain(more.iter().copied()).collect()
     };
-    refuses(
-        &device,
-        &["--device", &name],
-        &[&name, &format!("--erase {name}")],
-    );
+    refuses(&device, &["--device", &name], &[&name, &format!("--erase {name}")]);
     refuses(
         &device,
         &["--device", &name, "--erase", "/dev/null"],
@@ -81,40 +77,14 @@ fn what_may_not_be_formatted_is_left_alone() {
     );
     refuses(&device, &["--erase", &name], &["--device"]);
     refuses(&device, &["--overwrite"], &["--device"]);
-    for other in [
-        &["--disk", "ssd"][..],
-        &["--disk-size", "1G"],
-        &["--on", "/tmp"],
-    ] {
-        refuses(
-            &device,
-            &with(other),
-            &["cannot be used with", "--device", other[0]],
-        );
+    for other in [&["--disk", "ssd"][..], &["--disk-size", "1G"], &["--on", "/tmp"]] {
+        refuses(&device, &with(other), &["cannot be used with", "--device", other[0]]);
     }
-    refuses(
-        &device,
-        &["--device", "loop0", "--erase", "loop0"],
-        &["loop0", "absolute"],
-    );
-    for (path, why) in [
-        ("/dev/null", "no block device"),
-        ("/dev/no-such", "no such device"),
-    ] {
-        refuses(
-            &device,
-            &["--device", path, "--erase", path],
-            &[path, why, "lsblk"],
-        );
+    refuses(&device, &["--device", "loop0", "--erase", "loop0"], &["loop0", "absolute"]);
+    for (path, why) in [("/dev/null", "no block device"), ("/dev/no-such", "no such device")] {
+        refuses(&device, &["--device", path, "--erase", path], &[path, why, "lsblk"]);
     }
-    let large = [
-        "--workload",
-        "webserver",
-        "--set",
-        "nfiles=100000",
-        "--out",
-        "out",
-    ];
+    let large = ["--workload", "webserver", "--set", "nfiles=100000", "--out", "out"];
     let output = Command::new(LUC)
         .arg("advise")
         .args(large.iter().chain(&twice))
@@ -133,11 +103,7 @@ fn what_may_not_be_formatted_is_left_alone() {
     refuses(&device, &twice, &[&name, "read-only"]);
     run("blockdev", &["--setrw", &name]);
     run("mkfs.ext4", &["-q", "-F", &name]);
-    refuses(
-        &device,
-        &twice,
-        &[&name, "not empty (ext4)", "give --overwrite"],
-    );
+    refuses(&device, &twice, &[&name, "not empty (ext4)", "give --overwrite"]);
     let _mounted = device.mount(&name);
     refuses(&device, &with(&["--overwrite"]), &[&name, "is mounted on"]);
 }
@@ -151,10 +117,7 @@ fn advice_on_a_device_leaves_it_empty() {
     let name = device.name();
     run("mkfs.ext4", &["-q", "-F", &name]);
     let arguments = ["--device", &name, "--erase", &name, "--overwrite"];
-    let output = command(&device, &arguments)
-        .arg("--json")
-        .output()
-        .expect("luc runs");
+    let output = command(&device, &arguments).arg("--json").output().expect("luc runs");
     assert!(output.status.success(), "{}", stderr(&output));
     let answer: Value = serde_json::from_str(&stdout(&output)).expect("JSON");
     assert_eq!(answer["repeats"], 6);
@@ -163,10 +126,7 @@ fn advice_on_a_device_leaves_it_empty() {
     let candidates = answer["selection"]["candidates"].as_array();
     assert_eq!(candidates.map(Vec::len), Some(2), "{answer:#}");
     let not_tried = answer["not_tried"].as_array().expect("reasons");
-    let xfs: Vec<&Value> = not_tried
-        .iter()
-        .filter(|one| one["what"] == "xfs")
-        .collect();
+    let xfs: Vec<&Value> = not_tried.iter().filter(|one| one["what"] == "xfs").collect();
     assert_eq!(xfs.len(), 1, "{not_tried:?}");
     let known = fs::read_to_string("/proc/filesystems").expect("readable");
     if known.contains("\txfs\n") {
@@ -174,10 +134,7 @@ fn advice_on_a_device_leaves_it_empty() {
         assert!(why.contains("300M") && why.contains("280 MiB"), "{why}");
     }
     let results = fs::read_to_string(device.beside("out/results.jsonl")).expect("readable");
-    assert!(
-        results.matches(&format!("{name} ")).count() >= 6,
-        "{results}"
-    );
+    assert!(results.matches(&format!("{name} ")).count() >= 6, "{results}");
     // All is there: nothing more is measured, and the same is said in words.
     let text = stdout(&advise(&device, &arguments));
     for part in [

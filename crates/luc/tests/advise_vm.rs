@@ -35,9 +35,7 @@ const QUICK: &[&str] = &[
 
 fn is_there(program: &str) -> bool {
     let folders = ["/usr/sbin", "/sbin", "/usr/bin", "/bin"];
-    folders
-        .iter()
-        .any(|folder| Path::new(folder).join(program).is_file())
+    folders.iter().any(|folder| Path::new(folder).join(program).is_file())
 }
 
 /// Whether there can be guests, after saying why not.
@@ -63,21 +61,11 @@ fn advise(folder: &Path, arguments: &[&str]) -> Output {
 fn what_guests_cannot_have_is_refused_before_anything_is_made() {
     let folder = TempDir::new().expect("a folder");
     for (arguments, words) in [
-        (
-            &["--policy", "auto"][..],
-            &["--policy auto", "--virtual"][..],
-        ),
+        (&["--policy", "auto"][..], &["--policy auto", "--virtual"][..]),
         (&["--disk", "fixed"], &["--disk fixed", "--virtual"]),
         (&["--disk-size", "5G"], &["5G", "4G"]),
         (
-            &[
-                "--only",
-                "ext4,reiserfs",
-                "--options",
-                "default",
-                "--kernel",
-                "6.13",
-            ],
+            &["--only", "ext4,reiserfs", "--options", "default", "--kernel", "6.13"],
             &["6.13", "reiserfs"],
         ),
     ] {
@@ -114,17 +102,11 @@ fn advice_in_virtual_time_is_the_same_with_the_same_seed() {
     let first = answer("first");
     assert_eq!(first["repeats"], 6);
     assert_eq!(first["selection"], answer("second")["selection"]);
-    for figure in first["selection"]["rate"]["figures"]
-        .as_array()
-        .expect("figures")
-    {
+    for figure in first["selection"]["rate"]["figures"].as_array().expect("figures") {
         assert!(figure["median"].as_f64() > Some(0.0), "{first:#}");
     }
     // All is there: the same command only says it again.
-    let text = stdout(&advise(
-        folder.path(),
-        &[QUICK, &["--out", "first"]].concat(),
-    ));
+    let text = stdout(&advise(folder.path(), &[QUICK, &["--out", "first"]].concat()));
     for part in [
         "virtual time: Linux 6.1",
         "emulated disk ssd of 512M",

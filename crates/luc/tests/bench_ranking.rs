@@ -54,18 +54,12 @@ fn files_are_made_read_and_written_over() {
         assert_eq!(report["interrupted"], false);
     }
     let ended = json(&[&file, "--block", "4K", "--think", "5ms", "--for", "20ms"]);
-    assert!(
-        ended["bytes"].as_u64().expect("bytes") <= 5 * 4096,
-        "{ended}"
-    );
+    assert!(ended["bytes"].as_u64().expect("bytes") <= 5 * 4096, "{ended}");
     assert!(ended["latency"]["p99_us"].as_f64().expect("p99") > 0.0);
     let text = stdout(&ranking(&[&file, "--think", "1ms"]));
     let start = "ranking: 2M read in ";
     assert!(text.starts_with(start), "{text}");
-    assert!(
-        text.contains("blocks of 128K, 1ms of pause after each"),
-        "{text}"
-    );
+    assert!(text.contains("blocks of 128K, 1ms of pause after each"), "{text}");
 }
 
 #[test]
@@ -74,21 +68,12 @@ fn what_cannot_be_is_refused_and_nothing_is_left() {
     let path = |name: &str| directory.path().join(name).display().to_string();
     fs::write(path("mine"), "a text of my own, longer than a mark").expect("written");
     for (words, said) in [
-        (
-            &[path("mine").as_str(), "--write"][..],
-            "not made by luc bench ranking",
-        ),
+        (&[path("mine").as_str(), "--write"][..], "not made by luc bench ranking"),
         (&[&path("none")], "No such file"),
-        (
-            &[&path("mine"), &path("none")],
-            "2 files: the probe uses one",
-        ),
+        (&[&path("mine"), &path("none")], "2 files: the probe uses one"),
         (&[&path("mine"), "--block", "0"], "--block 0"),
         (&[&path("mine"), "--think", "soon"], "--think 'soon'"),
-        (
-            &["--create", "2M", &path("b"), &path("mine")],
-            "it is there already",
-        ),
+        (&["--create", "2M", &path("b"), &path("mine")], "it is there already"),
         (&["--create", "2M", &path("b"), &path("no/c")], "no/c"),
         (&["--create", "12", &path("b")], "--create 12"),
         (&["--create", "2P", &path("b")], "--create '2P'"),

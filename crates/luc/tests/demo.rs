@@ -24,15 +24,9 @@ fn place() -> Option<(Place, MutexGuard<'static, ()>)> {
 
 /// A demo whose clients work on its disk.
 fn at_work(place: &Place) -> Child {
-    let child = place
-        .luc(&[])
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("luc starts");
-    until("clients on the disk", || {
-        !children("metarates", "run/demo/").is_empty()
-    });
+    let child =
+        place.luc(&[]).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("luc starts");
+    until("clients on the disk", || !children("metarates", "run/demo/").is_empty());
     child
 }
 
@@ -50,9 +44,7 @@ fn children(first: &str, second: &str) -> Vec<u32> {
 }
 
 fn send(signal: &str, process: u32) {
-    let sent = Command::new("kill")
-        .args(["-s", signal, &process.to_string()])
-        .status();
+    let sent = Command::new("kill").args(["-s", signal, &process.to_string()]).status();
     assert!(sent.is_ok_and(|status| status.success()));
 }
 
@@ -149,11 +141,7 @@ fn a_program_that_sees_the_disk_elsewhere_is_named_soon() {
     send("INT", child.id());
     let said = stderr(&child.wait_with_output().expect("luc ends"));
     // It was more than 40 s.
-    assert!(
-        begun.elapsed() < Duration::from_secs(25),
-        "{:?}",
-        begun.elapsed()
-    );
+    assert!(begun.elapsed() < Duration::from_secs(25), "{:?}", begun.elapsed());
     let holder = format!("process {} (cat) has it mounted on", other.id());
     assert_eq!(said.matches(&holder).count(), 1, "{said}");
     drop(other.stdin.take());

@@ -124,9 +124,5 @@ fn behind_a_loop_device() {
     refuses(&device, &names[0], &[&behind]);
     drop(upper);
     let upper = loop_on(&names[0]);
-    refuses(
-        &device,
-        &names[0],
-        &[&format!("is behind {}:", upper.message)],
-    );
+    refuses(&device, &names[0], &[&format!("is behind {}:", upper.message)]);
 }

@@ -47,10 +47,7 @@ done
 
 #[test]
 fn parts_of_other_devices_are_left_alone() {
-    if !["/usr/sbin/dmsetup", "/sbin/dmsetup"]
-        .iter()
-        .any(|program| Path::new(program).exists())
-    {
+    if !["/usr/sbin/dmsetup", "/sbin/dmsetup"].iter().any(|program| Path::new(program).exists()) {
         luc_testkit::skipped!("dmsetup is not installed");
         return;
     }
@@ -64,28 +61,18 @@ fn parts_of_other_devices_are_left_alone() {
     for module in ["loop", "md-mod", "raid1", "dm-mod"] {
         vm = vm.module(module);
     }
-    let outcome = vm
-        .timeout(Duration::from_secs(300))
-        .script(SCRIPT)
-        .run()
-        .expect("a guest");
+    let outcome = vm.timeout(Duration::from_secs(300)).script(SCRIPT).run().expect("a guest");
     assert_eq!(outcome.status, 0, "{}", outcome.text());
     let state = outcome.file("array").expect("written");
     assert!(RUNS.contains(&state.trim()), "{state}{}", outcome.text());
     for (device, part) in [
         ("loop0", "is part of md_test (a RAID)"),
         ("loop1", "is part of md_test (a RAID)"),
-        (
-            "loop2",
-            "is part of dm-0 ('lower': LVM, encryption or multipath)",
-        ),
+        ("loop2", "is part of dm-0 ('lower': LVM, encryption or multipath)"),
     ] {
         let message = outcome.file(device).expect("a refusal");
         let lines: Vec<&str> = message.lines().collect();
         assert_eq!((lines.len(), lines.last()), (2, Some(&"2")), "{message}");
-        assert!(
-            lines[0].contains(device) && lines[0].contains(part),
-            "{message}"
-        );
+        assert!(lines[0].contains(device) && lines[0].contains(part), "{message}");
     }
 }

@@ -25,10 +25,7 @@ impl Bench {
         }
         let prefix = format!("luc-disk-test-{test}-");
         let dir = std::env::temp_dir();
-        for entry in fs::read_dir(&dir)
-            .expect("a readable temporary directory")
-            .flatten()
-        {
+        for entry in fs::read_dir(&dir).expect("a readable temporary directory").flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
             let Some(pid) = name.strip_prefix(&prefix) else {
                 continue;
@@ -62,10 +59,7 @@ impl Bench {
 
     fn command<S: AsRef<std::ffi::OsStr>>(&self, arguments: &[S]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_luc"));
-        command
-            .arg("disk")
-            .args(arguments)
-            .env("LUC_RUN_DIR", &self.root);
+        command.arg("disk").args(arguments).env("LUC_RUN_DIR", &self.root);
         command
     }
 
@@ -98,12 +92,7 @@ impl Bench {
         let root = self.root.to_string_lossy().into_owned();
         let mut found = Vec::new();
         let mounts = fs::read_to_string("/proc/self/mountinfo").expect("readable");
-        found.extend(
-            mounts
-                .lines()
-                .filter(|line| line.contains(&root))
-                .map(str::to_owned),
-        );
+        found.extend(mounts.lines().filter(|line| line.contains(&root)).map(str::to_owned));
         for entry in fs::read_dir("/sys/block").expect("readable").flatten() {
             let backing = fs::read_to_string(entry.path().join("loop/backing_file"));
             found.extend(backing.ok().filter(|file| file.contains(&root)));
@@ -116,11 +105,7 @@ impl Bench {
             }
         }
         if let Ok(entries) = fs::read_dir(self.root.join("disk")) {
-            found.extend(
-                entries
-                    .flatten()
-                    .map(|entry| entry.path().display().to_string()),
-            );
+            found.extend(entries.flatten().map(|entry| entry.path().display().to_string()));
         }
         found
     }
@@ -151,25 +136,16 @@ fn text(value: &serde_json::Value) -> String {
 }
 
 fn run(program: &str, arguments: &[&str]) {
-    let output = Command::new(program)
-        .args(arguments)
-        .output()
-        .expect("runs");
+    let output = Command::new(program).args(arguments).output().expect("runs");
     let message = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(
-        output.status.success(),
-        "{program} {arguments:?}: {message}"
-    );
+    assert!(output.status.success(), "{program} {arguments:?}: {message}");
 }
 
 fn write_synced(path: &Path, content: &[u8]) {
     let mut file = fs::File::create(path).expect("made");
     file.write_all(content).expect("written");
     file.sync_all().expect("synced");
-    fs::File::open(path.parent().expect("a parent"))
-        .expect("opens")
-        .sync_all()
-        .expect("synced");
+    fs::File::open(path.parent().expect("a parent")).expect("opens").sync_all().expect("synced");
 }
 
 const QUICK: [&str; 6] = ["--flush", "1ms", "--write", "20us", "--read", "20us"];
@@ -179,10 +155,7 @@ fn queue_setting(info: &serde_json::Value, setting: &str) -> String {
     let device = text(&info["device"]);
     let name = device.strip_prefix("/dev/").expect("a device");
     let path = format!("/sys/block/{name}/queue/{setting}");
-    fs::read_to_string(path)
-        .expect("readable")
-        .trim()
-        .to_owned()
+    fs::read_to_string(path).expect("readable").trim().to_owned()
 }
 
 #[test]
@@ -252,11 +225,7 @@ fn the_device_itself_reads_writes_flushes_and_discards() {
     };
     let info = bench.json(&[&["create", "raw", "--size", "64M"][..], &QUICK[..]].concat());
     let path = text(&info["device"]);
-    let mut device = fs::File::options()
-        .read(true)
-        .write(true)
-        .open(&path)
-        .expect("opens");
+    let mut device = fs::File::options().read(true).write(true).open(&path).expect("opens");
     let pattern: Vec<u8> = (0..5 << 20).map(|at: u32| (at / 512 % 251) as u8).collect();
     device.write_all(&pattern).expect("written");
     device.sync_all().expect("flushed");
@@ -319,9 +288,7 @@ fn a_creation_killed_at_any_time_is_cleared() {
                 .spawn()
                 .expect("luc runs");
             std::thread::sleep(Duration::from_millis(after_ms));
-            let _ = Command::new("kill")
-                .args([signal, &child.id().to_string()])
-                .status();
+            let _ = Command::new("kill").args([signal, &child.id().to_string()]).status();
             let status = child.wait().expect("ends");
             // A signal after the last safe point finds the disk complete, which is no failure.
             if signal == "-KILL" || status.success() {
@@ -344,61 +311,21 @@ fn bad_input_is_refused_in_one_line_and_leaves_nothing() {
     fs::write(&model, "model = \"hdd\"\nrpm = 0\n").expect("written");
     let model = model.to_str().expect("text");
     for (arguments, expected) in [
-        (
-            &["create", "d", "--model", "fixd"][..],
-            "did you mean 'fixed'",
-        ),
-        (
-            &["create", "d", "--model", "/no/such.toml"],
-            "/no/such.toml",
-        ),
+        (&["create", "d", "--model", "fixd"][..], "did you mean 'fixed'"),
+        (&["create", "d", "--model", "/no/such.toml"], "/no/such.toml"),
         (&["create", "d", "--model", model], "rpm is out of range"),
-        (
-            &["create", "d", "--model", "ssd", "--flush", "1ms"],
-            "--flush does not go with",
-        ),
+        (&["create", "d", "--model", "ssd", "--flush", "1ms"], "--flush does not go with"),
         (&["create", "d", "--size", "big"], "size 'big'"),
         (&["create", "d", "--size", "1000"], "size 1000 bytes"),
         (&["create", "d", "--flush", "6"], "duration '6'"),
         (&["create", "a/b"], "'a/b' is not allowed"),
+        (&["create", "d", "--mkfs", "nosuch"], "'mkfs.nosuch' is not installed"),
+        (&["create", "d", "--mkfs", "ext4", "--mkfs-options", "-O nosuch"], "mkfs.ext4 failed"),
+        (&["create", "d", "--mkfs", "ext4", "--mount", "/no/such"], "does not exist"),
+        (&["create", "d", "--mkfs", "ext4", "--mount", "/proc"], "is a mount point already"),
+        (&["create", "d", "--mkfs", "ext4", "--mount", model], "is not a directory"),
         (
-            &["create", "d", "--mkfs", "nosuch"],
-            "'mkfs.nosuch' is not installed",
-        ),
-        (
-            &[
-                "create",
-                "d",
-                "--mkfs",
-                "ext4",
-                "--mkfs-options",
-                "-O nosuch",
-            ],
-            "mkfs.ext4 failed",
-        ),
-        (
-            &["create", "d", "--mkfs", "ext4", "--mount", "/no/such"],
-            "does not exist",
-        ),
-        (
-            &["create", "d", "--mkfs", "ext4", "--mount", "/proc"],
-            "is a mount point already",
-        ),
-        (
-            &["create", "d", "--mkfs", "ext4", "--mount", model],
-            "is not a directory",
-        ),
-        (
-            &[
-                "create",
-                "d",
-                "--mkfs",
-                "ext4",
-                "--mount",
-                dir,
-                "--mount-options",
-                "nosuch",
-            ],
+            &["create", "d", "--mkfs", "ext4", "--mount", dir, "--mount-options", "nosuch"],
             "mount failed",
         ),
         (&["stats", "d"], "'d' does not exist"),
@@ -413,11 +340,7 @@ fn bad_input_is_refused_in_one_line_and_leaves_nothing() {
 
     bench.json(&["create", "d", "--size", "1M"]);
     assert!(bench.refused(&["create", "d"]).contains("exists already"));
-    assert_eq!(
-        bench.json(&["list"])[0]["state"],
-        "running",
-        "the first is untouched"
-    );
+    assert_eq!(bench.json(&["list"])[0]["state"], "running", "the first is untouched");
     bench.json(&["remove", "d"]);
     assert_eq!(bench.json(&["list"]), serde_json::json!([]));
     bench.assert_clean("remove");
@@ -435,10 +358,7 @@ fn a_disk_in_use_is_removed_by_all_only() {
     let said = bench.refused(&["remove", "d"]);
     let process = format!("disk 'd' is in use: process {} (", std::process::id());
     assert!(said.contains(&process), "{said}");
-    assert!(
-        said.contains(&mnt.join("open").display().to_string()),
-        "{said}"
-    );
+    assert!(said.contains(&mnt.join("open").display().to_string()), "{said}");
     write_synced(&mnt.join("still-works"), b"yes");
     bench.json(&["remove", "--all"]);
     drop(user);
@@ -465,14 +385,8 @@ fn a_program_that_sees_other_mounts_is_named() {
     output.read_exact(&mut ready).expect("it is there");
     let said = bench.refused(&["remove", "d"]);
     let id = other.id();
-    assert!(
-        said.contains(&format!("process {id} (cat) has it mounted on")),
-        "{said}"
-    );
-    assert!(
-        said.contains(&format!("nsenter --target {id} --mount umount")),
-        "{said}"
-    );
+    assert!(said.contains(&format!("process {id} (cat) has it mounted on")), "{said}");
+    assert!(said.contains(&format!("nsenter --target {id} --mount umount")), "{said}");
     drop(other.stdin.take());
     other.wait().expect("it ends");
     bench.json(&["remove", "d"]);
@@ -487,9 +401,7 @@ fn every_model_carries_a_file_system() {
     let mnt = bench.mnt();
     let dir = mnt.to_str().expect("text");
     for model in ["fixed", "hdd", "ssd", "cloud"] {
-        let create = [
-            "create", model, "--model", model, "--size", "64M", "--mkfs", "ext4",
-        ];
+        let create = ["create", model, "--model", model, "--size", "64M", "--mkfs", "ext4"];
         bench.json(&[&create[..], &["--mount", dir]].concat());
         write_synced(&mnt.join("file"), b"content");
         assert_eq!(fs::read(mnt.join("file")).expect("there"), b"content");

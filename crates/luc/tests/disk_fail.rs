@@ -62,12 +62,7 @@ fn the_errno_reaches_the_program_that_synchronizes() {
         let newest = [6, 4];
         let numbers = release.split(['.', '-']).take(2);
         let version: Vec<u32> = numbers.filter_map(|number| number.parse().ok()).collect();
-        if version.as_slice() < newest.as_slice() {
-            "EIO"
-        } else {
-            name
-        }
-        .to_owned()
+        if version.as_slice() < newest.as_slice() { "EIO" } else { name }.to_owned()
     };
     let path = Path::new(&disk.mount()).join("file");
     let mut file = File::create(&path).expect("made");
@@ -116,42 +111,18 @@ fn some_requests_fail_and_others_do_not() {
     let Some(disk) = disk("some") else { return };
     let device = device(&disk);
     for (words, is_write, expected) in [
-        (
-            &["--errno", "EIO", "--after", "2"][..],
-            true,
-            vec![2, 3, 4, 5],
-        ),
+        (&["--errno", "EIO", "--after", "2"][..], true, vec![2, 3, 4, 5]),
         (&["--errno", "EIO", "--every", "3"], true, vec![2, 5]),
-        (
-            &["--errno", "EIO", "--after", "1", "--every", "2"],
-            true,
-            vec![2, 4],
-        ),
+        (&["--errno", "EIO", "--after", "1", "--every", "2"], true, vec![2, 4]),
         (&["--errno", "5", "--range", "4K-12K"], true, vec![1, 2]),
-        (
-            &["--errno", "EIO", "--range", "0-1", "--range", "20479-21K"],
-            true,
-            vec![0, 4, 5],
-        ),
+        (&["--errno", "EIO", "--range", "0-1", "--range", "20479-21K"], true, vec![0, 4, 5]),
         (&["--errno", "ETIMEDOUT", "--on", "read"], true, vec![]),
-        (
-            &["--errno", "ETIMEDOUT", "--on", "read"],
-            false,
-            vec![0, 1, 2, 3, 4, 5],
-        ),
-        (
-            &["--errno", "EIO", "--on", "write,read", "--after", "5"],
-            false,
-            vec![5],
-        ),
+        (&["--errno", "ETIMEDOUT", "--on", "read"], false, vec![0, 1, 2, 3, 4, 5]),
+        (&["--errno", "EIO", "--on", "write,read", "--after", "5"], false, vec![5]),
         (&["--errno", "EIO", "--on", "flush"], true, vec![]),
     ] {
         fail(&disk, words);
-        assert_eq!(
-            failed_blocks(&device, is_write, 0..6),
-            expected,
-            "{words:?}"
-        );
+        assert_eq!(failed_blocks(&device, is_write, 0..6), expected, "{words:?}");
         let ended = fail(&disk, &["--clear"]);
         assert_eq!(ended["failed"], expected.len(), "{words:?}");
     }
@@ -183,9 +154,7 @@ fn a_fault_ends_in_time() {
     assert_eq!(failed_blocks(&device, true, 0..1), [0]);
     // A later fault takes the place of an earlier one.
     fail(&disk, &["--errno", "EIO", "--for", "1ms"]);
-    until("the end of the fault", || {
-        fail(&disk, &[])["is_over"] == true
-    });
+    until("the end of the fault", || fail(&disk, &[])["is_over"] == true);
     assert!(failed_blocks(&device, true, 0..1).is_empty());
 }
 
@@ -197,24 +166,12 @@ fn bad_faults_are_refused_in_one_line() {
         (&["disk", "--clear"], "does not fail"),
         (&["disk", "--errno", "EPERM"], "cannot carry it"),
         (&["disk", "--errno", "disk"], "neither an errno's name"),
-        (
-            &["disk", "--errno", "ENODATA", "--on", "flush"],
-            "turns any failed flush into EIO",
-        ),
-        (
-            &["disk", "--errno", "EIO", "--on", "erase"],
-            "use write, read or flush",
-        ),
+        (&["disk", "--errno", "ENODATA", "--on", "flush"], "turns any failed flush into EIO"),
+        (&["disk", "--errno", "EIO", "--on", "erase"], "use write, read or flush"),
         (&["disk", "--errno", "EIO", "--every", "0"], "--every 0"),
         (&["disk", "--errno", "EIO", "--range", "8K"], "--range 8K"),
-        (
-            &["disk", "--errno", "EIO", "--range", "8K-4K"],
-            "no byte is in it",
-        ),
-        (
-            &["disk", "--errno", "EIO", "--range", "0-1G"],
-            "beyond the end",
-        ),
+        (&["disk", "--errno", "EIO", "--range", "8K-4K"], "no byte is in it"),
+        (&["disk", "--errno", "EIO", "--range", "0-1G"], "beyond the end"),
         (&["disk", "--errno", "EIO", "--for", "2"], "duration '2'"),
         (&["disk", "--after", "3"], "add --errno"),
         (&["disk", "--errno", "EIO", "--clear"], "--clear"),

@@ -13,14 +13,7 @@ fn root() -> PathBuf {
 /// Every page that people write. Those of the evaluation, and the trace tables, are made by programs.
 fn pages() -> Vec<PathBuf> {
     let mut pages = Vec::new();
-    let folders = [
-        "",
-        "docs",
-        "docs/guide",
-        "docs/how",
-        "docs/reference",
-        "docs/evaluation/notes",
-    ];
+    let folders = ["", "docs", "docs/guide", "docs/how", "docs/reference", "docs/evaluation/notes"];
     for folder in folders {
         let entries = fs::read_dir(root().join(folder)).expect("listed").flatten();
         let paths = entries.map(|entry| entry.path());
@@ -92,14 +85,9 @@ fn the_table_of_the_evaluation_has_each_page_with_its_targets() {
             continue;
         }
         pages += 1;
-        let row = table
-            .lines()
-            .find(|line| line.contains(&format!("]({name})")));
+        let row = table.lines().find(|line| line.contains(&format!("]({name})")));
         let row = row.unwrap_or_else(|| panic!("no row of {name}"));
-        assert!(
-            row.contains(&format!("| {met} of {measured}")),
-            "{row}: {met} of {measured}"
-        );
+        assert!(row.contains(&format!("| {met} of {measured}")), "{row}: {met} of {measured}");
     }
     assert!(pages > 0);
 }

@@ -8,11 +8,7 @@ use luc_events::store::Writer;
 use luc_events::tables::{Commit, Trace};
 
 fn explain(path: &std::path::Path) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_luc"))
-        .arg("explain")
-        .arg(path)
-        .output()
-        .expect("luc runs")
+    Command::new(env!("CARGO_BIN_EXE_luc")).arg("explain").arg(path).output().expect("luc runs")
 }
 
 #[test]
@@ -21,11 +17,7 @@ fn what_is_no_trace_is_refused_in_one_line() {
     let damaged = folder.path().join("damaged");
     fs::create_dir(&damaged).expect("made");
     fs::write(damaged.join("sync-000001-000002.parquet"), b"PAR1 no more").expect("written");
-    for path in [
-        folder.path().to_owned(),
-        folder.path().join("missing"),
-        damaged,
-    ] {
+    for path in [folder.path().to_owned(), folder.path().join("missing"), damaged] {
         let output = explain(&path);
         let message = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(2), "{message}");
@@ -56,13 +48,10 @@ fn commits_are_printed_one_by_one() {
         .expect("luc runs");
     assert!(output.status.success(), "{output:?}");
     let text = String::from_utf8(output.stdout).expect("text");
-    let commits: Vec<serde_json::Value> = (text.lines())
-        .map(|line| serde_json::from_str(line).expect("JSON"))
-        .collect();
-    let transactions: Vec<_> = commits
-        .iter()
-        .map(|commit| commit["transaction"].as_u64())
-        .collect();
+    let commits: Vec<serde_json::Value> =
+        (text.lines()).map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let transactions: Vec<_> =
+        commits.iter().map(|commit| commit["transaction"].as_u64()).collect();
     assert_eq!(transactions, [Some(1), Some(2), Some(3)]);
     assert!(commits.iter().all(|commit| commit["duration_ns"] == 500));
 }

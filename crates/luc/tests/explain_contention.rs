@@ -24,9 +24,7 @@ fn explained(disk: &Disk, trace: &str, files: &[&str]) -> Value {
     record.args(["record", "-q", "-o", &trace, "--", "sh", "-c", &script]);
     let output = record.output().expect("luc runs");
     assert!(output.status.success(), "{}", stderr(&output));
-    let explain = Command::new(LUC)
-        .args(["explain", "--json", &trace])
-        .output();
+    let explain = Command::new(LUC).args(["explain", "--json", &trace]).output();
     let output = explain.expect("luc runs");
     assert!(output.status.success(), "{}", stderr(&output));
     serde_json::from_str(&stdout(&output)).expect("JSON")
@@ -54,10 +52,7 @@ fn two_streams_on_a_hard_disk_are_found_and_one_is_not() {
         "cd {} && head -c {FILE} /dev/zero >a && fallocate -l 300M gap && head -c {FILE} /dev/zero >b && sync",
         disk.mount()
     );
-    let made = Command::new("sh")
-        .args(["-c", &script])
-        .output()
-        .expect("sh runs");
+    let made = Command::new("sh").args(["-c", &script]).output().expect("sh runs");
     assert!(made.status.success(), "{}", stderr(&made));
 
     let one = explained(&disk, "one", &["a"]);
@@ -71,9 +66,7 @@ fn two_streams_on_a_hard_disk_are_found_and_one_is_not() {
     let gain = turns.expect("proposed")["predicted_gain"].as_f64();
     assert!(gain.is_some_and(|gain| gain > 0.2), "{remedies:#?}");
 
-    let text = Command::new(LUC)
-        .args(["explain", &disk.path("two")])
-        .output();
+    let text = Command::new(LUC).args(["explain", &disk.path("two")]).output();
     let text = stdout(&text.expect("luc runs"));
     for said in [
         "ruin each other's disk",

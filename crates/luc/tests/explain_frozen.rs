@@ -56,39 +56,25 @@ fn who_is_frozen_is_said_to_be_and_not_to_sleep_or_compute() {
     assert!(!cgroup.exists());
 
     let explain = |options: &[&str]| {
-        let command = Command::new(LUC)
-            .arg("explain")
-            .args(options)
-            .arg(&trace)
-            .output();
+        let command = Command::new(LUC).arg("explain").args(options).arg(&trace).output();
         let output = command.expect("luc runs");
         assert!(output.status.success(), "{}", stderr(&output));
         stdout(&output)
     };
     let report: Value = serde_json::from_str(&explain(&["--json"])).expect("JSON");
-    let processes = report["accounts"]["processes"]
-        .as_array()
-        .expect("accounts");
+    let processes = report["accounts"]["processes"].as_array().expect("accounts");
     for comm in ["dd", "sleep"] {
         let frozen_s = |account: &Value| account["blocked"]["frozen"].as_f64().unwrap_or(0.0) / 1e9;
         let of_comm = processes.iter().filter(|account| account["comm"] == comm);
         let longest = of_comm.max_by(|a, b| frozen_s(a).total_cmp(&frozen_s(b)));
         let account = longest.unwrap_or_else(|| panic!("no {comm} in {processes:#?}"));
-        assert!(
-            frozen_s(account) >= FREEZES as f64 * FROZEN_S * 0.9,
-            "{account:#}"
-        );
+        assert!(frozen_s(account) >= FREEZES as f64 * FROZEN_S * 0.9, "{account:#}");
         assert_eq!(account["freezes"].as_u64(), Some(FREEZES), "{account:#}");
     }
     let findings = report["findings"].as_array().expect("findings");
     let found = findings.iter().find(|finding| finding["kind"] == "frozen");
-    let sentence = found.expect("found")["sentence"]
-        .as_str()
-        .expect("a sentence");
-    assert!(
-        sentence.contains("dd (") && sentence.contains("sleep ("),
-        "{sentence}"
-    );
+    let sentence = found.expect("found")["sentence"].as_str().expect("a sentence");
+    assert!(sentence.contains("dd (") && sentence.contains("sleep ("), "{sentence}");
     let text = explain(&[]);
     assert!(text.contains("luc throttle status"), "{text}");
 }
@@ -136,14 +122,9 @@ fn who_has_used_up_a_quota_is_said_to_be_throttled() {
     let blocked_s = longest_s(&report, "throttled");
     assert!(blocked_s >= THROTTLED_S * 0.5, "{blocked_s} s");
     let findings = report["findings"].as_array().expect("findings");
-    let found = findings
-        .iter()
-        .find(|finding| finding["kind"] == "throttled");
+    let found = findings.iter().find(|finding| finding["kind"] == "throttled");
     let sentence = found.expect("found")["sentence"].as_str();
-    assert!(
-        sentence.expect("a sentence").contains("dd ("),
-        "{sentence:?}"
-    );
+    assert!(sentence.expect("a sentence").contains("dd ("), "{sentence:?}");
 }
 
 /// Where cgroups can have a quota of processor time, and how one gets a tenth of a processor.
@@ -166,10 +147,7 @@ fn explained(script: &str) -> Value {
     let folder = TempDir::new().expect("a folder");
     let trace = folder.path().join("trace").display().to_string();
     let run = |arguments: &[&str]| {
-        let output = Command::new(LUC)
-            .args(arguments)
-            .output()
-            .expect("luc runs");
+        let output = Command::new(LUC).args(arguments).output().expect("luc runs");
         assert!(output.status.success(), "{}", stderr(&output));
         stdout(&output)
     };

@@ -45,10 +45,7 @@ fn a_bad_sector_is_told_of_by_the_gate() {
     };
     let words = ["--policy", "delay:1ms", "--errno", "ENODATA"];
     let report = place.report(&[&SMALL[..], &words].concat(), 0);
-    assert!(
-        report["policies"][1]["held_calls"].as_u64() > Some(0),
-        "{report:#}"
-    );
+    assert!(report["policies"][1]["held_calls"].as_u64() > Some(0), "{report:#}");
 }
 
 #[test]
@@ -57,26 +54,14 @@ fn a_command_that_notices_ends_the_same_and_one_that_sees_no_failure_is_an_error
         return;
     };
     let write = "dd if=/dev/zero of=file bs=64k count=4 conv=fsync";
-    let words = [
-        "--errno",
-        "EIO",
-        "--policy",
-        "delay:1ms",
-        "--",
-        "sh",
-        "-c",
-        write,
-    ];
+    let words = ["--errno", "EIO", "--policy", "delay:1ms", "--", "sh", "-c", write];
     let report = place.report(&words, 0);
     for run in report["runs"].as_array().expect("runs") {
         assert_eq!(run["status"], 1, "{report:#}");
         assert!(run["failed_requests"].as_u64() > Some(0), "{report:#}");
     }
     let message = common::refusal(&place.run(&["--after", "1000", "--", "sh", "-c", write]));
-    assert!(
-        message.contains("no request of 'sh' failed without luc"),
-        "{message}"
-    );
+    assert!(message.contains("no request of 'sh' failed without luc"), "{message}");
 }
 
 #[test]
@@ -105,29 +90,14 @@ fn bad_input_is_refused_in_one_line() {
         (&["--size", "1k"], "1024"),
         (&["--fs", "no-such-fs"], "no-such-fs"),
         (&["--runner", "/no/such/luc"], "/no/such/luc"),
-        (
-            &["--policy", "engaged", "--", "true"],
-            "without a COMMAND only",
-        ),
-        (
-            &["--errno", "EIO", "--errno", "ENODATA", "--", "true"],
-            "more than once",
-        ),
-        (
-            &["--errno", "ENODATA", "--on", "flush", "--", "true"],
-            "use --errno EIO",
-        ),
+        (&["--policy", "engaged", "--", "true"], "without a COMMAND only"),
+        (&["--errno", "EIO", "--errno", "ENODATA", "--", "true"], "more than once"),
+        (&["--errno", "ENODATA", "--on", "flush", "--", "true"], "use --errno EIO"),
         (&["--every", "0", "--", "true"], "--every 0"),
         (&["--level", "both"], "'both'"),
         (&["--copy-out", "on"], "use --level kernel"),
-        (
-            &["--level", "kernel", "--reach", "notify"],
-            "--reach is the gate's",
-        ),
-        (
-            &["--level", "kernel", "--runner", "luc"],
-            "--runner is the gate's",
-        ),
+        (&["--level", "kernel", "--reach", "notify"], "--reach is the gate's"),
+        (&["--level", "kernel", "--runner", "luc"], "--runner is the gate's"),
         (&["--", "/no/such/program"], "/no/such/program"),
     ] {
         place.refused(words, expected);

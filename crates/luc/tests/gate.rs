@@ -57,10 +57,7 @@ fn awkward_callers_notice_nothing() {
             let gate = &report["file_systems"][0]["gate"];
             // A caller that jumps out of the gate stays out of it.
             if policy == "delay:3ms" && case != "jump" {
-                assert!(
-                    gate["gated"].as_u64().is_some_and(|n| n > 0),
-                    "{case}: {report}"
-                );
+                assert!(gate["gated"].as_u64().is_some_and(|n| n > 0), "{case}: {report}");
             }
         }
     }
@@ -73,16 +70,7 @@ fn threads_and_processes_share_commits() {
     };
     let luc = LUC;
     for kind in [&[][..], &["--processes"][..]] {
-        let bench = [
-            "bench",
-            "metarates",
-            "--dir",
-            ".",
-            "--threads",
-            "8",
-            "--seconds",
-            "4",
-        ];
+        let bench = ["bench", "metarates", "--dir", ".", "--threads", "8", "--seconds", "4"];
         let report = report(&disk, "auto", &[&[luc], &bench[..], kind].concat());
         let fs = &report["file_systems"][0];
         let gate = &fs["gate"];
@@ -103,24 +91,10 @@ fn a_lone_caller_is_never_held() {
     let report = report(
         &disk,
         "auto",
-        &[
-            luc,
-            "bench",
-            "metarates",
-            "--dir",
-            ".",
-            "--threads",
-            "1",
-            "--seconds",
-            "2",
-        ],
+        &[luc, "bench", "metarates", "--dir", ".", "--threads", "1", "--seconds", "2"],
     );
     let gate = &report["file_systems"][0]["gate"];
-    assert_eq!(
-        (&gate["gated"], &gate["decision"]["trials"]),
-        (&0.into(), &0.into()),
-        "{gate}"
-    );
+    assert_eq!((&gate["gated"], &gate["decision"]["trials"]), (&0.into(), &0.into()), "{gate}");
 }
 
 #[test]
@@ -135,11 +109,7 @@ fn without_a_journal_or_with_fast_commit_the_gate_stands_aside() {
         let caller = caller(&disk);
         let report = report(&disk, "delay:5ms", &[&caller, "threads"]);
         let fs = &report["file_systems"][0];
-        assert_eq!(
-            (&fs["journal"], &fs["gate"]),
-            (&journal.into(), &Value::Null),
-            "{report:#}"
-        );
+        assert_eq!((&fs["journal"], &fs["gate"]), (&journal.into(), &Value::Null), "{report:#}");
     }
 }
 
@@ -171,10 +141,7 @@ fn killed_participants_hold_nobody() {
         let path = format!("{}/worker{n}.figures", disk.mount());
         let text = std::fs::read_to_string(path).expect("figures");
         let mut numbers = text.split_whitespace().map(|n| n.parse().expect("number"));
-        (
-            numbers.next().expect("calls"),
-            numbers.next().expect("slow calls"),
-        )
+        (numbers.next().expect("calls"), numbers.next().expect("slow calls"))
     };
     let survivors: Vec<(u64, u64)> = (3..6).map(figures).collect();
     for worker in &mut workers {
@@ -191,10 +158,7 @@ fn kill_with_command(run: &mut Child) {
     for _ in 0..200 {
         let ids = std::fs::read_to_string(&children).unwrap_or_default();
         if let Some(id) = ids.split_whitespace().next() {
-            Command::new("kill")
-                .args(["-KILL", id])
-                .status()
-                .expect("kill");
+            Command::new("kill").args(["-KILL", id]).status().expect("kill");
             break;
         }
         sleep(Duration::from_millis(5));

@@ -15,15 +15,7 @@ fn disk(test: &str) -> Option<(Disk, String)> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/limits.c");
     let compiled = Command::new("cc")
         // Bound at once: to bind late takes a stack that a handler has not.
-        .args([
-            "-Wall",
-            "-Wextra",
-            "-O1",
-            "-pthread",
-            "-Wl,-z,now",
-            "-o",
-            &program,
-        ])
+        .args(["-Wall", "-Wextra", "-O1", "-pthread", "-Wl,-z,now", "-o", &program])
         .arg(source)
         .status()
         .expect("cc starts");

@@ -22,10 +22,7 @@ fn refusal(fake: &Fake, words: &[&str]) -> String {
 fn each_obstacle_to_loading_is_one_line() {
     let fake = Fake::without_module();
     let text = refusal(&fake, &["kernel", "load"]);
-    assert!(
-        text.contains("apt install linux-headers-6.1.0-18-amd64"),
-        "{text}"
-    );
+    assert!(text.contains("apt install linux-headers-6.1.0-18-amd64"), "{text}");
     fs::remove_dir(fake.path("/proc/fs/jbd2")).expect("removed");
     assert!(refusal(&fake, &["kernel", "load"]).contains("modprobe ext4"));
     fake.write("/proc/sys/kernel/ftrace_enabled", "0\n");
@@ -98,10 +95,7 @@ fn a_build_takes_luc_s_own_sources_and_no_others() {
     };
     let output = luc(&["kernel", "build"]);
     let text = stderr(&output);
-    assert!(
-        text.contains("apt install linux-headers-6.1.0-18-amd64"),
-        "{text}"
-    );
+    assert!(text.contains("apt install linux-headers-6.1.0-18-amd64"), "{text}");
     write_headers(&fake);
     let output = luc(&["kernel", "build"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
@@ -120,25 +114,16 @@ fn a_build_takes_luc_s_own_sources_and_no_others() {
     assert!(text.contains("only root can load luc.ko"), "{text}");
     fake.write("/sys/module/module/parameters/sig_enforce", "Y\n");
     let text = stderr(&luc(&["kernel", "load"]));
-    assert!(
-        text.contains("not signed") && text.contains("mokutil"),
-        "{text}"
-    );
+    assert!(text.contains("not signed") && text.contains("mokutil"), "{text}");
     // Another kernel was booted, and its headers are not there.
-    fs::rename(
-        fake.path("/lib/modules/6.1.0-18-amd64"),
-        fake.path("/lib/modules/6.1.0-21-amd64"),
-    )
-    .expect("renamed");
+    fs::rename(fake.path("/lib/modules/6.1.0-18-amd64"), fake.path("/lib/modules/6.1.0-21-amd64"))
+        .expect("renamed");
     let dkms = "/lib/modules/6.1.0-21-amd64/updates/dkms";
     fs::create_dir_all(fake.path(dkms)).expect("directory");
     fs::copy(module, fake.path(&format!("{dkms}/luc.ko"))).expect("copied");
     fake.write("/proc/sys/kernel/osrelease", "6.1.0-21-amd64\n");
     let text = stderr(&luc(&["kernel", "load"]));
-    assert!(
-        text.contains("was built for kernel 6.1.0-18-amd64"),
-        "{text}"
-    );
+    assert!(text.contains("was built for kernel 6.1.0-18-amd64"), "{text}");
     // A build that fails says why, and where all of it is.
     fake.write(
         "/lib/modules/6.1.0-21-amd64/build/Makefile",
@@ -146,15 +131,8 @@ fn a_build_takes_luc_s_own_sources_and_no_others() {
     );
     let output = luc(&["kernel", "build"]);
     let text = stderr(&output);
-    assert_eq!(
-        (output.status.code(), text.lines().count()),
-        (Some(2), 1),
-        "{text}"
-    );
-    assert!(
-        text.contains("no member named j_x") && text.contains("build.log"),
-        "{text}"
-    );
+    assert_eq!((output.status.code(), text.lines().count()), (Some(2), 1), "{text}");
+    assert!(text.contains("no member named j_x") && text.contains("build.log"), "{text}");
 }
 
 #[test]
@@ -202,28 +180,13 @@ fn a_user_without_a_home_builds_nothing() {
 #[test]
 fn settings_are_all_or_none() {
     let fake = with_own_journal();
-    let output = run(
-        &fake,
-        &["kernel", "set", "--all", "policy=delay", "delay_us=500"],
-    );
+    let output = run(&fake, &["kernel", "set", "--all", "policy=delay", "delay_us=500"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert_eq!(fake.read("other-8", "delay_us"), "500");
     fake.refuse("other-8", "kp_milli");
-    let text = refusal(
-        &fake,
-        &[
-            "kernel",
-            "set",
-            "--all",
-            "policy=pid",
-            "delay_us=7",
-            "kp_milli=9",
-        ],
-    );
-    assert!(
-        text.contains("kp_milli=9") && text.contains("nothing was changed"),
-        "{text}"
-    );
+    let text =
+        refusal(&fake, &["kernel", "set", "--all", "policy=pid", "delay_us=7", "kp_milli=9"]);
+    assert!(text.contains("kp_milli=9") && text.contains("nothing was changed"), "{text}");
     assert_eq!(fake.read("own-8", "delay_us"), "500");
     let place = fake.root().to_str().expect("plain");
     let output = run(&fake, &["kernel", "set", place, "policy=auto"]);
@@ -256,20 +219,14 @@ fn status_is_a_table_and_json() {
     let text = stdout(&output);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert_eq!(text.lines().count(), 4, "{text}");
-    assert!(
-        text.contains("PER COMMIT") && text.contains("90 x 372 us"),
-        "{text}"
-    );
+    assert!(text.contains("PER COMMIT") && text.contains("90 x 372 us"), "{text}");
     let output = run(&fake, &["kernel", "status", "--json"]);
     let status: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!(status["interface"], 1);
     assert_eq!(status["is_layout_checked"], true);
     assert_eq!(status["is_kernel_tested"], true);
     let journals = status["journals"].as_array().expect("journals");
-    let own = journals
-        .iter()
-        .find(|j| j["journal"] == "own-8")
-        .expect("own");
+    let own = journals.iter().find(|j| j["journal"] == "own-8").expect("own");
     assert_eq!(own["settings"]["policy"], "off");
     assert_eq!(own["settings"]["max_hold_us"], 20_000);
     assert_eq!(own["stats"]["error_milli"], -500);
@@ -279,14 +236,8 @@ fn status_is_a_table_and_json() {
     fake.write("/sys/kernel/luc/layout", "unchecked\n");
     fake.write("/sys/kernel/luc/kernel", "untested\n");
     let text = stdout(&run(&fake, &["kernel", "status"]));
-    assert!(
-        text.contains("WARNING: this kernel has no type information"),
-        "{text}"
-    );
-    assert!(
-        text.contains("has not been tested on this kernel"),
-        "{text}"
-    );
+    assert!(text.contains("WARNING: this kernel has no type information"), "{text}");
+    assert!(text.contains("has not been tested on this kernel"), "{text}");
     for wrong in ["--watch=1ms", "--watch=soon"] {
         refusal(&fake, &["kernel", "status", wrong]);
     }
@@ -304,15 +255,10 @@ fn a_watch_shows_what_is_new_until_it_is_interrupted() {
     let mut fsyncs = || {
         let line = lines.next().expect("a line").expect("read");
         let status: Value = serde_json::from_str(&line).expect("JSON");
-        status["journals"][1]["stats"]["fsyncs"]
-            .as_u64()
-            .expect("a number")
+        status["journals"][1]["stats"]["fsyncs"].as_u64().expect("a number")
     };
     assert_eq!(fsyncs(), 1550);
     assert_eq!(fsyncs(), 0);
-    Command::new("kill")
-        .args(["-INT", &child.id().to_string()])
-        .status()
-        .expect("kill");
+    Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill");
     assert_eq!(child.wait().expect("waited for").code(), Some(0));
 }

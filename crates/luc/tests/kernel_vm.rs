@@ -88,9 +88,7 @@ fn make() -> Option<(Kernel, PathBuf, PathBuf)> {
     }
     let work = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let lagdisk = kernel
-        .build_module(&root.join("kernel/lagdisk"), work)
-        .expect("lagdisk.ko");
+    let lagdisk = kernel.build_module(&root.join("kernel/lagdisk"), work).expect("lagdisk.ko");
     let module = build(&kernel, &work.join("machine"));
     Some((kernel, module, lagdisk))
 }
@@ -107,11 +105,7 @@ fn build(kernel: &Kernel, tree: &Path) -> PathBuf {
         .output()
         .expect("luc starts");
     let message = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(
-        output.status.success(),
-        "{message}{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    assert!(output.status.success(), "{message}{}", String::from_utf8_lossy(&output.stderr));
     message.split(' ').nth(1).expect("built PATH").into()
 }
 
@@ -161,10 +155,7 @@ fn the_module_from_load_to_unload() {
         "none: off 0",
         "luc.ko is unloaded",
     ] {
-        assert!(
-            text.lines().any(|line| line.starts_with(expected)),
-            "{expected}:\n{text}"
-        );
+        assert!(text.lines().any(|line| line.starts_with(expected)), "{expected}:\n{text}");
     }
     assert!(!text.contains("left: "), "{text}");
     assert_eq!(text.matches("fsck: 0\n").count(), 2, "{text}");
@@ -177,14 +168,8 @@ fn the_module_from_load_to_unload() {
 
     let run = json(outcome.file("run.json"));
     let used = &run["kernel"][0];
-    assert_eq!(
-        (&run["level"], &used["mount_point"]),
-        (&"kernel".into(), &"/a".into())
-    );
-    assert_eq!(
-        (&used["policy"], &used["copy_out"]),
-        (&"delay".into(), &"auto".into())
-    );
+    assert_eq!((&run["level"], &used["mount_point"]), (&"kernel".into(), &"/a".into()));
+    assert_eq!((&used["policy"], &used["copy_out"]), (&"delay".into(), &"auto".into()));
     // Four clients held for a millisecond share commits; alone they come to two.
     let held = used["stats"]["holds"].as_u64().expect("a number");
     assert!(held > 10, "{used}");
@@ -220,10 +205,7 @@ fn failed_writes_are_told_of_as_without_the_module() {
         .program(LUC)
         .program("mkfs.ext4")
         .program("dd")
-        .file(
-            format!("/var/cache/luc/kernel/{}/luc.ko", kernel.release()),
-            module,
-        )
+        .file(format!("/var/cache/luc/kernel/{}/luc.ko", kernel.release()), module)
         .module("loop")
         .module("fuse")
         .memory_mib(1024)
@@ -244,22 +226,15 @@ fn failed_writes_are_told_of_as_without_the_module() {
     assert_eq!(report["differences"], serde_json::json!([]), "{report:#}");
     // Without luc, off, delay.
     let policies = report["policies"].as_array().expect("policies");
-    let held: Vec<Option<u64>> = policies
-        .iter()
-        .map(|row| row["held_calls"].as_u64())
-        .collect();
+    let held: Vec<Option<u64>> = policies.iter().map(|row| row["held_calls"].as_u64()).collect();
     assert_eq!(held[..2], [None, Some(0)], "{report:#}");
     assert!(held[2] > Some(0), "{report:#}");
     let failed = |row: &Value| row["failed_requests"].as_u64() > Some(0);
     assert!(policies.iter().all(failed), "{report:#}");
 
     let command = json(outcome.file("command.json"));
-    let statuses: Vec<_> = command["runs"]
-        .as_array()
-        .expect("runs")
-        .iter()
-        .map(|run| &run["status"])
-        .collect();
+    let statuses: Vec<_> =
+        command["runs"].as_array().expect("runs").iter().map(|run| &run["status"]).collect();
     assert_eq!(statuses, [1, 1], "{command:#}");
 }
 
@@ -314,20 +289,12 @@ fn build_by_dkms(kernel: &Kernel) -> Option<PathBuf> {
         .output()
         .expect("unshare starts");
     let message = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(
-        output.status.success(),
-        "{message}{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    assert!(output.status.success(), "{message}{}", String::from_utf8_lossy(&output.stderr));
     let built = tree
         .join(concat!("luc/", env!("CARGO_PKG_VERSION")))
         .join(kernel.release())
         .join("x86_64/module/luc.ko");
-    assert!(
-        built.exists(),
-        "{} is not there: {message}",
-        built.display()
-    );
+    assert!(built.exists(), "{} is not there: {message}", built.display());
     Some(built)
 }
 
@@ -342,10 +309,7 @@ fn a_locked_kernel_refuses_what_it_cannot_trust() {
     let release = kernel.release().to_owned();
     let outcome = Vm::new(kernel)
         .program(LUC)
-        .file(
-            format!("/lib/modules/{release}/updates/dkms/luc.ko"),
-            &signed,
-        )
+        .file(format!("/lib/modules/{release}/updates/dkms/luc.ko"), &signed)
         .file(format!("/var/cache/luc/kernel/{release}/luc.ko"), unsigned)
         .timeout(Duration::from_secs(300))
         .script(SIGNED)
@@ -359,16 +323,10 @@ fn a_locked_kernel_refuses_what_it_cannot_trust() {
         "unsigned: 2 luc: /var/cache/luc/kernel/",
     ] {
         let lines: Vec<&str> = text.lines().collect();
-        assert!(
-            lines.iter().any(|line| line.starts_with(expected)),
-            "{expected}:\n{text}"
-        );
+        assert!(lines.iter().any(|line| line.starts_with(expected)), "{expected}:\n{text}");
     }
     assert!(text.contains("does not trust: enrol it by"), "{text}");
-    assert!(
-        text.contains("is not signed, and the kernel is locked down (integrity)"),
-        "{text}"
-    );
+    assert!(text.contains("is not signed, and the kernel is locked down (integrity)"), "{text}");
     assert!(!text.contains("left: "), "{text}");
     std::fs::remove_dir_all(Path::new(env!("CARGO_TARGET_TMPDIR")).join("dkms")).expect("remove");
 }

@@ -48,21 +48,12 @@ fn check(version: &str) {
     let said = |name: &str| {
         let start = format!("{name}: ");
         let mut values = text.lines().filter_map(|line| line.strip_prefix(&start));
-        values
-            .next()
-            .unwrap_or_else(|| panic!("no {name}:\n{text}"))
+        values.next().unwrap_or_else(|| panic!("no {name}:\n{text}"))
     };
-    let number = |name: &str| {
-        said(name)
-            .parse::<u64>()
-            .unwrap_or_else(|_| panic!("{name}:\n{text}"))
-    };
+    let number =
+        |name: &str| said(name).parse::<u64>().unwrap_or_else(|_| panic!("{name}:\n{text}"));
     let unexpected = |line: &&str| !EXPECTED_AT_A_CUT.iter().any(|words| line.contains(words));
-    let complaints: Vec<&str> = outcome
-        .complaints()
-        .into_iter()
-        .filter(unexpected)
-        .collect();
+    let complaints: Vec<&str> = outcome.complaints().into_iter().filter(unexpected).collect();
     assert_eq!(complaints, Vec::<&str>::new(), "{text}");
     assert_eq!(said("release"), kernel.release());
     assert_eq!([said("layout"), said("tested")], ["checked", "tested"]);
@@ -74,21 +65,14 @@ fn check(version: &str) {
     // Every program was taken, and no row is lost in silence.
     let recorded =
         ["record.txt", "fleet.txt"].map(|name| outcome.file(name).expect("what it said"));
-    assert!(
-        !recorded.concat().contains("cannot be recorded"),
-        "{recorded:?}"
-    );
+    assert!(!recorded.concat().contains("cannot be recorded"), "{recorded:?}");
     for what in ["syncs", "messages"] {
         let [made, seen, lost] =
             ["made", "seen", "lost"].map(|which| number(&format!("{what}_{which}")));
         assert!(seen + lost >= made, "{what}:\n{text}");
     }
     // No call is missed: they are seen by programs that run to their end.
-    assert_eq!(
-        [number("calls_lost"), number("messages_lost")],
-        [0, 0],
-        "{recorded:?}"
-    );
+    assert_eq!([number("calls_lost"), number("messages_lost")], [0, 0], "{recorded:?}");
 
     let held = &json(&outcome, "notified.json")["file_systems"][0]["gate"];
     assert!(held["gated"].as_u64() > Some(0), "{held:#}");

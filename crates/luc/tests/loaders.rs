@@ -29,16 +29,7 @@ fn writer(disk: &Disk, compiler: &str, options: &[&str]) -> String {
 fn counted(disk: &Disk, script: &str) -> u64 {
     let json = disk.path("report.json");
     let output = disk
-        .command(&[
-            "run",
-            "--reach",
-            "library",
-            "--policy",
-            "delay:2ms",
-            "--json",
-            &json,
-            "--",
-        ])
+        .command(&["run", "--reach", "library", "--policy", "delay:2ms", "--json", &json, "--"])
         .args(["timeout", "60", "bash", "-euc", script])
         .current_dir(disk.mount())
         .output()
@@ -47,10 +38,7 @@ fn counted(disk: &Disk, script: &str) -> u64 {
     assert!(!stderr(&output).contains("ld.so"), "{}", stderr(&output));
     let report: Value =
         serde_json::from_slice(&std::fs::read(json).expect("report")).expect("JSON");
-    let systems = report["file_systems"]
-        .as_array()
-        .cloned()
-        .unwrap_or_default();
+    let systems = report["file_systems"].as_array().cloned().unwrap_or_default();
     let calls = |system: &Value| system["fsyncs"].as_u64().unwrap_or_default();
     systems.iter().map(calls).sum()
 }
@@ -59,19 +47,12 @@ fn counted(disk: &Disk, script: &str) -> u64 {
 fn the_library_needs_no_library_and_no_symbol() {
     let library = Path::new(LUC).with_file_name("libluc_gate_preload.so");
     let ask = |program: &str, option: &str| {
-        let output = Command::new(program)
-            .arg(option)
-            .arg(&library)
-            .output()
-            .expect("binutils");
+        let output = Command::new(program).arg(option).arg(&library).output().expect("binutils");
         assert!(output.status.success(), "{program}: {}", stderr(&output));
         common::stdout(&output)
     };
     let dynamic = ask("readelf", "-dW");
-    assert!(
-        !dynamic.contains("(NEEDED)") && !dynamic.contains("VERNEED"),
-        "{dynamic}"
-    );
+    assert!(!dynamic.contains("(NEEDED)") && !dynamic.contains("VERNEED"), "{dynamic}");
     for symbol in ask("nm", "-D").lines() {
         let kind = symbol.split_whitespace().rev().nth(1);
         // Weak, a weak object, or a function of its own.
@@ -95,19 +76,13 @@ fn programs_of_other_c_libraries_and_beside_other_interposers_take_part() {
         format!("exec {}", writes(&musl)),
         format!("faketime '2030-01-01' {}", writes(&native)),
         format!("fakeroot {}", writes(&native)),
-        format!(
-            "bwrap --bind / / --dev-bind /dev /dev --proc /proc {}",
-            writes(&native)
-        ),
+        format!("bwrap --bind / / --dev-bind /dev /dev --proc /proc {}", writes(&native)),
         format!("setpriv --no-new-privs {}", writes(&native)),
     ] {
         assert_eq!(counted(&disk, &script), RECORDS, "{script}");
     }
     // Another interposer that makes the call nothing stays what the program asked for.
-    assert_eq!(
-        counted(&disk, &format!("eatmydata {}", writes(&native))),
-        RECORDS
-    );
+    assert_eq!(counted(&disk, &format!("eatmydata {}", writes(&native))), RECORDS);
 }
 
 #[test]

@@ -105,9 +105,7 @@ fn is_signed(folder: &Path, key: &str) -> bool {
         let signature = folder.join("SHA256SUMS.sig");
         let sums = fs::File::open(folder.join("SHA256SUMS")).expect("opened");
         let mut command = Command::new("ssh-keygen");
-        command.args([
-            "-Y", "verify", "-I", "tester", "-n", "luc", "-f", &signers, "-s",
-        ]);
+        command.args(["-Y", "verify", "-I", "tester", "-n", "luc", "-f", &signers, "-s"]);
         let output = command.arg(signature).stdin(sums).output();
         output.expect("ssh-keygen runs").status.success()
     };
@@ -140,36 +138,21 @@ fn packages_have_what_users_look_for() {
         assert!(listed.contains(path), "{path}: {listed}");
     }
     assert!(!listed.contains("/usr/src"), "{listed}");
-    let pages = listed
-        .lines()
-        .filter_map(|line| line.split("/man1/").nth(1));
+    let pages = listed.lines().filter_map(|line| line.split("/man1/").nth(1));
     for page in pages.filter(|page| page.starts_with("luc-fleet-")) {
         let missing = ["sql", "serve", "push", "stored"];
-        let command = page
-            .trim_start_matches("luc-fleet-")
-            .trim_end_matches(".1.gz");
-        let program = if missing[..2].contains(&command) {
-            "sql"
-        } else {
-            "store"
-        };
+        let command = page.trim_start_matches("luc-fleet-").trim_end_matches(".1.gz");
+        let program = if missing[..2].contains(&command) { "sql" } else { "store" };
         let is_there = listed.contains(&format!("/usr/bin/luc-fleet-{program}\n"));
         assert!(!missing.contains(&command) || is_there, "{page}");
     }
     let field = |name: &str| {
-        let shown = Command::new("dpkg-deb")
-            .arg("-f")
-            .arg(&luc)
-            .arg(name)
-            .output();
+        let shown = Command::new("dpkg-deb").arg("-f").arg(&luc).arg(name).output();
         stdout(&shown.expect("dpkg-deb runs")).trim().to_owned()
     };
     assert!(field("Version").starts_with(env!("CARGO_PKG_VERSION")));
     let depends = field("Depends");
-    assert!(
-        depends.contains("libc6 (>=") && depends.contains("libelf"),
-        "{depends}"
-    );
+    assert!(depends.contains("libc6 (>=") && depends.contains("libelf"), "{depends}");
     let module = paths(&package(folder.path(), "luc-dkms_"));
     for name in ["dkms.conf", "Makefile", "Kbuild", "main.c", "luc.h"] {
         assert!(module.contains(&format!("/{name}\n")), "{name}: {module}");
@@ -200,19 +183,13 @@ fn a_cancelled_call_meets_nothing_to_clean_up() {
         .collect();
     // With a personality there would be a P.
     assert!(!augmentations.is_empty(), "{frames}");
-    assert!(
-        augmentations.iter().all(|&text| text == "\"zR\""),
-        "{augmentations:?}"
-    );
+    assert!(augmentations.iter().all(|&text| text == "\"zR\""), "{augmentations:?}");
     let symbols = said_by("nm", "--defined-only", &library);
     for name in ["fsync", "fdatasync", "msync"] {
         let is_it = |line: &&str| line.ends_with(&format!(" T {name}"));
         let start = symbols.lines().find(is_it).and_then(|line| line.get(..16));
         let start = start.expect("exported");
-        assert!(
-            frames.contains(&format!("pc={start}..")),
-            "{name} at {start}"
-        );
+        assert!(frames.contains(&format!("pc={start}..")), "{name} at {start}");
     }
 }
 
@@ -230,11 +207,7 @@ fn nothing_is_left_of_a_package() {
     let dpkg = |words: &[&str], package: &Path| {
         let mut command = Command::new("dpkg");
         command.arg(format!("--root={}", place.path().display()));
-        command.args([
-            "--force-depends",
-            "--no-triggers",
-            "--force-script-chrootless",
-        ]);
+        command.args(["--force-depends", "--no-triggers", "--force-script-chrootless"]);
         let done = command.args(words).arg(package).output();
         let done = done.expect("dpkg runs");
         assert!(done.status.success(), "{words:?}: {}", stderr(&done));
@@ -245,10 +218,8 @@ fn nothing_is_left_of_a_package() {
     let said = Command::new(&installed).arg("--version").output();
     assert!(stdout(&said.expect("luc runs")).starts_with("luc "));
     // It finds the library where packages have it.
-    let found = Command::new(&installed)
-        .args(["run", "--check", "--", "true"])
-        .output()
-        .expect("luc runs");
+    let found =
+        Command::new(&installed).args(["run", "--check", "--", "true"]).output().expect("luc runs");
     assert!(found.status.success(), "{}", stderr(&found));
     dpkg(&["--purge"], Path::new("luc"));
     assert!(!place.path().join("usr").exists());
@@ -316,9 +287,7 @@ fn a_purge_ends_and_removes_all_that_luc_has_made() {
     ] {
         assert!(!place.path().join(gone).exists(), "{gone}");
     }
-    let wants = place
-        .path()
-        .join("etc/systemd/system/multi-user.target.wants");
+    let wants = place.path().join("etc/systemd/system/multi-user.target.wants");
     assert!(contents(&wants).is_empty());
     assert!(place.path().join("shm/other").exists());
 }

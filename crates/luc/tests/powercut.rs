@@ -26,10 +26,7 @@ fn ext4_keeps_what_it_has_acknowledged() {
     for kind in [&[][..], &["--processes"]] {
         let report = place.report(&[&["--rounds", "2", "--clients", "4"], kind].concat(), 0);
         assert_eq!(report["rounds"], 2);
-        assert!(
-            report["acknowledged"].as_u64().expect("count") > 0,
-            "{report}"
-        );
+        assert!(report["acknowledged"].as_u64().expect("count") > 0, "{report}");
         for key in ["lost", "torn", "not_mountable", "fsck_unclean"] {
             assert_eq!(report[key], 0, "{report}");
         }
@@ -40,15 +37,7 @@ fn ext4_keeps_what_it_has_acknowledged() {
 #[test]
 fn without_fsync_losses_are_found() {
     let Some(place) = place() else { return };
-    let words = [
-        "--rounds",
-        "2",
-        "--clients",
-        "4",
-        "--unsafe-no-fsync",
-        "--seed",
-        "5",
-    ];
+    let words = ["--rounds", "2", "--clients", "4", "--unsafe-no-fsync", "--seed", "5"];
     let report = place.report(&words, 1);
     assert!(report["lost"].as_u64().expect("count") > 0, "{report}");
     assert_eq!(report["unsafe_no_fsync"], true);
@@ -64,14 +53,8 @@ fn a_command_that_syncs_passes_and_one_that_does_not_fails() {
         format!("n=0; while true; do n=$((n+1)); echo $n > f$n; {sync}; echo f$n; done")
     };
     let report = place.report(&["--rounds", "1", "--", "sh", "-c", &store("sync f$n")], 0);
-    assert!(
-        report["acknowledged"].as_u64().expect("count") > 0,
-        "{report}"
-    );
-    let report = place.report(
-        &["--rounds", "1", "--", "sh", "-c", &store("sleep 0.01")],
-        1,
-    );
+    assert!(report["acknowledged"].as_u64().expect("count") > 0, "{report}");
+    let report = place.report(&["--rounds", "1", "--", "sh", "-c", &store("sleep 0.01")], 1);
     assert_eq!(report["lost"], report["acknowledged"]);
 }
 
@@ -80,10 +63,7 @@ fn processes_that_left_the_group_are_killed_too() {
     let Some(place) = place() else { return };
     let script = "setsid sleep 3000 & while true; do date > f; sync f; echo f; sleep 0.1; done";
     let report = place.report(&["--rounds", "1", "--", "sh", "-c", script], 0);
-    assert!(
-        report["acknowledged"].as_u64().expect("count") > 0,
-        "{report}"
-    );
+    assert!(report["acknowledged"].as_u64().expect("count") > 0, "{report}");
 }
 
 #[test]
@@ -100,10 +80,7 @@ fn bad_input_and_bad_commands_are_one_line() {
     place.refused(&["--", "/no/such/program"], "/no/such/program");
     place.refused(&["--", "sh", "-c", "echo reason >&2; exit 3"], "reason");
     place.refused(&["--", "sh", "-c", "echo missing; sleep 60"], "'missing'");
-    place.refused(
-        &["--", "sh", "-c", "echo ../x; sleep 60"],
-        "below the directory",
-    );
+    place.refused(&["--", "sh", "-c", "echo ../x; sleep 60"], "below the directory");
 }
 
 #[test]

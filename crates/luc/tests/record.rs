@@ -71,10 +71,7 @@ fn every_fsync_is_recorded_with_its_commit() {
             commit.logging_ns,
             commit.end_ns,
         ];
-        assert!(
-            phases[1..].is_sorted() && phases[0] > sync.enter_ns,
-            "{commit:?}"
-        );
+        assert!(phases[1..].is_sorted() && phases[0] > sync.enter_ns, "{commit:?}");
         assert!(commit.handles > 0 && commit.blocks > 0 && commit.blocks_logged > 0);
     }
 
@@ -89,11 +86,7 @@ fn every_fsync_is_recorded_with_its_commit() {
         .filter(|request| request.dev == dev && request.kind == RequestKind::Flush)
         .collect();
     assert!(flushes.len() >= 80, "two a commit: {}", flushes.len());
-    assert!(
-        flushes
-            .iter()
-            .all(|flush| flush.complete_ns - flush.issue_ns >= FLUSH_NS)
-    );
+    assert!(flushes.iter().all(|flush| flush.complete_ns - flush.issue_ns >= FLUSH_NS));
     for direction in [Direction::Dirtied, Direction::WrittenBySync] {
         let bytes: u64 = rows::<Data>(&reader)
             .iter()
@@ -122,10 +115,8 @@ fn a_sleep_is_told_from_waiting_for_the_processor_after_it() {
         .collect();
     // Two may be shorter, or none: who loses the processor in the microsecond after setting the timer sleeps less.
     assert!(sleeps.len() >= 48, "{}", sleeps.len());
-    let told: Vec<&Wait> = sleeps
-        .iter()
-        .filter(|sleep| sleep.woken_ns - sleep.off_ns >= ASKED_NS)
-        .collect();
+    let told: Vec<&Wait> =
+        sleeps.iter().filter(|sleep| sleep.woken_ns - sleep.off_ns >= ASKED_NS).collect();
     assert!(told.len() >= 48, "{sleeps:?}");
     let runnable_ns: u64 = told.iter().map(|sleep| sleep.on_ns - sleep.woken_ns).sum();
     assert!(runnable_ns > 0);
@@ -171,10 +162,7 @@ fn waits_cover_the_fsyncs_and_have_their_causes() {
         waited_ns += inside.map(|wait| wait.on_ns - wait.off_ns).sum::<u64>();
     }
     assert!(syncs.len() > 100);
-    assert!(
-        waited_ns <= all_ns && waited_ns * 100 >= all_ns * 98,
-        "{waited_ns} of {all_ns} ns"
-    );
+    assert!(waited_ns <= all_ns && waited_ns * 100 >= all_ns * 98, "{waited_ns} of {all_ns} ns");
     let named: BTreeSet<u32> = rows::<Task>(&reader)
         .iter()
         .filter(|task| !task.comm.is_empty())
@@ -200,14 +188,10 @@ impl Tracefs {
             }
         };
         let root = format!("/proc/self/fd/{}", mount.as_raw_fd());
-        let path = Path::new(&root)
-            .join("instances")
-            .join(format!("luc-test-{}", std::process::id()));
+        let path =
+            Path::new(&root).join("instances").join(format!("luc-test-{}", std::process::id()));
         fs::create_dir(&path).expect("an instance");
-        let instance = Self {
-            instance: path,
-            _mount: mount,
-        };
+        let instance = Self { instance: path, _mount: mount };
         instance.write("trace_clock", "mono");
         for event in ["jbd2_start_commit", "jbd2_end_commit"] {
             instance.write(&format!("events/jbd2/{event}/enable"), "1");
@@ -272,10 +256,8 @@ fn commits_are_those_that_the_kernel_traces_itself() {
     let reader = record(&bench, "trace", &[], &bench.syncs(30));
     let dev = common::dev(&bench, &reader);
     let truth = tracefs.commits(dev);
-    let commits: Vec<Commit> = rows::<Commit>(&reader)
-        .into_iter()
-        .filter(|commit| commit.dev == dev)
-        .collect();
+    let commits: Vec<Commit> =
+        rows::<Commit>(&reader).into_iter().filter(|commit| commit.dev == dev).collect();
     assert!(commits.len() >= 30, "{}", commits.len());
     for commit in commits {
         let (start_ns, end_ns) = truth[&commit.transaction.0];
@@ -306,16 +288,10 @@ fn fast_commits_are_recorded_whole() {
     assert!(fast.len() >= 10, "{fast:?}");
     // The last block's write flushes the disk before and after it.
     for commit in &fast {
-        assert!(
-            commit.end_ns - commit.start_ns >= 2 * FLUSH_NS,
-            "{commit:?}"
-        );
+        assert!(commit.end_ns - commit.start_ns >= 2 * FLUSH_NS, "{commit:?}");
     }
     for pair in fast.windows(2) {
-        assert!(
-            pair[0].end_ns <= pair[1].start_ns,
-            "one at a time: {pair:?}"
-        );
+        assert!(pair[0].end_ns <= pair[1].start_ns, "one at a time: {pair:?}");
     }
 }
 
@@ -329,12 +305,7 @@ fn only_what_passes_the_filter_is_recorded() {
         .spawn()
         .expect("sh runs");
     let reader = record(&bench, "tree", &[], &bench.syncs(10));
-    let other = record(
-        &bench,
-        "comm",
-        &["--all", "--comm", "no-such-name"],
-        "sleep 0.3",
-    );
+    let other = record(&bench, "comm", &["--all", "--comm", "no-such-name"], "sleep 0.3");
     let all = record(&bench, "all", &["--all"], "sleep 0.3");
     stranger.kill().expect("killed");
     stranger.wait().expect("reaped");
@@ -342,10 +313,8 @@ fn only_what_passes_the_filter_is_recorded() {
     assert_eq!(rows::<Sync>(&reader).len(), 10);
     assert_eq!(reader.trace().filters, "command");
     let dev = common::dev(&bench, &reader);
-    let processes: BTreeSet<u32> = rows::<Sync>(&reader)
-        .iter()
-        .map(|sync| sync.process.0)
-        .collect();
+    let processes: BTreeSet<u32> =
+        rows::<Sync>(&reader).iter().map(|sync| sync.process.0).collect();
     assert!(
         rows::<Handle>(&reader)
             .iter()

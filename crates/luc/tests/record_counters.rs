@@ -93,10 +93,7 @@ fn each_thread_s_page_faults_are_those_that_the_kernel_counts() {
         );
         // The pages are touched by the program itself.
         let of_user: u64 = of_user[&thread].iter().map(|row| row.value).sum();
-        assert!(
-            of_user > faults * 9 / 10 && of_user <= sum,
-            "{of_user} of {sum}"
-        );
+        assert!(of_user > faults * 9 / 10 && of_user <= sum, "{of_user} of {sum}");
         for row in rows {
             assert!(row.since_ns < row.at_ns, "{row:?}");
             // The kernel's own events need no counter.
@@ -107,10 +104,7 @@ fn each_thread_s_page_faults_are_those_that_the_kernel_counts() {
         }
     }
     let most = counted.values().map(Vec::len).max();
-    assert!(
-        most >= Some(5),
-        "one that stays on its processor has rows, too: {most:?}"
-    );
+    assert!(most >= Some(5), "one that stays on its processor has rows, too: {most:?}");
 }
 
 /// The time stamp counter runs at one rate, whoever is on the processor.
@@ -144,10 +138,7 @@ fn a_counter_of_the_processor_counts_while_its_thread_runs() {
         let own = rate(&mut rows.iter());
         // Of a brief stay the time to read it is a part.
         if on_ns > 1_000_000 {
-            assert!(
-                (own / of_all - 1.0).abs() < 0.02,
-                "thread {thread}: {own}, all {of_all}"
-            );
+            assert!((own / of_all - 1.0).abs() < 0.02, "thread {thread}: {own}, all {of_all}");
         }
     }
 }
@@ -173,21 +164,11 @@ fn without_hardware_counters_the_recording_goes_on() {
 #[test]
 fn an_event_that_nobody_knows_is_refused() {
     let refused = |counters: &str| {
-        let words = [
-            "record",
-            "--out",
-            "/nonexistent/trace",
-            counters,
-            "--",
-            "true",
-        ];
+        let words = ["record", "--out", "/nonexistent/trace", counters, "--", "true"];
         refusal(&Command::new(LUC).args(words).output().expect("luc runs"))
     };
     let line = refused("--counters=cycels");
-    assert!(
-        line.contains("no event `cycels`") && line.contains("perf list"),
-        "{line}"
-    );
+    assert!(line.contains("no event `cycels`") && line.contains("perf list"), "{line}");
     let line = refused("--counters={cycles");
     assert!(line.contains("a { without }"), "{line}");
     let line = refused("--counters=page-faults,,cs");

@@ -13,11 +13,8 @@ use luc_events::tables::Sync;
 
 /// Starts a recording of everything in the background, and waits until it records.
 fn in_background(bench: &Bench, out: &str) -> Child {
-    let child = bench
-        .command(&["record", "--out", out])
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("luc runs");
+    let child =
+        bench.command(&["record", "--out", out]).stderr(Stdio::piped()).spawn().expect("luc runs");
     until("recording begins", || programs_of(child.id()) > 0);
     child
 }
@@ -69,9 +66,7 @@ fn a_killed_recorder_leaves_a_readable_trace_and_nothing_else() {
     assert!(worked.expect("sh runs").success());
     until("rows are written", || {
         fs::read_dir(&out).is_ok_and(|files| {
-            files
-                .flatten()
-                .any(|file| file.file_name().to_string_lossy().starts_with("sync-"))
+            files.flatten().any(|file| file.file_name().to_string_lossy().starts_with("sync-"))
         }) && rows::<Sync>(&bench.open(&out)).len() >= 5
     });
     child.kill().expect("killed");
@@ -99,9 +94,7 @@ fn programs_left() -> usize {
 }
 
 fn signal(child: &Child, name: &str) {
-    let sent = Command::new("kill")
-        .args([format!("-{name}"), child.id().to_string()])
-        .status();
+    let sent = Command::new("kill").args([format!("-{name}"), child.id().to_string()]).status();
     assert!(sent.expect("kill runs").success());
 }
 

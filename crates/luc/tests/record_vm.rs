@@ -44,11 +44,7 @@ fn check(version: &str) {
     };
     let events = explained("explained.json");
     let on_ext4 = &events["file_systems"][0];
-    for count in [
-        "/syncs/latency/count",
-        "/commits/full/count",
-        "/commits/fast/count",
-    ] {
+    for count in ["/syncs/latency/count", "/commits/full/count", "/commits/fast/count"] {
         let count = on_ext4.pointer(count).and_then(Value::as_u64);
         assert!(count.is_some_and(|count| count > 0), "{on_ext4:#}");
     }

@@ -80,9 +80,8 @@ fn what_can_be_said_of(kind: &str) {
     };
     let (mount, trace) = (disk.mount(), disk.path("trace"));
     let script = disk.syncs(5);
-    let output = disk.luc(&[
-        "record", "--device", &mount, "--out", &trace, "--", "sh", "-c", &script,
-    ]);
+    let output =
+        disk.luc(&["record", "--device", &mount, "--out", &trace, "--", "sh", "-c", &script]);
     let text = stderr(&output);
     if text.contains("needs root") || text.contains("BTF") {
         luc_testkit::skipped!("{}", text.trim());
@@ -95,20 +94,13 @@ fn what_can_be_said_of(kind: &str) {
     let syncs = rows::<Sync>(&reader);
     assert_eq!(syncs.len(), 5, "{syncs:?}");
     // Each waits for at least one flush of the disk.
-    assert!(
-        syncs
-            .iter()
-            .all(|row| row.exit_ns - row.enter_ns >= FLUSH_NS),
-        "{syncs:?}"
-    );
+    assert!(syncs.iter().all(|row| row.exit_ns - row.enter_ns >= FLUSH_NS), "{syncs:?}");
     assert!(!rows::<Request>(&reader).is_empty(), "{text}");
     let output = disk.luc(&["explain", "--json", &trace]);
     assert!(output.status.success(), "{}", stderr(&output));
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let found = report["file_systems"].as_array().expect("a list");
-    let found = found
-        .iter()
-        .find(|found| found["mount_point"] == mount.as_str());
+    let found = found.iter().find(|found| found["mount_point"] == mount.as_str());
     let found = found.expect("the file system");
     assert_eq!(found["kind"], kind);
     assert_eq!(found["syncs"]["latency"]["count"], 5);
@@ -134,9 +126,7 @@ fn a_place_without_any_disk_is_told() {
     let trace = folder.path().join("trace");
     let trace = trace.to_str().expect("plain");
     let output = Command::new(LUC)
-        .args([
-            "record", "--device", "/dev/shm", "--out", trace, "--", "true",
-        ])
+        .args(["record", "--device", "/dev/shm", "--out", trace, "--", "true"])
         .output()
         .expect("luc runs");
     let text = stderr(&output);
@@ -145,10 +135,7 @@ fn a_place_without_any_disk_is_told() {
         return;
     }
     assert!(output.status.success(), "{text}");
-    assert!(
-        text.contains("/dev/shm is on tmpfs, which has no ext4 journal"),
-        "{text}"
-    );
+    assert!(text.contains("/dev/shm is on tmpfs, which has no ext4 journal"), "{text}");
 }
 
 /// Commands that print a text, soon.
@@ -188,19 +175,14 @@ fn output_that_nobody_takes_is_no_panic() {
     let luc = |words: &[&str]| {
         let mut command = Command::new(LUC);
         command.args(words).current_dir(place.path());
-        command
-            .env("LUC_RUN_DIR", place.path())
-            .stdin(Stdio::null());
+        command.env("LUC_RUN_DIR", place.path()).stdin(Stdio::null());
         command
     };
     for words in PRINTING.iter().chain(WORKING) {
         let read_by_nobody = luc(words).stdout(unread()).output().expect("luc runs");
         let said = stderr(&read_by_nobody);
         assert!(read_by_nobody.status.success(), "{words:?}: {said}");
-        assert!(
-            !said.contains("panicked") && !said.contains("roken pipe"),
-            "{words:?}: {said}"
-        );
+        assert!(!said.contains("panicked") && !said.contains("roken pipe"), "{words:?}: {said}");
     }
     for words in PRINTING {
         let deaf = luc(words).stdout(unread()).stderr(unread()).status();

@@ -116,9 +116,7 @@ fn write_trace(folder: &Path, commits: u32) -> PathBuf {
         writer.add(commit).expect("added");
     }
     let end_ns = u64::from(commits + 1) * COMMIT_NS;
-    writer
-        .finish(Trace { end_ns, ..trace() })
-        .expect("finished");
+    writer.finish(Trace { end_ns, ..trace() }).expect("finished");
     path
 }
 
@@ -134,9 +132,8 @@ fn run(folder: &Path, arguments: &[&str]) -> Output {
 
 fn names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).expect("a directory");
-    let mut names: Vec<String> = entries
-        .map(|entry| entry.expect("an entry").file_name().display().to_string())
-        .collect();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.expect("an entry").file_name().display().to_string()).collect();
     names.sort();
     names
 }
@@ -152,23 +149,13 @@ fn all_formats_come_from_one_reading() {
     let message = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(0), "{message}");
     assert_eq!(message.lines().count(), 5, "{message}");
-    let expected = [
-        "a.html",
-        "a.json",
-        "a.pftrace",
-        "a.prom",
-        "a.txt",
-        "work.trace",
-    ];
+    let expected = ["a.html", "a.json", "a.pftrace", "a.prom", "a.txt", "work.trace"];
     assert_eq!(names(folder.path()), expected);
 
     let read = |name: &str| fs::read(folder.path().join(name)).expect("readable");
     let explained = run(folder.path(), &["explain", "work.trace", "--json"]).stdout;
     assert_eq!(read("a.json"), explained);
-    assert_eq!(
-        read("a.txt"),
-        run(folder.path(), &["explain", "work.trace"]).stdout
-    );
+    assert_eq!(read("a.txt"), run(folder.path(), &["explain", "work.trace"]).stdout);
     assert!(read("a.html").starts_with(b"<!doctype html>"));
     assert!(read("a.prom").ends_with(b"# EOF\n"));
     assert!(read("a.pftrace").windows(6).any(|found| found == b"commit"));
@@ -198,10 +185,7 @@ fn figures(page: &str) -> BTreeMap<String, f64> {
 fn a_browser_shows_the_page_with_the_figures_of_explain() {
     let folder = tempfile::tempdir().expect("a directory");
     write_trace(folder.path(), 150);
-    let output = run(
-        folder.path(),
-        &["report", "work.trace", "--html", "page.html"],
-    );
+    let output = run(folder.path(), &["report", "work.trace", "--html", "page.html"]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let Some(dom) = luc_testkit::page::in_browser(&folder.path().join("page.html")) else {
         return;
@@ -229,10 +213,7 @@ fn a_browser_shows_the_page_with_the_figures_of_explain() {
     let (_, timeline) = dom.split_once("data-timeline=\"0\"").expect("a timeline");
     let (tag, inside) = timeline.split_once('>').expect("a tag");
     assert!(!tag.contains("hidden"), "{tag}");
-    assert!(
-        inside.contains("<option value=\"0\">the whole trace"),
-        "it has a period"
-    );
+    assert!(inside.contains("<option value=\"0\">the whole trace"), "it has a period");
     // Names are shown as they are and are no markup.
     assert!(dom.contains("&lt;/script&gt;&lt;b&gt;x (101)"));
     assert!(!dom.contains("<b>x"));

@@ -45,10 +45,7 @@ fn signals_are_passed_on() {
         .expect("luc starts");
     let mut ready = [0; 6];
     std::io::Read::read_exact(child.stdout.as_mut().expect("piped"), &mut ready).expect("ready");
-    Command::new("kill")
-        .args(["-TERM", &child.id().to_string()])
-        .status()
-        .expect("kill");
+    Command::new("kill").args(["-TERM", &child.id().to_string()]).status().expect("kill");
     let status = child.wait().expect("waited for");
     assert_eq!((status.code(), status.signal()), (Some(42), None));
 }
@@ -56,10 +53,7 @@ fn signals_are_passed_on() {
 #[test]
 fn quiet_says_nothing() {
     let output = run(&["--quiet", "--", "true"]);
-    assert_eq!(
-        (output.status.code(), stderr(&output)),
-        (Some(0), String::new())
-    );
+    assert_eq!((output.status.code(), stderr(&output)), (Some(0), String::new()));
 }
 
 #[test]
@@ -77,14 +71,7 @@ fn the_report_is_there_as_json() {
     let place = tempfile::tempdir().expect("directory");
     let json = place.path().join("report.json");
     let file = place.path().join("file");
-    let words = [
-        "--json",
-        json.to_str().expect("plain"),
-        "--",
-        "dd",
-        "if=/dev/zero",
-        "bs=1k",
-    ];
+    let words = ["--json", json.to_str().expect("plain"), "--", "dd", "if=/dev/zero", "bs=1k"];
     let of = format!("of={}", file.display());
     let output = run(&[&words[..], &["count=1", "conv=fsync", "status=none", &of]].concat());
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
@@ -102,15 +89,7 @@ fn a_signal_at_the_command_s_end_costs_no_figures() {
     let json = place.path().join("report.json");
     let script = "kill -STOP $PPID; kill -TERM $PPID; \
                   (until grep -q ') Z ' /proc/$$/stat; do sleep 0.01; done; kill -CONT $PPID) & exit 7";
-    let words = [
-        "--quiet",
-        "--json",
-        json.to_str().expect("plain"),
-        "--",
-        "sh",
-        "-c",
-        script,
-    ];
+    let words = ["--quiet", "--json", json.to_str().expect("plain"), "--", "sh", "-c", script];
     let output = run(&words);
     assert_eq!(output.status.code(), Some(7), "{}", stderr(&output));
     let report: Value =
@@ -125,22 +104,11 @@ fn a_killed_run_leaves_the_report_s_file_as_it_was() {
     std::fs::write(&old, "old").expect("written");
     for json in [&old, &new] {
         let json = json.to_str().expect("plain");
-        let output = run(&[
-            "--quiet",
-            "--json",
-            json,
-            "--",
-            "sh",
-            "-c",
-            "kill -KILL $PPID",
-        ]);
+        let output = run(&["--quiet", "--json", json, "--", "sh", "-c", "kill -KILL $PPID"]);
         assert_eq!(output.status.signal(), Some(9), "{}", stderr(&output));
     }
     assert_eq!(std::fs::read(&old).expect("there"), b"old");
-    assert_eq!(
-        std::fs::read_dir(place.path()).expect("readable").count(),
-        1
-    );
+    assert_eq!(std::fs::read_dir(place.path()).expect("readable").count(), 1);
 }
 
 #[test]
@@ -150,12 +118,7 @@ fn a_report_s_file_keeps_its_rights_and_its_names() {
     std::fs::write(&json, "old, and longer than nothing").expect("written");
     let words = |json: &Path| {
         let json = json.to_str().expect("plain").to_owned();
-        [
-            "--quiet".to_owned(),
-            "--json".to_owned(),
-            json,
-            "true".to_owned(),
-        ]
+        ["--quiet".to_owned(), "--json".to_owned(), json, "true".to_owned()]
     };
     let written = |json: &Path| {
         let words = words(json);
@@ -207,11 +170,7 @@ fn programs_that_may_not_be_read_run() {
     let library = Path::new(LUC).with_file_name("libluc_gate_preload.so");
     let of_user = common::is_root();
     let luc = || {
-        if of_user {
-            common::as_nobody(place.path())
-        } else {
-            Command::new(LUC)
-        }
+        if of_user { common::as_nobody(place.path()) } else { Command::new(LUC) }
     };
     let program = |name: &str, mode| {
         let path = place.path().join(name);
@@ -224,17 +183,11 @@ fn programs_that_may_not_be_read_run() {
     assert!(copied.expect("cp runs").success());
     let hidden = program("hidden", 0o111);
     let output = luc()
-        .args([
-            "run", "--level", "gate", "--", &hidden, "sh", "-c", "exit 7",
-        ])
+        .args(["run", "--level", "gate", "--", &hidden, "sh", "-c", "exit 7"])
         .output()
         .expect("luc starts");
     assert_eq!(output.status.code(), Some(7), "{}", stderr(&output));
-    assert!(
-        stderr(&output).contains("hidden may not be read"),
-        "{}",
-        stderr(&output)
-    );
+    assert!(stderr(&output).contains("hidden may not be read"), "{}", stderr(&output));
     if of_user {
         let privileged = program("privileged", 0o4111);
         let output = luc()
@@ -270,25 +223,14 @@ fn a_command_runs_without_proc() {
         .output()
         .expect("unshare runs");
     assert_eq!(output.status.code(), Some(7), "{}", stderr(&output));
-    assert!(
-        stderr(&output).contains("the gate was not used"),
-        "{}",
-        stderr(&output)
-    );
+    assert!(stderr(&output).contains("the gate was not used"), "{}", stderr(&output));
 }
 
 #[test]
 fn a_comparison_gives_ratios_with_intervals() {
     let place = tempfile::tempdir().expect("directory");
     let json = place.path().join("report.json");
-    let words = [
-        "--compare",
-        "3",
-        "--json",
-        json.to_str().expect("plain"),
-        "--",
-        "true",
-    ];
+    let words = ["--compare", "3", "--json", json.to_str().expect("plain"), "--", "true"];
     let output = run(&words);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert!(stderr(&output).contains("run time"), "{}", stderr(&output));
@@ -296,12 +238,7 @@ fn a_comparison_gives_ratios_with_intervals() {
         serde_json::from_slice(&std::fs::read(json).expect("report")).expect("JSON");
     assert_eq!(report["with"].as_array().map(Vec::len), Some(3));
     assert_eq!(report["without"].as_array().map(Vec::len), Some(3));
-    assert!(
-        report["run_time_s"]["ratio"]["ratio"]
-            .as_f64()
-            .is_some_and(|r| r > 0.0),
-        "{report}"
-    );
+    assert!(report["run_time_s"]["ratio"]["ratio"].as_f64().is_some_and(|r| r > 0.0), "{report}");
 }
 
 #[test]
@@ -312,23 +249,14 @@ fn bad_input_is_one_line_and_status_2() {
     let missing = directory.path().join("no/such/file.json");
     for (words, reason) in [
         (vec!["--", "/no/such/program"], "/no/such/program"),
-        (
-            vec!["--", "no-such-program-anywhere"],
-            "no-such-program-anywhere",
-        ),
+        (vec!["--", "no-such-program-anywhere"], "no-such-program-anywhere"),
         (vec!["--", file.to_str().expect("plain")], "plain"),
         (vec!["--", "/"], "directory"),
         (vec!["--policy", "fast", "--", "true"], "no such policy"),
         (vec!["--policy", "delay:1", "--", "true"], "delay"),
-        (
-            vec!["--policy", "off", "--compare", "2", "--", "true"],
-            "compare",
-        ),
+        (vec!["--policy", "off", "--compare", "2", "--", "true"], "compare"),
         (vec!["--compare", "0", "--", "true"], "0"),
-        (
-            vec!["--json", missing.to_str().expect("plain"), "--", "true"],
-            "cannot be written",
-        ),
+        (vec!["--json", missing.to_str().expect("plain"), "--", "true"], "cannot be written"),
         (vec![], "COMMAND"),
     ] {
         let text = refusal(&run(&words));
@@ -347,11 +275,7 @@ fn a_static_program_runs_and_is_named() {
     }
     let output = run(&["--", program.to_str().expect("plain")]);
     assert_eq!(output.status.code(), Some(3));
-    assert!(
-        stderr(&output).contains("linked statically"),
-        "{}",
-        stderr(&output)
-    );
+    assert!(stderr(&output).contains("linked statically"), "{}", stderr(&output));
 }
 
 /// Where the run is recorded at all.
@@ -383,15 +307,7 @@ fn the_first_process_of_a_container_reaps_orphans() {
         "(sh -c 'exit 0' & sh -c 'exit 0' &) ; for i in $(seq 3000); do {zombie} || exit 42; sleep 0.01; done"
     );
     let output = Command::new("unshare")
-        .args([
-            "--fork",
-            "--pid",
-            "--mount-proc",
-            LUC,
-            "run",
-            "--quiet",
-            "--",
-        ])
+        .args(["--fork", "--pid", "--mount-proc", LUC, "run", "--quiet", "--"])
         .args(["sh", "-c", &script])
         .output()
         .expect("unshare runs");
@@ -399,15 +315,7 @@ fn the_first_process_of_a_container_reaps_orphans() {
     // Its signals are the command's.
     let script = "trap 'exit 43' TERM; kill -TERM 1; while :; do sleep 0.05; done";
     let status = Command::new("unshare")
-        .args([
-            "--fork",
-            "--pid",
-            "--mount-proc",
-            LUC,
-            "run",
-            "--quiet",
-            "--",
-        ])
+        .args(["--fork", "--pid", "--mount-proc", LUC, "run", "--quiet", "--"])
         .args(["sh", "-c", script])
         .status()
         .expect("unshare runs");
@@ -440,10 +348,8 @@ fn programs_with_a_sanitizer_start_and_are_reached() {
     let text = "#include <fcntl.h>\n#include <unistd.h>\n\
                 int main(int n, char **a) { return fsync(open(a[1], O_CREAT | O_WRONLY, 0600)); }\n";
     std::fs::write(&source, text).expect("written");
-    let compiled = Command::new("cc")
-        .args(["-fsanitize=address", "-o"])
-        .args([&program, &source])
-        .status();
+    let compiled =
+        Command::new("cc").args(["-fsanitize=address", "-o"]).args([&program, &source]).status();
     if !compiled.is_ok_and(|status| status.success()) {
         luc_testkit::skipped!("cc has no AddressSanitizer here");
         return;

@@ -24,12 +24,7 @@ fn start(fake: &Fake, words: &[&str]) -> Child {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     let mut child = command.spawn().expect("luc starts");
-    child
-        .stdout
-        .as_mut()
-        .expect("piped")
-        .read_exact(&mut [0])
-        .expect("synced");
+    child.stdout.as_mut().expect("piped").read_exact(&mut [0]).expect("synced");
     child
 }
 
@@ -37,11 +32,7 @@ fn start(fake: &Fake, words: &[&str]) -> Child {
 fn finish(mut child: Child) -> String {
     drop(child.stdin.take());
     let output = child.wait_with_output().expect("waited for");
-    assert_eq!(
-        output.status.code(),
-        Some(1),
-        "read at the end of its input"
-    );
+    assert_eq!(output.status.code(), Some(1), "read at the end of its input");
     stderr(&output)
 }
 
@@ -49,10 +40,7 @@ fn finish(mut child: Child) -> String {
 fn a_run_lends_settings_where_it_goes_and_nowhere_else() {
     let fake = with_own_journal();
     let json = fake.path("/report.json");
-    let child = start(
-        &fake,
-        &["--level", "kernel", "--json", json.to_str().expect("plain")],
-    );
+    let child = start(&fake, &["--level", "kernel", "--json", json.to_str().expect("plain")]);
     until("the loan", || fake.read("own-8", "policy") == "auto");
     assert_eq!(fake.read("own-8", "copy_out"), "auto");
     assert_eq!(fake.read("other-8", "policy"), "off");
@@ -61,10 +49,7 @@ fn a_run_lends_settings_where_it_goes_and_nowhere_else() {
     fake.write("/sys/kernel/luc/own-8/stats/fsyncs", "1710\n");
     fake.write("/sys/kernel/luc/own-8/stats/commits_by_fsync", "110\n");
     let text = finish(child);
-    assert!(
-        text.contains("kernel module, policy auto, copy-out auto: 160 fsyncs"),
-        "{text}"
-    );
+    assert!(text.contains("kernel module, policy auto, copy-out auto: 160 fsyncs"), "{text}");
     assert!(text.contains("16.0 for each"), "{text}");
     assert_eq!(fake.read("own-8", "policy"), "off");
     assert_eq!(fake.read("own-8", "copy_out"), "off");
@@ -100,10 +85,7 @@ fn a_static_program_s_file_system_is_found_too() {
     until("the loan", || fake.read("own-8", "policy") == "auto");
     drop(child.stdin.take());
     let output = child.wait_with_output().expect("waited for");
-    assert_eq!(
-        (output.status.code(), stderr(&output)),
-        (Some(0), String::new())
-    );
+    assert_eq!((output.status.code(), stderr(&output)), (Some(0), String::new()));
     assert_eq!(fake.read("own-8", "policy"), "off");
 }
 
@@ -115,17 +97,13 @@ fn a_killed_run_is_cleaned_up_by_its_watcher() {
     // What ends every luc does not end the watcher before its work is done.
     if let Some(watcher) = watcher_of(&child) {
         for signal in ["-TERM", "-HUP", "-INT", "-QUIT", "-PIPE"] {
-            let sent = Command::new("kill")
-                .args([signal, &watcher.to_string()])
-                .status();
+            let sent = Command::new("kill").args([signal, &watcher.to_string()]).status();
             assert!(sent.expect("kill").success(), "{signal}");
         }
     }
     kill(&mut child);
     until("the restoration", || fake.read("own-8", "policy") == "off");
-    until("the end of the record", || {
-        !fake.path("/run/luc/kernel/record.json").exists()
-    });
+    until("the end of the record", || !fake.path("/run/luc/kernel/record.json").exists());
 }
 
 /// The watcher that a run has started.
@@ -149,19 +127,13 @@ fn a_run_killed_with_its_watcher_is_cleaned_up_by_the_next_luc() {
         luc_testkit::skipped!("this kernel has no /proc/PID/task/TID/children");
         return;
     };
-    Command::new("kill")
-        .args(["-KILL", &watcher.to_string()])
-        .status()
-        .expect("kill");
+    Command::new("kill").args(["-KILL", &watcher.to_string()]).status().expect("kill");
     kill(&mut child);
     assert_eq!(fake.read("own-8", "policy"), "auto");
     let output = run(&fake, &["run", "--quiet", "--", "true"]);
     assert_eq!(
         (output.status.code(), stderr(&output)),
-        (
-            Some(0),
-            "luc: settings of luc.ko on 1 journal: restored\n".to_owned()
-        )
+        (Some(0), "luc: settings of luc.ko on 1 journal: restored\n".to_owned())
     );
     assert_eq!(fake.read("own-8", "policy"), "off");
 }
@@ -182,10 +154,7 @@ fn two_runs_do_not_restore_each_other_s_settings_away() {
     assert_eq!(fake.read("own-8", "copy_out"), "auto");
     // The module stays as long as somebody lends its settings.
     let text = stderr(&run(&fake, &["kernel", "unload", "--timeout", "0s"]));
-    assert!(
-        text.contains(&format!("luc run (process {}) on own-8", second.id())),
-        "{text}"
-    );
+    assert!(text.contains(&format!("luc run (process {}) on own-8", second.id())), "{text}");
     finish(second);
     assert_eq!(fake.read("own-8", "policy"), "off");
     assert_eq!(fake.read("own-8", "set_point"), "0");
@@ -204,10 +173,7 @@ fn the_gate_stands_aside_where_the_module_batches() {
     let mut expected = vec![own.as_str(), "7:99"];
     expected.sort_unstable();
     assert_eq!((devices, policy), (expected, "auto"));
-    let message = stdout(&run(
-        &fake,
-        &[&["run", "--level", "gate"], &words[1..]].concat(),
-    ));
+    let message = stdout(&run(&fake, &[&["run", "--level", "gate"], &words[1..]].concat()));
     assert_eq!(message.trim(), "auto");
 }
 
@@ -246,9 +212,5 @@ fn a_comparison_switches_the_module_off_for_the_other_side() {
     policies.sort_unstable();
     assert_eq!(policies, ["auto", "auto", "off", "off"]);
     assert_eq!(fake.read("own-8", "policy"), "delay");
-    assert!(
-        stderr(&output).contains("without the kernel module"),
-        "{}",
-        stderr(&output)
-    );
+    assert!(stderr(&output).contains("without the kernel module"), "{}", stderr(&output));
 }

@@ -125,15 +125,10 @@ fn every_signal_that_a_command_can_catch_is_passed_on() {
             .spawn()
             .expect("luc starts");
         let output = wait_until_ready(&mut child);
-        let sent = Command::new("kill")
-            .args([format!("-{number}"), child.id().to_string()])
-            .status();
+        let sent =
+            Command::new("kill").args([format!("-{number}"), child.id().to_string()]).status();
         assert!(sent.expect("kill runs").success());
-        assert_eq!(
-            ended(child, output),
-            (String::new(), Some(42)),
-            "signal {number}"
-        );
+        assert_eq!(ended(child, output), (String::new(), Some(42)), "signal {number}");
     }
 }
 
@@ -182,11 +177,7 @@ fn a_command_has_the_state_that_its_parent_left() {
 #[test]
 fn a_timer_that_the_parent_began_ends_the_command() {
     let place = tempfile::tempdir().expect("a folder");
-    let words = [
-        "bash",
-        "-c",
-        "trap 'exit 42' ALRM; for i in $(seq 600); do sleep 0.05; done",
-    ];
+    let words = ["bash", "-c", "trap 'exit 42' ALRM; for i in $(seq 600); do sleep 0.05; done"];
     for output in both(place.path(), &["alarm", "2000"], &words) {
         assert_eq!(output.status.code(), Some(42), "{}", stderr(&output));
     }
@@ -196,23 +187,11 @@ fn a_timer_that_the_parent_began_ends_the_command() {
 #[test]
 fn the_end_is_seen_without_pidfd_and_below_a_parent_that_ignores_sigchld() {
     let place = tempfile::tempdir().expect("a folder");
-    let states: [&[&str]; 3] = [
-        &["refuse", "434"],
-        &["ignore", "17"],
-        &["refuse", "434", "ignore", "17"],
-    ];
+    let states: [&[&str]; 3] =
+        [&["refuse", "434"], &["ignore", "17"], &["refuse", "434", "ignore", "17"]];
     for left in states {
-        for output in both(
-            place.path(),
-            left,
-            &["sh", "-c", "sleep 0.3; echo out; exit 7"],
-        ) {
-            assert_eq!(
-                output.status.code(),
-                Some(7),
-                "{left:?}: {}",
-                stderr(&output)
-            );
+        for output in both(place.path(), left, &["sh", "-c", "sleep 0.3; echo out; exit 7"]) {
+            assert_eq!(output.status.code(), Some(7), "{left:?}: {}", stderr(&output));
             assert_eq!(stdout(&output), "out\n");
         }
     }
@@ -251,16 +230,7 @@ fn a_comparison_stops_though_the_command_ends_well() {
             ran.display()
         );
         let mut child = Command::new(LUC)
-            .args([
-                "run",
-                "--quiet",
-                "--compare",
-                "3",
-                "--",
-                "bash",
-                "-c",
-                &script,
-            ])
+            .args(["run", "--quiet", "--compare", "3", "--", "bash", "-c", &script])
             .stdin(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
@@ -281,16 +251,7 @@ fn each_run_of_a_comparison_has_the_whole_input() {
     let script = format!("wc -c >> {}", counts.display());
     let compared = |stdin: Stdio| {
         let output = Command::new(LUC)
-            .args([
-                "run",
-                "--quiet",
-                "--compare",
-                "2",
-                "--",
-                "sh",
-                "-c",
-                &script,
-            ])
+            .args(["run", "--quiet", "--compare", "2", "--", "sh", "-c", &script])
             .stdin(stdin)
             .output()
             .expect("luc starts");

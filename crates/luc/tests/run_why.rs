@@ -34,10 +34,7 @@ fn a_comparison_says_how_predecessor_waits_changed() {
     };
     let (text, report) = compared(&bench, &[]);
     let message = |words: &str| text.lines().any(|line| line.trim().starts_with(words));
-    assert!(
-        message("predecessor waits") && message("calls per commit"),
-        "{text}"
-    );
+    assert!(message("predecessor waits") && message("calls per commit"), "{text}");
     let why = &report["why"];
     assert_eq!(why["with"]["mount_point"], bench.mount().as_str(), "{why}");
     let us = |side: &str, taker: &str| {
@@ -47,10 +44,7 @@ fn a_comparison_says_how_predecessor_waits_changed() {
     // Callers in a closed loop that miss a commit wait for all of it; the gate holds them so that they do not.
     let (without_us, with_us) = (us("without", "predecessor"), us("with", "predecessor"));
     assert!(with_us < without_us, "{why:#}");
-    assert!(
-        us("without", "gate") == 0.0 && us("with", "gate") > 0.0,
-        "{why:#}"
-    );
+    assert!(us("without", "gate") == 0.0 && us("with", "gate") > 0.0, "{why:#}");
     for side in ["without", "with"] {
         assert!(us(side, "own_commit") > 0.0, "{why:#}");
     }
@@ -64,10 +58,8 @@ fn what_passes_by_and_what_is_not_reached_is_named() {
     };
     let (program, json) = (bench.path("passing"), bench.path("report.json"));
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/passing.c");
-    let compiled = Command::new("cc")
-        .args(["-Wall", "-Wextra", "-O1", "-o", &program])
-        .arg(source)
-        .status();
+    let compiled =
+        Command::new("cc").args(["-Wall", "-Wextra", "-O1", "-o", &program]).arg(source).status();
     assert!(compiled.expect("cc starts").success());
     let script = "until grep -qs luc-record /proc/$PPID/task/*/comm; do sleep 0.01; done; \
                   $0 a 40 dsync && $0 b 40 uring && $0 c 40 fsync && env -i $0 d 40 fsync";
@@ -83,30 +75,14 @@ fn what_passes_by_and_what_is_not_reached_is_named() {
     assert_eq!(ways["sync_writes"], 40, "{ways}: {text}");
     assert_eq!(ways["io_uring"], 40, "{ways}: {text}");
     assert_eq!(ways["calls"], 80, "{ways}: {text}");
-    assert!(
-        text.contains("40 sync writes and 40 io_uring calls pass by"),
-        "{text}"
-    );
-    assert!(
-        text.contains(&format!("why: of a call's time on {} from ", bench.mount())),
-        "{text}"
-    );
+    assert!(text.contains("40 sync writes and 40 io_uring calls pass by"), "{text}");
+    assert!(text.contains(&format!("why: of a call's time on {} from ", bench.mount())), "{text}");
     assert_eq!(report["file_systems"][0]["fsyncs"], 40, "{text}");
     let unreached = &report["unreached"];
-    assert_eq!(
-        unreached.as_array().map(Vec::len),
-        Some(1),
-        "{unreached}: {text}"
-    );
+    assert_eq!(unreached.as_array().map(Vec::len), Some(1), "{unreached}: {text}");
     assert_eq!(unreached[0]["calls"], 40, "{unreached}");
-    assert_eq!(
-        unreached[0]["obstacles"],
-        serde_json::json!(["environment"])
-    );
-    assert!(
-        text.contains("passing (40 calls, started with a cleaned environment)"),
-        "{text}"
-    );
+    assert_eq!(unreached[0]["obstacles"], serde_json::json!(["environment"]));
+    assert!(text.contains("passing (40 calls, started with a cleaned environment)"), "{text}");
 }
 
 #[test]

@@ -135,30 +135,15 @@ fn bad_plans_make_nothing() {
         ("min = 6", "min = 2", &["stop.min = 2"]),
         ("size = \"64M\"", "size = \"1M\"", &["ext4", "16M", "1M"]),
         ("size = \"64M\"", "model = \"hdd\"", &["flush", "hdd"]),
-        (
-            "fs = \"ext4\"\nmkfs",
-            "device = \"/dev/sda\"\nmkfs",
-            &["/dev/sda", "goes with fs"],
-        ),
+        ("fs = \"ext4\"\nmkfs", "device = \"/dev/sda\"\nmkfs", &["/dev/sda", "goes with fs"]),
         ("/n\"", "/n\", series = true", &["touch", "figure"]),
-        (
-            "flush = \"1ms\"",
-            "model = \"slow.toml\"",
-            &["slow.toml", "No such file"],
-        ),
-        (
-            "settle",
-            "scheduler = [\"kiber\"]\nsettle",
-            &["plan.toml:3:", "'kyber'"],
-        ),
+        ("flush = \"1ms\"", "model = \"slow.toml\"", &["slow.toml", "No such file"]),
+        ("settle", "scheduler = [\"kiber\"]\nsettle", &["plan.toml:3:", "'kyber'"]),
     ] {
         let place = Place::new(&PLAN.replacen(from, to, 1));
         let message = refusal(&place.run());
         assert!(words.iter().all(|word| message.contains(word)), "{message}");
-        assert!(
-            !place.path("out").exists() && !place.path("run").exists(),
-            "{message}"
-        );
+        assert!(!place.path("out").exists() && !place.path("run").exists(), "{message}");
     }
 }
 
@@ -205,10 +190,7 @@ fn what_is_no_sweep_has_no_report() {
         fs::write(place.path("other/results.jsonl"), text).expect("written");
         let message = refusal(&place.report("other"));
         assert!(message.contains("no results of a sweep"), "{message}");
-        assert_eq!(
-            fs::read_dir(place.path("other")).expect("listed").count(),
-            1
-        );
+        assert_eq!(fs::read_dir(place.path("other")).expect("listed").count(), 1);
     }
     let message = refusal(&place.report("nowhere"));
     assert!(message.contains("nowhere"), "{message}");
@@ -222,23 +204,13 @@ fn missing_root_or_mkfs_makes_nothing() {
     let out = place.path("out");
     if is_root() {
         let hidden = Place::new(
-            &PLAN
-                .replace("\"ext4\"", "\"xfs\"")
-                .replace("-J size=4", "")
-                .replace("64M", "512M"),
+            &PLAN.replace("\"ext4\"", "\"xfs\"").replace("-J size=4", "").replace("64M", "512M"),
         );
         let mut command = without_mkfs();
         command.args(["sweep", "plan.toml", "--out", "out"]);
-        let message = refusal(
-            &command
-                .current_dir(hidden.folder.path())
-                .output()
-                .expect("unshare runs"),
-        );
-        assert!(
-            message.contains("mkfs.xfs") && message.contains("install"),
-            "{message}"
-        );
+        let message =
+            refusal(&command.current_dir(hidden.folder.path()).output().expect("unshare runs"));
+        assert!(message.contains("mkfs.xfs") && message.contains("install"), "{message}");
         assert!(!hidden.path("out").exists());
         let mut command = as_nobody(place.folder.path());
         command.args(["sweep", &plan, "--out"]).arg(&out);
@@ -280,16 +252,9 @@ fn two_by_two_points_on_disks() {
         let about = &repeat["environment"];
         let mount = about["mount"].as_str().expect("mount");
         assert!(mount.starts_with("ext4 /dev/loop"), "{mount}");
-        let is_second = repeat["key"]
-            .as_str()
-            .is_some_and(|key| key.contains("no-journal-size"));
+        let is_second = repeat["key"].as_str().is_some_and(|key| key.contains("no-journal-size"));
         assert_eq!(mount.contains("noatime"), is_second, "{mount}");
-        assert!(
-            about["mkfs"]
-                .as_str()
-                .is_some_and(|text| text.contains("mke2fs")),
-            "{about}"
-        );
+        assert!(about["mkfs"].as_str().is_some_and(|text| text.contains("mke2fs")), "{about}");
         assert_eq!(about["caches_dropped"], true);
         let counted = |name: &str| repeat["counters"][name].as_f64().unwrap_or_default();
         // Every file is synced, and the disk has a cache to flush.
@@ -300,17 +265,10 @@ fn two_by_two_points_on_disks() {
     place.assert_clear();
     let csv = fs::read_to_string(place.path("out/results.csv")).expect("written");
     assert_eq!(csv.lines().count(), 1 + 24);
-    let files = [
-        "report.json",
-        "report.html",
-        "results.csv",
-        "results.parquet",
-        "counters.parquet",
-    ];
-    let made: Vec<Vec<u8>> = files
-        .iter()
-        .map(|name| fs::read(place.path("out").join(name)).expect("written"))
-        .collect();
+    let files =
+        ["report.json", "report.html", "results.csv", "results.parquet", "counters.parquet"];
+    let made: Vec<Vec<u8>> =
+        files.iter().map(|name| fs::read(place.path("out").join(name)).expect("written")).collect();
     let page = String::from_utf8_lossy(&made[1]);
     for words in ["no-journal-size", "2 threads", "disk.flushes", "ext4 rw"] {
         assert!(page.contains(words), "{words}");
@@ -335,11 +293,7 @@ fn two_by_two_points_on_disks() {
         .and_then(|about| about.modified())
         .expect("times");
     assert_eq!(begun, now);
-    fs::write(
-        place.path("plan.toml"),
-        PLAN.replace("noatime", "nodiratime"),
-    )
-    .expect("written");
+    fs::write(place.path("plan.toml"), PLAN.replace("noatime", "nodiratime")).expect("written");
     let message = refusal(&place.run());
     assert!(message.contains("another plan"), "{message}");
 }
@@ -364,10 +318,7 @@ fn killed_at_random_it_goes_on_and_ends_the_same() {
             place.lines() >= before + 2 || child.try_wait().is_ok_and(|ended| ended.is_some())
         });
         sleep(Duration::from_millis(random() % 200));
-        assert!(
-            child.try_wait().expect("known").is_none(),
-            "kill {kill} came too late"
-        );
+        assert!(child.try_wait().expect("known").is_none(), "kill {kill} came too late");
         child.kill().expect("killed");
         child.wait().expect("waited for");
         until("a clear house", || {
@@ -408,11 +359,7 @@ directory = "{}"
     let place = Place::new(&plan);
     let output = place.run();
     assert!(output.status.success(), "{}", stderr(&output));
-    assert!(
-        stderr(&output).contains("NOT CONVERGED"),
-        "{}",
-        stderr(&output)
-    );
+    assert!(stderr(&output).contains("NOT CONVERGED"), "{}", stderr(&output));
     let report: Value = serde_json::from_str(&stdout(&output)).expect("JSON");
     assert_eq!(report["points"][0]["count"], 8);
     assert_eq!(report["points"][0]["verdict"], "not_converged");

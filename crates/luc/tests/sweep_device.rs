@@ -55,11 +55,7 @@ impl Device {
     fn another(&self, folder: &str, named: &str) -> Self {
         let folder = self.device.beside(folder);
         fs::create_dir(&folder).expect("made");
-        Self {
-            device: Rc::clone(&self.device),
-            named: named.to_owned(),
-            folder,
-        }
+        Self { device: Rc::clone(&self.device), named: named.to_owned(), folder }
     }
 
     fn name(&self) -> String {
@@ -103,12 +99,8 @@ impl Device {
     /// Begins a sweep that does not end by itself, and waits until it is at it.
     fn begin(&self) -> Going {
         self.plan(&PLAN.replace("= 6", "= 10000"));
-        let child = self
-            .command()
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("luc starts");
+        let child =
+            self.command().stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("luc starts");
         let mut going = Going(child);
         until("a mounted device", || {
             let ended = going.0.try_wait().expect("known");
@@ -159,10 +151,7 @@ fn a_device_is_formatted_and_given_back() {
         luc_testkit::skipped!("this kernel has no mq-deadline");
         return;
     }
-    let look = format!(
-        "grep -q '.none.' {} && echo 1 || echo 2",
-        device.scheduler().display()
-    );
+    let look = format!("grep -q '.none.' {} && echo 1 || echo 2", device.scheduler().display());
     let plan = PLAN.replace("sleep 0.02; echo 5", &look.replace(".none.", "[[]none"));
     let plan = format!("scheduler = [\"none\", \"mq-deadline\"]\n{plan}");
     let output = device.sweep(&plan);
@@ -173,29 +162,17 @@ fn a_device_is_formatted_and_given_back() {
         .iter()
         .map(|point| {
             let median = point["interval"]["median"].as_f64();
-            (
-                point["key"].as_str().expect("key"),
-                median.expect("a median"),
-            )
+            (point["key"].as_str().expect("key"), median.expect("a median"))
         })
         .collect();
-    assert_eq!(
-        medians,
-        [
-            ("touch,1,disk,off,none", 1.0),
-            ("touch,1,disk,off,mq-deadline", 2.0)
-        ]
-    );
+    assert_eq!(medians, [("touch,1,disk,off,none", 1.0), ("touch,1,disk,off,mq-deadline", 2.0)]);
     for repeat in report["repeats"].as_array().expect("repeats") {
         let mount = repeat["environment"]["mount"].as_str().expect("a mount");
         assert!(mount.contains(&device.name()), "{mount}");
         assert!(repeat["counters"]["disk.writes"].as_f64() > Some(0.0));
     }
     device.assert_given_back();
-    assert_eq!(
-        fs::read_to_string(device.scheduler()).expect("readable"),
-        before
-    );
+    assert_eq!(fs::read_to_string(device.scheduler()).expect("readable"), before);
 }
 
 #[test]
@@ -210,18 +187,9 @@ fn what_may_not_be_formatted_is_left_alone() {
         &PLAN.replace("fs = \"ext4\"\nmkfs = \"-J size=4\"", "fs = \"xfs\""),
         &[&name, "300M", "64 MiB"],
     );
-    device.refuses(
-        &PLAN.replace("$DEVICE", "/dev/null"),
-        &["/dev/null", "no block device"],
-    );
-    device.refuses(
-        &PLAN.replace("$DEVICE", "/dev/no-such"),
-        &["/dev/no-such", "no such device"],
-    );
-    device.refuses(
-        &format!("scheduler = [\"noop\"]\n{PLAN}"),
-        &["plan.toml:1:", "noop"],
-    );
+    device.refuses(&PLAN.replace("$DEVICE", "/dev/null"), &["/dev/null", "no block device"]);
+    device.refuses(&PLAN.replace("$DEVICE", "/dev/no-such"), &["/dev/no-such", "no such device"]);
+    device.refuses(&format!("scheduler = [\"noop\"]\n{PLAN}"), &["plan.toml:1:", "noop"]);
     run("blockdev", &["--setro", &name]);
     device.refuses(PLAN, &[&name, "read-only"]);
     run("blockdev", &["--setrw", &name]);
@@ -258,22 +226,15 @@ fn content_goes_where_the_plan_says_so_and_a_killed_sweep_gives_the_device_back(
     };
     run("mkfs.ext4", &["-q", "-F", &device.name()]);
     device.plan(&format!("{PLAN}overwrite = true\n"));
-    let mut child = device
-        .command()
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("luc starts");
+    let mut child =
+        device.command().stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("luc starts");
     let results = device.folder.join("out/results.jsonl");
     until("a repeat", || {
         let text = fs::read_to_string(&results).unwrap_or_default();
         text.matches('\n').count() > 2 && device.is_mounted()
             || child.try_wait().is_ok_and(|ended| ended.is_some())
     });
-    assert!(
-        child.try_wait().expect("known").is_none(),
-        "it ended before it was killed"
-    );
+    assert!(child.try_wait().expect("known").is_none(), "it ended before it was killed");
     child.kill().expect("killed");
     child.wait().expect("waited for");
     until("a device given back", || {
@@ -320,10 +281,7 @@ fn a_file_system_of_the_user_s_own_stays_after_a_sweep_was_killed() {
     // What the sweep was doing ends; the user does not know of any of this and takes the device for something else.
     run("pkill", &["-KILL", "-g", &cleanup]);
     until("a free device", || {
-        let _ = Command::new("umount")
-            .arg(&name)
-            .stderr(Stdio::null())
-            .status();
+        let _ = Command::new("umount").arg(&name).stderr(Stdio::null()).status();
         !device.is_mounted()
     });
     run("mkfs.ext4", &["-q", "-F", "-L", "PRECIOUS", &name]);
@@ -354,10 +312,7 @@ fn a_file_system_of_the_user_s_own_stays_after_a_sweep_was_killed() {
                 refusal(&device.command().output().expect("luc runs"))
             }
         };
-        assert!(
-            message.contains(&name) && message.contains("not empty (ext4)"),
-            "{message}"
-        );
+        assert!(message.contains(&name) && message.contains("not empty (ext4)"), "{message}");
         let label = run("wipefs", &["--noheadings", "--output", "LABEL", &name]);
         assert_eq!(label, "PRECIOUS");
     }
@@ -371,12 +326,7 @@ fn a_file_system_of_the_user_s_own_stays_after_a_sweep_was_killed() {
     run("mkfs.ext4", &["-q", "-F", "-U", own, &other.name()]);
     let about = fs::metadata(&other.path).expect("there");
     let number = std::os::unix::fs::MetadataExt::rdev(&about);
-    let block = other
-        .path
-        .file_name()
-        .expect("a name")
-        .to_string_lossy()
-        .into_owned();
+    let block = other.path.file_name().expect("a name").to_string_lossy().into_owned();
     let sequence = fs::read_to_string(format!("/sys/block/{block}/diskseq"));
     let forged = serde_json::json!([{
         "path": other.name(), "number": [rustix::fs::major(number), rustix::fs::minor(number)],
@@ -388,9 +338,7 @@ fn a_file_system_of_the_user_s_own_stays_after_a_sweep_was_killed() {
     let going = device.begin();
     assert_eq!(other.signatures(), "ext4");
     drop(going);
-    until("a device given back", || {
-        !device.folder.join("out/work").exists()
-    });
+    until("a device given back", || !device.folder.join("out/work").exists());
     device.assert_given_back();
     assert_eq!(other.signatures(), "ext4");
 }
@@ -439,11 +387,7 @@ fn nobody_gets_a_device_between_its_repeats() {
     );
     device.plan(&plan.replace("echo 5", &take));
     // With this util-linux's tools wait for the lock, which the sweep has itself.
-    let output = device
-        .command()
-        .env("LOCK_BLOCK_DEVICE", "yes")
-        .output()
-        .expect("luc runs");
+    let output = device.command().env("LOCK_BLOCK_DEVICE", "yes").output().expect("luc runs");
     assert!(output.status.success(), "{}", stderr(&output));
     let report: Value = serde_json::from_str(&stdout(&output)).expect("JSON");
     let repeats = report["repeats"].as_array().expect("repeats");
@@ -477,10 +421,7 @@ fn partitions_of_a_disk_have_a_sweep_each_but_one_scheduler() {
     drop(going);
     let output = second.sweep(&with_scheduler);
     assert!(output.status.success(), "{}", stderr(&output));
-    let of_partitions = format!(
-        "{}p1",
-        device.device.path.file_name().expect("a name").display()
-    );
+    let of_partitions = format!("{}p1", device.device.path.file_name().expect("a name").display());
     whole.refuses(PLAN, &["partition table", &of_partitions]);
     for one in [&first, &second] {
         one.assert_given_back();

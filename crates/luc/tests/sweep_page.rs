@@ -46,10 +46,7 @@ figure = { json = "/n", unit = "things" }
         let rows = table.split("<tr>").skip(2);
         rows.map(|row| {
             let cell = |mark: &str| {
-                let text = row
-                    .split(mark)
-                    .nth(1)
-                    .and_then(|rest| rest.split('<').next());
+                let text = row.split(mark).nth(1).and_then(|rest| rest.split('<').next());
                 text.expect("a cell").to_owned()
             };
             (cell("row\">"), cell("number\">"))
@@ -57,10 +54,7 @@ figure = { json = "/n", unit = "things" }
         .collect()
     };
     let row = |value: &str, speedup: &str| (value.to_owned(), speedup.to_owned());
-    assert_eq!(
-        rows("up by threads"),
-        [row("1", "1 (1 to 1)"), row("32", "32 (32 to 32)")]
-    );
+    assert_eq!(rows("up by threads"), [row("1", "1 (1 to 1)"), row("32", "32 (32 to 32)")]);
     // The first value is the one to compare with, wherever it is drawn.
     assert_eq!(
         rows("down by threads"),

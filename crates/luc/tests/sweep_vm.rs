@@ -81,10 +81,7 @@ fn killed_and_gone_on_it_ends_as_if_nothing_had_happened() {
         serde_json::from_slice(&output.stdout).expect("JSON")
     };
 
-    let mut killed = sweep(folder, "killed")
-        .stdout(Stdio::null())
-        .spawn()
-        .expect("luc runs");
+    let mut killed = sweep(folder, "killed").stdout(Stdio::null()).spawn().expect("luc runs");
     let begun = Instant::now();
     // The head and the first guest's two points.
     while lines(folder, "killed") < 3 && begun.elapsed() < GUEST_TIMEOUT {
@@ -107,24 +104,13 @@ fn killed_and_gone_on_it_ends_as_if_nothing_had_happened() {
     // Who shares a commit does not wait for two.
     let waited = |policy: &str| -> f64 {
         let wanted = format!("create,4,ext4,kernel:{policy},1000");
-        let of_policy = repeats(&once)
-            .into_iter()
-            .filter(|repeat| repeat[0] == wanted);
-        of_policy
-            .map(|repeat| {
-                repeat[3]["luc.fsyncs_waited_two"]
-                    .as_f64()
-                    .expect("counted")
-            })
-            .sum()
+        let of_policy = repeats(&once).into_iter().filter(|repeat| repeat[0] == wanted);
+        of_policy.map(|repeat| repeat[3]["luc.fsyncs_waited_two"].as_f64().expect("counted")).sum()
     };
     assert!(waited("off") > 0.0);
     assert!(waited("delay") < waited("off"));
     let point = &once["points"][1];
-    assert!(
-        point["ratios"][0]["interval"]["median"].as_f64() > Some(1.0),
-        "{point:#}"
-    );
+    assert!(point["ratios"][0]["interval"]["median"].as_f64() > Some(1.0), "{point:#}");
 }
 
 /// Two repeats of one point in guests with two processors, whose clients arrive over 40 us.
@@ -166,10 +152,7 @@ fn guests_with_several_processors_are_of_one_qemu() {
     let rows = report["repeats"].as_array().expect("repeats");
     assert_eq!(rows.len(), 2);
     for row in rows {
-        assert_eq!(
-            row["environment"]["qemu"].as_str(),
-            Some(&*qemu.with_processors(2))
-        );
+        assert_eq!(row["environment"]["qemu"].as_str(), Some(&*qemu.with_processors(2)));
         assert_eq!(row["counters"]["operation.open.count"].as_f64(), Some(6.0));
     }
 
@@ -205,10 +188,7 @@ fn an_old_qemu_alone_is_refused() {
     assert_eq!(output.status.code(), Some(2));
     let said = stderr(&output);
     assert_eq!(said.trim_end().lines().count(), 1, "{said}");
-    assert!(
-        said.contains("QEMU 7.2.22") && said.contains("make setup-vm"),
-        "{said}"
-    );
+    assert!(said.contains("QEMU 7.2.22") && said.contains("make setup-vm"), "{said}");
     assert!(!folder.join("out").exists());
 }
 
@@ -251,15 +231,10 @@ fn a_server_with_little_memory_reads_from_a_hard_disk() {
         return;
     }
     let repeats = repeats_of(SERVER);
-    let mounts = [
-        "ext4 /dev/loop0 rw,noatime",
-        "reiserfs /dev/loop0 rw,relatime,notail",
-    ];
+    let mounts = ["ext4 /dev/loop0 rw,noatime", "reiserfs /dev/loop0 rw,relatime,notail"];
     for mount in mounts {
         let on = |repeat: &&Value| {
-            repeat["environment"]["mount"]
-                .as_str()
-                .is_some_and(|on| on.starts_with(mount))
+            repeat["environment"]["mount"].as_str().is_some_and(|on| on.starts_with(mount))
         };
         let repeat = repeats.iter().find(on).expect(mount);
         // The set does not fit: whole files come from the drive, mostly from its own read-ahead.

@@ -79,9 +79,7 @@ impl Drop for Throttle {
             }
             left.is_empty()
         });
-        until("cgroups that are removed", || {
-            tasks.iter().all(|task| !task.exists())
-        });
+        until("cgroups that are removed", || tasks.iter().all(|task| !task.exists()));
     }
 }
 
@@ -110,17 +108,10 @@ fn commands_have_a_cgroup_each_and_their_status_is_passed_on() {
     ]);
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     let said = stdout(&output);
-    assert!(
-        said.contains("/luc-throttle-") && said.contains("/task-0"),
-        "{said}"
-    );
+    assert!(said.contains("/luc-throttle-") && said.contains("/task-0"), "{said}");
     let figures: Value = serde_json::from_slice(&fs::read(&json).expect("written")).expect("JSON");
-    let statuses: Vec<&Value> = figures["tasks"]
-        .as_array()
-        .expect("tasks")
-        .iter()
-        .map(|task| &task["status"])
-        .collect();
+    let statuses: Vec<&Value> =
+        figures["tasks"].as_array().expect("tasks").iter().map(|task| &task["status"]).collect();
     assert_eq!(statuses, [0, 3]);
     let cgroup = figures["tasks"][0]["cgroup"].as_str().expect("a path");
     assert!(!Path::new(cgroup).exists(), "{cgroup} is still there");
@@ -132,21 +123,13 @@ fn tasks_that_want_one_disk_take_turns_and_all_is_thawed_in_the_end() {
         return;
     };
     let json = disk.path("json");
-    let (a, b) = (
-        writer(&disk, "a", Some(20_000)),
-        writer(&disk, "b", Some(20_000)),
-    );
+    let (a, b) = (writer(&disk, "a", Some(20_000)), writer(&disk, "b", Some(20_000)));
     let device = device(&disk);
-    let output = run(&[
-        "--policy", "fcfs", "--disk", &device, "--json", &json, "--task", &a, "--task", &b,
-    ]);
+    let output =
+        run(&["--policy", "fcfs", "--disk", &device, "--json", &json, "--task", &a, "--task", &b]);
     assert!(output.status.success(), "{}", stderr(&output));
     let figures: Value = serde_json::from_slice(&fs::read(&json).expect("written")).expect("JSON");
-    let freezes = |task: usize| {
-        figures["tasks"][task]["freezes"]
-            .as_u64()
-            .expect("a number")
-    };
+    let freezes = |task: usize| figures["tasks"][task]["freezes"].as_u64().expect("a number");
     assert!(freezes(0) + freezes(1) > 0, "{figures}");
 }
 
@@ -185,9 +168,7 @@ fn a_guardian_that_is_killed_has_a_successor() {
         Path::new(&format!("/proc/{}", throttle.0.id())).exists()
             && fs::read_to_string(format!("/proc/{0}/task/{0}/children", throttle.0.id()))
                 .is_ok_and(|children| {
-                    !children
-                        .split_whitespace()
-                        .any(|child| child == first.to_string())
+                    !children.split_whitespace().any(|child| child == first.to_string())
                         && children.split_whitespace().count() > 2
                 })
     });
@@ -221,9 +202,7 @@ fn killed_with_its_guardian_the_next_command_thaws() {
         }
     }
     let made = tasks_of(id);
-    until("the tasks' end", || {
-        made.iter().all(|task| processes(task).is_empty())
-    });
+    until("the tasks' end", || made.iter().all(|task| processes(task).is_empty()));
     for task in &made {
         let _ = fs::remove_dir(task);
     }
@@ -364,9 +343,7 @@ fn a_daemon_tells_threads_apart_and_gives_the_cgroup_back_as_it_was() {
         let below = below.map(|entry| entry.path());
         below.filter(|path| path.is_dir()).collect()
     };
-    until("a frozen thread", || {
-        threads_of().iter().any(|thread| is_frozen(thread))
-    });
+    until("a frozen thread", || threads_of().iter().any(|thread| is_frozen(thread)));
     drop(daemon);
     assert!(threads_of().is_empty());
     assert!(!is_frozen(&service.0));
@@ -439,9 +416,7 @@ fn a_daemon_freezes_batch_and_nothing_else() {
         disk.path("metrics")
     );
     let daemon = Daemon::start(Path::new(&disk.path("")), &config);
-    until("a frozen task", || {
-        services[..2].iter().any(|service| is_frozen(&service.0))
-    });
+    until("a frozen task", || services[..2].iter().any(|service| is_frozen(&service.0)));
     assert!(!is_frozen(&services[2].0));
     until("metrics", || {
         fs::read_to_string(disk.path("metrics"))
@@ -449,11 +424,7 @@ fn a_daemon_freezes_batch_and_nothing_else() {
     });
     let status = disk.luc(&["throttle", "status", "--json"]);
     let figures: Value = serde_json::from_slice(&status.stdout).expect("JSON");
-    assert_eq!(
-        figures["tasks"].as_array().map(Vec::len),
-        Some(2),
-        "{figures}"
-    );
+    assert_eq!(figures["tasks"].as_array().map(Vec::len), Some(2), "{figures}");
     let mut second = Command::new(LUC);
     second.args(["throttle", "daemon", "--config"]);
     second.arg(disk.path("throttle.toml"));
@@ -484,16 +455,11 @@ fn a_configuration_that_is_wrong_is_one_line() {
     let path = folder.path().join("throttle.toml").display().to_string();
     let daemon = |text: &str| {
         fs::write(&path, text).expect("written");
-        let output = Command::new(LUC)
-            .args(["throttle", "daemon", "--config", &path])
-            .output();
+        let output = Command::new(LUC).args(["throttle", "daemon", "--config", &path]).output();
         refusal(&output.expect("luc runs"))
     };
     let said = daemon("[[task]]\nmatch = 'a'\nclas = 'batch'\n");
-    assert!(
-        said.contains("line 3") && said.contains("did you mean `class`"),
-        "{said}"
-    );
+    assert!(said.contains("line 3") && said.contains("did you mean `class`"), "{said}");
     let said = daemon("");
     assert!(said.contains("no task of class batch"), "{said}");
 }

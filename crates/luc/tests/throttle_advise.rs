@@ -38,30 +38,21 @@ fn commands_run_unthrottled_and_advice_is_given_on_each() {
     };
     let device = device(&disk);
     let (a, b) = (reader(&disk, "a", 8), reader(&disk, "b", 16));
-    let output = luc(&[
-        "advise", "--json", "--disk", &device, "--task", &a, "--task", &b,
-    ]);
+    let output = luc(&["advise", "--json", "--disk", &device, "--task", &a, "--task", &b]);
     assert!(output.status.success(), "{}", stderr(&output));
     let advice: Value = serde_json::from_str(&stdout(&output)).expect("JSON");
     let on_disk = &advice["disks"][0];
     assert_eq!(on_disk["disk"], device.as_str());
     let tasks = on_disk["tasks"].as_array().expect("tasks");
-    let bytes: Vec<u64> = tasks
-        .iter()
-        .map(|task| task["bytes_read"].as_u64().expect("a number"))
-        .collect();
+    let bytes: Vec<u64> =
+        tasks.iter().map(|task| task["bytes_read"].as_u64().expect("a number")).collect();
     assert!(bytes[0] >= 8 << 20 && bytes[1] >= 16 << 20, "{bytes:?}");
     for task in tasks {
         assert!(task["alone_s"].as_f64().expect("a number") > 0.0, "{task}");
-        assert!(
-            task["continued"].as_f64().expect("a number") > 0.5,
-            "{task}"
-        );
+        assert!(task["continued"].as_f64().expect("a number") > 0.5, "{task}");
     }
     assert!(!on_disk["reason"].as_str().expect("words").is_empty());
-    let output = luc(&[
-        "advise", "--disk", &device, "--task", &a, "--task", "exit 3",
-    ]);
+    let output = luc(&["advise", "--disk", &device, "--task", &a, "--task", "exit 3"]);
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     let said = stdout(&output);
     assert!(said.contains("only one task uses it"), "{said}");
@@ -112,10 +103,8 @@ fn a_disk_is_learned_and_nothing_is_left_on_it() {
     assert_eq!(names(&folder), before);
     let kept = fs::read_dir("/var/lib/luc/throttle").expect("kept");
     let name = learned["disk"]["name"].as_str().expect("a name");
-    let part: String = name
-        .chars()
-        .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
-        .collect();
+    let part: String =
+        name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
     for entry in kept.flatten() {
         if entry.file_name().to_string_lossy().starts_with(&part) {
             fs::remove_file(entry.path()).expect("removed");
@@ -132,9 +121,7 @@ fn names(folder: &str) -> Vec<std::ffi::OsString> {
 
 #[test]
 fn refusals_are_one_line_and_leave_nothing() {
-    let said = refusal(&without_privileges(&[
-        "throttle", "advise", "--task", "true",
-    ]));
+    let said = refusal(&without_privileges(&["throttle", "advise", "--task", "true"]));
     assert!(said.contains("needs root"), "{said}");
     let said = refusal(&without_privileges(&["throttle", "learn", "/"]));
     assert!(said.contains("needs root"), "{said}");

@@ -31,10 +31,8 @@ fn said(unshare: &[&str], script: &str) -> Vec<String> {
     fs::write(&config, "[[task]]\nmatch = 'luc-test-*'\nclass = 'batch'\n").expect("written");
     let run = |command: String| {
         let script = script.replace('%', &format!("exec {LUC} {command}"));
-        let output = Command::new("unshare")
-            .args(unshare)
-            .args(["--", "sh", "-ec", &script])
-            .output();
+        let output =
+            Command::new("unshare").args(unshare).args(["--", "sh", "-ec", &script]).output();
         refusal(&output.expect("unshare runs"))
     };
     commands(&config.display().to_string()).map(run).into()
@@ -119,14 +117,8 @@ fn a_check_says_what_each_rule_matches_and_refuses_disks_that_are_not_there() {
     let unknown = check(format!("disks = ['sdzz']\n{rules}"));
     fs::remove_dir(&cgroup).expect("removed");
     let said = stdout(&right);
-    assert!(
-        said.contains(&format!("no-such}}: 1 cgroup: {name}\n")),
-        "{said}"
-    );
-    assert!(
-        said.contains("protect  no-such-*: no cgroup that is there now"),
-        "{said}"
-    );
+    assert!(said.contains(&format!("no-such}}: 1 cgroup: {name}\n")), "{said}");
+    assert!(said.contains("protect  no-such-*: no cgroup that is there now"), "{said}");
     let said = refusal(&unknown);
     assert!(said.contains("sdzz"), "{said}");
 }

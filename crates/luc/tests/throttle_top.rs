@@ -31,10 +31,7 @@ impl Writer {
         );
         let mut command = Command::new("sh");
         let child = command.args(["-c", &script]).stdout(Stdio::null()).spawn();
-        Self {
-            child: child.expect("sh runs"),
-            cgroup,
-        }
+        Self { child: child.expect("sh runs"), cgroup }
     }
 }
 
@@ -43,9 +40,7 @@ impl Drop for Writer {
         let _ = fs::write(self.cgroup.join("cgroup.kill"), "1");
         let _ = self.child.kill();
         let _ = self.child.wait();
-        until("a cgroup that is removed", || {
-            fs::remove_dir(&self.cgroup).is_ok()
-        });
+        until("a cgroup that is removed", || fs::remove_dir(&self.cgroup).is_ok());
     }
 }
 
@@ -88,14 +83,9 @@ fn tasks_that_share_a_disk_are_seen_and_nobody_is_frozen() {
         }
     }
     let mut once = Command::new(LUC);
-    let once = once
-        .args(["throttle", "top", "--once", "--delay", "500ms"])
-        .output();
+    let once = once.args(["throttle", "top", "--once", "--delay", "500ms"]).output();
     let text = stdout(&once.expect("luc runs"));
-    assert!(
-        text.contains("luc throttle top: ") && text.contains("EFFIC"),
-        "{text}"
-    );
+    assert!(text.contains("luc throttle top: ") && text.contains("EFFIC"), "{text}");
 }
 
 #[test]
@@ -106,10 +96,7 @@ fn what_cannot_be_is_refused_in_a_line() {
         (&[], "needs a terminal"),
     ] {
         let mut command = Command::new(LUC);
-        command
-            .args(["throttle", "top"])
-            .args(words)
-            .stdin(Stdio::null());
+        command.args(["throttle", "top"]).args(words).stdin(Stdio::null());
         let output = command.output().expect("luc runs");
         assert!(refusal(&output).contains(said), "{}", stderr(&output));
     }

@@ -48,10 +48,8 @@ pub fn print_script(command: Command, shell: Shell) -> io::Result<()> {
 pub fn write_pages(command: Command, dir: Option<&Path>) -> io::Result<()> {
     if let Some(dir) = dir {
         return write_into(command, dir).map_err(|error| {
-            let text = format!(
-                "{}: {error}; choose a directory that you may write to",
-                dir.display()
-            );
+            let text =
+                format!("{}: {error}; choose a directory that you may write to", dir.display());
             io::Error::new(error.kind(), text)
         });
     }
@@ -102,9 +100,6 @@ mod tests {
         std::fs::write(&file, "").expect("written");
         let error = write_pages(program(), Some(&file.join("below"))).expect_err("no folder");
         let text = error.to_string();
-        assert!(
-            text.contains("file/below: ") && text.ends_with("write to"),
-            "{text}"
-        );
+        assert!(text.contains("file/below: ") && text.ends_with("write to"), "{text}");
     }
 }

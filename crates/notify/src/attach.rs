@@ -103,12 +103,7 @@ impl Keeping {
         let (control, of_control) = UnixStream::pair()?;
         let source = Source::Child(of_giving.as_fd());
         let keeper = Keeper::start(&ledger, of_control.as_fd(), source)?;
-        Ok(Self {
-            keeper,
-            ledger,
-            giving,
-            _control: control,
-        })
+        Ok(Self { keeper, ledger, giving, _control: control })
     }
 
     /// Gives it the listener, and waits until it has that.

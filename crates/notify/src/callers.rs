@@ -221,20 +221,15 @@ impl Callers {
         now_ns: u64,
         is_making: impl FnOnce(&Who) -> bool,
     ) -> Arrived {
-        let of_thread = self
-            .threads
-            .get(&who.thread)
-            .and_then(|thread| thread.caller);
-        let by_thread = self
-            .of(of_thread)
-            .and_then(|caller| caller.take_made_by(who.thread));
+        let of_thread = self.threads.get(&who.thread).and_then(|thread| thread.caller);
+        let by_thread = self.of(of_thread).and_then(|caller| caller.take_made_by(who.thread));
         let of_file = self.files.get(&who.file()).map(|file| file.caller);
         let is_free = match self.of(of_file).map(|caller| caller.last) {
             None | Some(Last::Held) => false,
             Some(Last::Returned) => true,
-            Some(Last::Made(made)) if made.who.fd == who.fd => self
-                .file(&who)
-                .is_some_and(|file| file.turns.has_returned(|| is_making(&made.who))),
+            Some(Last::Made(made)) if made.who.fd == who.fd => {
+                self.file(&who).is_some_and(|file| file.turns.has_returned(|| is_making(&made.who)))
+            }
             Some(Last::Made(made)) => !is_making(&made.who),
         };
         let of_file = of_file.filter(|_| is_free);
@@ -270,10 +265,7 @@ impl Callers {
         if let Some(thread) = self.threads.get_mut(&who.thread) {
             thread.caller = Some(id);
         }
-        Arrived {
-            caller: id,
-            returned: [by_thread, by_file],
-        }
+        Arrived { caller: id, returned: [by_thread, by_file] }
     }
 
     /// The file of a call that has come at `now_ns` is this one, or still the one of the last look. Processes that take
@@ -370,12 +362,7 @@ impl Callers {
     /// Forgets what has not been used for long, and whatever is the older half of too much: a program may start threads
     /// and open files without end.
     fn forget(&mut self, now_ns: u64) {
-        let counts = [
-            self.threads.len(),
-            self.files.len(),
-            self.inodes.len(),
-            self.callers.len(),
-        ];
+        let counts = [self.threads.len(), self.files.len(), self.inodes.len(), self.callers.len()];
         let most = counts.into_iter().max().unwrap_or(0);
         let is_time = now_ns.saturating_sub(self.forgot_ns) >= FORGOTTEN_NS && most >= MANY;
         if !is_time && most < MAX_ENTRIES {

@@ -137,11 +137,7 @@ impl Calls {
 
     /// A call has come. Unless its file was taken over it goes on already.
     pub(crate) fn arrived(&mut self, received: Received) {
-        let Received {
-            notice,
-            received_ns: now_ns,
-            found,
-        } = received;
+        let Received { notice, received_ns: now_ns, found } = received;
         let Some(kind) = filter::kind_of(notice.architecture, notice.number) else {
             return;
         };
@@ -154,12 +150,7 @@ impl Calls {
         for made in returned.into_iter().flatten() {
             self.returned(&made, now_ns);
         }
-        let call = Call {
-            who,
-            caller,
-            kind,
-            called_ns: now_ns,
-        };
+        let call = Call { who, caller, kind, called_ns: now_ns };
         match found {
             Found::Passes(Target::Nothing) => {}
             Found::Passes(Target::At(index)) => {
@@ -169,8 +160,7 @@ impl Calls {
             }
             Found::Seen(look) => self.seen(&call, &look),
             Found::Missing(Missing::Denied) => {
-                self.sorter
-                    .note(who.of_thread(), Target::Nothing, None, true);
+                self.sorter.note(who.of_thread(), Target::Nothing, None, true);
             }
             // Its next call may be of another file, or there is none.
             Found::Missing(Missing::NoFile) => {
@@ -241,10 +231,8 @@ impl Calls {
         if look.is_regular {
             self.follows(&call.who, Some(look.inode), now_ns);
         }
-        let call = &Call {
-            caller: self.callers.caller_of(&call.who).unwrap_or(call.caller),
-            ..*call
-        };
+        let call =
+            &Call { caller: self.callers.caller_of(&call.who).unwrap_or(call.caller), ..*call };
         let extent = (call.kind == CallKind::Fdatasync && look.is_regular)
             .then(|| Extent::of(file.as_raw_fd()))
             .flatten();
@@ -266,13 +254,7 @@ impl Calls {
             if !look.is_regular {
                 return self.join(id, Needs::Commit);
             }
-            let task = Task::Write {
-                call: id,
-                file,
-                inode: look.inode,
-                extent,
-                writes: is_gated,
-            };
+            let task = Task::Write { call: id, file, inode: look.inode, extent, writes: is_gated };
             return self.order(call, task);
         }
         if let Some(extent) = extent.filter(|_| !may_need_flush_only) {
@@ -298,11 +280,7 @@ impl Calls {
 
     /// Has something done by a thread that may wait.
     fn order(&self, call: &Call, task: Task) {
-        self.writers.order(Job {
-            who: call.who,
-            task,
-            ordered_ns: sys::now_ns(),
-        });
+        self.writers.order(Job { who: call.who, task, ordered_ns: sys::now_ns() });
     }
 
     /// Notes that the call before at the file has returned, if the file tells.
@@ -394,12 +372,7 @@ impl Calls {
     pub(crate) fn written(&mut self) {
         for done in self.writers.done() {
             match done {
-                Done::Written {
-                    call,
-                    who,
-                    written,
-                    needs,
-                } => {
+                Done::Written { call, who, written, needs } => {
                     if let Some(file) = self.callers.file(&who) {
                         file.needs = needs;
                     }
@@ -471,16 +444,10 @@ impl Calls {
         if let Some(caller) = self.callers.get(held.call.caller) {
             of_kind.count_participant(caller.seen.of(of));
         }
-        let limits = Limits {
-            longest_ns: self.settings.longest_wait_ns,
-            own_call_ns: place.own.ns(),
-        };
-        let room = Room {
-            rounds: of_kind,
-            of,
-        };
-        self.held
-            .join(id, room, (policy, role, &limits), sys::now_ns());
+        let limits =
+            Limits { longest_ns: self.settings.longest_wait_ns, own_call_ns: place.own.ns() };
+        let room = Room { rounds: of_kind, of };
+        self.held.join(id, room, (policy, role, &limits), sys::now_ns());
     }
 
     /// Lets go whoever may go. When to do so again.

@@ -52,12 +52,7 @@ impl Status {
 
 impl Installing {
     pub(super) fn new(keeper: UnixStream, is_required: bool) -> Self {
-        Self {
-            program: filter::program(),
-            keeper,
-            is_required,
-            listener: None,
-        }
+        Self { program: filter::program(), keeper, is_required, listener: None }
     }
 
     /// The listener, if the filter is on and nobody took it over. A process that executes a program then has to give it to
@@ -134,11 +129,7 @@ mod tests {
 
     #[test]
     fn a_status_survives_its_message() {
-        for status in [
-            Status::Installed,
-            Status::WithoutPrivileges,
-            Status::Refused(Errno::BUSY),
-        ] {
+        for status in [Status::Installed, Status::WithoutPrivileges, Status::Refused(Errno::BUSY)] {
             assert_eq!(Status::of(status.number()), status);
         }
     }

@@ -48,12 +48,7 @@ impl Awaiting {
             UnixStream::pair().map_err(NotifyError::system("make a socket"))?;
         let keeper = Keeper::start(&ledger, of_control.as_fd(), Source::Runtime(socket))
             .map_err(NotifyError::system("start its keeper"))?;
-        Ok(Self {
-            control,
-            keeper,
-            ledger,
-            memory,
-        })
+        Ok(Self { control, keeper, ledger, memory })
     }
 
     /// Sleeps until a runtime has handed a listener over.
@@ -102,12 +97,7 @@ impl HandedOver {
     /// # Errors
     /// [`NotifyError`]; the keeper then lets all calls pass.
     pub fn begin(self, filters: u32, work: Work) -> Result<(Served, Lasting), NotifyError> {
-        let Awaiting {
-            control,
-            keeper,
-            ledger,
-            memory,
-        } = self.awaiting;
+        let Awaiting { control, keeper, ledger, memory } = self.awaiting;
         ledger.begun_under(filters);
         Served::begin((control, keeper, ledger), memory, self.listener, work)
     }

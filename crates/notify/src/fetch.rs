@@ -46,9 +46,7 @@ pub(crate) enum Missing {
     Denied,
 }
 
-const LOOKED_AT: StatxFlags = StatxFlags::TYPE
-    .union(StatxFlags::INO)
-    .union(StatxFlags::MNT_ID);
+const LOOKED_AT: StatxFlags = StatxFlags::TYPE.union(StatxFlags::INO).union(StatxFlags::MNT_ID);
 
 /// What the file or directory is that a call synchronizes, without taking it over.
 pub(crate) fn look(notice: &Notice) -> Result<Look, Missing> {

@@ -40,19 +40,11 @@ const NUMBERS: &[Numbers] = &[
 #[cfg(target_arch = "riscv64")]
 const NUMBERS: &[Numbers] = &[numbers(0xc000_00f3, 82, 83)];
 
-#[cfg(not(any(
-    target_arch = "x86_64",
-    target_arch = "aarch64",
-    target_arch = "riscv64"
-)))]
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")))]
 const NUMBERS: &[Numbers] = &[];
 
 const fn numbers(architecture: u32, fsync: u32, fdatasync: u32) -> Numbers {
-    Numbers {
-        architecture,
-        fsync,
-        fdatasync,
-    }
+    Numbers { architecture, fsync, fdatasync }
 }
 
 /// Where `nr` and `arch` are in `struct seccomp_data`.
@@ -62,14 +54,12 @@ const ARCHITECTURE_AT: u32 = 4;
 /// The call of this number and architecture; `None` if the filter does not notify of it.
 #[must_use]
 pub fn kind_of(architecture: u32, number: u32) -> Option<CallKind> {
-    NUMBERS
-        .iter()
-        .filter(|known| known.architecture == architecture)
-        .find_map(|known| match number {
-            _ if number == known.fsync => Some(CallKind::Fsync),
-            _ if number == known.fdatasync => Some(CallKind::Fdatasync),
-            _ => None,
-        })
+    NUMBERS.iter().filter(|known| known.architecture == architecture).find_map(|known| match number
+    {
+        _ if number == known.fsync => Some(CallKind::Fsync),
+        _ if number == known.fdatasync => Some(CallKind::Fdatasync),
+        _ => None,
+    })
 }
 
 /// Whether luc knows the numbers of this architecture.
@@ -98,22 +88,12 @@ pub fn program() -> Vec<libc::sock_filter> {
 }
 
 fn statement(code: u32, k: u32) -> libc::sock_filter {
-    libc::sock_filter {
-        code: code as u16,
-        jt: 0,
-        jf: 0,
-        k,
-    }
+    libc::sock_filter { code: code as u16, jt: 0, jf: 0, k }
 }
 
 /// Skips `equal` instructions if the number loaded last is `k`, else `other`.
 fn jump(k: u32, equal: u8, other: u8) -> libc::sock_filter {
-    libc::sock_filter {
-        code: (BPF_JMP | BPF_JEQ | BPF_K) as u16,
-        jt: equal,
-        jf: other,
-        k,
-    }
+    libc::sock_filter { code: (BPF_JMP | BPF_JEQ | BPF_K) as u16, jt: equal, jf: other, k }
 }
 
 #[cfg(test)]
@@ -132,11 +112,8 @@ mod tests {
                     loaded = [number, architecture][instruction.k as usize / 4];
                 }
                 code if code == BPF_JMP | BPF_JEQ | BPF_K => {
-                    let skipped = if loaded == instruction.k {
-                        instruction.jt
-                    } else {
-                        instruction.jf
-                    };
+                    let skipped =
+                        if loaded == instruction.k { instruction.jt } else { instruction.jf };
                     at += usize::from(skipped);
                 }
                 _ => return instruction.k,
@@ -154,20 +131,13 @@ mod tests {
                     assert_eq!(notified, kind.is_some(), "{number:#x}");
                 }
             }
-            assert_eq!(
-                kind_of(known.architecture, known.fsync),
-                Some(CallKind::Fsync)
-            );
+            assert_eq!(kind_of(known.architecture, known.fsync), Some(CallKind::Fsync));
         }
         assert_eq!(run(0x1234, 74), libc::SECCOMP_RET_ALLOW);
     }
 
     #[test]
-    #[cfg(any(
-        target_arch = "x86_64",
-        target_arch = "aarch64",
-        target_arch = "riscv64"
-    ))]
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64"))]
     fn this_architecture_s_own_numbers_are_the_library_s() {
         let own = &NUMBERS[0];
         assert_eq!(

@@ -202,12 +202,7 @@ impl HeldCalls {
                 continue;
             };
             match room.rounds.look(policy, waiting, now_ns) {
-                Next::Go(joined) => gone.push(Gone {
-                    id,
-                    held: held.clone(),
-                    room: *room,
-                    joined,
-                }),
+                Next::Go(joined) => gone.push(Gone { id, held: held.clone(), room: *room, joined }),
                 Next::WakeAt(ns) => {
                     self.look_ns = self.look_ns.min(ns);
                     if !waiting.is_released() {
@@ -274,12 +269,7 @@ fn note(
         std::ptr::eq(gathering.rounds, rounds) && gathering.generation == generation
     };
     let index = all.iter().position(is_this).unwrap_or_else(|| {
-        all.push(Gathering {
-            rounds,
-            generation,
-            callers: 0,
-            calls: Vec::new(),
-        });
+        all.push(Gathering { rounds, generation, callers: 0, calls: Vec::new() });
         all.len() - 1
     });
     all[index].callers += 1;
@@ -295,12 +285,7 @@ mod tests {
     use luc_gate::sys;
 
     fn call(thread: u32) -> Held {
-        let who = Who {
-            thread,
-            process: 1,
-            number: 0,
-            fd: 3,
-        };
+        let who = Who { thread, process: 1, number: 0, fd: 3 };
         let file = std::fs::File::open("/dev/null").unwrap();
         Held {
             file: Arc::new(KeptFile::new(file.into(), who)),
@@ -325,18 +310,12 @@ mod tests {
         Box::leak(rounds)
     }
 
-    const LIMITS: Limits = Limits {
-        longest_ns: 20_000_000,
-        own_call_ns: 0,
-    };
+    const LIMITS: Limits = Limits { longest_ns: 20_000_000, own_call_ns: 0 };
 
     #[test]
     fn all_of_a_round_go_when_its_timer_runs_out_and_none_before() {
         let policy: Policy = "delay:5ms".parse().unwrap();
-        let room = Room {
-            rounds: rounds(&policy),
-            of: Needs::Commit,
-        };
+        let room = Room { rounds: rounds(&policy), of: Needs::Commit };
         let mut calls = HeldCalls::new(None);
         let now_ns = sys::now_ns();
         for id in 1..=3 {
@@ -349,10 +328,7 @@ mod tests {
         let look_ns = calls.look_ns();
         assert!((now_ns..=now_ns + 5_000_000).contains(&look_ns));
         let gone = calls.take_ready(&policy, now_ns + 6_000_000);
-        assert_eq!(
-            gone.iter().map(|gone| gone.id).collect::<Vec<_>>(),
-            [1, 2, 3]
-        );
+        assert_eq!(gone.iter().map(|gone| gone.id).collect::<Vec<_>>(), [1, 2, 3]);
         assert_eq!(calls.all().map(|(id, _)| id).collect::<Vec<_>>(), [4]);
         assert_eq!(calls.look_ns(), u64::MAX);
     }
@@ -361,10 +337,7 @@ mod tests {
     fn a_round_that_others_release_is_noticed() {
         let policy: Policy = "delay:15ms".parse().unwrap();
         let rounds = rounds(&policy);
-        let room = Room {
-            rounds,
-            of: Needs::Commit,
-        };
+        let room = Room { rounds, of: Needs::Commit };
         let mut calls = HeldCalls::new(None);
         calls.insert(1, call(1));
         calls.join(1, room, (&policy, Role::Member, &LIMITS), sys::now_ns());
@@ -385,10 +358,7 @@ mod tests {
     #[test]
     fn a_round_that_another_loop_releases_is_noticed_by_each() {
         let policy: Policy = "delay:5ms".parse().unwrap();
-        let room = Room {
-            rounds: rounds(&policy),
-            of: Needs::Commit,
-        };
+        let room = Room { rounds: rounds(&policy), of: Needs::Commit };
         let (mut first, mut second) = (HeldCalls::new(None), HeldCalls::new(None));
         let now_ns = sys::now_ns();
         let both_join = |first: &mut HeldCalls, second: &mut HeldCalls, now_ns: u64| {

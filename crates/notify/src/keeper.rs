@@ -65,10 +65,8 @@ impl Keeper {
         // SAFETY: the child makes async-signal-safe calls only, and never returns.
         let pid = match unsafe { libc::fork() } {
             0 => {
-                let kept = Kept {
-                    control: control.as_raw_fd(),
-                    supervisor: supervisor.as_raw_fd(),
-                };
+                let kept =
+                    Kept { control: control.as_raw_fd(), supervisor: supervisor.as_raw_fd() };
                 run(ledger, &kept, source)
             }
             pid => pid,
@@ -84,12 +82,7 @@ impl Keeper {
             left().push(pid.as_raw_nonzero().get());
         })?;
         ledger.kept_by(pid.as_raw_nonzero().get().unsigned_abs());
-        Ok(Self {
-            pid,
-            is_reaped: false,
-            ended,
-            _ledger: Arc::clone(ledger),
-        })
+        Ok(Self { pid, is_reaped: false, ended, _ledger: Arc::clone(ledger) })
     }
 
     /// Its process number.
@@ -216,11 +209,8 @@ fn begin(ledger: &Ledger, listener: RawFd, control: RawFd) -> bool {
 fn watch(ledger: &Ledger, kept: &Kept, listener: RawFd) -> ! {
     let mut beats = ledger.beats();
     loop {
-        let mut polled = [
-            polled(listener, 0),
-            polled(kept.control, 0),
-            polled(kept.supervisor, libc::POLLIN),
-        ];
+        let mut polled =
+            [polled(listener, 0), polled(kept.control, 0), polled(kept.supervisor, libc::POLLIN)];
         // SAFETY: three `pollfd`s, valid for writes.
         unsafe { libc::poll(polled.as_mut_ptr(), 3, TICK_MS) };
         let [of_listener, of_control, of_supervisor] = polled;
@@ -267,15 +257,9 @@ fn serve(ledger: &Ledger, listener: RawFd, is_back: impl Fn() -> bool) {
 
 /// Has a signal interrupt what this process waits for, after so many milliseconds; 0: none.
 fn alarm_in(ms: i32) {
-    let time = |ms: i32| libc::timeval {
-        tv_sec: 0,
-        tv_usec: libc::suseconds_t::from(ms) * 1000,
-    };
+    let time = |ms: i32| libc::timeval { tv_sec: 0, tv_usec: libc::suseconds_t::from(ms) * 1000 };
     // Again and again: the first one may come before it waits.
-    let timer = libc::itimerval {
-        it_interval: time(ms),
-        it_value: time(ms),
-    };
+    let timer = libc::itimerval { it_interval: time(ms), it_value: time(ms) };
     // SAFETY: a timer that is valid for reads.
     unsafe { libc::setitimer(libc::ITIMER_REAL, &raw const timer, std::ptr::null_mut()) };
 }
@@ -346,10 +330,7 @@ fn settle(ledger: &Ledger, mut kept: [RawFd; 3]) {
         libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, std::ptr::null_mut());
         libc::prctl(libc::PR_SET_NAME, KEEPER.as_ptr());
         libc::chdir(c"/".as_ptr());
-        let fd = libc::open(
-            c"/proc/self/oom_score_adj".as_ptr(),
-            libc::O_WRONLY | libc::O_CLOEXEC,
-        );
+        let fd = libc::open(c"/proc/self/oom_score_adj".as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC);
         if fd >= 0 {
             libc::write(fd, c"-1000".as_ptr().cast(), 5);
             libc::close(fd);
@@ -378,11 +359,7 @@ fn settle(ledger: &Ledger, mut kept: [RawFd; 3]) {
 fn lock(address: usize) {
     const PAGE_BYTES: usize = 4096;
     let page = address & !(PAGE_BYTES - 1);
-    for page in [
-        page.wrapping_sub(PAGE_BYTES),
-        page,
-        page.wrapping_add(PAGE_BYTES),
-    ] {
+    for page in [page.wrapping_sub(PAGE_BYTES), page, page.wrapping_add(PAGE_BYTES)] {
         // SAFETY: `mlock` changes nothing but that the page stays; where there is none it fails.
         unsafe { libc::mlock(std::ptr::without_provenance(page), PAGE_BYTES) };
     }

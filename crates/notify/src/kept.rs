@@ -50,10 +50,7 @@ pub(crate) enum Now {
 
 impl KeptFile {
     pub(crate) fn new(file: OwnedFd, who: Who) -> Self {
-        Self {
-            place: Mutex::new(Place::Here(file)),
-            who,
-        }
+        Self { place: Mutex::new(Place::Here(file)), who }
     }
 
     /// Closes the file if the caller still has it by its number. One that was given up before counts as the same.
@@ -126,14 +123,7 @@ fn now(who: &Who, file: BorrowedFd<'_>) -> Now {
     // SAFETY: plain numbers.
     let result = unsafe {
         let own = libc::getpid();
-        libc::syscall(
-            libc::SYS_kcmp,
-            own,
-            who.thread,
-            KCMP_FILE,
-            numbers[0],
-            numbers[1],
-        )
+        libc::syscall(libc::SYS_kcmp, own, who.thread, KCMP_FILE, numbers[0], numbers[1])
     };
     match result {
         0 => Now::Same,
@@ -226,10 +216,7 @@ mod tests {
         assert_eq!(kept.give_up(), Now::Other);
         assert!(!is_same_inode(&kept.who, kept.take().unwrap().as_fd()));
         let (_file, fetched) = both(&folder);
-        let nobody = Who {
-            thread: u32::MAX >> 1,
-            ..who(0)
-        };
+        let nobody = Who { thread: u32::MAX >> 1, ..who(0) };
         assert_eq!(KeptFile::new(fetched, nobody).give_up(), Now::Gone);
     }
 }

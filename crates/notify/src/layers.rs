@@ -112,9 +112,8 @@ fn upper(mount: u64, process: u32) -> Option<Option<String>> {
 /// The upper directory of an overlay that makes durable what it is asked to.
 fn upper_path(mount: &Mount) -> Option<&str> {
     let mut options = mount.super_options.split(',');
-    let is_durable = options
-        .clone()
-        .all(|option| !["volatile", "fsync=volatile"].contains(&option));
+    let is_durable =
+        options.clone().all(|option| !["volatile", "fsync=volatile"].contains(&option));
     let path = options.find_map(|option| option.strip_prefix("upperdir="))?;
     (mount.kind == "overlay" && is_durable && path.starts_with('/')).then_some(path)
 }
@@ -131,10 +130,7 @@ mod tests {
                 "overlay overlay rw,lowerdir=/l:/m,upperdir=/d/u\\040v,workdir=/d/w,uuid=on",
                 Some("/d/u v"),
             ),
-            (
-                "overlay overlay rw,lowerdir=/l,upperdir=/u,workdir=/w,volatile",
-                None,
-            ),
+            ("overlay overlay rw,lowerdir=/l,upperdir=/u,workdir=/w,volatile", None),
             ("overlay overlay ro,lowerdir=/l:/m", None),
             ("overlay overlay rw,lowerdir=l,upperdir=u,workdir=w", None),
             ("tmpfs tmpfs rw,upperdir=/u", None),
@@ -170,10 +166,7 @@ mod tests {
 
     #[test]
     fn what_was_asked_for_is_learnt() {
-        let mut layers = Layers {
-            asked: Some(7),
-            ..Layers::default()
-        };
+        let mut layers = Layers { asked: Some(7), ..Layers::default() };
         assert_eq!(layers.below(7), None);
         layers.learn(Some(3));
         assert_eq!((layers.below(7), layers.asked), (Some(3), None));

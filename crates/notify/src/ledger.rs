@@ -117,9 +117,7 @@ impl Ledger {
     pub(crate) fn handled(&self, id: u64) {
         self.handled.fetch_max(id, SeqCst);
         // Of a call that was answered for a dead supervisor it may be told twice.
-        let _ = self
-            .open
-            .fetch_update(SeqCst, SeqCst, |open| open.checked_sub(1));
+        let _ = self.open.fetch_update(SeqCst, SeqCst, |open| open.checked_sub(1));
     }
 
     /// Notes that a call waits; whether there was room for it.
@@ -199,18 +197,14 @@ impl Ledger {
         // What lies between was answered by who received it, as the event loop stood still.
         let middle = last.saturating_sub(MOST_ANSWERED).max(first);
         let before = first..middle.min(first.saturating_add(MOST_ANSWERED));
-        held.filter(|&id| id != 0)
-            .chain(before)
-            .chain(middle..=last)
+        held.filter(|&id| id != 0).chain(before).chain(middle..=last)
     }
 
     /// Keeps an error until a caller has been told. One that finds no room is told to the call alone.
     pub(crate) fn lose(&self, call: u64, file: Inode, errno: i32) {
         let take = |lost: &&Lost| {
             let taken = (Lost::FREE, Lost::TAKEN);
-            let took = lost
-                .state
-                .compare_exchange(taken.0, taken.1, SeqCst, SeqCst);
+            let took = lost.state.compare_exchange(taken.0, taken.1, SeqCst, SeqCst);
             took.is_ok()
         };
         if let Some(lost) = self.lost.iter().find(take) {

@@ -95,9 +95,6 @@ pub enum NotifyError {
 
 impl NotifyError {
     pub(crate) fn system<E: Into<std::io::Error>>(what: &'static str) -> impl FnOnce(E) -> Self {
-        move |error| Self::System {
-            what,
-            source: error.into(),
-        }
+        move |error| Self::System { what, source: error.into() }
     }
 }

@@ -22,13 +22,8 @@ union Control {
 /// Of `sendmsg(2)`.
 pub(crate) fn send(socket: RawFd, number: i32, fd: Option<RawFd>) -> Result<(), Errno> {
     let mut bytes = number.to_ne_bytes();
-    let mut control = Control {
-        bytes: [0; CONTROL_BYTES],
-    };
-    let mut part = libc::iovec {
-        iov_base: bytes.as_mut_ptr().cast(),
-        iov_len: bytes.len(),
-    };
+    let mut control = Control { bytes: [0; CONTROL_BYTES] };
+    let mut part = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
     let mut message = message(&mut part, &mut control);
     match fd {
         None => message.msg_controllen = 0,
@@ -43,11 +38,7 @@ pub(crate) fn send(socket: RawFd, number: i32, fd: Option<RawFd>) -> Result<(), 
     }
     // SAFETY: `message` and what it points to are valid for reads.
     let sent = unsafe { libc::sendmsg(socket, &raw const message, libc::MSG_NOSIGNAL) };
-    if sent == bytes.len() as isize {
-        Ok(())
-    } else {
-        Err(Errno::from_raw_os_error(sys::errno()))
-    }
+    if sent == bytes.len() as isize { Ok(()) } else { Err(Errno::from_raw_os_error(sys::errno())) }
 }
 
 /// Receives a number, and a descriptor if one came with it; sleeps until it comes.
@@ -56,13 +47,8 @@ pub(crate) fn send(socket: RawFd, number: i32, fd: Option<RawFd>) -> Result<(), 
 /// Of `recvmsg(2)`; `EPIPE` if the other end is closed.
 pub(crate) fn receive(socket: RawFd) -> Result<(i32, Option<OwnedFd>), Errno> {
     let mut bytes = [0; size_of::<i32>()];
-    let mut control = Control {
-        bytes: [0; CONTROL_BYTES],
-    };
-    let mut part = libc::iovec {
-        iov_base: bytes.as_mut_ptr().cast(),
-        iov_len: bytes.len(),
-    };
+    let mut control = Control { bytes: [0; CONTROL_BYTES] };
+    let mut part = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
     let mut message = message(&mut part, &mut control);
     let received = loop {
         // SAFETY: `message` and what it points to are valid for writes.

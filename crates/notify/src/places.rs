@@ -55,11 +55,7 @@ pub(crate) struct Places {
 
 impl Places {
     pub(crate) fn new(shared: Shared) -> Self {
-        Self {
-            shared,
-            known: Vec::with_capacity(FILE_SYSTEMS),
-            layers: Layers::default(),
-        }
+        Self { shared, known: Vec::with_capacity(FILE_SYSTEMS), layers: Layers::default() }
     }
 
     /// The place of the file system of a file that was looked at; `None` when there are too many, or if it has none. An

@@ -64,9 +64,7 @@ mod tests {
     fn may() -> bool {
         let limit = rustix::process::getrlimit(rustix::process::Resource::Rtprio);
         let sets = rustix::thread::capabilities(None).unwrap();
-        sets.effective
-            .contains(rustix::thread::CapabilitySet::SYS_NICE)
-            || limit.current != Some(0)
+        sets.effective.contains(rustix::thread::CapabilitySet::SYS_NICE) || limit.current != Some(0)
     }
 
     /// Runs a check in a thread of its own, as priorities are of threads.

@@ -85,11 +85,7 @@ impl Receiver {
             working_ns: AtomicU64::new(0),
         });
         let (sender, received) = mpsc::sync_channel(MOST_QUEUED);
-        let mut receiver = Self {
-            shared,
-            received,
-            threads: Vec::new(),
-        };
+        let mut receiver = Self { shared, received, threads: Vec::new() };
         for index in 0..RECEIVERS {
             let (shared, sender) = (Arc::clone(&receiver.shared), sender.clone());
             let thread = thread::Builder::new()
@@ -121,9 +117,7 @@ impl Receiver {
 
     /// Notes that the event loop is at something new.
     pub(crate) fn loop_works(&self) {
-        self.shared
-            .working_ns
-            .store(sys::now_ns(), Ordering::Release);
+        self.shared.working_ns.store(sys::now_ns(), Ordering::Release);
     }
 
     /// Notes that the event loop goes to sleep.
@@ -200,11 +194,7 @@ impl Shared {
         // What waits is noted before anybody else learns of it. Without room it goes on.
         let waits = matches!(found, Found::Taken(_));
         let is_held = waits && self.ledger.holds(id);
-        let received = Received {
-            notice,
-            received_ns,
-            found,
-        };
+        let received = Received { notice, received_ns, found };
         // Before the answer: a thread's next call may be the other receiver's.
         let rejected = if waits == is_held {
             loop_.try_send(received).err().map(inner)
@@ -268,10 +258,7 @@ mod tests {
         let ledger = Arc::new(SharedLedger::new().unwrap());
         let shared = Shared {
             listener: std::fs::File::open("/dev/null").unwrap().into(),
-            bell: Writers::start(Arc::clone(&ledger))
-                .unwrap()
-                .ringer()
-                .unwrap(),
+            bell: Writers::start(Arc::clone(&ledger)).unwrap().ringer().unwrap(),
             ledger,
             sorter: Arc::new(Sorter::new(Policy::Off, Closing::default())),
             told: eventfd(0, EventfdFlags::CLOEXEC).unwrap(),

@@ -49,11 +49,8 @@ pub(super) fn adopt(socket: RawFd, control: RawFd, supervisor: RawFd) -> Option<
 /// The next connection of a process of root's; `None` if the supervisor has ended.
 fn accept(socket: RawFd, control: RawFd, supervisor: RawFd) -> Option<RawFd> {
     loop {
-        let mut all = [
-            polled(socket, libc::POLLIN),
-            polled(control, 0),
-            polled(supervisor, libc::POLLIN),
-        ];
+        let mut all =
+            [polled(socket, libc::POLLIN), polled(control, 0), polled(supervisor, libc::POLLIN)];
         // SAFETY: three `pollfd`s, valid for writes.
         unsafe { libc::poll(all.as_mut_ptr(), 3, -1) };
         let [of_socket, of_control, of_supervisor] = all;
@@ -68,12 +65,7 @@ fn accept(socket: RawFd, control: RawFd, supervisor: RawFd) -> Option<RawFd> {
         }
         // SAFETY: no address is asked for. The socket does not block.
         let connection = unsafe {
-            libc::accept4(
-                socket,
-                std::ptr::null_mut(),
-                std::ptr::null_mut(),
-                libc::SOCK_CLOEXEC,
-            )
+            libc::accept4(socket, std::ptr::null_mut(), std::ptr::null_mut(), libc::SOCK_CLOEXEC)
         };
         if connection < 0 {
             continue;
@@ -87,11 +79,7 @@ fn accept(socket: RawFd, control: RawFd, supervisor: RawFd) -> Option<RawFd> {
 
 /// Whether the process at the other end was root's when it connected.
 fn is_root(connection: RawFd) -> bool {
-    let mut peer = libc::ucred {
-        pid: 0,
-        uid: u32::MAX,
-        gid: u32::MAX,
-    };
+    let mut peer = libc::ucred { pid: 0, uid: u32::MAX, gid: u32::MAX };
     let mut length = size_of::<libc::ucred>() as libc::socklen_t;
     // SAFETY: the kernel writes as much as `length` says at most.
     let result = unsafe {
@@ -112,13 +100,8 @@ fn receive(connection: RawFd) -> Option<(u8, RawFd)> {
     // SAFETY: one `pollfd`, valid for writes.
     unsafe { libc::poll(&raw mut ready, 1, PATIENCE_MS) };
     let mut byte = 0_u8;
-    let mut control = Control {
-        bytes: [0; CONTROL_BYTES],
-    };
-    let mut part = libc::iovec {
-        iov_base: (&raw mut byte).cast(),
-        iov_len: 1,
-    };
+    let mut control = Control { bytes: [0; CONTROL_BYTES] };
+    let mut part = libc::iovec { iov_base: (&raw mut byte).cast(), iov_len: 1 };
     // SAFETY: all zeros is a valid `msghdr`.
     let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
     message.msg_iov = &raw mut part;

@@ -75,11 +75,7 @@ fn connect(path: &Path) -> Result<UnixStream, Errno> {
 fn serve_alone(listener: OwnedFd) {
     let begun = SharedLedger::new().and_then(|ledger| {
         let (_closed, control) = UnixStream::pair()?;
-        Keeper::start(
-            &Arc::new(ledger),
-            control.as_fd(),
-            Source::Own(listener.as_fd()),
-        )
+        Keeper::start(&Arc::new(ledger), control.as_fd(), Source::Own(listener.as_fd()))
     });
     if begun.is_err() {
         // Better no program than one whose every fsync fails.
@@ -105,19 +101,14 @@ pub struct Program {
 pub fn execute(program: Program) -> io::Error {
     let mut environment: Vec<OsString> = std::env::vars_os()
         .map(|(name, value)| {
-            [name.as_os_str(), OsStr::new("="), value.as_os_str()]
-                .into_iter()
-                .collect()
+            [name.as_os_str(), OsStr::new("="), value.as_os_str()].into_iter().collect()
         })
         .collect();
     if program.is_notified {
         environment.push(format!("{NOTIFIED}=1").into());
     }
     let texts = |words: Vec<OsString>| -> Result<Vec<CString>, NulError> {
-        words
-            .into_iter()
-            .map(|word| CString::new(word.into_vec()))
-            .collect()
+        words.into_iter().map(|word| CString::new(word.into_vec())).collect()
     };
     let converted = texts(vec![program.path])
         .and_then(|path| Ok((path, texts(program.words)?, texts(environment)?)));
@@ -130,11 +121,7 @@ pub fn execute(program: Program) -> io::Error {
         texts.chain([std::ptr::null()]).collect()
     };
     let (argv, envp) = (pointers(&words), pointers(&environment));
-    let disposition = if program.is_pipe_ignored {
-        libc::SIG_IGN
-    } else {
-        libc::SIG_DFL
-    };
+    let disposition = if program.is_pipe_ignored { libc::SIG_IGN } else { libc::SIG_DFL };
     // SAFETY: C strings, and lists of them that end in null; all of them live until the end of this function.
     unsafe {
         libc::signal(libc::SIGPIPE, disposition);
@@ -187,12 +174,7 @@ impl Guest {
             keeper.wait();
             return Err(NotifyError::system("greet")(errno));
         }
-        Ok(Self {
-            control,
-            keeper,
-            ledger,
-            memory,
-        })
+        Ok(Self { control, keeper, ledger, memory })
     }
 
     /// Waits for the listener and begins to serve. `process` is at the other end.
@@ -229,14 +211,10 @@ impl Guest {
 pub fn resume(lasting: &Lasting, work: Work) -> Result<Served, NotifyError> {
     let ledger = SharedLedger::of(&lasting.memory).map_err(NotifyError::system("share memory"))?;
     let ledger = Arc::new(ledger);
-    let listener = lasting
-        .listener
-        .try_clone()
-        .map_err(NotifyError::system("open a descriptor"))?;
+    let listener =
+        lasting.listener.try_clone().map_err(NotifyError::system("open a descriptor"))?;
     let (control, of_control) = UnixStream::pair().map_err(NotifyError::system("make a socket"))?;
-    work.figures
-        .filters
-        .store(ledger.filters(), Ordering::Relaxed);
+    work.figures.filters.store(ledger.filters(), Ordering::Relaxed);
     let before = ledger.keeper();
     let is_alone = !ledger.has_begun();
     if is_alone {
@@ -254,12 +232,7 @@ pub fn resume(lasting: &Lasting, work: Work) -> Result<Served, NotifyError> {
     };
     drop(of_control);
     relieve(&ledger, before, listener.as_raw_fd());
-    let kept = Kept {
-        listener,
-        control,
-        keeper,
-        ledger,
-    };
+    let kept = Kept { listener, control, keeper, ledger };
     Ok(Served(supervise(kept, work, true)?.0))
 }
 
@@ -300,17 +273,10 @@ impl Served {
         let filters = ledger.filters();
         work.figures.filters.store(filters, Ordering::Relaxed);
         let lasting = Lasting {
-            listener: listener
-                .try_clone()
-                .map_err(NotifyError::system("open a descriptor"))?,
+            listener: listener.try_clone().map_err(NotifyError::system("open a descriptor"))?,
             memory,
         };
-        let kept = Kept {
-            listener,
-            control,
-            keeper,
-            ledger,
-        };
+        let kept = Kept { listener, control, keeper, ledger };
         Ok((Self(supervise(kept, work, true)?.0), lasting))
     }
 

@@ -88,11 +88,7 @@ impl Prepared {
         let source = Source::Child(of_child.as_fd());
         let keeper = Keeper::start(&ledger, of_control.as_fd(), source)
             .map_err(NotifyError::system("start its keeper"))?;
-        let prepared = Self {
-            control,
-            keeper,
-            ledger,
-        };
+        let prepared = Self { control, keeper, ledger };
         Ok((prepared, Installing::new(child, is_required)))
     }
 
@@ -127,12 +123,8 @@ impl Prepared {
             (_, None) => return Err(refusal(Errno::BADF)),
             (status, Some(listener)) => (status, listener),
         };
-        let kept = Kept {
-            listener,
-            control: self.control,
-            keeper: self.keeper,
-            ledger: self.ledger,
-        };
+        let kept =
+            Kept { listener, control: self.control, keeper: self.keeper, ledger: self.ledger };
         let (supervisor, is_over, ringer) = supervise(kept, work, false)?;
         Ok(Running {
             supervisor,
@@ -149,10 +141,8 @@ impl Beginning {
     /// # Errors
     /// [`NotifyError`] if the filter was refused, so that the command runs as without luc, or there is no process.
     pub fn join(self) -> Result<Running, NotifyError> {
-        let panicked = |_| NotifyError::System {
-            what: "begin",
-            source: io::ErrorKind::Other.into(),
-        };
+        let panicked =
+            |_| NotifyError::System { what: "begin", source: io::ErrorKind::Other.into() };
         self.0.join().map_err(panicked)?
     }
 }
@@ -172,10 +162,7 @@ impl Running {
         let no_new_privs = self.without_privileges;
         let Ok(Left { listener, keeper }) = self.supervisor.join() else {
             // A defect: the keeper has taken over.
-            return Notified {
-                no_new_privs,
-                keeper: None,
-            };
+            return Notified { no_new_privs, keeper: None };
         };
         let nobody_left = uapi::is_waiting(listener.as_raw_fd(), 0) == Waiting::NobodyLeft;
         drop(listener);
@@ -186,10 +173,7 @@ impl Running {
             }
             keeper => keeper.map(|keeper| keeper.id()),
         };
-        Notified {
-            no_new_privs,
-            keeper,
-        }
+        Notified { no_new_privs, keeper }
     }
 }
 
@@ -212,9 +196,7 @@ pub(super) fn supervise(kept: Kept, work: Work, ends_alone: bool) -> Result<Thre
     unsafe { sys::use_clock(libc::getauxval(libc::AT_SYSINFO_EHDR) as usize) };
     let writers =
         Writers::start(Arc::clone(&ledger)).map_err(NotifyError::system("start a thread"))?;
-    let ringer = writers
-        .ringer()
-        .map_err(NotifyError::system("open a descriptor"))?;
+    let ringer = writers.ringer().map_err(NotifyError::system("open a descriptor"))?;
     let for_thread = || {
         let listener = kept.listener.try_clone();
         let both = writers.ringer().and_then(|bell| Ok((bell, listener?)));

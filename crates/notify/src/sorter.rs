@@ -105,11 +105,7 @@ pub(crate) struct Sorter {
 
 impl Sorter {
     pub(crate) fn new(policy: Policy, closing: Closing) -> Self {
-        Self {
-            policy,
-            closing,
-            known: Mutex::default(),
-        }
+        Self { policy, closing, known: Mutex::default() }
     }
 
     /// Finds out what a call is of. If `must_take`, it does not go on without its file having been looked at.
@@ -132,8 +128,7 @@ impl Sorter {
             return Found::Passes(file.target);
         }
         let is_known = file.is_some_and(|file| file.rounds.is_some());
-        self.take(listener, notice, is_known, must_take)
-            .unwrap_or_else(Found::Missing)
+        self.take(listener, notice, is_known, must_take).unwrap_or_else(Found::Missing)
     }
 
     /// Takes a file over. What may be a server's is not; one that `is_known` most likely is none.
@@ -168,11 +163,7 @@ impl Sorter {
 
     /// Whether a device is a known overlay's. Unless it `must` be found out, the event loop is not waited for.
     fn is_overlay(&self, device: u64, must: bool) -> bool {
-        let known = if must {
-            Some(self.lock())
-        } else {
-            self.known.try_lock().ok()
-        };
+        let known = if must { Some(self.lock()) } else { self.known.try_lock().ok() };
         known.is_some_and(|known| known.overlays.contains(&device))
     }
 
@@ -184,11 +175,7 @@ impl Sorter {
         rounds: Option<&'static FileSystemRounds>,
         is_final: bool,
     ) {
-        let file = File {
-            target,
-            rounds,
-            skips: if is_final { SKIPPED } else { 0 },
-        };
+        let file = File { target, rounds, skips: if is_final { SKIPPED } else { 0 } };
         let mut known = self.lock();
         if known.files.len() >= MOST_FILES {
             known.files.clear();

@@ -93,10 +93,7 @@ impl Supervisor {
         while let Some(received) = self.receiver.next() {
             self.calls.answer_now(received);
         }
-        Left {
-            listener: self.calls.end(),
-            keeper: self.keeper,
-        }
+        Left { listener: self.calls.end(), keeper: self.keeper }
     }
 
     /// Takes a part of the calls that were received; whether there may be more.
@@ -127,10 +124,7 @@ impl Supervisor {
         }
         let timeout = (wake_ns != u64::MAX).then(|| {
             let ns = wake_ns.saturating_sub(sys::now_ns());
-            Timespec {
-                tv_sec: (ns / 1_000_000_000) as i64,
-                tv_nsec: (ns % 1_000_000_000) as _,
-            }
+            Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as _ }
         });
         let bell = self.calls.bell();
         let keeper = self.keeper.as_ref().map(|keeper| &keeper.ended);
@@ -139,11 +133,7 @@ impl Supervisor {
         if !waits {
             self.receiver.begin();
         }
-        let control = if waits {
-            self.control.as_fd()
-        } else {
-            bell.as_fd()
-        };
+        let control = if waits { self.control.as_fd() } else { bell.as_fd() };
         // Where there is nothing to look at, the bell stands for it.
         let mut polled = [
             PollFd::new(bell, PollFlags::IN),

@@ -41,9 +41,7 @@ union Buffer {
 /// # Errors
 /// `ENOENT` if the call's thread has been killed meanwhile.
 pub(crate) fn receive(listener: RawFd) -> Result<Notice, Errno> {
-    let mut buffer = Buffer {
-        bytes: [0; NOTICE_BYTES],
-    };
+    let mut buffer = Buffer { bytes: [0; NOTICE_BYTES] };
     // SAFETY: the buffer is zeroed as the kernel demands, and larger than what it writes (see `available`).
     let result = unsafe { libc::ioctl(listener, libc::SECCOMP_IOCTL_NOTIF_RECV, &raw mut buffer) };
     if result != 0 {
@@ -107,12 +105,7 @@ pub(crate) fn answer(listener: RawFd, id: u64, answer: Answer) -> Result<(), Err
         Answer::Done => (0, 0),
         Answer::Fail(errno) => (-errno, 0),
     };
-    let mut response = libc::seccomp_notif_resp {
-        id,
-        val: 0,
-        error,
-        flags,
-    };
+    let mut response = libc::seccomp_notif_resp { id, val: 0, error, flags };
     // SAFETY: the kernel reads the response.
     let result =
         unsafe { libc::ioctl(listener, libc::SECCOMP_IOCTL_NOTIF_SEND, &raw mut response) };
@@ -184,11 +177,7 @@ pub(crate) enum Waiting {
 
 /// A descriptor to be polled for `events`.
 pub(crate) fn polled(fd: RawFd, events: libc::c_short) -> libc::pollfd {
-    libc::pollfd {
-        fd,
-        events,
-        revents: 0,
-    }
+    libc::pollfd { fd, events, revents: 0 }
 }
 
 /// Looks whether a call can be received.
@@ -234,19 +223,11 @@ pub fn available() -> Result<(), NotifyError> {
         Errno::FAULT if result != 0 => {}
         errno => return Err(NotifyError::Kernel(errno)),
     }
-    let mut sizes = libc::seccomp_notif_sizes {
-        seccomp_notif: 0,
-        seccomp_notif_resp: 0,
-        seccomp_data: 0,
-    };
+    let mut sizes =
+        libc::seccomp_notif_sizes { seccomp_notif: 0, seccomp_notif_resp: 0, seccomp_data: 0 };
     // SAFETY: the kernel writes the three sizes.
     let result = unsafe {
-        libc::syscall(
-            libc::SYS_seccomp,
-            libc::SECCOMP_GET_NOTIF_SIZES,
-            0,
-            &raw mut sizes,
-        )
+        libc::syscall(libc::SYS_seccomp, libc::SECCOMP_GET_NOTIF_SIZES, 0, &raw mut sizes)
     };
     if result != 0 {
         return Err(NotifyError::Kernel(last()));

@@ -90,11 +90,7 @@ impl Watcher {
         if watched.len() >= MOST {
             return false;
         }
-        watched.push(Round {
-            rounds,
-            generation,
-            calls: calls.to_vec(),
-        });
+        watched.push(Round { rounds, generation, calls: calls.to_vec() });
         drop(watched);
         self.0.has_changed();
         true
@@ -199,10 +195,7 @@ mod tests {
         // SAFETY: all zeros is the valid initial state.
         let rounds: &'static Rounds = Box::leak(Box::new(unsafe { std::mem::zeroed() }));
         rounds.start(&policy);
-        let limits = Limits {
-            longest_ns: 20_000_000,
-            own_call_ns: 0,
-        };
+        let limits = Limits { longest_ns: 20_000_000, own_call_ns: 0 };
         let writers = writers();
         let watcher = Watcher::start(writers.ringer().unwrap(), no_listener()).unwrap();
         for _ in 0..3 {
@@ -211,10 +204,7 @@ mod tests {
             // It leaves at its deadline, and releases the round.
             std::thread::spawn(move || rounds.join(&policy, Role::Member, &limits));
             let mut polled = [PollFd::new(writers.bell(), PollFlags::IN)];
-            let minute = Timespec {
-                tv_sec: 60,
-                tv_nsec: 0,
-            };
+            let minute = Timespec { tv_sec: 60, tv_nsec: 0 };
             assert_eq!(poll(&mut polled, Some(&minute)), Ok(1));
             assert_ne!(rounds.gathering().0, waiting.generation());
             writers.done();

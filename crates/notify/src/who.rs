@@ -22,12 +22,7 @@ pub(crate) struct Who {
 impl Who {
     /// Who makes the call of a notice, in this process.
     pub(crate) fn of(notice: &Notice, process: u32) -> Self {
-        Self {
-            thread: notice.thread,
-            process,
-            number: notice.number,
-            fd: notice.fd,
-        }
+        Self { thread: notice.thread, process, number: notice.number, fd: notice.fd }
     }
 
     /// What it synchronizes, until the process closes it.
@@ -151,13 +146,7 @@ mod tests {
             std::thread::yield_now();
         }
         assert!(who.is_making());
-        let others = [
-            Who { fd: fd + 1, ..who },
-            Who {
-                number: libc::SYS_fsync as u32,
-                ..who
-            },
-        ];
+        let others = [Who { fd: fd + 1, ..who }, Who { number: libc::SYS_fsync as u32, ..who }];
         assert!(others.iter().all(|other| !other.is_making()));
         drop(writer);
         assert_eq!(thread.join().unwrap(), 0);

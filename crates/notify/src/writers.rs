@@ -61,12 +61,7 @@ pub(crate) enum Task {
         writes: bool,
     },
     /// To synchronize a file in place of a call that waits.
-    Synchronize {
-        call: u64,
-        file: Arc<KeptFile>,
-        inode: Inode,
-        kind: CallKind,
-    },
+    Synchronize { call: u64, file: Arc<KeptFile>, inode: Inode, kind: CallKind },
     /// To close a file.
     Close(OwnedFd),
     /// To find out which device a path leads to.
@@ -77,12 +72,7 @@ pub(crate) enum Task {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Done {
     /// Of an early write.
-    Written {
-        call: u64,
-        who: Who,
-        written: Written,
-        needs: Needs,
-    },
+    Written { call: u64, who: Who, written: Written, needs: Needs },
     /// Of a synchronization: an `errno`, or 0. The file is closed.
     Synchronized { call: u64, errno: i32 },
     /// The call was answered before.
@@ -250,10 +240,7 @@ impl Queue {
                 return;
             }
             let Some(job) = state.jobs.pop_front() else {
-                state = self
-                    .ordered
-                    .wait(state)
-                    .unwrap_or_else(PoisonError::into_inner);
+                state = self.ordered.wait(state).unwrap_or_else(PoisonError::into_inner);
                 continue;
             };
             state.idle -= 1;
@@ -274,13 +261,7 @@ impl Queue {
 impl Job {
     fn carry_out(self, ledger: &SharedLedger) -> Done {
         match self.task {
-            Task::Write {
-                call,
-                file,
-                inode,
-                extent,
-                writes,
-            } => {
+            Task::Write { call, file, inode, extent, writes } => {
                 // It is not there any more if its call was answered meanwhile.
                 let (written, needs) = match file.take() {
                     None => (Written::Refused, Needs::Commit),
@@ -293,19 +274,9 @@ impl Job {
                         done
                     }
                 };
-                Done::Written {
-                    call,
-                    who: self.who,
-                    written,
-                    needs,
-                }
+                Done::Written { call, who: self.who, written, needs }
             }
-            Task::Synchronize {
-                call,
-                file,
-                inode,
-                kind,
-            } => {
+            Task::Synchronize { call, file, inode, kind } => {
                 let Some(open) = file.take() else {
                     return Done::NotNeeded;
                 };
@@ -350,12 +321,7 @@ mod tests {
     use std::fs::File;
     use std::time::{Duration, Instant};
 
-    const WHO: Who = Who {
-        thread: 1,
-        process: 1,
-        number: 0,
-        fd: 0,
-    };
+    const WHO: Who = Who { thread: 1, process: 1, number: 0, fd: 0 };
 
     fn job(call: u64, ordered_ns: u64) -> Job {
         let file = File::open("/dev/null").unwrap().into();
@@ -366,11 +332,7 @@ mod tests {
             extent: None,
             writes: true,
         };
-        Job {
-            who: WHO,
-            task,
-            ordered_ns,
-        }
+        Job { who: WHO, task, ordered_ns }
     }
 
     fn writers() -> Writers {
@@ -423,11 +385,7 @@ mod tests {
     #[test]
     fn what_nobody_has_begun_is_taken_back() {
         // Two threads that do nothing.
-        let state = State {
-            taken_ns: vec![0; 2],
-            is_full: true,
-            ..State::default()
-        };
+        let state = State { taken_ns: vec![0; 2], is_full: true, ..State::default() };
         let writers = Writers(Arc::new(Queue {
             state: Mutex::new(state),
             ordered: Condvar::new(),
@@ -463,11 +421,7 @@ mod tests {
                 inode: Inode::default(),
                 kind: CallKind::Fsync,
             };
-            writers.order(Job {
-                who: WHO,
-                task,
-                ordered_ns: 0,
-            });
+            writers.order(Job { who: WHO, task, ordered_ns: 0 });
             let done = done(&writers);
             let is_expected = matches!(done[..], [Done::Synchronized { call: of, errno }] if of == call && errno == expected);
             assert!(is_expected, "{done:?}");
@@ -485,11 +439,7 @@ mod tests {
         closing.add(MOST_CLOSING - 1);
         assert!(closing.are_some() && !closing.are_many());
         let file = File::open("/dev/null").unwrap().into();
-        writers.order(Job {
-            who: WHO,
-            task: Task::Close(file),
-            ordered_ns: 0,
-        });
+        writers.order(Job { who: WHO, task: Task::Close(file), ordered_ns: 0 });
         assert!(matches!(done(&writers)[..], [Done::Closed]));
         assert!(closing.are_some() && !closing.are_many());
     }

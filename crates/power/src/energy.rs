@@ -112,9 +112,7 @@ pub struct Energymeter {
 
 impl std::fmt::Debug for Energymeter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Energymeter")
-            .field("about", &self.about)
-            .finish_non_exhaustive()
+        f.debug_struct("Energymeter").field("about", &self.about).finish_non_exhaustive()
     }
 }
 
@@ -139,16 +137,9 @@ impl Energymeter {
                 scope: Some(source.scope()),
                 ..About::default()
             },
-            Err(reason) => About {
-                unavailable: Some(reason.clone()),
-                ..About::default()
-            },
+            Err(reason) => About { unavailable: Some(reason.clone()), ..About::default() },
         };
-        Ok(Self {
-            source: found.ok(),
-            about,
-            begun: None,
-        })
+        Ok(Self { source: found.ok(), about, begun: None })
     }
 
     /// Whether there is anything that measures.
@@ -203,9 +194,7 @@ impl Energymeter {
         Some(Energy {
             seconds,
             gross_joules,
-            net_joules: gross_joules
-                .zip(idle)
-                .map(|(joules, watts)| joules - watts * seconds),
+            net_joules: gross_joules.zip(idle).map(|(joules, watts)| joules - watts * seconds),
             missing,
         })
     }
@@ -225,11 +214,7 @@ fn counters(sysfs: &Path, choice: Choice) -> Result<Box<dyn Source>, String> {
         }
     };
     found.map_err(|reason| {
-        if is_virtual_machine() {
-            format!("{reason} (this is a virtual machine)")
-        } else {
-            reason
-        }
+        if is_virtual_machine() { format!("{reason} (this is a virtual machine)") } else { reason }
     })
 }
 

@@ -138,11 +138,7 @@ impl Lent {
                 change.make()?;
             }
         }
-        Ok(Self {
-            as_is: Saved::read(&cpu)?,
-            policies: Policy::all(&cpu)?,
-            cpu,
-        })
+        Ok(Self { as_is: Saved::read(&cpu)?, policies: Policy::all(&cpu)?, cpu })
     }
 
     /// Brings every processor to `setting`; a throttle is none, and leaves them as they were.
@@ -168,9 +164,7 @@ pub fn saved(text: &str) -> Option<String> {
 #[must_use]
 pub fn now_khz(sysfs: &Path) -> Option<[u64; 2]> {
     let policies = Policy::all(&cpu_dir(sysfs)).ok()?;
-    let now: Vec<u64> = policies
-        .iter()
-        .filter_map(|policy| policy.number("scaling_cur_freq").ok())
-        .collect();
+    let now: Vec<u64> =
+        policies.iter().filter_map(|policy| policy.number("scaling_cur_freq").ok()).collect();
     Some([*now.iter().min()?, *now.iter().max()?])
 }

@@ -44,12 +44,7 @@ impl<'a> Acks<'a> {
     ) -> io::Result<Self> {
         let flags = fcntl_getfl(&pipe)?;
         fcntl_setfl(&pipe, flags | OFlags::NONBLOCK)?;
-        Ok(Self {
-            pipe,
-            paths_in,
-            program,
-            partial: Vec::new(),
-        })
+        Ok(Self { pipe, paths_in, program, partial: Vec::new() })
     }
 
     /// Collects acknowledgements until `after` has passed since the first. What the pipe holds then
@@ -88,10 +83,7 @@ impl<'a> Acks<'a> {
     }
 
     fn wait(&self, time: Duration) -> Result<(), PowercutError> {
-        let time = Timespec {
-            tv_sec: 0,
-            tv_nsec: time.as_nanos() as i64,
-        };
+        let time = Timespec { tv_sec: 0, tv_nsec: time.as_nanos() as i64 };
         match poll(&mut [PollFd::new(&self.pipe, PollFlags::IN)], Some(&time)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
             Err(errno) => Err(self.pipe_error(errno.into())),
@@ -141,28 +133,17 @@ impl<'a> Acks<'a> {
 
     fn path_error(&self, line: &[u8], reason: String) -> PowercutError {
         let line = String::from_utf8_lossy(line).into_owned();
-        PowercutError::Path {
-            program: self.program.to_owned(),
-            line,
-            reason,
-        }
+        PowercutError::Path { program: self.program.to_owned(), line, reason }
     }
 
     fn pipe_error(&self, reason: io::Error) -> PowercutError {
-        PowercutError::Io {
-            path: self.program.into(),
-            what: "reading its output",
-            reason,
-        }
+        PowercutError::Io { path: self.program.into(), what: "reading its output", reason }
     }
 }
 
 /// `ack CLIENT STEP`; anything else is no acknowledgement.
 fn parse(line: &[u8]) -> Option<(u32, u32)> {
-    let (client, step) = std::str::from_utf8(line)
-        .ok()?
-        .strip_prefix("ack ")?
-        .split_once(' ')?;
+    let (client, step) = std::str::from_utf8(line).ok()?.strip_prefix("ack ")?.split_once(' ')?;
     Some((client.parse().ok()?, step.parse().ok()?))
 }
 
@@ -171,9 +152,8 @@ fn below(dir: &Path, line: &[u8]) -> Result<PathBuf, String> {
     use std::os::unix::ffi::OsStrExt as _;
     let path = Path::new(std::ffi::OsStr::from_bytes(line));
     let path = path.strip_prefix(dir).unwrap_or(path);
-    let inside = path
-        .components()
-        .all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+    let inside =
+        path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
     if path.as_os_str().is_empty() || !inside {
         return Err("it is not a path below the directory under trial".to_owned());
     }
@@ -188,15 +168,8 @@ mod tests {
     #[test]
     fn lines() {
         assert_eq!(parse(b"ack 3 17"), Some((3, 17)));
-        for line in [
-            "",
-            "ack",
-            "ack 3",
-            "ack 3 17 1",
-            "nack 3 17",
-            "ack -1 2",
-            "ack 99999999999 1",
-        ] {
+        for line in ["", "ack", "ack 3", "ack 3 17 1", "nack 3 17", "ack -1 2", "ack 99999999999 1"]
+        {
             assert_eq!(parse(line.as_bytes()), None, "{line}");
         }
     }

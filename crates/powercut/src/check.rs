@@ -79,16 +79,12 @@ pub(super) fn check(dir: &Path, seed: u64, acknowledged: &Acknowledged) -> Findi
         let writer = Writer { seed, client };
         for file in (0..=last).filter(|&step| writer.file(step) == step) {
             let contents = std::fs::read(dir.join(writer.name(file)));
-            let amendment = writer
-                .amendment(file)
-                .map(|amend| (amend, writer.amended(file, amend)));
+            let amendment =
+                writer.amendment(file).map(|amend| (amend, writer.amended(file, amend)));
             let verdict = match &contents {
-                Ok(contents) => judge(
-                    contents,
-                    &writer.body(file),
-                    amendment.as_ref(),
-                    last > file,
-                ),
+                Ok(contents) => {
+                    judge(contents, &writer.body(file), amendment.as_ref(), last > file)
+                }
                 Err(error) => unreadable(error),
             };
             findings.note(&writer.name(file), verdict, &describe(&contents));
@@ -107,11 +103,7 @@ pub(super) fn check(dir: &Path, seed: u64, acknowledged: &Acknowledged) -> Findi
 }
 
 fn unreadable(error: &io::Error) -> Verdict {
-    if error.kind() == io::ErrorKind::NotFound {
-        Verdict::Lost
-    } else {
-        Verdict::Torn
-    }
+    if error.kind() == io::ErrorKind::NotFound { Verdict::Lost } else { Verdict::Torn }
 }
 
 fn describe(contents: &io::Result<Vec<u8>>) -> String {
@@ -130,11 +122,7 @@ fn judge(
     amendment_acknowledged: bool,
 ) -> Verdict {
     let Some((amend, amended)) = amendment else {
-        return if contents == made {
-            Verdict::Right
-        } else {
-            Verdict::Torn
-        };
+        return if contents == made { Verdict::Right } else { Verdict::Torn };
     };
     if amendment_acknowledged {
         return match contents {
@@ -154,11 +142,7 @@ fn judge(
                     .all(|(found, (old, new))| found == old || found == new)
         }
     };
-    if possible {
-        Verdict::Right
-    } else {
-        Verdict::Torn
-    }
+    if possible { Verdict::Right } else { Verdict::Torn }
 }
 
 #[cfg(test)]
@@ -169,16 +153,10 @@ mod tests {
     fn a_change_in_flight_may_be_there_or_not() {
         let append = (Amend::Append, b"oldnew".to_vec());
         for found in ["old", "oldn", "oldxyz"] {
-            assert_eq!(
-                judge(found.as_bytes(), b"old", Some(&append), false),
-                Verdict::Right
-            );
+            assert_eq!(judge(found.as_bytes(), b"old", Some(&append), false), Verdict::Right);
         }
         for found in ["", "ol", "xld", "oldnew and more"] {
-            assert_eq!(
-                judge(found.as_bytes(), b"old", Some(&append), false),
-                Verdict::Torn
-            );
+            assert_eq!(judge(found.as_bytes(), b"old", Some(&append), false), Verdict::Torn);
         }
         let overwrite = (Amend::Overwrite, b"new".to_vec());
         for (found, verdict) in [
@@ -195,16 +173,10 @@ mod tests {
             );
         }
         let replace = (Amend::Replace, b"newer".to_vec());
-        for (found, verdict) in [
-            ("old", Verdict::Right),
-            ("newer", Verdict::Right),
-            ("new", Verdict::Torn),
-        ] {
-            assert_eq!(
-                judge(found.as_bytes(), b"old", Some(&replace), false),
-                verdict,
-                "{found}"
-            );
+        for (found, verdict) in
+            [("old", Verdict::Right), ("newer", Verdict::Right), ("new", Verdict::Torn)]
+        {
+            assert_eq!(judge(found.as_bytes(), b"old", Some(&replace), false), verdict, "{found}");
         }
     }
 
@@ -218,10 +190,7 @@ mod tests {
                 ("oldne", Verdict::Torn),
                 ("", Verdict::Torn),
             ] {
-                assert_eq!(
-                    judge(found.as_bytes(), b"old", Some(&change), true),
-                    verdict
-                );
+                assert_eq!(judge(found.as_bytes(), b"old", Some(&change), true), verdict);
             }
         }
         assert_eq!(judge(b"x", b"x", None, false), Verdict::Right);
@@ -234,10 +203,7 @@ mod tests {
             luc_workload::scratch::Scratch::create(&std::env::temp_dir()).expect("scratch");
         let dir = scratch.path();
         let writer = Writer { seed: 3, client: 2 };
-        let mut acknowledged = Acknowledged {
-            count: 5,
-            ..Acknowledged::default()
-        };
+        let mut acknowledged = Acknowledged { count: 5, ..Acknowledged::default() };
         acknowledged.steps.insert(2, 4);
         for file in [0, 1, 4] {
             std::fs::write(dir.join(writer.name(file)), writer.body(file)).expect("write");
@@ -250,9 +216,7 @@ mod tests {
 
         std::fs::remove_file(dir.join(writer.name(1))).expect("remove");
         std::fs::write(dir.join(writer.name(4)), "something else").expect("write");
-        acknowledged
-            .files
-            .insert(PathBuf::from("log"), Fingerprint::of(b"line"));
+        acknowledged.files.insert(PathBuf::from("log"), Fingerprint::of(b"line"));
         std::fs::write(dir.join("log"), "lin").expect("write");
         let findings = check(dir, 3, &acknowledged);
         assert_eq!((findings.lost, findings.torn), (1, 2), "{findings:?}");

@@ -36,10 +36,7 @@ pub fn run(plan: &AckClients) -> Result<(), BenchError> {
     let day_ns = 86_400_000_000_000;
     let schedule = Schedule::new(plan.clients, plan.kind, Some(0), day_ns)?;
     let body = |client: &Client<'_>, ()| {
-        let writer = Writer {
-            seed: plan.seed,
-            client: client.index as u32,
-        };
+        let writer = Writer { seed: plan.seed, client: client.index as u32 };
         client_loop(plan, writer, &acks).map_err(Fault::of(0))
     };
     match workers::run(&schedule, 1, |_| Ok(()), body, &mut |_| {}) {
@@ -47,11 +44,7 @@ pub fn run(plan: &AckClients) -> Result<(), BenchError> {
         Err(Failure::Other(error)) => Err(error),
         Err(Failure::Fault(fault)) => {
             let reason = io::Error::from_raw_os_error(fault.errno);
-            Err(BenchError::operation(
-                &plan.directory,
-                "writing and syncing",
-                reason,
-            ))
+            Err(BenchError::operation(&plan.directory, "writing and syncing", reason))
         }
     }
 }
@@ -73,11 +66,7 @@ fn take_step(plan: &AckClients, writer: Writer, step: u32) -> io::Result<()> {
     let path = plan.directory.join(writer.name(writer.file(step)));
     let body = writer.body(step);
     let sync = |file: &File| {
-        if plan.unsafe_no_fsync {
-            Ok(())
-        } else {
-            file.sync_all()
-        }
+        if plan.unsafe_no_fsync { Ok(()) } else { file.sync_all() }
     };
     let write = |path: &Path, options: &OpenOptions| {
         let mut file = options.open(path)?;

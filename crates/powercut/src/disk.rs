@@ -27,14 +27,8 @@ impl Disk {
         name: &str,
         dir: &Path,
     ) -> Result<(Self, PathBuf), PowercutError> {
-        let mkfs = Mkfs {
-            fs: plan.fs.clone(),
-            options: plan.mkfs_options.clone(),
-        };
-        let mount = Mount {
-            dir: dir.to_owned(),
-            options: plan.mount_options.clone(),
-        };
+        let mkfs = Mkfs { fs: plan.fs.clone(), options: plan.mkfs_options.clone() };
+        let mount = Mount { dir: dir.to_owned(), options: plan.mount_options.clone() };
         if let Some(device) = &plan.lagdisk {
             let attributes = attributes(device)?;
             let disk = Self::Lagdisk(attributes);
@@ -111,9 +105,7 @@ impl Disk {
     fn ask(&self, name: &str) -> Result<u64, PowercutError> {
         let path = self.attribute(name);
         let text = fs::read_to_string(&path).map_err(PowercutError::io("reading", &path))?;
-        text.trim()
-            .parse()
-            .map_err(|_| PowercutError::NotLagdisk(path))
+        text.trim().parse().map_err(|_| PowercutError::NotLagdisk(path))
     }
 }
 

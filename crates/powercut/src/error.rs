@@ -89,10 +89,6 @@ pub enum PowercutError {
 
 impl From<Failed> for PowercutError {
     fn from(Failed { what, path, source }: Failed) -> Self {
-        Self::Io {
-            what,
-            path,
-            reason: source,
-        }
+        Self::Io { what, path, reason: source }
     }
 }

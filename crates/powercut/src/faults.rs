@@ -89,8 +89,5 @@ fn text(words: &[OsString]) -> String {
 
 /// All flushes fail.
 fn flushes() -> FaultSpec {
-    FaultSpec {
-        on: vec![luc_disk::FaultKind::Flush],
-        ..FaultSpec::writes(BlockErrno::EIO)
-    }
+    FaultSpec { on: vec![luc_disk::FaultKind::Flush], ..FaultSpec::writes(BlockErrno::EIO) }
 }

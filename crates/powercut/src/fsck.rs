@@ -38,11 +38,7 @@ impl Checker {
             return Ok(Some(checker));
         }
         let Self { tool, package, .. } = checker;
-        Err(PowercutError::NoChecker {
-            fs: fs.to_owned(),
-            tool,
-            package,
-        })
+        Err(PowercutError::NoChecker { fs: fs.to_owned(), tool, package })
     }
 
     fn known(fs: &str) -> Option<Self> {
@@ -53,11 +49,7 @@ impl Checker {
             "f2fs" => ("fsck.f2fs", &["--dry-run"], "f2fs-tools"),
             _ => return None,
         };
-        Some(Self {
-            tool,
-            options,
-            package,
-        })
+        Some(Self { tool, options, package })
     }
 
     /// Its command line, for the report.
@@ -75,20 +67,14 @@ impl Checker {
             .process_group(0)
             .stdin(Stdio::null())
             .output()
-            .map_err(PowercutError::io(
-                "running the file system's checker",
-                device,
-            ))?;
+            .map_err(PowercutError::io("running the file system's checker", device))?;
         if output.status.success() {
             return Ok(None);
         }
         // What did not look through to its end has found nothing.
         if output.status.signal().is_some() {
             let ended = std::io::Error::other(format!("it was ended ({})", output.status));
-            return Err(PowercutError::io(
-                "running the file system's checker",
-                device,
-            )(ended));
+            return Err(PowercutError::io("running the file system's checker", device)(ended));
         }
         let said = String::from_utf8_lossy(&output.stdout);
         let problem = said
@@ -96,10 +82,7 @@ impl Checker {
             .map(str::trim)
             .find(|line| !line.is_empty() && !line.starts_with("Pass"))
             .unwrap_or_default();
-        Ok(Some(format!(
-            "{} ({}): {problem}",
-            self.tool, output.status
-        )))
+        Ok(Some(format!("{} ({}): {problem}", self.tool, output.status)))
     }
 }
 
@@ -108,10 +91,8 @@ impl Checker {
 fn wait_until_free(device: &Path) -> io::Result<()> {
     let begun = Instant::now();
     loop {
-        let opened = OpenOptions::new()
-            .read(true)
-            .custom_flags(libc::O_EXCL | libc::O_CLOEXEC)
-            .open(device);
+        let opened =
+            OpenOptions::new().read(true).custom_flags(libc::O_EXCL | libc::O_CLOEXEC).open(device);
         match opened {
             Err(error)
                 if error.kind() == io::ErrorKind::ResourceBusy
@@ -130,10 +111,7 @@ mod tests {
 
     #[test]
     fn known_and_unknown() {
-        assert_eq!(
-            Checker::known("ext4").map(|c| c.command_line()).as_deref(),
-            Some("e2fsck -fn")
-        );
+        assert_eq!(Checker::known("ext4").map(|c| c.command_line()).as_deref(), Some("e2fsck -fn"));
         assert_eq!(Checker::known("ramfs"), None);
     }
 }

@@ -87,10 +87,7 @@ impl Report {
     pub(super) fn new(plan: &Powercut, checker: Option<&Checker>) -> Self {
         let ours = plan.command.is_none();
         let words = |command: &Vec<std::ffi::OsString>| {
-            command
-                .iter()
-                .map(|word| word.to_string_lossy().into_owned())
-                .collect()
+            command.iter().map(|word| word.to_string_lossy().into_owned()).collect()
         };
         Self {
             seed: plan.seed,

@@ -45,9 +45,8 @@ impl Site {
         let name = format!("powercut-{}", std::process::id());
         let temporary = std::env::temp_dir();
         remove_stale(&temporary);
-        let work = private::create(&temporary, &format!("luc-{name}")).map_err(
-            PowercutError::io("making a directory for the trial", &temporary),
-        )?;
+        let work = private::create(&temporary, &format!("luc-{name}"))
+            .map_err(PowercutError::io("making a directory for the trial", &temporary))?;
         let dir = work.join("mnt");
         fs::create_dir(&dir)
             .map_err(PowercutError::io("making a directory for the trial", &work))?;
@@ -90,10 +89,7 @@ impl Site {
                 Ok(())
             });
         }
-        let start = |reason| PowercutError::Start {
-            program: program.clone(),
-            reason,
-        };
+        let start = |reason| PowercutError::Start { program: program.clone(), reason };
         let mut child = command.spawn().map_err(start)?;
         let stdout = child.stdout.take();
         self.clients = Some(child);
@@ -146,10 +142,7 @@ impl Site {
 
     /// Mounts again.
     pub(super) fn mount(&mut self) -> Result<(), luc_disk::Error> {
-        let mount = Mount {
-            dir: self.dir.clone(),
-            options: self.mount_options.clone(),
-        };
+        let mount = Mount { dir: self.dir.clone(), options: self.mount_options.clone() };
         luc_disk::mount(&self.device, &mount)?;
         self.mounted = true;
         Ok(())
@@ -168,8 +161,7 @@ impl Site {
         // What fails now would fail again when this is dropped.
         let work = std::mem::take(&mut self.work);
         let mut end_users = || kill_strays(DIRECTORY_VARIABLE, &self.dir);
-        self.disk
-            .remove(&self.dir, RELEASE_TIMEOUT, &mut end_users)?;
+        self.disk.remove(&self.dir, RELEASE_TIMEOUT, &mut end_users)?;
         remove_work(&work);
         Ok(())
     }

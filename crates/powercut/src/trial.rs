@@ -73,10 +73,7 @@ pub(super) fn round(
             round.examples.push(error.to_string());
         }
     }
-    if let Some(problem) = checker
-        .map(|checker| checker.check(&site.device))
-        .transpose()?
-        .flatten()
+    if let Some(problem) = checker.map(|checker| checker.check(&site.device)).transpose()?.flatten()
     {
         round.fsck_unclean = true;
         round.examples.push(problem);
@@ -95,9 +92,7 @@ fn until_the_cut(
 ) -> Result<CutReport, PowercutError> {
     let pipe = site.start(plan, seed)?;
     let program = match &plan.command {
-        Some(words) => words
-            .first()
-            .map(|word| word.to_string_lossy().into_owned()),
+        Some(words) => words.first().map(|word| word.to_string_lossy().into_owned()),
         None => None,
     };
     let program = program.unwrap_or_else(|| "the clients".to_owned());
@@ -126,12 +121,7 @@ mod tests {
     #[test]
     fn fate_follows_from_the_seed() {
         let fates: Vec<Fate> = (0..200).map(Fate::of).collect();
-        assert!(
-            fates
-                .iter()
-                .zip(0..)
-                .all(|(fate, seed)| *fate == Fate::of(seed))
-        );
+        assert!(fates.iter().zip(0..).all(|(fate, seed)| *fate == Fate::of(seed)));
         let span = Duration::from_millis(100)..Duration::from_secs(1);
         assert!(fates.iter().all(|fate| span.contains(&fate.cut_after)));
         let harsh = fates.iter().filter(|fate| fate.cut_seed.is_none()).count();

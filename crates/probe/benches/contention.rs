@@ -26,10 +26,7 @@ const WRITE_MIB: u64 = 128;
 const TASKS: u32 = 100;
 
 fn main() {
-    let Some(Place {
-        contention, disk, ..
-    }) = Place::new()
-    else {
+    let Some(Place { contention, disk, .. }) = Place::new() else {
         return;
     };
     drop(contention);
@@ -55,10 +52,7 @@ fn main() {
         }
     }
     for (kind, times) in kinds.iter().zip(&mut writes) {
-        println!(
-            "buffered write of 1 MiB, {kind:<18} {:>8.2} us",
-            median(times)
-        );
+        println!("buffered write of 1 MiB, {kind:<18} {:>8.2} us", median(times));
     }
     drop(mount);
     programs(&disk);
@@ -72,13 +66,8 @@ fn watching(kind: usize, disk: &Disk) -> Option<Contention> {
     }
     let mut contention = Contention::open().expect("opened");
     let both = kind == 3;
-    let notify = Notify {
-        on_submit: both,
-        on_done: both,
-    };
-    contention
-        .watch_thread(place::thread_id(), notify)
-        .expect("watched");
+    let notify = Notify { on_submit: both, on_done: both };
+    contention.watch_thread(place::thread_id(), notify).expect("watched");
     for id in 1..u64::from(TASKS) {
         contention.watch_cgroup(id << 40, notify).expect("watched");
     }
@@ -100,8 +89,7 @@ fn read_us(disk: &Disk) -> f64 {
     let begin = Instant::now();
     for number in 0..READS {
         let place = number * 7919 % 8192 * 4096;
-        file.read_exact_at(&mut memory[skip..skip + 4096], place)
-            .expect("read");
+        file.read_exact_at(&mut memory[skip..skip + 4096], place).expect("read");
     }
     begin.elapsed().as_secs_f64() * 1e6 / READS as f64
 }
@@ -113,8 +101,7 @@ fn write_us(folder: &Path) -> f64 {
     let file = File::create(&path).expect("made");
     let begin = Instant::now();
     for number in 0..WRITE_MIB {
-        file.write_all_at(&block, (number % 32) << 20)
-            .expect("written");
+        file.write_all_at(&block, (number % 32) << 20).expect("written");
         if number % 32 == 31 {
             // Whole pages that are clean again, not written: to dirty them is what costs.
             file.set_len(0).expect("cut");
@@ -149,10 +136,7 @@ fn programs(disk: &Disk) {
         }
     }
     for (name, (runs, time_ns)) in sums {
-        println!(
-            "{name:<18} {runs:>8} runs {:>7.0} ns each",
-            time_ns as f64 / runs as f64
-        );
+        println!("{name:<18} {runs:>8} runs {:>7.0} ns each", time_ns as f64 / runs as f64);
     }
     drop(contention);
 }

@@ -44,11 +44,7 @@ pub(crate) fn row(
         cgroup: Cgroup(raw.cgroup),
         since_ns: raw.since_ns,
         state: WaitState::from_code(raw.state as u8).unwrap_or(WaitState::Other),
-        cause: if by_call == Cause::Other {
-            by_stack
-        } else {
-            by_call
-        },
+        cause: if by_call == Cause::Other { by_stack } else { by_call },
         stack,
         call: raw.call,
         argument: raw.argument,
@@ -108,9 +104,7 @@ fn own_numbers(threads: &Path) -> HashMap<u32, u32> {
     let entries = fs::read_dir(threads).into_iter().flatten().flatten();
     let numbers = entries.filter_map(|entry| {
         let status = fs::read_to_string(entry.path().join("status")).ok()?;
-        let numbers = status
-            .lines()
-            .find_map(|line| line.strip_prefix("NSpid:"))?;
+        let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
         let innermost: u32 = numbers.split_whitespace().next_back()?.parse().ok()?;
         let outermost = entry.file_name().to_str()?.parse().ok()?;
         Some((innermost, outermost))
@@ -145,10 +139,7 @@ mod tests {
     #[test]
     fn a_lock_with_priority_inheritance_names_its_owner_in_its_word() {
         let waiters = 0x8000_0000;
-        assert_eq!(
-            owner([waiters | 78, 0, 0, 0], libc::FUTEX_LOCK_PI),
-            Some(78)
-        );
+        assert_eq!(owner([waiters | 78, 0, 0, 0], libc::FUTEX_LOCK_PI), Some(78));
         assert_eq!(owner([waiters | 78, 0, 5, 1], FUTEX_LOCK_PI2), Some(78));
     }
 

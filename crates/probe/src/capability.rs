@@ -82,9 +82,7 @@ impl Capability {
         }
         refused.push(name.to_owned());
         let is_hook = name.ends_with(PERF) || self.has(name);
-        is_hook
-            .then(|| Self::detect_refusing(self.network, refused).ok())
-            .flatten()
+        is_hook.then(|| Self::detect_refusing(self.network, refused).ok()).flatten()
     }
 
     /// Whether the kernel does not take the programs on system calls as perf events.
@@ -108,11 +106,7 @@ impl Capability {
         refused: Vec<String>,
         arguments_of: impl Fn(&str) -> Option<u32>,
     ) -> Result<Self, ProbeError> {
-        let mut found = Self {
-            network,
-            refused,
-            ..Self::default()
-        };
+        let mut found = Self { network, refused, ..Self::default() };
         found.add(HOOKS, &arguments_of, ProbeError::NoTracepoint)?;
         let of_network = match network {
             Network::Nothing => &[],
@@ -134,9 +128,7 @@ impl Capability {
         let refused = self.refused.clone();
         let is_refused = |name: &str| refused.iter().any(|known| known == name);
         for hook in hooks {
-            if hook
-                .instead_of
-                .is_some_and(|name| arguments_of(name).is_some() && !is_refused(name))
+            if hook.instead_of.is_some_and(|name| arguments_of(name).is_some() && !is_refused(name))
             {
                 continue;
             }
@@ -207,13 +199,9 @@ fn addresses_visible() -> bool {
     let length = fs::File::open("/proc/kallsyms")
         .and_then(|mut file| file.read(&mut beginning))
         .unwrap_or(0);
-    String::from_utf8_lossy(&beginning[..length])
-        .lines()
-        .any(|line| {
-            line.split(' ')
-                .next()
-                .is_some_and(|address| address.bytes().any(|digit| digit != b'0'))
-        })
+    String::from_utf8_lossy(&beginning[..length]).lines().any(|line| {
+        line.split(' ').next().is_some_and(|address| address.bytes().any(|digit| digit != b'0'))
+    })
 }
 
 fn any_journal() -> bool {
@@ -247,10 +235,7 @@ impl Types {
         let kernel = NonNull::new(unsafe { libbpf_sys::btf__load_vmlinux_btf() })?;
         let mut all = Self(vec![kernel]);
         for module in MODULES {
-            if !Path::new("/sys/kernel/btf")
-                .join(module.to_string_lossy().as_ref())
-                .exists()
-            {
+            if !Path::new("/sys/kernel/btf").join(module.to_string_lossy().as_ref()).exists() {
                 continue;
             }
             // SAFETY: a valid string, and a base that lives as long as `all`, which frees it last.
@@ -335,10 +320,7 @@ mod tests {
             ]
         );
         let none = without(&["tcp_rcv_space_adjust"]).unwrap_err().to_string();
-        assert!(
-            none.contains("--fleet") && none.contains("tcp_rcv_space_adjust"),
-            "{none}"
-        );
+        assert!(none.contains("--fleet") && none.contains("tcp_rcv_space_adjust"), "{none}");
         assert_eq!(none.lines().count(), 1);
     }
 

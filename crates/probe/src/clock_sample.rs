@@ -50,11 +50,7 @@ pub(crate) fn read() -> ClockSample {
         let after = adjustment();
         let is_steady = before.rate_ppb == after.rate_ppb;
         before = after;
-        let sample = ClockSample {
-            rate_ppb: after.rate_ppb,
-            slew_ns: after.slew_ns,
-            ..sample
-        };
+        let sample = ClockSample { rate_ppb: after.rate_ppb, slew_ns: after.slew_ns, ..sample };
         (is_steady, sample)
     });
     best(attempts)
@@ -88,21 +84,11 @@ fn adjustment() -> Adjustment {
     let mut state: libc::timex = unsafe { std::mem::zeroed() };
     // SAFETY: the structure lives until the call returns.
     if unsafe { libc::adjtimex(&raw mut state) } < 0 {
-        return Adjustment {
-            rate_ppb: 0,
-            slew_ns: 0,
-        };
+        return Adjustment { rate_ppb: 0, slew_ns: 0 };
     }
     let in_ns = state.status & libc::STA_NANO != 0;
-    let slew_ns = if in_ns {
-        state.offset
-    } else {
-        state.offset.saturating_mul(1000)
-    };
-    Adjustment {
-        rate_ppb: rate_ppb(state.freq, state.tick),
-        slew_ns,
-    }
+    let slew_ns = if in_ns { state.offset } else { state.offset.saturating_mul(1000) };
+    Adjustment { rate_ppb: rate_ppb(state.freq, state.tick), slew_ns }
 }
 
 /// The rate of a `freq`, in 2^-16 parts per million, and a `tick`, in microseconds per hundredth of a second.
@@ -126,20 +112,13 @@ mod tests {
     #[test]
     fn a_reading_during_which_the_rate_changed_is_the_last_choice() {
         let of = |is_steady, width_ns, rate_ppb| {
-            let sample = ClockSample {
-                width_ns,
-                rate_ppb,
-                ..ClockSample::default()
-            };
+            let sample = ClockSample { width_ns, rate_ppb, ..ClockSample::default() };
             (is_steady, sample)
         };
         let attempts = [of(true, 90, 1), of(false, 20, 2), of(true, 50, 2)];
         let found = best(attempts.into_iter());
         assert_eq!((found.width_ns, found.rate_ppb), (50, 2));
-        assert_eq!(
-            best([of(false, 70, 1), of(false, 60, 2)].into_iter()).width_ns,
-            60
-        );
+        assert_eq!(best([of(false, 70, 1), of(false, 60, 2)].into_iter()).width_ns, 60);
     }
 
     #[test]

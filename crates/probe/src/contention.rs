@@ -159,9 +159,7 @@ impl Contention {
             0
         })
         .map_err(ProbeError::refused("its ring buffer"))?;
-        let ring = ring
-            .build()
-            .map_err(ProbeError::refused("its ring buffer"))?;
+        let ring = ring.build().map_err(ProbeError::refused("its ring buffer"))?;
         Ok(Self {
             ring,
             received,
@@ -196,9 +194,7 @@ impl Contention {
             return Err(ProbeError::Watch(format!("there is no disk {dev}")));
         }
         if directory.join("partition").exists() {
-            return Err(ProbeError::Watch(format!(
-                "{dev} is a partition: name its whole disk"
-            )));
+            return Err(ProbeError::Watch(format!("{dev} is a partition: name its whole disk")));
         }
         if self.disks.len() == MAX_DISKS {
             return Err(ProbeError::Watch(format!(
@@ -223,10 +219,7 @@ impl Contention {
     fn add_dev(&self, dev: Dev, disk: DiskSlot) -> Result<(), ProbeError> {
         let count = self.shared.dev_count.load(Relaxed);
         let known = &self.shared.devs[..count as usize];
-        if known
-            .iter()
-            .any(|watched| watched.dev.load(Relaxed) == dev.0)
-        {
+        if known.iter().any(|watched| watched.dev.load(Relaxed) == dev.0) {
             return Ok(());
         }
         let Some(place) = self.shared.devs.get(count as usize) else {
@@ -280,12 +273,8 @@ impl Contention {
         self.set_notify(slot, notify);
         let value = place.to_ne_bytes();
         let entered = match subject {
-            Subject::Cgroup(id) => self
-                .cgroups
-                .update(&id.to_ne_bytes(), &value, MapFlags::ANY),
-            Subject::Thread(id) => self
-                .threads
-                .update(&id.to_ne_bytes(), &value, MapFlags::ANY),
+            Subject::Cgroup(id) => self.cgroups.update(&id.to_ne_bytes(), &value, MapFlags::ANY),
+            Subject::Thread(id) => self.threads.update(&id.to_ne_bytes(), &value, MapFlags::ANY),
         };
         if let Err(error) = entered {
             self.places.free(place);
@@ -369,17 +358,9 @@ impl Contention {
     /// What could not be counted since [`Self::open`].
     #[must_use]
     pub fn unkept(&self) -> Unkept {
-        let [requests, notifications, writers, syncs] = self
-            .shared
-            .unkept
-            .each_ref()
-            .map(|count| count.load(Relaxed));
-        Unkept {
-            requests,
-            notifications,
-            writers,
-            syncs,
-        }
+        let [requests, notifications, writers, syncs] =
+            self.shared.unkept.each_ref().map(|count| count.load(Relaxed));
+        Unkept { requests, notifications, writers, syncs }
     }
 
     /// What was heard of file locks so far. No system call; `None`: this kernel does not tell.
@@ -423,10 +404,7 @@ impl Contention {
                 continue;
             }
             let notification = Notification {
-                task: TaskSlot {
-                    place: sent.task,
-                    generation: sent.generation,
-                },
+                task: TaskSlot { place: sent.task, generation: sent.generation },
                 disk: DiskSlot(sent.disk),
                 kind: match sent.kind {
                     NOTIFY_SUBMIT => NotificationKind::Submit,

@@ -44,13 +44,8 @@ impl Counters {
         let processors = online()?;
         // Each event is a file on each processor. The limit is for this moment: commands inherit it.
         let limit = getrlimit(Resource::Nofile);
-        let _ = setrlimit(
-            Resource::Nofile,
-            Rlimit {
-                current: limit.maximum,
-                maximum: limit.maximum,
-            },
-        );
+        let _ =
+            setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
         let opened = Self::open_on(list, &processors);
         let _ = setrlimit(Resource::Nofile, limit);
         opened
@@ -91,9 +86,7 @@ impl Counters {
             };
             let of_leader = leader.and_then(|place| {
                 let all = self.opened[place].iter_mut();
-                all.filter(|(at, _)| *at == processor)
-                    .map(|(_, counter)| counter)
-                    .next()
+                all.filter(|(at, _)| *at == processor).map(|(_, counter)| counter).next()
             });
             let result = match of_leader {
                 Some(leader) => builder.build_with_group(leader),
@@ -122,12 +115,8 @@ impl Counters {
         for (place, opened) in self.opened.iter().enumerate() {
             for (processor, counter) in opened {
                 let key = place as u32 * processors + *processor as u32;
-                map.update(
-                    &key.to_ne_bytes(),
-                    &counter.as_raw_fd().to_ne_bytes(),
-                    MapFlags::ANY,
-                )
-                .map_err(ProbeError::refused("counters of processors"))?;
+                map.update(&key.to_ne_bytes(), &counter.as_raw_fd().to_ne_bytes(), MapFlags::ANY)
+                    .map_err(ProbeError::refused("counters of processors"))?;
             }
         }
         Ok(())
@@ -193,16 +182,8 @@ mod tests {
         let events = ["cycles:u", "instructions:u", "msr/tsc/"].map(Event::of_perf);
         let refused = [
             (&events[0], true, io::Error::from_raw_os_error(libc::ENOENT)),
-            (
-                &events[1],
-                true,
-                io::Error::from_raw_os_error(libc::EOPNOTSUPP),
-            ),
-            (
-                &events[2],
-                false,
-                io::Error::from_raw_os_error(libc::EINVAL),
-            ),
+            (&events[1], true, io::Error::from_raw_os_error(libc::EOPNOTSUPP)),
+            (&events[2], false, io::Error::from_raw_os_error(libc::EINVAL)),
         ];
         let lines = missing(&refused);
         assert_eq!(lines.len(), 2);

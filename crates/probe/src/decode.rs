@@ -44,11 +44,7 @@ pub(crate) fn commit(raw: &record::Commit) -> Commit {
         flushing_ns: raw.flushing_ns,
         logging_ns: raw.logging_ns,
         end_ns: raw.end_ns,
-        kind: if raw.fast == 0 {
-            CommitKind::Full
-        } else {
-            CommitKind::Fast
-        },
+        kind: if raw.fast == 0 { CommitKind::Full } else { CommitKind::Fast },
         handles: raw.handles,
         blocks: raw.blocks,
         blocks_logged: raw.blocks_logged,
@@ -58,12 +54,7 @@ pub(crate) fn commit(raw: &record::Commit) -> Commit {
 
 /// Why a thread waited: its stack tells, if one was taken, else its state and system call.
 pub(crate) fn cause(brief: u32, stack: Option<Cause>) -> Cause {
-    stack.unwrap_or_else(|| {
-        BRIEF_CAUSES
-            .get(brief as usize)
-            .copied()
-            .unwrap_or(Cause::Other)
-    })
+    stack.unwrap_or_else(|| BRIEF_CAUSES.get(brief as usize).copied().unwrap_or(Cause::Other))
 }
 
 /// Whether a wait for this cause is a wait for the transaction that an fsync around it needs.
@@ -97,11 +88,7 @@ pub(crate) fn wait(raw: &record::Wait, stack: StackId, cause: Cause) -> Wait {
         cause,
         stack,
         waker: Pid(raw.waker),
-        dev: if is_about_storage(cause) {
-            Dev(raw.dev)
-        } else {
-            Dev::default()
-        },
+        dev: if is_about_storage(cause) { Dev(raw.dev) } else { Dev::default() },
         transaction: if waits_for_transaction(cause) {
             Transaction(raw.transaction)
         } else {
@@ -113,11 +100,8 @@ pub(crate) fn wait(raw: &record::Wait, stack: StackId, cause: Cause) -> Wait {
 
 pub(crate) fn brief(raw: &record::Brief) -> impl Iterator<Item = BriefWait> {
     let raw = *raw;
-    raw.sums
-        .into_iter()
-        .zip(BRIEF_CAUSES)
-        .filter(|(sum, _)| sum.count > 0)
-        .map(move |(sum, cause)| BriefWait {
+    raw.sums.into_iter().zip(BRIEF_CAUSES).filter(|(sum, _)| sum.count > 0).map(
+        move |(sum, cause)| BriefWait {
             thread: Pid(raw.thread),
             process: Tgid(raw.process),
             cgroup: Cgroup(raw.cgroup),
@@ -127,7 +111,8 @@ pub(crate) fn brief(raw: &record::Brief) -> impl Iterator<Item = BriefWait> {
             count: sum.count,
             blocked_ns: sum.blocked_ns,
             runnable_ns: sum.runnable_ns,
-        })
+        },
+    )
 }
 
 pub(crate) fn call(raw: &record::Call) -> Call {
@@ -221,11 +206,7 @@ pub(crate) fn task(raw: &record::Task) -> Task {
         comm: name(&raw.comm),
         cgroup: Cgroup(raw.cgroup),
         start_ns: raw.start_ns,
-        exit_ns: if raw.event == record::task_event::EXIT {
-            raw.at_ns
-        } else {
-            0
-        },
+        exit_ns: if raw.event == record::task_event::EXIT { raw.at_ns } else { 0 },
         user_ns,
         system_ns,
     }

@@ -64,15 +64,7 @@ pub(crate) fn run(
     sink: Box<dyn Sink>,
     stop: &AtomicBool,
 ) -> Result<Outcome, ProbeError> {
-    let Session {
-        programs,
-        mut links,
-        stacks,
-        trace,
-        summary,
-        network,
-        counters,
-    } = session;
+    let Session { programs, mut links, stacks, trace, summary, network, counters } = session;
     // Then the trace is to be put together with those of other hosts.
     let messages = network == Network::Messages;
     let output = RefCell::new(Output {
@@ -89,13 +81,9 @@ pub(crate) fn run(
     let records = programs.map("records")?;
     let stack_map = programs.map("stacks")?;
     let mut ring = RingBufferBuilder::new();
-    ring.add(&records, |bytes| {
-        output.borrow_mut().record_or_fail(&stack_map, bytes)
-    })
-    .map_err(ProbeError::refused("its ring buffer"))?;
-    let ring = ring
-        .build()
+    ring.add(&records, |bytes| output.borrow_mut().record_or_fail(&stack_map, bytes))
         .map_err(ProbeError::refused("its ring buffer"))?;
+    let ring = ring.build().map_err(ProbeError::refused("its ring buffer"))?;
     let mut state = State {
         epoch: Epoch::default(),
         turned: false,
@@ -111,11 +99,7 @@ pub(crate) fn run(
     // At once: what the threads sleep for that slept before is read from their memory.
     consume(&ring, &output)?;
     state.look_at_mounts(&output)?;
-    let mut calls = Calls {
-        attached: true,
-        activity: 0,
-        last_active: Instant::now(),
-    };
+    let mut calls = Calls { attached: true, activity: 0, last_active: Instant::now() };
     let mut sampler = messages.then(Sampler::default);
     if let Some(row) = sampler.as_mut().and_then(Sampler::sample_if_due) {
         output.borrow_mut().send(row)?;
@@ -162,11 +146,7 @@ pub(crate) fn run(
     let mut output = output.into_inner();
     output.count_alike();
     let end_ns = now_ns();
-    output.sink.finish(Trace {
-        at_ns: end_ns,
-        end_ns,
-        ..trace
-    })?;
+    output.sink.finish(Trace { at_ns: end_ns, end_ns, ..trace })?;
     Ok(output.outcome)
 }
 
@@ -276,9 +256,7 @@ impl State {
     fn take_sums(&self, programs: &Programs, output: &RefCell<Output>) -> Result<(), ProbeError> {
         let mut output = output.borrow_mut();
         let map = programs.map(self.epoch.idle(sums::HANDLES))?;
-        sums::drain(&map, |key: HandleKey, sum: HandleSum| {
-            output.send(sums::handle(&key, &sum))
-        })?;
+        sums::drain(&map, |key: HandleKey, sum: HandleSum| output.send(sums::handle(&key, &sum)))?;
         let map = programs.map(self.epoch.idle(sums::DATA))?;
         let mut rows = Vec::new();
         sums::drain(&map, |key: DataKey, sum: DataSum| {
@@ -339,11 +317,7 @@ impl State {
     ) -> Result<(), ProbeError> {
         let at_ns = now_ns();
         let mut output = output.borrow_mut();
-        let row = |place: &str, count| Lost {
-            at_ns,
-            count,
-            place: place.to_owned(),
-        };
+        let row = |place: &str, count| Lost { at_ns, count, place: place.to_owned() };
         let counts = programs.lost()?;
         for ((place, now), before) in LOST_PLACES.iter().zip(counts).zip(&mut self.lost) {
             let count = now - *before;

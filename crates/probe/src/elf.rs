@@ -62,11 +62,7 @@ impl<'d, R: ReadRef<'d>> Image<'d, R> {
     fn of(data: R) -> Option<Self> {
         let header = Header::parse(data).ok()?;
         let endian = header.endian().ok()?;
-        Some(Self {
-            data,
-            header,
-            endian,
-        })
+        Some(Self { data, header, endian })
     }
 
     /// What is loaded: each part's offset in the file, its address, and its length in the file.
@@ -76,11 +72,7 @@ impl<'d, R: ReadRef<'d>> Image<'d, R> {
         let headers = headers.unwrap_or_default().iter();
         let loaded = headers.filter(move |header| header.p_type(endian) == PT_LOAD);
         loaded.map(move |header| {
-            [
-                header.p_offset(endian),
-                header.p_vaddr(endian),
-                header.p_filesz(endian),
-            ]
+            [header.p_offset(endian), header.p_vaddr(endian), header.p_filesz(endian)]
         })
     }
 
@@ -93,9 +85,7 @@ impl<'d, R: ReadRef<'d>> Image<'d, R> {
 
     fn offset_of(&self, address: u64) -> Option<u64> {
         self.loaded().find_map(|[offset, begin, bytes]| {
-            let within = address
-                .checked_sub(begin)
-                .filter(|within| *within < bytes)?;
+            let within = address.checked_sub(begin).filter(|within| *within < bytes)?;
             offset.checked_add(within)
         })
     }
@@ -151,10 +141,7 @@ mod tests {
         let rust = "_RNvCs6OgWr2Y1v1_7mycrate3run";
         assert_eq!(demangled(rust), "mycrate::run");
         assert_eq!(demangled("_ZN2os6Thread5startEPv"), "os::Thread::start");
-        assert_eq!(
-            demangled("bioProcessBackgroundJobs"),
-            "bioProcessBackgroundJobs"
-        );
+        assert_eq!(demangled("bioProcessBackgroundJobs"), "bioProcessBackgroundJobs");
     }
 
     #[used]

@@ -66,10 +66,7 @@ pub enum ProbeError {
 impl ProbeError {
     pub(crate) fn refused(what: impl Into<String>) -> impl FnOnce(libbpf_rs::Error) -> Self {
         let what = what.into();
-        move |error| Self::Refused {
-            what,
-            reason: one_line(&format!("{error:#}")),
-        }
+        move |error| Self::Refused { what, reason: one_line(&format!("{error:#}")) }
     }
 }
 

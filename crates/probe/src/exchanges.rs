@@ -25,10 +25,7 @@ pub(crate) struct Exchanges {
 
 impl Exchanges {
     pub(crate) fn since(start_ns: u64) -> Self {
-        Self {
-            at_ns: start_ns,
-            before: HashMap::new(),
-        }
+        Self { at_ns: start_ns, before: HashMap::new() }
     }
 
     pub(crate) fn is_due(&self, now_ns: u64) -> bool {
@@ -50,9 +47,8 @@ impl Exchanges {
         let interval_ns = now_ns.saturating_sub(self.at_ns);
         let mut rows = Vec::new();
         let slots = programs.map(EXCHANGE_SLOTS)?;
-        let keys = slots
-            .lookup_batch(EXCHANGES as u32, MapFlags::ANY, MapFlags::ANY)
-            .map_err(refused())?;
+        let keys =
+            slots.lookup_batch(EXCHANGES as u32, MapFlags::ANY, MapFlags::ANY).map_err(refused())?;
         for (key, slot) in keys {
             let (Some(key), Some(slot)) = (ExchangeKey::read(&key), u32_of(&slot)) else {
                 continue;
@@ -82,10 +78,7 @@ fn rows_of(
     at_ns: u64,
     interval_ns: u64,
 ) -> Vec<ExchangeSum> {
-    const NONE: ExchangeStep = ExchangeStep {
-        count: 0,
-        total_ns: 0,
-    };
+    const NONE: ExchangeStep = ExchangeStep { count: 0, total_ns: 0 };
     let steps = now.steps.iter().enumerate().map(|(step, now)| {
         let before = before.map_or(NONE, |sum| sum.steps[step]);
         // While they are read, the programs add to the time first: each exchange that is counted has its time.
@@ -148,13 +141,8 @@ mod tests {
     }
 
     fn sum(steps: &[(usize, u64, u64)]) -> record::ExchangeSum {
-        let none = ExchangeStep {
-            count: 0,
-            total_ns: 0,
-        };
-        let mut sum = record::ExchangeSum {
-            steps: [none; LATENCIES],
-        };
+        let none = ExchangeStep { count: 0, total_ns: 0 };
+        let mut sum = record::ExchangeSum { steps: [none; LATENCIES] };
         for &(step, count, total_ns) in steps {
             sum.steps[step] = ExchangeStep { count, total_ns };
         }

@@ -51,11 +51,7 @@ impl Filter {
             config.cgroup = cgroup_id(path)?.0;
         }
         let mut devices = self.devices.clone();
-        devices.extend(
-            self.devices
-                .iter()
-                .filter_map(|dev| crate::mounts::disk_of(*dev)),
-        );
+        devices.extend(self.devices.iter().filter_map(|dev| crate::mounts::disk_of(*dev)));
         devices.sort_unstable();
         devices.dedup();
         if devices.len() > DEVICES {
@@ -78,9 +74,7 @@ impl Filter {
         let parents = parents()?;
         for process in &self.processes {
             if !parents.iter().any(|(known, _)| known == process) {
-                return Err(ProbeError::Filter(format!(
-                    "there is no process {process}: see `ps`"
-                )));
+                return Err(ProbeError::Filter(format!("there is no process {process}: see `ps`")));
             }
         }
         Ok(descendants(&self.processes, &parents))
@@ -93,17 +87,9 @@ impl fmt::Display for Filter {
         if self.children {
             words.push("command".to_owned());
         }
-        words.extend(
-            self.processes
-                .iter()
-                .map(|process| format!("pid {process}")),
-        );
+        words.extend(self.processes.iter().map(|process| format!("pid {process}")));
         words.extend(self.comm.iter().map(|comm| format!("comm {comm}")));
-        words.extend(
-            self.cgroup
-                .iter()
-                .map(|path| format!("cgroup {}", path.display())),
-        );
+        words.extend(self.cgroup.iter().map(|path| format!("cgroup {}", path.display())));
         words.extend(self.devices.iter().map(|dev| format!("device {dev}")));
         f.write_str(&words.join(", "))
     }

@@ -42,18 +42,9 @@ pub(crate) fn agree(header: &str, layouts: &[Layout], numbers: &[(&str, usize)])
         "#include <stddef.h>\ntypedef unsigned char u8; typedef unsigned short u16; typedef unsigned u32;\n\
          typedef unsigned long long u64;\n#include \"{header}\"\n",
     );
-    for Layout {
-        name,
-        size,
-        of_members,
-        members,
-    } in layouts
-    {
+    for Layout { name, size, of_members, members } in layouts {
         assert_eq!(size, of_members, "struct {name}");
-        let _ = writeln!(
-            text,
-            "_Static_assert(sizeof(struct {name}) == {size}, \"{name}\");"
-        );
+        let _ = writeln!(text, "_Static_assert(sizeof(struct {name}) == {size}, \"{name}\");");
         for (member, offset, size) in members {
             let member = member.trim_end_matches('_');
             let _ = writeln!(
@@ -73,9 +64,5 @@ pub(crate) fn agree(header: &str, layouts: &[Layout], numbers: &[(&str, usize)])
         .arg(&source)
         .output()
         .expect("a C compiler, which building needs anyway");
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }

@@ -130,9 +130,7 @@ const CALLS: [&str; 2] = ["sys_enter", "sys_exit"];
 
 /// The map of this name, before it is loaded.
 fn open_map<'o>(open: &'o mut OpenObject, name: &str) -> Result<OpenMapMut<'o>, ProbeError> {
-    open.maps_mut()
-        .find(|map| map.name() == OsStr::new(name))
-        .ok_or_else(|| no_map(name))
+    open.maps_mut().find(|map| map.name() == OsStr::new(name)).ok_or_else(|| no_map(name))
 }
 
 fn no_map(name: &str) -> ProbeError {
@@ -167,25 +165,16 @@ impl Programs {
         let exchanges = capability.network == Network::Exchanges;
         let by_calls = network && config.send_ends == 0;
         let calls_are_perf_events = calls_are_perf_events() && !capability.refuses_perf_events();
-        let hooked: Vec<String> = hooks
-            .iter()
-            .map(|hook| program_of(hook, calls_are_perf_events))
-            .collect();
+        let hooked: Vec<String> =
+            hooks.iter().map(|hook| program_of(hook, calls_are_perf_events)).collect();
         for mut program in open.progs_mut() {
             let name = program.name().to_os_string();
             let wanted = name == BEGIN
                 || name == END
                 || network
-                    && [
-                        NETWORK_BEGIN,
-                        PIPE_END,
-                        FILES_END,
-                        ASLEEP_BEGIN,
-                        ASLEEP_END,
-                        HAND_OVER,
-                    ]
-                    .iter()
-                    .any(|own| name == *own)
+                    && [NETWORK_BEGIN, PIPE_END, FILES_END, ASLEEP_BEGIN, ASLEEP_END, HAND_OVER]
+                        .iter()
+                        .any(|own| name == *own)
                 || by_calls && name == PLACE_END
                 || config.counters > 0 && name == COUNT_RUNNING
                 || hooked.iter().any(|hook| OsStr::new(hook) == name);
@@ -247,19 +236,13 @@ impl Programs {
 
     /// The map of this name.
     pub(crate) fn map(&self, name: &'static str) -> Result<Map<'_>, ProbeError> {
-        self.object
-            .maps()
-            .find(|map| map.name() == OsStr::new(name))
-            .ok_or_else(|| no_map(name))
+        self.object.maps().find(|map| map.name() == OsStr::new(name)).ok_or_else(|| no_map(name))
     }
 
     /// Begins to record. Births are traced before the existing threads are visited, so that no thread is missed.
     pub(crate) fn attach(&self, tree: &dyn Fn() -> Vec<u32>) -> Result<Links, ProbeError> {
         let birth = |name: &str| name.starts_with("sched_process");
-        let mut links = Links {
-            always: self.attach_those(birth)?,
-            calls: Vec::new(),
-        };
+        let mut links = Links { always: self.attach_those(birth)?, calls: Vec::new() };
         self.give_threads_state(tree)?;
         let others = self.attach_those(|name| !birth(name) && !CALLS.contains(&name))?;
         links.always.extend(others);
@@ -280,10 +263,7 @@ impl Programs {
     fn give_threads_state(&self, tree: &dyn Fn() -> Vec<u32>) -> Result<(), ProbeError> {
         let mut known = HashSet::new();
         for visit in 0..VISITS {
-            let new: Vec<u32> = tree()
-                .into_iter()
-                .filter(|root| known.insert(*root))
-                .collect();
+            let new: Vec<u32> = tree().into_iter().filter(|root| known.insert(*root)).collect();
             let lacks_memory = visit > 0 && self.variable(WITHOUT_STATE)? > 0;
             if visit > 0 && new.is_empty() && !lacks_memory {
                 break;
@@ -329,11 +309,7 @@ impl Programs {
     fn tell_calls_attached(&self, attached: bool) -> Result<(), ProbeError> {
         let _unpreempted = Unpreempted::begin();
         self.map(".data.calls")?
-            .update(
-                &0u32.to_ne_bytes(),
-                &u32::from(attached).to_ne_bytes(),
-                MapFlags::ANY,
-            )
+            .update(&0u32.to_ne_bytes(), &u32::from(attached).to_ne_bytes(), MapFlags::ANY)
             .map_err(ProbeError::refused("changing what is looked at"))
     }
 
@@ -378,9 +354,8 @@ impl Programs {
             if !which(name) {
                 continue;
             }
-            let link = program
-                .attach()
-                .map_err(ProbeError::refused(format!("the tracepoint {name}")))?;
+            let link =
+                program.attach().map_err(ProbeError::refused(format!("the tracepoint {name}")))?;
             links.push(link);
         }
         Ok(links)

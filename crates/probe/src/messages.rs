@@ -81,10 +81,7 @@ mod tests {
                    helper access to the packet is not allowed\n\
                    processed 1 insns (limit 1000000) max_states_per_insn 0\n\
                    -- END PROG LOAD LOG --\nlibbpf: failed to load object\n";
-        assert_eq!(
-            refusal(log),
-            Some("helper access to the packet is not allowed")
-        );
+        assert_eq!(refusal(log), Some("helper access to the packet is not allowed"));
         assert_eq!(refusal("libbpf: no program\n"), None);
         assert_eq!(program_in(log), Some("one"));
         assert_eq!(program_in("libbpf: failed to load object\n"), None);

@@ -47,11 +47,7 @@ fn row(mount: &Mount) -> FileSystem {
 /// two is read-only.
 fn joined(mount: &str, super_block: &str) -> String {
     let all = || mount.split(',').chain(super_block.split(','));
-    let mut found = vec![if all().any(|option| option == "ro") {
-        "ro"
-    } else {
-        "rw"
-    }];
+    let mut found = vec![if all().any(|option| option == "ro") { "ro" } else { "rw" }];
     for option in all() {
         if !matches!(option, "ro" | "rw") && !found.contains(&option) {
             found.push(option);
@@ -144,14 +140,8 @@ mod tests {
     #[test]
     fn each_option_is_said_once() {
         assert_eq!(joined("rw,relatime", "rw"), "rw,relatime");
-        assert_eq!(
-            joined("ro,noatime", "rw,noatime,discard"),
-            "ro,noatime,discard"
-        );
-        assert_eq!(
-            joined("rw,relatime", "ro,norecovery"),
-            "ro,relatime,norecovery"
-        );
+        assert_eq!(joined("ro,noatime", "rw,noatime,discard"), "ro,noatime,discard");
+        assert_eq!(joined("rw,relatime", "ro,norecovery"), "ro,relatime,norecovery");
     }
 
     #[test]
@@ -162,10 +152,7 @@ mod tests {
         bytes[0x5c..0x60].copy_from_slice(&0x404u32.to_le_bytes());
         bytes[0xe0] = 8;
         bytes[0x10c + 64..0x10c + 68].copy_from_slice(&(4096u32 * 8192).to_le_bytes());
-        let mut row = FileSystem {
-            dev: Dev::new(7, 0),
-            ..FileSystem::default()
-        };
+        let mut row = FileSystem { dev: Dev::new(7, 0), ..FileSystem::default() };
         fill_from_super_block(&mut row, &bytes);
         assert_eq!((row.block_bytes, row.journal_blocks), (4096, 8192));
         assert_eq!(row.journal_dev, Dev::new(7, 0));

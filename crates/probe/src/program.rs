@@ -46,14 +46,7 @@ const INTERPRETERS: &[Interpreter] = &[
     },
     Interpreter {
         names: &["node", "nodejs"],
-        with_argument: &[
-            "-r",
-            "--require",
-            "--import",
-            "-C",
-            "--conditions",
-            "--loader",
-        ],
+        with_argument: &["-r", "--require", "--import", "-C", "--conditions", "--loader"],
         runs: &[],
         runs_text: &["-e", "--eval", "-p", "--print", "-"],
     },
@@ -125,24 +118,12 @@ mod tests {
     #[test]
     fn interpreters_run_scripts_modules_and_classes() {
         for (line, script) in [
-            (
-                "/usr/bin/python3.11 -u /srv/app.py secret",
-                Some("/srv/app.py"),
-            ),
-            (
-                "/usr/bin/python3 -X dev -m gunicorn app:app",
-                Some("gunicorn"),
-            ),
+            ("/usr/bin/python3.11 -u /srv/app.py secret", Some("/srv/app.py")),
+            ("/usr/bin/python3 -X dev -m gunicorn app:app", Some("gunicorn")),
             ("/usr/bin/python3 -c print()", None),
-            (
-                "/usr/lib/jvm/bin/java -Xmx1g -cp a.jar:b.jar org.Main --key x",
-                Some("org.Main"),
-            ),
+            ("/usr/lib/jvm/bin/java -Xmx1g -cp a.jar:b.jar org.Main --key x", Some("org.Main")),
             ("/usr/lib/jvm/bin/java -jar start.jar", Some("start.jar")),
-            (
-                "/usr/bin/node --require ./a.js server.js",
-                Some("server.js"),
-            ),
+            ("/usr/bin/node --require ./a.js server.js", Some("server.js")),
             ("/usr/bin/nodejs server.js", Some("server.js")),
             ("/usr/bin/perl -w /usr/bin/tool", Some("/usr/bin/tool")),
             ("/usr/bin/javac Main.java", None),

@@ -144,18 +144,13 @@ impl Recorder {
                 Err(error) => error,
             };
             let refused = messages::refused_program();
-            capability = refused
-                .and_then(|name| capability.without(&name))
-                .ok_or(error)?;
+            capability = refused.and_then(|name| capability.without(&name)).ok_or(error)?;
         };
         capability.missing.extend(counters.missing.iter().cloned());
         let stacks = Stacks::new(symbols);
         programs.count(&counters)?;
-        let trace = clock::describe(
-            options.command,
-            options.filter.to_string(),
-            options.mode.name(),
-        );
+        let trace =
+            clock::describe(options.command, options.filter.to_string(), options.mode.name());
         // What goes through all rows is compiled once, here, and not in the crate that chooses the sink.
         let sink: Box<dyn Sink> = Box::new(open(trace.clone())?);
         let filter = &options.filter;
@@ -175,11 +170,7 @@ impl Recorder {
         let thread =
             spawn_without_signals("luc-record", move || drain::run(session, sink, &stopped))
                 .map_err(ProbeError::io("start", "the recorder's thread"))?;
-        Ok(Self {
-            missing: capability.missing,
-            stop,
-            thread: Some(thread),
-        })
+        Ok(Self { missing: capability.missing, stop, thread: Some(thread) })
     }
 
     /// Whether it has ended by itself, because of an error that [`stop`](Self::stop) will tell.
@@ -258,19 +249,14 @@ fn config(
 
 /// Where this machine's C library keeps the function that a thread runs; 0: not known, or not wanted.
 fn routine_offset(wanted: bool) -> u64 {
-    wanted
-        .then(starts::own_routine_offset)
-        .flatten()
-        .unwrap_or_default()
+    wanted.then(starts::own_routine_offset).flatten().unwrap_or_default()
 }
 
 /// Whether the scheduler counts how long threads wait for a processor (`sched_info_on`): some kernels do so only
 /// while `kernel.task_delayacct` is set. Then at least one wait of this thread has been counted.
 fn counts_run_delays() -> bool {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    text.split_whitespace()
-        .nth(2)
-        .is_some_and(|turns| turns != "0")
+    text.split_whitespace().nth(2).is_some_and(|turns| turns != "0")
 }
 
 /// Places in the array of recorded threads: one for each thread id if these are few.
@@ -279,9 +265,7 @@ fn hot_places() -> u32 {
     std::fs::read_to_string("/proc/sys/kernel/pid_max")
         .ok()
         .and_then(|text| text.trim().parse::<u32>().ok())
-        .map_or(MAX_PLACES, |largest| {
-            largest.min(MAX_PLACES).next_power_of_two()
-        })
+        .map_or(MAX_PLACES, |largest| largest.min(MAX_PLACES).next_power_of_two())
 }
 
 #[cfg(test)]
@@ -301,11 +285,7 @@ mod tests {
                 return;
             }
         };
-        let options = Options {
-            mode: Mode::Summary,
-            network: true,
-            ..Options::default()
-        };
+        let options = Options { mode: Mode::Summary, network: true, ..Options::default() };
         let without = Capability::detect_without(Network::Exchanges, &["tcp_sendmsg_locked"]);
         for capability in [all, without.expect("enough is left")] {
             let config = config(&options, &capability, &symbols).expect("no filter");
@@ -325,10 +305,7 @@ mod tests {
         };
         for mode in [Mode::Events, Mode::Summary] {
             for run_delays in [0, 1] {
-                let options = Options {
-                    mode,
-                    ..Options::default()
-                };
+                let options = Options { mode, ..Options::default() };
                 let config = Config {
                     run_delays,
                     ..config(&options, &capability, &symbols).expect("no filter")
@@ -348,10 +325,7 @@ mod tests {
                 return;
             }
         };
-        for missing in [
-            &["tcp_sendmsg_locked"][..],
-            &["tcp_sendmsg_locked", "sock_send_length"],
-        ] {
+        for missing in [&["tcp_sendmsg_locked"][..], &["tcp_sendmsg_locked", "sock_send_length"]] {
             let capability =
                 Capability::detect_without(Network::Messages, missing).expect("enough is left");
             let options = Options::default();

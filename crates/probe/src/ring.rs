@@ -78,13 +78,7 @@ impl Segment {
     fn begin(keeper: &mut Keeper, trace: Trace) -> Result<Self, ProbeError> {
         let open = keeper.begin();
         let writer = Writer::create(&open.path, trace.clone())?;
-        Ok(Self {
-            open,
-            writer,
-            trace,
-            begun: Instant::now(),
-            bytes: 0,
-        })
+        Ok(Self { open, writer, trace, begun: Instant::now(), bytes: 0 })
     }
 
     fn close(self, keeper: &mut Keeper) -> Result<(), ProbeError> {
@@ -195,11 +189,7 @@ impl Sink for RingSink {
         let mut ended = std::mem::replace(&mut self.current, next);
         ended.trace.at_ns = start_ns;
         ended.trace.end_ns = start_ns;
-        self.previous = Some(Ended {
-            segment: ended,
-            at: Instant::now(),
-            late_looks: 0,
-        });
+        self.previous = Some(Ended { segment: ended, at: Instant::now(), late_looks: 0 });
         Ok(())
     }
 
@@ -207,11 +197,7 @@ impl Sink for RingSink {
         if let Some(previous) = self.previous.take() {
             previous.segment.close(&mut self.keeper)?;
         }
-        let Self {
-            mut keeper,
-            mut current,
-            ..
-        } = *self;
+        let Self { mut keeper, mut current, .. } = *self;
         current.trace.at_ns = trace.end_ns;
         current.trace.end_ns = trace.end_ns;
         current.close(&mut keeper)?;
@@ -241,35 +227,22 @@ mod tests {
     }
 
     fn stack(number: u32, at_ns: u64) -> Event {
-        let row = Stack {
-            at_ns,
-            id: StackId(number),
-            ..Stack::default()
-        };
+        let row = Stack { at_ns, id: StackId(number), ..Stack::default() };
         row.into()
     }
 
     fn wait(on_ns: u64) -> Wait {
-        Wait {
-            on_ns,
-            ..Wait::default()
-        }
+        Wait { on_ns, ..Wait::default() }
     }
 
     #[test]
     fn rows_stand_in_the_segment_of_their_time_and_stacks_wherever_rows_may_refer_to_them() {
         let folder = tempfile::tempdir().expect("made");
         let options = RingOptions {
-            limits: Limits {
-                keep_ns: u64::MAX,
-                keep_bytes: u64::MAX,
-            },
+            limits: Limits { keep_ns: u64::MAX, keep_bytes: u64::MAX },
             segment: Duration::MAX,
         };
-        let begin = |start_ns| Trace {
-            start_ns,
-            ..Trace::default()
-        };
+        let begin = |start_ns| Trace { start_ns, ..Trace::default() };
         let (sink, _) = RingSink::create(folder.path(), options, begin(100)).expect("begun");
         let mut sink = Box::new(sink);
         sink.take(stack(1, 110)).expect("taken");
@@ -281,15 +254,9 @@ mod tests {
         for on_ns in [199, 200] {
             sink.take_wait(wait(on_ns)).expect("taken");
         }
-        let end = Trace {
-            end_ns: 300,
-            ..begin(100)
-        };
+        let end = Trace { end_ns: 300, ..begin(100) };
         sink.finish(end).expect("written");
         assert_eq!(times::<Wait>(folder.path()), [vec![120, 199], vec![200]]);
-        assert_eq!(
-            times::<Stack>(folder.path()),
-            [vec![110, 150, 200], vec![150, 200, 210]]
-        );
+        assert_eq!(times::<Stack>(folder.path()), [vec![110, 150, 200], vec![150, 200, 210]]);
     }
 }

@@ -28,11 +28,7 @@ pub(crate) struct Stacks {
 
 impl Stacks {
     pub(crate) fn new(symbols: Symbols) -> Self {
-        Self {
-            symbols,
-            known: HashMap::new(),
-            asleep: HashMap::new(),
-        }
+        Self { symbols, known: HashMap::new(), asleep: HashMap::new() }
     }
 
     /// The id and cause of the stack at `index` - 1 of `map`; and its row, if it is new. 0 is no stack.
@@ -48,18 +44,14 @@ impl Stacks {
         let mut bytes = [0; STACK_DEPTH * 8];
         let unpreempted = Unpreempted::begin();
         let found = index.checked_sub(1).is_some_and(|index| {
-            matches!(
-                map.lookup_into(&index.to_ne_bytes(), &mut bytes, MapFlags::ANY),
-                Ok(true)
-            )
+            matches!(map.lookup_into(&index.to_ne_bytes(), &mut bytes, MapFlags::ANY), Ok(true))
         });
         drop(unpreempted);
         if !found {
             return (StackId(0), Cause::Other, None);
         }
-        let addresses = bytes
-            .chunks_exact(8)
-            .map(|chunk| chunk.try_into().map_or(0, u64::from_ne_bytes));
+        let addresses =
+            bytes.chunks_exact(8).map(|chunk| chunk.try_into().map_or(0, u64::from_ne_bytes));
         let (row, cause) = self.row(addresses, at_ns);
         self.known.insert(index, (row.id, cause));
         (row.id, cause, Some(row))
@@ -104,10 +96,7 @@ impl Stacks {
 
 /// Drops the frames of tracing: all before the caller of `__schedule`.
 fn without_own_frames<'a, 'b>(names: &'a [&'b str]) -> &'a [&'b str] {
-    let own = names
-        .iter()
-        .take(OWN_FRAMES)
-        .position(|name| *name == "__schedule");
+    let own = names.iter().take(OWN_FRAMES).position(|name| *name == "__schedule");
     own.map_or(names, |last| &names[last + 1..])
 }
 
@@ -117,13 +106,8 @@ mod tests {
 
     #[test]
     fn the_recorder_s_own_frames_are_dropped() {
-        let names = [
-            "bpf_prog_1",
-            "__traceiter_sched_switch",
-            "__schedule",
-            "schedule",
-            "io_schedule",
-        ];
+        let names =
+            ["bpf_prog_1", "__traceiter_sched_switch", "__schedule", "schedule", "io_schedule"];
         assert_eq!(without_own_frames(&names), ["schedule", "io_schedule"]);
         assert_eq!(without_own_frames(&["a", "b"]), ["a", "b"]);
     }

@@ -69,12 +69,7 @@ impl Starts {
         }
         let process = self.processes.entry(raw.process).or_insert_with(|| {
             rows.extend(program::of(raw.process).map(|(path, script)| {
-                Event::from(Program {
-                    at_ns: raw.at_ns,
-                    process: Tgid(raw.process),
-                    path,
-                    script,
-                })
+                Event::from(Program { at_ns: raw.at_ns, process: Tgid(raw.process), path, script })
             }));
             Process::default()
         });
@@ -226,9 +221,7 @@ impl Mapping {
 
     fn function(&self, process: u32, address: u64) -> Option<Function> {
         let offset = (address - self.begin).checked_add(self.offset)?;
-        let named = self
-            .open(process)
-            .and_then(|file| elf::function_at(&file, offset));
+        let named = self.open(process).and_then(|file| elf::function_at(&file, offset));
         Some(Function {
             name: named.unwrap_or_else(|| format!("+{offset:#x}")),
             module: self.path.display().to_string(),
@@ -260,22 +253,14 @@ mod tests {
     fn what_can_be_executed_of_files() {
         let line = "7f8000-7f9000 r-xp 00026000 fe:00 1033    /usr/lib/a b.so (deleted)";
         let found = Mapping::of(line).expect("a part of a file");
-        assert_eq!(
-            (found.begin, found.end, found.offset),
-            (0x7f8000, 0x7f9000, 0x26000)
-        );
+        assert_eq!((found.begin, found.end, found.offset), (0x7f8000, 0x7f9000, 0x26000));
         assert_eq!(found.path, Path::new("/usr/lib/a b.so (deleted)"));
         assert!(!found.is_c_library());
         let data = "7f8000-7f9000 rw-p 00026000 fe:00 1033    /usr/lib/libc.so.6";
         assert_eq!(Mapping::of(data), None);
         let code = data.replace("rw-p", "r-xp");
         assert!(Mapping::of(&code).expect("a part of a file").is_c_library());
-        for line in [
-            "7f80-7f90 r-xp 0 00:00 0  [vdso]",
-            "7f80-7f90 r-xp 0 00:00 0 ",
-            "x",
-            "",
-        ] {
+        for line in ["7f80-7f90 r-xp 0 00:00 0  [vdso]", "7f80-7f90 r-xp 0 00:00 0 ", "x", ""] {
             assert_eq!(Mapping::of(line), None, "{line}");
         }
     }
@@ -304,10 +289,7 @@ mod tests {
             luc_testkit::skipped!("this machine's C library is not glibc");
             return;
         }
-        let shared = Shared {
-            barrier: Barrier::new(2),
-            thread: AtomicU32::new(0),
-        };
+        let shared = Shared { barrier: Barrier::new(2), thread: AtomicU32::new(0) };
         let mut thread = 0;
         let argument = ptr::from_ref(&shared).cast_mut().cast();
         // SAFETY: all that it is given lives until it has been joined.

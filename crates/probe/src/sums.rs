@@ -104,23 +104,11 @@ impl Summaries {
     /// Adds a sum of the kernel's. Several stacks may have the same cause.
     pub(crate) fn add(&mut self, key: &SummaryKey, sum: &SummarySum, cause: Cause) {
         let what = Summarized::from_code(key.what as u8).unwrap_or_default();
-        let cause = if what == Summarized::Wait {
-            cause
-        } else {
-            Cause::Other
-        };
+        let cause = if what == Summarized::Wait { cause } else { Cause::Other };
         let (dev, process) = (Dev(key.dev), Tgid(key.process));
-        let row = self
-            .0
-            .entry((dev, process, what, cause, key.log2_ns))
-            .or_insert_with(|| Summary {
-                dev,
-                process,
-                what,
-                cause,
-                log2_ns: key.log2_ns,
-                ..Summary::default()
-            });
+        let row = self.0.entry((dev, process, what, cause, key.log2_ns)).or_insert_with(|| {
+            Summary { dev, process, what, cause, log2_ns: key.log2_ns, ..Summary::default() }
+        });
         row.cgroup = Cgroup(sum.cgroup);
         row.count += sum.count;
         row.total_ns += sum.total_ns;
@@ -128,11 +116,7 @@ impl Summaries {
 
     /// The rows, for the interval that ends at `at_ns`.
     pub(crate) fn rows(self, at_ns: u64, interval_ns: u64) -> impl Iterator<Item = Summary> {
-        self.0.into_values().map(move |row| Summary {
-            at_ns,
-            interval_ns,
-            ..row
-        })
+        self.0.into_values().map(move |row| Summary { at_ns, interval_ns, ..row })
     }
 }
 
@@ -142,11 +126,7 @@ mod tests {
 
     #[test]
     fn what_made_data_dirty_comes_before_what_wrote_it() {
-        let row = |at_ns, direction| Data {
-            at_ns,
-            direction,
-            ..Data::default()
-        };
+        let row = |at_ns, direction| Data { at_ns, direction, ..Data::default() };
         let mut rows = [
             row(20, Direction::WrittenBySync),
             row(10, Direction::WrittenByFlusher),
@@ -169,11 +149,7 @@ mod tests {
     #[test]
     fn stacks_of_one_cause_make_one_row() {
         let mut all = Summaries::default();
-        let sum = SummarySum {
-            count: 2,
-            total_ns: 10,
-            cgroup: 5,
-        };
+        let sum = SummarySum { count: 2, total_ns: 10, cgroup: 5 };
         for stack in [1, 2] {
             let key = SummaryKey {
                 dev: 1,

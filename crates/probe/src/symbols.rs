@@ -42,9 +42,7 @@ impl Symbols {
             if address != 0 {
                 let begin = table.names.len() as u32;
                 table.names.push_str(name);
-                table
-                    .starts
-                    .push((address, begin, table.names.len() as u32));
+                table.starts.push((address, begin, table.names.len() as u32));
             }
         }
         table.starts.sort_unstable_by_key(|start| start.0);
@@ -65,9 +63,7 @@ impl Symbols {
         };
         let place = self.starts.iter().position(is_named)?;
         let (start, ..) = self.starts[place];
-        let (end, ..) = self.starts[place + 1..]
-            .iter()
-            .find(|next| next.0 > start)?;
+        let (end, ..) = self.starts[place + 1..].iter().find(|next| next.0 > start)?;
         let is_only = !self.starts[place + 1..].iter().any(is_named);
         is_only.then_some(start..*end)
     }

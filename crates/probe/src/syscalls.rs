@@ -145,18 +145,10 @@ const PIPES: &[(c_long, u8)] = &[
 /// Fills the tables that are indexed by the number of a system call.
 pub(crate) fn fill(config: &mut Config) {
     for &(number, kind) in SYNCS {
-        set(
-            &mut config.call_class,
-            number,
-            call_class::SYNC + kind.code(),
-        );
+        set(&mut config.call_class, number, call_class::SYNC + kind.code());
     }
     for &(number, kind) in CALLS.iter().chain(OLD_CALLS) {
-        set(
-            &mut config.call_class,
-            number,
-            call_class::OTHER + kind.code(),
-        );
+        set(&mut config.call_class, number, call_class::OTHER + kind.code());
     }
     for &(number, class) in SENDS {
         set(&mut config.send_class, number, class);
@@ -186,9 +178,7 @@ pub(crate) fn fill(config: &mut Config) {
 }
 
 fn set(table: &mut [u8; SYSCALLS], number: c_long, value: u8) {
-    let place = usize::try_from(number)
-        .ok()
-        .and_then(|number| table.get_mut(number));
+    let place = usize::try_from(number).ok().and_then(|number| table.get_mut(number));
     if let Some(place) = place {
         *place = value;
     }

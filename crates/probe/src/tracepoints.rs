@@ -29,13 +29,7 @@ pub(crate) struct Hook {
 }
 
 const fn hook(name: &'static str, arguments: u32, need: Need) -> Hook {
-    Hook {
-        name,
-        tracepoint: name,
-        instead_of: None,
-        arguments,
-        need,
-    }
+    Hook { name, tracepoint: name, instead_of: None, arguments, need }
 }
 
 const fn stand_in(
@@ -44,21 +38,12 @@ const fn stand_in(
     arguments: u32,
     instead_of: &'static str,
 ) -> Hook {
-    Hook {
-        name,
-        tracepoint,
-        instead_of: Some(instead_of),
-        arguments,
-        need: Need::Always,
-    }
+    Hook { name, tracepoint, instead_of: Some(instead_of), arguments, need: Need::Always }
 }
 
 /// One that nobody misses, of architectures without that other tracepoint.
 const fn elsewhere(name: &'static str, arguments: u32, instead_of: &'static str) -> Hook {
-    Hook {
-        instead_of: Some(instead_of),
-        ..hook(name, arguments, Need::Extra)
-    }
+    Hook { instead_of: Some(instead_of), ..hook(name, arguments, Need::Extra) }
 }
 
 const CALLS: Need = Need::For("the begin and end of system calls");
@@ -102,17 +87,14 @@ const FIRST_PREEMPTIBLE: (u32, u32) = (7, 0);
 /// Whether programs on system calls are to be perf events: where they would miss calls otherwise, and may be.
 pub(crate) fn calls_are_perf_events() -> bool {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    let mut numbers = release
-        .split(|c: char| !c.is_ascii_digit())
-        .map_while(|digits| digits.parse::<u32>().ok());
+    let mut numbers =
+        release.split(|c: char| !c.is_ascii_digit()).map_while(|digits| digits.parse::<u32>().ok());
     let version = numbers.next().zip(numbers.next());
     let has_number = |folder: &str| {
         fs::read_to_string(format!("{folder}/events/raw_syscalls/sys_enter/id")).is_ok()
     };
     version >= Some(FIRST_PREEMPTIBLE)
-        && ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"]
-            .into_iter()
-            .any(has_number)
+        && ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"].into_iter().any(has_number)
 }
 
 /// The name of hook `name`'s program.
@@ -170,42 +152,26 @@ pub(crate) const NETWORK_HOOKS: &[Hook] = &[
     hook("tcp_destroy_sock", 1, Need::Always),
     hook("tcp_sendmsg_locked", 4, Need::Extra),
     stand_in("send_enter", "sys_enter", 2, "tcp_sendmsg_locked"),
-    hook(
-        "sock_send_length",
-        3,
-        Need::For("sends by io_uring and splice"),
-    ),
+    hook("sock_send_length", 3, Need::For("sends by io_uring and splice")),
     stand_in("send_exit", "sys_exit", 2, "sock_send_length"),
     hook("tcp_rcv_space_adjust", 1, Need::Always),
     hook("sk_data_ready", 1, Need::Extra),
     hook("sock_recv_length", 3, Need::Extra),
-    Hook {
-        tracepoint: "sys_enter",
-        ..hook("pipe_enter", 2, Need::Extra)
-    },
-    Hook {
-        tracepoint: "sys_exit",
-        ..hook("pipe_exit", 2, PIPES)
-    },
+    Hook { tracepoint: "sys_enter", ..hook("pipe_enter", 2, Need::Extra) },
+    Hook { tracepoint: "sys_exit", ..hook("pipe_exit", 2, PIPES) },
     hook("net_dev_start_xmit", 2, PACKETS),
     hook("netif_receive_skb", 1, PACKETS),
 ];
 
 /// The programs that sum how long requests on connections took.
 pub(crate) const EXCHANGE_HOOKS: &[Hook] = &[
-    Hook {
-        tracepoint: "tcp_sendmsg_locked",
-        ..hook("exchange_send", 1, Need::Extra)
-    },
+    Hook { tracepoint: "tcp_sendmsg_locked", ..hook("exchange_send", 1, Need::Extra) },
     Hook {
         tracepoint: "sock_send_length",
         instead_of: Some("tcp_sendmsg_locked"),
         ..hook("exchange_sent", 2, EXCHANGES)
     },
-    Hook {
-        tracepoint: "tcp_rcv_space_adjust",
-        ..hook("exchange_receive", 1, EXCHANGES)
-    },
+    Hook { tracepoint: "tcp_rcv_space_adjust", ..hook("exchange_receive", 1, EXCHANGES) },
 ];
 
 #[cfg(test)]

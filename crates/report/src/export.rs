@@ -28,19 +28,14 @@ pub struct Exports<'a> {
 
 impl fmt::Debug for Exports<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Exports")
-            .field("exports", &self.exports.len())
-            .finish_non_exhaustive()
+        f.debug_struct("Exports").field("exports", &self.exports.len()).finish_non_exhaustive()
     }
 }
 
 impl<'a> Exports<'a> {
     /// Nothing yet.
     pub fn new(progress: Progress<'a>) -> Self {
-        Self {
-            exports: Vec::new(),
-            progress,
-        }
+        Self { exports: Vec::new(), progress }
     }
 
     /// One more format.
@@ -54,9 +49,7 @@ impl<'a> Exports<'a> {
     ///
     /// The first error of a writer.
     pub fn finish(self, report: &Report) -> io::Result<()> {
-        self.exports
-            .into_iter()
-            .try_for_each(|export| export.finish(report))
+        self.exports.into_iter().try_for_each(|export| export.finish(report))
     }
 }
 

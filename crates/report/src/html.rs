@@ -34,10 +34,7 @@ pub struct Html<W> {
 impl<W: Write> Html<W> {
     /// Begins the page of a trace with this description.
     pub fn new(trace: &Trace, out: W) -> Self {
-        Self {
-            out,
-            timeline: Timeline::new(trace.start_ns),
-        }
+        Self { out, timeline: Timeline::new(trace.start_ns) }
     }
 }
 

@@ -37,8 +37,7 @@ impl<W> Observer for OpenMetrics<W> {}
 
 impl<W: Write> Export for OpenMetrics<W> {
     fn finish(mut self: Box<Self>, report: &Report) -> io::Result<()> {
-        self.0
-            .write_all(text(report, Style::OpenMetrics).as_bytes())?;
+        self.0.write_all(text(report, Style::OpenMetrics).as_bytes())?;
         self.0.flush()
     }
 }
@@ -51,8 +50,7 @@ impl<W> Observer for Prometheus<W> {}
 
 impl<W: Write> Export for Prometheus<W> {
     fn finish(mut self: Box<Self>, report: &Report) -> io::Result<()> {
-        self.0
-            .write_all(text(report, Style::Prometheus).as_bytes())?;
+        self.0.write_all(text(report, Style::Prometheus).as_bytes())?;
         self.0.flush()
     }
 }
@@ -87,23 +85,13 @@ fn trace(families: &mut Families, report: &Report) {
         .with("mode", &trace.mode)
         .with("report_version", report.version);
     let help = "Where the trace is from.";
-    families
-        .family("luc_trace_info", Kind::Info, help)
-        .sample("", &labels, 1.0);
+    families.family("luc_trace_info", Kind::Info, help).sample("", &labels, 1.0);
     let none = Labels::new();
     let length_ns = trace.end_ns.saturating_sub(trace.start_ns);
     let end_ns = trace.end_ns.saturating_add(trace.realtime_offset_ns);
     let gauges = [
-        (
-            "luc_trace_length_seconds",
-            "How long was recorded.",
-            seconds(length_ns),
-        ),
-        (
-            "luc_trace_end_time_seconds",
-            "When the recording ended, since 1970.",
-            seconds(end_ns),
-        ),
+        ("luc_trace_length_seconds", "How long was recorded.", seconds(length_ns)),
+        ("luc_trace_end_time_seconds", "When the recording ended, since 1970.", seconds(end_ns)),
         (
             "luc_trace_complete",
             "1 if the recorder wrote down its end.",
@@ -111,17 +99,17 @@ fn trace(families: &mut Families, report: &Report) {
         ),
     ];
     for (name, help, value) in gauges {
-        families
-            .family(name, Kind::Gauge, help)
-            .sample("", &none, value);
+        families.family(name, Kind::Gauge, help).sample("", &none, value);
     }
     let events = families.family("luc_trace_events", Kind::Counter, "Events read.");
     events.sample("_total", &none, trace.events as f64);
     for (place, &count) in report.lost.iter().take(MAX_SERIES) {
         let help = "Events that the recorder could not keep.";
-        families
-            .family("luc_trace_lost_events", Kind::Counter, help)
-            .sample("_total", &Labels::new().with("table", place), count as f64);
+        families.family("luc_trace_lost_events", Kind::Counter, help).sample(
+            "_total",
+            &Labels::new().with("table", place),
+            count as f64,
+        );
     }
 }
 
@@ -136,13 +124,7 @@ fn syncs(families: &mut Families, file_system: &FileSystemReport) {
     let place = place(file_system);
     let syncs = &file_system.syncs;
     let help = "Calls of fsync and the like.";
-    histogram(
-        families,
-        "luc_sync_duration_seconds",
-        help,
-        &place,
-        &syncs.latency,
-    );
+    histogram(families, "luc_sync_duration_seconds", help, &place, &syncs.latency);
     for (kind, &count) in &syncs.kinds {
         let help = "Calls of fsync and the like, by call.";
         families.family("luc_syncs", Kind::Counter, help).sample(
@@ -152,14 +134,18 @@ fn syncs(families: &mut Families, file_system: &FileSystemReport) {
         );
     }
     let help = "Calls of fsync and the like that failed.";
-    families
-        .family("luc_sync_errors", Kind::Counter, help)
-        .sample("_total", &place, syncs.errors as f64);
+    families.family("luc_sync_errors", Kind::Counter, help).sample(
+        "_total",
+        &place,
+        syncs.errors as f64,
+    );
     for (part, ns) in syncs.parts.iter() {
         let help = "Where the time of fsync and the like went.";
-        families
-            .family("luc_sync_part_seconds", Kind::Counter, help)
-            .sample("_total", &place.with("part", part.name()), seconds(ns));
+        families.family("luc_sync_part_seconds", Kind::Counter, help).sample(
+            "_total",
+            &place.with("part", part.name()),
+            seconds(ns),
+        );
     }
     let gauges = [
         (
@@ -184,9 +170,7 @@ fn syncs(families: &mut Families, file_system: &FileSystemReport) {
         ),
     ];
     for (name, help, value) in gauges {
-        families
-            .family(name, Kind::Gauge, help)
-            .sample("", &place, value);
+        families.family(name, Kind::Gauge, help).sample("", &place, value);
     }
 }
 
@@ -196,13 +180,7 @@ fn commits(families: &mut Families, file_system: &FileSystemReport) {
     for (kind, latency) in [("full", &commits.full), ("fast", &commits.fast)] {
         let help = "Journal commits.";
         let labels = place.with("kind", kind);
-        histogram(
-            families,
-            "luc_commit_duration_seconds",
-            help,
-            &labels,
-            latency,
-        );
+        histogram(families, "luc_commit_duration_seconds", help, &labels, latency);
     }
     for (phase, ns) in [
         (Part::Locking, commits.locking_ns),
@@ -210,27 +188,25 @@ fn commits(families: &mut Families, file_system: &FileSystemReport) {
         (Part::Logging, commits.logging_ns),
     ] {
         let help = "Time of full commits by phase.";
-        families
-            .family("luc_commit_phase_seconds", Kind::Counter, help)
-            .sample("_total", &place.with("phase", phase.name()), seconds(ns));
+        families.family("luc_commit_phase_seconds", Kind::Counter, help).sample(
+            "_total",
+            &place.with("phase", phase.name()),
+            seconds(ns),
+        );
     }
 }
 
 fn calls(families: &mut Families, file_system: &FileSystemReport, name: &str, call: &CallReport) {
     let labels = place(file_system).with("call", name);
     let help = "Other calls on files.";
-    histogram(
-        families,
-        "luc_call_duration_seconds",
-        help,
-        &labels,
-        &call.latency,
-    );
+    histogram(families, "luc_call_duration_seconds", help, &labels, &call.latency);
     for (part, ns) in call.parts.iter() {
         let help = "Where the time of other calls went.";
-        families
-            .family("luc_call_part_seconds", Kind::Counter, help)
-            .sample("_total", &labels.with("part", part.name()), seconds(ns));
+        families.family("luc_call_part_seconds", Kind::Counter, help).sample(
+            "_total",
+            &labels.with("part", part.name()),
+            seconds(ns),
+        );
     }
 }
 
@@ -240,22 +216,20 @@ fn disks(families: &mut Families, report: &Report) {
         for (kind, latency) in &disk.device {
             let help = "Block requests, from issue to completion.";
             let labels = labels.with("kind", kind);
-            histogram(
-                families,
-                "luc_request_duration_seconds",
-                help,
-                &labels,
-                latency,
-            );
+            histogram(families, "luc_request_duration_seconds", help, &labels, latency);
         }
         let help = "Bytes of block requests.";
-        families
-            .family("luc_request_bytes", Kind::Counter, help)
-            .sample("_total", &labels, disk.bytes as f64);
+        families.family("luc_request_bytes", Kind::Counter, help).sample(
+            "_total",
+            &labels,
+            disk.bytes as f64,
+        );
         let help = "Block requests that failed.";
-        families
-            .family("luc_request_errors", Kind::Counter, help)
-            .sample("_total", &labels, disk.errors as f64);
+        families.family("luc_request_errors", Kind::Counter, help).sample(
+            "_total",
+            &labels,
+            disk.errors as f64,
+        );
         sharing::sharing(families, disk);
     }
 }
@@ -264,10 +238,7 @@ fn disks(families: &mut Families, report: &Report) {
 fn cgroups(families: &mut Families, accounts: &[Account]) {
     let mut rest: BTreeMap<&str, u64> = BTreeMap::new();
     for (index, account) in accounts.iter().enumerate() {
-        let blocked_ns = account
-            .blocked
-            .values()
-            .fold(0, |sum: u64, &ns| sum.saturating_add(ns));
+        let blocked_ns = account.blocked.values().fold(0, |sum: u64, &ns| sum.saturating_add(ns));
         let states = [
             ("user", account.user_ns),
             ("system", account.system_ns),
@@ -293,9 +264,11 @@ fn cgroups(families: &mut Families, accounts: &[Account]) {
 fn cgroup(families: &mut Families, id: &str, state: &str, ns: u64) {
     let help = "Thread time of a cgroup, by what threads did; storage is not in blocked.";
     let labels = Labels::new().with("cgroup", id).with("state", state);
-    families
-        .family("luc_cgroup_thread_seconds", Kind::Counter, help)
-        .sample("_total", &labels, seconds(ns));
+    families.family("luc_cgroup_thread_seconds", Kind::Counter, help).sample(
+        "_total",
+        &labels,
+        seconds(ns),
+    );
 }
 
 /// Costs by kind and file system; findings with the same labels are summed.
@@ -309,13 +282,13 @@ fn findings(families: &mut Families, report: &Report) {
     for ((kind, device), (cost_ns, share)) in costs.into_iter().take(MAX_SERIES) {
         let labels = Labels::new().with("finding", kind).with("device", device);
         let help = "Thread time lost to a finding.";
-        families
-            .family("luc_finding_cost_seconds", Kind::Gauge, help)
-            .sample("", &labels, seconds(cost_ns));
+        families.family("luc_finding_cost_seconds", Kind::Gauge, help).sample(
+            "",
+            &labels,
+            seconds(cost_ns),
+        );
         let help = "The same over the time spent in calls on files.";
-        families
-            .family("luc_finding_share_ratio", Kind::Gauge, help)
-            .sample("", &labels, share);
+        families.family("luc_finding_share_ratio", Kind::Gauge, help).sample("", &labels, share);
     }
 }
 

@@ -71,12 +71,7 @@ pub struct Written {
 
 impl fmt::Display for Written {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "wrote {} ({})",
-            self.path.display(),
-            Size(self.bytes as f64)
-        )
+        write!(f, "wrote {} ({})", self.path.display(), Size(self.bytes as f64))
     }
 }
 
@@ -123,10 +118,7 @@ impl Target {
             .map_err(|error| refused(&path, error))?;
         let writer = file.as_file().try_clone();
         let writer = writer.map_err(|error| refused(&path, error))?;
-        Ok((
-            Output(Some((file, path))),
-            Writer::File(BufWriter::with_capacity(1 << 16, writer)),
-        ))
+        Ok((Output(Some((file, path))), Writer::File(BufWriter::with_capacity(1 << 16, writer))))
     }
 }
 
@@ -144,12 +136,8 @@ impl Output {
             .sync_data()
             .and_then(|()| file.as_file().metadata())
             .map_err(|error| refused(&path, error))?;
-        file.persist(&path)
-            .map_err(|error| refused(&path, error.error))?;
-        Ok(Some(Written {
-            path,
-            bytes: written.len(),
-        }))
+        file.persist(&path).map_err(|error| refused(&path, error.error))?;
+        Ok(Some(Written { path, bytes: written.len() }))
     }
 }
 
@@ -161,10 +149,7 @@ fn folder(path: &Path) -> &Path {
 }
 
 fn refused(path: &Path, error: io::Error) -> OutputError {
-    OutputError::Refused {
-        path: path.to_owned(),
-        error,
-    }
+    OutputError::Refused { path: path.to_owned(), error }
 }
 
 #[cfg(test)]

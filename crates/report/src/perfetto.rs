@@ -109,12 +109,7 @@ impl<W: Write> Observer for Perfetto<W> {
     }
 
     fn commit(&mut self, commit: &ExplainedCommit<'_>) {
-        let Self {
-            packets,
-            threads,
-            journals,
-            next_flow,
-        } = self;
+        let Self { packets, threads, journals, next_flow } = self;
         journals.commit(packets, threads, next_flow, commit);
     }
 
@@ -134,8 +129,7 @@ impl<W: Write> Observer for Perfetto<W> {
 impl<W: Write> Export for Perfetto<W> {
     fn finish(mut self: Box<Self>, _report: &Report) -> io::Result<()> {
         self.threads.finish(&mut self.packets);
-        self.journals
-            .finish(&mut self.packets, &mut self.threads, &mut self.next_flow);
+        self.journals.finish(&mut self.packets, &mut self.threads, &mut self.next_flow);
         self.packets.finish()
     }
 }

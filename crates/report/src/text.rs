@@ -64,12 +64,7 @@ impl fmt::Display for Text<'_> {
             self.title(f, "Beware")?;
         }
         for warning in &report.warnings {
-            writeln!(
-                f,
-                "  - {}{}",
-                self.on(warning.dev),
-                clean(&warning.sentence)
-            )?;
+            writeln!(f, "  - {}{}", self.on(warning.dev), clean(&warning.sentence))?;
         }
         for file_system in &report.file_systems {
             self.file_system(f, file_system)?;
@@ -83,11 +78,7 @@ impl fmt::Display for Text<'_> {
 
 impl Text<'_> {
     fn title(&self, f: &mut fmt::Formatter<'_>, title: &str) -> fmt::Result {
-        if self.colours {
-            writeln!(f, "\n\x1b[1m{title}\x1b[0m")
-        } else {
-            writeln!(f, "\n{title}")
-        }
+        if self.colours { writeln!(f, "\n\x1b[1m{title}\x1b[0m") } else { writeln!(f, "\n{title}") }
     }
 
     fn trace(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -107,10 +98,7 @@ impl Text<'_> {
         }
         writeln!(f)?;
         if !trace.complete {
-            writeln!(
-                f,
-                "the recorder was killed: its last moments may be missing"
-            )?;
+            writeln!(f, "the recorder was killed: its last moments may be missing")?;
         }
         for (table, count) in &self.report.lost {
             writeln!(f, "lost: {count} {}", clean(table))?;
@@ -136,12 +124,7 @@ impl Text<'_> {
     }
 
     fn finding(&self, f: &mut fmt::Formatter<'_>, number: usize, found: &Finding) -> fmt::Result {
-        writeln!(
-            f,
-            "{number:>3}. {}{}",
-            self.on(found.dev),
-            clean(&found.sentence)
-        )?;
+        writeln!(f, "{number:>3}. {}{}", self.on(found.dev), clean(&found.sentence))?;
         writeln!(
             f,
             "     {}: {} of thread time, {} of {}",
@@ -176,21 +159,15 @@ impl Text<'_> {
     }
 
     fn file_system(&self, f: &mut fmt::Formatter<'_>, found: &FileSystemReport) -> fmt::Result {
-        let mut about = vec![if found.kind.is_empty() {
-            "file system".to_owned()
-        } else {
-            clean(&found.kind)
-        }];
+        let mut about =
+            vec![if found.kind.is_empty() { "file system".to_owned() } else { clean(&found.kind) }];
         if found.journal_bytes > 0 {
             about.push(format!("journal {}", Size(found.journal_bytes as f64)));
         }
         if found.fast_commit {
             about.push("fast_commit".to_owned());
         }
-        self.title(
-            f,
-            &format!("{}, {}", self.place(found.dev), about.join(", ")),
-        )?;
+        self.title(f, &format!("{}, {}", self.place(found.dev), about.join(", ")))?;
         syncs(f, &found.syncs)?;
         let model = &found.fsync_model;
         if model.count > 0 {
@@ -224,18 +201,12 @@ impl Text<'_> {
             "waited", "for the work of", "time", "its data added", "waits"
         )?;
         for blame in self.report.blame.iter().take(ROWS) {
-            let Blame {
-                victim, culprit, ..
-            } = blame;
+            let Blame { victim, culprit, .. } = blame;
             writeln!(
                 f,
                 "  {:<28} {:<28} {:>10} {:>14} {:>8}",
                 who(victim),
-                if victim == culprit {
-                    "itself".to_owned()
-                } else {
-                    who(culprit)
-                },
+                if victim == culprit { "itself".to_owned() } else { who(culprit) },
                 Time::from(blame.waited_ns),
                 Time::from(blame.load_ns),
                 blame.waits
@@ -292,11 +263,8 @@ fn syncs(f: &mut fmt::Formatter<'_>, syncs: &SyncReport) -> fmt::Result {
     if syncs.latency.count == 0 {
         return Ok(());
     }
-    let kinds: Vec<String> = syncs
-        .kinds
-        .iter()
-        .map(|(kind, count)| format!("{count} {kind}"))
-        .collect();
+    let kinds: Vec<String> =
+        syncs.kinds.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
     writeln!(
         f,
         "  {} by {} threads, {:.0}/s: {}",
@@ -335,12 +303,7 @@ fn other_call(f: &mut fmt::Formatter<'_>, name: &str, call: &CallReport) -> fmt:
     if call.latency.count == 0 {
         return Ok(());
     }
-    writeln!(
-        f,
-        "  {} {name}: {}",
-        call.latency.count,
-        latency(&call.latency)
-    )?;
+    writeln!(f, "  {} {name}: {}", call.latency.count, latency(&call.latency))?;
     parts(f, &call.parts)
 }
 

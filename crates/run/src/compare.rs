@@ -84,11 +84,7 @@ pub fn compare(
             Side::Without => without.push(outcome),
         }
     }
-    let why = if options.explains {
-        change(run, &with, progress)?
-    } else {
-        None
-    };
+    let why = if options.explains { change(run, &with, progress)? } else { None };
     let row = |figure: &dyn Fn(&Outcome) -> Option<f64>| row(&with, &without, options.seed, figure);
     Ok(Comparison {
         run_time_s: row(&|o| Some(o.elapsed_s)),
@@ -153,27 +149,17 @@ fn row(
     };
     let (with, without) = (figures(with)?, figures(without)?);
     let ratio = ratio_interval(&with, &without, seed).ok()?;
-    Some(Row {
-        with: median(&with)?,
-        without: median(&without)?,
-        ratio,
-    })
+    Some(Row { with: median(&with)?, without: median(&without)?, ratio })
 }
 
 impl fmt::Display for Comparison {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(
-            f,
-            "     {:<20} {:>12} {:>12}   with / without (95 %)",
-            "", "without", "with"
-        )?;
+        writeln!(f, "     {:<20} {:>12} {:>12}   with / without (95 %)", "", "without", "with")?;
         let mut line = |name: &str, row: &Option<Row>, text: &dyn Fn(f64) -> String| {
             let Some(row) = row else {
                 return Ok(());
             };
-            let Interval {
-                ratio, low, high, ..
-            } = row.ratio;
+            let Interval { ratio, low, high, .. } = row.ratio;
             writeln!(
                 f,
                 "     {name:<20} {:>12} {:>12}   {ratio:.2} ({low:.2} to {high:.2})",
@@ -182,17 +168,10 @@ impl fmt::Display for Comparison {
             )
         };
         line("run time", &self.run_time_s, &|s| format!("{s:.2} s"))?;
-        line("synchronizations/s", &self.calls_per_s, &|n| {
-            format!("{n:.0}")
-        })?;
-        line("mean latency", &self.mean_latency_us, &|us| {
-            Time::from_us(us).to_string()
-        })?;
+        line("synchronizations/s", &self.calls_per_s, &|n| format!("{n:.0}"))?;
+        line("mean latency", &self.mean_latency_us, &|us| Time::from_us(us).to_string())?;
         if self.with.len() < MIN_PAIRS {
-            writeln!(
-                f,
-                "     too few runs for an interval that means much: --compare 5 or more"
-            )?;
+            writeln!(f, "     too few runs for an interval that means much: --compare 5 or more")?;
         }
         match &self.why {
             Some(why) => write!(f, "{why}"),

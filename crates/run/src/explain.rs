@@ -109,10 +109,8 @@ impl TimeSplit {
         for (part, ns) in found.syncs.parts.iter() {
             *us.entry(TimePart::of(part)).or_default() += per_call(ns);
         }
-        let gated = outcome
-            .file_systems
-            .iter()
-            .find(|other| other.mount_point == found.mount_point);
+        let gated =
+            outcome.file_systems.iter().find(|other| other.mount_point == found.mount_point);
         if let Some((other, gate)) = gated.and_then(|other| Some((other, other.gate.as_ref()?))) {
             let share = gate.gated as f64 / other.calls().max(1) as f64;
             let held_us = share * (gate.mean_wait_us + gate.mean_write_back_us);
@@ -135,10 +133,7 @@ impl TimeSplit {
     }
 
     fn time_of(&self, part: TimePart) -> PartTime {
-        let nothing = PartTime {
-            us_per_call: 0.0,
-            share: 0.0,
-        };
+        let nothing = PartTime { us_per_call: 0.0, share: 0.0 };
         self.parts.get(&part).copied().unwrap_or(nothing)
     }
 }
@@ -153,9 +148,8 @@ impl fmt::Display for TimeSplit {
             .filter(|(_, taken)| taken.share >= MIN_SHARE)
             .map(|(part, taken)| format!("{} {:.0} %", part.label(), taken.share * 100.0))
             .collect();
-        let since = self
-            .since_s
-            .map_or_else(String::new, |since_s| format!(" from {since_s:.2} s on"));
+        let since =
+            self.since_s.map_or_else(String::new, |since_s| format!(" from {since_s:.2} s on"));
         writeln!(
             f,
             "     why: of a call's time on {}{since}: {}",
@@ -182,12 +176,8 @@ impl fmt::Display for Change {
             "luc: why, by one recorded run of each, which do not count above; of a call's time on {}:",
             with.mount_point
         )?;
-        let mut parts: Vec<TimePart> = without
-            .parts
-            .keys()
-            .chain(with.parts.keys())
-            .copied()
-            .collect();
+        let mut parts: Vec<TimePart> =
+            without.parts.keys().chain(with.parts.keys()).copied().collect();
         parts.sort_unstable();
         parts.dedup();
         for part in parts {
@@ -229,10 +219,7 @@ pub struct Recorded {
 pub fn explain(
     launch: impl FnOnce() -> Result<RunOutcome, RunError>,
 ) -> Result<Recorded, RunError> {
-    let recording = Recording::start(Filter {
-        children: true,
-        ..Filter::default()
-    });
+    let recording = Recording::start(Filter { children: true, ..Filter::default() });
     let outcome = launch()?;
     let recorded = recording.and_then(Recording::stop);
     Ok(Recorded::new(outcome, recorded.map(|found| (found, None))))
@@ -250,13 +237,8 @@ pub fn explain_meanwhile(
     let outcome = launch(Box::new(|process| {
         beginning = Some(Beginning::new(process));
     }))?;
-    let recorded = beginning
-        .unwrap_or(Err(RunError::NoRecorder))
-        .and_then(Beginning::end);
-    Ok(Recorded::new(
-        outcome,
-        recorded.map(|(found, since)| (found, Some(since))),
-    ))
+    let recorded = beginning.unwrap_or(Err(RunError::NoRecorder)).and_then(Beginning::end);
+    Ok(Recorded::new(outcome, recorded.map(|(found, since)| (found, Some(since)))))
 }
 
 /// What a recording gives, and how long after the command's start it began; `None` if before it.
@@ -270,10 +252,7 @@ impl Recorded {
                 let unseen_s = since_s.unwrap_or(0.0);
                 let is_whole = unseen_s < MAX_UNSEEN * outcome.gate.elapsed_s;
                 outcome.gate.compare_with(&testimony.seen, is_whole);
-                outcome.passing_by = Some(PassingBy {
-                    since_s: unseen_s,
-                    ways: testimony.ways,
-                });
+                outcome.passing_by = Some(PassingBy { since_s: unseen_s, ways: testimony.ways });
                 let split = TimeSplit::of(&report, &outcome.gate);
                 Ok(split.map(|split| TimeSplit { since_s, ..split }))
             }
@@ -301,10 +280,8 @@ impl Beginning {
             if ended.recv_timeout(RECORDER_DELAY) != Err(RecvTimeoutError::Timeout) {
                 return Err(RunError::TooShort);
             }
-            let recording = Recording::start(Filter {
-                processes: vec![process],
-                ..Filter::default()
-            })?;
+            let recording =
+                Recording::start(Filter { processes: vec![process], ..Filter::default() })?;
             Ok((recording, started.elapsed()))
         };
         let began = spawn_without_signals("luc-why-begin", begin).map_err(RunError::Thread)?;
@@ -335,10 +312,7 @@ impl Recording {
         if namespace != HOST_PROCESSES {
             return Err(RunError::Namespace);
         }
-        let options = Options {
-            filter,
-            ..Options::default()
-        };
+        let options = Options { filter, ..Options::default() };
         let (sink, batches) = Forward::new();
         let mut description = None;
         let recorder = Recorder::start(options, |trace| {
@@ -376,15 +350,11 @@ fn analyse(trace: Trace, batches: &Receiver<Vec<Event>>) -> (Report, Testimony) 
             waiting.sort_by_key(Event::time_ns);
             let until_ns = latest_ns.saturating_sub(SETTLING_NS);
             let due = waiting.partition_point(|event| event.time_ns() <= until_ns);
-            waiting
-                .drain(..due)
-                .for_each(|event| add(&mut witness, event));
+            waiting.drain(..due).for_each(|event| add(&mut witness, event));
         }
     }
     waiting.sort_by_key(Event::time_ns);
-    waiting
-        .into_iter()
-        .for_each(|event| add(&mut witness, event));
+    waiting.into_iter().for_each(|event| add(&mut witness, event));
     (analysis.finish(), witness.testify())
 }
 
@@ -393,19 +363,13 @@ mod tests {
     use super::*;
 
     fn why(shares: &[(TimePart, f64)]) -> TimeSplit {
-        let taken = |share: f64| PartTime {
-            us_per_call: share * 1e4,
-            share,
-        };
+        let taken = |share: f64| PartTime { us_per_call: share * 1e4, share };
         TimeSplit {
             mount_point: "/srv".to_owned(),
             calls: 9,
             calls_per_commit: 2.0,
             since_s: None,
-            parts: shares
-                .iter()
-                .map(|&(part, share)| (part, taken(share)))
-                .collect(),
+            parts: shares.iter().map(|&(part, share)| (part, taken(share))).collect(),
         }
     }
 
@@ -420,20 +384,14 @@ mod tests {
             ]),
         };
         let text = change.to_string();
-        assert!(
-            text.contains("46 % -> 0 %") && text.contains("0 % -> 9 %"),
-            "{text}"
-        );
+        assert!(text.contains("46 % -> 0 %") && text.contains("0 % -> 9 %"), "{text}");
         assert!(!text.contains("other"), "{text}");
     }
 
     #[test]
     fn one_side_is_one_line_largest_first() {
         let text = why(&[(TimePart::Predecessor, 0.2), (TimePart::OwnCommit, 0.8)]).to_string();
-        assert!(
-            text.ends_with("/srv: own commit 80 %, predecessor waits 20 %\n"),
-            "{text}"
-        );
+        assert!(text.ends_with("/srv: own commit 80 %, predecessor waits 20 %\n"), "{text}");
         assert_eq!(text.lines().count(), 1);
     }
 }

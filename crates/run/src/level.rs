@@ -112,12 +112,7 @@ pub fn run(
     let level = plan.level;
     let count_only = plan.count_only.iter().map(|d| (d.major, d.minor)).collect();
     if !plan.is_watching() {
-        let around = Around {
-            reach,
-            count_only,
-            started,
-            watch: None,
-        };
+        let around = Around { reach, count_only, started, watch: None };
         return Ok(RunOutcome {
             gate: luc_launch::run(command, &settings, around)?,
             level,
@@ -140,18 +135,11 @@ pub fn run(
             session.uses(Device { major, minor });
         }
         if looked.elapsed() >= OPEN_FILES_INTERVAL {
-            touch::sample(process)
-                .into_iter()
-                .for_each(|device| session.uses(device));
+            touch::sample(process).into_iter().for_each(|device| session.uses(device));
             looked = Instant::now();
         }
     };
-    let around = Around {
-        reach,
-        count_only,
-        started,
-        watch: Some(&mut watch),
-    };
+    let around = Around { reach, count_only, started, watch: Some(&mut watch) };
     let gate = luc_launch::run(command, &settings, around)?;
     let (uses, failures) = session.end();
     Ok(RunOutcome {
@@ -168,10 +156,7 @@ impl KernelUse {
     fn new(used: JournalUse) -> Self {
         let Device { major, minor } = used.device;
         let mounted = filesystem::of_device(major, minor).ok();
-        Self {
-            mount_point: mounted.map(|found| found.mount_point.display().to_string()),
-            used,
-        }
+        Self { mount_point: mounted.map(|found| found.mount_point.display().to_string()), used }
     }
 }
 
@@ -208,11 +193,7 @@ impl std::fmt::Display for RunOutcome {
 
 /// From when on something was seen, where that was not the start.
 fn since(since_s: f64) -> String {
-    if since_s > 0.0 {
-        format!(" (seen from {since_s:.2} s on)")
-    } else {
-        String::new()
-    }
+    if since_s > 0.0 { format!(" (seen from {since_s:.2} s on)") } else { String::new() }
 }
 
 impl std::fmt::Display for KernelUse {
@@ -232,24 +213,16 @@ impl std::fmt::Display for KernelUse {
             "{} fsyncs in {} commits{}",
             stats.fsyncs,
             stats.commits,
-            each(used.fsyncs_per_commit, |n| format!(
-                ", {n:.1} for each that an fsync asked for"
-            )),
+            each(used.fsyncs_per_commit, |n| format!(", {n:.1} for each that an fsync asked for")),
         )?;
         writeln!(
             f,
             "     kernel: {} commits held{}; {} of {} writes delayed{}; {} copies, {} KiB{}",
             stats.holds,
-            each(stats.mean_hold_ns(), |ns| format!(
-                ", {} on average",
-                Time(ns)
-            )),
+            each(stats.mean_hold_ns(), |ns| format!(", {} on average", Time(ns))),
             stats.writes_delayed,
             stats.writes,
-            each(stats.mean_write_delay_ns(), |ns| format!(
-                ", {} on average",
-                Time(ns)
-            )),
+            each(stats.mean_write_delay_ns(), |ns| format!(", {} on average", Time(ns))),
             stats.copies,
             stats.copy_bytes / 1024,
             if stats.copies_failed > 0 {
@@ -282,10 +255,7 @@ mod tests {
     fn words(policy: &str, max_wait_ns: Option<u64>) -> Vec<String> {
         let policy = policy.parse().unwrap();
         let settings = requested(policy, max_wait_ns, None).unwrap();
-        settings
-            .iter()
-            .map(|(key, value)| format!("{key}={value}"))
-            .collect()
+        settings.iter().map(|(key, value)| format!("{key}={value}")).collect()
     }
 
     #[test]
@@ -294,18 +264,9 @@ mod tests {
         assert_eq!(words("off", None), ["copy_out=off", "policy=off"]);
         assert_eq!(
             words("delay:250us:3", Some(2_000_000)),
-            [
-                "delay_us=250",
-                "max_restarts=3",
-                "max_hold_us=2000",
-                "copy_out=auto",
-                "policy=delay"
-            ]
+            ["delay_us=250", "max_restarts=3", "max_hold_us=2000", "copy_out=auto", "policy=delay"]
         );
-        assert_eq!(
-            words("pid:32", None),
-            ["set_point=32", "copy_out=auto", "policy=pid"]
-        );
+        assert_eq!(words("pid:32", None), ["set_point=32", "copy_out=auto", "policy=pid"]);
     }
 
     #[test]

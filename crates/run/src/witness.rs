@@ -104,10 +104,7 @@ impl Witness {
             calls: found.calls,
             obstacle: found.obstacle,
         });
-        Testimony {
-            ways: self.ways,
-            seen: seen.collect(),
-        }
+        Testimony { ways: self.ways, seen: seen.collect() }
     }
 }
 
@@ -162,10 +159,7 @@ mod tests {
         let Testimony { ways, seen } = witness.testify();
         assert_eq!((ways.calls, ways.sync_writes, ways.io_uring), (1, 1, 1));
         assert_eq!(seen.len(), 1);
-        assert_eq!(
-            (seen[0].program.as_str(), seen[0].calls),
-            (name_of(own).as_str(), 1)
-        );
+        assert_eq!((seen[0].program.as_str(), seen[0].calls), (name_of(own).as_str(), 1));
         // This process is under no luc run, so the library is not there.
         assert!(seen[0].obstacle.is_some());
     }

@@ -56,11 +56,8 @@ pub(super) fn compare(
     other: &[Option<f64>],
     confidence: f64,
 ) -> Option<Comparison> {
-    let (with, without): (Vec<f64>, Vec<f64>) = best
-        .iter()
-        .zip(other)
-        .filter_map(|(best, other)| Some(((*best)?, (*other)?)))
-        .unzip();
+    let (with, without): (Vec<f64>, Vec<f64>) =
+        best.iter().zip(other).filter_map(|(best, other)| Some(((*best)?, (*other)?))).unzip();
     let ratios = paired_ratios(&with, &without).ok()?;
     let rounds = ratios.len();
     if rounds < FEWEST_ROUNDS {

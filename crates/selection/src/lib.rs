@@ -145,10 +145,7 @@ pub enum SelectionError {
 
 impl Default for Terms {
     fn default() -> Self {
-        Self {
-            confidence: 0.95,
-            looks: 1,
-        }
+        Self { confidence: 0.95, looks: 1 }
     }
 }
 
@@ -206,9 +203,7 @@ impl Ranking {
     /// The comparison of the best with candidate `at`, if there is one.
     #[must_use]
     pub fn against(&self, at: usize) -> Option<&Comparison> {
-        self.comparisons
-            .iter()
-            .find(|comparison| comparison.against == at)
+        self.comparisons.iter().find(|comparison| comparison.against == at)
     }
 
     /// Whether candidate `at` is the best or as good.
@@ -225,10 +220,7 @@ impl Ranking {
 pub fn select(candidates: &[Candidate], terms: Terms) -> Result<Selection, SelectionError> {
     let is_wrong = |value: &f64| !(value.is_finite() && *value > 0.0);
     for candidate in candidates {
-        let mut figures = candidate
-            .rates
-            .iter()
-            .chain(candidate.per_joule.iter().flatten());
+        let mut figures = candidate.rates.iter().chain(candidate.per_joule.iter().flatten());
         if figures.any(is_wrong) {
             return Err(SelectionError::NotPositive(candidate.name()));
         }
@@ -237,10 +229,8 @@ pub fn select(candidates: &[Candidate], terms: Terms) -> Result<Selection, Selec
         .iter()
         .map(|candidate| candidate.rates.iter().copied().map(Some).collect())
         .collect();
-    let per_joule: Vec<Vec<Option<f64>>> = candidates
-        .iter()
-        .map(|candidate| candidate.per_joule.clone())
-        .collect();
+    let per_joule: Vec<Vec<Option<f64>>> =
+        candidates.iter().map(|candidate| candidate.per_joule.clone()).collect();
     let ranking = |samples: &[Vec<Option<f64>>]| rank(candidates, samples, terms);
     Ok(Selection {
         terms,
@@ -290,9 +280,7 @@ fn rank(candidates: &[Candidate], samples: &[Vec<Option<f64>>], terms: Terms) ->
         .filter_map(|at| compare::compare(&samples[best], at, &samples[at], confidence))
         .collect();
     let is_compared = |at: usize| comparisons.iter().any(|found| found.against == at);
-    let unjudged = (0..candidates.len())
-        .filter(|&at| at != best && !is_compared(at))
-        .collect();
+    let unjudged = (0..candidates.len()).filter(|&at| at != best && !is_compared(at)).collect();
     let safe = |found: &&Comparison| is_safe(&found.against);
     let as_good: Vec<usize> = comparisons
         .iter()

@@ -39,15 +39,12 @@ fn storage() -> Vec<Case> {
 /// `factors` are how many times as fast each candidate truly is; every round has a drift of its own, that all share.
 fn simulated(case: &Case, factors: &[f64], rounds: usize, trial: u64) -> Vec<Candidate> {
     let mut random = random::stream(trial, 11);
-    let mut candidates: Vec<Candidate> = (0..factors.len())
-        .map(|at| candidate(&format!("o{at}"), Vec::new()))
-        .collect();
+    let mut candidates: Vec<Candidate> =
+        (0..factors.len()).map(|at| candidate(&format!("o{at}"), Vec::new())).collect();
     for _ in 0..rounds {
         let drift = (0.3 * random::normal(&mut random)).exp();
         for (candidate, factor) in candidates.iter_mut().zip(factors) {
-            candidate
-                .rates
-                .push(1000.0 * factor * drift * case.run(&mut random));
+            candidate.rates.push(1000.0 * factor * drift * case.run(&mut random));
         }
     }
     candidates
@@ -66,10 +63,7 @@ fn where_there_is_no_difference_none_is_found() {
             let share = found as f64 / TRIALS as f64;
             println!("{count} candidates, {rounds} rounds: {share} found a difference");
             // 5 % and three standard deviations of so many experiments.
-            assert!(
-                share <= 0.07,
-                "{count} candidates, {rounds} rounds: {share}"
-            );
+            assert!(share <= 0.07, "{count} candidates, {rounds} rounds: {share}");
         }
     }
 }
@@ -89,10 +83,8 @@ fn a_true_difference_is_found_and_by_how_much() {
             };
             all_hold += u32::from(rate.comparisons.iter().all(holds));
         }
-        let (is_found, all_hold) = (
-            f64::from(is_found) / TRIALS as f64,
-            f64::from(all_hold) / TRIALS as f64,
-        );
+        let (is_found, all_hold) =
+            (f64::from(is_found) / TRIALS as f64, f64::from(all_hold) / TRIALS as f64);
         println!("found {is_found}, all intervals hold {all_hold}");
         assert!(is_found > 0.95, "{is_found}");
         assert!(all_hold > 0.93, "{all_hold}");
@@ -127,10 +119,7 @@ fn what_loses_data_is_never_best() {
     let text = selection.text("operations/s").to_string();
     assert!(text.contains("UNSAFE: no journal"), "{text}");
     assert!(text.contains("faster than the best"), "{text}");
-    assert_eq!(
-        select(&[fast], Terms::default()),
-        Err(SelectionError::TooFew)
-    );
+    assert_eq!(select(&[fast], Terms::default()), Err(SelectionError::TooFew));
 }
 
 #[test]
@@ -140,11 +129,8 @@ fn a_default_that_is_as_good_is_kept() {
     tuned.rotate_left(2);
     tuned.iter_mut().for_each(|rate| *rate *= 1.01);
     let slow: Vec<f64> = rates.iter().map(|rate| rate / 3.0).collect();
-    let selection = chosen(&[
-        candidate("default", rates),
-        candidate("tuned", tuned),
-        candidate("slow", slow),
-    ]);
+    let selection =
+        chosen(&[candidate("default", rates), candidate("tuned", tuned), candidate("slow", slow)]);
     let rate = &selection.rate;
     assert_eq!((rate.best, rate.keep), (1, Some(0)));
     assert_eq!(rate.verdict, Verdict::OneOfSeveral);
@@ -168,10 +154,7 @@ fn few_rounds_are_a_range_and_none_a_dash() {
     let rate = &selection.rate;
     assert_eq!((rate.best, rate.unjudged.as_slice()), (0, &[1, 2][..]));
     let figure = rate.figures[0].expect("a figure");
-    assert_eq!(
-        (figure.low, figure.high, figure.bounds),
-        (10.0, 12.0, Bounds::Range)
-    );
+    assert_eq!((figure.low, figure.high, figure.bounds), (10.0, 12.0, Bounds::Range));
     assert_eq!(rate.figures[2], None);
     let text = selection.text("files/s").to_string();
     assert!(text.contains("only ext4 a was measured enough"), "{text}");
@@ -203,10 +186,7 @@ fn every_look_makes_intervals_wider() {
     let case = storage()[0];
     let candidates = simulated(&case, &[1.0, 1.2, 1.1], 5, 1);
     let one = chosen(&candidates);
-    let terms = Terms {
-        looks: 4,
-        ..Terms::default()
-    };
+    let terms = Terms { looks: 4, ..Terms::default() };
     let four = select(&candidates, terms).expect("a selection");
     for (narrow, wide) in one.rate.comparisons.iter().zip(&four.rate.comparisons) {
         assert!(wide.low < narrow.low && narrow.high < wide.high);

@@ -16,10 +16,7 @@ impl Selection {
     /// To be shown; rates are counted in `unit`, as `operations/s`.
     #[must_use]
     pub fn text<'a>(&'a self, unit: &'a str) -> Text<'a> {
-        Text {
-            selection: self,
-            unit,
-        }
+        Text { selection: self, unit }
     }
 
     /// What may be said by `ranking`, one of this selection's, in a sentence without its end.
@@ -34,10 +31,7 @@ impl Selection {
         match ranking.verdict {
             Verdict::Best => format!("best: {best}, better than every other"),
             Verdict::OneOfSeveral => {
-                format!(
-                    "best: {best}, with no significant difference to {}",
-                    others()
-                )
+                format!("best: {best}, with no significant difference to {}", others())
             }
             Verdict::NoSignificantDifference if ranking.as_good.is_empty() => {
                 format!("only {best} was measured enough")
@@ -79,14 +73,8 @@ impl Text<'_> {
                 Some(found) => against(found),
                 None => "too few rounds to compare".to_owned(),
             };
-            write!(
-                f,
-                "  {:width$}  {:column$}  {beside}",
-                names[at], figures[at]
-            )?;
-            let Name {
-                is_default, danger, ..
-            } = &selection.candidates[at];
+            write!(f, "  {:width$}  {:column$}  {beside}", names[at], figures[at])?;
+            let Name { is_default, danger, .. } = &selection.candidates[at];
             if *is_default {
                 write!(f, "; default")?;
             }
@@ -113,11 +101,7 @@ impl Text<'_> {
             looks => writeln!(f, ", {looks} looks)")?,
         }
         let is_by = |method: Method| move |found: &&Comparison| found.method == method;
-        let by_t = ranking
-            .comparisons
-            .iter()
-            .filter(is_by(Method::LogT))
-            .count();
+        let by_t = ranking.comparisons.iter().filter(is_by(Method::LogT)).count();
         if by_t > 0 {
             let count = ranking.comparisons.len();
             writeln!(
@@ -127,16 +111,8 @@ impl Text<'_> {
             )?;
         }
         let is_range = |bounds: Bounds| bounds == Bounds::Range;
-        if ranking
-            .figures
-            .iter()
-            .flatten()
-            .any(|found| is_range(found.bounds))
-        {
-            writeln!(
-                f,
-                "  [lowest to highest]: too few rounds for an interval of a median"
-            )?;
+        if ranking.figures.iter().flatten().any(|found| is_range(found.bounds)) {
+            writeln!(f, "  [lowest to highest]: too few rounds for an interval of a median")?;
         }
         Ok(())
     }
@@ -155,11 +131,8 @@ fn figure(found: &Option<super::Figure>) -> String {
     let Some(found) = found else {
         return "-".to_owned();
     };
-    let (median, low, high) = (
-        FourDigits(found.median),
-        FourDigits(found.low),
-        FourDigits(found.high),
-    );
+    let (median, low, high) =
+        (FourDigits(found.median), FourDigits(found.low), FourDigits(found.high));
     match found.bounds {
         Bounds::Interval => format!("{median} ({low} to {high})"),
         Bounds::Range => format!("{median} [{low} to {high}]"),
@@ -167,9 +140,7 @@ fn figure(found: &Option<super::Figure>) -> String {
 }
 
 fn against(found: &Comparison) -> String {
-    let Comparison {
-        ratio, low, high, ..
-    } = found;
+    let Comparison { ratio, low, high, .. } = found;
     let ratio = format!("{ratio:.3} ({low:.3} to {high:.3})");
     match found.best_is {
         Side::Better => ratio,

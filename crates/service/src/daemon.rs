@@ -83,11 +83,7 @@ struct Unit {
 
 impl Unit {
     fn new(figures: &'static RunFigures) -> Self {
-        Self {
-            figures,
-            served: 0,
-            begun: (Instant::now(), 0),
-        }
+        Self { figures, served: 0, begun: (Instant::now(), 0) }
     }
 
     /// Counts a filter more; else why there may be none.
@@ -119,10 +115,7 @@ pub fn run() -> Result<(), ServiceError> {
     }
     let (arena, _) = Files::new(OWN, 0).open()?;
     arena.forget();
-    let lucd = Arc::new(Lucd {
-        arena,
-        units: Mutex::default(),
-    });
+    let lucd = Arc::new(Lucd { arena, units: Mutex::default() });
     for (stored, lasting) in taken.left {
         let lucd = Arc::clone(&lucd);
         let unit = stored.unit().to_owned();
@@ -190,9 +183,7 @@ fn serve_to_the_end(unit: &str, stored: &Stored, served: Served, lasting: Lastin
     drop(lasting);
     served.wait();
     stored.forget();
-    say(format_args!(
-        "{unit}: the last process under the filter has ended"
-    ));
+    say(format_args!("{unit}: the last process under the filter has ended"));
 }
 
 /// Starts a thread. Without one the process goes on, and keepers with what it would have served.
@@ -242,9 +233,7 @@ impl Lucd {
             .and_then(|guest| guest.begin(process, self.work(figures)));
         match served {
             Ok((served, lasting)) => {
-                say(format_args!(
-                    "{unit}: served, process {process} and all that it starts"
-                ));
+                say(format_args!("{unit}: served, process {process} and all that it starts"));
                 serve_to_the_end(unit, &Stored::new(unit), served, lasting);
             }
             Err(error) => say(format_args!("{unit}: it runs without luc: {error}")),
@@ -286,10 +275,7 @@ impl Lucd {
                 opened.map_err(|error| error.to_string())?.1
             }
         };
-        let known = units
-            .known
-            .entry(unit.to_owned())
-            .or_insert_with(|| Unit::new(figures));
+        let known = units.known.entry(unit.to_owned()).or_insert_with(|| Unit::new(figures));
         known.begin()
     }
 
@@ -314,10 +300,7 @@ impl Lucd {
         Work {
             arena: self.arena,
             figures,
-            settings: Settings {
-                policy: Policy::Auto,
-                longest_wait_ns: LONGEST_WAIT_NS,
-            },
+            settings: Settings { policy: Policy::Auto, longest_wait_ns: LONGEST_WAIT_NS },
             count_only: Vec::new(),
         }
     }

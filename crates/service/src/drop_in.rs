@@ -28,9 +28,7 @@ impl DropIn {
     }
 
     fn below(units: &Path, unit: &str) -> Self {
-        Self {
-            directory: units.join(format!("{unit}.d")),
-        }
+        Self { directory: units.join(format!("{unit}.d")) }
     }
 
     /// Where it is.
@@ -46,9 +44,7 @@ impl DropIn {
     pub fn read(&self) -> Result<Option<String>, ServiceError> {
         match fs::read_to_string(self.path()) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            read => read
-                .map(Some)
-                .map_err(ServiceError::io("read", self.path())),
+            read => read.map(Some).map_err(ServiceError::io("read", self.path())),
         }
     }
 
@@ -154,10 +150,7 @@ mod tests {
         fs::create_dir_all(drop_in.directory.join(".50-luc.conf.new")).unwrap();
         fs::write(drop_in.path(), "old").unwrap();
         let error = drop_in.set(Some("new")).unwrap_err();
-        assert!(
-            error.to_string().contains("50-luc.conf cannot be written"),
-            "{error}"
-        );
+        assert!(error.to_string().contains("50-luc.conf cannot be written"), "{error}");
         assert_eq!(drop_in.read().unwrap().as_deref(), Some("old"));
     }
 }

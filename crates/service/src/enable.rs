@@ -32,10 +32,7 @@ pub fn plan(units: &[String], reach: Reach) -> Result<Vec<Enabled>, ServiceError
     for unit in units {
         let name = systemctl::name(unit)?;
         let facts = facts::of_unit(&name)?;
-        let refused = |refusal| ServiceError::Refused {
-            unit: name.clone(),
-            refusal,
-        };
+        let refused = |refusal| ServiceError::Refused { unit: name.clone(), refusal };
         let plan = Plan::of(&facts, reach, &tools).map_err(refused)?;
         if plans.iter().any(|other| other.plan.unit == plan.unit) {
             continue;
@@ -65,11 +62,8 @@ pub fn enable(plans: &[Enabled], now: bool) -> Result<(), ServiceError> {
     if !now {
         return Ok(());
     }
-    let running: Vec<&str> = plans
-        .iter()
-        .filter(|plan| plan.runs)
-        .map(|plan| plan.plan.unit.as_str())
-        .collect();
+    let running: Vec<&str> =
+        plans.iter().filter(|plan| plan.runs).map(|plan| plan.plan.unit.as_str()).collect();
     for (index, unit) in running.iter().enumerate() {
         if systemctl::restart(unit).is_err() {
             let new = changes.take_back();
@@ -101,10 +95,7 @@ impl Changes {
         let drop_in = DropIn::of(unit);
         let before = drop_in.read()?;
         drop_in.set(text)?;
-        self.0.push(Change {
-            unit: unit.to_owned(),
-            before,
-        });
+        self.0.push(Change { unit: unit.to_owned(), before });
         Ok(())
     }
 
@@ -118,10 +109,7 @@ impl Changes {
             let settings = systemctl::show(&plan.unit)?;
             let is_read = settings.words("DropInPaths").any(|read| *path == *read);
             if !is_read || settings.get("LoadState") != "loaded" {
-                return Err(ServiceError::NotTaken {
-                    unit: plan.unit.clone(),
-                    path: path.clone(),
-                });
+                return Err(ServiceError::NotTaken { unit: plan.unit.clone(), path: path.clone() });
             }
         }
         Ok(())
@@ -173,11 +161,7 @@ pub fn disable(units: &[String]) -> Result<Disabled, ServiceError> {
             }
         }
         let is_enabled = DropIn::of(&name).read()?.is_some();
-        let list = if is_enabled {
-            &mut names
-        } else {
-            &mut were_not
-        };
+        let list = if is_enabled { &mut names } else { &mut were_not };
         if !list.contains(&name) {
             list.push(name);
         }
@@ -202,9 +186,5 @@ pub fn disable(units: &[String]) -> Result<Disabled, ServiceError> {
 }
 
 fn check_root() -> Result<(), ServiceError> {
-    if rustix::process::geteuid().is_root() {
-        Ok(())
-    } else {
-        Err(ServiceError::NotRoot)
-    }
+    if rustix::process::geteuid().is_root() { Ok(()) } else { Err(ServiceError::NotRoot) }
 }

@@ -64,9 +64,7 @@ fn programs(
     files: &[UnitFile],
 ) -> Vec<(PathBuf, luc_gate::inspect::Gateability)> {
     let lines = crate::unit_file::list(files, "ExecStart");
-    let commands = lines
-        .iter()
-        .flat_map(|line| crate::words::commands(line).unwrap_or_default());
+    let commands = lines.iter().flat_map(|line| crate::words::commands(line).unwrap_or_default());
     // As they are written, if there is nothing in them that only systemd knows how to replace.
     let written = commands
         .map(|command| command.program)
@@ -75,10 +73,7 @@ fn programs(
     let all: BTreeSet<PathBuf> = if lines.is_empty() {
         settings.programs().into_iter().collect()
     } else {
-        let of_systemd = settings
-            .programs()
-            .into_iter()
-            .filter(|path| !path.ends_with(EXEC));
+        let of_systemd = settings.programs().into_iter().filter(|path| !path.ends_with(EXEC));
         written.chain(of_systemd).collect()
     };
     let inspected = |path: PathBuf| {
@@ -135,11 +130,7 @@ pub fn open_file_systems(processes: &[u32]) -> BTreeSet<(PathBuf, bool)> {
 /// # Errors
 /// [`ServiceError`] if something is not installed, or where a unit file cannot name it.
 pub fn tools() -> Result<Tools, ServiceError> {
-    let tools = Tools {
-        library: library::find()?,
-        exec: find(EXEC)?,
-        no_notifier: no_notifier()?,
-    };
+    let tools = Tools { library: library::find()?, exec: find(EXEC)?, no_notifier: no_notifier()? };
     for path in [&tools.library, &tools.exec] {
         let text = path.to_string_lossy();
         if text.contains([' ', '\t', '"', '\'', '\\', '%', '$', ':', ';']) {
@@ -166,19 +157,11 @@ fn find(name: &'static str) -> Result<PathBuf, ServiceError> {
     let own = std::env::current_exe().map_err(ServiceError::io("found", "the running program"))?;
     let directory = own.parent().unwrap_or(&own);
     let beside = directory.join(name);
-    let installed = directory
-        .parent()
-        .unwrap_or(directory)
-        .join("lib/luc")
-        .join(name);
+    let installed = directory.parent().unwrap_or(directory).join("lib/luc").join(name);
     for path in [&beside, &installed] {
         if path.is_file() {
             return Ok(path.clone());
         }
     }
-    Err(ServiceError::Missing {
-        name,
-        beside,
-        installed,
-    })
+    Err(ServiceError::Missing { name, beside, installed })
 }

@@ -133,27 +133,12 @@ fn name_them(others: &[String]) -> String {
 
 /// Programs that clean their environment, so that the library is lost below them. Measured, or seen in their sources.
 const CLEANERS: [(&str, &str); 6] = [
-    (
-        "master",
-        "Postfix gives its daemons an environment of its own (import_environment)",
-    ),
-    (
-        "postmulti",
-        "Postfix gives its daemons an environment of its own (import_environment)",
-    ),
-    (
-        "dovecot",
-        "Dovecot gives its processes an environment of its own (import_environment)",
-    ),
-    (
-        "pg_ctlcluster",
-        "pg_ctlcluster gives PostgreSQL an environment of its own",
-    ),
+    ("master", "Postfix gives its daemons an environment of its own (import_environment)"),
+    ("postmulti", "Postfix gives its daemons an environment of its own (import_environment)"),
+    ("dovecot", "Dovecot gives its processes an environment of its own (import_environment)"),
+    ("pg_ctlcluster", "pg_ctlcluster gives PostgreSQL an environment of its own"),
     ("cron", "cron gives its jobs an environment of their own"),
-    (
-        "sshd",
-        "sshd gives its sessions an environment of their own",
-    ),
+    ("sshd", "sshd gives its sessions an environment of their own"),
 ];
 
 impl Plan {
@@ -186,9 +171,7 @@ impl Facts {
     fn own_values<'a>(&'a self, key: &'a str) -> impl Iterator<Item = &'a str> {
         let text = self.drop_in.as_deref().unwrap_or_default();
         let value = move |line: &'a str| line.strip_prefix(key)?.strip_prefix('=');
-        text.lines()
-            .filter_map(value)
-            .flat_map(str::split_whitespace)
+        text.lines().filter_map(value).flat_map(str::split_whitespace)
     }
 }
 
@@ -204,9 +187,9 @@ fn auto(facts: &Facts, tools: &Tools) -> Result<Plan, Refusal> {
         }
     };
     notifier::plan(facts, tools, why.clone()).map_err(|refusal| match refusal {
-        Refusal::Notify(reason) => Refusal::Notify(format!(
-            "{reason}; and the library does not reach it, as {why}"
-        )),
+        Refusal::Notify(reason) => {
+            Refusal::Notify(format!("{reason}; and the library does not reach it, as {why}"))
+        }
         other => other,
     })
 }
@@ -239,17 +222,11 @@ fn refuse_what_starts_nothing(facts: &Facts) -> Result<(), Refusal> {
     if settings.id() == "lucd.service" {
         return Err(Refusal::Own);
     }
-    let does_nothing = |path: &PathBuf| {
-        path.file_name()
-            .is_some_and(|name| name == "true" || name == ":")
-    };
+    let does_nothing =
+        |path: &PathBuf| path.file_name().is_some_and(|name| name == "true" || name == ":");
     if settings.programs().iter().all(does_nothing) {
-        let services = settings
-            .words("ConsistsOf")
-            .filter(|name| name.ends_with(".service"));
-        return Err(Refusal::StartsNothing(
-            services.map(ToOwned::to_owned).collect(),
-        ));
+        let services = settings.words("ConsistsOf").filter(|name| name.ends_with(".service"));
+        return Err(Refusal::StartsNothing(services.map(ToOwned::to_owned).collect()));
     }
     Ok(())
 }
@@ -260,10 +237,7 @@ fn written_commands(facts: &Facts) -> Result<Vec<(String, Vec<CommandLine>)>, Re
         Ok(commands) => Ok((line, commands)),
         Err(error) => Err(Refusal::Line { line, error }),
     };
-    unit_file::list(&facts.files, "ExecStart")
-        .into_iter()
-        .map(of_line)
-        .collect()
+    unit_file::list(&facts.files, "ExecStart").into_iter().map(of_line).collect()
 }
 
 /// Whether a value of a unit file is a yes.
@@ -280,17 +254,11 @@ fn heading(unit: &str) -> String {
 fn may_execute(facts: &Facts, tools: &Tools, notes: &mut Vec<String>) -> String {
     let settings = &facts.settings;
     let is_below = |path: &&Path, list: &str| {
-        let mut folders = settings
-            .words(list)
-            .map(|folder| folder.trim_start_matches(['-', '+']));
+        let mut folders = settings.words(list).map(|folder| folder.trim_start_matches(['-', '+']));
         folders.any(|folder| path.starts_with(folder))
     };
     let files = [tools.exec.as_path(), tools.library.as_path()];
-    let is_own = |path: &Path| {
-        facts
-            .own_values("ExecPaths")
-            .any(|own| path.starts_with(own))
-    };
+    let is_own = |path: &Path| facts.own_values("ExecPaths").any(|own| path.starts_with(own));
     let is_barred = |path: &&Path| {
         is_below(path, "NoExecPaths") && (is_own(path) || !is_below(path, "ExecPaths"))
     };
@@ -303,10 +271,7 @@ fn may_execute(facts: &Facts, tools: &Tools, notes: &mut Vec<String>) -> String 
     if folders.is_empty() {
         return String::new();
     }
-    notes.push(format!(
-        "its processes may execute what is in {}",
-        folders.join(" ")
-    ));
+    notes.push(format!("its processes may execute what is in {}", folders.join(" ")));
     format!("ExecPaths={}\n", folders.join(" "))
 }
 

@@ -15,9 +15,7 @@ impl Settings {
     pub fn parse(text: &str) -> Self {
         let mut all: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for (name, value) in text.lines().filter_map(|line| line.split_once('=')) {
-            all.entry(name.to_owned())
-                .or_default()
-                .push(value.to_owned());
+            all.entry(name.to_owned()).or_default().push(value.to_owned());
         }
         Self(all)
     }
@@ -33,9 +31,7 @@ impl Settings {
     #[must_use]
     pub fn get(&self, name: &str) -> &str {
         let values = self.0.get(name);
-        values
-            .and_then(|values| values.first())
-            .map_or("", String::as_str)
+        values.and_then(|values| values.first()).map_or("", String::as_str)
     }
 
     /// All values of a property.
@@ -112,14 +108,8 @@ fn listed(list: &str, word: &str) -> bool {
         Some(list) => (true, list),
         None => (false, list),
     };
-    let is_in = list
-        .split_whitespace()
-        .any(|listed| listed.split(':').next() == Some(word));
-    if is_denied {
-        !is_in
-    } else {
-        is_in || list.trim().is_empty()
-    }
+    let is_in = list.split_whitespace().any(|listed| listed.split(':').next() == Some(word));
+    if is_denied { !is_in } else { is_in || list.trim().is_empty() }
 }
 
 #[cfg(test)]
@@ -150,14 +140,8 @@ mod tests {
             [PathBuf::from("/usr/bin/a b"), PathBuf::from("/bin/true")]
         );
         let environment = settings.environment();
-        assert_eq!(
-            environment[1],
-            ("LD_PRELOAD".to_owned(), "/x /y".to_owned())
-        );
-        assert_eq!(
-            settings.environment_files(),
-            [PathBuf::from("/etc/default/a b")]
-        );
+        assert_eq!(environment[1], ("LD_PRELOAD".to_owned(), "/x /y".to_owned()));
+        assert_eq!(settings.environment_files(), [PathBuf::from("/etc/default/a b")]);
         assert!(!settings.is_on("Nothing") && settings.id() == "x.service");
     }
 

@@ -85,10 +85,8 @@ pub fn status(names: &[String]) -> Result<Vec<Status>, ServiceError> {
     let containers = containers::all(systemctl::lucd()?);
     if names.is_empty() {
         let units = drop_in::enabled()?;
-        let mut all: Vec<Status> = units
-            .iter()
-            .map(|name| of_unit(name))
-            .collect::<Result<_, _>>()?;
+        let mut all: Vec<Status> =
+            units.iter().map(|name| of_unit(name)).collect::<Result<_, _>>()?;
         all.extend(containers);
         return Ok(all);
     }
@@ -105,14 +103,9 @@ fn of_unit(name: &str) -> Result<Status, ServiceError> {
     if settings.get("LoadState") == "not-found" {
         let error = crate::plan::Refusal::Unknown;
         if DropIn::of(name).read()?.is_none() {
-            return Err(ServiceError::Refused {
-                unit: name.to_owned(),
-                refusal: error,
-            });
+            return Err(ServiceError::Refused { unit: name.to_owned(), refusal: error });
         }
-        notes.push(format!(
-            "the unit is not installed any more: `luc disable {name}`"
-        ));
+        notes.push(format!("the unit is not installed any more: `luc disable {name}`"));
     }
     let unit = settings.id().to_owned();
     let drop_in = DropIn::of(&unit).read()?;
@@ -123,14 +116,10 @@ fn of_unit(name: &str) -> Result<Status, ServiceError> {
         _ => None,
     };
     let filters = served.as_ref().map_or(0, |served| served.filters);
-    let processes: Vec<Process> = numbers
-        .iter()
-        .filter_map(|&process| look(process, &unit, filters))
-        .collect();
+    let processes: Vec<Process> =
+        numbers.iter().filter_map(|&process| look(process, &unit, filters)).collect();
     let figures = served.or_else(|| {
-        let mut figures = numbers
-            .iter()
-            .filter_map(|&process| of_process(process, &unit));
+        let mut figures = numbers.iter().filter_map(|&process| of_process(process, &unit));
         figures.next()
     });
     let file_systems = figures.map_or_else(Vec::new, |figures| figures.file_systems);
@@ -151,11 +140,7 @@ fn of_unit(name: &str) -> Result<Status, ServiceError> {
 
 /// What a drop-in of luc's does.
 fn way_of(text: &str) -> Way {
-    if text.lines().any(|line| line.starts_with("ExecStart=")) {
-        Way::Notify
-    } else {
-        Way::Library
-    }
+    if text.lines().any(|line| line.starts_with("ExecStart=")) { Way::Notify } else { Way::Library }
 }
 
 /// What has changed since the drop-in was written: it would be another one now.
@@ -222,11 +207,7 @@ fn processes_below(group: &str) -> Vec<u32> {
         return Vec::new();
     }
     // Of version 2 alone; beside controllers of version 1; of version 1.
-    let roots = [
-        "/sys/fs/cgroup",
-        "/sys/fs/cgroup/systemd",
-        "/sys/fs/cgroup/unified",
-    ];
+    let roots = ["/sys/fs/cgroup", "/sys/fs/cgroup/systemd", "/sys/fs/cgroup/unified"];
     let mut found = Vec::new();
     for root in roots {
         collect(&Path::new(root).join(group), &mut found);
@@ -270,19 +251,13 @@ fn look(process: u32, unit: &str, filters: u32) -> Option<Process> {
         Ok(_) if filters > 0 && seccomp::filters_of(process)? >= filters => Reached::Notifier,
         Ok(maps) => reached(&maps, unit),
     };
-    Some(Process {
-        process,
-        program: luc_units::plain(program.trim_end()),
-        reached,
-    })
+    Some(Process { process, program: luc_units::plain(program.trim_end()), reached })
 }
 
 /// What the mappings of a process say.
 fn reached(maps: &[u8], unit: &str) -> Reached {
     let mut lines = maps.split(|&byte| byte == b'\n');
-    let has_library = maps
-        .windows(LIBRARY.len())
-        .any(|part| part == LIBRARY.as_bytes());
+    let has_library = maps.windows(LIBRARY.len()).any(|part| part == LIBRARY.as_bytes());
     if !has_library {
         Reached::Nothing
     } else if lines.any(|line| is_figures(line, unit)) {
@@ -301,34 +276,19 @@ mod tests {
         let library = "7f00-7f01 r-xp 0 08:01 7 /usr/lib/luc/libluc_gate_preload.so\n";
         let figures = "7f02-7f03 rw-s 0 00:1a 9 /dev/shm/luc-gate-105/unit-a.service\n";
         let both = format!("{library}{figures}");
-        assert_eq!(
-            reached(b"7f00-7f01 r-xp 0 08:01 7 /bin/a\n", "a.service"),
-            Reached::Nothing
-        );
-        assert_eq!(
-            reached(library.as_bytes(), "a.service"),
-            Reached::LibraryAside
-        );
+        assert_eq!(reached(b"7f00-7f01 r-xp 0 08:01 7 /bin/a\n", "a.service"), Reached::Nothing);
+        assert_eq!(reached(library.as_bytes(), "a.service"), Reached::LibraryAside);
         assert_eq!(reached(both.as_bytes(), "a.service"), Reached::Library);
         assert_eq!(reached(both.as_bytes(), "b.service"), Reached::LibraryAside);
     }
 
     #[test]
     fn what_escapes_is_named() {
-        let process = |program: &str, reached| Process {
-            process: 1,
-            program: program.to_owned(),
-            reached,
-        };
-        let all = [
-            process("a", Reached::Library),
-            process("b", Reached::Nothing),
-        ];
+        let process =
+            |program: &str, reached| Process { process: 1, program: program.to_owned(), reached };
+        let all = [process("a", Reached::Library), process("b", Reached::Nothing)];
         let note = escaped(Some(Way::Library), &all, "x.service").unwrap();
-        assert!(
-            note.starts_with("not reached: b; `luc enable --reach notify"),
-            "{note}"
-        );
+        assert!(note.starts_with("not reached: b; `luc enable --reach notify"), "{note}");
         assert_eq!(escaped(Some(Way::Library), &all[..1], "x.service"), None);
         assert_eq!(escaped(None, &all, "x.service"), None);
         let note = escaped(Some(Way::Library), &all[1..], "x.service").unwrap();

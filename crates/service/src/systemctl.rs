@@ -17,11 +17,7 @@ const RUNS: &str = "/run/systemd/system";
 /// # Errors
 /// [`ServiceError::NoSystemd`]
 pub fn check() -> Result<(), ServiceError> {
-    if Path::new(RUNS).is_dir() {
-        Ok(())
-    } else {
-        Err(ServiceError::NoSystemd)
-    }
+    if Path::new(RUNS).is_dir() { Ok(()) } else { Err(ServiceError::NoSystemd) }
 }
 
 /// The process number of `lucd`; 0 if it does not run.
@@ -39,14 +35,8 @@ pub fn lucd() -> Result<u32, ServiceError> {
 /// [`ServiceError::Name`] if no unit can have it.
 pub fn name(text: &str) -> Result<String, ServiceError> {
     let is_possible = |c: char| c.is_ascii_alphanumeric() || ":-_.\\@".contains(c);
-    let has_kind = text
-        .rsplit_once('.')
-        .is_some_and(|(_, kind)| KINDS.contains(&kind));
-    let name = if has_kind {
-        text.to_owned()
-    } else {
-        format!("{text}.service")
-    };
+    let has_kind = text.rsplit_once('.').is_some_and(|(_, kind)| KINDS.contains(&kind));
+    let name = if has_kind { text.to_owned() } else { format!("{text}.service") };
     let is_template = name.contains("@.");
     if text.is_empty()
         || !name.chars().all(is_possible)
@@ -107,10 +97,7 @@ pub fn start_anew(unit: &str) -> Result<(), ServiceError> {
 
 /// What systemctl prints.
 fn run(words: &[&str]) -> Result<String, ServiceError> {
-    let failed = |reason: String| ServiceError::Systemctl {
-        words: words.join(" "),
-        reason,
-    };
+    let failed = |reason: String| ServiceError::Systemctl { words: words.join(" "), reason };
     let output = tool("systemctl")
         .args(words)
         .env("LC_ALL", "C.UTF-8")
@@ -122,11 +109,7 @@ fn run(words: &[&str]) -> Result<String, ServiceError> {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
     let said = String::from_utf8_lossy(&output.stderr);
-    let lines: Vec<&str> = said
-        .lines()
-        .map(str::trim)
-        .filter(|line| !line.is_empty())
-        .collect();
+    let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     Err(failed(luc_units::plain(&lines.join(" "))))
 }
 
@@ -145,16 +128,7 @@ mod tests {
         ] {
             assert_eq!(name(text).unwrap(), expected);
         }
-        for text in [
-            "",
-            "../x",
-            "a b",
-            "--now",
-            "x@",
-            "x@.service",
-            "%n",
-            &"x".repeat(256),
-        ] {
+        for text in ["", "../x", "a b", "--now", "x@", "x@.service", "%n", &"x".repeat(256)] {
             assert!(name(text).is_err(), "{text}");
         }
     }

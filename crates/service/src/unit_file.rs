@@ -32,11 +32,7 @@ impl UnitFile {
                 continue;
             }
             let mut whole = continued.take().unwrap_or_default();
-            whole.push_str(if whole.is_empty() {
-                line.trim_start()
-            } else {
-                line
-            });
+            whole.push_str(if whole.is_empty() { line.trim_start() } else { line });
             if let Some(begun) = whole.strip_suffix('\\').filter(|_| !ends_escaped(&whole)) {
                 continued = Some(format!("{begun} "));
                 continue;
@@ -46,10 +42,7 @@ impl UnitFile {
         if let Some(whole) = continued {
             note(&mut assignments, &mut section, &whole);
         }
-        Self {
-            path: path.to_owned(),
-            assignments,
-        }
+        Self { path: path.to_owned(), assignments }
     }
 
     /// The values of a key, in order.
@@ -69,10 +62,7 @@ fn ends_escaped(line: &str) -> bool {
 
 fn note(assignments: &mut Vec<Assignment>, section: &mut String, line: &str) {
     let line = line.trim();
-    if let Some(name) = line
-        .strip_prefix('[')
-        .and_then(|line| line.strip_suffix(']'))
-    {
+    if let Some(name) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
         name.clone_into(section);
     } else if let Some((key, value)) = line.split_once('=') {
         assignments.push(Assignment {
@@ -114,10 +104,7 @@ mod tests {
         let file = file(text);
         let values: Vec<_> = file.values("Service", "ExecStart").collect();
         assert_eq!(values, ["/bin/a    --b  \t'c'", "/bin/last"]);
-        assert_eq!(
-            file.values("Service", "Type").collect::<Vec<_>>(),
-            ["notify"]
-        );
+        assert_eq!(file.values("Service", "Type").collect::<Vec<_>>(), ["notify"]);
     }
 
     #[test]

@@ -125,10 +125,7 @@ pub fn unquoted(line: &str) -> Vec<String> {
     let Ok(spans) = spans(line) else {
         return line.split_whitespace().map(ToOwned::to_owned).collect();
     };
-    spans
-        .into_iter()
-        .map(|(begin, end)| unquote(&line[begin..end]))
-        .collect()
+    spans.into_iter().map(|(begin, end)| unquote(&line[begin..end])).collect()
 }
 
 fn unquote(word: &str) -> String {
@@ -165,26 +162,16 @@ mod tests {
     #[test]
     fn what_is_written_is_kept() {
         for (text, expected) in [
-            (
-                "/usr/bin/etcd $DAEMON_ARGS",
-                line("", "/usr/bin/etcd", "$DAEMON_ARGS"),
-            ),
+            ("/usr/bin/etcd $DAEMON_ARGS", line("", "/usr/bin/etcd", "$DAEMON_ARGS")),
             (
                 "-/usr/bin/pg_ctlcluster --skip-systemctl-redirect %i start",
-                line(
-                    "-",
-                    "/usr/bin/pg_ctlcluster",
-                    "--skip-systemctl-redirect %i start",
-                ),
+                line("-", "/usr/bin/pg_ctlcluster", "--skip-systemctl-redirect %i start"),
             ),
             (
                 r#"  @!!"/usr/my dir/x" "name \"a" 'b  c'\ d  "#,
                 line("@!!", r#""/usr/my dir/x""#, r#""name \"a" 'b  c'\ d"#),
             ),
-            (
-                r"/bin/find . -exec x {} \;",
-                line("", "/bin/find", r". -exec x {} \;"),
-            ),
+            (r"/bin/find . -exec x {} \;", line("", "/bin/find", r". -exec x {} \;")),
             (
                 "/usr/sbin/nginx -g 'daemon on; master_process on;'",
                 line("", "/usr/sbin/nginx", "-g 'daemon on; master_process on;'"),
@@ -198,10 +185,7 @@ mod tests {
     fn semicolons_divide_commands() {
         assert_eq!(
             commands("/bin/a 1 ; -/bin/b ';' x; ;/bin/c"),
-            Ok(vec![
-                line("", "/bin/a", "1"),
-                line("-", "/bin/b", "';' x; ;/bin/c")
-            ])
+            Ok(vec![line("", "/bin/a", "1"), line("-", "/bin/b", "';' x; ;/bin/c")])
         );
         assert_eq!(commands("/bin/a ;"), Ok(vec![line("", "/bin/a", "")]));
     }

@@ -62,11 +62,8 @@ fn shuffled(
     for family in &families {
         for (column, correlation) in family.correlations(figure, strata) {
             strengths[column] = correlation.abs() * family.weight;
-            found[column] = Some(Association {
-                correlation,
-                adjusted_p: 1.0,
-                rows: family.rows.len(),
-            });
+            found[column] =
+                Some(Association { correlation, adjusted_p: 1.0, rows: family.rows.len() });
         }
     }
     let mut random = random::stream(seed, 0);
@@ -133,14 +130,8 @@ impl Family {
     ) -> impl Iterator<Item = (usize, f64)> + '_ {
         let values: Vec<f64> = self.rows.iter().map(|&row| figure[row]).collect();
         let mut ranks = ranks_within(&values, &self.rows, strata);
-        let columns = if normalize(&mut ranks) {
-            self.columns.as_slice()
-        } else {
-            &[]
-        };
-        columns
-            .iter()
-            .map(move |(place, column)| (*place, dot(column, &ranks).clamp(-1.0, 1.0)))
+        let columns = if normalize(&mut ranks) { self.columns.as_slice() } else { &[] };
+        columns.iter().map(move |(place, column)| (*place, dot(column, &ranks).clamp(-1.0, 1.0)))
     }
 }
 
@@ -217,11 +208,8 @@ mod tests {
                     .map(|column| {
                         let base = noise(trial * 1000 + 1 + column / 2, 24);
                         let own = noise(trial * 1000 + 500 + column, 24);
-                        let mut mixed: Vec<Option<f64>> = base
-                            .iter()
-                            .zip(own)
-                            .map(|(a, b)| Some(a + 0.3 * b))
-                            .collect();
+                        let mut mixed: Vec<Option<f64>> =
+                            base.iter().zip(own).map(|(a, b)| Some(a + 0.3 * b)).collect();
                         if column >= 15 {
                             mixed[..12].fill(None);
                         }
@@ -229,10 +217,7 @@ mod tests {
                     })
                     .collect();
                 let found = shuffled(&figure, &[0; 24], &columns, 3, 199);
-                found
-                    .iter()
-                    .flatten()
-                    .any(|association| association.adjusted_p <= 0.05)
+                found.iter().flatten().any(|association| association.adjusted_p <= 0.05)
             })
             .count();
         // 10 are expected; more than 20 have a probability below 0.2 %.
@@ -251,14 +236,8 @@ mod tests {
         let columns = [whole(&raised(noise(2, 60)))];
         let across = associations(&figure, &[0; 60], &columns, 1)[0].expect("varied");
         let within = associations(&figure, &strata, &columns, 1)[0].expect("varied");
-        assert!(
-            across.correlation > 0.6 && across.adjusted_p < 0.01,
-            "{across:?}"
-        );
-        assert!(
-            within.correlation.abs() < 0.3 && within.adjusted_p > 0.05,
-            "{within:?}"
-        );
+        assert!(across.correlation > 0.6 && across.adjusted_p < 0.01, "{across:?}");
+        assert!(within.correlation.abs() < 0.3 && within.adjusted_p > 0.05, "{within:?}");
     }
 
     #[test]

@@ -56,11 +56,7 @@ fn resampled(
     if runs < 2 {
         return Err(StatsError::TooFew { runs });
     }
-    if with
-        .iter()
-        .chain(without)
-        .any(|value| !value.is_finite() || *value <= 0.0)
-    {
+    if with.iter().chain(without).any(|value| !value.is_finite() || *value <= 0.0) {
         return Err(StatsError::NotPositive);
     }
     let ratio_of = |with: Option<f64>, without: Option<f64>| match (with, without) {
@@ -81,11 +77,7 @@ fn resampled(
     }
     ratios.sort_by(f64::total_cmp);
     let tail = resamples / 40;
-    Ok(Interval {
-        ratio,
-        low: ratios[tail],
-        high: ratios[resamples - 1 - tail],
-    })
+    Ok(Interval { ratio, low: ratios[tail], high: ratios[resamples - 1 - tail] })
 }
 
 #[cfg(test)]
@@ -96,9 +88,7 @@ mod tests {
     /// Log-normal throughputs: skewed to the right as disturbed runs are.
     fn runs(seed: u64, stream: u64, count: usize, median: f64) -> Vec<f64> {
         let mut random = random::stream(seed, stream);
-        (0..count)
-            .map(|_| median * (0.3 * random::normal(&mut random)).exp())
-            .collect()
+        (0..count).map(|_| median * (0.3 * random::normal(&mut random)).exp()).collect()
     }
 
     #[test]
@@ -114,25 +104,16 @@ mod tests {
                 })
                 .count();
             let coverage = covered as f64 / trials as f64;
-            assert!(
-                (0.91..=0.99).contains(&coverage),
-                "{count} runs: {coverage}"
-            );
+            assert!((0.91..=0.99).contains(&coverage), "{count} runs: {coverage}");
         }
     }
 
     #[test]
     fn what_gives_no_interval() {
-        assert_eq!(
-            ratio_interval(&[1.0], &[1.0, 2.0], 1),
-            Err(StatsError::TooFew { runs: 1 })
-        );
+        assert_eq!(ratio_interval(&[1.0], &[1.0, 2.0], 1), Err(StatsError::TooFew { runs: 1 }));
         for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {
             let sides = ([1.0, bad], [1.0, 2.0]);
-            assert_eq!(
-                ratio_interval(&sides.0, &sides.1, 1),
-                Err(StatsError::NotPositive)
-            );
+            assert_eq!(ratio_interval(&sides.0, &sides.1, 1), Err(StatsError::NotPositive));
         }
     }
 

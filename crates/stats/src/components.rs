@@ -32,43 +32,27 @@ pub fn components(columns: &[Vec<f64>]) -> Option<Components> {
         }
     }
     // Their correlations.
-    let matrix: Vec<Vec<f64>> = standard
-        .iter()
-        .map(|a| standard.iter().map(|b| dot(a, b)).collect())
-        .collect();
+    let matrix: Vec<Vec<f64>> =
+        standard.iter().map(|a| standard.iter().map(|b| dot(a, b)).collect()).collect();
     let count = columns.len() as f64;
-    let mut found: Vec<(f64, Vec<f64>)> = eigen(matrix)
-        .into_iter()
-        .filter(|(value, _)| *value > 1e-9 * count)
-        .collect();
+    let mut found: Vec<(f64, Vec<f64>)> =
+        eigen(matrix).into_iter().filter(|(value, _)| *value > 1e-9 * count).collect();
     found.sort_by(|(a, _), (b, _)| b.total_cmp(a));
-    let mut components = Components {
-        shares: Vec::new(),
-        loadings: Vec::new(),
-        scores: Vec::new(),
-    };
+    let mut components =
+        Components { shares: Vec::new(), loadings: Vec::new(), scores: Vec::new() };
     for (value, mut vector) in found {
-        let largest =
-            vector.iter().copied().fold(
-                0.0,
-                |a: f64, b| if b.abs() > a.abs() + 1e-12 { b } else { a },
-            );
+        let largest = vector
+            .iter()
+            .copied()
+            .fold(0.0, |a: f64, b| if b.abs() > a.abs() + 1e-12 { b } else { a });
         for part in &mut vector {
             *part *= largest.signum();
         }
-        let score = |row: usize| {
-            standard
-                .iter()
-                .zip(&vector)
-                .map(|(c, part)| c[row] * part)
-                .sum()
-        };
+        let score = |row: usize| standard.iter().zip(&vector).map(|(c, part)| c[row] * part).sum();
         components.scores.push((0..rows).map(score).collect());
         components.shares.push(value / count);
         let loading = |part: &f64| (part * value.sqrt()).clamp(-1.0, 1.0);
-        components
-            .loadings
-            .push(vector.iter().map(loading).collect());
+        components.loadings.push(vector.iter().map(loading).collect());
     }
     Some(components)
 }
@@ -84,9 +68,7 @@ fn eigen(mut a: Vec<Vec<f64>>) -> Vec<(f64, Vec<f64>)> {
     let size: f64 = a.iter().map(|row| dot(row, row)).sum();
     // Convergence is quadratic: ten sweeps are plenty for any matrix.
     for _ in 0..60 {
-        let off: f64 = (0..n)
-            .map(|p| a[p].iter().skip(p + 1).map(|x| x * x).sum::<f64>())
-            .sum();
+        let off: f64 = (0..n).map(|p| a[p].iter().skip(p + 1).map(|x| x * x).sum::<f64>()).sum();
         if off <= 1e-24 * size {
             break;
         }
@@ -98,11 +80,7 @@ fn eigen(mut a: Vec<Vec<f64>>) -> Vec<(f64, Vec<f64>)> {
             }
         }
     }
-    vectors
-        .into_iter()
-        .enumerate()
-        .map(|(at, vector)| (a[at][at], vector))
-        .collect()
+    vectors.into_iter().enumerate().map(|(at, vector)| (a[at][at], vector)).collect()
 }
 
 /// The rotation that makes `a[p][q]` 0.

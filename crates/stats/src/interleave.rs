@@ -23,11 +23,7 @@ pub fn interleave(n: usize, seed: u64) -> Vec<Side> {
     let mut random = random::stream(seed, 0);
     (0..n)
         .flat_map(|_| {
-            if random.random() {
-                [Side::With, Side::Without]
-            } else {
-                [Side::Without, Side::With]
-            }
+            if random.random() { [Side::With, Side::Without] } else { [Side::Without, Side::With] }
         })
         .collect()
 }
@@ -49,11 +45,8 @@ mod tests {
 
     #[test]
     fn neither_side_is_always_first() {
-        let first = interleave(1000, 1)
-            .iter()
-            .step_by(2)
-            .filter(|&&side| side == Side::With)
-            .count();
+        let first =
+            interleave(1000, 1).iter().step_by(2).filter(|&&side| side == Side::With).count();
         assert!((400..600).contains(&first), "{first}");
     }
 }

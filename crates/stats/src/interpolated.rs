@@ -60,10 +60,7 @@ mod tests {
         // 6 values: x(1) to x(6) covers 96.875 %, x(2) to x(5) 78.125 %; a tenth of the way in coverage.
         let (rank, weight) = ranks(6, 0.95).expect("enough");
         assert_eq!(rank, 1);
-        assert!(
-            (weight - 5.0 * 0.1 / (1.0 + 4.0 * 0.1)).abs() < 1e-9,
-            "{weight}"
-        );
+        assert!((weight - 5.0 * 0.1 / (1.0 + 4.0 * 0.1)).abs() < 1e-9, "{weight}");
         assert_eq!(ranks(10, 0.95).map(|found| found.0), Some(2));
         assert!(
             !leaves_some_out(5, 0.95) && !leaves_some_out(6, 0.95) && leaves_some_out(10, 0.95)

@@ -27,11 +27,7 @@ pub fn geometric_interval(ratios: &[f64], confidence: f64) -> Option<MeanInterva
     let squares: f64 = logs.iter().map(|log| (log - mean).powi(2)).sum();
     let error = (squares / (count - 1.0) / count).sqrt();
     let half = student(logs.len() as u32 - 1, confidence)? * error;
-    Some(MeanInterval {
-        mean: mean.exp(),
-        low: (mean - half).exp(),
-        high: (mean + half).exp(),
-    })
+    Some(MeanInterval { mean: mean.exp(), low: (mean - half).exp(), high: (mean + half).exp() })
 }
 
 #[cfg(test)]

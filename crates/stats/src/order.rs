@@ -46,11 +46,7 @@ pub fn median_interval(values: &[f64]) -> Option<MedianInterval> {
     let rank = lower_rank(values.len())?;
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
-    Some(MedianInterval {
-        median,
-        low: sorted[rank - 1],
-        high: sorted[sorted.len() - rank],
-    })
+    Some(MedianInterval { median, low: sorted[rank - 1], high: sorted[sorted.len() - rank] })
 }
 
 /// The largest k >= 1 with P(Bin(n, 1/2) < k) <= 0.025.
@@ -75,21 +71,10 @@ mod tests {
     #[test]
     fn ranks_as_in_the_tables() {
         // Conover, table A3 / Hahn and Meeker: n, k of the 95 % interval of a median.
-        for (n, rank) in [
-            (5, None),
-            (6, Some(1)),
-            (9, Some(2)),
-            (10, Some(2)),
-            (15, Some(4)),
-        ] {
+        for (n, rank) in [(5, None), (6, Some(1)), (9, Some(2)), (10, Some(2)), (15, Some(4))] {
             assert_eq!(lower_rank(n), rank, "{n}");
         }
-        for (n, rank) in [
-            (20, Some(6)),
-            (25, Some(8)),
-            (50, Some(18)),
-            (100, Some(40)),
-        ] {
+        for (n, rank) in [(20, Some(6)), (25, Some(8)), (50, Some(18)), (100, Some(40))] {
             assert_eq!(lower_rank(n), rank, "{n}");
         }
         assert!(lower_rank(100_000).is_some_and(|rank| (49_600..49_800).contains(&rank)));
@@ -102,11 +87,7 @@ mod tests {
         assert_eq!(median(&[3.0, 1.0, 2.0]), Some(2.0));
         assert_eq!(median(&[4.0, 1.0, 3.0, 2.0]), Some(2.5));
         let values: Vec<f64> = (1..=10).rev().map(f64::from).collect();
-        let expected = MedianInterval {
-            median: 5.5,
-            low: 2.0,
-            high: 9.0,
-        };
+        let expected = MedianInterval { median: 5.5, low: 2.0, high: 9.0 };
         assert_eq!(median_interval(&values), Some(expected));
     }
 

@@ -22,10 +22,7 @@ mod tests {
 
     #[test]
     fn pairs_only() {
-        assert_eq!(
-            paired_ratios(&[2.0, 9.0, 1.0], &[1.0, 3.0]),
-            Ok(vec![2.0, 3.0])
-        );
+        assert_eq!(paired_ratios(&[2.0, 9.0, 1.0], &[1.0, 3.0]), Ok(vec![2.0, 3.0]));
         assert_eq!(paired_ratios(&[2.0], &[0.0]), Err(StatsError::NotPositive));
     }
 }

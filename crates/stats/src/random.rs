@@ -36,17 +36,12 @@ mod tests {
     #[test]
     fn gamma_has_its_mean_and_variance() {
         let mut random = stream(1, 0);
-        let draws: Vec<f64> = (0..100_000)
-            .map(|_| gamma(&mut random, 16_384.0, 1.5))
-            .collect();
+        let draws: Vec<f64> = (0..100_000).map(|_| gamma(&mut random, 16_384.0, 1.5)).collect();
         let mean = draws.iter().sum::<f64>() / draws.len() as f64;
         let variance =
             draws.iter().map(|draw| (draw - mean).powi(2)).sum::<f64>() / draws.len() as f64;
         assert!((mean / 16_384.0 - 1.0).abs() < 0.01, "{mean}");
-        assert!(
-            (variance / (16_384.0_f64.powi(2) / 1.5) - 1.0).abs() < 0.05,
-            "{variance}"
-        );
+        assert!((variance / (16_384.0_f64.powi(2) / 1.5) - 1.0).abs() < 0.05, "{variance}");
     }
 
     #[test]

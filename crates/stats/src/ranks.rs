@@ -8,10 +8,7 @@ pub(super) fn mid_ranks(values: &[f64]) -> Vec<f64> {
     let mut first = 0;
     while first < order.len() {
         let value = values[order[first]];
-        let equal = order[first..]
-            .iter()
-            .take_while(|&&at| values[at] == value)
-            .count();
+        let equal = order[first..].iter().take_while(|&&at| values[at] == value).count();
         let rank = first as f64 + (equal as f64 + 1.0) / 2.0;
         for &at in &order[first..first + equal] {
             ranks[at] = rank;
@@ -24,11 +21,7 @@ pub(super) fn mid_ranks(values: &[f64]) -> Vec<f64> {
 /// Brings values to mean 0 and length 1; `false`, and no change, where all are equal.
 pub(super) fn normalize(values: &mut [f64]) -> bool {
     let mean = values.iter().sum::<f64>() / values.len() as f64;
-    let length = values
-        .iter()
-        .map(|value| (value - mean).powi(2))
-        .sum::<f64>()
-        .sqrt();
+    let length = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>().sqrt();
     // Rounding leaves something of equal values.
     let is_varied = length > 1e-9 * mean.abs() * (values.len() as f64).sqrt() && length > 0.0;
     if is_varied {
@@ -68,9 +61,7 @@ mod tests {
     #[test]
     fn known_correlations() {
         // Without ties 1 - 6 * sum(d^2) / (n (n^2 - 1)): IQ and hours of television, the textbooks' example, d^2 = 194.
-        let iq = [
-            106.0, 100.0, 86.0, 101.0, 99.0, 103.0, 97.0, 113.0, 112.0, 110.0,
-        ];
+        let iq = [106.0, 100.0, 86.0, 101.0, 99.0, 103.0, 97.0, 113.0, 112.0, 110.0];
         let hours = [7.0, 27.0, 2.0, 50.0, 28.0, 29.0, 20.0, 12.0, 6.0, 17.0];
         let rho = spearman(&iq, &hours).expect("varied");
         assert!((rho - (1.0 - 6.0 * 194.0 / 990.0)).abs() < 1e-12, "{rho}");

@@ -58,25 +58,12 @@ pub struct Coverage {
 
 /// All cases: fixed numbers of repeats, repeats until the interval is narrow, and ratios.
 pub fn cases() -> Vec<Case> {
-    let fixed = |count| Goal {
-        relative_half_width: 0.0,
-        min: count,
-        max: count,
-    };
-    let until = |relative_half_width, min| Goal {
-        relative_half_width,
-        min,
-        max: 100,
-    };
+    let fixed = |count| Goal { relative_half_width: 0.0, min: count, max: count };
+    let until = |relative_half_width, min| Goal { relative_half_width, min, max: 100 };
     let mut cases = Vec::new();
     for kind in [Kind::LogNormal, Kind::Gamma] {
         let mut add = |figure, spread, goals: &[Goal]| {
-            cases.extend(goals.iter().map(|&goal| Case {
-                figure,
-                kind,
-                spread,
-                goal,
-            }));
+            cases.extend(goals.iter().map(|&goal| Case { figure, kind, spread, goal }));
         };
         add(Figure::Median, 0.1, &[6, 7, 8, 10, 15, 30, 50].map(fixed));
         let narrow = [
@@ -90,14 +77,8 @@ pub fn cases() -> Vec<Case> {
         ];
         add(Figure::Median, 0.02, &narrow);
         add(Figure::Median, 0.3, &narrow);
-        let pairs = [
-            fixed(6),
-            fixed(10),
-            fixed(25),
-            until(0.1, 6),
-            until(0.1, 10),
-            until(0.05, 10),
-        ];
+        let pairs =
+            [fixed(6), fixed(10), fixed(25), until(0.1, 6), until(0.1, 10), until(0.05, 10)];
         add(Figure::Ratio, 0.1, &pairs);
     }
     cases
@@ -129,10 +110,7 @@ impl Case {
             covered += u32::from(holds);
             made += values.len();
         }
-        Coverage {
-            share: f64::from(covered) / TRIALS as f64,
-            repeats: made as f64 / TRIALS as f64,
-        }
+        Coverage { share: f64::from(covered) / TRIALS as f64, repeats: made as f64 / TRIALS as f64 }
     }
 
     /// One repeat's value.
@@ -172,20 +150,13 @@ impl Case {
 
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Goal {
-            relative_half_width,
-            min,
-            max,
-        } = self.goal;
+        let Goal { relative_half_width, min, max } = self.goal;
         let (figure, kind) = (self.figure, self.kind);
         write!(f, "{figure:?}, {kind:?}, spread {}, ", self.spread)?;
         if min == max {
             write!(f, "{min} repeats")
         } else {
-            write!(
-                f,
-                "{min} repeats and more until within {relative_half_width}"
-            )
+            write!(f, "{min} repeats and more until within {relative_half_width}")
         }
     }
 }

@@ -45,11 +45,7 @@ impl Goal {
     /// then covers about 95 %; the tests measure it. One look (`min` = `max`) is no choice and needs neither.
     #[must_use]
     pub fn interval(&self, values: &[f64]) -> Option<MedianInterval> {
-        let confidence = if self.min < self.max {
-            SEQUENTIAL_CONFIDENCE
-        } else {
-            0.95
-        };
+        let confidence = if self.min < self.max { SEQUENTIAL_CONFIDENCE } else { 0.95 };
         interpolated_interval(values, confidence)
     }
 
@@ -90,11 +86,7 @@ pub fn relative_half_width(interval: &MedianInterval) -> Option<f64> {
 mod tests {
     use super::*;
 
-    const GOAL: Goal = Goal {
-        relative_half_width: 0.05,
-        min: 6,
-        max: 20,
-    };
+    const GOAL: Goal = Goal { relative_half_width: 0.05, min: 6, max: 20 };
 
     #[test]
     fn looks_at_growing_counts() {

@@ -34,11 +34,7 @@ fn within(freedom: u32, angle: f64) -> f64 {
         sum += term;
         term *= f64::from(power + 1) / f64::from(power + 2) * cosine * cosine;
     }
-    if is_odd {
-        (angle + sine * sum) / FRAC_PI_2
-    } else {
-        sine * sum
-    }
+    if is_odd { (angle + sine * sum) / FRAC_PI_2 } else { sine * sum }
 }
 
 #[cfg(test)]

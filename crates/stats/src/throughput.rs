@@ -54,10 +54,7 @@ impl WeightedSpeedup {
 impl fmt::Display for WeightedSpeedup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (speedup, worst) = self.parts();
-        write!(
-            f,
-            "{speedup:.2} (worst task {worst:.2} times its time alone)"
-        )
+        write!(f, "{speedup:.2} (worst task {worst:.2} times its time alone)")
     }
 }
 
@@ -92,14 +89,8 @@ pub fn together(tasks: &[TaskTimes]) -> Result<Together, StatsError> {
     }
     tasks.iter().try_for_each(TaskTimes::check)?;
     let count = tasks.len() as f64;
-    let first = tasks
-        .iter()
-        .map(|task| task.start)
-        .fold(f64::INFINITY, f64::min);
-    let makespan = tasks
-        .iter()
-        .map(|task| task.finish - first)
-        .fold(0.0, f64::max);
+    let first = tasks.iter().map(|task| task.start).fold(f64::INFINITY, f64::min);
+    let makespan = tasks.iter().map(|task| task.finish - first).fold(0.0, f64::max);
     let slowdowns: Vec<f64> = tasks.iter().map(TaskTimes::slowdown).collect();
     let speedup: f64 = slowdowns.iter().map(|slowdown| 1.0 / slowdown).sum();
     let squares: f64 = slowdowns.iter().map(|slowdown| slowdown.powi(-2)).sum();
@@ -143,11 +134,7 @@ mod tests {
     use super::*;
 
     fn all_at_once(finishes: &[f64]) -> Vec<TaskTimes> {
-        let task = |&finish: &f64| TaskTimes {
-            alone: 1.0,
-            start: 0.0,
-            finish,
-        };
+        let task = |&finish: &f64| TaskTimes { alone: 1.0, start: 0.0, finish };
         finishes.iter().map(task).collect()
     }
 

@@ -9,10 +9,8 @@ const BATCH: usize = 5;
 /// before its middle, or has fewer than 4 batches.
 #[must_use]
 pub fn warm_up(series: &[f64]) -> Option<usize> {
-    let batches: Vec<f64> = series
-        .chunks_exact(BATCH)
-        .map(|batch| batch.iter().sum::<f64>() / BATCH as f64)
-        .collect();
+    let batches: Vec<f64> =
+        series.chunks_exact(BATCH).map(|batch| batch.iter().sum::<f64>() / BATCH as f64).collect();
     if batches.len() < 4 || batches.iter().any(|value| !value.is_finite()) {
         return None;
     }
@@ -66,9 +64,7 @@ mod tests {
 
     #[test]
     fn a_steady_run_mostly_stays_whole() {
-        let cuts: Vec<usize> = (0..100)
-            .filter_map(|seed| warm_up(&series(seed, 0.0)))
-            .collect();
+        let cuts: Vec<usize> = (0..100).filter_map(|seed| warm_up(&series(seed, 0.0))).collect();
         let whole = cuts.iter().filter(|&&cut| cut <= 50).count();
         assert!(whole >= 70, "{cuts:?}");
     }

@@ -71,10 +71,7 @@ mod tests {
     fn a_repeat_s_key_is_a_point_with_its_axes() {
         let plan = plan();
         let records = vec![record("w,8,b,off", 0, 5.0), record("w,1,a,off", 0, 6.0)];
-        let results = Results {
-            records,
-            failures: Vec::new(),
-        };
+        let results = Results { records, failures: Vec::new() };
         let report = report(&plan, &points(&plan), results, About::default(), false);
         let axes = [Axis::Workload, Axis::Threads, Axis::Target, Axis::Policy];
         assert_eq!(report.axes(), axes);

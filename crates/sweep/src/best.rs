@@ -29,9 +29,7 @@ impl Point {
         let target = &self.target;
         let file_system = target.fs.clone().unwrap_or_else(|| "directory".to_owned());
         let name = target.name.strip_prefix(&file_system);
-        let name = name
-            .and_then(|rest| rest.strip_prefix('-'))
-            .unwrap_or(&target.name);
+        let name = name.and_then(|rest| rest.strip_prefix('-')).unwrap_or(&target.name);
         let gate = match self.policy {
             Policy::Gate(Batching::Auto) => Some("with the gate".to_owned()),
             Policy::Gate(batching) => Some(format!("with the gate ({})", batching.name())),
@@ -71,10 +69,7 @@ pub(super) fn looks(goal: &Goal) -> Vec<usize> {
 
 /// How sure a selection of `goal` is: by each look, and by one more when time is up.
 pub(super) fn terms(goal: &Goal) -> Terms {
-    Terms {
-        looks: looks(goal).len() + 1,
-        ..Terms::default()
-    }
+    Terms { looks: looks(goal).len() + 1, ..Terms::default() }
 }
 
 /// What becomes of each of a group's `candidates`; `failed` ones are out. At each look, the ones that are significantly
@@ -82,25 +77,16 @@ pub(super) fn terms(goal: &Goal) -> Terms {
 pub(super) fn verdicts(goal: &Goal, candidates: &[Candidate], failed: &[bool]) -> Vec<Verdict> {
     let mut verdicts: Vec<Verdict> = failed
         .iter()
-        .map(|&failed| {
-            if failed {
-                Verdict::Failed
-            } else {
-                Verdict::NotConverged
-            }
-        })
+        .map(|&failed| if failed { Verdict::Failed } else { Verdict::NotConverged })
         .collect();
     let mut alive: Vec<usize> = (0..candidates.len()).filter(|&at| !failed[at]).collect();
     for look in looks(goal) {
         if alive.iter().any(|&at| candidates[at].rates.len() < look) {
-            alive
-                .iter()
-                .for_each(|&at| verdicts[at] = Verdict::More(look));
+            alive.iter().for_each(|&at| verdicts[at] = Verdict::More(look));
             return verdicts;
         }
         let mut seen = candidates.to_vec();
-        seen.iter_mut()
-            .for_each(|candidate| candidate.rates.truncate(look));
+        seen.iter_mut().for_each(|candidate| candidate.rates.truncate(look));
         // Nothing is best where all lose data: then all go on to the end.
         let Ok(Selection { rate, .. }) = select(&seen, terms(goal)) else {
             continue;
@@ -121,9 +107,7 @@ pub(super) fn verdicts(goal: &Goal, candidates: &[Candidate], failed: &[bool]) -
             }
         });
         if !is_open {
-            alive
-                .iter()
-                .for_each(|&at| verdicts[at] = Verdict::Converged);
+            alive.iter().for_each(|&at| verdicts[at] = Verdict::Converged);
             return verdicts;
         }
     }
@@ -134,9 +118,7 @@ pub(super) fn verdicts(goal: &Goal, candidates: &[Candidate], failed: &[bool]) -
 pub(super) fn in_rounds(mut records: Vec<&Record>) -> impl Iterator<Item = &Record> {
     records.sort_by_key(|record| record.round);
     let in_order = records.into_iter().enumerate();
-    in_order
-        .take_while(|(at, record)| record.round == *at)
-        .map(|(_, record)| record)
+    in_order.take_while(|(at, record)| record.round == *at).map(|(_, record)| record)
 }
 
 /// What the records say of every group.
@@ -152,10 +134,7 @@ pub(super) fn select_all(goal: &Goal, points: &[Point], records: &[Record]) -> V
             let records: Vec<&Record> = in_rounds(records).collect();
             let mut candidate = point.candidate();
             candidate.rates = records.iter().map(|record| record.value).collect();
-            candidate.per_joule = records
-                .iter()
-                .map(|record| record.per_gross_joule)
-                .collect();
+            candidate.per_joule = records.iter().map(|record| record.per_gross_joule).collect();
             candidate
         };
         let candidates: Vec<Candidate> = members.iter().map(of).collect();
@@ -180,11 +159,7 @@ pub(super) fn failed(points: &[Point], failures: &[Failure]) -> Vec<bool> {
 mod tests {
     use super::*;
 
-    const GOAL: Goal = Goal {
-        relative_half_width: 0.05,
-        min: 3,
-        max: 12,
-    };
+    const GOAL: Goal = Goal { relative_half_width: 0.05, min: 3, max: 12 };
 
     fn candidate(rates: &[f64]) -> Candidate {
         Candidate {
@@ -214,18 +189,12 @@ mod tests {
         assert_eq!(verdicts(&GOAL, &candidates, &none), [Verdict::More(3); 3]);
         // Better in one round, worse in another.
         candidates[2].rates.push(100.1);
-        let close = Goal {
-            relative_half_width: 1e-9,
-            ..GOAL
-        };
+        let close = Goal { relative_half_width: 1e-9, ..GOAL };
         let found = verdicts(&close, &candidates, &none);
         assert_eq!(found, [Verdict::More(6), Verdict::Worse, Verdict::More(6)]);
         // Within the goal of the best is as good.
         let found = verdicts(&GOAL, &candidates, &none);
-        assert_eq!(
-            found,
-            [Verdict::Converged, Verdict::Worse, Verdict::Converged]
-        );
+        assert_eq!(found, [Verdict::Converged, Verdict::Worse, Verdict::Converged]);
         let found = verdicts(&GOAL, &candidates, &[false, false, true]);
         assert_eq!(found, [Verdict::Converged, Verdict::Worse, Verdict::Failed]);
     }
@@ -234,11 +203,7 @@ mod tests {
     fn who_cannot_be_told_apart_is_measured_to_the_end() {
         let wild = |at: usize| {
             let rate = |round: usize| {
-                if (round + at).is_multiple_of(3) {
-                    10.0
-                } else {
-                    100.0
-                }
+                if (round + at).is_multiple_of(3) { 10.0 } else { 100.0 }
             };
             candidate(&(0..12).map(rate).collect::<Vec<f64>>())
         };

@@ -33,13 +33,8 @@ use state::PATIENCE;
 pub use state::name_of;
 
 /// What ends a process by default and may be sent to all of a service, a session or a terminal.
-const IGNORED: [libc::c_int; 5] = [
-    libc::SIGTERM,
-    libc::SIGHUP,
-    libc::SIGINT,
-    libc::SIGQUIT,
-    libc::SIGPIPE,
-];
+const IGNORED: [libc::c_int; 5] =
+    [libc::SIGTERM, libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGPIPE];
 
 /// The first line of the pipe.
 #[derive(Debug, Serialize, Deserialize)]
@@ -68,13 +63,7 @@ impl CleanupProcess {
         journal: &Journal,
         held: Held,
     ) -> Result<Self, SweepError> {
-        let &Sweep {
-            plan,
-            out,
-            luc,
-            sysfs,
-            ..
-        } = sweep;
+        let &Sweep { plan, out, luc, sysfs, .. } = sweep;
         let processors = lock_processors(plan, sysfs)?;
         let state = CleanupState::of(plan, out, sysfs)?;
         let mut note = Note::take(&state.disk)?;
@@ -101,14 +90,8 @@ impl CleanupProcess {
                 return Err(error);
             }
         };
-        let mut process = Self {
-            state,
-            luc: luc.to_owned(),
-            held,
-            child,
-            note,
-            _processors: processors,
-        };
+        let mut process =
+            Self { state, luc: luc.to_owned(), held, child, note, _processors: processors };
         let job = Job {
             state: process.state.clone(),
             note: process.note.as_ref().map(|note| note.path().to_owned()),
@@ -223,16 +206,14 @@ pub fn clean_up() -> Result<(), SweepError> {
     let stdin = Path::new("standard input");
     let mut pipe = BufReader::new(io::stdin());
     let mut job = String::new();
-    pipe.read_line(&mut job)
-        .map_err(SweepError::io("read", stdin))?;
+    pipe.read_line(&mut job).map_err(SweepError::io("read", stdin))?;
     // A sweep that was killed before it had said what to clear up had made nothing.
     let Ok(Job { state, note }) = serde_json::from_str(&job) else {
         return Ok(());
     };
     // The rest is of further groups, until the sweep ends.
     let mut rest = String::new();
-    pipe.read_to_string(&mut rest)
-        .map_err(SweepError::io("read", stdin))?;
+    pipe.read_to_string(&mut rest).map_err(SweepError::io("read", stdin))?;
     end_group(std::process::id().cast_signed());
     for group in rest.lines().filter_map(|line| line.parse().ok()) {
         end_meter(group);
@@ -286,10 +267,7 @@ fn restore(mut note: Note, patience: Duration) -> Result<Option<String>, SweepEr
         state.clear_patiently(patience)?;
         if !left.is_empty() {
             let out = state.out.display();
-            what = Some(format!(
-                "a killed sweep ({out}) had left {}",
-                left.join(", ")
-            ));
+            what = Some(format!("a killed sweep ({out}) had left {}", left.join(", ")));
         }
     }
     Note::remove(note.path());
@@ -317,11 +295,7 @@ fn lock_processors(plan: &Plan, sysfs: &Path) -> Result<Option<File>, SweepError
 pub(super) fn saved(text: &str) -> Option<String> {
     let said = note::parse(text)?;
     let groups = said.groups.into_iter().map(programs::Group::text);
-    Some(format!(
-        "{}\n{}",
-        serde_json::json!(said.state),
-        groups.collect::<String>()
-    ))
+    Some(format!("{}\n{}", serde_json::json!(said.state), groups.collect::<String>()))
 }
 
 #[cfg(test)]

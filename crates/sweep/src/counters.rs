@@ -66,22 +66,14 @@ impl Counting {
     /// Of a workload that is about to work in `dir`.
     pub(super) fn begin(dir: &Path, sysfs: &Path) -> Self {
         let disk = Disk::below(dir);
-        Self {
-            before: Reading::now(sysfs, disk.as_ref()),
-            sysfs: sysfs.to_owned(),
-            disk,
-        }
+        Self { before: Reading::now(sysfs, disk.as_ref()), sysfs: sysfs.to_owned(), disk }
     }
 
     /// The workload has just ended.
     pub(super) fn end(self) -> Counted {
         let after = Reading::now(&self.sysfs, self.disk.as_ref());
         let Self { disk, before, .. } = self;
-        Counted {
-            disk,
-            before,
-            after,
-        }
+        Counted { disk, before, after }
     }
 }
 
@@ -149,10 +141,7 @@ mod tests {
     use super::*;
 
     fn counters(pairs: &[(&str, f64)]) -> Counters {
-        pairs
-            .iter()
-            .map(|(name, value)| ((*name).to_owned(), *value))
-            .collect()
+        pairs.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect()
     }
 
     #[test]

@@ -46,20 +46,14 @@ pub(super) struct Block {
 
 /// A refusal of `path`.
 fn refuse(path: &Path, reason: impl Into<String>) -> SweepError {
-    SweepError::Device {
-        path: path.to_owned(),
-        reason: reason.into(),
-    }
+    SweepError::Device { path: path.to_owned(), reason: reason.into() }
 }
 
 impl Block {
     /// The device at `path`, below the root of sysfs.
     pub(super) fn open(path: &Path, sysfs: &Path) -> Result<Self, SweepError> {
         let node = fs::metadata(path).map_err(|_| {
-            refuse(
-                path,
-                "there is no such device: see `lsblk --paths`, correct device and erase",
-            )
+            refuse(path, "there is no such device: see `lsblk --paths`, correct device and erase")
         })?;
         if !node.file_type().is_block_device() {
             return Err(refuse(
@@ -84,9 +78,7 @@ impl Block {
             path: path.to_owned(),
             major,
             minor,
-            about: about
-                .canonicalize()
-                .map_err(SweepError::io("find", &about))?,
+            about: about.canonicalize().map_err(SweepError::io("find", &about))?,
         })
     }
 
@@ -162,10 +154,7 @@ impl Block {
             ));
         }
         if !found.is_empty() && !target.overwrite {
-            return Err(SweepError::NotEmpty {
-                path: self.path.clone(),
-                found: found.join(", "),
-            });
+            return Err(SweepError::NotEmpty { path: self.path.clone(), found: found.join(", ") });
         }
         Ok(())
     }
@@ -258,9 +247,8 @@ impl Block {
 }
 
 /// What wipefs calls partition tables.
-const TABLES: [&str; 10] = [
-    "gpt", "dos", "PMBR", "mac", "bsd", "sgi", "sun", "minix", "ultrix", "unixware",
-];
+const TABLES: [&str; 10] =
+    ["gpt", "dos", "PMBR", "mac", "bsd", "sgi", "sun", "minix", "ultrix", "unixware"];
 
 fn wipefs() -> Command {
     let mut command = tool("wipefs");
@@ -319,10 +307,7 @@ fn check_schedulers(plan: &Plan, block: Option<&Block>, sysfs: &Path) -> Result<
     let loaded: Vec<String> = match block {
         Some(block) => block.schedulers().map(|(_, all)| all).unwrap_or_default(),
         None => {
-            let disks = fs::read_dir(sysfs.join("block"))
-                .into_iter()
-                .flatten()
-                .flatten();
+            let disks = fs::read_dir(sysfs.join("block")).into_iter().flatten().flatten();
             let texts =
                 disks.filter_map(|disk| sysfs::read(&disk.path().join("queue/scheduler")).ok());
             let all = texts.filter_map(|text| parse_schedulers(&text));
@@ -403,9 +388,6 @@ mod tests {
         assert_eq!(open(0).partitions(), ["sda1"]);
         assert!(open(1).partitions().is_empty());
         assert_eq!(open(1).schedulers(), open(0).schedulers());
-        assert_eq!(
-            open(1).schedulers().map(|found| found.0).as_deref(),
-            Some("none")
-        );
+        assert_eq!(open(1).schedulers().map(|found| found.0).as_deref(), Some("none"));
     }
 }

@@ -73,18 +73,11 @@ impl Before {
         let governor = sysfs.join("devices/system/cpu/cpu0/cpufreq/scaling_governor");
         let since =
             |name: &str, before: Option<u64>| Some(pressure_us(name)?.saturating_sub(before?));
-        let trimmed = |path: &str| {
-            fs::read_to_string(path)
-                .ok()
-                .map(|text| text.trim().to_owned())
-        };
+        let trimmed = |path: &str| fs::read_to_string(path).ok().map(|text| text.trim().to_owned());
         let load = trimmed("/proc/loadavg").unwrap_or_default();
         Environment {
             started_unix_s: self.started_unix_s,
-            kernel: rustix::system::uname()
-                .release()
-                .to_string_lossy()
-                .into_owned(),
+            kernel: rustix::system::uname().release().to_string_lossy().into_owned(),
             qemu: None,
             mkfs: fs.and_then(mkfs_version),
             mount: luc_disk::mount_of(dir),
@@ -92,11 +85,7 @@ impl Before {
             io_pressure_us: since("io", self.io_us),
             cpu_pressure_us: since("cpu", self.cpu_us),
             stolen_share: Processors::now().stolen_share_since(self.processors),
-            load: load
-                .split(' ')
-                .next()
-                .and_then(|word| word.parse().ok())
-                .unwrap_or(0.0),
+            load: load.split(' ').next().and_then(|word| word.parse().ok()).unwrap_or(0.0),
             governor: luc_host::sysfs::read(&governor).ok(),
             frequency_khz,
         }

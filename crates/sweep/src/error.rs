@@ -208,10 +208,6 @@ impl SweepError {
 
 impl From<Failed> for SweepError {
     fn from(Failed { what, path, source }: Failed) -> Self {
-        Self::File {
-            action: what,
-            path,
-            reason: source,
-        }
+        Self::File { action: what, path, reason: source }
     }
 }

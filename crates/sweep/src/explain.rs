@@ -59,9 +59,7 @@ pub(super) fn explain(points: &[Point], records: &[Record], seed: u64) -> Vec<Ex
     let mut workloads: Vec<&Point> = Vec::new();
     let mut of_key: BTreeMap<String, (usize, usize)> = BTreeMap::new();
     for (number, point) in points.iter().enumerate() {
-        let known = workloads
-            .iter()
-            .position(|at| at.workload.name == point.workload.name);
+        let known = workloads.iter().position(|at| at.workload.name == point.workload.name);
         let workload = known.unwrap_or(workloads.len());
         if known.is_none() {
             workloads.push(point);
@@ -101,11 +99,7 @@ fn of_workload(point: &Point, rows: &[(&Record, usize)], seed: u64) -> Option<Ex
     let names: Vec<&str> = names.into_iter().collect();
     let columns: Vec<Vec<Option<f64>>> = names
         .iter()
-        .map(|name| {
-            rows.iter()
-                .map(|(record, _)| record.counters.get(*name).copied())
-                .collect()
-        })
+        .map(|name| rows.iter().map(|(record, _)| record.counters.get(*name).copied()).collect())
         .collect();
     let figure: Vec<f64> = rows.iter().map(|(record, _)| record.value).collect();
     let strata: Vec<usize> = rows.iter().map(|&(_, point)| point).collect();
@@ -120,11 +114,7 @@ fn of_workload(point: &Point, rows: &[(&Record, usize)], seed: u64) -> Option<Ex
         .iter()
         .zip(across.into_iter().zip(within))
         .filter(|(_, (across, within))| across.is_some() || within.is_some())
-        .map(|(name, (across, within))| CounterReport {
-            name: (*name).to_owned(),
-            across,
-            within,
-        })
+        .map(|(name, (across, within))| CounterReport { name: (*name).to_owned(), across, within })
         .collect();
     counters.sort_by(|a, b| b.strength().total_cmp(&a.strength()));
     Some(Explanation {
@@ -156,15 +146,10 @@ fn principal(names: &[&str], columns: &[Vec<Option<f64>>], figure: &[f64]) -> Ve
     told.take(MOST_COMPONENTS)
         .map(|((&share, loadings), scores)| {
             let loadings = names.iter().zip(loadings);
-            let mut loadings: Vec<(String, f64)> = loadings
-                .map(|(name, &loading)| ((*name).to_owned(), loading))
-                .collect();
+            let mut loadings: Vec<(String, f64)> =
+                loadings.map(|(name, &loading)| ((*name).to_owned(), loading)).collect();
             loadings.sort_by(|(_, a), (_, b)| b.abs().total_cmp(&a.abs()));
-            ComponentReport {
-                share,
-                figure_correlation: spearman(scores, figure),
-                loadings,
-            }
+            ComponentReport { share, figure_correlation: spearman(scores, figure), loadings }
         })
         .collect()
 }
@@ -245,20 +230,13 @@ mod tests {
         for counter in &found.counters[..3] {
             let within = counter.within.expect("varied");
             assert!(within.correlation < -0.999 && within.adjusted_p < 0.01);
-            let rows = if counter.name == "jbd2.commits" {
-                40
-            } else {
-                80
-            };
+            let rows = if counter.name == "jbd2.commits" { 40 } else { 80 };
             assert_eq!(within.rows, rows);
         }
         assert_eq!(found.strongest(9).len(), 3);
         // Flushes and their time are one component, interrupts another.
         let shares: Vec<f64> = found.components.iter().map(|at| at.share).collect();
-        assert!(
-            shares.len() == 2 && (shares[0] - 2.0 / 3.0).abs() < 0.1,
-            "{shares:?}"
-        );
+        assert!(shares.len() == 2 && (shares[0] - 2.0 / 3.0).abs() < 0.1, "{shares:?}");
         let first = &found.components[0];
         assert!(first.figure_correlation.expect("varied") < -0.95);
         assert_eq!(first.loadings.len(), 3);

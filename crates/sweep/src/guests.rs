@@ -42,13 +42,7 @@ pub(super) fn run(
     (journal, mut results): (&mut Journal, Results),
     tick: Tick<'_>,
 ) -> Result<(), SweepError> {
-    let &Sweep {
-        plan,
-        out,
-        luc,
-        deadline,
-        ..
-    } = sweep;
+    let &Sweep { plan, out, luc, deadline, .. } = sweep;
     let Some(virtual_time) = &plan.virtual_time else {
         return Ok(());
     };
@@ -83,11 +77,7 @@ pub(super) fn run(
                 tick(results.records.len(), wanted(plan, points, &results), &key);
             }
             for failure in made.failures {
-                if !results
-                    .failures
-                    .iter()
-                    .any(|known| known.key == failure.key)
-                {
+                if !results.failures.iter().any(|known| known.key == failure.key) {
                     journal.append_failure(&failure)?;
                     results.failures.push(failure);
                 }
@@ -121,11 +111,8 @@ fn is_there(records: &[Record], record: &Record) -> bool {
 
 /// The batches that are not whole: a guest that was killed is run again as a whole.
 fn missing(batches: Vec<Batch>, results: &Results) -> VecDeque<Batch> {
-    let there: HashSet<(&str, usize)> = results
-        .records
-        .iter()
-        .map(|record| (record.key.as_str(), record.round))
-        .collect();
+    let there: HashSet<(&str, usize)> =
+        results.records.iter().map(|record| (record.key.as_str(), record.round)).collect();
     let has_failed = |key: &str| results.failures.iter().any(|failure| failure.key == key);
     let is_missing = |batch: &Batch| {
         let mut keys = batch.points.iter().map(Point::key);
@@ -191,10 +178,7 @@ fn worker(
     sender: &mpsc::Sender<Made>,
 ) {
     while deadline.is_none_or(|deadline| Instant::now() < deadline) {
-        let next = queue
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .pop_front();
+        let next = queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
         let Some(batch) = next else { return };
         if sender.send(runner.run(&batch)).is_err() {
             return;

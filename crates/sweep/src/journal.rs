@@ -105,11 +105,7 @@ impl Journal {
         check_owner(out)?;
         let lock = lock(out)?;
         let path = out.join("results.jsonl");
-        let open = OpenOptions::new()
-            .read(true)
-            .append(true)
-            .create(true)
-            .open(&path);
+        let open = OpenOptions::new().read(true).append(true).create(true).open(&path);
         let file = open.map_err(SweepError::io("open", &path))?;
         let mut journal = Self { file, lock, path };
         let text = journal.text()?;
@@ -155,9 +151,7 @@ impl Journal {
 
     /// The lock, held until the last copy of it is closed.
     pub(super) fn lock_copy(&self) -> Result<File, SweepError> {
-        self.lock
-            .try_clone()
-            .map_err(SweepError::io("hold", &self.path))
+        self.lock.try_clone().map_err(SweepError::io("hold", &self.path))
     }
 
     fn text(&mut self) -> Result<String, SweepError> {
@@ -200,10 +194,7 @@ fn results(text: &str, path: &Path) -> Result<Results, SweepError> {
             Ok(Line::Made(record)) => results.records.push(*record),
             Ok(Line::Failed(failure)) => results.failures.push(failure),
             Err(_) => {
-                return Err(SweepError::Journal {
-                    path: path.to_owned(),
-                    line: at + 1,
-                });
+                return Err(SweepError::Journal { path: path.to_owned(), line: at + 1 });
             }
         }
     }
@@ -214,11 +205,7 @@ fn results(text: &str, path: &Path) -> Result<Results, SweepError> {
 /// have to be root's, or of the user who has root by sudo.
 pub(super) fn check_owner(out: &Path) -> Result<(), SweepError> {
     for name in ["", "devices.json", "processors.json"] {
-        let path = if name.is_empty() {
-            out.to_owned()
-        } else {
-            out.join(name)
-        };
+        let path = if name.is_empty() { out.to_owned() } else { out.join(name) };
         if let Some(reason) = owned::doubt_at(&path) {
             return Err(SweepError::Doubtful { path, reason });
         }
@@ -276,11 +263,9 @@ mod tests {
 
     #[test]
     fn folders_of_others_are_left_alone() {
-        for (name, text) in [
-            ("work", "precious"),
-            ("results.jsonl", "precious"),
-            ("results.jsonl", "{}\nprecious"),
-        ] {
+        for (name, text) in
+            [("work", "precious"), ("results.jsonl", "precious"), ("results.jsonl", "{}\nprecious")]
+        {
             let out = tempfile::tempdir().expect("a folder");
             let file = out.path().join(name);
             fs::write(&file, text).expect("written");
@@ -294,10 +279,7 @@ mod tests {
         let mut record = crate::made_up::record("w,1,a,off", 0, 5.0);
         let old = line(&serde_json::json!(record));
         assert!(!old.contains("discarded"));
-        record.discarded.push(Discarded {
-            value: 3.0,
-            stolen_share: 0.2,
-        });
+        record.discarded.push(Discarded { value: 3.0, stolen_share: 0.2 });
         let new = line(&serde_json::json!(record));
         let both = format!("head\n{old}{new}");
         let read = results(&both, Path::new("r.jsonl")).expect("fine").records;

@@ -96,13 +96,7 @@ pub fn run(
     sysfs: &Path,
     tick: Tick<'_>,
 ) -> Result<Report, SweepError> {
-    let sweep = Sweep {
-        plan,
-        out,
-        luc,
-        sysfs,
-        deadline: None,
-    };
+    let sweep = Sweep { plan, out, luc, sysfs, deadline: None };
     sweep.run(tick)
 }
 
@@ -154,10 +148,7 @@ impl Sweep<'_> {
         // Dropped before the cleanup process, which it uses.
         let mut power = power::Power::start(self, &mut cleanup)?;
         while let Some((number, round)) = schedule.next() {
-            if self
-                .deadline
-                .is_some_and(|deadline| Instant::now() >= deadline)
-            {
+            if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 break;
             }
             let point = &points[number];

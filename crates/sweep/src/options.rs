@@ -28,10 +28,7 @@ const TIMED: &[(&str, Kind)] = &[
     ("seconds", Kind::Seconds),
     ("warmup", Kind::Duration),
     ("think", Kind::Duration),
-    (
-        "think-distribution",
-        Kind::Choice(&["constant", "exponential"]),
-    ),
+    ("think-distribution", Kind::Choice(&["constant", "exponential"])),
     ("slow-clients", Kind::Count),
     ("slow-factor", Kind::Factor),
     ("processes", Kind::Flag),
@@ -39,28 +36,16 @@ const TIMED: &[(&str, Kind)] = &[
 const DIRECTORIES: (&str, Kind) = ("directories", Kind::Choice(&["one", "own"]));
 const ROUNDS: (&str, Kind) = ("rounds", Kind::Count);
 const ARRIVALS: (&str, Kind) = ("arrivals", Kind::Arrivals);
-const METARATES: &[(&str, Kind)] = &[
-    ("file-size", Kind::Size),
-    DIRECTORIES,
-    ("keep", Kind::Count),
-    ROUNDS,
-    ARRIVALS,
-];
+const METARATES: &[(&str, Kind)] =
+    &[("file-size", Kind::Size), DIRECTORIES, ("keep", Kind::Count), ROUNDS, ARRIVALS];
 const VARMAIL: &[(&str, Kind)] = &[PARAMETERS, DIRECTORIES, ROUNDS, ARRIVALS];
 const COMMIT: &[(&str, Kind)] = &[
-    (
-        "work",
-        Kind::Choice(&["create", "replace", "append", "preallocated", "overwrite"]),
-    ),
+    ("work", Kind::Choice(&["create", "replace", "append", "preallocated", "overwrite"])),
     ROUNDS,
     ("file-size", Kind::Size),
 ];
 const CALL: (&str, Kind) = ("call", Kind::Choice(&["fdatasync", "fsync"]));
-const APPEND: &[(&str, Kind)] = &[
-    ("record-size", Kind::Size),
-    ("preallocate", Kind::Size),
-    CALL,
-];
+const APPEND: &[(&str, Kind)] = &[("record-size", Kind::Size), ("preallocate", Kind::Size), CALL];
 const OVERWRITE: &[(&str, Kind)] = &[
     ("file-size", Kind::Size),
     ("record-size", Kind::Size),
@@ -122,12 +107,7 @@ impl Personality {
         options: &BTreeMap<String, Value>,
         threads: usize,
     ) -> Result<Self, SweepError> {
-        let mut found = Self {
-            seconds: None,
-            cold: false,
-            set: Vec::new(),
-            heeds_threads: false,
-        };
+        let mut found = Self { seconds: None, cold: false, set: Vec::new(), heeds_threads: false };
         for (name, value) in options {
             let wrong = |right: &str| SweepError::Plan(format!("{name} = {value}: write {right}"));
             match name.as_str() {
@@ -147,9 +127,7 @@ impl Personality {
                     let texts: Option<Vec<String>> = texts.and_then(Iterator::collect);
                     for text in texts.ok_or_else(|| wrong("[\"name=value\", ...]"))? {
                         found.heeds_threads |= text.contains("{threads}");
-                        found
-                            .set
-                            .push(text.replace("{threads}", &threads.to_string()));
+                        found.set.push(text.replace("{threads}", &threads.to_string()));
                     }
                 }
                 _ => {
@@ -165,9 +143,7 @@ impl Personality {
 
     /// The words of the command line behind the file.
     pub(super) fn words(&self) -> Vec<String> {
-        let seconds = self
-            .seconds
-            .map(|seconds| ["--seconds".to_owned(), seconds.to_string()]);
+        let seconds = self.seconds.map(|seconds| ["--seconds".to_owned(), seconds.to_string()]);
         let mut words: Vec<String> = seconds.into_iter().flatten().collect();
         words.extend(self.cold.then(|| "--cold".to_owned()));
         for pair in &self.set {
@@ -293,10 +269,9 @@ mod tests {
         let words = |text: &str, scale| {
             words(Bench::Metarates, "arrivals", &text.into(), scale).map(|words| words[1].clone())
         };
-        for (text, stretched) in [
-            ("40us", "uniform:82.4us"),
-            ("exponential:1ms", "exponential:2.06ms"),
-        ] {
+        for (text, stretched) in
+            [("40us", "uniform:82.4us"), ("exponential:1ms", "exponential:2.06ms")]
+        {
             assert_eq!(words(text, twice).expect(text), stretched);
             assert_eq!(words(text, TimeScale::NONE).expect(text), text);
         }

@@ -42,27 +42,17 @@ impl Schedule {
         records: &[Record],
         failures: &[Failure],
     ) -> Self {
-        let numbers: HashMap<String, usize> = points
-            .iter()
-            .enumerate()
-            .map(|(at, point)| (point.key(), at))
-            .collect();
+        let numbers: HashMap<String, usize> =
+            points.iter().enumerate().map(|(at, point)| (point.key(), at)).collect();
         let mut made = vec![Vec::new(); points.len()];
         for record in records {
             if let Some(&number) = numbers.get(&record.key) {
                 made[number].push(record);
             }
         }
-        let values = |records| {
-            best::in_rounds(records)
-                .map(|record| record.value)
-                .collect()
-        };
+        let values = |records| best::in_rounds(records).map(|record| record.value).collect();
         Self {
-            goals: points
-                .iter()
-                .map(|point| plan.goal_of(&point.workload))
-                .collect(),
+            goals: points.iter().map(|point| plan.goal_of(&point.workload)).collect(),
             seed: plan.seed,
             values: made.into_iter().map(values).collect(),
             best: plan.stop.best.then(|| Best {
@@ -150,26 +140,13 @@ mod tests {
     use super::*;
 
     fn schedule() -> Schedule {
-        let goal = Goal {
-            relative_half_width: 0.1,
-            min: 6,
-            max: 12,
-        };
-        Schedule {
-            goals: vec![goal; 4],
-            seed: 3,
-            values: vec![Vec::new(); 4],
-            best: None,
-        }
+        let goal = Goal { relative_half_width: 0.1, min: 6, max: 12 };
+        Schedule { goals: vec![goal; 4], seed: 3, values: vec![Vec::new(); 4], best: None }
     }
 
     /// Point 0 has equal figures, the others never agree with themselves.
     fn value(number: usize, round: usize) -> f64 {
-        if number == 0 {
-            5.0
-        } else {
-            1.0 + (round % 2) as f64 * 9.0
-        }
+        if number == 0 { 5.0 } else { 1.0 + (round % 2) as f64 * 9.0 }
     }
 
     fn whole(mut schedule: Schedule) -> Vec<(usize, usize)> {
@@ -185,10 +162,8 @@ mod tests {
     fn rounds_are_whole_in_random_order_until_enough() {
         let made = whole(schedule());
         assert_eq!(made.len(), 6 + 3 * 12);
-        let orders: Vec<Vec<usize>> = made[..24]
-            .chunks(4)
-            .map(|round| round.iter().map(|at| at.0).collect())
-            .collect();
+        let orders: Vec<Vec<usize>> =
+            made[..24].chunks(4).map(|round| round.iter().map(|at| at.0).collect()).collect();
         assert!(orders.iter().any(|order| *order != orders[0]));
         for order in orders {
             let mut sorted = order.clone();

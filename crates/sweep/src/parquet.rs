@@ -36,18 +36,13 @@ struct Column {
 
 impl Column {
     fn new(name: &str, values: Values) -> Self {
-        Self {
-            name: name.to_owned(),
-            values,
-        }
+        Self { name: name.to_owned(), values }
     }
 
     /// Numbers where all are whole numbers, as of threads; else text.
     fn of_axis(name: &str, values: &[&str]) -> Self {
-        let numbers: Option<Vec<Option<i64>>> = values
-            .iter()
-            .map(|value| value.parse().ok().map(Some))
-            .collect();
+        let numbers: Option<Vec<Option<i64>>> =
+            values.iter().map(|value| value.parse().ok().map(Some)).collect();
         let text = || values.iter().map(|value| Some((*value).to_owned()));
         let values = numbers.map_or_else(|| Values::Text(text().collect()), Values::Whole);
         Self::new(name, values)
@@ -70,11 +65,8 @@ pub(super) fn export(report: &Report, out: &Path) -> Result<(), SweepError> {
 }
 
 fn results(report: &Report) -> Vec<Column> {
-    let points: HashMap<&str, &PointReport> = report
-        .points
-        .iter()
-        .map(|point| (&*point.key, point))
-        .collect();
+    let points: HashMap<&str, &PointReport> =
+        report.points.iter().map(|point| (&*point.key, point)).collect();
     // A repeat whose point the plan does not have is none of its results.
     let rows: Vec<(&Record, &PointReport)> = report
         .repeats
@@ -86,9 +78,7 @@ fn results(report: &Report) -> Vec<Column> {
         Column::new(name, Values::Text(values.collect()))
     };
     let whole = |name: &str, of: fn(&Record) -> Option<u64>| {
-        let values = rows
-            .iter()
-            .map(|(row, _)| of(row).and_then(|value| value.try_into().ok()));
+        let values = rows.iter().map(|(row, _)| of(row).and_then(|value| value.try_into().ok()));
         Column::new(name, Values::Whole(values.collect()))
     };
     let real = |name: &str, of: fn(&Record) -> Option<f64>| {
@@ -99,17 +89,13 @@ fn results(report: &Report) -> Vec<Column> {
     let axes = report.points.first().map(|point| point.axes.as_slice());
     for (at, (axis, _)) in axes.unwrap_or_default().iter().enumerate() {
         let value = |point: &'_ PointReport| point.axes.get(at).map(|(_, value)| value.clone());
-        let values: Vec<String> = rows
-            .iter()
-            .map(|(_, point)| value(point).unwrap_or_default())
-            .collect();
+        let values: Vec<String> =
+            rows.iter().map(|(_, point)| value(point).unwrap_or_default()).collect();
         let values: Vec<&str> = values.iter().map(String::as_str).collect();
         columns.push(Column::of_axis(axis.name(), &values));
     }
     let units = rows.iter().map(|(_, point)| Some(point.unit.clone()));
-    let dropped = rows
-        .iter()
-        .map(|(row, _)| Some(row.environment.caches_dropped));
+    let dropped = rows.iter().map(|(row, _)| Some(row.environment.caches_dropped));
     columns.extend([
         whole("round", |row| Some(row.round as u64)),
         real("value", |row| Some(row.value)),
@@ -125,12 +111,8 @@ fn results(report: &Report) -> Vec<Column> {
         real("stolen_share", |row| Some(row.environment.stolen_share)),
         real("load", |row| Some(row.environment.load)),
         text("governor", |row| row.environment.governor.as_deref()),
-        whole("lowest_frequency_khz", |row| {
-            Some(row.environment.frequency_khz?[0])
-        }),
-        whole("highest_frequency_khz", |row| {
-            Some(row.environment.frequency_khz?[1])
-        }),
+        whole("lowest_frequency_khz", |row| Some(row.environment.frequency_khz?[0])),
+        whole("highest_frequency_khz", |row| Some(row.environment.frequency_khz?[1])),
         real("gross_joules", |row| row.energy.as_ref()?.gross_joules),
         real("net_joules", |row| row.energy.as_ref()?.net_joules),
         real("per_gross_joule", |row| row.per_gross_joule),
@@ -147,10 +129,7 @@ fn counters(report: &Report) -> Vec<Column> {
         })
     };
     vec![
-        Column::new(
-            "key",
-            Values::Text(rows().map(|(row, ..)| Some(row.key.clone())).collect()),
-        ),
+        Column::new("key", Values::Text(rows().map(|(row, ..)| Some(row.key.clone())).collect())),
         Column::new(
             "round",
             Values::Whole(rows().map(|(row, ..)| row.round.try_into().ok()).collect()),
@@ -159,24 +138,15 @@ fn counters(report: &Report) -> Vec<Column> {
             "counter",
             Values::Text(rows().map(|(_, name, _)| Some(name.clone())).collect()),
         ),
-        Column::new(
-            "value",
-            Values::Real(rows().map(|(.., value)| Some(value)).collect()),
-        ),
+        Column::new("value", Values::Real(rows().map(|(.., value)| Some(value)).collect())),
     ]
 }
 
 /// One row group: a sweep has thousands of rows, not millions.
 fn write(file: File, table: &str, columns: &[Column], plan: &str) -> Result<()> {
     let fields = columns.iter().map(field).collect::<Result<_>>()?;
-    let schema = Type::group_type_builder(table)
-        .with_fields(fields)
-        .build()?;
-    let about = [
-        ("luc.schema", SCHEMA_VERSION),
-        ("luc.table", table),
-        ("luc.plan", plan),
-    ];
+    let schema = Type::group_type_builder(table).with_fields(fields).build()?;
+    let about = [("luc.schema", SCHEMA_VERSION), ("luc.table", table), ("luc.plan", plan)];
     let about = about.map(|(key, value)| KeyValue::new(key.to_owned(), value.to_owned()));
     let properties = WriterProperties::builder()
         .set_created_by(concat!("luc ", env!("CARGO_PKG_VERSION")).to_owned())
@@ -223,14 +193,9 @@ fn put<T: DataType, V>(
     values: &[Option<V>],
     store: impl Fn(&V) -> T::T,
 ) -> Result<()> {
-    let there: Vec<i16> = values
-        .iter()
-        .map(|value| i16::from(value.is_some()))
-        .collect();
+    let there: Vec<i16> = values.iter().map(|value| i16::from(value.is_some())).collect();
     let values: Vec<T::T> = values.iter().flatten().map(store).collect();
-    place
-        .typed::<T>()
-        .write_batch(&values, Some(&there), None)?;
+    place.typed::<T>().write_batch(&values, Some(&there), None)?;
     Ok(())
 }
 
@@ -261,9 +226,7 @@ mod tests {
         rows.map(|row| {
             let row = row.expect("a row");
             let columns = row.get_column_iter();
-            columns
-                .map(|(name, field)| (name.clone(), value(field)))
-                .collect()
+            columns.map(|(name, field)| (name.clone(), value(field))).collect()
         })
         .collect()
     }
@@ -287,10 +250,7 @@ mod tests {
         let report = crate::report::report(
             &plan,
             &points,
-            Results {
-                records,
-                failures: Vec::new(),
-            },
+            Results { records, failures: Vec::new() },
             About::default(),
             false,
         );

@@ -161,13 +161,7 @@ impl Default for Plan {
 
 impl Default for Stop {
     fn default() -> Self {
-        Self {
-            goal: 0.05,
-            min: 10,
-            max: 40,
-            best: false,
-            stolen: None,
-        }
+        Self { goal: 0.05, min: 10, max: 40, best: false, stolen: None }
     }
 }
 
@@ -222,10 +216,7 @@ impl Plan {
         let of_workloads = self.workload.iter().filter_map(|load| load.mips.as_ref());
         let of_plan = self.virtual_time.iter().map(|time| &time.mips);
         let least = of_plan.chain(of_workloads).flatten().min();
-        let instruction = self
-            .virtual_time
-            .as_ref()
-            .and_then(|time| time.instruction.as_ref());
+        let instruction = self.virtual_time.as_ref().and_then(|time| time.instruction.as_ref());
         match instruction {
             Some(instruction) => Speed::of_instruction(instruction.ns(), mips),
             None => Speed::new(*least.unwrap_or(&mips), mips),
@@ -239,9 +230,9 @@ impl Plan {
     pub fn parse(text: &str, path: &Path) -> Result<Self, SweepError> {
         let mut plan: Self = toml::from_str(text).map_err(|error| SweepError::Syntax {
             path: path.to_owned(),
-            line: 1 + error.span().map_or(0, |span| {
-                text[..span.start.min(text.len())].matches('\n').count()
-            }),
+            line: 1 + error
+                .span()
+                .map_or(0, |span| text[..span.start.min(text.len())].matches('\n').count()),
             reason: check::reason(error.message()),
         })?;
         for workload in &mut plan.workload {
@@ -285,17 +276,9 @@ impl Plan {
 
     /// Every policy that it names.
     pub(crate) fn all_policies(&self) -> impl Iterator<Item = Policy> {
-        let of_workloads = self
-            .workload
-            .iter()
-            .filter_map(|workload| workload.policy.as_ref());
-        let of_targets = self
-            .target
-            .iter()
-            .filter_map(|target| target.policy.as_ref());
-        let lists = std::iter::once(&self.policy)
-            .chain(of_workloads)
-            .chain(of_targets);
+        let of_workloads = self.workload.iter().filter_map(|workload| workload.policy.as_ref());
+        let of_targets = self.target.iter().filter_map(|target| target.policy.as_ref());
+        let lists = std::iter::once(&self.policy).chain(of_workloads).chain(of_targets);
         lists.flatten().copied()
     }
 
@@ -318,31 +301,23 @@ impl Plan {
 
     /// Whether it limits the processors' time.
     pub(super) fn throttles(&self) -> bool {
-        self.frequency
-            .iter()
-            .any(|setting| setting.share().is_some())
+        self.frequency.iter().any(|setting| setting.share().is_some())
     }
 
     /// When a point is repeated enough, but where only the best is wanted. In virtual time a repeat differs by its seed
     /// alone, and their number is given.
     pub(super) fn goal_of(&self, workload: &Workload) -> Goal {
         match self.repeats_of(workload) {
-            Some(repeats) => Goal {
-                relative_half_width: self.stop.goal,
-                min: repeats,
-                max: repeats,
-            },
+            Some(repeats) => {
+                Goal { relative_half_width: self.stop.goal, min: repeats, max: repeats }
+            }
             None => self.goal(),
         }
     }
 
     /// When points are repeated enough that have no number of repeats.
     pub(super) fn goal(&self) -> Goal {
-        Goal {
-            relative_half_width: self.stop.goal,
-            min: self.stop.min,
-            max: self.stop.max,
-        }
+        Goal { relative_half_width: self.stop.goal, min: self.stop.min, max: self.stop.max }
     }
 
     /// How often each point of a workload is repeated; `None` where the figures decide.

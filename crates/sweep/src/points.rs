@@ -44,10 +44,7 @@ impl Point {
             (Axis::Scheduler, scheduler),
             (Axis::Frequency, self.frequency.map(|one| one.label())),
             (Axis::Mips, self.mips.map(|mips| mips.to_string())),
-            (
-                Axis::Processors,
-                self.processors.map(|some| some.to_string()),
-            ),
+            (Axis::Processors, self.processors.map(|some| some.to_string())),
         ];
         let mut axes = vec![
             (Axis::Workload, self.workload.name.clone()),
@@ -57,11 +54,7 @@ impl Point {
         ];
         let parameters = self.parameters.iter();
         axes.extend(parameters.map(|(name, value)| (Axis::Option(name), value.clone())));
-        axes.extend(
-            optional
-                .into_iter()
-                .filter_map(|(axis, value)| Some((axis, value?))),
-        );
+        axes.extend(optional.into_iter().filter_map(|(axis, value)| Some((axis, value?))));
         axes
     }
 
@@ -171,18 +164,13 @@ fn speeds(plan: &Plan, workload: &Workload) -> Vec<OfProcessors> {
         return vec![(None, None, None)];
     }
     let frequencies = plan.frequency.iter().copied();
-    frequencies
-        .map(|setting| (Some(setting), None, None))
-        .collect()
+    frequencies.map(|setting| (Some(setting), None, None)).collect()
 }
 
 /// Options of which any workload has a list.
 fn parameters(plan: &Plan) -> BTreeSet<&'static str> {
     let of_workload = |workload: &Workload| {
-        let lists = workload
-            .options
-            .iter()
-            .filter(|(_, value)| value.is_array());
+        let lists = workload.options.iter().filter(|(_, value)| value.is_array());
         let names = lists.filter_map(|(name, _)| known_name(workload.bench?, name));
         names.collect::<Vec<_>>()
     };

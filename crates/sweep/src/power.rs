@@ -42,9 +42,7 @@ impl Power {
         sweep: &Sweep<'_>,
         cleanup: &mut CleanupProcess,
     ) -> Result<Self, SweepError> {
-        let &Sweep {
-            plan, out, sysfs, ..
-        } = sweep;
+        let &Sweep { plan, out, sysfs, .. } = sweep;
         let state = &cleanup.state;
         let lent = if plan.lends_processors() {
             let lent = Lent::take(sysfs, &state.processors, &plan.frequency_options)?;
@@ -79,13 +77,7 @@ impl Power {
         let path = file(out);
         let text = format!("{:#}\n", serde_json::json!(energy.about()));
         fs::write(&path, text).map_err(SweepError::io("write", &path))?;
-        Ok(Self {
-            lent,
-            throttle,
-            energy,
-            sysfs: sysfs.to_owned(),
-            _awake: awake,
-        })
+        Ok(Self { lent, throttle, energy, sysfs: sysfs.to_owned(), _awake: awake })
     }
 
     /// Brings processors and throttle to a point's `setting`, and lets its workload begin there.

@@ -107,9 +107,7 @@ pub(super) fn report(
     // A workload may have lists of its own in place of the plan's.
     let mut first_of: HashMap<&str, Vec<(Axis, String)>> = HashMap::new();
     for point in points {
-        first_of
-            .entry(&point.workload.name)
-            .or_insert_with(|| point.axes());
+        first_of.entry(&point.workload.name).or_insert_with(|| point.axes());
     }
     let in_virtual_time = plan.virtual_time.is_some();
     let range_of = |values: &[f64]| range(values).filter(|_| in_virtual_time);
@@ -314,9 +312,7 @@ impl fmt::Display for Report {
             )?,
         }
         for point in &self.points {
-            let PointReport {
-                key, unit, count, ..
-            } = point;
+            let PointReport { key, unit, count, .. } = point;
             let Some(MedianInterval { median, low, high }) = point.interval.or(point.range) else {
                 match self.failures.iter().find(|failure| failure.key == *key) {
                     Some(failure) => writeln!(f, "{key}: not measured: {}", failure.failed)?,
@@ -327,10 +323,7 @@ impl fmt::Display for Report {
             if self.plan.virtual_time.is_some() {
                 let (low, high) = (FourDigits(low), FourDigits(high));
                 let median = FourDigits(median);
-                writeln!(
-                    f,
-                    "{key}: {median} {unit} ({low} to {high}), {count} repeats"
-                )?;
+                writeln!(f, "{key}: {median} {unit} ({low} to {high}), {count} repeats")?;
                 write_ratios(f, &point.ratios)?;
                 continue;
             }
@@ -353,13 +346,7 @@ impl fmt::Display for Report {
                 writeln!(f, "    energy: {}", energy::Line(point.energy.as_ref()))?;
             }
         }
-        for Group {
-            group,
-            unit,
-            selection,
-            ..
-        } in &self.groups
-        {
+        for Group { group, unit, selection, .. } in &self.groups {
             if let Some(selection) = selection {
                 write!(f, "{group}: {}", selection.text(unit))?;
             }
@@ -379,18 +366,9 @@ impl fmt::Display for Report {
 }
 
 fn write_ratios(f: &mut fmt::Formatter<'_>, ratios: &[Ratio]) -> fmt::Result {
-    for Ratio {
-        axis,
-        to,
-        pairs,
-        interval,
-    } in ratios
-    {
+    for Ratio { axis, to, pairs, interval } in ratios {
         let MedianInterval { median, low, high } = interval;
-        writeln!(
-            f,
-            "    {median:.3} ({low:.3} to {high:.3}) x {axis} {to}, {pairs} pairs"
-        )?;
+        writeln!(f, "    {median:.3} ({low:.3} to {high:.3}) x {axis} {to}, {pairs} pairs")?;
     }
     Ok(())
 }

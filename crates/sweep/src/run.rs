@@ -58,10 +58,7 @@ pub(super) fn repeat(
         if !is_disturbed || discarded.len() + 1 == ATTEMPTS {
             return Ok(Record { discarded, ..made });
         }
-        discarded.push(Discarded {
-            value: made.value,
-            stolen_share,
-        });
+        discarded.push(Discarded { value: made.value, stolen_share });
     }
 }
 
@@ -129,10 +126,7 @@ impl Runner<'_> {
         let state = &self.cleanup.state;
         let target = &point.target;
         if let Some(directory) = &target.directory {
-            let own = state
-                .scratch
-                .iter()
-                .find(|scratch| scratch.parent() == Some(directory));
+            let own = state.scratch.iter().find(|scratch| scratch.parent() == Some(directory));
             let own = own.unwrap_or(&state.work).clone();
             fs::create_dir(&own).map_err(SweepError::io("make", &own))?;
             return Ok(own);
@@ -154,9 +148,7 @@ impl Runner<'_> {
     fn create_disk(&self, plan: &Plan, point: &Point) -> Result<(), SweepError> {
         let (state, target) = (&self.cleanup.state, &point.target);
         let mut command = Command::new(&self.cleanup.luc);
-        command
-            .args(["disk", "create", &state.disk])
-            .args(plan.disk_of(target).words());
+        command.args(["disk", "create", &state.disk]).args(plan.disk_of(target).words());
         command.args(["--mkfs", target.fs.as_deref().unwrap_or_default()]);
         if !target.mkfs.is_empty() {
             command.arg("--mkfs-options").arg(&target.mkfs);
@@ -176,15 +168,9 @@ impl Runner<'_> {
         self.cleanup.held.release(&block);
         let uuid = block.prepare(&state.devices, target)?;
         let fs = target.fs.clone().unwrap_or_default();
-        let mkfs = Mkfs {
-            options: identified(&fs, &uuid, &target.mkfs),
-            fs,
-        };
+        let mkfs = Mkfs { options: identified(&fs, &uuid, &target.mkfs), fs };
         self.execute(&mut luc_disk::mkfs_command(device, &mkfs))?;
-        let mount = Mount {
-            dir: state.mount(),
-            options: target.mount.clone(),
-        };
+        let mount = Mount { dir: state.mount(), options: target.mount.clone() };
         self.execute(&mut luc_disk::mount_command(device, &mount))?;
         Ok(())
     }
@@ -225,21 +211,11 @@ impl Runner<'_> {
             words.extend([self.gate_report().into_os_string(), "--".into()]);
         }
         if let Some(bench) = workload.bench {
-            words.extend([
-                luc(),
-                "bench".into(),
-                bench.name().into(),
-                "--dir".into(),
-                dir.into(),
-            ]);
+            words.extend([luc(), "bench".into(), bench.name().into(), "--dir".into(), dir.into()]);
             words.push(bench.clients().into());
             words.extend(
-                [
-                    point.threads.to_string(),
-                    "--seed".to_owned(),
-                    seed.to_string(),
-                ]
-                .map(OsString::from),
+                [point.threads.to_string(), "--seed".to_owned(), seed.to_string()]
+                    .map(OsString::from),
             );
             for (option, value) in &workload.options {
                 words.extend(
@@ -259,12 +235,7 @@ impl Runner<'_> {
             words.extend([luc(), "bench".into(), "filebench".into(), file.into()]);
             words.extend(["--dir".into(), dir.into(), "--seed".into()]);
             let personality = Personality::of(&workload.options, point.threads)?.words();
-            words.extend(
-                [seed.to_string()]
-                    .into_iter()
-                    .chain(personality)
-                    .map(OsString::from),
-            );
+            words.extend([seed.to_string()].into_iter().chain(personality).map(OsString::from));
             words.push("--json".into());
         }
         for word in workload.command.iter().flatten() {
@@ -316,21 +287,13 @@ impl Runner<'_> {
                 (json(pointer), None, pointer.to_owned())
             }
             (None, None) => (Some(elapsed_s), None, "run time".to_owned()),
-            (
-                _,
-                Some(Figure {
-                    json: Some(pointer),
-                    ..
-                }),
-            ) => (json(pointer), None, pointer.clone()),
+            (_, Some(Figure { json: Some(pointer), .. })) => (json(pointer), None, pointer.clone()),
             (_, Some(figure)) => {
                 let expression = figure.regex.clone().unwrap_or_default();
                 let series = matches(&expression, stdout);
                 if figure.series && !series.is_empty() {
                     let Some(cut) = warm_up(&series) else {
-                        return Err(SweepError::Unsteady {
-                            what: self.what.clone(),
-                        });
+                        return Err(SweepError::Unsteady { what: self.what.clone() });
                     };
                     let rest = &series[cut..];
                     let mean = rest.iter().sum::<f64>() / rest.len() as f64;
@@ -342,10 +305,7 @@ impl Runner<'_> {
         };
         match value {
             Some(value) if value.is_finite() && value > 0.0 => Ok((value, cut)),
-            _ => Err(SweepError::NoFigure {
-                what: self.what.clone(),
-                figure: place,
-            }),
+            _ => Err(SweepError::NoFigure { what: self.what.clone(), figure: place }),
         }
     }
 
@@ -368,10 +328,7 @@ impl Runner<'_> {
             .map_err(SweepError::io("run", &program))?;
         let mut told: Option<Instant> = None;
         let status = loop {
-            if let Some(status) = child
-                .try_wait()
-                .map_err(SweepError::io("wait for", &program))?
-            {
+            if let Some(status) = child.try_wait().map_err(SweepError::io("wait for", &program))? {
                 break status;
             }
             match told {
@@ -407,11 +364,7 @@ impl Runner<'_> {
                     .collect::<Vec<_>>()
                     .join(" "),
                 how: status.to_string(),
-                said: read(&err)?
-                    .lines()
-                    .last()
-                    .unwrap_or("it said nothing")
-                    .to_owned(),
+                said: read(&err)?.lines().last().unwrap_or("it said nothing").to_owned(),
             });
         }
         read(&out)
@@ -423,9 +376,7 @@ fn matches(expression: &str, text: &str) -> Vec<f64> {
     let Ok(regex) = Regex::new(expression) else {
         return Vec::new();
     };
-    let numbers = regex
-        .captures_iter(text)
-        .filter_map(|found| found.get(1)?.as_str().parse().ok());
+    let numbers = regex.captures_iter(text).filter_map(|found| found.get(1)?.as_str().parse().ok());
     numbers.collect()
 }
 
@@ -446,10 +397,7 @@ mod tests {
 
     #[test]
     fn numbers_of_a_command() {
-        assert_eq!(
-            matches("rate ([0-9.]+)", "rate 1.5\nrate x\nrate 20"),
-            [1.5, 20.0]
-        );
+        assert_eq!(matches("rate ([0-9.]+)", "rate 1.5\nrate x\nrate 20"), [1.5, 20.0]);
         assert!(matches("rate (.+)", "none").is_empty());
     }
 }

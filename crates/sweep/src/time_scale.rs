@@ -30,21 +30,14 @@ impl Speed {
     /// A speed of `mips` where the slowest one is `least_mips`: the largest shift at which that one makes no time
     /// shorter than it is.
     pub(crate) fn new(least_mips: u64, mips: u64) -> Self {
-        let shift = (0..10)
-            .find(|shift| 1000 >> shift <= least_mips)
-            .unwrap_or(10);
+        let shift = (0..10).find(|shift| 1000 >> shift <= least_mips).unwrap_or(10);
         Self::of_instruction(1 << shift, mips)
     }
 
     /// A speed of `mips` in a guest whose instruction takes `ns`, a power of two.
     pub(crate) fn of_instruction(ns: u64, mips: u64) -> Self {
         let shift = ns.trailing_zeros();
-        Self {
-            shift,
-            scale: TimeScale {
-                permille: mips << shift,
-            },
-        }
+        Self { shift, scale: TimeScale { permille: mips << shift } }
     }
 
     /// A rate that the guest saw, at this speed.

@@ -25,11 +25,7 @@ fn time() -> impl Strategy<Value = u64> {
 fn event() -> impl Strategy<Value = Event> {
     let ids = (0u32..4, 0u32..3, 0u64..2, 0u32..3, 0u32..6);
     let times = [time(), time(), time(), time()];
-    let more = (
-        any::<[u8; 2]>(),
-        0u64..1 << 22,
-        prop::sample::select(&NAMES[..]),
-    );
+    let more = (any::<[u8; 2]>(), 0u64..1 << 22, prop::sample::select(&NAMES[..]));
     (0u8..9, ids, times, any::<bool>(), more).prop_map(|(table, ids, times, plausible, more)| {
         let (thread, process, cgroup, dev, transaction) = ids;
         let (thread, process, cgroup) = (Pid(thread), Tgid(process), Cgroup(cgroup));

@@ -85,9 +85,8 @@ impl PlantedFleet {
     /// What the store says.
     pub fn write(&self, directory: &Path) -> Result<Vec<PathBuf>, StoreError> {
         let names = ["client".to_owned(), "web".to_owned()];
-        let names = names
-            .into_iter()
-            .chain((1..=self.back_ends).map(|number| format!("db-{number}")));
+        let names =
+            names.into_iter().chain((1..=self.back_ends).map(|number| format!("db-{number}")));
         let mut paths = Vec::new();
         let mut hosts = Vec::new();
         for (number, name) in names.enumerate() {
@@ -126,12 +125,7 @@ impl PlantedFleet {
         let thread = request % THREADS;
         let random = mixed(request);
         let begin_ns = BEGIN_NS + GAP_NS * (request + 1) + random % 50_000;
-        let mut road = Road {
-            hosts,
-            passed,
-            thread,
-            random,
-        };
+        let mut road = Road { hosts, passed, thread, random };
         let mut at_ns = road.send((0, 1), 0, begin_ns, 40)?;
         for asked in 0..ASKED {
             let back_end = 2 + ((request + asked) % self.back_ends) as usize;
@@ -140,22 +134,14 @@ impl PlantedFleet {
             let mut ready_ns = there_ns + 20_000 + road.next() % 60_000;
             if request % SLOW_ONE_IN == asked {
                 let waited_ns = 300_000 + road.next() % 200_000;
-                road.wait(
-                    back_end,
-                    (ready_ns, ready_ns + waited_ns),
-                    Cause::CommitWait,
-                )?;
+                road.wait(back_end, (ready_ns, ready_ns + waited_ns), Cause::CommitWait)?;
                 ready_ns += waited_ns + 3_000;
             }
             at_ns = road.send((1, back_end), 1, ready_ns, 100)?;
             road.wait(1, (sent_ns + 2_000, at_ns - 2_000), Cause::PipeSocket)?;
         }
         let answered_ns = road.send((0, 1), 1, at_ns + 10_000, 500)?;
-        road.wait(
-            0,
-            (begin_ns + 2_000, answered_ns - 2_000),
-            Cause::PipeSocket,
-        )
+        road.wait(0, (begin_ns + 2_000, answered_ns - 2_000), Cause::PipeSocket)
     }
 
     /// Of threads that have no request.
@@ -182,10 +168,7 @@ impl PlantedFleet {
 
 impl Host {
     fn new(path: &Path, name: String, number: u64, length_ns: u64) -> Result<Self, StoreError> {
-        let clock = Clock {
-            offset_ns: number * 7_000_000,
-            drift_ppm: number * 3,
-        };
+        let clock = Clock { offset_ns: number * 7_000_000, drift_ppm: number * 3 };
         let end_ns = BEGIN_NS + length_ns;
         let trace = Trace {
             at_ns: clock.at(end_ns),
@@ -197,11 +180,7 @@ impl Host {
             end_ns: clock.at(end_ns),
             ..Trace::default()
         };
-        let begin = Trace {
-            at_ns: trace.start_ns,
-            end_ns: 0,
-            ..trace.clone()
-        };
+        let begin = Trace { at_ns: trace.start_ns, end_ns: 0, ..trace.clone() };
         let mut writer = Writer::create(path, begin)?;
         let mut true_ns = BEGIN_NS;
         while true_ns <= end_ns {
@@ -221,11 +200,7 @@ impl Host {
                 ..Task::default()
             })?;
         }
-        Ok(Self {
-            writer,
-            trace,
-            clock,
-        })
+        Ok(Self { writer, trace, clock })
     }
 }
 
@@ -301,11 +276,7 @@ impl Road<'_> {
         *passed += bytes;
         let late_ns = self.next() % 30_000;
         let read_ns = sent_ns + WIRE_NS + late_ns + 10_000;
-        let ends = if way == 0 {
-            [client, server]
-        } else {
-            [server, client]
-        };
+        let ends = if way == 0 { [client, server] } else { [server, client] };
         let wire_ns = [sent_ns + 1_000, read_ns - 9_000];
         let thread = self.pid();
         let calls_ns = [sent_ns, read_ns];

@@ -21,19 +21,12 @@ pub fn check(page: &str) {
             continue;
         }
         let name = tag.split([' ', '/', '\n']).next().expect("a name");
-        assert!(
-            name.chars()
-                .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit()),
-            "<{tag}>"
-        );
+        assert!(name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit()), "<{tag}>");
         for outside in [" src=", " onerror=", " onclick=", "url("] {
             assert!(!tag.contains(outside), "<{tag}>");
         }
         let links = tag.split(" href=").skip(1);
-        assert!(
-            links.into_iter().all(|link| link.starts_with("\"#")),
-            "<{tag}>"
-        );
+        assert!(links.into_iter().all(|link| link.starts_with("\"#")), "<{tag}>");
         if matches!(name, "script" | "style") {
             let close = format!("</{name}>");
             let end = rest.find(&close).expect("it is closed");
@@ -74,10 +67,7 @@ pub fn in_browser(page: &Path) -> Option<String> {
         .args(["--disable-background-networking", "--disable-sync"])
         .args(["--disable-component-update", "--enable-logging=stderr"])
         .arg("--dump-dom")
-        .arg(format!(
-            "--user-data-dir={}",
-            folder.join("profile").display()
-        ))
+        .arg(format!("--user-data-dir={}", folder.join("profile").display()))
         .arg(format!("file://{}", page.display()))
         .env("HOME", folder)
         .output()

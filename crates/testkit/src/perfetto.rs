@@ -70,10 +70,7 @@ fn fields(mut bytes: &[u8]) -> Vec<(u64, Value<'_>)> {
 }
 
 fn get<'a, 'b>(fields: &'b [(u64, Value<'a>)], number: u64) -> Option<&'b Value<'a>> {
-    fields
-        .iter()
-        .find(|field| field.0 == number)
-        .map(|field| &field.1)
+    fields.iter().find(|field| field.0 == number).map(|field| &field.1)
 }
 
 /// What a trace has.
@@ -148,19 +145,13 @@ pub fn check(bytes: &[u8]) -> Checked {
         let at_ns = get(&packet, 8).expect("a time").number();
         let event = get(&packet, 11).expect("an event").fields();
         let track = get(&event, 11).expect("a track").number();
-        assert!(
-            checked.tracks.contains_key(&track),
-            "described before: {track:x}"
-        );
+        assert!(checked.tracks.contains_key(&track), "described before: {track:x}");
         assert_eq!(checked.machine_of[&track], machine, "{track:x}");
         let last_ns = last.entry(track).or_default();
         assert!(*last_ns <= at_ns, "time goes back on {track:x}");
         *last_ns = at_ns;
-        let flows: Vec<u64> = event
-            .iter()
-            .filter(|field| field.0 == 47)
-            .map(|(_, flow)| flow.number())
-            .collect();
+        let flows: Vec<u64> =
+            event.iter().filter(|field| field.0 == 47).map(|(_, flow)| flow.number()).collect();
         let name = || get(&event, 23).expect("a name").text();
         let open = open.entry(track).or_default();
         match get(&event, 9).expect("a type").number() {
@@ -177,9 +168,7 @@ pub fn check(bytes: &[u8]) -> Checked {
                 flows: flows.clone(),
                 numbers: numbers(&event),
             }),
-            4 => checked
-                .counters
-                .push((track, get(&event, 30).expect("a number").number())),
+            4 => checked.counters.push((track, get(&event, 30).expect("a number").number())),
             kind => panic!("type {kind}"),
         }
         for flow in flows {

@@ -7,7 +7,5 @@ pub const MESSAGES: u64 = 50;
 pub const LARGE_BYTES: u64 = 1 << 20;
 
 /// Bytes of all requests, and of all answers.
-pub const BYTES: [u64; 2] = [
-    7 * MESSAGES * (MESSAGES + 1) / 2 + LARGE_BYTES,
-    MESSAGES * MESSAGES + 1,
-];
+pub const BYTES: [u64; 2] =
+    [7 * MESSAGES * (MESSAGES + 1) / 2 + LARGE_BYTES, MESSAGES * MESSAGES + 1];

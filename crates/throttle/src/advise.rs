@@ -94,9 +94,7 @@ pub fn of_cgroups(
     let wanted = config.cgroups(hierarchy.root(), &nowhere);
     if wanted.is_empty() {
         let patterns = config.rules.iter().map(|rule| rule.pattern.as_str());
-        return Err(ThrottleError::NoCgroup(
-            patterns.collect::<Vec<_>>().join(", "),
-        ));
+        return Err(ThrottleError::NoCgroup(patterns.collect::<Vec<_>>().join(", ")));
     }
     let mut watch = Watch::open(&options.disks, Box::new(tick))?;
     let end_ns = now_ns() + for_ns;
@@ -104,10 +102,7 @@ pub fn of_cgroups(
     let mut rescan_ns = 0;
     while !interrupted() && now_ns() < end_ns {
         if now_ns() >= rescan_ns {
-            watch.follow(
-                &config.cgroups(hierarchy.root(), &nowhere),
-                hierarchy.root(),
-            );
+            watch.follow(&config.cgroups(hierarchy.root(), &nowhere), hierarchy.root());
             rescan_ns = now_ns() + RESCAN_EVERY_NS;
         }
         let until_ns = watch.look_now().min(end_ns);

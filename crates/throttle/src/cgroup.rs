@@ -38,16 +38,13 @@ impl Cgroup {
     pub fn open(path: &Path) -> Result<Self, ThrottleError> {
         let about = fs::metadata(path).map_err(ThrottleError::cgroup("find", path))?;
         let file = path.join(FREEZE);
-        let freeze = OpenOptions::new()
-            .write(true)
-            .open(&file)
-            .map_err(|error| {
-                if error.kind() == io::ErrorKind::NotFound {
-                    ThrottleError::NoFreezer(path.to_owned())
-                } else {
-                    ThrottleError::cgroup("open", &file)(error)
-                }
-            })?;
+        let freeze = OpenOptions::new().write(true).open(&file).map_err(|error| {
+            if error.kind() == io::ErrorKind::NotFound {
+                ThrottleError::NoFreezer(path.to_owned())
+            } else {
+                ThrottleError::cgroup("open", &file)(error)
+            }
+        })?;
         let kind = fs::read_to_string(path.join(TYPE)).unwrap_or_default();
         Ok(Self {
             path: path.to_owned(),
@@ -144,10 +141,7 @@ impl Cgroup {
     /// [`ThrottleError::Cgroup`].
     pub fn entrance(&self) -> Result<File, ThrottleError> {
         let path = self.path.join(PROCESSES);
-        OpenOptions::new()
-            .write(true)
-            .open(&path)
-            .map_err(ThrottleError::cgroup("open", &path))
+        OpenOptions::new().write(true).open(&path).map_err(ThrottleError::cgroup("open", &path))
     }
 
     /// Writes a setting, such as `io.max`.
@@ -217,10 +211,7 @@ pub(crate) fn is_made(path: &Path) -> bool {
 pub fn thaw_at(path: &Path) -> io::Result<bool> {
     let file = path.join(FREEZE);
     if path.file_name() == Some(OsStr::new("..")) || !path.is_absolute() {
-        return Err(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            "no cgroup's path",
-        ));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "no cgroup's path"));
     }
     match OpenOptions::new().write(true).open(&file) {
         Ok(mut file) => match file.write_all(b"0") {

@@ -95,10 +95,9 @@ pub fn compare(
             return Err(ThrottleError::Interrupted);
         }
         match outcome.tasks.iter().find(|task| task.status != 0) {
-            Some(task) => Err(ThrottleError::Failed {
-                command: task.command.clone(),
-                status: task.status,
-            }),
+            Some(task) => {
+                Err(ThrottleError::Failed { command: task.command.clone(), status: task.status })
+            }
             None => Ok(outcome),
         }
     };
@@ -139,25 +138,16 @@ impl Round {
 fn times(alone_s: &[f64], outcome: &RunOutcome) -> Vec<TaskTimes> {
     let pairs = alone_s.iter().zip(&outcome.tasks);
     pairs
-        .map(|(&alone, task)| TaskTimes {
-            alone,
-            start: task.start_s,
-            finish: task.finish_s,
-        })
+        .map(|(&alone, task)| TaskTimes { alone, start: task.start_s, finish: task.finish_s })
         .collect()
 }
 
 impl Comparison {
     fn of(rounds: Vec<Round>, seed: u64) -> Result<Self, ThrottleError> {
         let row = |figure: &dyn Fn(&Together) -> f64| {
-            let with: Vec<f64> = rounds
-                .iter()
-                .map(|round| figure(&round.figures_with))
-                .collect();
-            let without: Vec<f64> = rounds
-                .iter()
-                .map(|round| figure(&round.figures_without))
-                .collect();
+            let with: Vec<f64> = rounds.iter().map(|round| figure(&round.figures_with)).collect();
+            let without: Vec<f64> =
+                rounds.iter().map(|round| figure(&round.figures_without)).collect();
             Row::of(&with, &without, seed)
         };
         let worst: Vec<f64> = rounds.iter().map(|round| round.worst_against).collect();
@@ -235,14 +225,8 @@ mod tests {
         let all = compare(options, 2, counted).expect("figures");
         assert_eq!(runs, count_runs(options, 2));
         assert_eq!(all.throughput.ratio, 4.0);
-        assert_eq!(
-            (all.weighted_speedup.with, all.weighted_speedup.without),
-            (1.5, 0.25)
-        );
-        assert_eq!(
-            (all.worst_slowdown.with, all.worst_slowdown.without),
-            (2.0, 8.0)
-        );
+        assert_eq!((all.weighted_speedup.with, all.weighted_speedup.without), (1.5, 0.25));
+        assert_eq!((all.worst_slowdown.with, all.worst_slowdown.without), (2.0, 8.0));
         assert_eq!(all.worst_against_without, 0.25);
         assert_eq!(all.throughput.interval, Some((4.0, 4.0)));
     }
@@ -255,9 +239,7 @@ mod tests {
             outcome.tasks[0].status = 3;
             Ok(outcome)
         };
-        let said = compare(options, 1, failing)
-            .expect_err("failed")
-            .to_string();
+        let said = compare(options, 1, failing).expect_err("failed").to_string();
         assert!(said.contains("status 3"), "{said}");
     }
 }

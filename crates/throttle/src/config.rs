@@ -113,11 +113,7 @@ impl Config {
     ///
     /// [`ConfigError`], with the line and the nearest name that is known.
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
-        let failed = |reason: String| ConfigError {
-            path: path.to_owned(),
-            line: None,
-            reason,
-        };
+        let failed = |reason: String| ConfigError { path: path.to_owned(), line: None, reason };
         let text = luc_host::owned::read(path)
             .map_err(|error| failed(error.to_string()))?
             .ok_or_else(|| {
@@ -203,24 +199,14 @@ impl Config {
             rules.push(Rule {
                 pattern,
                 alternatives,
-                kind: Kind {
-                    class,
-                    threads: table.threads,
-                    p99_ns,
-                },
+                kind: Kind { class, threads: table.threads, p99_ns },
             });
         }
         if !rules.iter().any(|rule| rule.kind.class == Class::Batch) {
             let reason = "no task of class batch: nothing could ever be frozen; add a [[task]] with match and class";
             return Err(failed(None, reason.to_owned()));
         }
-        Ok(Self {
-            rules,
-            disks: file.disks,
-            max_frozen_ns,
-            batch_floor,
-            metrics: file.metrics,
-        })
+        Ok(Self { rules, disks: file.disks, max_frozen_ns, batch_floor, metrics: file.metrics })
     }
 }
 
@@ -273,11 +259,8 @@ impl Config {
                 wanted.entry(path).or_insert(rule.kind);
             }
         }
-        let below_another = |path: &Path| {
-            path.ancestors()
-                .skip(1)
-                .any(|above| wanted.contains_key(above))
-        };
+        let below_another =
+            |path: &Path| path.ancestors().skip(1).any(|above| wanted.contains_key(above));
         // What a protected one in another does is counted as its own.
         let left_out: Vec<PathBuf> = wanted
             .iter()
@@ -295,14 +278,11 @@ impl Config {
 fn with_nearest(message: &str) -> String {
     let line = message.lines().next().unwrap_or_default();
     let mut quoted = line.split('`').skip(1).step_by(2);
-    let nearest = quoted
-        .next()
-        .filter(|_| line.starts_with("unknown"))
-        .and_then(|given| {
-            quoted.max_by(|a, b| {
-                strsim::jaro_winkler(given, a).total_cmp(&strsim::jaro_winkler(given, b))
-            })
-        });
+    let nearest = quoted.next().filter(|_| line.starts_with("unknown")).and_then(|given| {
+        quoted.max_by(|a, b| {
+            strsim::jaro_winkler(given, a).total_cmp(&strsim::jaro_winkler(given, b))
+        })
+    });
     match nearest {
         Some(nearest) => format!("{line}; did you mean `{nearest}`?"),
         None => line.to_owned(),
@@ -335,44 +315,20 @@ mod tests {
     #[test]
     fn what_is_wrong_is_said_with_its_line_and_the_nearest_name() {
         let text = "[[task]]\nmatsch = 'a'\nclass = 'batch'\n";
-        assert!(
-            said(text).contains("line 2: unknown field `matsch`"),
-            "{}",
-            said(text)
-        );
-        assert!(
-            said(text).ends_with("did you mean `match`?"),
-            "{}",
-            said(text)
-        );
+        assert!(said(text).contains("line 2: unknown field `matsch`"), "{}", said(text));
+        assert!(said(text).ends_with("did you mean `match`?"), "{}", said(text));
         let text = "[[task]]\nmatch = 'a'\nclass = 'bach'\n";
-        assert!(
-            said(text).ends_with("did you mean `batch`?"),
-            "{}",
-            said(text)
-        );
+        assert!(said(text).ends_with("did you mean `batch`?"), "{}", said(text));
         let text = format!("max_frozen = '10 parsecs'\n{TASK}");
-        assert!(
-            said(&text).contains("line 1: max_frozen"),
-            "{}",
-            said(&text)
-        );
+        assert!(said(&text).contains("line 1: max_frozen"), "{}", said(&text));
         let text = format!("{TASK}[[task]]\nmatch = '/a'\nclass = 'ignore'\n");
-        assert!(
-            said(&text).contains("below the root cgroup"),
-            "{}",
-            said(&text)
-        );
+        assert!(said(&text).contains("below the root cgroup"), "{}", said(&text));
         let text = format!("{TASK}p99 = '20ms'\n");
         assert!(said(&text).contains("line 1: p99"), "{}", said(&text));
         let text = format!("{TASK}[[task]]\nmatch = 'b'\nclass = 'protect'\np99 = 'soon'\n");
         assert!(said(&text).contains("line 7: p99"), "{}", said(&text));
         let text = format!("batch_floor = 10.0\n{TASK}");
-        assert!(
-            said(&text).contains("line 1: batch_floor"),
-            "{}",
-            said(&text)
-        );
+        assert!(said(&text).contains("line 1: batch_floor"), "{}", said(&text));
         let text = "[[task]]\nmatch = 'a[b'\nclass = 'batch'\n";
         assert!(said(text).contains("line 1: match"), "{}", said(text));
         assert!(said("").contains("no task of class batch"), "{}", said(""));
@@ -409,23 +365,13 @@ mod tests {
             class = "ignore""#;
         let config = Config::parse(text, Path::new("x")).expect("fine");
         let names = |paths: Vec<PathBuf>| -> Vec<String> {
-            let name = |path: &PathBuf| {
-                path.file_name()
-                    .expect("a name")
-                    .to_string_lossy()
-                    .into_owned()
-            };
+            let name =
+                |path: &PathBuf| path.file_name().expect("a name").to_string_lossy().into_owned();
             paths.iter().map(name).collect()
         };
-        let found: Vec<_> = config
-            .matched(root.path())
-            .into_iter()
-            .map(|(_, paths)| names(paths))
-            .collect();
-        assert_eq!(
-            found,
-            [vec!["a-2"], vec!["a-1", "b"], vec![r"my\x2dapp"], vec![]]
-        );
+        let found: Vec<_> =
+            config.matched(root.path()).into_iter().map(|(_, paths)| names(paths)).collect();
+        assert_eq!(found, [vec!["a-2"], vec!["a-1", "b"], vec![r"my\x2dapp"], vec![]]);
     }
 
     proptest::proptest! {

@@ -78,11 +78,7 @@ pub fn run(
     let hierarchy = Hierarchy::find()?;
     let _lock = Lock::take(&luc_host::run_dir::path().join("throttle"))?;
     clear_left(hierarchy.root());
-    let parent = Cgroup::create(
-        &hierarchy
-            .root()
-            .join(format!("{OWN}{}", std::process::id())),
-    )?;
+    let parent = Cgroup::create(&hierarchy.root().join(format!("{OWN}{}", std::process::id())))?;
     let options = EngineOptions {
         policy,
         disks: config.disks.clone(),
@@ -108,9 +104,7 @@ pub fn run(
         refused: BTreeSet::new(),
     };
     if let Err(error) = stay_resident() {
-        say(&format!(
-            "memory cannot be locked: {error}; a thaw may wait for a page from a disk"
-        ));
+        say(&format!("memory cannot be locked: {error}; a thaw may wait for a page from a disk"));
     }
     let outcome = daemon.serve(say);
     outcome.and(daemon.end())
@@ -201,20 +195,13 @@ impl Daemon {
                 Ok(Work::Threads(Threads::of(&path)))
             } else {
                 {
-                    let kind = TaskKind {
-                        p99_ns: rule.p99_ns,
-                        ..TaskKind::of(rule.class)
-                    };
+                    let kind = TaskKind { p99_ns: rule.p99_ns, ..TaskKind::of(rule.class) };
                     self.engine.add(cgroup, kind).map(Work::Whole)
                 }
             };
             match work {
                 Ok(work) => {
-                    let task = Watched {
-                        work,
-                        rule,
-                        cgroup_id,
-                    };
+                    let task = Watched { work, rule, cgroup_id };
                     self.tasks.insert(path, task);
                 }
                 Err(error) => {
@@ -262,14 +249,12 @@ impl Daemon {
 
     /// Cgroups that a rule matches, by the first; of one below another only the upper one.
     fn wanted(&self) -> BTreeMap<PathBuf, Kind> {
-        self.config
-            .cgroups(self.hierarchy.root(), self.parent.path())
+        self.config.cgroups(self.hierarchy.root(), self.parent.path())
     }
 
     /// Has written what `luc throttle status` and Prometheus read.
     fn publish(&self, say: &mut dyn FnMut(&str)) {
-        self.publisher
-            .publish(Status::of(&self.engine, &self.tasks()));
+        self.publisher.publish(Status::of(&self.engine, &self.tasks()));
         for line in self.publisher.said() {
             say(&line);
         }
@@ -329,15 +314,8 @@ mod tests {
             (PathBuf::from("/c/other/quiet"), Class::Ignored),
             (PathBuf::from("/c/other"), Class::Batch),
         ]);
-        let kind = |class| Kind {
-            class,
-            threads: false,
-            p99_ns: None,
-        };
-        let wanted = wanted
-            .into_iter()
-            .map(|(path, class)| (path, kind(class)))
-            .collect();
+        let kind = |class| Kind { class, threads: false, p99_ns: None };
+        let wanted = wanted.into_iter().map(|(path, class)| (path, kind(class))).collect();
         let spared = spared(&wanted);
         let is_spared = |path: &str| spared_below(&spared, Path::new(path)).is_some();
         assert!(is_spared("/c/batch") && is_spared("/c/other"));

@@ -140,10 +140,8 @@ impl Engine {
     pub fn add(&mut self, cgroup: Cgroup, kind: TaskKind) -> Result<TaskId, ThrottleError> {
         let class = kind.class;
         // Of a batch task only the first request is told, so that it is frozen before the next where it is out of turn.
-        let notify = Notify {
-            on_submit: class != Class::Ignored,
-            on_done: class == Class::Protected,
-        };
+        let notify =
+            Notify { on_submit: class != Class::Ignored, on_done: class == Class::Protected };
         let slot = self.observer.watch(&cgroup, notify)?;
         let entry = self.record.add(cgroup.path()).inspect_err(|_| {
             self.observer.unwatch(slot);

@@ -45,10 +45,7 @@ pub(crate) fn reason(hierarchy: &Hierarchy, cgroup: &Path) -> Option<String> {
             }
             let name = fs::read_to_string(format!("/proc/{process}/comm")).unwrap_or_default();
             if holds_console(process) {
-                return Some(format!(
-                    "process {process} in it ({}) has a console",
-                    name.trim()
-                ));
+                return Some(format!("process {process} in it ({}) has a console", name.trim()));
             }
             if process == 1 || PROGRAMS.contains(&name.trim()) {
                 return Some(format!("process {process} in it is {}", name.trim()));

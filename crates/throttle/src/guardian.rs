@@ -49,11 +49,7 @@ impl Guardian {
     ///
     /// [`ThrottleError::Process`].
     pub fn start(luc: &Path, record: &Record, cgroup: Cgroup) -> Result<Self, ThrottleError> {
-        Ok(Self {
-            luc: luc.to_owned(),
-            child: spawn(luc, record, &cgroup)?,
-            cgroup,
-        })
+        Ok(Self { luc: luc.to_owned(), child: spawn(luc, record, &cgroup)?, cgroup })
     }
 
     /// Starts another one if it has ended. Nothing may be frozen without one.
@@ -62,10 +58,8 @@ impl Guardian {
     ///
     /// [`ThrottleError::Process`].
     pub fn restart_if_gone(&mut self, record: &Record) -> Result<bool, ThrottleError> {
-        let ended = self
-            .child
-            .try_wait()
-            .map_err(ThrottleError::process("watching the guardian"))?;
+        let ended =
+            self.child.try_wait().map_err(ThrottleError::process("watching the guardian"))?;
         if ended.is_none() {
             return Ok(false);
         }
@@ -97,17 +91,11 @@ fn spawn(luc: &Path, record: &Record, cgroup: &Cgroup) -> Result<Child, Throttle
     let file = record.file().try_clone().map_err(failed())?;
     let entrance = cgroup.entrance()?;
     let mut command = Command::new(luc);
-    command
-        .args(["throttle", "guardian"])
-        .stdin(Stdio::from(file))
-        .stdout(Stdio::null());
+    command.args(["throttle", "guardian"]).stdin(Stdio::from(file)).stdout(Stdio::null());
     // SAFETY: between fork and exec only one system call is made; nothing allocates or locks.
     unsafe {
-        command.pre_exec(move || {
-            rustix::io::write(&entrance, b"0")
-                .map(|_| ())
-                .map_err(Into::into)
-        });
+        command
+            .pre_exec(move || rustix::io::write(&entrance, b"0").map(|_| ()).map_err(Into::into));
     }
     command.spawn().map_err(failed())
 }
@@ -134,17 +122,10 @@ pub fn main() -> io::Result<()> {
         _ => return end(&record),
     };
     loop {
-        let is_frozen = record
-            .deadlines_ns()?
-            .iter()
-            .any(|&deadline_ns| deadline_ns != 0);
+        let is_frozen = record.deadlines_ns()?.iter().any(|&deadline_ns| deadline_ns != 0);
         let timeout = Timespec {
             tv_sec: 0,
-            tv_nsec: if is_frozen {
-                LOOK_EVERY_NS
-            } else {
-                IDLE_LOOK_EVERY_NS
-            } as i64,
+            tv_nsec: if is_frozen { LOOK_EVERY_NS } else { IDLE_LOOK_EVERY_NS } as i64,
         };
         let mut fds = [PollFd::new(&throttle, PollFlags::IN)];
         match poll(&mut fds, Some(&timeout)) {
@@ -160,11 +141,7 @@ pub fn main() -> io::Result<()> {
         let thawed =
             record.thaw(|deadline_ns| hangs || now > deadline_ns.saturating_add(GRACE_NS))?;
         if thawed > 0 {
-            let why = if hangs {
-                "the throttle hangs"
-            } else {
-                "they were frozen for too long"
-            };
+            let why = if hangs { "the throttle hangs" } else { "they were frozen for too long" };
             eprintln!("luc: the guardian thawed {thawed} cgroups: {why}");
         }
     }
@@ -184,11 +161,7 @@ fn is_orphan() -> bool {
 /// made for them.
 fn end(record: &Record) -> io::Result<()> {
     record.thaw(|_| true)?;
-    let made: Vec<PathBuf> = record
-        .cgroups()?
-        .into_iter()
-        .filter(|path| is_made(path))
-        .collect();
+    let made: Vec<PathBuf> = record.cgroups()?.into_iter().filter(|path| is_made(path)).collect();
     while made.iter().any(|path| is_populated(path)) {
         std::thread::sleep(std::time::Duration::from_nanos(LINGER_EVERY_NS));
     }
@@ -218,13 +191,7 @@ fn is_populated(cgroup: &Path) -> bool {
 
 /// What ends a process by default and may be sent to all of a service, a session or a terminal.
 fn ignore_signals_to_all() {
-    for signal in [
-        libc::SIGTERM,
-        libc::SIGHUP,
-        libc::SIGINT,
-        libc::SIGQUIT,
-        libc::SIGPIPE,
-    ] {
+    for signal in [libc::SIGTERM, libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGPIPE] {
         // SAFETY: SIG_IGN is a valid disposition of these signals, and no handler runs.
         unsafe { libc::signal(signal, libc::SIG_IGN) };
     }

@@ -22,13 +22,9 @@ impl Hierarchy {
         if !rustix::process::geteuid().is_root() {
             return Err(ThrottleError::Privileges);
         }
-        let mounts = mountinfo::mounts().map_err(ThrottleError::cgroup(
-            "read",
-            Path::new(mountinfo::MOUNTINFO),
-        ))?;
-        Ok(Self {
-            root: root_of(&mounts)?,
-        })
+        let mounts = mountinfo::mounts()
+            .map_err(ThrottleError::cgroup("read", Path::new(mountinfo::MOUNTINFO)))?;
+        Ok(Self { root: root_of(&mounts)? })
     }
 
     /// The folder of its root cgroup.
@@ -85,10 +81,7 @@ mod tests {
         let version_1 =
             "32 30 0:28 / /sys/fs/cgroup/freezer rw,nosuid - cgroup cgroup rw,freezer\n";
         let said = found(version_1).expect_err("no version 2");
-        assert!(
-            said.starts_with("no cgroup v2 hierarchy is mounted"),
-            "{said}"
-        );
+        assert!(said.starts_with("no cgroup v2 hierarchy is mounted"), "{said}");
         let container = "31 30 0:27 / /sys/fs/cgroup ro,nosuid - cgroup2 cgroup rw\n";
         let said = found(container).expect_err("read-only");
         assert!(said.starts_with("/sys/fs/cgroup is read-only"), "{said}");

@@ -108,9 +108,7 @@ impl Inversions {
         changes: u64,
         now_ns: u64,
     ) -> Vec<Inversion> {
-        let mut found = self
-            .file_locks
-            .look(hierarchy, observer, &candidates, changes, now_ns);
+        let mut found = self.file_locks.look(hierarchy, observer, &candidates, changes, now_ns);
         let links = if now_ns >= self.look_ns {
             self.look_ns = now_ns + LOOK_EVERY_NS;
             self.links.look(&candidates, changes, now_ns)
@@ -119,15 +117,9 @@ impl Inversions {
         } else {
             Vec::new()
         };
-        let candidates = if links.is_empty() {
-            Vec::new()
-        } else {
-            candidates()
-        };
+        let candidates = if links.is_empty() { Vec::new() } else { candidates() };
         for link in links {
-            let waiter = candidates
-                .iter()
-                .find(|candidate| candidate.id == link.waiter);
+            let waiter = candidates.iter().find(|candidate| candidate.id == link.waiter);
             found.push(Inversion {
                 holder: link.holder,
                 waiter: Some(link.waiter),
@@ -164,10 +156,7 @@ impl Inversions {
             resource: inversion.resource,
             times: told.times,
         });
-        *told = Told {
-            at_ns: now_ns,
-            times: 0,
-        };
+        *told = Told { at_ns: now_ns, times: 0 };
     }
 
     /// What was noted and not yet taken, oldest first.
@@ -199,11 +188,7 @@ mod tests {
             let now_ns = 1 + round * 250_000_000;
             inversions.note(Path::new("/h"), &inversion(), now_ns);
         }
-        let told: Vec<u64> = inversions
-            .take_notices()
-            .iter()
-            .map(|notice| notice.times)
-            .collect();
+        let told: Vec<u64> = inversions.take_notices().iter().map(|notice| notice.times).collect();
         assert_eq!(told, [1, 40, 40]);
         assert!(inversions.take_notices().is_empty());
     }

@@ -46,12 +46,7 @@ impl Observer {
         let mut disks = Vec::new();
         for found in disks_of(Path::new(BLOCK_DEVICES), names)? {
             let slot = contention.watch_disk(found.dev)?;
-            disks.push(Disk {
-                name: found.name,
-                dev: found.dev,
-                has_arm: found.has_arm,
-                slot,
-            });
+            disks.push(Disk { name: found.name, dev: found.dev, has_arm: found.has_arm, slot });
         }
         Ok(Self { contention, disks })
     }
@@ -186,11 +181,7 @@ fn disks_of(block: &Path, names: &[String]) -> Result<Vec<Found>, ThrottleError>
         let dev = text(entry.path().join("dev"));
         if let Some(dev) = dev_of(dev.trim()).filter(|_| is_named || is_likely) {
             let rotational = text(entry.path().join("queue/rotational"));
-            found.push(Found {
-                name,
-                dev,
-                has_arm: rotational.trim() == "1",
-            });
+            found.push(Found { name, dev, has_arm: rotational.trim() == "1" });
         }
     }
     found.sort_by(|a, b| a.name.cmp(&b.name));

@@ -48,22 +48,16 @@ impl PolicyChoice {
         let config = AutoConfig {
             max_frozen_ns,
             batch_floor,
-            prior: if has_arm {
-                Prior::Engaged
-            } else {
-                Prior::Together
-            },
+            prior: if has_arm { Prior::Engaged } else { Prior::Together },
             ..AutoConfig::default()
         };
         let config = match self {
             Self::Off => return None,
             Self::Wise(choice) => return Some(Box::new(Wise::new(choice.config()))),
             Self::Auto => config,
-            Self::FirstComeFirstServed => AutoConfig {
-                sequence: Sequence::Arrival,
-                prior: Prior::Engaged,
-                ..config
-            },
+            Self::FirstComeFirstServed => {
+                AutoConfig { sequence: Sequence::Arrival, prior: Prior::Engaged, ..config }
+            }
             Self::Turns(turn_ns) => AutoConfig {
                 sequence: Sequence::RoundRobin,
                 turn_ns: Some(*turn_ns),
@@ -95,11 +89,8 @@ impl FromStr for PolicyChoice {
     type Err = ThrottleError;
 
     fn from_str(text: &str) -> Result<Self, ThrottleError> {
-        let refused = |reason: String| ThrottleError::Policy {
-            given: text.to_owned(),
-            reason,
-            known: KNOWN,
-        };
+        let refused =
+            |reason: String| ThrottleError::Policy { given: text.to_owned(), reason, known: KNOWN };
         let (name, value) = match text.split_once(':') {
             Some((name, value)) => (name, Some(value)),
             None => (text, None),
@@ -115,9 +106,9 @@ impl FromStr for PolicyChoice {
                 Err(error) => Err(refused(error.to_string())),
             },
             ("wise", Some(text)) => text.parse().map(Self::Wise).map_err(refused),
-            ("wise", None) => Err(refused(
-                "it needs the disk's peak rate, such as wise:100M".to_owned(),
-            )),
+            ("wise", None) => {
+                Err(refused("it needs the disk's peak rate, such as wise:100M".to_owned()))
+            }
             ("off" | "auto" | "fcfs", Some(_)) => Err(refused(format!("{name} takes no value"))),
             _ => Err(refused("there is none of this name".to_owned())),
         }
@@ -142,28 +133,14 @@ mod tests {
             let choice: PolicyChoice = text.parse().expect("known");
             assert_eq!(choice.to_string(), text);
         }
-        assert_eq!(
-            "turns".parse::<PolicyChoice>().expect("known"),
-            PolicyChoice::Turns(TURN_NS)
-        );
+        assert_eq!("turns".parse::<PolicyChoice>().expect("known"), PolicyChoice::Turns(TURN_NS));
     }
 
     #[test]
     fn a_wrong_one_names_what_is_known() {
-        for text in [
-            "wise?",
-            "wise",
-            "wise:0",
-            "wise:1M,x=1",
-            "turns:0s",
-            "turns:x",
-            "auto:1",
-            "",
-        ] {
-            let said = text
-                .parse::<PolicyChoice>()
-                .expect_err("refused")
-                .to_string();
+        for text in ["wise?", "wise", "wise:0", "wise:1M,x=1", "turns:0s", "turns:x", "auto:1", ""]
+        {
+            let said = text.parse::<PolicyChoice>().expect_err("refused").to_string();
             assert!(said.contains("known are auto"), "{said}");
         }
     }

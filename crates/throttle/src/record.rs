@@ -89,15 +89,9 @@ impl Record {
 
     /// One that somebody else made and that came as an open file.
     pub(crate) fn inherited(file: File) -> Self {
-        let path = fs::read_link(format!(
-            "/proc/self/fd/{}",
-            std::os::fd::AsRawFd::as_raw_fd(&file)
-        ));
-        Self {
-            file,
-            path: path.unwrap_or_default(),
-            free: Vec::new(),
-        }
+        let path =
+            fs::read_link(format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&file)));
+        Self { file, path: path.unwrap_or_default(), free: Vec::new() }
     }
 
     /// The open file, for a child.
@@ -122,8 +116,7 @@ impl Record {
         text[..bytes.len()].copy_from_slice(bytes);
         let write = || {
             self.write(DEADLINES + 8 * entry.0 as u64, 0)?;
-            self.file
-                .write_all_at(&text, PATHS + entry.0 as u64 * PATH_BYTES)?;
+            self.file.write_all_at(&text, PATHS + entry.0 as u64 * PATH_BYTES)?;
             self.write(COUNT, count.max(entry.0 + 1) as u64)
         };
         write().map_err(failed())?;
@@ -167,8 +160,7 @@ impl Record {
     ///
     /// [`ThrottleError::Record`].
     pub fn beat(&self, now_ns: u64) -> Result<(), ThrottleError> {
-        self.write(HEARTBEAT, now_ns)
-            .map_err(ThrottleError::record(&self.path))
+        self.write(HEARTBEAT, now_ns).map_err(ThrottleError::record(&self.path))
     }
 
     /// When it was last said.
@@ -193,8 +185,7 @@ impl Record {
     /// The cgroup of an entry.
     pub(crate) fn cgroup(&self, entry: usize) -> io::Result<PathBuf> {
         let mut bytes = vec![0; PATH_BYTES as usize];
-        self.file
-            .read_exact_at(&mut bytes, PATHS + entry as u64 * PATH_BYTES)?;
+        self.file.read_exact_at(&mut bytes, PATHS + entry as u64 * PATH_BYTES)?;
         let length = bytes.iter().position(|byte| *byte == 0).unwrap_or(0);
         Ok(PathBuf::from(OsStr::from_bytes(&bytes[..length])))
     }
@@ -276,21 +267,14 @@ fn restore_at(folder: &Path) -> Restored {
 }
 
 fn restore_one(path: &Path) -> io::Result<usize> {
-    let file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .custom_flags(libc::O_NOFOLLOW)
-        .open(path)?;
+    let file =
+        OpenOptions::new().read(true).write(true).custom_flags(libc::O_NOFOLLOW).open(path)?;
     luc_host::owned::check(&file)?;
     if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
         // Its throttle or its guardian lives.
         return Ok(0);
     }
-    let record = Record {
-        file,
-        path: path.to_owned(),
-        free: Vec::new(),
-    };
+    let record = Record { file, path: path.to_owned(), free: Vec::new() };
     // Killed before it was filled.
     let thawed = match record.thaw(|_| true) {
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => 0,
@@ -346,10 +330,7 @@ mod tests {
             let entry = record.add(group).expect("added");
             record.note_freeze(entry, deadline_ns).expect("noted");
         }
-        assert_eq!(
-            record.thaw(|deadline_ns| deadline_ns < 15).expect("thawed"),
-            1
-        );
+        assert_eq!(record.thaw(|deadline_ns| deadline_ns < 15).expect("thawed"), 1);
         assert_eq!(record.deadlines_ns().expect("read"), [0, 20]);
         assert!(!frozen(&groups[0]) && frozen(&groups[1]));
     }
@@ -360,10 +341,7 @@ mod tests {
         let mut record = Record::create_at(&folder.path().join("record")).expect("made");
         for round in 0..3 * MOST {
             let entry = record.add(Path::new(&format!("/{round}"))).expect("room");
-            assert_eq!(
-                record.cgroup(entry.0).expect("read"),
-                PathBuf::from(format!("/{round}"))
-            );
+            assert_eq!(record.cgroup(entry.0).expect("read"), PathBuf::from(format!("/{round}")));
             record.forget(entry);
         }
         for _ in 0..MOST {

@@ -148,14 +148,7 @@ pub fn run_watched(
     let hierarchy = Hierarchy::find()?;
     let own = hierarchy.of_process(std::process::id())?;
     let parent = Cgroup::create(&own.join(format!("{MADE}{}", std::process::id())))?;
-    let mut run = Run {
-        hierarchy,
-        parent,
-        own,
-        engine: None,
-        children: Vec::new(),
-        onlooker,
-    };
+    let mut run = Run { hierarchy, parent, own, engine: None, children: Vec::new(), onlooker };
     let outcome = run.go(luc, tasks, options);
     let cleared = run.clear();
     let outcome = outcome?;
@@ -181,12 +174,8 @@ impl Run<'_> {
         tasks: &[Task],
         options: &RunOptions,
     ) -> Result<RunOutcome, ThrottleError> {
-        self.engine = Engine::start(
-            &self.hierarchy,
-            self.parent.path(),
-            luc,
-            options.engine.clone(),
-        )?;
+        self.engine =
+            Engine::start(&self.hierarchy, self.parent.path(), luc, options.engine.clone())?;
         self.parent.delegate_io()?;
         let mut ready = Vec::new();
         for (number, task) in tasks.iter().enumerate() {

@@ -87,10 +87,7 @@ impl Threads {
     /// The cgroups of threads, this throttle's and those that a killed one has left.
     fn folders(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(&self.task).into_iter().flatten().flatten();
-        entries
-            .map(|entry| entry.path())
-            .filter(|path| thread_of(path).is_some())
-            .collect()
+        entries.map(|entry| entry.path()).filter(|path| thread_of(path).is_some()).collect()
     }
 
     fn adopt(&mut self, engine: &mut Engine, thread: u32) -> Result<(), ThrottleError> {

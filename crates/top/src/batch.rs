@@ -38,12 +38,7 @@ impl fmt::Display for Text<'_> {
         table(f, FILE_SYSTEMS, interval.file_systems.iter())?;
         for row in &interval.file_systems {
             if let Some(found) = &row.found {
-                writeln!(
-                    f,
-                    "  {} ({} of the time in calls)",
-                    found.sentence,
-                    Share(found.share)
-                )?;
+                writeln!(f, "  {} ({} of the time in calls)", found.sentence, Share(found.share))?;
             }
             for (victim, culprit, ns_per_s) in row.blame.iter().take(3) {
                 writeln!(
@@ -86,12 +81,7 @@ fn sharing(f: &mut fmt::Formatter<'_>, interval: &Interval) -> fmt::Result {
             )?;
         }
         if let Some(gain) = disk.predicted_gain.filter(|gain| *gain > 0.0) {
-            writeln!(
-                f,
-                "  {}: one after the other, predicted {:+.0} %",
-                disk.name,
-                gain * 100.0
-            )?;
+            writeln!(f, "  {}: one after the other, predicted {:+.0} %", disk.name, gain * 100.0)?;
         }
     }
     match (&interval.machine.throttle, interval.shared_disks.is_empty()) {
@@ -118,9 +108,7 @@ pub(super) fn table<'a, R: 'a>(
             .collect();
         cells.join(" ").trim_end().to_owned()
     };
-    let titles = chosen
-        .iter()
-        .map(|&(index, _)| columns[index].title.to_owned());
+    let titles = chosen.iter().map(|&(index, _)| columns[index].title.to_owned());
     writeln!(f, "{}", line(titles.collect()))?;
     for row in rows {
         let cells = chosen.iter().map(|&(index, _)| (columns[index].text)(row));

@@ -187,13 +187,7 @@ pub(super) const PARTIES: &[Column<ActorRow>] = &[
         2,
         "of its time in calls: commits of earlier transactions, which did not serve it"
     ),
-    group_column!(
-        Commit,
-        "COMMIT",
-        6,
-        3,
-        "its own commit; of threads all commits"
-    ),
+    group_column!(Commit, "COMMIT", 6, 3, "its own commit; of threads all commits"),
     group_column!(Disk, "DISK", 5, 4, "its data, flushes and the device"),
     group_column!(
         Journal,
@@ -203,13 +197,7 @@ pub(super) const PARTIES: &[Column<ActorRow>] = &[
         "buffers and transactions that a commit holds, space in the journal"
     ),
     group_column!(Locks, "LOCKS", 5, 6, "locks of directories and files"),
-    group_column!(
-        Runnable,
-        "RUNQ",
-        5,
-        8,
-        "ready to go on, but without a processor"
-    ),
+    group_column!(Runnable, "RUNQ", 5, 8, "ready to go on, but without a processor"),
     Column {
         title: "CAUSED/s",
         about: "time that other processes waited for its share of their commits, per second",

@@ -115,10 +115,7 @@ impl Top {
             ("F10", "Quit"),
         ];
         let spans = keys.into_iter().flat_map(|(key, what)| {
-            [
-                Span::raw(key),
-                Span::styled(format!("{what} "), self.theme.key_name()),
-            ]
+            [Span::raw(key), Span::styled(format!("{what} "), self.theme.key_name())]
         });
         Line::from(spans.collect::<Vec<_>>())
     }
@@ -153,18 +150,12 @@ impl Top {
             .enumerate()
             .skip(first)
             .map(|(index, title)| {
-                let style = if index == chosen {
-                    self.theme.selected(true)
-                } else {
-                    Style::new()
-                };
+                let style = if index == chosen { self.theme.selected(true) } else { Style::new() };
                 Line::styled(format!("{title:<22}"), style)
             })
             .collect();
         Clear.render(area, buffer);
-        Paragraph::new(lines)
-            .block(Block::bordered().title(" Sort by "))
-            .render(area, buffer);
+        Paragraph::new(lines).block(Block::bordered().title(" Sort by ")).render(area, buffer);
     }
 }
 
@@ -211,9 +202,7 @@ impl Places {
             _ => 0,
         };
         let rest = area.height - bottom - header - sharing - detail;
-        let wanted = u16::try_from(file_systems)
-            .unwrap_or(u16::MAX)
-            .saturating_add(1);
+        let wanted = u16::try_from(file_systems).unwrap_or(u16::MAX).saturating_add(1);
         // Where only one table has room for a line, it is the active one.
         let first = match (rest, pane) {
             (0..4, Pane::FileSystems) => rest,
@@ -254,11 +243,7 @@ impl<R> Table<'_, R> {
         }
         let chosen = fitting(self.columns, area.width);
         let title = self.theme.title(self.active);
-        let line = |y: u16| Rect {
-            y,
-            height: 1,
-            ..area
-        };
+        let line = |y: u16| Rect { y, height: 1, ..area };
         buffer.set_style(line(area.y), title);
         self.cells(line(area.y), &chosen, buffer, |index| {
             let column = &self.columns[index];
@@ -297,9 +282,7 @@ impl<R> Table<'_, R> {
                 0 => Alignment::Left,
                 _ => Alignment::Right,
             };
-            Line::from(span(index))
-                .alignment(alignment)
-                .render(cell, buffer);
+            Line::from(span(index)).alignment(alignment).render(cell, buffer);
             x = x.saturating_add(width).saturating_add(1);
         }
     }

@@ -13,32 +13,20 @@ const KEYS: &[(&str, &str)] = &[
     ("F6 >", "choose the column to sort by; I inverts the order"),
     ("H", "threads instead of processes"),
     ("Space Z", "pause, and go on"),
-    (
-        "+ - d",
-        "time between two refreshes: double, half, in seconds",
-    ),
+    ("+ - d", "time between two refreshes: double, half, in seconds"),
     ("Ctrl-L", "draw anew"),
     ("F10 q Ctrl-C", "quit"),
 ];
 
 /// The help, line by line.
 pub(super) fn lines(missing: &[String]) -> Vec<String> {
-    let mut lines: Vec<String> = KEYS
-        .iter()
-        .map(|(keys, what)| format!("{keys:<26} {what}"))
-        .collect();
+    let mut lines: Vec<String> =
+        KEYS.iter().map(|(keys, what)| format!("{keys:<26} {what}")).collect();
     lines.push(String::new());
     columns("File systems", FILE_SYSTEMS, &mut lines);
     columns("Processes", PARTIES, &mut lines);
-    columns(
-        "Disks that tasks share, where they contend",
-        SHARED,
-        &mut lines,
-    );
-    let letters: Vec<String> = Group::ALL
-        .iter()
-        .map(|group| group.name().to_owned())
-        .collect();
+    columns("Disks that tasks share, where they contend", SHARED, &mut lines);
+    let letters: Vec<String> = Group::ALL.iter().map(|group| group.name().to_owned()).collect();
     lines.push(format!("Bars, from the left: {}.", letters.join(", ")));
     lines
         .push("Findings, EFFIC, SWITCH: of the last 10 to 20 s; figures are 1.4 s old.".to_owned());

@@ -84,11 +84,8 @@ impl Interval {
     pub fn between(before: &Report, after: &Report, seconds: f64, machine: Machine) -> Self {
         let seconds = if seconds > 0.0 { seconds } else { 1.0 };
         let blame = blame_between(before, after, seconds);
-        let old: HashMap<Dev, &FileSystemReport> = before
-            .file_systems
-            .iter()
-            .map(|found| (found.dev, found))
-            .collect();
+        let old: HashMap<Dev, &FileSystemReport> =
+            before.file_systems.iter().map(|found| (found.dev, found)).collect();
         let none = FileSystemReport::default();
         let file_systems = after
             .file_systems
@@ -128,10 +125,7 @@ fn file_system(old: &FileSystemReport, new: &FileSystemReport, seconds: f64) -> 
     let parts = parts_since(&old.syncs.parts, &new.syncs.parts);
     let mut calls = Parts::default();
     for (kind, call) in &new.calls {
-        let before = old
-            .calls
-            .get(kind)
-            .map_or(Parts::default(), |old| old.parts);
+        let before = old.calls.get(kind).map_or(Parts::default(), |old| old.parts);
         let more = parts_since(&before, &call.parts);
         calls = calls.iter().chain(more.iter()).collect();
     }
@@ -142,10 +136,7 @@ fn file_system(old: &FileSystemReport, new: &FileSystemReport, seconds: f64) -> 
         commits_per_s: (count > 0 || may_have_jbd2(&new.kind)).then(|| count as f64 / seconds),
         syncs_per_s: syncs.count as f64 / seconds,
         syncs_per_commit: (serving > 0).then(|| served as f64 / serving as f64),
-        commit_ns: commits
-            .total_ns
-            .saturating_add(fast.total_ns)
-            .checked_div(count),
+        commit_ns: commits.total_ns.saturating_add(fast.total_ns).checked_div(count),
         sync_ns: syncs.total_ns.checked_div(syncs.count),
         sync_p99_ns: (syncs.count > 0).then_some(syncs.p99_ns),
         earlier: (parts.sum() > 0)
@@ -189,9 +180,7 @@ fn since(old: &Latency, new: &Latency) -> Latency {
 }
 
 fn parts_since(old: &Parts, new: &Parts) -> Parts {
-    new.iter()
-        .map(|(part, ns)| (part, ns.saturating_sub(old.get(part))))
-        .collect()
+    new.iter().map(|(part, ns)| (part, ns.saturating_sub(old.get(part)))).collect()
 }
 
 /// Who waited for whose work on which file system, in nanoseconds per second.
@@ -205,17 +194,10 @@ struct Blamed {
 fn blame_between(before: &Report, after: &Report, seconds: f64) -> Vec<Blamed> {
     let key = |blame: &Blame| {
         let (victim, culprit) = (&blame.victim, &blame.culprit);
-        (
-            blame.dev,
-            (victim.process, victim.cgroup),
-            (culprit.process, culprit.cgroup),
-        )
+        (blame.dev, (victim.process, victim.cgroup), (culprit.process, culprit.cgroup))
     };
-    let old: HashMap<_, u64> = before
-        .blame
-        .iter()
-        .map(|blame| (key(blame), blame.waited_ns))
-        .collect();
+    let old: HashMap<_, u64> =
+        before.blame.iter().map(|blame| (key(blame), blame.waited_ns)).collect();
     let mut found: Vec<Blamed> = after
         .blame
         .iter()
@@ -224,9 +206,7 @@ fn blame_between(before: &Report, after: &Report, seconds: f64) -> Vec<Blamed> {
             dev: blame.dev,
             victim: blame.victim.clone(),
             culprit: blame.culprit.clone(),
-            ns_per_s: blame
-                .waited_ns
-                .saturating_sub(*old.get(&key(blame)).unwrap_or(&0)) as f64
+            ns_per_s: blame.waited_ns.saturating_sub(*old.get(&key(blame)).unwrap_or(&0)) as f64
                 / seconds,
         })
         .filter(|blamed| blamed.ns_per_s > 0.0)
@@ -240,13 +220,7 @@ fn worst(blame: &[Blamed], dev: Dev) -> Vec<(Other, Other, f64)> {
         .iter()
         .filter(|blamed| blamed.dev == dev)
         .take(OTHERS)
-        .map(|blamed| {
-            (
-                Other::of(&blamed.victim),
-                Other::of(&blamed.culprit),
-                blamed.ns_per_s,
-            )
-        })
+        .map(|blamed| (Other::of(&blamed.victim), Other::of(&blamed.culprit), blamed.ns_per_s))
         .collect()
 }
 
@@ -257,11 +231,8 @@ fn actor_key(actor: &Actor) -> ActorKey {
 }
 
 fn processes(before: &Report, after: &Report, blame: &[Blamed], seconds: f64) -> Vec<ActorRow> {
-    let old: HashMap<ActorKey, &ProcessReport> = before
-        .processes
-        .iter()
-        .map(|found| (actor_key(&found.actor), found))
-        .collect();
+    let old: HashMap<ActorKey, &ProcessReport> =
+        before.processes.iter().map(|found| (actor_key(&found.actor), found)).collect();
     let none = ProcessReport::default();
     let mut rows: BTreeMap<ActorKey, ActorRow> = BTreeMap::new();
     for new in &after.processes {
@@ -271,22 +242,17 @@ fn processes(before: &Report, after: &Report, blame: &[Blamed], seconds: f64) ->
         let time = Groups::of(&syncs.iter().chain(calls.iter()).collect());
         let count = new.syncs.saturating_sub(old.syncs);
         if count > 0 || time.sum() > 0 {
-            let row = rows
-                .entry(actor_key(&new.actor))
-                .or_insert_with(|| row(&new.actor));
+            let row = rows.entry(actor_key(&new.actor)).or_insert_with(|| row(&new.actor));
             row.syncs_per_s = Some(count as f64 / seconds);
             row.lost_ns_per_s = time.lost() as f64 / seconds;
             row.time = time;
         }
     }
     for blamed in blame {
-        let victim = rows
-            .entry(actor_key(&blamed.victim))
-            .or_insert_with(|| row(&blamed.victim));
+        let victim = rows.entry(actor_key(&blamed.victim)).or_insert_with(|| row(&blamed.victim));
         add_other(&mut victim.waits_for, &blamed.culprit, blamed.ns_per_s);
-        let culprit = rows
-            .entry(actor_key(&blamed.culprit))
-            .or_insert_with(|| row(&blamed.culprit));
+        let culprit =
+            rows.entry(actor_key(&blamed.culprit)).or_insert_with(|| row(&blamed.culprit));
         add_other(&mut culprit.makes_wait, &blamed.victim, blamed.ns_per_s);
         *culprit.caused_ns_per_s.get_or_insert(0.0) += blamed.ns_per_s;
     }
@@ -318,10 +284,7 @@ fn row(actor: &Actor) -> ActorRow {
 
 /// Adds to the list of others, which is kept longest first and short.
 fn add_other(others: &mut Vec<(Other, f64)>, actor: &Actor, ns_per_s: f64) {
-    match others
-        .iter_mut()
-        .find(|(known, _)| known.process == actor.process)
-    {
+    match others.iter_mut().find(|(known, _)| known.process == actor.process) {
         Some((_, sum)) => *sum += ns_per_s,
         None => others.push((Other::of(actor), ns_per_s)),
     }
@@ -330,21 +293,15 @@ fn add_other(others: &mut Vec<(Other, f64)>, actor: &Actor, ns_per_s: f64) {
 }
 
 fn threads(before: &Report, after: &Report, seconds: f64) -> Vec<ActorRow> {
-    let old: HashMap<_, _> = before
-        .accounts
-        .threads
-        .iter()
-        .map(|account| (account.thread, account))
-        .collect();
+    let old: HashMap<_, _> =
+        before.accounts.threads.iter().map(|account| (account.thread, account)).collect();
     let mut rows: Vec<ActorRow> = after
         .accounts
         .threads
         .iter()
         .filter_map(|new| {
             let old = old.get(&new.thread);
-            let storage_ns = new
-                .storage_ns
-                .saturating_sub(old.map_or(0, |old| old.storage_ns));
+            let storage_ns = new.storage_ns.saturating_sub(old.map_or(0, |old| old.storage_ns));
             let causes = new.blocked.iter().filter_map(|(&cause, &ns)| {
                 let before = old.and_then(|old| old.blocked.get(cause));
                 let is_for_storage = Cause::from_name(cause).is_some_and(is_storage);

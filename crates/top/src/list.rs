@@ -46,11 +46,7 @@ impl List {
         if let Some(column) = columns.get(self.sort) {
             order.sort_by(|&a, &b| {
                 let ordering = compare(&(column.value)(&rows[a]), &(column.value)(&rows[b]));
-                if self.inverted {
-                    ordering.reverse()
-                } else {
-                    ordering
-                }
+                if self.inverted { ordering.reverse() } else { ordering }
             });
         }
         order

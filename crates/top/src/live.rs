@@ -39,11 +39,7 @@ impl Live {
     /// # Errors
     /// [`TopError::Probe`]: this machine or this user cannot record.
     pub fn start(filter: Filter, ring_bytes: u32) -> Result<Self, TopError> {
-        let options = Options {
-            filter,
-            ring_bytes,
-            ..Options::default()
-        };
+        let options = Options { filter, ring_bytes, ..Options::default() };
         let (sink, batches) = Forward::new();
         let mut opened = None;
         let recorder = Recorder::start(options, |trace| {

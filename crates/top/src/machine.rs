@@ -18,15 +18,10 @@ pub(crate) fn pressure() -> Option<Pressure> {
 fn parse_pressure(text: &str) -> Option<Pressure> {
     let share = |name: &str| {
         let line = text.lines().find(|line| line.starts_with(name))?;
-        let average = line
-            .split(' ')
-            .find_map(|word| word.strip_prefix("avg10="))?;
+        let average = line.split(' ').find_map(|word| word.strip_prefix("avg10="))?;
         Some(average.parse::<f64>().ok()? / 100.0)
     };
-    Some(Pressure {
-        some: share("some ")?,
-        full: share("full ").unwrap_or(0.0),
-    })
+    Some(Pressure { some: share("some ")?, full: share("full ").unwrap_or(0.0) })
 }
 
 /// The kernel's names of disks that tasks share.
@@ -49,10 +44,7 @@ pub(crate) struct Disks {
 
 impl Disks {
     pub(crate) fn new() -> Self {
-        Self {
-            at: Instant::now(),
-            busy_ms: BTreeMap::new(),
-        }
+        Self { at: Instant::now(), busy_ms: BTreeMap::new() }
     }
 
     /// The share of the time since the last look in which each file system's disk was busy.

@@ -59,17 +59,11 @@ impl Top {
     /// A view without anything in it yet; `missing` is what cannot be recorded here, in lines.
     pub fn new(delay_ms: u64, colours: bool, missing: Vec<String>) -> Self {
         let file_systems = List {
-            sort: FILE_SYSTEMS
-                .iter()
-                .position(|column| column.title == "FSYNC/s")
-                .unwrap_or(0),
+            sort: FILE_SYSTEMS.iter().position(|column| column.title == "FSYNC/s").unwrap_or(0),
             ..List::default()
         };
         let actors = List {
-            sort: PARTIES
-                .iter()
-                .position(|column| column.title == "LOST/s")
-                .unwrap_or(0),
+            sort: PARTIES.iter().position(|column| column.title == "LOST/s").unwrap_or(0),
             ..List::default()
         };
         Self {
@@ -128,21 +122,14 @@ impl Top {
     }
 
     pub(super) fn file_systems(&self) -> Vec<&FileSystemRow> {
-        let rows = self
-            .interval
-            .as_ref()
-            .map_or(&[][..], |interval| &interval.file_systems);
+        let rows = self.interval.as_ref().map_or(&[][..], |interval| &interval.file_systems);
         let order = self.lists[0].order(rows, FILE_SYSTEMS, FileSystemRow::name);
         order.into_iter().map(|index| &rows[index]).collect()
     }
 
     pub(super) fn actors(&self) -> Vec<&ActorRow> {
         let rows = self.interval.as_ref().map_or(&[][..], |interval| {
-            if self.threads {
-                &interval.threads
-            } else {
-                &interval.processes
-            }
+            if self.threads { &interval.threads } else { &interval.processes }
         });
         let order = self.lists[1].order(rows, PARTIES, actor_name);
         order.into_iter().map(|index| &rows[index]).collect()
@@ -156,11 +143,9 @@ impl Top {
                 .into_iter()
                 .map(|row| (Id::FileSystem(row.dev), row.name()))
                 .collect(),
-            Pane::Actors => self
-                .actors()
-                .into_iter()
-                .map(|row| (actor_id(row), actor_name(row)))
-                .collect(),
+            Pane::Actors => {
+                self.actors().into_iter().map(|row| (actor_id(row), actor_name(row))).collect()
+            }
         }
     }
 

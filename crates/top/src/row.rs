@@ -88,10 +88,7 @@ pub struct Other {
 impl Other {
     /// Names come from processes: what would steer a terminal is left out.
     pub(super) fn of(actor: &Actor) -> Self {
-        Self {
-            process: actor.process,
-            comm: luc_units::plain(&actor.comm),
-        }
+        Self { process: actor.process, comm: luc_units::plain(&actor.comm) }
     }
 }
 

@@ -29,11 +29,7 @@ use crate::{Action, Key, Top};
 /// [`TopError`]: the recorder ended, or the terminal is none.
 pub fn show(mut live: Live, delay_ms: u64, ended: &AtomicBool) -> Result<(), TopError> {
     let top = Top::new(delay_ms, has_colours(), live.missing.clone());
-    let mut shown = Shown {
-        live: &mut live,
-        top,
-        looked: None,
-    };
+    let mut shown = Shown { live: &mut live, top, looked: None };
     let outcome = go_round(&mut shown, STEP, ended);
     live.stop()?;
     outcome
@@ -139,10 +135,7 @@ pub(crate) fn go_round(
 /// end for ever.
 fn is_there(step: Duration) -> Result<bool, TopError> {
     let stdin = stdin();
-    let step = Timespec {
-        tv_sec: 0,
-        tv_nsec: step.subsec_nanos().into(),
-    };
+    let step = Timespec { tv_sec: 0, tv_nsec: step.subsec_nanos().into() };
     let mut terminal = [PollFd::new(&stdin, PollFlags::IN)];
     match poll(&mut terminal, Some(&step)) {
         Ok(_) | Err(Errno::INTR) => {}
@@ -160,10 +153,7 @@ struct Signals {
 
 impl Signals {
     fn new() -> Result<Self, TopError> {
-        let signals = Self {
-            stop: Arc::default(),
-            go_on: Arc::default(),
-        };
+        let signals = Self { stop: Arc::default(), go_on: Arc::default() };
         for (signal, flag) in [(SIGTSTP, &signals.stop), (SIGCONT, &signals.go_on)] {
             signal_hook::flag::register(signal, Arc::clone(flag))
                 .map_err(failed("signals cannot be handled"))?;
@@ -187,15 +177,11 @@ impl Screen {
         enter()?;
         let terminal = Terminal::new(CrosstermBackend::new(stdout()));
         let terminal = terminal.inspect_err(|_| give_back());
-        Ok(Self {
-            terminal: terminal.map_err(failed("the terminal cannot be used"))?,
-        })
+        Ok(Self { terminal: terminal.map_err(failed("the terminal cannot be used"))? })
     }
 
     fn draw(&mut self, draw: impl FnOnce(&mut Frame<'_>)) -> Result<(), TopError> {
-        self.terminal
-            .draw(draw)
-            .map_err(failed("the terminal cannot be written"))?;
+        self.terminal.draw(draw).map_err(failed("the terminal cannot be written"))?;
         Ok(())
     }
 
@@ -203,11 +189,8 @@ impl Screen {
     /// wait for the answer.
     fn clear(&mut self) -> Result<(), TopError> {
         let size = self.terminal.size();
-        size.and_then(|size| {
-            self.terminal
-                .resize(Rect::new(0, 0, size.width, size.height))
-        })
-        .map_err(failed("the terminal cannot be written"))
+        size.and_then(|size| self.terminal.resize(Rect::new(0, 0, size.width, size.height)))
+            .map_err(failed("the terminal cannot be written"))
     }
 
     /// Gives the terminal back and stops this process, until it is continued.

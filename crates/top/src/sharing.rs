@@ -149,9 +149,8 @@ struct Used {
 }
 
 fn users(old: &Contention, new: &Contention) -> Vec<Used> {
-    let was: HashMap<Tgid, &DiskTask> = (old.tasks.iter())
-        .map(|task| (task.actor.process, task))
-        .collect();
+    let was: HashMap<Tgid, &DiskTask> =
+        (old.tasks.iter()).map(|task| (task.actor.process, task)).collect();
     let none = DiskTask::default();
     let response_ns = |task: &DiskTask| task.await_ns.saturating_mul(task.requests);
     let used = new.tasks.iter().map(|task| {
@@ -172,17 +171,12 @@ fn users(old: &Contention, new: &Contention) -> Vec<Used> {
 
 fn slowed(old: &Contention, new: &Contention, seconds: f64) -> Vec<(Other, Other, f64)> {
     let key = |pair: &Slowed| (pair.victim.process, pair.culprit.process);
-    let was: HashMap<(Tgid, Tgid), u64> = (old.slowed.iter())
-        .map(|pair| (key(pair), pair.waited_ns))
-        .collect();
+    let was: HashMap<(Tgid, Tgid), u64> =
+        (old.slowed.iter()).map(|pair| (key(pair), pair.waited_ns)).collect();
     let pairs = new.slowed.iter().map(|pair| {
         let was_ns = was.get(&key(pair)).copied().unwrap_or(0);
         let waited_ns = pair.waited_ns.saturating_sub(was_ns);
-        (
-            Other::of(&pair.victim),
-            Other::of(&pair.culprit),
-            waited_ns as f64 / seconds,
-        )
+        (Other::of(&pair.victim), Other::of(&pair.culprit), waited_ns as f64 / seconds)
     });
     let mut pairs: Vec<_> = pairs.filter(|(.., waited)| *waited > 0.0).collect();
     pairs.sort_by(|a, b| b.2.total_cmp(&a.2));

@@ -13,11 +13,7 @@ use ratatui::style::Color;
 use super::*;
 
 fn actor(process: u32, comm: &str) -> Actor {
-    Actor {
-        process: Tgid(process),
-        comm: comm.to_owned(),
-        cgroup: Cgroup(1),
-    }
+    Actor { process: Tgid(process), comm: comm.to_owned(), cgroup: Cgroup(1) }
 }
 
 fn latency(count: u64, each_ns: u64) -> Latency {
@@ -113,10 +109,7 @@ fn report(times: u64) -> Report {
 fn interval() -> Interval {
     let machine = Machine {
         up_s: 3_723.0,
-        pressure: Some(Pressure {
-            some: 0.5,
-            full: 0.25,
-        }),
+        pressure: Some(Pressure { some: 0.5, full: 0.25 }),
         busy: [(Dev::new(7, 0), 0.99)].into(),
         ..Machine::default()
     };
@@ -135,9 +128,7 @@ fn screen(top: &mut Top, width: u16, height: u16) -> Vec<String> {
     terminal.draw(|frame| top.draw(frame)).unwrap();
     let buffer = terminal.backend().buffer().clone();
     let lines = buffer.content.chunks(usize::from(width).max(1));
-    lines
-        .map(|line| line.iter().map(|cell| cell.symbol()).collect())
-        .collect()
+    lines.map(|line| line.iter().map(|cell| cell.symbol()).collect()).collect()
 }
 
 fn line_with<'a>(lines: &'a [String], text: &str) -> &'a str {
@@ -165,10 +156,7 @@ fn rates_are_of_the_interval_alone() {
     assert_eq!(row.busy, Some(0.99));
     let idle = &interval.file_systems[1];
     assert_eq!((idle.syncs_per_commit, idle.sync_ns), (None, None));
-    assert_eq!(
-        idle.commits_per_s, None,
-        "XFS has commits that are not seen"
-    );
+    assert_eq!(idle.commits_per_s, None, "XFS has commits that are not seen");
     let victim = &interval.processes[0];
     assert_eq!(victim.lost_ns_per_s, 4e9);
     assert_eq!(victim.waits_for[0].1, 3e8);
@@ -181,11 +169,7 @@ fn rates_are_of_the_interval_alone() {
 fn a_wide_terminal_shows_both_tables_and_the_detail() {
     let lines = screen(&mut top(true), 120, 36);
     assert!(lines[0].contains("up 1:02:03"), "{}", lines[0]);
-    assert!(
-        lines[1].contains("some 50.0 %, full 25.0 %"),
-        "{}",
-        lines[1]
-    );
+    assert!(lines[1].contains("some 50.0 %, full 25.0 %"), "{}", lines[1]);
     let mail = line_with(&lines, "/srv/mail");
     for figure in ["ext4", "100", "400", "4", "10 ms", "6 ms", "40%", "99%"] {
         assert!(mail.contains(figure), "{figure}: {mail}");
@@ -299,9 +283,7 @@ fn without_colours_there_are_none() {
         let mut top = top(colours);
         terminal.draw(|frame| top.draw(frame)).unwrap();
         let cells = &terminal.backend().buffer().content;
-        let coloured = cells
-            .iter()
-            .any(|cell| cell.fg != Color::Reset || cell.bg != Color::Reset);
+        let coloured = cells.iter().any(|cell| cell.fg != Color::Reset || cell.bg != Color::Reset);
         assert_eq!(coloured, expected);
     }
 }
@@ -311,10 +293,7 @@ fn lines_for_scripts_have_both_tables() {
     let text = batch::Text(&interval()).to_string();
     let lines: Vec<String> = text.lines().map(str::to_owned).collect();
     assert!(line_with(&lines, "/srv/mail  ").contains("400"));
-    line_with(
-        &lines,
-        "postgres (4711) waits 300 ms a second for the work of rsync (12)",
-    );
+    line_with(&lines, "postgres (4711) waits 300 ms a second for the work of rsync (12)");
     assert!(lines.iter().all(|line| line.len() < 130), "{text}");
 }
 
@@ -333,31 +312,19 @@ fn threads_say_what_is_known_of_them() {
         report.accounts.threads.push(account(storage_ns));
         report
     };
-    let found = Interval::between(
-        &with(1_000_000),
-        &with(501_000_000),
-        1.0,
-        Machine::default(),
-    );
+    let found = Interval::between(&with(1_000_000), &with(501_000_000), 1.0, Machine::default());
     let row = &found.threads[0];
     assert_eq!((row.id(), row.lost_ns_per_s), (99, 5e8));
     assert_eq!(row.time.share(Group::Commit), 1.0);
 }
 
 fn any_name() -> impl Strategy<Value = String> {
-    prop_oneof![
-        "[a-z]{0,12}",
-        "/[a-zé漢\u{1b}\u{200d}\n ]{0,20}",
-        Just(String::new())
-    ]
+    prop_oneof!["[a-z]{0,12}", "/[a-zé漢\u{1b}\u{200d}\n ]{0,20}", Just(String::new())]
 }
 
 fn any_parts() -> impl Strategy<Value = Parts> {
-    prop::collection::vec((0..Part::ALL.len(), any::<u64>()), 0..6).prop_map(|all| {
-        all.into_iter()
-            .map(|(part, ns)| (Part::ALL[part], ns))
-            .collect()
-    })
+    prop::collection::vec((0..Part::ALL.len(), any::<u64>()), 0..6)
+        .prop_map(|all| all.into_iter().map(|(part, ns)| (Part::ALL[part], ns)).collect())
 }
 
 prop_compose! {

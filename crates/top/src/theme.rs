@@ -20,11 +20,7 @@ impl Theme {
     }
 
     pub(super) fn title(self, active: bool) -> Style {
-        let background = if active {
-            Color::Green
-        } else {
-            Color::DarkGray
-        };
+        let background = if active { Color::Green } else { Color::DarkGray };
         let foreground = if active { Color::Black } else { Color::White };
         let without = if active {
             Style::new().add_modifier(Modifier::REVERSED)

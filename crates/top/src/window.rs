@@ -59,9 +59,7 @@ impl Window {
     pub fn settle(&mut self, now_ns: u64) {
         let until_ns = now_ns.saturating_sub(SETTLING_NS);
         self.waiting.sort_by_key(Event::time_ns);
-        let due = self
-            .waiting
-            .partition_point(|event| event.time_ns() <= until_ns);
+        let due = self.waiting.partition_point(|event| event.time_ns() <= until_ns);
         for event in self.waiting.drain(..due) {
             match &event {
                 Event::Task(row) if row.exit_ns > 0 => {
@@ -101,10 +99,7 @@ impl Window {
 
     /// A new analysis that knows who is there.
     fn informed(&self, start_ns: u64) -> Analysis<'static> {
-        let mut analysis = Analysis::new(Trace {
-            start_ns,
-            ..self.trace.clone()
-        });
+        let mut analysis = Analysis::new(Trace { start_ns, ..self.trace.clone() });
         for row in self.file_systems.values() {
             analysis.add(Event::from(row.clone()));
         }
@@ -142,19 +137,11 @@ mod tests {
         let mut seen = Vec::new();
         for second in 1..60 {
             // Ten a second, the later ones first.
-            window.add(
-                (0..10)
-                    .rev()
-                    .map(|tenth| commit(second * S + tenth * S / 10)),
-            );
+            window.add((0..10).rev().map(|tenth| commit(second * S + tenth * S / 10)));
             window.settle(second * S);
             let (before, after) = window.turn(second * S);
             let count = |report: &Report| {
-                report
-                    .file_systems
-                    .iter()
-                    .map(|found| found.commits.full.count)
-                    .sum::<u64>()
+                report.file_systems.iter().map(|found| found.commits.full.count).sum::<u64>()
             };
             seen.push(count(&after) - count(&before));
             if second > 2 {

@@ -60,11 +60,7 @@ impl Share {
     /// A part of a whole; 0 of nothing.
     #[must_use]
     pub fn of(part: u64, whole: u64) -> Self {
-        if whole == 0 {
-            Self(0.0)
-        } else {
-            Self(part as f64 / whole as f64)
-        }
+        if whole == 0 { Self(0.0) } else { Self(part as f64 / whole as f64) }
     }
 }
 
@@ -119,11 +115,7 @@ pub fn utc(seconds: u64) -> String {
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let month_from_march = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 {
-        month_from_march + 3
-    } else {
-        month_from_march - 9
-    };
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
     let year = year_of_era + era * 400 + u64::from(month <= 2);
     let (hour, minute, second) = (of_day / 3_600, of_day / 60 % 60, of_day % 60);
     format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}")
@@ -150,12 +142,7 @@ mod tests {
             .into_iter()
             .map(|ns| Time(ns).to_string())
             .collect();
-        assert_eq!(
-            shown,
-            [
-                "0 ns", "950 ns", "12.6 us", "1000 us", "12.6 ms", "1.25 s", "300 s"
-            ]
-        );
+        assert_eq!(shown, ["0 ns", "950 ns", "12.6 us", "1000 us", "12.6 ms", "1.25 s", "300 s"]);
     }
 
     #[test]
@@ -179,26 +166,12 @@ mod tests {
 
     #[test]
     fn digits_that_matter() {
-        let shown: Vec<String> = [
-            0.0,
-            50.0 * 1.1,
-            0.012345,
-            1.2345,
-            12.345,
-            123.45,
-            12345.6,
-            2e-7,
-            f64::NAN,
-        ]
-        .into_iter()
-        .map(digits)
-        .collect();
-        assert_eq!(
-            shown,
-            [
-                "0", "55", "0.0123", "1.23", "12.35", "123.5", "12346", "2.00e-7", "-"
-            ]
-        );
+        let shown: Vec<String> =
+            [0.0, 50.0 * 1.1, 0.012345, 1.2345, 12.345, 123.45, 12345.6, 2e-7, f64::NAN]
+                .into_iter()
+                .map(digits)
+                .collect();
+        assert_eq!(shown, ["0", "55", "0.0123", "1.23", "12.35", "123.5", "12346", "2.00e-7", "-"]);
     }
 
     #[test]

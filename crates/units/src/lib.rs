@@ -92,9 +92,7 @@ fn parse(
     malformed: fn(String) -> UnitError,
 ) -> Result<u64, UnitError> {
     let trimmed = text.trim();
-    let split = trimmed
-        .find(|c: char| !c.is_ascii_digit() && c != '.')
-        .unwrap_or(trimmed.len());
+    let split = trimmed.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(trimmed.len());
     let (number, unit) = trimmed.split_at(split);
     let unit = unit.trim_start().to_lowercase();
     let scale = units
@@ -127,12 +125,7 @@ fn parse(
 
 /// Writes a size with the largest binary unit that divides it: `1G`, `1536M`, `4097`.
 pub fn format_size(bytes: u64) -> String {
-    for (unit, scale) in [
-        ("T", 1u64 << 40),
-        ("G", 1 << 30),
-        ("M", 1 << 20),
-        ("K", 1 << 10),
-    ] {
+    for (unit, scale) in [("T", 1u64 << 40), ("G", 1 << 30), ("M", 1 << 20), ("K", 1 << 10)] {
         if bytes >= scale && bytes.is_multiple_of(scale) {
             return format!("{}{unit}", bytes / scale);
         }
@@ -149,11 +142,7 @@ pub fn format_duration(ns: u64) -> String {
             return format!("{text}{unit}");
         }
     }
-    if ns == 0 {
-        "0".to_owned()
-    } else {
-        format!("{ns}ns")
-    }
+    if ns == 0 { "0".to_owned() } else { format!("{ns}ns") }
 }
 
 #[cfg(test)]
@@ -175,20 +164,10 @@ mod tests {
             assert_eq!(parse_size_bytes(text), Ok(bytes), "{text}");
         }
         for text in ["", "G", "1X", "-1G", "1..5G", "1.G", ".5G", "1e9", "ten"] {
-            assert_eq!(
-                parse_size_bytes(text),
-                Err(UnitError::Size(text.into())),
-                "{text}"
-            );
+            assert_eq!(parse_size_bytes(text), Err(UnitError::Size(text.into())), "{text}");
         }
-        assert_eq!(
-            parse_size_bytes("99999999T"),
-            Err(UnitError::TooLarge("99999999T".into()))
-        );
-        assert!(matches!(
-            parse_size_bytes("99999999999999999999"),
-            Err(UnitError::TooLarge(_))
-        ));
+        assert_eq!(parse_size_bytes("99999999T"), Err(UnitError::TooLarge("99999999T".into())));
+        assert!(matches!(parse_size_bytes("99999999999999999999"), Err(UnitError::TooLarge(_))));
     }
 
     #[test]
@@ -205,11 +184,7 @@ mod tests {
             assert_eq!(parse_duration_ns(text), Ok(ns), "{text}");
         }
         for text in ["5", "6 parsecs", "ms", "-1ms", ""] {
-            assert_eq!(
-                parse_duration_ns(text),
-                Err(UnitError::Duration(text.into())),
-                "{text}"
-            );
+            assert_eq!(parse_duration_ns(text), Err(UnitError::Duration(text.into())), "{text}");
         }
     }
 

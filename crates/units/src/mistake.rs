@@ -28,9 +28,6 @@ mod tests {
             mistake("luc-fleet", said),
             "luc-fleet: the following required arguments were not provided: --out <DIR> <SOURCE>...; see `luc-fleet --help`"
         );
-        assert_eq!(
-            mistake("luc", "error: \u{1b}[2J"),
-            "luc: [2J; see `luc --help`"
-        );
+        assert_eq!(mistake("luc", "error: \u{1b}[2J"), "luc: [2J; see `luc --help`");
     }
 }

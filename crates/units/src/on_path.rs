@@ -23,13 +23,7 @@ pub trait OnPath: From<Failed> {
         path: impl AsRef<Path>,
     ) -> impl FnOnce(E) -> Self {
         let path = path.as_ref().to_owned();
-        move |source| {
-            Self::from(Failed {
-                what,
-                path,
-                source: source.into(),
-            })
-        }
+        move |source| Self::from(Failed { what, path, source: source.into() })
     }
 }
 

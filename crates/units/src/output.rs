@@ -44,10 +44,7 @@ pub fn is_reader_gone(error: &(dyn Error + 'static)) -> bool {
 /// # Errors
 /// The first reason why some of it is lost, other than a reader that has gone.
 pub fn finish() -> io::Result<()> {
-    let refused = REFUSED
-        .lock()
-        .unwrap_or_else(|error| error.into_inner())
-        .take();
+    let refused = REFUSED.lock().unwrap_or_else(|error| error.into_inner()).take();
     match refused.map_or_else(|| io::stdout().flush(), Err) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error),
         _ => Ok(()),

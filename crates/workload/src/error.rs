@@ -116,10 +116,6 @@ impl BenchError {
             io::ErrorKind::StorageFull => "free some space or give a --dir on a larger file system",
             _ => "give another --dir",
         };
-        Self::Directory {
-            path: path.to_path_buf(),
-            reason,
-            advice,
-        }
+        Self::Directory { path: path.to_path_buf(), reason, advice }
     }
 }

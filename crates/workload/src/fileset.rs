@@ -39,10 +39,7 @@ impl Fileset {
     /// # Errors
     /// There is no memory for them.
     pub fn new(entries: usize) -> io::Result<Self> {
-        Ok(Self {
-            files: SharedSlice::new(entries)?,
-            rotors: SharedSlice::new(2)?,
-        })
+        Ok(Self { files: SharedSlice::new(entries)?, rotors: SharedSlice::new(2)? })
     }
 
     /// Says that file `index` was made in advance.
@@ -100,9 +97,7 @@ impl Fileset {
     /// Makes file `index` busy if it is of the wanted kind and not busy; whether it was.
     pub fn claim(&self, index: usize, wanted: Wanted) -> bool {
         let claimed = |state| (matches(state, wanted) && state & BUSY == 0).then_some(state | BUSY);
-        self.files[index]
-            .fetch_update(Ordering::Acquire, Ordering::Relaxed, claimed)
-            .is_ok()
+        self.files[index].fetch_update(Ordering::Acquire, Ordering::Relaxed, claimed).is_ok()
     }
 
     /// The picked file has neither been opened nor changed.
@@ -243,11 +238,7 @@ mod tests {
             for _ in 0..4 {
                 scope.spawn(|| {
                     for round in 0..2000 {
-                        let wanted = if round % 2 == 0 {
-                            Wanted::Missing
-                        } else {
-                            Wanted::Closed
-                        };
+                        let wanted = if round % 2 == 0 { Wanted::Missing } else { Wanted::Closed };
                         let Some(index) = set.pick(wanted) else {
                             continue;
                         };

@@ -74,10 +74,7 @@ impl Recorder<'_> {
         // Plain loads and stores: the client is the only writer.
         let bucket = bucket(ns);
         let count = &self.counts[operation * BUCKETS + bucket];
-        count.store(
-            count.load(Ordering::Relaxed).saturating_add(1),
-            Ordering::Relaxed,
-        );
+        count.store(count.load(Ordering::Relaxed).saturating_add(1), Ordering::Relaxed);
         let totals = &self.totals[operation * TOTALS..][..TOTALS];
         totals[0].store(totals[0].load(Ordering::Relaxed) + ns, Ordering::Relaxed);
         if ns > totals[1].load(Ordering::Relaxed) {
@@ -85,19 +82,13 @@ impl Recorder<'_> {
         }
         totals[2].store(totals[2].load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         let octave = 1 << (bucket / STEPS);
-        totals[3].store(
-            totals[3].load(Ordering::Relaxed) | octave,
-            Ordering::Relaxed,
-        );
+        totals[3].store(totals[3].load(Ordering::Relaxed) | octave, Ordering::Relaxed);
     }
 
     /// Sum in nanoseconds and count of one operation.
     pub fn totals(&self, operation: usize) -> (u64, u64) {
         let totals = &self.totals[operation * TOTALS..][..TOTALS];
-        (
-            totals[0].load(Ordering::Relaxed),
-            totals[2].load(Ordering::Relaxed),
-        )
+        (totals[0].load(Ordering::Relaxed), totals[2].load(Ordering::Relaxed))
     }
 
     fn add_to(&self, operation: usize, latency: &mut Latency) {
@@ -106,9 +97,8 @@ impl Recorder<'_> {
             return;
         }
         latency.sum_ns += sum_ns;
-        latency.max_ns = latency
-            .max_ns
-            .max(self.totals[operation * TOTALS + 1].load(Ordering::Relaxed));
+        latency.max_ns =
+            latency.max_ns.max(self.totals[operation * TOTALS + 1].load(Ordering::Relaxed));
         // Reading the counters of an unused octave would take memory for them.
         let octaves = self.totals[operation * TOTALS + 3].load(Ordering::Relaxed);
         for octave in (0..BUCKETS / STEPS).filter(|octave| octaves >> octave & 1 == 1) {
@@ -137,11 +127,7 @@ impl Latency {
     pub(crate) fn empty() -> Self {
         let histogram = Histogram::new_with_bounds(1, HIGHEST_NS, 3)
             .expect("constant bounds, within what the histogram takes");
-        Self {
-            histogram,
-            sum_ns: 0,
-            max_ns: 0,
-        }
+        Self { histogram, sum_ns: 0, max_ns: 0 }
     }
 
     /// Counts one latency of `ns` nanoseconds.
@@ -174,11 +160,7 @@ impl Latency {
         LatencyFigures {
             operation: operation.into(),
             count,
-            mean_us: if count == 0 {
-                0.0
-            } else {
-                self.sum_ns as f64 / count as f64 / 1e3
-            },
+            mean_us: if count == 0 { 0.0 } else { self.sum_ns as f64 / count as f64 / 1e3 },
             p50_us: at(0.5),
             p90_us: at(0.9),
             p99_us: at(0.99),

@@ -18,26 +18,18 @@ pub struct Scratch {
 impl Scratch {
     /// Makes `parent/luc-bench-PID-K`. Errors: [`BenchError::Directory`] with advice.
     pub fn create(parent: &Path) -> Result<Self, BenchError> {
-        let parent = parent
-            .canonicalize()
-            .map_err(|error| BenchError::directory(parent, error))?;
+        let parent = parent.canonicalize().map_err(|error| BenchError::directory(parent, error))?;
         for attempt in 0_u32.. {
             let path = parent.join(format!("luc-bench-{}-{attempt}", process::id()));
             match fs::create_dir(&path) {
                 Ok(()) => {
-                    return Ok(Self {
-                        path,
-                        removed: false,
-                    });
+                    return Ok(Self { path, removed: false });
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(BenchError::directory(&parent, error)),
             }
         }
-        Err(BenchError::directory(
-            &parent,
-            io::ErrorKind::AlreadyExists.into(),
-        ))
+        Err(BenchError::directory(&parent, io::ErrorKind::AlreadyExists.into()))
     }
 
     /// Where it is; absolute.

@@ -53,11 +53,7 @@ impl<T: Shareable> SharedSlice<T> {
         }
         let start = NonNull::new(address.cast::<T>())
             .ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?;
-        Ok(Self {
-            start,
-            length,
-            bytes,
-        })
+        Ok(Self { start, length, bytes })
     }
 }
 

@@ -8,14 +8,13 @@ use crate::error::BenchError;
 /// # Errors
 /// [`BenchError::Input`] if `text` is no such duration.
 pub fn duration_ns(option: &str, text: &str) -> Result<u64, BenchError> {
-    luc_units::parse_duration_ns(text)
-        .ok()
-        .filter(|&ns| ns <= 86_400_000_000_000)
-        .ok_or_else(|| BenchError::Input {
+    luc_units::parse_duration_ns(text).ok().filter(|&ns| ns <= 86_400_000_000_000).ok_or_else(
+        || BenchError::Input {
             option: format!("{option} '{text}'"),
             reason: "not a duration between 0 and a day",
             advice: "write a number with ns, us, ms, s or m, as in 1.5ms",
-        })
+        },
+    )
 }
 
 /// Nanoseconds of a number of seconds greater than 0, at most a day. `option` is named in the
@@ -39,14 +38,13 @@ pub fn seconds_ns(option: &str, seconds: f64) -> Result<u64, BenchError> {
 /// # Errors
 /// [`BenchError::Input`] if `text` is no such size.
 pub fn file_size_bytes(option: &str, text: &str) -> Result<u64, BenchError> {
-    luc_units::parse_size_bytes(text)
-        .ok()
-        .filter(|&bytes| bytes <= 1 << 30)
-        .ok_or_else(|| BenchError::Input {
+    luc_units::parse_size_bytes(text).ok().filter(|&bytes| bytes <= 1 << 30).ok_or_else(|| {
+        BenchError::Input {
             option: format!("{option} '{text}'"),
             reason: "not a file size between 0 and 1G",
             advice: "write a number of bytes or one with k or m, as in 64k",
-        })
+        }
+    })
 }
 
 /// Bytes of a size such as `128K`, of any size. `option` is named in the error.

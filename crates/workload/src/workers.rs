@@ -52,12 +52,7 @@ impl Measured {
         interval_ns: u64,
         interrupted: bool,
     ) -> Self {
-        Self {
-            interval_ns,
-            interrupted,
-            recorders,
-            clients,
-        }
+        Self { interval_ns, interrupted, recorders, clients }
     }
 
     /// Latencies of an operation, of all clients together.
@@ -99,12 +94,7 @@ pub fn run<T>(
         return Err(Failure::Other(BenchError::Interrupted));
     }
     let interrupted = interval_ns < schedule.measured_ns;
-    Ok(Measured {
-        interval_ns,
-        interrupted,
-        recorders,
-        clients: schedule.clients,
-    })
+    Ok(Measured { interval_ns, interrupted, recorders, clients: schedule.clients })
 }
 
 /// As [`run`], for clients that have a fixed amount of work instead of a time. Latencies go into
@@ -115,12 +105,7 @@ pub fn run_to_end<T>(
     prepare: impl Fn(&Client<'_>) -> Result<T, Fault> + Sync,
     body: impl Fn(&Client<'_>, T) -> Result<(), Fault> + Sync,
 ) -> Result<bool, Failure> {
-    let schedule = Schedule {
-        clients,
-        kind,
-        warmup_ns: 0,
-        measured_ns: FOREVER_NS,
-    };
+    let schedule = Schedule { clients, kind, warmup_ns: 0, measured_ns: FOREVER_NS };
     drive(&schedule, recorders, prepare, body, &mut |_| {})?;
     Ok(!interrupted())
 }
@@ -131,11 +116,7 @@ pub fn recorders(clients: usize, operations: usize) -> Result<Recorders, Failure
 }
 
 fn no_memory(clients: usize, reason: std::io::Error) -> Failure {
-    Failure::Other(BenchError::Start {
-        client: 1,
-        clients,
-        reason,
-    })
+    Failure::Other(BenchError::Start { client: 1, clients, reason })
 }
 
 /// When the measured interval really began and ended, ns.
@@ -155,11 +136,7 @@ fn drive<T>(
     control.end_ns().store(u64::MAX, Ordering::Relaxed);
     control.begin_ns().store(u64::MAX, Ordering::Relaxed);
     let client_main = |index: usize| {
-        let client = Client {
-            index,
-            control: &control,
-            recorder: recorders.of(index),
-        };
+        let client = Client { index, control: &control, recorder: recorders.of(index) };
         let prepared = prepare(&client);
         control.wait_for_start();
         if let Err(fault) = prepared.and_then(|prepared| body(&client, prepared)) {
@@ -214,10 +191,7 @@ fn coordinate(
             control.end_ns().fetch_min(now, Ordering::Relaxed);
             return Err(error);
         }
-        tick(Progress {
-            elapsed_ns: now - start,
-            total_ns: end - start,
-        });
+        tick(Progress { elapsed_ns: now - start, total_ns: end - start });
         if control.all_ended(schedule.clients, (end - now).min(100_000_000)) {
             return Ok(());
         }
@@ -234,12 +208,7 @@ mod tests {
     const MEASURED_NS: u64 = 1_000_000_000;
 
     fn schedule(clients: usize) -> Schedule {
-        Schedule {
-            clients,
-            kind: ClientKind::Thread,
-            warmup_ns: 0,
-            measured_ns: MEASURED_NS,
-        }
+        Schedule { clients, kind: ClientKind::Thread, warmup_ns: 0, measured_ns: MEASURED_NS }
     }
 
     #[test]
@@ -265,20 +234,14 @@ mod tests {
 
     #[test]
     fn the_first_fault_ends_the_run() {
-        let schedule = Schedule {
-            measured_ns: 60_000_000_000,
-            ..schedule(3)
-        };
+        let schedule = Schedule { measured_ns: 60_000_000_000, ..schedule(3) };
         let failure = run(
             &schedule,
             1,
             |_| Ok(()),
             |client, ()| {
                 if client.index == 1 {
-                    return Err(Fault {
-                        operation: 2,
-                        errno: libc::ENOSPC,
-                    });
+                    return Err(Fault { operation: 2, errno: libc::ENOSPC });
                 }
                 while client.running(now_ns()) {
                     std::thread::yield_now();
@@ -289,13 +252,7 @@ mod tests {
         )
         .expect_err("must fail");
         assert!(
-            matches!(
-                failure,
-                Failure::Fault(Fault {
-                    operation: 2,
-                    errno: libc::ENOSPC
-                })
-            ),
+            matches!(failure, Failure::Fault(Fault { operation: 2, errno: libc::ENOSPC })),
             "{failure:?}"
         );
     }
@@ -324,10 +281,7 @@ mod tests {
 
     #[test]
     fn nothing_counts_before_the_interval() {
-        let schedule = Schedule {
-            warmup_ns: 10_000_000,
-            ..schedule(1)
-        };
+        let schedule = Schedule { warmup_ns: 10_000_000, ..schedule(1) };
         let measured = run(
             &schedule,
             1,

@@ -22,10 +22,7 @@ pub fn explain(directory: &Path, operations: &[&str], failure: Failure) -> Bench
     match failure {
         Failure::Other(error) => error,
         Failure::Fault(fault) => {
-            let what = operations
-                .get(fault.operation)
-                .copied()
-                .unwrap_or("an operation");
+            let what = operations.get(fault.operation).copied().unwrap_or("an operation");
             let reason = std::io::Error::from_raw_os_error(fault.errno);
             BenchError::operation(directory, what, reason)
         }
@@ -43,10 +40,7 @@ pub fn raise_file_limit(files: usize) -> Result<(), BenchError> {
     if limit.current.is_none_or(|current| current >= wanted) {
         return Ok(());
     }
-    let raised = Rlimit {
-        current: Some(wanted),
-        maximum: limit.maximum,
-    };
+    let raised = Rlimit { current: Some(wanted), maximum: limit.maximum };
     setrlimit(Resource::Nofile, raised).map_err(|_| BenchError::Input {
         option: format!("--files {files}"),
         reason: "more than this process may have open",

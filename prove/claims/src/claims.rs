@@ -188,10 +188,7 @@ impl Claims {
 
     /// Something in them is wrong.
     pub(super) fn wrong(&self, reason: impl ToString) -> ClaimsError {
-        ClaimsError::Claims {
-            part: self.title.clone(),
-            reason: reason.to_string(),
-        }
+        ClaimsError::Claims { part: self.title.clone(), reason: reason.to_string() }
     }
 
     /// An expression in them.

@@ -65,11 +65,7 @@ impl Data {
         let environments = || report.repeats.iter().map(|record| &record.environment);
         let distinct = |names: BTreeSet<String>| names.into_iter().collect();
         let kernel = distinct(environments().map(|about| about.kernel.clone()).collect());
-        let qemu = distinct(
-            environments()
-                .filter_map(|about| about.qemu.clone())
-                .collect(),
-        );
+        let qemu = distinct(environments().filter_map(|about| about.qemu.clone()).collect());
         let mut of_point: BTreeMap<&str, Vec<&Record>> = BTreeMap::new();
         for record in &report.repeats {
             of_point.entry(&record.key).or_default().push(record);
@@ -93,17 +89,9 @@ impl Data {
             machine,
             kernel,
             qemu,
-            axes: axes
-                .into_iter()
-                .flatten()
-                .map(|(axis, _)| (*axis).to_string())
-                .collect(),
+            axes: axes.into_iter().flatten().map(|(axis, _)| (*axis).to_string()).collect(),
             unfinished: report.unfinished(),
-            disturbed: report
-                .repeats
-                .iter()
-                .map(|record| record.discarded.len())
-                .sum(),
+            disturbed: report.repeats.iter().map(|record| record.discarded.len()).sum(),
             points,
             runs: Vec::new(),
         })
@@ -118,15 +106,10 @@ impl Data {
     /// Writes them, a line for each point.
     pub fn write(&self, path: &Path) -> Result<(), ClaimsError> {
         let lines = |values: Vec<String>| format!("[\n{}\n]", values.join(",\n"));
-        let points = self
-            .points
-            .iter()
-            .map(|point| serde_json::json!(point).to_string());
+        let points = self.points.iter().map(|point| serde_json::json!(point).to_string());
         let mut frame = serde_json::json!(self);
-        let (all_points, all_runs) = (
-            lines(points.collect()),
-            self.runs.iter().map(Value::to_string),
-        );
+        let (all_points, all_runs) =
+            (lines(points.collect()), self.runs.iter().map(Value::to_string));
         let all_runs = lines(all_runs.collect());
         frame["points"] = Value::Null;
         if !self.runs.is_empty() {

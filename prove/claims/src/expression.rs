@@ -53,14 +53,8 @@ pub(super) struct SyntaxError {
 
 /// The expression of a text.
 pub(super) fn parse(text: &str) -> Result<Expression, SyntaxError> {
-    let wrong = |reason: String| SyntaxError {
-        text: text.to_owned(),
-        reason,
-    };
-    let mut parser = Parser {
-        tokens: tokens(text).map_err(wrong)?,
-        at: 0,
-    };
+    let wrong = |reason: String| SyntaxError { text: text.to_owned(), reason };
+    let mut parser = Parser { tokens: tokens(text).map_err(wrong)?, at: 0 };
     let expression = parser.level(0).map_err(wrong)?;
     match parser.tokens.get(parser.at) {
         None => Ok(expression),
@@ -120,9 +114,8 @@ impl Parser {
             return self.atom();
         };
         let mut left = self.level(level + 1)?;
-        while let Some((_, operator)) = operators
-            .iter()
-            .find(|(sign, _)| self.peek() == Some(*sign))
+        while let Some((_, operator)) =
+            operators.iter().find(|(sign, _)| self.peek() == Some(*sign))
         {
             self.at += 1;
             let right = self.level(level + 1)?;
@@ -162,11 +155,7 @@ impl Parser {
     }
 
     fn closed(&mut self, expression: Expression) -> Result<Expression, String> {
-        if self.take(")") {
-            Ok(expression)
-        } else {
-            Err("a ')' is missing".to_owned())
-        }
+        if self.take(")") { Ok(expression) } else { Err("a ')' is missing".to_owned()) }
     }
 }
 
@@ -186,14 +175,8 @@ mod tests {
         );
         let sum = Expression::Binary(Operator::Add, name("a.b"), Box::new(product));
         let one = Box::new(Expression::Number(1.0));
-        assert_eq!(
-            found,
-            Expression::Binary(Operator::AtLeast, Box::new(sum), one)
-        );
-        assert_eq!(
-            parse("a - b - c").expect("right"),
-            parse("(a - b) - c").expect("right")
-        );
+        assert_eq!(found, Expression::Binary(Operator::AtLeast, Box::new(sum), one));
+        assert_eq!(parse("a - b - c").expect("right"), parse("(a - b) - c").expect("right"));
     }
 
     #[test]

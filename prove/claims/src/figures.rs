@@ -15,9 +15,7 @@ pub(super) fn of_records(
     axes: &Selection,
     records: &[&Record],
 ) -> Result<BTreeMap<String, Vec<Option<f64>>>, ClaimsError> {
-    let own = axes
-        .get("workload")
-        .and_then(|workload| claims.value.get(workload));
+    let own = axes.get("workload").and_then(|workload| claims.value.get(workload));
     let value = own.map_or(VALUE, String::as_str).to_owned();
     let all = std::iter::once((VALUE.to_owned(), value)).chain(claims.figure.clone());
     let mut figures = BTreeMap::new();
@@ -27,10 +25,8 @@ pub(super) fn of_records(
         let values: Result<Vec<Option<f64>>, String> = records.iter().map(of).collect();
         let values = values.map_err(|reason| claims.wrong(format!("figure {name}: {reason}")))?;
         if values.iter().any(Option::is_some) {
-            figures.insert(
-                name.clone(),
-                values.into_iter().map(|value| value.map(digits)).collect(),
-            );
+            figures
+                .insert(name.clone(), values.into_iter().map(|value| value.map(digits)).collect());
         }
     }
     Ok(figures)
@@ -81,9 +77,7 @@ fn of_repeat(
                     .filter_map(|name| counters.get(&format!("operation.{name}.p99_us")).copied())
                     .reduce(f64::max),
                 other => {
-                    return Err(format!(
-                        "no function {other}(); write mean_us() or p99_us()"
-                    ));
+                    return Err(format!("no function {other}(); write mean_us() or p99_us()"));
                 }
             }
         }
@@ -98,9 +92,8 @@ fn mean_us(counters: &Counters, operations: &[&str]) -> Option<f64> {
         let mean_us = counters.get(&format!("operation.{operation}.mean_us"))?;
         is_wanted.then_some((*count, count * mean_us))
     });
-    let (count, total_us) = counts.fold((0.0, 0.0), |(counts, totals), (count, total)| {
-        (counts + count, totals + total)
-    });
+    let (count, total_us) = counts
+        .fold((0.0, 0.0), |(counts, totals), (count, total)| (counts + count, totals + total));
     (count > 0.0).then(|| total_us / count)
 }
 

@@ -40,9 +40,9 @@ pub(super) fn call(function: &str, arguments: Vec<Value>) -> Result<Value, Strin
                 _ => "-".to_owned(),
             }))
         }
-        ("most_over", [Value::Series(series), Value::List(list)]) => Ok(ratios_over(series, list)
-            .last()
-            .map_or(Value::Missing, |most| Value::Number(*most))),
+        ("most_over", [Value::Series(series), Value::List(list)]) => {
+            Ok(ratios_over(series, list).last().map_or(Value::Missing, |most| Value::Number(*most)))
+        }
         ("not", [Value::Bool(holds)]) => Ok(Value::Bool(!holds)),
         ("winner", [Value::List(list)]) => Ok(ranked(list)
             .first()
@@ -82,10 +82,7 @@ fn not_worse(list: &[(String, Series)]) -> Vec<(String, Series)> {
         return Vec::new();
     };
     let is_good = |at: &usize| selection.rate.is_among_the_best(*at);
-    (0..list.len())
-        .filter(is_good)
-        .map(|at| list[at].clone())
-        .collect()
+    (0..list.len()).filter(is_good).map(|at| list[at].clone()).collect()
 }
 
 /// Settings by their medians, the greatest first.
@@ -93,10 +90,7 @@ fn ranked(list: &[(String, Series)]) -> Vec<(&str, f64)> {
     let mut ranked: Vec<(&str, f64)> = list
         .iter()
         .filter_map(|(name, series)| {
-            Some((
-                name.as_str(),
-                to_number(&Value::Series(series.clone())).ok()??,
-            ))
+            Some((name.as_str(), to_number(&Value::Series(series.clone())).ok()??))
         })
         .collect();
     ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
@@ -127,16 +121,12 @@ fn of_series(function: &str, series: &Series) -> Option<Value> {
             let one = |(place, median): (u64, f64)| (place, vec![(0, median)]);
             Value::Series(Series(medians.into_iter().map(one).collect()))
         }
-        "last_only" => Value::Series(
-            series
-                .0
-                .last()
-                .map_or_else(Series::default, |(at, _)| series.only(*at)),
-        ),
-        "together" => Value::Series(Series(vec![(
-            0,
-            series.values().into_iter().enumerate().collect(),
-        )])),
+        "last_only" => {
+            Value::Series(series.0.last().map_or_else(Series::default, |(at, _)| series.only(*at)))
+        }
+        "together" => {
+            Value::Series(Series(vec![(0, series.values().into_iter().enumerate().collect())]))
+        }
         "fall" => number_or_missing(series.greatest_fall(false).map(|fall| fall.share)),
         "step_fall" => {
             number_or_missing(series.greatest_fall(true).map(|fall| fall.share.max(0.0)))
@@ -147,11 +137,7 @@ fn of_series(function: &str, series: &Series) -> Option<Value> {
                 false => 0.0,
             }))
         }
-        "fall_text" => Value::Text(
-            series
-                .greatest_fall(false)
-                .map_or("-".to_owned(), fall_text),
-        ),
+        "fall_text" => Value::Text(series.greatest_fall(false).map_or("-".to_owned(), fall_text)),
         "step_fall_text" => {
             Value::Text(series.greatest_fall(true).map_or("-".to_owned(), fall_text))
         }
@@ -159,17 +145,13 @@ fn of_series(function: &str, series: &Series) -> Option<Value> {
             format!("{} to {}", number(least.1), number(most.1))
         })),
         "places" => Value::Text(series.range().map_or("-".to_owned(), |(least, most)| {
-            format!(
-                "{} at {} to {} at {}",
-                number(least.1),
-                least.0,
-                number(most.1),
-                most.0
-            )
+            format!("{} at {} to {} at {}", number(least.1), least.0, number(most.1), most.0)
         })),
-        "least_place" => Value::Text(series.range().map_or("-".to_owned(), |(least, _)| {
-            format!("{:.3} at {}", least.1, least.0)
-        })),
+        "least_place" => Value::Text(
+            series
+                .range()
+                .map_or("-".to_owned(), |(least, _)| format!("{:.3} at {}", least.1, least.0)),
+        ),
         _ => return None,
     })
 }
@@ -191,10 +173,7 @@ fn share_below(series: &Series, other: &Series) -> Value {
         Some(median < *other)
     };
     let pairs: Vec<bool> = series.medians().into_iter().filter_map(pair).collect();
-    share(
-        pairs.iter().filter(|is_below| **is_below).count(),
-        pairs.len(),
-    )
+    share(pairs.iter().filter(|is_below| **is_below).count(), pairs.len())
 }
 
 fn mean(medians: &[(u64, f64)]) -> Option<f64> {
@@ -212,10 +191,7 @@ fn of_numbers(function: &str, values: &[Value]) -> Result<Value, String> {
                 _ => None,
             })
             .collect();
-        return Ok(share(
-            known.iter().filter(|holds| **holds).count(),
-            known.len(),
-        ));
+        return Ok(share(known.iter().filter(|holds| **holds).count(), known.len()));
     }
     let mut numbers = Vec::new();
     for value in values {
@@ -231,16 +207,8 @@ fn of_numbers(function: &str, values: &[Value]) -> Result<Value, String> {
         share(pairs.count(), numbers.len().saturating_sub(1))
     };
     Ok(match function {
-        "min" => numbers
-            .iter()
-            .copied()
-            .reduce(f64::min)
-            .map_or(Value::Missing, Value::Number),
-        "max" => numbers
-            .iter()
-            .copied()
-            .reduce(f64::max)
-            .map_or(Value::Missing, Value::Number),
+        "min" => numbers.iter().copied().reduce(f64::min).map_or(Value::Missing, Value::Number),
+        "max" => numbers.iter().copied().reduce(f64::max).map_or(Value::Missing, Value::Number),
         "falling" => steps(|before, after| before > 1.01 * after),
         _ => steps(|before, after| after > before),
     })
@@ -257,15 +225,6 @@ fn fall_text(fall: Fall) -> String {
     if fall.share <= 0.0 {
         return "never falls".to_owned();
     }
-    let sure = if fall.is_sure {
-        ""
-    } else {
-        ", within its range"
-    };
-    format!(
-        "falls by {:.1} % from {} to {}{sure}",
-        fall.share * 100.0,
-        fall.from,
-        fall.to
-    )
+    let sure = if fall.is_sure { "" } else { ", within its range" };
+    format!("falls by {:.1} % from {} to {}{sure}", fall.share * 100.0, fall.from, fall.to)
 }

@@ -32,10 +32,7 @@ pub fn page(claims: &Claims, data: &Data) -> Result<Page, ClaimsError> {
     }
     for findings in &claims.findings {
         let (verdicts, table) = found(&scope, findings)?;
-        let known = verdicts
-            .iter()
-            .filter(|verdict| **verdict != Verdict::Unknown)
-            .count();
+        let known = verdicts.iter().filter(|verdict| **verdict != Verdict::Unknown).count();
         let shown = format!("{known} of {}", verdicts.len());
         let all = known == verdicts.len();
         page.targets.push(Target::new(
@@ -81,11 +78,8 @@ fn rows<'a>(
             let is_fixed = |axis: &String| {
                 set.each.contains(axis) || matches!(set.only.get(axis), Some(OneOrMany::One(_)))
             };
-            let row: Selection = axes
-                .clone()
-                .into_iter()
-                .filter(|(axis, _)| is_fixed(axis))
-                .collect();
+            let row: Selection =
+                axes.clone().into_iter().filter(|(axis, _)| is_fixed(axis)).collect();
             if found.iter().any(|known| known.row == row) {
                 continue;
             }
@@ -115,12 +109,8 @@ fn targets(scope: &Scope<'_>, claim: &Claim) -> Result<Vec<Target>, ClaimsError>
     if claim.worst {
         // A row without a figure is worse than any.
         measured.sort_by(|(a, _), (b, _)| match is_least {
-            true => a
-                .unwrap_or(f64::NEG_INFINITY)
-                .total_cmp(&b.unwrap_or(f64::NEG_INFINITY)),
-            false => b
-                .unwrap_or(f64::INFINITY)
-                .total_cmp(&a.unwrap_or(f64::INFINITY)),
+            true => a.unwrap_or(f64::NEG_INFINITY).total_cmp(&b.unwrap_or(f64::NEG_INFINITY)),
+            false => b.unwrap_or(f64::INFINITY).total_cmp(&a.unwrap_or(f64::INFINITY)),
         });
         measured.truncate(1);
     }
@@ -129,11 +119,7 @@ fn targets(scope: &Scope<'_>, claim: &Claim) -> Result<Vec<Target>, ClaimsError>
         let Some(figure) = figure else {
             return Ok(Target::at_least(text, None, bound));
         };
-        let met = if is_least {
-            figure >= bound
-        } else {
-            figure < bound
-        };
+        let met = if is_least { figure >= bound } else { figure < bound };
         let shown = match &claim.found {
             Some(found) => row.text(found)?,
             None if is_least => format!("{figure:.3}"),
@@ -174,21 +160,14 @@ fn found(
             Verdict::Not => Some(2),
             Verdict::Unknown => None,
         };
-        cells.push(at.map_or("not measured".to_owned(), |at| {
-            findings.verdicts[at].clone()
-        }));
+        cells.push(at.map_or("not measured".to_owned(), |at| findings.verdicts[at].clone()));
         if let Some(cause) = &finding.cause {
             cells.push(at.map_or("-".to_owned(), |at| cause[at].clone()));
         }
         table.row(cells);
     }
     let count = |wanted: Verdict| {
-        Value::Number(
-            verdicts
-                .iter()
-                .filter(|verdict| **verdict == wanted)
-                .count() as f64,
-        )
+        Value::Number(verdicts.iter().filter(|verdict| **verdict == wanted).count() as f64)
     };
     let title = scope
         .with("agree", count(Verdict::Agrees))
@@ -245,21 +224,15 @@ fn tables<'a>(scope: &Scope<'a>, table: &'a TableOf) -> Result<Vec<(String, Tabl
     let mut rows = rows(scope, table.rows.as_deref(), &table.only)?;
     if let Some(sort) = &table.sort {
         let figure = |row: Scope<'a>| Ok((row.number(sort)?.unwrap_or(f64::NEG_INFINITY), row));
-        let mut sorted: Vec<(f64, Scope<'a>)> = rows
-            .into_iter()
-            .map(figure)
-            .collect::<Result<_, ClaimsError>>()?;
+        let mut sorted: Vec<(f64, Scope<'a>)> =
+            rows.into_iter().map(figure).collect::<Result<_, ClaimsError>>()?;
         sorted.sort_by(|(a, _), (b, _)| b.total_cmp(a));
         rows = sorted.into_iter().map(|(_, row)| row).collect();
     }
     if table.line.is_empty() {
         let heads = table.column.iter().map(|column| column.head.as_str());
         let heads: Vec<&str> = std::iter::once(table.head.as_str()).chain(heads).collect();
-        let mut made = if table.words {
-            Table::of_words(&heads)
-        } else {
-            Table::new(&heads)
-        };
+        let mut made = if table.words { Table::of_words(&heads) } else { Table::new(&heads) };
         for row in rows {
             let cells = table.column.iter().map(|column| row.text(&column.cell));
             let cells: Vec<String> = cells.collect::<Result<_, _>>()?;
@@ -277,15 +250,11 @@ fn tables<'a>(scope: &Scope<'a>, table: &'a TableOf) -> Result<Vec<(String, Tabl
 fn lines(row: &Scope<'_>, table: &TableOf) -> Result<Table, ClaimsError> {
     let series = |line: &Column| match row.value(&line.cell)? {
         Value::Series(series) => Ok(series),
-        other => Err(row
-            .claims
-            .wrong(format!("'{}': {other:?} is no series", line.cell))),
+        other => Err(row.claims.wrong(format!("'{}': {other:?} is no series", line.cell))),
     };
     let all: Vec<Series> = table.line.iter().map(series).collect::<Result<_, _>>()?;
-    let mut places: Vec<u64> = all
-        .iter()
-        .flat_map(|series| series.0.iter().map(|(at, _)| *at))
-        .collect();
+    let mut places: Vec<u64> =
+        all.iter().flat_map(|series| series.0.iter().map(|(at, _)| *at)).collect();
     places.sort_unstable();
     places.dedup();
     let head = |place: &u64| {
@@ -293,20 +262,15 @@ fn lines(row: &Scope<'_>, table: &TableOf) -> Result<Table, ClaimsError> {
         scope.text(&row.claims.along_head)
     };
     let heads: Vec<String> = places.iter().map(head).collect::<Result<_, _>>()?;
-    let heads: Vec<&str> = std::iter::once(table.head.as_str())
-        .chain(heads.iter().map(String::as_str))
-        .collect();
+    let heads: Vec<&str> =
+        std::iter::once(table.head.as_str()).chain(heads.iter().map(String::as_str)).collect();
     let mut made = Table::new(&heads);
     for (line, series) in table.line.iter().zip(&all) {
         if series.0.is_empty() {
             continue;
         }
         let cells = places.iter().map(|place| series.only(*place).text());
-        made.row(
-            std::iter::once(row.text(&line.head)?)
-                .chain(cells)
-                .collect(),
-        );
+        made.row(std::iter::once(row.text(&line.head)?).chain(cells).collect());
     }
     Ok(made)
 }
@@ -465,17 +429,9 @@ mod tests {
     #[test]
     fn what_is_wrong_is_said() {
         for (from, to, reason) in [
-            (
-                "least(gate / stock)",
-                "lest(gate / stock)",
-                "no function lest",
-            ),
+            ("least(gate / stock)", "lest(gate / stock)", "no function lest"),
             ("least(gate / stock)", "gate / stok", "what is 'stok'?"),
-            (
-                "rows = \"load\"",
-                "rows = \"lod\"",
-                "'lod' is no set of rows",
-            ),
+            ("rows = \"load\"", "rows = \"lod\"", "'lod' is no set of rows"),
             ("least(gate / stock)", "gate / stock", "take the least()"),
             ("each = [\"workload\"]", "each = []", "what is 'workload'?"),
             ("in(a, stock)", "count(stock)", "more than one point"),

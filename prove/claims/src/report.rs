@@ -58,10 +58,7 @@ impl Table {
 
     /// One whose cells are words, not figures.
     pub fn of_words(heads: &[&str]) -> Self {
-        Self {
-            has_words: true,
-            ..Self::new(heads)
-        }
+        Self { has_words: true, ..Self::new(heads) }
     }
 
     /// Whether it has no row.
@@ -84,9 +81,7 @@ impl fmt::Display for Table {
         let rule = |(column, _): (usize, _)| if is_left(column) { "---" } else { "---:" };
         let rules: Vec<&str> = self.heads.iter().enumerate().map(rule).collect();
         writeln!(f, "|{}|", rules.join("|"))?;
-        self.rows
-            .iter()
-            .try_for_each(|row| writeln!(f, "{}", line(row)))
+        self.rows.iter().try_for_each(|row| writeln!(f, "{}", line(row)))
     }
 }
 
@@ -102,11 +97,7 @@ pub struct Target {
 impl Target {
     /// A claim that holds or not, by `figure`.
     pub fn new(what: impl Into<String>, met: bool, figure: impl Into<String>) -> Self {
-        Self {
-            what: what.into(),
-            met: Some(met),
-            figure: figure.into(),
-        }
+        Self { what: what.into(), met: Some(met), figure: figure.into() }
     }
 
     /// `value` at least `bound`.
@@ -183,9 +174,9 @@ pub fn spread_as(values: &[f64], write: impl Fn(f64) -> String) -> String {
     };
     let (low, high) = median_interval(values).map_or_else(
         || {
-            values.iter().fold((middle, middle), |(low, high), value| {
-                (low.min(*value), high.max(*value))
-            })
+            values
+                .iter()
+                .fold((middle, middle), |(low, high), value| (low.min(*value), high.max(*value)))
         },
         |interval| (interval.low, interval.high),
     );
@@ -244,21 +235,11 @@ mod tests {
 
     #[test]
     fn nothing_has_no_sign_and_what_is_no_figure_is_not_shown() {
-        assert_eq!(
-            [-0.0, -0.0004, -0.001].map(number),
-            ["0.000", "0.000", "-0.001"]
-        );
+        assert_eq!([-0.0, -0.0004, -0.001].map(number), ["0.000", "0.000", "-0.001"]);
         assert_eq!([f64::INFINITY, f64::NAN].map(number), ["-", "-"]);
         let figure = |value| Target::at_least("gain", Some(value), 1.0).figure;
-        assert_eq!(
-            [-0.0004, f64::INFINITY, f64::NAN].map(figure),
-            ["0.000", "-", "-"]
-        );
-        let interval = Interval {
-            ratio: -0.001,
-            low: f64::NEG_INFINITY,
-            high: 1.5,
-        };
+        assert_eq!([-0.0004, f64::INFINITY, f64::NAN].map(figure), ["0.000", "-", "-"]);
+        let interval = Interval { ratio: -0.001, low: f64::NEG_INFINITY, high: 1.5 };
         assert_eq!(ratio(Some(&interval)), "0.00 (- to 1.50)");
     }
 

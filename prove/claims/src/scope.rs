@@ -25,12 +25,7 @@ const DEEPEST: usize = 20;
 
 impl<'a> Scope<'a> {
     pub(super) fn new(data: &'a Data, claims: &'a Claims) -> Self {
-        Self {
-            data,
-            claims,
-            row: Selection::new(),
-            names: Vec::new(),
-        }
+        Self { data, claims, row: Selection::new(), names: Vec::new() }
     }
 
     /// The same in a row.
@@ -65,9 +60,7 @@ impl<'a> Scope<'a> {
         match self.value(text)? {
             Value::Bool(holds) => Ok(Some(holds)),
             Value::Missing => Ok(None),
-            other => Err(self
-                .claims
-                .wrong(format!("'{text}': {other:?} is no condition"))),
+            other => Err(self.claims.wrong(format!("'{text}': {other:?} is no condition"))),
         }
     }
 
@@ -173,9 +166,7 @@ impl<'a> Scope<'a> {
                 Ok(Value::List(list))
             }
             _ => {
-                let values = arguments
-                    .iter()
-                    .map(|argument| self.evaluate(argument, depth));
+                let values = arguments.iter().map(|argument| self.evaluate(argument, depth));
                 functions::call(function, values.collect::<Result<Vec<Value>, String>>()?)
             }
         }
@@ -200,10 +191,9 @@ fn shown(value: &Value, format: &str) -> String {
         "" if figure.fract() == 0.0 => figure.to_string(),
         "" => number(figure),
         "%" => format!("{:.1} %", figure * 100.0),
-        digits => digits.parse().map_or_else(
-            |_| number(figure),
-            |digits: usize| format!("{figure:.digits$}"),
-        ),
+        digits => digits
+            .parse()
+            .map_or_else(|_| number(figure), |digits: usize| format!("{figure:.digits$}")),
     }
 }
 

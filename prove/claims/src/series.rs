@@ -34,9 +34,7 @@ impl Series {
     /// Each repeat changed.
     pub(super) fn map(&self, change: impl Fn(f64) -> f64) -> Self {
         let at = |(along, repeats): &(u64, Vec<Repeat>)| {
-            let repeats = repeats
-                .iter()
-                .map(|(round, value)| (*round, change(*value)));
+            let repeats = repeats.iter().map(|(round, value)| (*round, change(*value)));
             (*along, repeats.collect())
         };
         Self(self.0.iter().map(at).collect())
@@ -77,10 +75,7 @@ impl Series {
 
     /// Every repeat at every value of the axis.
     pub(super) fn values(&self) -> Vec<f64> {
-        self.0
-            .iter()
-            .flat_map(|(_, repeats)| values(repeats))
-            .collect()
+        self.0.iter().flat_map(|(_, repeats)| values(repeats)).collect()
     }
 
     /// Each value of the axis over the first, round by round.
@@ -94,10 +89,8 @@ impl Series {
 
     /// At each value of the axis the series with the greatest median.
     pub(super) fn best(all: &[&Self]) -> Self {
-        let mut alongs: Vec<u64> = all
-            .iter()
-            .flat_map(|one| one.0.iter().map(|(at, _)| *at))
-            .collect();
+        let mut alongs: Vec<u64> =
+            all.iter().flat_map(|one| one.0.iter().map(|(at, _)| *at)).collect();
         alongs.sort_unstable();
         alongs.dedup();
         let best = |along: u64| {
@@ -114,20 +107,13 @@ impl Series {
         let medians = self.medians();
         let pairs = medians.iter().enumerate().flat_map(|(at, from)| {
             let to = if steps { at + 2 } else { medians.len() };
-            medians[at + 1..to.min(medians.len())]
-                .iter()
-                .map(move |to| (from, to))
+            medians[at + 1..to.min(medians.len())].iter().map(move |to| (from, to))
         });
         let fall = |((from, before), (to, after)): (&(u64, f64), &(u64, f64))| {
             let ends = |along| self.only(along).values();
             let least = ends(*from).into_iter().reduce(f64::min);
             let most = ends(*to).into_iter().reduce(f64::max);
-            Fall {
-                from: *from,
-                to: *to,
-                share: 1.0 - after / before,
-                is_sure: most < least,
-            }
+            Fall { from: *from, to: *to, share: 1.0 - after / before, is_sure: most < least }
         };
         pairs.map(fall).max_by(|a, b| a.share.total_cmp(&b.share))
     }
@@ -158,11 +144,7 @@ impl Series {
             return "-".to_owned();
         };
         let [middle, low, high] = [median, low, high].map(number);
-        if low == high {
-            middle
-        } else {
-            format!("{middle} ({low} to {high})")
-        }
+        if low == high { middle } else { format!("{middle} ({low} to {high})") }
     }
 }
 
@@ -181,33 +163,22 @@ mod tests {
 
     #[test]
     fn a_fall_is_from_any_value_to_any_greater_one() {
-        let found = series(&[
-            (1, [9.0, 11.0]),
-            (2, [12.0, 12.0]),
-            (3, [9.0, 9.0]),
-            (4, [5.0, 7.0]),
-        ]);
+        let found =
+            series(&[(1, [9.0, 11.0]), (2, [12.0, 12.0]), (3, [9.0, 9.0]), (4, [5.0, 7.0])]);
         let fall = found.greatest_fall(false).expect("a fall");
         assert_eq!((fall.from, fall.to, fall.is_sure), (2, 4, true));
         assert!((fall.share - 0.5).abs() < 1e-9);
         let step = found.greatest_fall(true).expect("a fall");
         assert_eq!((step.from, step.to), (3, 4));
         let rising = series(&[(1, [1.0, 1.0]), (2, [2.0, 2.0])]);
-        assert!(
-            rising
-                .greatest_fall(false)
-                .is_some_and(|fall| fall.share < 0.0)
-        );
+        assert!(rising.greatest_fall(false).is_some_and(|fall| fall.share < 0.0));
         assert_eq!(Series::default().greatest_fall(true), None);
     }
 
     #[test]
     fn ratios_are_of_the_same_round() {
         let found = series(&[(1, [10.0, 20.0]), (2, [20.0, 20.0])]);
-        assert_eq!(
-            found.over_first(),
-            series(&[(1, [1.0, 1.0]), (2, [2.0, 1.0])])
-        );
+        assert_eq!(found.over_first(), series(&[(1, [1.0, 1.0]), (2, [2.0, 1.0])]));
         let other = Series(vec![(2, vec![(1, 5.0)])]);
         let ratio = found.combine(&other, |a, b| a / b);
         assert_eq!(ratio, Series(vec![(2, vec![(1, 4.0)])]));
@@ -216,10 +187,7 @@ mod tests {
 
     #[test]
     fn the_best_is_chosen_at_each_value() {
-        let [a, b] = [
-            series(&[(1, [1.0, 1.0]), (2, [5.0, 5.0])]),
-            series(&[(1, [2.0, 2.0])]),
-        ];
+        let [a, b] = [series(&[(1, [1.0, 1.0]), (2, [5.0, 5.0])]), series(&[(1, [2.0, 2.0])])];
         let best = Series::best(&[&a, &b]);
         assert_eq!(best.medians(), [(1, 2.0), (2, 5.0)]);
     }

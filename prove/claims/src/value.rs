@@ -22,10 +22,10 @@ pub(super) fn to_number(value: &Value) -> Result<Option<f64>, String> {
     match value {
         Value::Number(number) => Ok(Some(*number)),
         Value::Missing => Ok(None),
-        Value::Series(series) if series.0.len() > 1 => Err(
-            "a number at each value of the axis: take the least() or another one of them"
-                .to_owned(),
-        ),
+        Value::Series(series) if series.0.len() > 1 => {
+            Err("a number at each value of the axis: take the least() or another one of them"
+                .to_owned())
+        }
         Value::Series(series) => Ok(median(&series.values())),
         other => Err(format!("{other:?} is no number")),
     }

@@ -50,14 +50,8 @@ impl Arguments {
                 arguments.file = Some(word);
                 continue;
             };
-            let value = words
-                .next()
-                .with_context(|| format!("--{name} needs a value"))?;
-            let number = || {
-                value
-                    .parse::<u64>()
-                    .with_context(|| format!("--{name} {value}"))
-            };
+            let value = words.next().with_context(|| format!("--{name} needs a value"))?;
+            let number = || value.parse::<u64>().with_context(|| format!("--{name} {value}"));
             match name {
                 "seconds" => arguments.seconds = number()?,
                 "count" => arguments.count = number()?,

@@ -10,10 +10,8 @@ use crate::program::Program;
 /// Runs a batch in all lanes at the same time.
 pub(crate) fn run_batch(lanes: &[&Lane], batch: &Batch, programs: &[&Program]) -> Result<Vec<Ran>> {
     std::thread::scope(|scope| {
-        let running: Vec<_> = lanes
-            .iter()
-            .map(|lane| scope.spawn(|| lane.run(batch, programs)))
-            .collect();
+        let running: Vec<_> =
+            lanes.iter().map(|lane| scope.spawn(|| lane.run(batch, programs))).collect();
         let ended = running.into_iter().zip(lanes).map(|(running, lane)| {
             let ran = running.join().map_err(|_| anyhow!("a lane panicked"))?;
             let said = lane.errors();

@@ -48,10 +48,7 @@ pub(crate) fn differences(program: &Program, plain: &Outcome, with: &Outcome) ->
         return Vec::new();
     }
     if with.is_hung {
-        let at = with
-            .results
-            .iter()
-            .position(|one| one.progress == Progress::Begun);
+        let at = with.results.iter().position(|one| one.progress == Progress::Begun);
         let step = at.map(|at| program.steps[at].to_string());
         let about = format!("not over after 20 s: {}", step.unwrap_or_default());
         return vec![Difference::new(Kind::Hung, about)];
@@ -63,34 +60,20 @@ pub(crate) fn differences(program: &Program, plain: &Outcome, with: &Outcome) ->
         let Some(kind) = difference(step, told.0, told.1, races) else {
             continue;
         };
-        let about = format!(
-            "step {at}, {step}: {} without, {} with",
-            text(told.0),
-            text(told.1)
-        );
+        let about = format!("step {at}, {step}: {} without, {} with", text(told.0), text(told.1));
         all.push(Difference::new(kind, about));
         if kind == Kind::Result {
             return all;
         }
     }
     if plain.status != with.status {
-        let about = format!(
-            "status {:#x} without, {:#x} with",
-            plain.status, with.status
-        );
+        let about = format!("status {:#x} without, {:#x} with", plain.status, with.status);
         all.push(Difference::new(Kind::Status, about));
     }
     let handler = (plain.handler_error, with.handler_error);
     if handler.0 != handler.1 && ![handler.0, handler.1].contains(&libc::EBADF) {
-        let kind = if handler.1 == libc::EINTR {
-            Kind::Interrupted
-        } else {
-            Kind::Handler
-        };
-        let about = format!(
-            "a handler's fsync: errno {} without, {} with",
-            handler.0, handler.1
-        );
+        let kind = if handler.1 == libc::EINTR { Kind::Interrupted } else { Kind::Handler };
+        let about = format!("a handler's fsync: errno {} without, {} with", handler.0, handler.1);
         all.push(Difference::new(kind, about));
     }
     all

@@ -35,14 +35,8 @@ pub(crate) struct Options {
 }
 
 /// Policies that hold callers, and the default.
-pub(crate) const POLICIES: [&str; 6] = [
-    "delay:15ms",
-    "delay:15ms",
-    "delay:5ms",
-    "delay:2ms",
-    "pid",
-    "auto",
-];
+pub(crate) const POLICIES: [&str; 6] =
+    ["delay:15ms", "delay:15ms", "delay:5ms", "delay:2ms", "pid", "auto"];
 
 /// How long failures are shrunk, together.
 const SHRINK_TIME: Duration = Duration::from_secs(60);
@@ -97,10 +91,7 @@ pub(crate) fn lanes(ways: &[Way], luc: &Path, subject: &Path) -> Result<Vec<Lane
 pub(crate) fn run(options: &Options, luc: &Path, subject: &Path) -> Result<Summary> {
     let lanes = lanes(&options.ways, luc, subject)?;
     let begun = Instant::now();
-    let mut summary = Summary {
-        seed: options.seed,
-        ..Summary::default()
-    };
+    let mut summary = Summary { seed: options.seed, ..Summary::default() };
     let may_go_on = |programs| {
         begun.elapsed() < options.time && programs < options.count && !interrupt::interrupted()
     };
@@ -119,19 +110,15 @@ pub(crate) fn run(options: &Options, luc: &Path, subject: &Path) -> Result<Summa
             cut_after: random
                 .random_bool(0.25)
                 .then(|| Duration::from_millis(random.random_range(30..2500))),
-            cut_seed: random
-                .random_bool(0.5)
-                .then(|| random.random_range(0..1 << 32)),
+            cut_seed: random.random_bool(0.5).then(|| random.random_range(0..1 << 32)),
         };
         let seeds = first..first + options.batch.min(options.count - summary.programs);
         let programs: Vec<Program> = seeds.clone().map(crate::generate::program).collect();
         let programs: Vec<&Program> = programs.iter().collect();
         // lucd seldom holds them, and what it does else is what notifications do.
         let has_attach = options.ways == [Way::Attach] || random.random_bool(0.25);
-        let lanes: Vec<&Lane> = lanes
-            .iter()
-            .filter(|lane| lane.way != Way::Attach || has_attach)
-            .collect();
+        let lanes: Vec<&Lane> =
+            lanes.iter().filter(|lane| lane.way != Way::Attach || has_attach).collect();
         let ran = run_batch(&lanes, &batch, &programs)?;
         summary.add(&lanes, &batch, seeds.start, &programs, &ran, options.keep);
     }
@@ -151,10 +138,8 @@ impl Summary {
             if is_over || failure.way == Way::Plain || !tried.insert((failure.way, kind)) {
                 continue;
             }
-            let lanes: Vec<&Lane> = lanes
-                .iter()
-                .filter(|lane| [Way::Plain, failure.way].contains(&lane.way))
-                .collect();
+            let lanes: Vec<&Lane> =
+                lanes.iter().filter(|lane| [Way::Plain, failure.way].contains(&lane.way)).collect();
             let program: Program = failure.program.parse()?;
             let until = begun + SHRINK_TIME;
             let small = shrink::shrink(&lanes, &program, Some(failure.policy), kind, 2, until)?;

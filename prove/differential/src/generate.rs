@@ -48,9 +48,7 @@ pub(crate) fn program(seed: u64) -> Program {
     }
     generator.end();
     generator.steps.truncate(MAX_STEPS);
-    Program {
-        steps: generator.steps,
-    }
+    Program { steps: generator.steps }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -81,11 +79,7 @@ struct Generator<'r, R> {
 
 impl<'r, R: Rng> Generator<'r, R> {
     fn new(random: &'r mut R) -> Self {
-        let first = Actor {
-            number: 0,
-            process: 0,
-            is_thread: false,
-        };
+        let first = Actor { number: 0, process: 0, is_thread: false };
         Self {
             random,
             steps: Vec::new(),
@@ -120,20 +114,13 @@ impl<'r, R: Rng> Generator<'r, R> {
     fn push_as(&mut self, actor: u8, op: Op, arguments: &[i32], is_async: bool) {
         let mut all = [0; ARGUMENTS];
         all[..arguments.len()].copy_from_slice(arguments);
-        self.steps.push(Step {
-            op,
-            actor,
-            is_async,
-            arguments: all,
-        });
+        self.steps.push(Step { op, actor, is_async, arguments: all });
     }
 
     /// A slot that has been opened, most of the time.
     fn slot(&mut self) -> i32 {
         let opened = self.opened[self.at.process];
-        let slots: Vec<i32> = (0..FREE_SLOTS)
-            .filter(|slot| opened & 1 << slot != 0)
-            .collect();
+        let slots: Vec<i32> = (0..FREE_SLOTS).filter(|slot| opened & 1 << slot != 0).collect();
         if slots.is_empty() || self.chance(12) {
             return self.below(FREE_SLOTS);
         }
@@ -253,9 +240,7 @@ impl<'r, R: Rng> Generator<'r, R> {
             let others = generator.actors.iter().filter(|other| {
                 other.process == generator.at.process && other.number != generator.at.number
             });
-            others
-                .map(|other| i32::from(other.number))
-                .collect::<Vec<_>>()
+            others.map(|other| i32::from(other.number)).collect::<Vec<_>>()
         };
         if mates(self).is_empty() {
             self.thread();
@@ -300,11 +285,8 @@ impl<'r, R: Rng> Generator<'r, R> {
         if self.chance(80) {
             // A supervisor looks at a descriptor as soon as it is told of the call, which is a moment after it began.
             let closes = matches!(kind, 0..4 | 14);
-            let us = self.pick(if closes {
-                &[2000, 4000, 8000]
-            } else {
-                &[0, 300, 1000, 3000, 8000]
-            });
+            let us =
+                self.pick(if closes { &[2000, 4000, 8000] } else { &[0, 300, 1000, 3000, 8000] });
             self.push(Op::Settle, &[target, us]);
         }
         match kind {
@@ -329,10 +311,7 @@ impl<'r, R: Rng> Generator<'r, R> {
             }
             8 => {
                 // Who jumps out of a call stays cancelable at any instruction.
-                let is_thread = self
-                    .actors
-                    .iter()
-                    .any(|one| one.number == other && one.is_thread);
+                let is_thread = self.actors.iter().any(|one| one.number == other && one.is_thread);
                 if is_thread && !self.spoils_cancel[process] {
                     self.push(Op::Cancel, &[target]);
                     self.actors.retain(|one| one.number != other);

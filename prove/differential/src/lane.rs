@@ -116,21 +116,9 @@ impl Lane {
         let mount_point = self.mount_point();
         let block = batch.block.to_string();
         // The journal is zeroed: an older one's transactions would be found in it.
-        let mkfs = [
-            "-q",
-            "-F",
-            "-i",
-            "16384",
-            "-J",
-            "size=4",
-            "-E",
-            "nodiscard,lazy_itable_init=1",
-        ];
-        output(
-            Command::new("mkfs.ext4")
-                .args(mkfs)
-                .args(["-b", &block, &self.device]),
-        )?;
+        let mkfs =
+            ["-q", "-F", "-i", "16384", "-J", "size=4", "-E", "nodiscard,lazy_itable_init=1"];
+        output(Command::new("mkfs.ext4").args(mkfs).args(["-b", &block, &self.device]))?;
         output(Command::new("mount").arg(&self.device).arg(&mount_point))?;
         let ran = self.run_mounted(batch, programs);
         if ran.is_err() {
@@ -189,12 +177,7 @@ impl Lane {
         for entry in fs::read_dir(self.memory.path())?.flatten() {
             fs::remove_file(entry.path())?;
         }
-        Ok(Ran {
-            outcomes,
-            disks,
-            end_ns,
-            held,
-        })
+        Ok(Ran { outcomes, disks, end_ns, held })
     }
 
     fn start(&self, policy: &str, shared: &Path, report: &Path) -> Result<Child> {
@@ -209,11 +192,7 @@ impl Lane {
                 let words = ["run", "--quiet", "--no-why", "--level", "gate"];
                 let mut command = self.command(&self.luc, &words);
                 command.args(["--reach", reach, "--policy", policy]);
-                command
-                    .arg("--json")
-                    .arg(report)
-                    .arg("--")
-                    .arg(&self.subject);
+                command.arg("--json").arg(report).arg("--").arg(&self.subject);
                 command
             }
         };
@@ -266,9 +245,7 @@ impl Lane {
         let about = about.get(0).unwrap_or(&about);
         let systems = about["file_systems"].as_array();
         let systems = systems.into_iter().flatten();
-        Ok(systems
-            .filter_map(|system| system["gate"]["gated"].as_u64())
-            .sum())
+        Ok(systems.filter_map(|system| system["gate"]["gated"].as_u64()).sum())
     }
 
     fn unmount(&self) -> Result<()> {
@@ -345,9 +322,7 @@ fn await_end(running: &mut Child) -> Result<std::process::ExitStatus> {
 
 fn files(folder: &Path) -> HashMap<i32, Vec<u8>> {
     let names = (0..crate::generate::FILES).map(|file| (file, folder.join(format!("f{file}"))));
-    names
-        .filter_map(|(file, path)| Some((file, fs::read(path).ok()?)))
-        .collect()
+    names.filter_map(|(file, path)| Some((file, fs::read(path).ok()?))).collect()
 }
 
 /// Has a batch begin or end.
@@ -358,10 +333,7 @@ fn tell(shared: &Path, go: u32) -> Result<()> {
 
 /// CLOCK_MONOTONIC, as the programs read it.
 pub(crate) fn now_ns() -> u64 {
-    let mut now = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: writes into a live local.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64

@@ -120,14 +120,7 @@ fn shrink(arguments: &Arguments) -> Result<ExitCode> {
     let kind = arguments.kind.context("shrink needs --kind")?;
     let lanes: Vec<_> = lanes.iter().collect();
     let until = Instant::now() + Duration::from_secs(600);
-    let small = shrink::shrink(
-        &lanes,
-        &program,
-        arguments.policy,
-        kind,
-        arguments.times,
-        until,
-    )?;
+    let small = shrink::shrink(&lanes, &program, arguments.policy, kind, arguments.times, until)?;
     print!("{small}");
     Ok(ExitCode::SUCCESS)
 }
@@ -155,14 +148,7 @@ fn compile(folder: &Path) -> Result<PathBuf> {
     }
     let program = folder.join("subject");
     // Bound at its start: a first call is to take no lock of the dynamic loader's. libgcc_s, which pthread_exit would load.
-    let options = [
-        "-O1",
-        "-g",
-        "-pthread",
-        "-Wl,-z,now,--no-as-needed",
-        "-lgcc_s",
-        "-o",
-    ];
+    let options = ["-O1", "-g", "-pthread", "-Wl,-z,now,--no-as-needed", "-lgcc_s", "-o"];
     let sources = SOURCES.iter().map(|(name, _)| *name);
     let compiled = Command::new("cc")
         .args(options)

@@ -56,10 +56,7 @@ pub(crate) fn broken(
     disk: &Disk,
     end_ns: u64,
 ) -> Vec<String> {
-    let first = Process {
-        slots: [-1; SLOTS],
-        ..Process::default()
-    };
+    let first = Process { slots: [-1; SLOTS], ..Process::default() };
     let mut model = Model {
         files: Files::default(),
         descriptions: Vec::new(),
@@ -208,11 +205,7 @@ impl Model {
 
     fn insert(&mut self, step: &Step, number: i32, target: Target, flags: i32) {
         let at = self.descriptions.len();
-        self.descriptions.push(Description {
-            target,
-            offset: 0,
-            flags,
-        });
+        self.descriptions.push(Description { target, offset: 0, flags });
         let process = self.process(step.actor);
         process.slots[step.arguments[0] as usize % SLOTS] = number;
         let closes = flags & open::CLOEXEC != 0;
@@ -232,22 +225,13 @@ impl Model {
             }
             _ => Target::Other,
         };
-        let target = if flags & open::PATH != 0 {
-            Target::Other
-        } else {
-            target
-        };
+        let target = if flags & open::PATH != 0 { Target::Other } else { target };
         self.insert(step, number, target, flags);
     }
 
     fn write(&mut self, at: usize, step: &Step, cell: Option<i32>, result: &StepResult) {
         let cells = result.value / files::CELL_BYTES as i64;
-        let Some(&mut Description {
-            target,
-            offset,
-            flags,
-        }) = self.description(step)
-        else {
+        let Some(&mut Description { target, offset, flags }) = self.description(step) else {
             return;
         };
         let Target::File(id) = target else { return };
@@ -265,8 +249,7 @@ impl Model {
         }
         let value = at as u16 + 1;
         let written = range.clone();
-        self.files
-            .change(id, |content| content.write(written, value));
+        self.files.change(id, |content| content.write(written, value));
         let is_dsync = step.op == Op::Pwrite && step.arguments[3] != 0;
         let is_promised = flags & (open::DSYNC | open::SYNC) != 0 || is_dsync;
         if is_promised && result.ended_ns < self.end_ns {

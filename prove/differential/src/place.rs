@@ -67,11 +67,7 @@ impl Lucd {
         if Path::new("/usr/bin/systemctl").is_file() {
             // Whoever looks for it in folders of their own finds it, too.
             let source = c"/run/luc-differential/systemctl";
-            mount(
-                Some((source, c"none")),
-                c"/usr/bin/systemctl",
-                libc::MS_BIND,
-            )?;
+            mount(Some((source, c"none")), c"/usr/bin/systemctl", libc::MS_BIND)?;
         }
         let socket = UnixListener::bind("/run/luc/oci.sock").context("/run/luc/oci.sock")?;
         let number = socket.as_raw_fd();

@@ -75,10 +75,7 @@ impl Op {
     /// Whether it may be asynchronous: the next step begins while its call is under way.
     pub(crate) fn is_sync(self) -> bool {
         use Op::{Fdatasync, Fsync, FsyncNumber, Msync, Range, Syncfs};
-        matches!(
-            self,
-            Fsync | Fdatasync | Syncfs | Range | FsyncNumber | Msync
-        )
+        matches!(self, Fsync | Fdatasync | Syncfs | Range | FsyncNumber | Msync)
     }
 
     /// Whether it changes names, and no descriptor is in its first argument.
@@ -126,29 +123,19 @@ impl FromStr for Step {
         let name = words.next().context("no operation")?;
         let found = OPS.iter().find(|(_, other, _)| *other == name);
         let &(op, _, names) = found.with_context(|| format!("no operation is called {name}"))?;
-        let mut step = Self {
-            op,
-            actor,
-            is_async: false,
-            arguments: [0; ARGUMENTS],
-        };
+        let mut step = Self { op, actor, is_async: false, arguments: [0; ARGUMENTS] };
         for word in words {
             if word == "async" {
                 step.is_async = true;
                 continue;
             }
-            let (argument, value) = word
-                .split_once('=')
-                .context("neither NAME=VALUE nor async")?;
+            let (argument, value) = word.split_once('=').context("neither NAME=VALUE nor async")?;
             let at = names.iter().position(|other| *other == argument);
             let at = at.with_context(|| format!("{name} has no {argument}"))?;
             step.arguments[at] = value.parse().with_context(|| argument.to_owned())?;
         }
         if usize::from(actor) >= ACTORS || step.is_async && !op.is_sync() {
-            bail!(
-                "actors are 0 to {}, and only calls that may be held async",
-                ACTORS - 1
-            );
+            bail!("actors are 0 to {}, and only calls that may be held async", ACTORS - 1);
         }
         if names.first() == Some(&"actor") && !(0..ACTORS as i32).contains(&step.arguments[0]) {
             bail!("actors are 0 to {}", ACTORS - 1);

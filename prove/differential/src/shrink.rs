@@ -35,11 +35,7 @@ impl Tried {
         let mut known = self.differences.iter_mut();
         match known.find(|one| (one.way, one.first.kind) == (way, first.kind)) {
             Some(known) => known.copies += 1,
-            None => self.differences.push(Found {
-                way,
-                copies: 1,
-                first,
-            }),
+            None => self.differences.push(Found { way, copies: 1, first }),
         }
     }
 }

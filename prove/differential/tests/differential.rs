@@ -34,10 +34,8 @@ fn run(words: &[&str]) -> Option<Output> {
             return None;
         }
     }
-    let output = Command::new(env!("CARGO_BIN_EXE_luc-differential"))
-        .args(words)
-        .output()
-        .expect("it runs");
+    let output =
+        Command::new(env!("CARGO_BIN_EXE_luc-differential")).args(words).output().expect("it runs");
     let code = output.status.code();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(matches!(code, Some(0 | 1)), "{code:?}: {said}");
@@ -56,13 +54,9 @@ fn fuzz(words: &[&str]) -> Option<Value> {
 
 /// The kinds of differences by one way.
 fn kinds(summary: &Value, way: &str) -> Vec<(String, u64)> {
-    let kinds = summary["ways"][way]["differences"]
-        .as_object()
-        .expect("an object");
+    let kinds = summary["ways"][way]["differences"].as_object().expect("an object");
     let kinds = kinds.iter();
-    kinds
-        .map(|(kind, count)| (kind.clone(), count.as_u64().expect("a number")))
-        .collect()
+    kinds.map(|(kind, count)| (kind.clone(), count.as_u64().expect("a number"))).collect()
 }
 
 /// What came of copies of a program: each kind of difference with its way and the share of copies.
@@ -108,10 +102,7 @@ fn random_programs_are_told_the_same_and_keep_what_they_were_promised() {
                 ("notify" | "attach", "closed" | "lost") => share < MAX_UNSEEN_SHARE,
                 _ => false,
             };
-            assert!(
-                may,
-                "{way}: {kind}: {count} of {synchronizations}: {summary:#}"
-            );
+            assert!(may, "{way}: {kind}: {count} of {synchronizations}: {summary:#}");
         }
     }
 }
@@ -138,10 +129,7 @@ fn a_file_whose_memory_is_mapped_anew_is_not_lost() {
 #[test]
 fn a_signal_interrupts_no_synchronization() {
     const MAX_SHARE: f64 = 0.02;
-    for (way, kind, share) in replay("interrupted", "library,notify")
-        .into_iter()
-        .flatten()
-    {
+    for (way, kind, share) in replay("interrupted", "library,notify").into_iter().flatten() {
         let may = way != "library" && kind == "interrupted" && share < MAX_SHARE;
         assert!(may, "{way}: {kind} in {share} of the copies");
     }
@@ -150,9 +138,7 @@ fn a_signal_interrupts_no_synchronization() {
 /// Programs half of which never synchronize.
 #[test]
 fn a_lost_file_is_found() {
-    let words = [
-        "--count", "512", "--seed", "7", "--ways", "none", "--lie", "2",
-    ];
+    let words = ["--count", "512", "--seed", "7", "--ways", "none", "--lie", "2"];
     let Some(summary) = fuzz(&words) else {
         return;
     };

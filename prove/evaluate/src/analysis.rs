@@ -22,9 +22,7 @@ const MEMORY_BYTES: u64 = 48 << 20;
 
 /// A disk so fast that there is much to record.
 const FAST: DiskSpec = DiskSpec {
-    model: &[
-        "--model", "fixed", "--flush", "100us", "--write", "20us", "--read", "20us",
-    ],
+    model: &["--model", "fixed", "--flush", "100us", "--write", "20us", "--read", "20us"],
     ..EXT4
 };
 
@@ -49,11 +47,9 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let repeats = harness.options.repeats.unwrap_or(7);
     let seconds = harness.options.seconds.unwrap_or(20.0);
     let mut subjects = Vec::new();
-    for (name, times) in [
-        ("made up, 1 million", 1),
-        ("made up, 4 million", 4),
-        ("made up, 16 million", 16),
-    ] {
+    for (name, times) in
+        [("made up, 1 million", 1), ("made up, 4 million", 4), ("made up, 16 million", 16)]
+    {
         if harness.options.wants(name) {
             let path = harness.path(&format!("made-up-{times}"));
             let events = synthetic::write(&path, COMMITS * times)
@@ -91,12 +87,7 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
 }
 
 fn subject(name: &'static str, path: PathBuf, events: u64) -> Result<Subject, EvaluateError> {
-    Ok(Subject {
-        name,
-        bytes: directory_bytes(&path)?,
-        path,
-        events,
-    })
+    Ok(Subject { name, bytes: directory_bytes(&path)?, path, events })
 }
 
 /// Records 64 threads that create, write and sync files on a fast disk.
@@ -106,14 +97,10 @@ fn record(harness: &Harness, seconds: f64) -> Result<Subject, EvaluateError> {
     let mut command = harness.luc(&["record", "--quiet", "--out"]);
     command.arg(&path).arg("--").arg(harness.luc_path());
     command.args(["bench", "metarates", "--threads", "64", "--file-size", "1k"]);
-    command
-        .args(["--seconds", &seconds.to_string(), "--dir"])
-        .arg(&disk.mount);
+    command.args(["--seconds", &seconds.to_string(), "--dir"]).arg(&disk.mount);
     harness.execute(&mut command, &[0])?;
     let report = harness.json(&["explain", &path.display().to_string(), "--json"])?;
-    let events = report["trace"]["events"]
-        .as_u64()
-        .ok_or_else(|| missing("events"))?;
+    let events = report["trace"]["events"].as_u64().ok_or_else(|| missing("events"))?;
     subject("recorded, 64 fsyncing threads", path, events)
 }
 

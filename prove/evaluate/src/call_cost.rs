@@ -44,19 +44,15 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
             let counted = gate["fsyncs"].as_u64().unwrap_or(0);
             // All but those before the gate knew the file system.
             if counted < CALLS / 100 * 99 {
-                return Err(missing(
-                    "a call of the lone caller (the gate was not in it)",
-                ));
+                return Err(missing("a call of the lone caller (the gate was not in it)"));
             }
             with.push(ns);
         } else {
             without.push(ns);
         }
         progress.step(&format!("{CELL}: {ns:.0} ns"));
-        harness.keep(
-            json!({ "cell": CELL, "setting": side, "command": line(&command),
-                         "environment": "LD_PRELOAD=nosync.so", "ns_per_call": ns, "gate": gate }),
-        );
+        harness.keep(json!({ "cell": CELL, "setting": side, "command": line(&command),
+                         "environment": "LD_PRELOAD=nosync.so", "ns_per_call": ns, "gate": gate }));
     }
     let cost = median(&with).zip(median(&without)).map(|(a, b)| a - b);
     let mut table = Table::new(&["", "ns per call"]);

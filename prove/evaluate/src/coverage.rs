@@ -13,10 +13,8 @@ use super::progress::Progress;
 const WANTED: std::ops::RangeInclusive<f64> = 0.93..=0.97;
 
 pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
-    let wanted: Vec<_> = cases()
-        .into_iter()
-        .filter(|case| harness.options.wants(&case.to_string()))
-        .collect();
+    let wanted: Vec<_> =
+        cases().into_iter().filter(|case| harness.options.wants(&case.to_string())).collect();
     let mut progress = Progress::new(harness.part, wanted.len());
     let mut table = Table::new(&["case", "covered", "mean repeats"]);
     let (mut least, mut most) = (f64::INFINITY, 0.0_f64);
@@ -38,10 +36,7 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     }
     let bounds = (WANTED.start() * 100.0, WANTED.end() * 100.0);
     let target = Target::new(
-        format!(
-            "intervals of 95 % cover between {} and {} %, in every case",
-            bounds.0, bounds.1
-        ),
+        format!("intervals of 95 % cover between {} and {} %, in every case", bounds.0, bounds.1),
         WANTED.contains(&least) && WANTED.contains(&most),
         format!("{:.2} to {:.2} %", least * 100.0, most * 100.0),
     );
@@ -55,10 +50,7 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
              two settings. Repeats are made as a sweep makes them: a fixed number, or at least the smallest, then twice as \
              many each time until half the interval over the median is within the goal, 100 at most."
         ),
-        tables: vec![(
-            "Experiments whose interval holds the truth:".to_owned(),
-            table,
-        )],
+        tables: vec![("Experiments whose interval holds the truth:".to_owned(), table)],
         targets: vec![target],
     })
 }

@@ -61,19 +61,10 @@ impl Call {
 
     fn makers(self) -> &'static [Maker] {
         match self {
-            Self::Read => &[
-                Maker::Engine,
-                Maker::Loop,
-                Maker::ClockedLoop,
-                Maker::InlineLoop,
-                Maker::Fio,
-            ],
-            Self::Stat => &[
-                Maker::Engine,
-                Maker::Loop,
-                Maker::ClockedLoop,
-                Maker::InlineLoop,
-            ],
+            Self::Read => {
+                &[Maker::Engine, Maker::Loop, Maker::ClockedLoop, Maker::InlineLoop, Maker::Fio]
+            }
+            Self::Stat => &[Maker::Engine, Maker::Loop, Maker::ClockedLoop, Maker::InlineLoop],
         }
     }
 
@@ -137,14 +128,9 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
         directory: scratch.path().to_owned(),
         seconds: harness.options.seconds.unwrap_or(3.0),
     };
-    let no_fio = harness
-        .execute(Command::new("fio").arg("--version"), &[0])
-        .err();
+    let no_fio = harness.execute(Command::new("fio").arg("--version"), &[0]).err();
     let mut runs: Runs = Vec::new();
-    for call in Call::ALL
-        .into_iter()
-        .filter(|call| harness.options.wants(call.name()))
-    {
+    for call in Call::ALL.into_iter().filter(|call| harness.options.wants(call.name())) {
         let makers = call.makers().iter().copied();
         let makers = makers.filter(|&maker| maker != Maker::Fio || no_fio.is_none());
         runs.extend(makers.map(|maker| (call, maker, Vec::new())));
@@ -264,11 +250,7 @@ fn page(runs: &Runs, no_fio: Option<&EvaluateError>, seconds: f64) -> Page {
             targets.push(Target::at_least(what, median(rates), LEAST));
         } else if matches!(maker, Maker::ClockedLoop | Maker::Fio) {
             let what = format!("{}: the engine over the {}", call.name(), maker.name());
-            targets.push(Target::at_least(
-                what.replace("the fio", "fio"),
-                median(&over),
-                1.0,
-            ));
+            targets.push(Target::at_least(what.replace("the fio", "fio"), median(&over), 1.0));
         }
         table.row(vec![
             call.name().to_owned(),

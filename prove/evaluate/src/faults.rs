@@ -94,11 +94,8 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     cells.retain(|cell| harness.options.wants(&cell.name));
     let mut progress = Progress::new(harness.part, cells.len());
     let mut table = Table::new(&HEADS);
-    let mut told = Table::of_words(&[
-        "where",
-        "Linux",
-        "told by fsync otherwise than the disk answered",
-    ]);
+    let mut told =
+        Table::of_words(&["where", "Linux", "told by fsync otherwise than the disk answered"]);
     let (mut targets, mut all) = (Vec::new(), Sum::default());
     for cell in &cells {
         let name = &cell.name;
@@ -214,14 +211,8 @@ fn rows(cell: &str, report: &Value, table: &mut Table) -> Result<Sum, EvaluateEr
             policy.unwrap_or("without luc").to_owned(),
             count(row, "trials")?.to_string(),
             count(row, "failed_requests")?.to_string(),
-            row["held_calls"]
-                .as_u64()
-                .map_or_else(|| "-".to_owned(), |calls| calls.to_string()),
-            if policy.is_some() {
-                differences.to_string()
-            } else {
-                "-".to_owned()
-            },
+            row["held_calls"].as_u64().map_or_else(|| "-".to_owned(), |calls| calls.to_string()),
+            if policy.is_some() { differences.to_string() } else { "-".to_owned() },
         ]);
     }
     Ok(sum)
@@ -236,11 +227,7 @@ fn otherwise(report: &Value) -> String {
         .filter(|(answered, told)| told.as_str() != Some(answered.as_str()))
         .map(|(answered, told)| format!("{answered} as {}", told.as_str().unwrap_or_default()))
         .collect();
-    if changed.is_empty() {
-        "none".to_owned()
-    } else {
-        changed.join(", ")
-    }
+    if changed.is_empty() { "none".to_owned() } else { changed.join(", ") }
 }
 
 #[cfg(test)]

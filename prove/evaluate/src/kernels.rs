@@ -34,9 +34,7 @@ const LIMIT: Duration = Duration::from_secs(3600);
 /// The lines `NAME: VALUE` of a guest's output, in their order.
 fn values(text: &str) -> Vec<(String, String)> {
     let pairs = text.lines().filter_map(|line| line.split_once(": "));
-    pairs
-        .map(|(name, value)| (name.to_owned(), value.to_owned()))
-        .collect()
+    pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
 /// What works.
@@ -64,10 +62,7 @@ fn gain(guests: &Guests, preemption: &str) -> Result<Value, EvaluateError> {
         .machine(LIMIT)
         .program("mke2fs")
         .program("seq")
-        .mode(Mode::VirtualTime {
-            shift: 0,
-            processors: 1,
-        })
+        .mode(Mode::VirtualTime { shift: 0, processors: 1 })
         .kernel_argument(&format!("preempt={preemption}"))
         .variable("ROUNDS", &ROUNDS.to_string())
         .script(include_str!("kernels/gain.sh"));
@@ -78,16 +73,12 @@ fn gain(guests: &Guests, preemption: &str) -> Result<Value, EvaluateError> {
 /// The values of this name in a result.
 fn said<'a>(result: &'a Value, name: &str) -> Vec<&'a str> {
     let pairs = result["said"].as_array().into_iter().flatten();
-    pairs
-        .filter(|pair| pair[0] == name)
-        .filter_map(|pair| pair[1].as_str())
-        .collect()
+    pairs.filter(|pair| pair[0] == name).filter_map(|pair| pair[1].as_str()).collect()
 }
 
 fn number(result: &Value, name: &str) -> Result<u64, EvaluateError> {
     let text = said(result, name).first().copied();
-    text.and_then(|text| text.parse().ok())
-        .ok_or_else(|| missing(name))
+    text.and_then(|text| text.parse().ok()).ok_or_else(|| missing(name))
 }
 
 fn yes(is_so: bool) -> String {
@@ -118,11 +109,7 @@ fn row(release: &str, result: &Value) -> Result<(Vec<String>, bool), EvaluateErr
         release.to_owned(),
         preemption.trim().to_owned(),
         yes(is_loaded),
-        format!(
-            "{} / {}",
-            number(result, "holds")?,
-            number(result, "copies")?
-        ),
+        format!("{} / {}", number(result, "holds")?, number(result, "copies")?),
         format!(
             "{} / {} / {}",
             of_cuts("rounds")?,
@@ -158,10 +145,8 @@ fn runs_of(result: &Value, policy: &str, clients: u64) -> Vec<u64> {
 
 pub(crate) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let cuts = harness.options.cuts.map_or(CUTS, |cuts| cuts.min(CUTS));
-    let kernels: Vec<_> = KERNELS
-        .into_iter()
-        .filter(|(version, _)| harness.options.wants(version))
-        .collect();
+    let kernels: Vec<_> =
+        KERNELS.into_iter().filter(|(version, _)| harness.options.wants(version)).collect();
     let runs = Runs::open(harness);
     let boots = kernels.iter().map(|(_, ways)| 1 + ways.len()).sum();
     let mut progress = Progress::new(harness.part, boots);
@@ -177,14 +162,8 @@ pub(crate) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
         "throttle",
         "warnings",
     ]);
-    let mut gains = Table::new(&[
-        "kernel",
-        "preempt=",
-        "clients",
-        "off, files",
-        "auto, files",
-        "gain",
-    ]);
+    let mut gains =
+        Table::new(&["kernel", "preempt=", "clients", "off, files", "auto, files", "gain"]);
     let mut targets = Vec::new();
     for (version, ways) in kernels {
         let guests = Guests::prepare(harness, version)?;

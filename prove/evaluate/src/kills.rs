@@ -76,18 +76,12 @@ fn kill(site: &mut Site, number: u64, random: &mut ChaCha8Rng) -> Result<Outcome
     let how = How::ALL[random.random_range(0..How::ALL.len())];
     let meant = meant(random);
     let processes = site.processes();
-    let mut victims: Vec<(Role, i32)> = processes
-        .into_iter()
-        .filter(|(role, _)| meant.contains(role))
-        .collect();
+    let mut victims: Vec<(Role, i32)> =
+        processes.into_iter().filter(|(role, _)| meant.contains(role)).collect();
     for last in (1..victims.len()).rev() {
         victims.swap(last, random.random_range(0..=last));
     }
-    let send = |signal| {
-        victims
-            .iter()
-            .for_each(|&(_, pid)| processes::send(pid, signal))
-    };
+    let send = |signal| victims.iter().for_each(|&(_, pid)| processes::send(pid, signal));
     if how != How::Kill {
         send(Signal::TERM);
     }
@@ -114,24 +108,14 @@ fn kill(site: &mut Site, number: u64, random: &mut ChaCha8Rng) -> Result<Outcome
         "left": left, "cut": cut, "hung": hung, "took_ms": began.elapsed().as_millis() as u64,
     });
     site.reset(!left.is_empty())?;
-    Ok(Outcome {
-        how,
-        killed,
-        said,
-        left,
-        hung,
-        run,
-    })
+    Ok(Outcome { how, killed, said, left, hung, run })
 }
 
 /// A random subset, not empty.
 fn meant(random: &mut ChaCha8Rng) -> Vec<Role> {
     let chosen = random.random_range(1..1_u32 << ROLES.len());
     let is_chosen = |at: usize| chosen & (1 << at) != 0;
-    (0..ROLES.len())
-        .filter(|&at| is_chosen(at))
-        .map(|at| ROLES[at])
-        .collect()
+    (0..ROLES.len()).filter(|&at| is_chosen(at)).map(|at| ROLES[at]).collect()
 }
 
 pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
@@ -157,29 +141,20 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
             let lock = || PoisonError::into_inner;
             progress.lock().unwrap_or_else(lock()).step(&text);
             let lock = || PoisonError::into_inner;
-            outcomes
-                .lock()
-                .unwrap_or_else(lock())
-                .insert(number, outcome);
+            outcomes.lock().unwrap_or_else(lock()).insert(number, outcome);
         }
     };
     let work = &work;
     let ended: Vec<Result<(), EvaluateError>> = thread::scope(|scope| {
-        let threads: Vec<_> = sites
-            .into_iter()
-            .map(|site| scope.spawn(move || work(site)))
-            .collect();
+        let threads: Vec<_> =
+            sites.into_iter().map(|site| scope.spawn(move || work(site))).collect();
         let join = |thread: thread::ScopedJoinHandle<'_, _>| {
             thread.join().unwrap_or(Err(EvaluateError::Interrupted))
         };
         threads.into_iter().map(join).collect()
     });
-    let outcomes = outcomes
-        .into_inner()
-        .unwrap_or_else(PoisonError::into_inner);
-    outcomes
-        .values()
-        .for_each(|outcome| harness.keep(outcome.run.clone()));
+    let outcomes = outcomes.into_inner().unwrap_or_else(PoisonError::into_inner);
+    outcomes.values().for_each(|outcome| harness.keep(outcome.run.clone()));
     ended.into_iter().collect::<Result<(), _>>()?;
     let outcomes: Vec<Outcome> = outcomes.into_values().collect();
     let shared = leftovers::shared_memory(harness)?;
@@ -188,12 +163,8 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
 
 fn page(outcomes: &[Outcome], has: &str, shared: Option<&str>) -> Page {
     let count = |is: &dyn Fn(&&Outcome) -> bool| outcomes.iter().filter(is).count().to_string();
-    let mut by_signal = Table::new(&[
-        "signal",
-        "kills",
-        "restored by the next command",
-        "with something left",
-    ]);
+    let mut by_signal =
+        Table::new(&["signal", "kills", "restored by the next command", "with something left"]);
     for how in How::ALL {
         by_signal.row(vec![
             how.name().to_owned(),
@@ -212,38 +183,21 @@ fn page(outcomes: &[Outcome], has: &str, shared: Option<&str>) -> Page {
     }
     let mut found = Table::of_words(&["kill", "what was left"]);
     for outcome in outcomes.iter().filter(|outcome| !outcome.left.is_empty()) {
-        found.row(vec![
-            outcome.run["kill"].to_string(),
-            outcome.left.join("; "),
-        ]);
+        found.row(vec![outcome.run["kill"].to_string(), outcome.left.join("; ")]);
     }
-    let cut: u64 = outcomes
-        .iter()
-        .filter_map(|outcome| outcome.run["cut"].as_u64())
-        .sum();
-    let took: Vec<f64> = outcomes
-        .iter()
-        .filter_map(|outcome| outcome.run["took_ms"].as_f64())
-        .collect();
+    let cut: u64 = outcomes.iter().filter_map(|outcome| outcome.run["cut"].as_u64()).sum();
+    let took: Vec<f64> =
+        outcomes.iter().filter_map(|outcome| outcome.run["took_ms"].as_f64()).collect();
     let mut tables = vec![
         ("By signal:".to_owned(), by_signal),
-        (
-            "By process, any signal, alone or with others:".to_owned(),
-            by_role,
-        ),
+        ("By process, any signal, alone or with others:".to_owned(), by_role),
     ];
     if !found.is_empty() {
         tables.push(("What was left:".to_owned(), found));
     }
-    let left = outcomes
-        .iter()
-        .filter(|outcome| !outcome.left.is_empty())
-        .count();
+    let left = outcomes.iter().filter(|outcome| !outcome.left.is_empty()).count();
     let hung = outcomes.iter().filter(|outcome| outcome.hung).count();
-    let empty = outcomes
-        .iter()
-        .filter(|outcome| outcome.killed.is_empty())
-        .count();
+    let empty = outcomes.iter().filter(|outcome| outcome.killed.is_empty()).count();
     Page {
         title: "Killed, and put back".to_owned(),
         about: format!(

@@ -121,11 +121,7 @@ fn here(
     };
     write_json(&raw.join(format!("{name}.json")), &data)?;
     let _ = fs::remove_file(raw.join(format!("{name}.partial.json")));
-    let machine = format!(
-        "{}{}",
-        machine::sentence(&data["machine"]),
-        harness.disturbances()
-    );
+    let machine = format!("{}{}", machine::sentence(&data["machine"]), harness.disturbances());
     write_page(part, &page, &machine, options)
 }
 

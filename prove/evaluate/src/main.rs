@@ -142,26 +142,21 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: Cli) -> Result<ExitCode, EvaluateError> {
-    let failed = |reason| EvaluateError::File {
-        what: "start",
-        path: "luc-evaluate".into(),
-        reason,
-    };
+    let failed =
+        |reason| EvaluateError::File { what: "start", path: "luc-evaluate".into(), reason };
     interrupt::install().map_err(failed)?;
     if let Some(helper) = cli.helper {
         return help(helper).map(|()| ExitCode::SUCCESS);
     }
     let myself = std::env::current_exe().map_err(failed)?;
     let options = Options {
-        luc: cli
-            .luc
-            .unwrap_or_else(|| myself.with_file_name("luc"))
-            .canonicalize()
-            .map_err(|reason| EvaluateError::File {
+        luc: cli.luc.unwrap_or_else(|| myself.with_file_name("luc")).canonicalize().map_err(
+            |reason| EvaluateError::File {
                 what: "find",
                 path: "luc: run `make build` or give --luc".into(),
                 reason,
-            })?,
+            },
+        )?,
         myself,
         out: cli.out,
         repeats: cli.repeats.map(usize::from),
@@ -171,9 +166,7 @@ fn run(cli: Cli) -> Result<ExitCode, EvaluateError> {
         seed: cli.seed,
         jobs: cli.jobs.into(),
         again: cli.again,
-        budget: cli
-            .budget
-            .map(|minutes| Duration::from_secs(60 * u64::from(minutes))),
+        budget: cli.budget.map(|minutes| Duration::from_secs(60 * u64::from(minutes))),
     };
     let parts = if cli.parts.is_empty() {
         let all = PARTS.into_iter();
@@ -195,20 +188,8 @@ fn run(cli: Cli) -> Result<ExitCode, EvaluateError> {
 
 fn help(helper: Helper) -> Result<(), EvaluateError> {
     match helper {
-        Helper::SigkillWorkers {
-            caller,
-            directory,
-            kills,
-            limit_ms,
-            seed,
-        } => {
-            let counted = sigkill::workers(&Orders {
-                caller,
-                directory,
-                kills,
-                limit_ms,
-                seed,
-            })?;
+        Helper::SigkillWorkers { caller, directory, kills, limit_ms, seed } => {
+            let counted = sigkill::workers(&Orders { caller, directory, kills, limit_ms, seed })?;
             say(&counted.to_string());
         }
         Helper::Switches(orders) => {
@@ -219,12 +200,7 @@ fn help(helper: Helper) -> Result<(), EvaluateError> {
             let measured = measured::run(&orders)?;
             say(&serde_json::json!(measured).to_string());
         }
-        Helper::Loaded {
-            server,
-            recorder,
-            warmup,
-            command,
-        } => {
+        Helper::Loaded { server, recorder, warmup, command } => {
             let loaded = loaded::run(&loaded::Orders {
                 servers: server,
                 recorder,
@@ -238,15 +214,7 @@ fn help(helper: Helper) -> Result<(), EvaluateError> {
         }
         Helper::Tap { to } => tap::run(&to)?,
         Helper::Hog { threads } => trouble::hog(threads)?,
-        Helper::SearchClients {
-            to,
-            shards,
-            clients,
-            queries,
-            seconds,
-            think_ms,
-            seed,
-        } => {
+        Helper::SearchClients { to, shards, clients, queries, seconds, think_ms, seed } => {
             let asked = clients::run(&clients::Orders {
                 to,
                 shards,

@@ -49,14 +49,9 @@ pub fn run(orders: &Orders) -> Result<Measured, EvaluateError> {
         setrlimit(Resource::Data, Rlimit { current, maximum }).map_err(limited)?;
     }
     let mut command = Command::new(program);
-    command
-        .args(arguments)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null());
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null());
     let began = Instant::now();
-    let status = command
-        .status()
-        .map_err(EvaluateError::file("run", program))?;
+    let status = command.status().map_err(EvaluateError::file("run", program))?;
     let seconds = began.elapsed().as_secs_f64();
     if !status.success() {
         return Err(EvaluateError::Command {
@@ -66,11 +61,7 @@ pub fn run(orders: &Orders) -> Result<Measured, EvaluateError> {
         });
     }
     let usage = Usage::of_children();
-    Ok(Measured {
-        seconds,
-        processor_s: usage.processor_s(),
-        peak_bytes: usage.peak_bytes,
-    })
+    Ok(Measured { seconds, processor_s: usage.processor_s(), peak_bytes: usage.peak_bytes })
 }
 
 /// The last of those that this thread may use: the first has most of a machine's interrupts.

@@ -33,21 +33,11 @@ const TRIED_SECONDS: &str = "1";
 /// Disks on one of which an fsync of an appended record takes about 1 ms: two flushes, the requests of data, log and
 /// commit block, and what emulating each of them adds, which depends on the machine.
 const ABOUT_1MS: [DiskSpec; 5] = [
-    flushing(&[
-        "--model", "fixed", "--flush", "150us", "--write", "20us", "--read", "20us",
-    ]),
-    flushing(&[
-        "--model", "fixed", "--flush", "200us", "--write", "20us", "--read", "20us",
-    ]),
-    flushing(&[
-        "--model", "fixed", "--flush", "250us", "--write", "20us", "--read", "20us",
-    ]),
-    flushing(&[
-        "--model", "fixed", "--flush", "300us", "--write", "20us", "--read", "20us",
-    ]),
-    flushing(&[
-        "--model", "fixed", "--flush", "350us", "--write", "20us", "--read", "20us",
-    ]),
+    flushing(&["--model", "fixed", "--flush", "150us", "--write", "20us", "--read", "20us"]),
+    flushing(&["--model", "fixed", "--flush", "200us", "--write", "20us", "--read", "20us"]),
+    flushing(&["--model", "fixed", "--flush", "250us", "--write", "20us", "--read", "20us"]),
+    flushing(&["--model", "fixed", "--flush", "300us", "--write", "20us", "--read", "20us"]),
+    flushing(&["--model", "fixed", "--flush", "350us", "--write", "20us", "--read", "20us"]),
 ];
 
 const fn flushing(model: &'static [&'static str]) -> DiskSpec {
@@ -132,14 +122,9 @@ impl Setting {
     /// What luc is started by.
     fn launcher(self) -> &'static [&'static str] {
         match self {
-            StaticOrdinary | GoOrdinary => &[
-                "prlimit",
-                "--rtprio=0",
-                "setpriv",
-                "--bounding-set",
-                "-sys_nice",
-                "--",
-            ],
+            StaticOrdinary | GoOrdinary => {
+                &["prlimit", "--rtprio=0", "setpriv", "--bounding-set", "-sys_nice", "--"]
+            }
             _ => &[],
         }
     }
@@ -204,17 +189,12 @@ fn build_go(
     let program = harness.path(name);
     let mut command = Command::new("go");
     command.args(["build", "-o"]).arg(&program);
-    for (file, text) in [
-        ("creator.go", include_str!("notifier/creator.go")),
-        ("sync.go", sync),
-    ] {
+    for (file, text) in [("creator.go", include_str!("notifier/creator.go")), ("sync.go", sync)] {
         let source = harness.path(file);
         fs::write(&source, text).map_err(EvaluateError::file("write", &source))?;
         command.arg(&source);
     }
-    command
-        .env("CGO_ENABLED", cgo)
-        .env("GOCACHE", harness.path("go-cache"));
+    command.env("CGO_ENABLED", cgo).env("GOCACHE", harness.path("go-cache"));
     harness.execute(&mut command, &[0])?;
     Ok(Some(program))
 }
@@ -233,10 +213,8 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let programs = Programs::build(harness)?;
     let has_program = |setting: &Setting| programs.of(*setting).is_some();
     let creating: Vec<Setting> = Setting::CREATING.into_iter().filter(has_program).collect();
-    let mut progress = Progress::new(
-        harness.part,
-        (creating.len() + Setting::LONE.len()) * repeats,
-    );
+    let mut progress =
+        Progress::new(harness.part, (creating.len() + Setting::LONE.len()) * repeats);
     let lone_disk = disk_of_1ms(harness, &programs)?;
     let mut runs = Vec::new();
     for repeat in 0..repeats {
@@ -246,13 +224,7 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
             let disk = Disk::create(harness, spec)?;
             for setting in settings {
                 let run = steal::undisturbed(harness, |may_repeat| {
-                    once(
-                        harness,
-                        &disk,
-                        &programs,
-                        (setting, repeat, seconds),
-                        may_repeat,
-                    )
+                    once(harness, &disk, &programs, (setting, repeat, seconds), may_repeat)
                 })?;
                 progress.step(&format!("{}: {:.0}/s", setting.name(), run.per_s));
                 runs.push(run);
@@ -268,9 +240,7 @@ fn disk_of_1ms(harness: &Harness, programs: &Programs) -> Result<DiskSpec, Evalu
     for spec in ABOUT_1MS {
         let disk = Disk::create(harness, &spec)?;
         let mut command = Command::new(&programs.of_static);
-        command
-            .args(["append", "1", TRIED_SECONDS])
-            .current_dir(&disk.mount);
+        command.args(["append", "1", TRIED_SECONDS]).current_dir(&disk.mount);
         let per_s = rate(harness, &mut command)?;
         harness.keep(json!({ "tried": spec.model, "per_s": per_s }));
         let distance = (per_s / LONE_PER_S).ln().abs();
@@ -311,14 +281,8 @@ fn once(
         }
     };
     let is_lone = Setting::LONE.contains(&setting);
-    let (what, callers) = if is_lone {
-        ("append", "1")
-    } else {
-        ("create", CALLERS)
-    };
-    command
-        .args([what, callers, &seconds.to_string()])
-        .current_dir(&disk.mount);
+    let (what, callers) = if is_lone { ("append", "1") } else { ("create", CALLERS) };
+    command.args([what, callers, &seconds.to_string()]).current_dir(&disk.mount);
     disk.settle()?;
     let before = Processors::now();
     let per_s = rate(harness, &mut command)?;
@@ -340,11 +304,7 @@ fn once(
         "stolen_share": stolen_share,
         "disturbed": steal::is_disturbed(may_repeat, stolen_share),
     }));
-    let run = Run {
-        setting,
-        per_s,
-        gated_share,
-    };
+    let run = Run { setting, per_s, gated_share };
     Ok((run, stolen_share))
 }
 
@@ -384,9 +344,7 @@ fn page(
             && setting != DynamicLibrary
             && !Setting::LONE.contains(&setting);
         let over_c = is_other.then(|| over(setting, DynamicLibrary)).flatten();
-        let over_go = (setting.is_go() && is_other)
-            .then(|| over(setting, CgoLibrary))
-            .flatten();
+        let over_go = (setting.is_go() && is_other).then(|| over(setting, CgoLibrary)).flatten();
         table.row(vec![
             setting.name().to_owned(),
             spread(&per_s),
@@ -403,10 +361,7 @@ fn page(
             continue;
         }
         targets.push(Target::at_least(
-            format!(
-                "{}, {CALLERS} callers: rate over the library's",
-                setting.name()
-            ),
+            format!("{}, {CALLERS} callers: rate over the library's", setting.name()),
             over(setting, DynamicLibrary).map(|ratio| ratio.ratio),
             LEAST_RATIO,
         ));

@@ -52,10 +52,7 @@ fn page(figures: &Value) -> Option<Page> {
     }
     let mut sizes = Table::new(&["file", "KiB"]);
     for (name, bytes) in figures["bytes"].as_object()? {
-        sizes.row(vec![
-            format!("`{name}`"),
-            bytes.as_u64()?.div_ceil(1024).to_string(),
-        ]);
+        sizes.row(vec![format!("`{name}`"), bytes.as_u64()?.div_ceil(1024).to_string()]);
     }
     let release = figures["release"].as_str()?;
     Some(Page {
@@ -72,10 +69,7 @@ fn page(figures: &Value) -> Option<Page> {
             first.len()
         ),
         tables: vec![
-            (
-                "A first user's minutes, medians with their range:".to_owned(),
-                seconds,
-            ),
+            ("A first user's minutes, medians with their range:".to_owned(), seconds),
             ("Sizes:".to_owned(), sizes),
         ],
         targets: targets(figures, &totals),
@@ -108,11 +102,7 @@ fn targets(figures: &Value, totals: &[f64]) -> Vec<Target> {
                 gains(figures).as_deref().map_or("-".to_owned(), spread)
             ),
         ),
-        nothing(
-            "nothing is left after remove and after purge",
-            life.len(),
-            &left,
-        ),
+        nothing("nothing is left after remove and after purge", life.len(), &left),
         nothing("lintian says nothing", 1, &strings(&figures["lintian"])),
     ];
     if !figures["rpmlint"].is_null() {
@@ -127,10 +117,7 @@ fn targets(figures: &Value, totals: &[f64]) -> Vec<Target> {
 /// How many times as many files per second each demo created with luc.
 fn gains(figures: &Value) -> Option<Vec<f64>> {
     let runs = figures["first"].as_array()?;
-    let gains: Option<Vec<f64>> = runs
-        .iter()
-        .map(|run| run["demo"]["ratio"].as_f64())
-        .collect();
+    let gains: Option<Vec<f64>> = runs.iter().map(|run| run["demo"]["ratio"].as_f64()).collect();
     gains.filter(|gains| median(gains).is_some())
 }
 

@@ -30,10 +30,8 @@ const ROOM_BYTES: u64 = 8 << 30;
 /// Personalities that need more names than the original's to last: Filebench does not delete a file that somebody has
 /// open, and so loses a name each time that all others pass by a thread that waits, for a processor or the disk, with a
 /// file open.
-const MORE_NAMES: &[(&str, &[&str])] = &[
-    ("compflow_demo", &["nfiles=7000"]),
-    ("webproxy", &["nfiles=50000"]),
-];
+const MORE_NAMES: &[(&str, &[&str])] =
+    &[("compflow_demo", &["nfiles=7000"]), ("webproxy", &["nfiles=50000"])];
 /// Of `/proc/sys/kernel/randomize_va_space`: addresses of stack, libraries and heap are random.
 const ASLR: &str = "2";
 
@@ -83,20 +81,17 @@ struct Bench {
 pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let aslr = Path::new("/proc/sys/kernel/randomize_va_space");
     let aslr = fs::read_to_string(aslr).map_err(EvaluateError::file("read", aslr))?;
-    let scratch =
-        Scratch::create(&std::env::temp_dir()).map_err(|error| EvaluateError::Missing {
-            what: format!("a directory to work in ({error})"),
-        })?;
+    let scratch = Scratch::create(&std::env::temp_dir()).map_err(|error| {
+        EvaluateError::Missing { what: format!("a directory to work in ({error})") }
+    })?;
     let bench = Bench {
         luc: harness.luc_path().to_owned(),
         directory: scratch.path().to_owned(),
         seconds: harness.options.seconds.unwrap_or(SECONDS),
         seed: harness.options.seed,
     };
-    let wanted: Vec<&'static Stock> = STOCKS
-        .iter()
-        .filter(|stock| harness.options.wants(stock.name))
-        .collect();
+    let wanted: Vec<&'static Stock> =
+        STOCKS.iter().filter(|stock| harness.options.wants(stock.name)).collect();
     let mut progress = Progress::new(harness.part, wanted.len());
     let mut runs = Vec::new();
     bench.all(&wanted, harness.options.jobs, &mut |run: Run| {
@@ -211,11 +206,7 @@ impl Bench {
                 .iter()
                 .map(|row| (row.operation.clone(), row.count))
                 .collect(),
-            bytes: said
-                .moved
-                .iter()
-                .map(|row| (row.operation.clone(), row.bytes))
-                .collect(),
+            bytes: said.moved.iter().map(|row| (row.operation.clone(), row.bytes)).collect(),
         };
         let mut verdict = match failure {
             Some(_) => Verdict::default(),
@@ -234,10 +225,8 @@ impl Bench {
     }
 
     fn execute(&self, command: &mut Command, job: usize) -> Result<Said, EvaluateError> {
-        let (out, err) = (
-            self.directory.join(format!("{job}.out")),
-            self.directory.join(format!("{job}.err")),
-        );
+        let (out, err) =
+            (self.directory.join(format!("{job}.out")), self.directory.join(format!("{job}.err")));
         let create = |path: &PathBuf| File::create(path).map_err(EvaluateError::file("make", path));
         let mut child = command
             .stdin(Stdio::null())
@@ -275,16 +264,7 @@ fn page(runs: &[Run], wanted: usize, aslr: &str, seconds: f64) -> Page {
         "not as in the reference",
     ]);
     let (mut ended, mut good, mut flowops, mut sized) = (0, 0, 0, 0);
-    for Run {
-        stock,
-        set,
-        threads,
-        said,
-        failure,
-        verdict,
-        ..
-    } in runs
-    {
+    for Run { stock, set, threads, said, failure, verdict, .. } in runs {
         ended += usize::from(failure.is_none());
         good += usize::from(failure.is_none() && verdict.wrong.is_empty());
         flowops += verdict.flowops;
@@ -297,11 +277,7 @@ fn page(runs: &[Run], wanted: usize, aslr: &str, seconds: f64) -> Page {
             verdict.flowops.to_string(),
             verdict.sized.to_string(),
             format!("{:.2}", verdict.farthest * 100.0),
-            if set.is_empty() {
-                "-".to_owned()
-            } else {
-                set.join(", ")
-            },
+            if set.is_empty() { "-".to_owned() } else { set.join(", ") },
             match failure {
                 Some(failure) => format!("failed: {failure}"),
                 None if verdict.wrong.is_empty() => "-".to_owned(),
@@ -342,10 +318,7 @@ fn page(runs: &[Run], wanted: usize, aslr: &str, seconds: f64) -> Page {
             Target::new(
                 "personalities whose flowops have the reference's shares and sizes: all",
                 !runs.is_empty() && good == runs.len(),
-                format!(
-                    "{good} of {}; {flowops} flowops, {sized} of them with sizes",
-                    runs.len()
-                ),
+                format!("{good} of {}; {flowops} flowops, {sized} of them with sizes", runs.len()),
             ),
         ],
     }

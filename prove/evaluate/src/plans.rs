@@ -64,10 +64,7 @@ impl Planned {
             self.name,
             data.repeats(),
             data.kernel.join(", "),
-            data.qemu
-                .iter()
-                .map(|qemu| format!(", {qemu}"))
-                .collect::<String>(),
+            data.qemu.iter().map(|qemu| format!(", {qemu}")).collect::<String>(),
             machine::sentence(&data.machine),
         );
         Ok((page, sentence))
@@ -86,10 +83,8 @@ impl Planned {
             return Err(EvaluateError::OfPlan { part, option });
         }
         let claims = Claims::parse(self.name, self.claims)?;
-        let mut plan = Plan::parse(
-            self.plan,
-            Path::new(&format!("prove/plans/{}.toml", self.name)),
-        )?;
+        let mut plan =
+            Plan::parse(self.plan, Path::new(&format!("prove/plans/{}.toml", self.name)))?;
         plan.seed = options.seed;
         let in_guests = plan.virtual_time.is_some();
         if !in_guests && !rustix::process::geteuid().is_root() {

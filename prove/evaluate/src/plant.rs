@@ -54,10 +54,8 @@ pub fn run(orders: &Orders) -> Result<u64, EvaluateError> {
         fs::write(&processes, std::process::id().to_string())
             .map_err(EvaluateError::file("enter", &processes))?;
     }
-    if let Some(name) = orders
-        .name
-        .as_ref()
-        .and_then(|name| std::ffi::CString::new(name.as_str()).ok())
+    if let Some(name) =
+        orders.name.as_ref().and_then(|name| std::ffi::CString::new(name.as_str()).ok())
     {
         // Threads take the name over from the thread that starts them.
         let named = rustix::thread::set_name(&name);
@@ -77,9 +75,7 @@ pub fn run(orders: &Orders) -> Result<u64, EvaluateError> {
                         .map_err(EvaluateError::file("prepare", home))?;
                     let until = Instant::now() + length;
                     while !interrupt::interrupted() {
-                        worker
-                            .round()
-                            .map_err(EvaluateError::file("work in", home))?;
+                        worker.round().map_err(EvaluateError::file("work in", home))?;
                         rounds.fetch_add(1, Ordering::Relaxed);
                         if Instant::now() >= until {
                             break;
@@ -93,9 +89,7 @@ pub fn run(orders: &Orders) -> Result<u64, EvaluateError> {
             })
             .collect();
         let ended = workers.into_iter().map(thread::ScopedJoinHandle::join);
-        ended
-            .map(|ended| ended.unwrap_or_else(|_| Err(missing("a thread"))))
-            .collect()
+        ended.map(|ended| ended.unwrap_or_else(|_| Err(missing("a thread")))).collect()
     });
     outcomes.into_iter().collect::<Result<(), _>>()?;
     Ok(rounds.into_inner())

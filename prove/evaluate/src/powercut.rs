@@ -83,14 +83,8 @@ impl Tally {
 }
 
 /// The heads of [`Tally::cells`].
-pub(super) const HEADS: [&str; 6] = [
-    "cuts",
-    "acknowledged",
-    "lost",
-    "torn",
-    "not mountable",
-    "unclean",
-];
+pub(super) const HEADS: [&str; 6] =
+    ["cuts", "acknowledged", "lost", "torn", "not mountable", "unclean"];
 
 /// Steps of a trial of `cuts` cuts.
 fn steps(cuts: u64) -> usize {
@@ -134,19 +128,12 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
         ("64 processes, auto", words("auto", &["--processes"]), cuts),
         ("64 threads, pid", words("pid", &[]), cuts),
         ("64 processes, pid", words("pid", &["--processes"]), cuts),
-        (
-            "64 threads that skip fsync",
-            words("auto", &["--unsafe-no-fsync"]),
-            unsafe_cuts,
-        ),
+        ("64 threads that skip fsync", words("auto", &["--unsafe-no-fsync"]), unsafe_cuts),
     ]
     .into_iter()
     .filter(|(cell, ..)| harness.options.wants(cell))
     .collect();
-    let mut progress = Progress::new(
-        harness.part,
-        trials.iter().map(|trial| steps(trial.2)).sum(),
-    );
+    let mut progress = Progress::new(harness.part, trials.iter().map(|trial| steps(trial.2)).sum());
     let mut table = Table::new(&[&["clients"], &HEADS[..]].concat());
     let mut all = Tally::default();
     let mut targets = Vec::new();
@@ -194,10 +181,7 @@ mod tests {
         let mut tally = Tally::default();
         tally.add(&report).expect("figures");
         tally.add(&report).expect("figures");
-        assert_eq!(
-            (tally.rounds, tally.acknowledged, tally.bad()),
-            (20, 200, 20)
-        );
+        assert_eq!((tally.rounds, tally.acknowledged, tally.bad()), (20, 200, 20));
         assert!(tally.add(&json!({})).is_err());
         assert_eq!((steps(5), steps(100), steps(101)), (1, 10, 11));
     }

@@ -21,24 +21,13 @@ const NO_GAIN: f64 = 0.05;
 const MODEL_ERROR: f64 = 0.05;
 
 const FLUSH_2MS: DiskSpec = DiskSpec {
-    model: &[
-        "--model", "fixed", "--flush", "2ms", "--write", "50us", "--read", "50us",
-    ],
+    model: &["--model", "fixed", "--flush", "2ms", "--write", "50us", "--read", "50us"],
     ..EXT4
 };
-const HARD_DISK: DiskSpec = DiskSpec {
-    model: &["--model", "hdd"],
-    ..EXT4
-};
-const CLOUD: DiskSpec = DiskSpec {
-    model: &["--model", "cloud"],
-    ..EXT4
-};
-const FAST_COMMIT: DiskSpec = DiskSpec {
-    model: FLUSH_6MS,
-    fs: "ext4",
-    mkfs: "-i 4096 -J size=1024 -O fast_commit",
-};
+const HARD_DISK: DiskSpec = DiskSpec { model: &["--model", "hdd"], ..EXT4 };
+const CLOUD: DiskSpec = DiskSpec { model: &["--model", "cloud"], ..EXT4 };
+const FAST_COMMIT: DiskSpec =
+    DiskSpec { model: FLUSH_6MS, fs: "ext4", mkfs: "-i 4096 -J size=1024 -O fast_commit" };
 
 /// Name, disk, words of `luc bench`.
 const CELLS: [(&str, DiskSpec, &[&str]); 13] = [
@@ -48,41 +37,13 @@ const CELLS: [(&str, DiskSpec, &[&str]); 13] = [
     ("8 threads", EXT4, &["metarates", "--threads", "8"]),
     ("16 threads", EXT4, &["metarates", "--threads", "16"]),
     ("32 threads", EXT4, &["metarates", "--threads", "32"]),
-    (
-        "16 processes",
-        EXT4,
-        &["metarates", "--threads", "16", "--processes"],
-    ),
-    (
-        "8 threads that think 10 ms",
-        EXT4,
-        &["metarates", "--threads", "8", "--think", "10ms"],
-    ),
-    (
-        "8 threads, flush of 2 ms",
-        FLUSH_2MS,
-        &["metarates", "--threads", "8"],
-    ),
-    (
-        "8 threads, hard disk",
-        HARD_DISK,
-        &["metarates", "--threads", "8"],
-    ),
-    (
-        "8 threads, cloud disk",
-        CLOUD,
-        &["metarates", "--threads", "8"],
-    ),
-    (
-        "8 threads, fast_commit",
-        FAST_COMMIT,
-        &["metarates", "--threads", "8"],
-    ),
-    (
-        "varmail, 16 threads",
-        EXT4,
-        &["varmail", "--threads", "16", "--parameters", "luc"],
-    ),
+    ("16 processes", EXT4, &["metarates", "--threads", "16", "--processes"]),
+    ("8 threads that think 10 ms", EXT4, &["metarates", "--threads", "8", "--think", "10ms"]),
+    ("8 threads, flush of 2 ms", FLUSH_2MS, &["metarates", "--threads", "8"]),
+    ("8 threads, hard disk", HARD_DISK, &["metarates", "--threads", "8"]),
+    ("8 threads, cloud disk", CLOUD, &["metarates", "--threads", "8"]),
+    ("8 threads, fast_commit", FAST_COMMIT, &["metarates", "--threads", "8"]),
+    ("varmail, 16 threads", EXT4, &["varmail", "--threads", "16", "--parameters", "luc"]),
 ];
 
 /// One cell's figures.
@@ -102,11 +63,7 @@ impl Cell {
 
     /// Whether a gain was predicted where there is one, and none where there is none.
     fn sign_is_right(&self) -> bool {
-        if self.gain >= NO_GAIN {
-            self.obtained > 0.0
-        } else {
-            self.obtained < NO_GAIN
-        }
+        if self.gain >= NO_GAIN { self.obtained > 0.0 } else { self.obtained < NO_GAIN }
     }
 }
 
@@ -117,11 +74,7 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let jobs: Vec<Job> = CELLS
         .iter()
         .flat_map(|(cell, disk, words)| {
-            let settings = [
-                (STOCK, Under::Bare),
-                (GATE, Under::Gate),
-                (RECORDED, Under::Recorder),
-            ];
+            let settings = [(STOCK, Under::Bare), (GATE, Under::Gate), (RECORDED, Under::Recorder)];
             let words = words.iter().map(ToString::to_string);
             let words: Vec<String> = words.chain(length.clone()).collect();
             settings.map(|(setting, under)| Job {
@@ -185,10 +138,7 @@ fn page(harness: &Harness, runs: &Runs, repeats: usize, seconds: f64) -> Page {
     let percent = |share: f64| format!("{:+.1} %", share * 100.0);
     let mut errors = Vec::new();
     let (mut signs, mut cells) = (0, 0);
-    for (name, _, _) in CELLS
-        .iter()
-        .filter(|(name, ..)| harness.options.wants(name))
-    {
+    for (name, _, _) in CELLS.iter().filter(|(name, ..)| harness.options.wants(name)) {
         let Some(cell) = cell(runs, name) else {
             continue;
         };
@@ -204,12 +154,7 @@ fn page(harness: &Harness, runs: &Runs, repeats: usize, seconds: f64) -> Page {
             percent(cell.gain),
             percent(cell.obtained),
             error.map_or_else(|| "-".to_owned(), percent),
-            if cell.sign_is_right() {
-                "right"
-            } else {
-                "**wrong**"
-            }
-            .to_owned(),
+            if cell.sign_is_right() { "right" } else { "**wrong**" }.to_owned(),
         ]);
     }
     let mean_error = (!errors.is_empty()).then(|| errors.iter().sum::<f64>() / errors.len() as f64);
@@ -238,10 +183,7 @@ fn page(harness: &Harness, runs: &Runs, repeats: usize, seconds: f64) -> Page {
         ),
         tables: vec![
             ("Rates:".to_owned(), table),
-            (
-                "The split and the models, in the recorded runs:".to_owned(),
-                models,
-            ),
+            ("The split and the models, in the recorded runs:".to_owned(), models),
         ],
         targets,
     }
@@ -260,18 +202,13 @@ fn models(harness: &Harness, runs: &Runs) -> (Table, Vec<Target>) {
     ]);
     let mut ours = Vec::new();
     let (mut close, mut all) = (0.0, 0.0);
-    for (name, _, _) in CELLS
-        .iter()
-        .filter(|(name, ..)| harness.options.wants(name))
-    {
+    for (name, _, _) in CELLS.iter().filter(|(name, ..)| harness.options.wants(name)) {
         let of = |get: &dyn Fn(&Value) -> Option<f64>| -> Vec<f64> {
             runs.figures(name, RECORDED, |run| get(&run.explained))
         };
         let model = |key: &'static str| of(&|found| figure(&found["fsync_model"], key).ok());
         let sum = |values: Vec<f64>| values.iter().sum::<f64>();
-        let count = sum(of(&|found| {
-            figure(&found["syncs"]["latency"], "count").ok()
-        }));
+        let count = sum(of(&|found| figure(&found["syncs"]["latency"], "count").ok()));
         let near = sum(of(&|found| figure(&found["syncs"], "closed").ok()));
         (close, all) = (close + near, all + count);
         let error = model("our_error");

@@ -33,11 +33,8 @@ enum Cell {
 }
 
 impl Cell {
-    const ALL: [Self; 3] = [
-        Self::Fsyncs,
-        Self::Switches { one: false },
-        Self::Switches { one: true },
-    ];
+    const ALL: [Self; 3] =
+        [Self::Fsyncs, Self::Switches { one: false }, Self::Switches { one: true }];
 
     fn name(self) -> &'static str {
         match self {
@@ -128,10 +125,8 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let repeats = harness.options.repeats.unwrap_or(16);
     let seconds = harness.options.seconds.unwrap_or(3.0);
     let rival = Rival::find(harness);
-    let cells: Vec<Cell> = Cell::ALL
-        .into_iter()
-        .filter(|cell| harness.options.wants(cell.name()))
-        .collect();
+    let cells: Vec<Cell> =
+        Cell::ALL.into_iter().filter(|cell| harness.options.wants(cell.name())).collect();
     let mut work = Vec::new();
     for &cell in &cells {
         work.push(match cell {
@@ -196,10 +191,7 @@ fn once(
     let mut all: Vec<String> = match setting {
         Setting::Unrecorded | Setting::Rival => Vec::new(),
         Setting::Events | Setting::Summary => {
-            let mut under = vec![
-                harness.luc_path().display().to_string(),
-                "record".to_owned(),
-            ];
+            let mut under = vec![harness.luc_path().display().to_string(), "record".to_owned()];
             if setting == Setting::Summary {
                 under.push("--summary".to_owned());
             }
@@ -274,9 +266,7 @@ fn page(
             .collect();
         let figures = |setting: Setting, of: &dyn Fn(&Run) -> Option<f64>| -> Vec<f64> {
             let runs = rounds.iter().copied().flatten();
-            runs.filter(|run| run.setting == setting)
-                .filter_map(of)
-                .collect()
+            runs.filter(|run| run.setting == setting).filter_map(of).collect()
         };
         for setting in [Setting::Unrecorded].into_iter().chain(Setting::RECORDERS) {
             let with = figures(setting, &|run| Some(run.throughput));
@@ -315,11 +305,7 @@ fn page(
         }
     }
     let lost: u64 = (rounds.iter().flatten()).filter_map(|run| run.lost).sum();
-    targets.push(Target::new(
-        "no event lost in any recording",
-        lost == 0,
-        lost.to_string(),
-    ));
+    targets.push(Target::new("no event lost in any recording", lost == 0, lost.to_string()));
     let rival = match no_rival {
         None => format!(
             "bpftrace runs this script beside the program, which is a part of what `luc record --summary` does:\n\n\

@@ -50,9 +50,7 @@ impl Rival {
         fs::write(&script, SCRIPT).map_err(EvaluateError::file("write", &script))?;
         let output = harness.path("rival.out");
         let file = File::create(&output).map_err(EvaluateError::file("make", &output))?;
-        let both = file
-            .try_clone()
-            .map_err(EvaluateError::file("make", &output))?;
+        let both = file.try_clone().map_err(EvaluateError::file("make", &output))?;
         let child = Command::new("unshare")
             .args(["--mount", "sh", "-c", SHELL])
             .arg(&script)
@@ -76,10 +74,7 @@ impl Watching {
         let began = Instant::now();
         while began.elapsed() < PATIENCE {
             let ended = self.child.try_wait();
-            if ended
-                .map_err(EvaluateError::file("wait for", "bpftrace"))?
-                .is_some()
-            {
+            if ended.map_err(EvaluateError::file("wait for", "bpftrace"))?.is_some() {
                 break;
             }
             thread::sleep(LOOK);

@@ -85,10 +85,7 @@ impl Runs {
 
 /// Runs all jobs `repeats` times, on fresh disks each time.
 pub(super) fn run(harness: &Harness, jobs: &[Job], repeats: usize) -> Result<Runs, EvaluateError> {
-    let jobs: Vec<&Job> = jobs
-        .iter()
-        .filter(|job| harness.options.wants(&job.cell))
-        .collect();
+    let jobs: Vec<&Job> = jobs.iter().filter(|job| harness.options.wants(&job.cell)).collect();
     if jobs.is_empty() {
         let only = harness.options.only.clone().unwrap_or_default();
         return Err(EvaluateError::NoCell(only));
@@ -150,10 +147,7 @@ fn once(
         Under::Gate => gate = of_disk(&read_json(&file)?, disk.device()).clone(),
     }
     let flushes = after.flushes - before.flushes;
-    let commits = after
-        .commits
-        .zip(before.commits)
-        .map(|(after, before)| after - before);
+    let commits = after.commits.zip(before.commits).map(|(after, before)| after - before);
     harness.keep(json!({
         "cell": job.cell,
         "setting": job.setting,
@@ -168,13 +162,7 @@ fn once(
         "gate": gate,
         "explained": kept(&explained),
     }));
-    Ok(Run {
-        cell: job.cell.clone(),
-        setting: job.setting,
-        bench,
-        explained,
-        stolen_share,
-    })
+    Ok(Run { cell: job.cell.clone(), setting: job.setting, bench, explained, stolen_share })
 }
 
 /// What `luc explain` says of a disk's file system; removes the trace.
@@ -183,20 +171,15 @@ pub(super) fn explain(
     disk: &Disk<'_>,
     trace: &Path,
 ) -> Result<Value, EvaluateError> {
-    let report = harness.json(&[
-        "explain".to_owned(),
-        trace.display().to_string(),
-        "--json".to_owned(),
-    ])?;
+    let report =
+        harness.json(&["explain".to_owned(), trace.display().to_string(), "--json".to_owned()])?;
     fs::remove_dir_all(trace).map_err(EvaluateError::file("remove", trace))?;
     let file_systems = report["file_systems"].as_array().map(Vec::as_slice);
     let found = file_systems
         .unwrap_or_default()
         .iter()
         .find(|found| found["mount_point"].as_str().map(Path::new) == Some(disk.mount.as_path()));
-    found
-        .cloned()
-        .ok_or_else(|| missing("the disk's file system in the explanation"))
+    found.cloned().ok_or_else(|| missing("the disk's file system in the explanation"))
 }
 
 /// What of an explanation goes into the raw data: the figures that pages are made of, without distributions.
@@ -228,10 +211,7 @@ pub(super) fn mean_ms(run: &Run, operations: &[&str]) -> Option<f64> {
     let rows = rows.filter(|row| wanted(&row["operation"]));
     let (sum, count) = rows.fold((0.0, 0.0), |(sum, all), row| {
         let count = figure(row, "count").unwrap_or(0.0);
-        (
-            sum + count * figure(row, "mean_us").unwrap_or(0.0),
-            all + count,
-        )
+        (sum + count * figure(row, "mean_us").unwrap_or(0.0), all + count)
     });
     (count > 0.0).then(|| sum / count / 1e3)
 }

@@ -39,10 +39,8 @@ struct Outcome {
 
 pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let repeats = harness.options.repeats.unwrap_or(10);
-    let wanted: Vec<&'static Service> = SERVICES
-        .iter()
-        .filter(|service| harness.options.wants(service.name))
-        .collect();
+    let wanted: Vec<&'static Service> =
+        SERVICES.iter().filter(|service| harness.options.wants(service.name)).collect();
     harness.keep_processors_awake()?;
     harness.let_others_pass()?;
     let runs_of = |service: &Service| Way::of(service).len() * repeats + 1;
@@ -77,12 +75,7 @@ fn compare(
             for _ in result["disturbed"].as_array().into_iter().flatten() {
                 harness.count_disturbed();
             }
-            progress.step(&format!(
-                "{}, {}: {} s",
-                service.name,
-                way.name(),
-                result["seconds"]
-            ));
+            progress.step(&format!("{}, {}: {} s", service.name, way.name(), result["seconds"]));
             made.push((way, result));
         }
     }

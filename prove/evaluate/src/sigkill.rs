@@ -104,9 +104,8 @@ fn counts(text: &str) -> (u64, u64) {
 /// [`EvaluateError`]: a worker could not be started, or ended by itself.
 pub fn workers(orders: &Orders) -> Result<Value, EvaluateError> {
     let mut random = random::stream(orders.seed, 0);
-    let mut workers = (0..WORKERS)
-        .map(|number| Worker::start(orders, number))
-        .collect::<Result<Vec<_>, _>>()?;
+    let mut workers =
+        (0..WORKERS).map(|number| Worker::start(orders, number)).collect::<Result<Vec<_>, _>>()?;
     thread::sleep(SETTLE);
     let mut ended = Vec::new();
     for kill in 0..orders.kills as usize {
@@ -139,16 +138,9 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let disk = Disk::create(harness, &EXT4)?;
     let gate_file = harness.path("gate.json");
     let mut command = harness.luc(&["run", "--quiet", "--policy", "auto", "--json"]);
-    command
-        .arg(&gate_file)
-        .arg("--")
-        .arg(&harness.options.myself);
+    command.arg(&gate_file).arg("--").arg(&harness.options.myself);
     command.arg("sigkill-workers").arg(&caller).arg(&disk.mount);
-    command.args([
-        kills.to_string(),
-        limit_ms.to_string(),
-        harness.options.seed.to_string(),
-    ]);
+    command.args([kills.to_string(), limit_ms.to_string(), harness.options.seed.to_string()]);
     let mut progress = Progress::new(harness.part, 1);
     let output = harness.execute(&mut command, &[0])?.stdout;
     progress.step(&format!("{kills} kills"));
@@ -157,10 +149,8 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let of_disk = of_disk(&report, disk.device()).clone();
     let gate = &of_disk["gate"];
     let left = left(&caller);
-    harness.keep(
-        json!({ "command": line(&command), "counted": counted, "gate": of_disk,
-                     "left": left }),
-    );
+    harness.keep(json!({ "command": line(&command), "counted": counted, "gate": of_disk,
+                     "left": left }));
 
     let longest_ms = figure(gate, "longest_wait_us")? / 1e3;
     let (calls, slow) = (figure(&counted, "calls")?, figure(&counted, "slow")?);
@@ -173,10 +163,7 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
         ("calls slower than the limit", slow.to_string()),
         ("the limit, ms", limit_ms.to_string()),
         ("longest wait in the gate, ms", number(longest_ms)),
-        (
-            "calls that left at their own deadline",
-            gate["timed_out"].to_string(),
-        ),
+        ("calls that left at their own deadline", gate["timed_out"].to_string()),
         ("left behind", left.clone().unwrap_or("nothing".to_owned())),
     ] {
         table.row(vec![what.to_owned(), value]);
@@ -243,10 +230,7 @@ mod tests {
 
     #[test]
     fn figures_of_a_worker() {
-        assert_eq!(
-            counts("                  12                    3\n"),
-            (12, 3)
-        );
+        assert_eq!(counts("                  12                    3\n"), (12, 3));
         assert_eq!(counts(""), (0, 0));
     }
 }

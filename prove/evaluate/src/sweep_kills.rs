@@ -106,20 +106,14 @@ impl Site<'_> {
             .spawn()
             .map_err(EvaluateError::file("run", self.harness.luc_path()))?;
         thread::sleep(after);
-        let others = if all {
-            children(child.id())
-        } else {
-            Vec::new()
-        };
+        let others = if all { children(child.id()) } else { Vec::new() };
         let was_at_work = child.try_wait().is_ok_and(|ended| ended.is_none());
         let _ = child.kill();
         for other in others {
             // It may have ended by itself.
             let _ = kill_process(other, Signal::KILL);
         }
-        child
-            .wait()
-            .map_err(EvaluateError::file("wait for", self.harness.luc_path()))?;
+        child.wait().map_err(EvaluateError::file("wait for", self.harness.luc_path()))?;
         if interrupt::interrupted() {
             return Err(EvaluateError::Interrupted);
         }
@@ -130,9 +124,8 @@ impl Site<'_> {
     fn left(&self) -> Vec<String> {
         let disks = fs::read_dir(self.harness.path("run/disk"));
         let disks = disks.into_iter().flatten().flatten();
-        let mut left: Vec<String> = disks
-            .map(|disk| format!("disk {}", disk.file_name().to_string_lossy()))
-            .collect();
+        let mut left: Vec<String> =
+            disks.map(|disk| format!("disk {}", disk.file_name().to_string_lossy())).collect();
         let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
         if mounts.contains(&*self.out.to_string_lossy()) {
             left.push("a mount".to_owned());
@@ -176,11 +169,7 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let kills = harness.options.cuts.unwrap_or(KILLS);
     let plan = harness.path("plan.toml");
     fs::write(&plan, PLAN).map_err(EvaluateError::file("write", &plan))?;
-    let site = |name: &str| Site {
-        harness,
-        plan: plan.clone(),
-        out: harness.path(name),
-    };
+    let site = |name: &str| Site { harness, plan: plan.clone(), out: harness.path(name) };
     let mut progress = Progress::new(harness.part, kills as usize + 2);
     let undisturbed = site("undisturbed").run()?;
     progress.step(&format!("undisturbed: {} repeats", undisturbed.len()));
@@ -196,44 +185,25 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
         // Whoever kills the cleanup process, too, has the next start clear up.
         let left = if all { Vec::new() } else { killed.cleared() };
         left_behind += left.len();
-        let what = if all {
-            "the sweep, its cleanup process and its workload"
-        } else {
-            "the sweep"
-        };
+        let what =
+            if all { "the sweep, its cleanup process and its workload" } else { "the sweep" };
         harness.keep(json!({
             "kill": kill + 1, "killed": what, "after_ms": after.as_millis() as u64, "kept": killed.kept(), "left": left,
         }));
-        progress.step(&format!(
-            "kill {}: {} repeats kept",
-            kill + 1,
-            killed.kept()
-        ));
+        progress.step(&format!("kill {}: {} repeats kept", kill + 1, killed.kept()));
         table.row(vec![
             (kill + 1).to_string(),
             what.to_owned(),
             format!("{:.2}", after.as_secs_f64()),
             killed.kept().to_string(),
-            if all {
-                "-".to_owned()
-            } else {
-                left.len().to_string()
-            },
+            if all { "-".to_owned() } else { left.len().to_string() },
         ]);
     }
     let resumed = killed.run()?;
     let left = killed.cleared();
     progress.step(&format!("to its end: {} repeats", resumed.len()));
     harness.keep(json!({ "undisturbed": undisturbed, "killed": resumed, "left": left }));
-    Ok(page(
-        &undisturbed,
-        &resumed,
-        at_work,
-        kills,
-        left_behind + left.len(),
-        table,
-        &plan,
-    ))
+    Ok(page(&undisturbed, &resumed, at_work, kills, left_behind + left.len(), table, &plan))
 }
 
 fn page(
@@ -257,11 +227,7 @@ fn page(
             !undisturbed.is_empty() && resumed == undisturbed,
             format!("{} and {} repeats", resumed.len(), undisturbed.len()),
         ),
-        Target::new(
-            "no disk, mount or folder is left",
-            left_behind == 0,
-            left_behind.to_string(),
-        ),
+        Target::new("no disk, mount or folder is left", left_behind == 0, left_behind.to_string()),
     ];
     Page {
         title: "A sweep that is killed".to_owned(),

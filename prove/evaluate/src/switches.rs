@@ -65,12 +65,7 @@ pub fn run(orders: &Orders) -> Result<Done, EvaluateError> {
         work = calibrate(orders.pairs, wanted)?;
     }
     let length = |seconds: f64| Duration::from_secs_f64(seconds.clamp(0.0, 3600.0));
-    switch(
-        orders.pairs,
-        work,
-        length(orders.warmup),
-        length(orders.seconds),
-    )
+    switch(orders.pairs, work, length(orders.warmup), length(orders.seconds))
 }
 
 /// The work with which `pairs` make `wanted` switches a second.
@@ -82,9 +77,7 @@ fn calibrate(pairs: usize, wanted: f64) -> Result<u64, EvaluateError> {
     let mut work = 1_000;
     for _ in 0..CALIBRATIONS {
         let step = (ns(work)? - idle).max(1e-3) / work as f64;
-        work = (((1e9 / wanted - idle) / step).round() as i64)
-            .max(1)
-            .unsigned_abs();
+        work = (((1e9 / wanted - idle) / step).round() as i64).max(1).unsigned_abs();
     }
     Ok(work)
 }
@@ -199,9 +192,7 @@ fn processors() -> Result<Vec<usize>, EvaluateError> {
     let allowed = sched_getaffinity(None).map_err(|error| {
         EvaluateError::file("ask for", "this process' processors")(error.into())
     })?;
-    let all: Vec<usize> = (0..CpuSet::MAX_CPU)
-        .filter(|&cpu| allowed.is_set(cpu))
-        .collect();
+    let all: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|&cpu| allowed.is_set(cpu)).collect();
     if all.is_empty() {
         return Err(missing("a processor"));
     }
@@ -221,13 +212,7 @@ mod tests {
 
     #[test]
     fn each_round_is_two_switches() {
-        let orders = Orders {
-            pairs: 2,
-            work: 1_000,
-            seconds: 0.2,
-            warmup: 0.05,
-            calibrate: None,
-        };
+        let orders = Orders { pairs: 2, work: 1_000, seconds: 0.2, warmup: 0.05, calibrate: None };
         let done = run(&orders).expect("pipes and processors");
         assert!(done.rounds_per_s > 0.0);
         // The main thread and whoever else runs here add some.

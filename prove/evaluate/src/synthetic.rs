@@ -38,12 +38,7 @@ fn commit(number: u64, events: &mut Vec<Event>) {
             let at_ns = enter_ns - 400_000 + turn * 40_000;
             events.push(wait(caller, at_ns, at_ns + 30_000, Cause::DirectoryLock));
         }
-        events.push(wait(
-            caller,
-            enter_ns + 1_000,
-            enter_ns + 400_000,
-            Cause::DataWriteback,
-        ));
+        events.push(wait(caller, enter_ns + 1_000, enter_ns + 400_000, Cause::DataWriteback));
         let on_ns = end_ns + 20_000 + caller * 1_000;
         events.push(wait(caller, enter_ns + 410_000, on_ns, Cause::CommitWait));
         let (thread, process) = (Pid(1_000 + caller as u32), Tgid(1_000 + caller as u32 / 8));
@@ -112,11 +107,8 @@ fn commit(number: u64, events: &mut Vec<Event>) {
 
 /// Writes a trace of `commits`, some 450 events each, into a new directory. How many events it has.
 pub(super) fn write(directory: &Path, commits: u64) -> Result<u64, StoreError> {
-    let description = Trace {
-        end_ns: (commits + 1) * COMMIT_NS,
-        processors: 2,
-        ..Trace::default()
-    };
+    let description =
+        Trace { end_ns: (commits + 1) * COMMIT_NS, processors: 2, ..Trace::default() };
     let mut writer = Writer::create(directory, description.clone())?;
     let (mut count, mut events) = (0, Vec::new());
     for number in 0..commits {

@@ -55,11 +55,7 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
             })?;
             let judgements = once(harness, &case, &groups, repeat, seconds)?;
             let right = judgements.iter().filter(|found| found.is_right()).count();
-            progress.step(&format!(
-                "{}: {right} of {} right",
-                case.name,
-                judgements.len()
-            ));
+            progress.step(&format!("{}: {right} of {} right", case.name, judgements.len()));
             let of = case.expected.iter().zip(judgements);
             rows.extend(of.map(|(expected, judgement)| Row {
                 case: case.name,
@@ -75,9 +71,7 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
 fn planted(case: &Case, expected: &Expected) -> String {
     let on = expected.disk.unwrap_or(0);
     let roles = case.roles.iter().filter(|role| role.disk == on);
-    let roles: Vec<String> = roles
-        .map(|role| format!("{}: `{}`", role.name, role.words))
-        .collect();
+    let roles: Vec<String> = roles.map(|role| format!("{}: `{}`", role.name, role.words)).collect();
     format!("{}; {}", case.disks[on], roles.join(", "))
 }
 
@@ -124,11 +118,7 @@ fn once(
     let processors = Processors::now();
     let played = harness.json(&words)?;
     let stolen_share = Processors::now().stolen_share_since(processors);
-    let explain = [
-        "explain".to_owned(),
-        trace.display().to_string(),
-        "--json".to_owned(),
-    ];
+    let explain = ["explain".to_owned(), trace.display().to_string(), "--json".to_owned()];
     let report = harness.json(&explain)?;
     fs::remove_dir_all(&trace).map_err(EvaluateError::file("remove", &trace))?;
 
@@ -171,17 +161,10 @@ fn first_findings(report: &Value) -> Vec<Value> {
     let findings = report["findings"].as_array().map(Vec::as_slice);
     let keys = ["kind", "dev", "share", "cost_ns", "victim", "culprit"];
     let short = |finding: &Value| {
-        let pairs = keys
-            .iter()
-            .map(|key| ((*key).to_owned(), finding[*key].clone()));
+        let pairs = keys.iter().map(|key| ((*key).to_owned(), finding[*key].clone()));
         Value::Object(pairs.collect())
     };
-    findings
-        .unwrap_or_default()
-        .iter()
-        .take(3)
-        .map(short)
-        .collect()
+    findings.unwrap_or_default().iter().take(3).map(short).collect()
 }
 
 fn page(rows: &[Row], repeats: usize, seconds: f64, has_groups: bool) -> Page {
@@ -204,10 +187,7 @@ fn page(rows: &[Row], repeats: usize, seconds: f64, has_groups: bool) -> Page {
             format!("{:.0} %", found.share * 100.0),
             found.victim.clone(),
             found.culprit.clone(),
-            found
-                .known
-                .as_ref()
-                .map_or_else(|| "-".to_owned(), ToString::to_string),
+            found.known.as_ref().map_or_else(|| "-".to_owned(), ToString::to_string),
             if found.is_right() {
                 "yes".to_owned()
             } else {

@@ -53,8 +53,5 @@ fn the_truth_is_within_the_bounds_of_two_guests() {
         );
         assert_eq!(way["map"]["within"], way["map"]["of"], "{way}");
     }
-    assert!(
-        judged["explained"]["messages"].as_u64() > Some(100),
-        "{judged}"
-    );
+    assert!(judged["explained"]["messages"].as_u64() > Some(100), "{judged}");
 }

@@ -20,16 +20,11 @@ pub struct DiskSpec {
 }
 
 /// The disk of most parts: a flush of 6 ms, 20 µs for a request.
-pub const FLUSH_6MS: &[&str] = &[
-    "--model", "fixed", "--flush", "6ms", "--write", "20us", "--read", "20us",
-];
+pub const FLUSH_6MS: &[&str] =
+    &["--model", "fixed", "--flush", "6ms", "--write", "20us", "--read", "20us"];
 
 /// ext4 on it, with the journal that mke2fs gives a disk of 128 GiB or more.
-pub const EXT4: DiskSpec = DiskSpec {
-    model: FLUSH_6MS,
-    fs: "ext4",
-    mkfs: "-i 4096 -J size=1024",
-};
+pub const EXT4: DiskSpec = DiskSpec { model: FLUSH_6MS, fs: "ext4", mkfs: "-i 4096 -J size=1024" };
 
 impl DiskSpec {
     /// The words of `luc disk create`.
@@ -79,12 +74,7 @@ impl<'a> Disk<'a> {
         words.extend(["--mount".to_owned(), mount.display().to_string()]);
         words.push("--json".to_owned());
         // Made before the disk: a creation that is interrupted half way is cleared too.
-        let mut disk = Self {
-            harness,
-            name,
-            mount,
-            device: String::new(),
-        };
+        let mut disk = Self { harness, name, mount, device: String::new() };
         let info = harness.json(&words)?;
         disk.device = info["device"]
             .as_str()
@@ -111,14 +101,10 @@ impl<'a> Disk<'a> {
 
     /// The counts now.
     pub fn counts(&self) -> Result<Counts, EvaluateError> {
-        let stats = self
-            .harness
-            .json(&["disk", "stats", self.name.as_str(), "--json"])?;
+        let stats = self.harness.json(&["disk", "stats", self.name.as_str(), "--json"])?;
         let info = fs::read_to_string(format!("/proc/fs/jbd2/{}-8/info", self.device));
         Ok(Counts {
-            flushes: stats["flushes"]
-                .as_u64()
-                .ok_or_else(|| missing("flushes"))?,
+            flushes: stats["flushes"].as_u64().ok_or_else(|| missing("flushes"))?,
             commits: info.ok().as_deref().and_then(commits),
         })
     }
@@ -154,9 +140,7 @@ mod tests {
     #[test]
     fn words_of_a_disk() {
         assert!(
-            EXT4.words()
-                .join(" ")
-                .ends_with("--mkfs ext4 --mkfs-options -i 4096 -J size=1024")
+            EXT4.words().join(" ").ends_with("--mkfs ext4 --mkfs-options -i 4096 -J size=1024")
         );
     }
 }

@@ -52,9 +52,7 @@ pub fn root() -> Option<PathBuf> {
     // Only of processes that are gone; a cgroup in use cannot be removed anyway.
     let left = fs::read_dir(&root).ok()?.flatten().filter(|entry| {
         let name = entry.file_name();
-        let process = name
-            .to_str()
-            .and_then(|name| name.strip_prefix(PREFIX)?.split('-').next());
+        let process = name.to_str().and_then(|name| name.strip_prefix(PREFIX)?.split('-').next());
         process.is_some_and(|process| !Path::new("/proc").join(process).exists())
     });
     for entry in left {

@@ -129,10 +129,7 @@ impl Harness {
     /// place on the host, and its next wake-up takes as long as the host's other guests please.
     pub fn keep_processors_awake(&self) -> Result<(), EvaluateError> {
         let failed = || EvaluateError::file("write", WAKE_UP_LATENCY);
-        let mut file = File::options()
-            .write(true)
-            .open(WAKE_UP_LATENCY)
-            .map_err(failed())?;
+        let mut file = File::options().write(true).open(WAKE_UP_LATENCY).map_err(failed())?;
         file.write_all(&0_i32.to_ne_bytes()).map_err(failed())?;
         self.awake.get_or_init(|| file);
         Ok(())
@@ -215,11 +212,7 @@ impl Harness {
         }
         let said = tail(&read(&err)?);
         match status.code().filter(|code| accept.contains(code)) {
-            Some(status) => Ok(Finished {
-                status,
-                stdout: read(&out)?,
-                said,
-            }),
+            Some(status) => Ok(Finished { status, stdout: read(&out)?, said }),
             None => Err(EvaluateError::Command {
                 command: line(command),
                 how: status.to_string(),
@@ -275,11 +268,7 @@ pub fn line(command: &Command) -> String {
         short.unwrap_or(word).to_string_lossy().into_owned()
     };
     let quoted = |word: String| {
-        if word.contains(' ') {
-            format!("'{word}'")
-        } else {
-            word
-        }
+        if word.contains(' ') { format!("'{word}'") } else { word }
     };
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     let words: Vec<String> = words.map(name).map(quoted).collect();
@@ -294,9 +283,7 @@ pub fn figure(value: &Value, key: &str) -> Result<f64, EvaluateError> {
 /// The error of a figure that is not there.
 #[must_use]
 pub fn missing(what: &str) -> EvaluateError {
-    EvaluateError::Missing {
-        what: format!("'{what}'"),
-    }
+    EvaluateError::Missing { what: format!("'{what}'") }
 }
 
 /// A JSON file that a program has written.

@@ -71,12 +71,7 @@ pub fn write_json(path: &Path, data: &Value) -> Result<(), EvaluateError> {
 fn text(data: &Value) -> String {
     let mut frame = data.clone();
     let runs = frame["runs"].take();
-    let runs: Vec<String> = runs
-        .as_array()
-        .into_iter()
-        .flatten()
-        .map(Value::to_string)
-        .collect();
+    let runs: Vec<String> = runs.as_array().into_iter().flatten().map(Value::to_string).collect();
     let lines = format!("\"runs\": [\n    {}\n  ]", runs.join(",\n    "));
     format!("{frame:#}\n").replacen("\"runs\": null", &lines, 1)
 }
@@ -89,10 +84,7 @@ mod tests {
 
     #[test]
     fn each_run_has_a_line_and_nothing_is_lost() {
-        for runs in [
-            json!([]),
-            json!([{ "a": [1, 2] }, { "b": "\"runs\": null" }]),
-        ] {
+        for runs in [json!([]), json!([{ "a": [1, 2] }, { "b": "\"runs\": null" }])] {
             let data = json!({ "part": "x", "options": { "seed": 1 }, "runs": runs });
             let text = text(&data);
             assert_eq!(serde_json::from_str::<Value>(&text).ok(), Some(data));

@@ -58,10 +58,7 @@ pub fn now() -> Result<String, EvaluateError> {
 /// The three load averages.
 pub fn load() -> String {
     let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    text.split_whitespace()
-        .take(3)
-        .collect::<Vec<_>>()
-        .join(" ")
+    text.split_whitespace().take(3).collect::<Vec<_>>().join(" ")
 }
 
 /// The first `KEY: value` of a file in /proc.

@@ -30,13 +30,7 @@ impl Progress {
             bar.tick();
             bar
         });
-        Self {
-            part,
-            steps,
-            done: 0,
-            started: Instant::now(),
-            bar,
-        }
+        Self { part, steps, done: 0, started: Instant::now(), bar }
     }
 
     /// A step is done; `what` says which, and its figure.

@@ -20,20 +20,12 @@ pub struct Runs<'a> {
 impl<'a> Runs<'a> {
     /// Reads the runs made so far.
     pub fn open(harness: &'a Harness) -> Self {
-        let path = harness
-            .options
-            .out
-            .join("raw")
-            .join(format!("{}.partial.json", harness.part));
+        let path = harness.options.out.join("raw").join(format!("{}.partial.json", harness.part));
         let text = fs::read_to_string(&path).unwrap_or_default();
         let data: Value = serde_json::from_str(&text).unwrap_or_default();
         let same = data["options"]["seed"] == json!(harness.options.seed);
         let earlier = data["runs"].as_array().filter(|_| same).cloned();
-        Self {
-            harness,
-            path,
-            earlier: earlier.unwrap_or_default(),
-        }
+        Self { harness, path, earlier: earlier.unwrap_or_default() }
     }
 
     /// The result of run `key`: an earlier one, or that of `make`, which is written down at once.

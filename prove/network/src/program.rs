@@ -46,10 +46,7 @@ pub(crate) fn feed(at: Namespace, words: &[&str], text: &str) -> Result<(), Netw
         }
     };
     let command = || format!("{} {}", words.join(" "), text).trim().to_owned();
-    let failed = |reason| NetworkError::Run {
-        command: command(),
-        reason,
-    };
+    let failed = |reason| NetworkError::Run { command: command(), reason };
     let mut child = Command::new(words[0])
         .args(&words[1..])
         .stdin(Stdio::piped())
@@ -87,9 +84,6 @@ mod tests {
         assert!(said.contains("No such file or directory"), "{said}");
         let missing = feed(Namespace::Own, &["luc-no-such-program"], "");
         let said = missing.expect_err("no such program").to_string();
-        assert!(
-            said.contains("cannot run `luc-no-such-program`: "),
-            "{said}"
-        );
+        assert!(said.contains("cannot run `luc-no-such-program`: "), "{said}");
     }
 }

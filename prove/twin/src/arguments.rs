@@ -70,11 +70,7 @@ enum Way {
 impl Neighbour {
     pub(crate) fn options(self) -> NeighbourOptions {
         match self.way {
-            Way::Stop {
-                process,
-                stopped_ms,
-                between_ms,
-            } => NeighbourOptions::Stop {
+            Way::Stop { process, stopped_ms, between_ms } => NeighbourOptions::Stop {
                 process,
                 stopped: Duration::from_millis(stopped_ms),
                 between: Duration::from_millis(between_ms),
@@ -199,12 +195,7 @@ pub(crate) struct FrontEnd {
     #[arg(long, default_value_t = Serve::Thread)]
     serve: Serve,
     /// Where the back ends listen, by partition
-    #[arg(
-        long,
-        value_delimiter = ',',
-        value_name = "ADDRESS:PORT,...",
-        required = true
-    )]
+    #[arg(long, value_delimiter = ',', value_name = "ADDRESS:PORT,...", required = true)]
     back_ends: Vec<SocketAddrV4>,
 }
 
@@ -244,9 +235,7 @@ impl Queries {
     fn looped(&self) -> Loop {
         match self.per_s {
             Some(per_s) => Loop::Open { per_s },
-            None => Loop::Closed {
-                think_us: self.think_us,
-            },
+            None => Loop::Closed { think_us: self.think_us },
         }
     }
 }
@@ -338,10 +327,8 @@ impl Run {
     }
 
     pub(crate) fn options(self) -> Result<RunOptions, TwinError> {
-        let program = std::env::current_exe().map_err(|source| TwinError::System {
-            what: "finding this program".into(),
-            source,
-        })?;
+        let program = std::env::current_exe()
+            .map_err(|source| TwinError::System { what: "finding this program".into(), source })?;
         Ok(RunOptions {
             program,
             truth: self.truth,
@@ -383,12 +370,7 @@ mod tests {
     }
 
     fn corpus() -> Corpus {
-        Corpus {
-            seed: u64::MAX,
-            documents: 12,
-            vocabulary: 13,
-            weights: vec![1, 7],
-        }
+        Corpus { seed: u64::MAX, documents: 12, vocabulary: 13, weights: vec![1, 7] }
     }
 
     fn at(address: &str) -> SocketAddrV4 {
@@ -405,9 +387,7 @@ mod tests {
             serve: "pool:3:worker".parse().expect("valid"),
             delay_us: 6,
             searches: 99,
-            plants: ["cpu:4", "disk:/var/a b"]
-                .map(|spec| spec.parse().expect("valid"))
-                .into(),
+            plants: ["cpu:4", "disk:/var/a b"].map(|spec| spec.parse().expect("valid")).into(),
             cgroup: Some("/sys/fs/cgroup/x".into()),
         };
         match parse(back_end.arguments()) {
@@ -428,11 +408,7 @@ mod tests {
         for looped in [Loop::Closed { think_us: 7 }, Loop::Open { per_s: 12.5 }] {
             let client = ClientOptions {
                 process: process(Some(4)),
-                corpus: Corpus {
-                    documents: 0,
-                    weights: Vec::new(),
-                    ..corpus()
-                },
+                corpus: Corpus { documents: 0, weights: Vec::new(), ..corpus() },
                 front_end: at("1.2.3.4:5"),
                 clients: 3,
                 requests: 4,

@@ -50,10 +50,7 @@ impl Caller {
                 let from = receiver.remote().to_string();
                 match receiver.receive(recorder)? {
                     Some(frame) if frame.request == request => Ok(frame),
-                    Some(_) => Err(TwinError::Wire {
-                        from,
-                        why: "it answers another question",
-                    }),
+                    Some(_) => Err(TwinError::Wire { from, why: "it answers another question" }),
                     None => Err(TwinError::Closed { from }),
                 }
             }
@@ -61,9 +58,7 @@ impl Caller {
                 let at = slots.iter().position(|(asked, _)| *asked == request);
                 let slot = at.map(|at| slots.swap_remove(at).1);
                 slot.and_then(|slot| slot.wait())
-                    .ok_or_else(|| TwinError::Closed {
-                        from: connection.remote.to_string(),
-                    })
+                    .ok_or_else(|| TwinError::Closed { from: connection.remote.to_string() })
             }
         }
     }
@@ -87,11 +82,8 @@ impl Shared {
     /// Connects, and starts the thread that gives each answer to who has asked.
     pub(crate) fn connect(address: SocketAddrV4, log: &Arc<Log>) -> Result<Arc<Self>, TwinError> {
         let (sender, receiver) = connect(address, log)?;
-        let shared = Arc::new(Self {
-            remote: address,
-            sender: Mutex::new(sender),
-            open: Mutex::default(),
-        });
+        let shared =
+            Arc::new(Self { remote: address, sender: Mutex::new(sender), open: Mutex::default() });
         let (log, same) = (Arc::clone(log), Arc::clone(&shared));
         spawn("answers", move || same.hand_out(receiver, &log.recorder()))?;
         Ok(shared)

@@ -188,12 +188,7 @@ impl ClientOptions {
             thread::sleep(Duration::from_nanos(due_ns.saturating_sub(now_ns())));
             self.ask(&mut caller, (client, sequence, due_ns), &recorder)?;
         }
-        Ok(share::Span {
-            client,
-            thread: recorder.thread(),
-            from_ns,
-            to_ns: now_ns(),
-        })
+        Ok(share::Span { client, thread: recorder.thread(), from_ns, to_ns: now_ns() })
     }
 
     fn ask(
@@ -206,10 +201,7 @@ impl ClientOptions {
         let question = Frame {
             request,
             parent: 0,
-            body: Body::Query {
-                words: self.corpus.query(client, sequence),
-                hits: self.hits,
-            },
+            body: Body::Query { words: self.corpus.query(client, sequence), hits: self.hits },
         };
         caller.ask(&question, recorder)?;
         let answer = caller.answer(request, recorder)?;

@@ -63,9 +63,7 @@ impl Corpus {
     #[must_use]
     pub fn owner(&self, document: u32) -> usize {
         let total = self.weights.iter().sum();
-        let mut drawn = self
-            .random(OWNERS + u64::from(document))
-            .random_range(0..total);
+        let mut drawn = self.random(OWNERS + u64::from(document)).random_range(0..total);
         let owner = self.weights.iter().position(|&weight| {
             let is_here = drawn < weight;
             drawn = drawn.saturating_sub(weight);
@@ -138,12 +136,7 @@ mod tests {
     use super::*;
 
     fn corpus(seed: u64) -> Corpus {
-        Corpus {
-            seed,
-            documents: 2_000,
-            vocabulary: 5_000,
-            weights: vec![1, 1, 6],
-        }
+        Corpus { seed, documents: 2_000, vocabulary: 5_000, weights: vec![1, 1, 6] }
     }
 
     #[test]
@@ -173,22 +166,10 @@ mod tests {
     #[test]
     fn an_empty_corpus_is_refused() {
         for broken in [
-            Corpus {
-                documents: 0,
-                ..corpus(1)
-            },
-            Corpus {
-                vocabulary: 0,
-                ..corpus(1)
-            },
-            Corpus {
-                weights: vec![],
-                ..corpus(1)
-            },
-            Corpus {
-                weights: vec![1, 0],
-                ..corpus(1)
-            },
+            Corpus { documents: 0, ..corpus(1) },
+            Corpus { vocabulary: 0, ..corpus(1) },
+            Corpus { weights: vec![], ..corpus(1) },
+            Corpus { weights: vec![1, 0], ..corpus(1) },
         ] {
             let said = broken.check().expect_err("refused").to_string();
             assert!(said.contains("at least 1"), "{said}");

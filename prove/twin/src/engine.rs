@@ -48,9 +48,8 @@ impl Engine {
         let mut writer = Index::builder()
             .schema(schema.build())
             .single_segment_index_writer(RamDirectory::create(), WRITER_BYTES)?;
-        let documents: Vec<u32> = (0..corpus.documents)
-            .filter(|&document| corpus.owner(document) == partition)
-            .collect();
+        let documents: Vec<u32> =
+            (0..corpus.documents).filter(|&document| corpus.owner(document) == partition).collect();
         for &document in &documents {
             let mut row = TantivyDocument::new();
             row.add_text(field, text(&corpus.document(document)));
@@ -58,10 +57,7 @@ impl Engine {
         }
         let index = writer.finalize()?;
         // With another policy the reader has a thread that watches for commits.
-        let reader = index
-            .reader_builder()
-            .reload_policy(ReloadPolicy::Manual)
-            .try_into()?;
+        let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
         Ok(Self {
             searcher: reader.searcher(),
             field,
@@ -92,9 +88,7 @@ impl Engine {
         // could skip too many. A score that goes through a function skips none.
         let collector = TopDocs::with_limit(most.clamp(1, MAX_HITS))
             .tweak_score(|_: &SegmentReader| |_: DocId, score: Score| score);
-        let found = self
-            .searcher
-            .search_with_statistics_provider(&query, &collector, self)?;
+        let found = self.searcher.search_with_statistics_provider(&query, &collector, self)?;
         let hit = |(score, at): (Score, DocAddress)| {
             Some(Hit {
                 document: *self.documents.get(at.doc_id as usize)?,
@@ -110,8 +104,7 @@ impl Engine {
     /// [`TwinError::Engine`].
     pub fn snippets(&self, words: &[u32], documents: &[u32]) -> Result<Vec<Vec<u8>>, TwinError> {
         let each = documents.iter();
-        each.map(|document| self.snippet(words, *document))
-            .collect()
+        each.map(|document| self.snippet(words, *document)).collect()
     }
 
     fn snippet(&self, words: &[u32], document: u32) -> Result<Vec<u8>, TwinError> {
@@ -179,17 +172,9 @@ mod tests {
     #[test]
     fn partitions_together_answer_as_one_index() {
         for (seed, weights) in [(1, vec![1, 1]), (2, vec![1, 1, 1]), (3, vec![1, 7])] {
-            let whole = Corpus {
-                seed,
-                documents: 3_000,
-                vocabulary: 4_000,
-                weights: vec![1],
-            };
+            let whole = Corpus { seed, documents: 3_000, vocabulary: 4_000, weights: vec![1] };
             let count = weights.len();
-            let parted = Corpus {
-                weights,
-                ..whole.clone()
-            };
+            let parted = Corpus { weights, ..whole.clone() };
             let one = Engine::build(&whole, 0).expect("built");
             let parts: Vec<Engine> = (0..count)
                 .map(|partition| Engine::build(&parted, partition).expect("built"))
@@ -200,10 +185,8 @@ mod tests {
                 let words = whole.query(0, sequence);
                 let expected = one.search(&words, 10).expect("searched");
                 is_any_found |= !expected.is_empty();
-                let found: Vec<Vec<Hit>> = parts
-                    .iter()
-                    .map(|part| part.search(&words, 10).expect("searched"))
-                    .collect();
+                let found: Vec<Vec<Hit>> =
+                    parts.iter().map(|part| part.search(&words, 10).expect("searched")).collect();
                 let merged = merge(&found, 10);
                 let hits: Vec<Hit> = merged.iter().map(|(_, hit)| *hit).collect();
                 assert_eq!(hits, expected, "seed {seed}, {words:?}");
@@ -212,10 +195,7 @@ mod tests {
                         .map(|part| part.snippets(&words, &[hit.document]).expect("stored"));
                     assert_eq!(here, all);
                     let text = String::from_utf8_lossy(&here[0]).into_owned();
-                    assert!(
-                        words.iter().any(|word| find(&text, *word).is_some()),
-                        "{text}"
-                    );
+                    assert!(words.iter().any(|word| find(&text, *word).is_some()), "{text}");
                 }
             }
             assert!(is_any_found);
@@ -224,16 +204,9 @@ mod tests {
 
     #[test]
     fn nobody_has_snippets_of_others() {
-        let corpus = Corpus {
-            seed: 1,
-            documents: 100,
-            vocabulary: 100,
-            weights: vec![1, 1],
-        };
+        let corpus = Corpus { seed: 1, documents: 100, vocabulary: 100, weights: vec![1, 1] };
         let engine = Engine::build(&corpus, 0).expect("built");
-        let other = (0..100)
-            .find(|document| corpus.owner(*document) == 1)
-            .expect("of the other");
+        let other = (0..100).find(|document| corpus.owner(*document) == 1).expect("of the other");
         let none: Vec<Vec<u8>> = vec![vec![], vec![]];
         assert_eq!(engine.snippets(&[0], &[other, 1_000]).expect("none"), none);
     }

@@ -71,18 +71,12 @@ impl TwinError {
     /// For `map_err`: what was tried.
     pub(crate) fn system<E: Into<io::Error>>(what: impl Into<String>) -> impl FnOnce(E) -> Self {
         let what = what.into();
-        move |source| Self::System {
-            what,
-            source: source.into(),
-        }
+        move |source| Self::System { what, source: source.into() }
     }
 
     /// For `map_err`: the file.
     pub(crate) fn file<E: Into<io::Error>>(path: impl Into<PathBuf>) -> impl FnOnce(E) -> Self {
         let path = path.into();
-        move |source| Self::File {
-            path,
-            source: source.into(),
-        }
+        move |source| Self::File { path, source: source.into() }
     }
 }

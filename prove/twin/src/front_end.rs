@@ -70,17 +70,11 @@ impl FrontEndOptions {
                 shared.push(Shared::connect(address, &process.log)?);
             }
         }
-        let front_end = FrontEnd {
-            back_ends: self.back_ends.clone(),
-            shared,
-            log: Arc::clone(&process.log),
-        };
+        let front_end =
+            FrontEnd { back_ends: self.back_ends.clone(), shared, log: Arc::clone(&process.log) };
         let listener = TcpListener::bind(self.listen)
             .map_err(TwinError::system(format!("listening on {}", self.listen)))?;
-        let server = Server {
-            service: Arc::new(front_end),
-            log: Arc::clone(&process.log),
-        };
+        let server = Server { service: Arc::new(front_end), log: Arc::clone(&process.log) };
         server.start(listener, self.serve)?;
         process.serve()?;
         process.end(&[])
@@ -99,8 +93,7 @@ impl Service for FrontEnd {
     fn handler(&self) -> Result<Box<dyn Handler + '_>, TwinError> {
         let callers: Result<Vec<Caller>, TwinError> = if self.shared.is_empty() {
             let each = self.back_ends.iter();
-            each.map(|address| Caller::own(*address, &self.log))
-                .collect()
+            each.map(|address| Caller::own(*address, &self.log)).collect()
         } else {
             Ok(self.shared.iter().map(Caller::shared).collect())
         };
@@ -123,10 +116,7 @@ impl Gathering {
             let question = Frame {
                 request: child(root, 2 * partition),
                 parent: root,
-                body: Body::Search {
-                    words: words.to_vec(),
-                    hits: most,
-                },
+                body: Body::Search { words: words.to_vec(), hits: most },
             };
             caller.ask(&question, recorder)?;
         }
@@ -150,25 +140,18 @@ impl Gathering {
     ) -> Result<Vec<Vec<u8>>, TwinError> {
         let owned = |partition: usize| -> Vec<usize> {
             let each = best.iter().enumerate();
-            each.filter(|(_, (owner, _))| *owner == partition)
-                .map(|(at, _)| at)
-                .collect()
+            each.filter(|(_, (owner, _))| *owner == partition).map(|(at, _)| at).collect()
         };
         for (partition, caller) in self.0.iter_mut().enumerate() {
-            let documents: Vec<u32> = owned(partition)
-                .iter()
-                .map(|at| best[*at].1.document)
-                .collect();
+            let documents: Vec<u32> =
+                owned(partition).iter().map(|at| best[*at].1.document).collect();
             if documents.is_empty() {
                 continue;
             }
             let question = Frame {
                 request: child(root, 2 * partition + 1),
                 parent: root,
-                body: Body::Snippets {
-                    words: words.to_vec(),
-                    documents,
-                },
+                body: Body::Snippets { words: words.to_vec(), documents },
             };
             caller.ask(&question, recorder)?;
         }
@@ -205,10 +188,7 @@ impl Handler for Gathering {
         recorder.work(root, WorkKind::Merge, [from_ns, now_ns()]);
         let snippets = self.snippets(root, words, &best, recorder)?;
         let hits = best.into_iter().map(|(_, hit)| hit).collect();
-        Ok(Frame {
-            body: Body::Answer { hits, snippets },
-            ..*question
-        })
+        Ok(Frame { body: Body::Answer { hits, snippets }, ..*question })
     }
 }
 
@@ -218,8 +198,5 @@ fn child(root: u64, number: usize) -> u64 {
 }
 
 fn wrong(why: &'static str) -> TwinError {
-    TwinError::Wire {
-        from: "another process".into(),
-        why,
-    }
+    TwinError::Wire { from: "another process".into(), why }
 }

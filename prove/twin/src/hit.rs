@@ -16,9 +16,7 @@ impl Hit {
     #[must_use]
     pub fn order(&self, other: &Self) -> Ordering {
         let [mine, others] = [self, other].map(|hit| f32::from_bits(hit.score_bits));
-        others
-            .total_cmp(&mine)
-            .then(self.document.cmp(&other.document))
+        others.total_cmp(&mine).then(self.document.cmp(&other.document))
     }
 }
 
@@ -26,9 +24,8 @@ impl Hit {
 #[must_use]
 pub(crate) fn merge(found: &[Vec<Hit>], most: usize) -> Vec<(usize, Hit)> {
     let each = found.iter().enumerate();
-    let mut all: Vec<(usize, Hit)> = each
-        .flat_map(|(partition, hits)| hits.iter().map(move |hit| (partition, *hit)))
-        .collect();
+    let mut all: Vec<(usize, Hit)> =
+        each.flat_map(|(partition, hits)| hits.iter().map(move |hit| (partition, *hit))).collect();
     all.sort_by(|(_, a), (_, b)| a.order(b));
     all.truncate(most);
     all

@@ -67,10 +67,7 @@ impl Sender {
         ));
         self.stream
             .write_all(&self.bytes)
-            .map_err(TwinError::system(format!(
-                "sending to {}",
-                self.ends.remote
-            )))?;
+            .map_err(TwinError::system(format!("sending to {}", self.ends.remote)))?;
         self.first_byte += self.bytes.len() as u64;
         Ok(())
     }
@@ -98,10 +95,7 @@ impl Receiver {
     ///
     /// One call may read several messages: those have one time.
     pub(crate) fn receive(&mut self, recorder: &Recorder) -> Result<Option<Frame>, TwinError> {
-        let wrong = |why| TwinError::Wire {
-            from: self.ends.remote.to_string(),
-            why,
-        };
+        let wrong = |why| TwinError::Wire { from: self.ends.remote.to_string(), why };
         loop {
             let length = length(&self.bytes[..self.filled]).map_err(wrong)?;
             let total = length.map_or(LENGTH_BYTES, |length| LENGTH_BYTES + length);
@@ -121,20 +115,13 @@ impl Receiver {
             if total > self.bytes.len() {
                 self.bytes.resize(total, 0);
             }
-            let read =
-                self.stream
-                    .read(&mut self.bytes[self.filled..])
-                    .map_err(TwinError::system(format!(
-                        "receiving from {}",
-                        self.ends.remote
-                    )))?;
+            let read = self
+                .stream
+                .read(&mut self.bytes[self.filled..])
+                .map_err(TwinError::system(format!("receiving from {}", self.ends.remote)))?;
             self.read_at_ns = now_ns();
             if read == 0 {
-                return if self.filled == 0 {
-                    Ok(None)
-                } else {
-                    Err(wrong("it is cut off"))
-                };
+                return if self.filled == 0 { Ok(None) } else { Err(wrong("it is cut off")) };
             }
             self.filled += read;
         }

@@ -13,13 +13,8 @@ use crate::socket;
 use crate::sync::locked;
 
 /// What a thread's memory is filled with until it is needed.
-const FILLING: Row = Row::Work(Work {
-    request: 0,
-    thread: 0,
-    kind: WorkKind::Queue,
-    from_ns: 0,
-    to_ns: 0,
-});
+const FILLING: Row =
+    Row::Work(Work { request: 0, thread: 0, kind: WorkKind::Queue, from_ns: 0, to_ns: 0 });
 
 #[derive(Debug, Default)]
 struct Rows {
@@ -48,11 +43,7 @@ pub(crate) struct Log {
 impl Log {
     /// With room for so many rows of each thread.
     pub(crate) fn new(rows_per_thread: usize) -> Arc<Self> {
-        Arc::new(Self {
-            rows_per_thread,
-            threads: Mutex::default(),
-            connections: Mutex::default(),
-        })
+        Arc::new(Self { rows_per_thread, threads: Mutex::default(), connections: Mutex::default() })
     }
 
     /// The rows of the thread that calls, with memory that is there.
@@ -61,17 +52,12 @@ impl Log {
         rows.clear();
         let rows = Arc::new(Mutex::new(Rows { rows, dropped: 0 }));
         locked(&self.threads).push(Arc::clone(&rows));
-        Recorder {
-            thread: thread_id(),
-            rows,
-        }
+        Recorder { thread: thread_id(), rows }
     }
 
     /// Remembers a connection, to ask the kernel about it at the end.
     pub(crate) fn watch(&self, stream: &TcpStream) -> Result<(), TwinError> {
-        let stream = stream
-            .try_clone()
-            .map_err(TwinError::system("duplicating a socket"))?;
+        let stream = stream.try_clone().map_err(TwinError::system("duplicating a socket"))?;
         locked(&self.connections).push(stream);
         Ok(())
     }
@@ -113,13 +99,7 @@ impl Recorder {
     }
 
     pub(crate) fn work(&self, request: u64, kind: WorkKind, [from_ns, to_ns]: [u64; 2]) {
-        self.add(Row::Work(Work {
-            request,
-            thread: self.thread,
-            kind,
-            from_ns,
-            to_ns,
-        }));
+        self.add(Row::Work(Work { request, thread: self.thread, kind, from_ns, to_ns }));
     }
 
     fn add(&self, row: Row) {
@@ -129,10 +109,7 @@ impl Recorder {
 
 /// The id of the thread that calls, as the kernel knows it.
 pub(crate) fn thread_id() -> u32 {
-    rustix::thread::gettid()
-        .as_raw_nonzero()
-        .get()
-        .unsigned_abs()
+    rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs()
 }
 
 #[cfg(test)]

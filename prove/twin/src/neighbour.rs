@@ -48,11 +48,7 @@ impl NeighbourOptions {
         let parent = std::process::id().to_string();
         let mut arguments: Vec<OsString> = vec!["neighbour".into(), parent.into()];
         match self {
-            Self::Stop {
-                process,
-                stopped,
-                between,
-            } => {
+            Self::Stop { process, stopped, between } => {
                 let numbers = [
                     process.to_string(),
                     stopped.as_millis().to_string(),
@@ -84,11 +80,9 @@ impl NeighbourOptions {
         });
         let goes_on = || !is_over.load(Ordering::Relaxed);
         match self {
-            Self::Stop {
-                process,
-                stopped,
-                between,
-            } => stop(*process, [*stopped, *between], goes_on),
+            Self::Stop { process, stopped, between } => {
+                stop(*process, [*stopped, *between], goes_on)
+            }
             Self::Write { directory, bytes } => {
                 let file = unnamed(directory)?;
                 let written = || TwinError::file(directory);
@@ -152,16 +146,10 @@ impl Neighbour {
     /// Has it end, and waits until it has.
     pub(crate) fn end(mut self) -> Result<(), TwinError> {
         drop(self.0.stdin.take());
-        let status = self
-            .0
-            .wait()
-            .map_err(TwinError::system("waiting for a neighbour"))?;
+        let status = self.0.wait().map_err(TwinError::system("waiting for a neighbour"))?;
         if status.success() {
             return Ok(());
         }
-        Err(TwinError::Ended {
-            name: "a neighbour".into(),
-            status: status.to_string(),
-        })
+        Err(TwinError::Ended { name: "a neighbour".into(), status: status.to_string() })
     }
 }

@@ -29,14 +29,10 @@ pub(crate) fn address(host: u8) -> Ipv4Addr {
 impl From<NetworkError> for TwinError {
     fn from(error: NetworkError) -> Self {
         match error {
-            NetworkError::Run { command, reason } => Self::System {
-                what: format!("running {command}"),
-                source: reason,
-            },
-            NetworkError::Failed { command, said, .. } => Self::Unable {
-                what: command,
-                why: said,
-            },
+            NetworkError::Run { command, reason } => {
+                Self::System { what: format!("running {command}"), source: reason }
+            }
+            NetworkError::Failed { command, said, .. } => Self::Unable { what: command, why: said },
         }
     }
 }

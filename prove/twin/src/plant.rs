@@ -84,10 +84,7 @@ impl Garden {
             specs.iter().map(|spec| make(spec, place)).collect();
         let plants = plants?;
         let serve = plants.iter().find_map(|plant| plant.serve());
-        Ok(Self {
-            serve: serve.unwrap_or(place.serve),
-            plants,
-        })
+        Ok(Self { serve: serve.unwrap_or(place.serve), plants })
     }
 
     /// How the back end serves.

@@ -77,12 +77,7 @@ impl Process {
                 return Err(lost_run());
             }
         }
-        Ok(Self {
-            options: options.clone(),
-            role,
-            seed,
-            log: Log::new(options.rows),
-        })
+        Ok(Self { options: options.clone(), role, seed, log: Log::new(options.rows) })
     }
 
     /// Says that it serves, and returns when a line comes on the standard input.
@@ -147,10 +142,7 @@ fn has_line(what: &str) -> Result<bool, TwinError> {
 }
 
 fn lost_run() -> TwinError {
-    TwinError::Ended {
-        name: "the run".into(),
-        status: "a signal".into(),
-    }
+    TwinError::Ended { name: "the run".into(), status: "a signal".into() }
 }
 
 fn say(line: &str) -> Result<(), TwinError> {

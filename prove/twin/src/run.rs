@@ -177,10 +177,7 @@ impl RunOptions {
     fn serve_of_back_ends(&self) -> Serve {
         let is_pool = self.plants.iter().any(|spec| spec.kind == Kind::Pool);
         if is_pool && self.serve == Serve::Thread {
-            return Serve::Pool {
-                workers: self.clients.max(1),
-                answerer: Answerer::Connection,
-            };
+            return Serve::Pool { workers: self.clients.max(1), answerer: Answerer::Connection };
         }
         self.serve
     }
@@ -233,10 +230,7 @@ impl RunOptions {
             hits: self.hits,
             looped: self.looped,
             one_connection: matches!(self.serve, Serve::Shared { .. }),
-            plants: plants
-                .filter(|spec| spec.kind == Kind::Share)
-                .cloned()
-                .collect(),
+            plants: plants.filter(|spec| spec.kind == Kind::Share).cloned().collect(),
         }
     }
 

@@ -78,9 +78,7 @@ impl FromStr for Serve {
                 };
                 Self::Pool { workers, answerer }
             }
-            "shared" => Self::Shared {
-                workers: workers().ok_or_else(wrong)?,
-            },
+            "shared" => Self::Shared { workers: workers().ok_or_else(wrong)? },
             _ => return Err(wrong()),
         };
         match parts.next() {
@@ -94,14 +92,10 @@ impl fmt::Display for Serve {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Thread => f.write_str("thread"),
-            Self::Pool {
-                workers,
-                answerer: Answerer::Connection,
-            } => write!(f, "pool:{workers}"),
-            Self::Pool {
-                workers,
-                answerer: Answerer::Worker,
-            } => write!(f, "pool:{workers}:worker"),
+            Self::Pool { workers, answerer: Answerer::Connection } => write!(f, "pool:{workers}"),
+            Self::Pool { workers, answerer: Answerer::Worker } => {
+                write!(f, "pool:{workers}:worker")
+            }
             Self::Shared { workers } => write!(f, "shared:{workers}"),
         }
     }
@@ -157,19 +151,8 @@ mod tests {
             let serve: Serve = text.parse().expect("valid");
             assert_eq!(serve.to_string(), text);
         }
-        assert_eq!(
-            "pool".parse::<Serve>().expect("valid").to_string(),
-            "pool:8"
-        );
-        for text in [
-            "",
-            "threads",
-            "pool:0",
-            "pool:x",
-            "pool:1:me",
-            "shared:1:2",
-            "thread:1",
-        ] {
+        assert_eq!("pool".parse::<Serve>().expect("valid").to_string(), "pool:8");
+        for text in ["", "threads", "pool:0", "pool:x", "pool:1:me", "shared:1:2", "thread:1"] {
             text.parse::<Serve>().expect_err(text);
         }
     }

@@ -37,10 +37,9 @@ impl Ends {
 fn v4(address: SocketAddr) -> Result<SocketAddrV4, TwinError> {
     match address {
         SocketAddr::V4(address) => Ok(address),
-        SocketAddr::V6(_) => Err(TwinError::Option {
-            what: address.to_string(),
-            why: "the twin speaks IPv4".into(),
-        }),
+        SocketAddr::V6(_) => {
+            Err(TwinError::Option { what: address.to_string(), why: "the twin speaks IPv4".into() })
+        }
     }
 }
 
@@ -60,9 +59,7 @@ pub(crate) fn counters(stream: &TcpStream) -> Result<Connection, TwinError> {
         )
     };
     if result != 0 {
-        return Err(TwinError::system("TCP_INFO")(
-            std::io::Error::last_os_error(),
-        ));
+        return Err(TwinError::system("TCP_INFO")(std::io::Error::last_os_error()));
     }
     if (length as usize) < INFO_BYTES {
         return Err(TwinError::Unable {

@@ -41,10 +41,7 @@ impl Spec {
     }
 
     pub(crate) fn wrong(&self, why: &str) -> TwinError {
-        TwinError::Option {
-            what: format!("--plant {self}"),
-            why: why.to_owned(),
-        }
+        TwinError::Option { what: format!("--plant {self}"), why: why.to_owned() }
     }
 }
 
@@ -90,10 +87,6 @@ mod tests {
         assert!(said.contains("journal"), "{said}");
         let zero: Spec = "cpu:0".parse().expect("read");
         zero.number().expect_err("no number above 0");
-        "disk"
-            .parse::<Spec>()
-            .expect("read")
-            .directory()
-            .expect_err("none");
+        "disk".parse::<Spec>().expect("read").directory().expect_err("none");
     }
 }

@@ -25,10 +25,7 @@ impl Slot {
             if let Some(frame) = frame.take() {
                 return frame;
             }
-            frame = self
-                .filled
-                .wait(frame)
-                .unwrap_or_else(PoisonError::into_inner);
+            frame = self.filled.wait(frame).unwrap_or_else(PoisonError::into_inner);
         }
     }
 }

@@ -33,19 +33,13 @@ pub(crate) enum Body {
     /// Client to front end: the best so many documents for these words.
     Query { words: Vec<u32>, hits: u8 },
     /// Front end to client: the documents, best first, each with its snippet.
-    Answer {
-        hits: Vec<Hit>,
-        snippets: Vec<Vec<u8>>,
-    },
+    Answer { hits: Vec<Hit>, snippets: Vec<Vec<u8>> },
     /// Front end to back end: the same of its partition.
     Search { words: Vec<u32>, hits: u8 },
     /// Back end to front end.
     Found { hits: Vec<Hit> },
     /// Front end to back end: snippets of these of its documents.
-    Snippets {
-        words: Vec<u32>,
-        documents: Vec<u32>,
-    },
+    Snippets { words: Vec<u32>, documents: Vec<u32> },
     /// Back end to front end, in the order of the documents.
     Texts { snippets: Vec<Vec<u8>> },
 }
@@ -106,10 +100,7 @@ impl Frame {
                 let words = rest.numbers(MAX_WORDS)?;
                 Body::Query { words, hits }
             }
-            2 => Body::Answer {
-                hits: rest.hits()?,
-                snippets: rest.texts()?,
-            },
+            2 => Body::Answer { hits: rest.hits()?, snippets: rest.texts()? },
             3 => {
                 let hits = rest.u8()?;
                 let words = rest.numbers(MAX_WORDS)?;
@@ -120,19 +111,13 @@ impl Frame {
                 words: rest.numbers(MAX_WORDS)?,
                 documents: rest.numbers(MAX_HITS)?,
             },
-            6 => Body::Texts {
-                snippets: rest.texts()?,
-            },
+            6 => Body::Texts { snippets: rest.texts()? },
             _ => return Err("an unknown kind"),
         };
         if !rest.0.is_empty() {
             return Err("bytes after its end");
         }
-        Ok(Self {
-            request,
-            parent,
-            body,
-        })
+        Ok(Self { request, parent, body })
     }
 }
 
@@ -228,12 +213,7 @@ impl<'a> Rest<'a> {
 
     fn hits(&mut self) -> Result<Vec<Hit>, &'static str> {
         let count = self.count(MAX_HITS)?;
-        let hit = |_| {
-            Ok(Hit {
-                document: self.u32()?,
-                score_bits: self.u32()?,
-            })
-        };
+        let hit = |_| Ok(Hit { document: self.u32()?, score_bits: self.u32()? });
         (0..count).map(hit).collect()
     }
 
@@ -258,10 +238,7 @@ mod tests {
         let hits = || prop::collection::vec((any::<u32>(), any::<u32>()), 0..=MAX_HITS);
         let hits = move || {
             hits().prop_map(|hits| {
-                let hit = |(document, score_bits)| Hit {
-                    document,
-                    score_bits,
-                };
+                let hit = |(document, score_bits)| Hit { document, score_bits };
                 hits.into_iter().map(hit).collect::<Vec<_>>()
             })
         };

@@ -26,10 +26,7 @@ fn processes(truth: &Path) -> BTreeSet<u32> {
         line.contains("luc-twin") && line.contains(&truth)
     };
     let entries = fs::read_dir("/proc").expect("listed").flatten();
-    entries
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-        .filter(is_ours)
-        .collect()
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(is_ours).collect()
 }
 
 /// The network namespaces that any thread is in.
@@ -43,9 +40,7 @@ fn namespaces() -> BTreeSet<u64> {
 
 fn links() -> BTreeSet<String> {
     let entries = fs::read_dir("/sys/class/net").expect("listed").flatten();
-    entries
-        .map(|entry| entry.file_name().to_string_lossy().into_owned())
-        .collect()
+    entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
 }
 
 fn wait_until(what: &str, is_so: impl Fn() -> bool) {
@@ -65,18 +60,8 @@ fn a_killed_run_leaves_nothing() {
     let truth = folder.path().join("truth");
     let before = links();
     let plant = format!("journal:{}", folder.path().display());
-    let options = [
-        "--documents",
-        "500",
-        "--requests",
-        "100000",
-        "--plant",
-        &plant,
-    ];
-    let mut run = command(&truth, &options)
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("it starts");
+    let options = ["--documents", "500", "--requests", "100000", "--plant", &plant];
+    let mut run = command(&truth, &options).stdout(Stdio::piped()).spawn().expect("it starts");
     wait_for_processes(&mut run);
     let all = processes(&truth);
     assert_eq!(all.len(), 5, "the run and four hosts");
@@ -94,10 +79,7 @@ fn a_killed_run_leaves_nothing() {
     wait_until("namespaces stay", || namespaces().is_disjoint(&theirs));
     wait_until("links stay", || links().is_subset(&before));
     // No file of a plant, and no truth that is cut off.
-    let left: Vec<_> = fs::read_dir(folder.path())
-        .expect("listed")
-        .flatten()
-        .collect();
+    let left: Vec<_> = fs::read_dir(folder.path()).expect("listed").flatten().collect();
     assert_eq!(left.len(), 1, "{left:?}");
     assert_eq!(fs::read_dir(&truth).expect("listed").count(), 0);
 }
@@ -120,21 +102,12 @@ fn a_host_that_is_killed_ends_the_run() {
 fn kill_host(role: &str, serve: &str) {
     let folder = folder();
     let truth = folder.path().join("truth");
-    let mut run = command(
-        &truth,
-        &[
-            "--documents",
-            "500",
-            "--requests",
-            "100000",
-            "--serve",
-            serve,
-        ],
-    )
-    .stdout(Stdio::piped())
-    .stderr(Stdio::piped())
-    .spawn()
-    .expect("it starts");
+    let mut run =
+        command(&truth, &["--documents", "500", "--requests", "100000", "--serve", serve])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("it starts");
     wait_for_processes(&mut run);
     let host = processes(&truth)
         .into_iter()

@@ -45,12 +45,7 @@ fn an_indexer_waits_for_the_journal_and_searches_for_the_indexer() {
     let indexer = scene.planted[0].holder;
     assert_ne!(indexer, 0);
     assert_eq!(indexer, scene.planted[0].thread);
-    assert!(
-        scene
-            .process()
-            .messages()
-            .all(|message| message.thread != indexer)
-    );
+    assert!(scene.process().messages().all(|message| message.thread != indexer));
 }
 
 #[test]
@@ -70,9 +65,8 @@ fn a_lock_is_held_since_before_the_requests() {
         assert!(hold.to_ns - hold.from_ns >= hold.strength);
         // Who came while it was held waited until it was given back.
         let waits = scene.planted_work();
-        let mut during = waits
-            .iter()
-            .filter(|wait| hold.from_ns < wait.from_ns && wait.from_ns < hold.to_ns);
+        let mut during =
+            waits.iter().filter(|wait| hold.from_ns < wait.from_ns && wait.from_ns < hold.to_ns);
         assert!(during.clone().count() > 0);
         assert!(during.all(|wait| wait.to_ns >= hold.to_ns));
     }
@@ -97,10 +91,7 @@ fn a_pool_is_too_small() {
         let queued = process.work().filter(|work| work.kind == WorkKind::Queue);
         queued.map(|work| work.thread).collect()
     };
-    assert_eq!(
-        workers(scene.process()).len() as u64,
-        scene.planted[0].strength
-    );
+    assert_eq!(workers(scene.process()).len() as u64, scene.planted[0].strength);
     let queued = |process: &Truth| -> u64 {
         let queued = process.work().filter(|work| work.kind == WorkKind::Queue);
         queued.map(|work| work.to_ns - work.from_ns).sum()
@@ -148,11 +139,7 @@ fn a_thread_only_ticks() {
     assert!(planted.to_ns - planted.from_ns >= planted.times * planted.strength);
     let process = scene.process();
     assert_ne!(planted.thread, 0);
-    assert!(
-        process
-            .messages()
-            .all(|message| message.thread != planted.thread)
-    );
+    assert!(process.messages().all(|message| message.thread != planted.thread));
     assert!(process.work().all(|work| work.thread != planted.thread));
 }
 

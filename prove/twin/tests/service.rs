@@ -24,12 +24,7 @@ fn arguments<'a>(more: &[&'a str]) -> Vec<&'a str> {
 
 /// The corpus of a run with these options.
 fn corpus(seed: u64, partitions: usize) -> Corpus {
-    Corpus {
-        seed,
-        documents: DOCUMENTS,
-        vocabulary: 20_000,
-        weights: vec![1; partitions],
-    }
+    Corpus { seed, documents: DOCUMENTS, vocabulary: 20_000, weights: vec![1; partitions] }
 }
 
 /// Checks all that is true of every run: answers, trees, streams.
@@ -47,10 +42,7 @@ fn check(folder: &Folder, seed: u64, back_ends: usize) {
         let documents = &answer.documents[..usize::from(answer.hits)];
         assert_eq!(documents, expected, "{words:?}");
         answered.insert(answer.request);
-        let tree = trees
-            .iter()
-            .find(|tree| tree.query.request == answer.request)
-            .expect("a tree");
+        let tree = trees.iter().find(|tree| tree.query.request == answer.request).expect("a tree");
         let owners: BTreeSet<String> = documents
             .iter()
             .map(|document| format!("back-end-{}", parted.owner(*document)))
@@ -65,11 +57,8 @@ fn check(folder: &Folder, seed: u64, back_ends: usize) {
     }
     assert_eq!(answered.len(), trees.len());
     assert!(streams(folder).expect("whole streams") > 0);
-    let namespaces: BTreeSet<u64> = folder
-        .processes
-        .iter()
-        .map(|process| process.header.namespace)
-        .collect();
+    let namespaces: BTreeSet<u64> =
+        folder.processes.iter().map(|process| process.header.namespace).collect();
     assert_eq!(namespaces.len(), back_ends + 2);
 }
 

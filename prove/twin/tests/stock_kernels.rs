@@ -47,11 +47,7 @@ fn longest_and_median(folder: &Folder) -> (u64, u64) {
     let is_in =
         |planted: &Planted, from_ns, to_ns| from_ns <= planted.to_ns && planted.from_ns <= to_ns;
     let (mut met, mut others) = (Vec::new(), Vec::new());
-    for search in trees(folder)
-        .expect("whole")
-        .iter()
-        .flat_map(|tree| &tree.searches)
-    {
+    for search in trees(folder).expect("whole").iter().flat_map(|tree| &tree.searches) {
         if folder.processes[search.host].header.host != process.header.host {
             continue;
         }
@@ -63,10 +59,7 @@ fn longest_and_median(folder: &Folder) -> (u64, u64) {
         }
     }
     others.sort_unstable();
-    (
-        met.into_iter().max().expect("some"),
-        others[others.len() / 2],
-    )
+    (met.into_iter().max().expect("some"), others[others.len() / 2])
 }
 
 fn check(version: &str) {

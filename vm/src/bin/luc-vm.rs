@@ -115,19 +115,13 @@ fn run(arguments: &Run) -> Result<ExitCode, Error> {
 }
 
 fn machine<'a>(kernel: &'a Kernel, arguments: &Run) -> Result<Vm<'a>, Error> {
-    let script = std::fs::read(&arguments.script).map_err(|source| Error::File {
-        path: arguments.script.clone(),
-        source,
-    })?;
-    let mode = arguments.virtual_time.map_or(
-        Mode::Function {
-            processors: arguments.processors.unwrap_or(2),
-        },
-        |shift| Mode::VirtualTime {
-            shift,
-            processors: arguments.processors.unwrap_or(1),
-        },
-    );
+    let script = std::fs::read(&arguments.script)
+        .map_err(|source| Error::File { path: arguments.script.clone(), source })?;
+    let mode = arguments
+        .virtual_time
+        .map_or(Mode::Function { processors: arguments.processors.unwrap_or(2) }, |shift| {
+            Mode::VirtualTime { shift, processors: arguments.processors.unwrap_or(1) }
+        });
     let mut vm = Vm::new(kernel)
         .mode(mode)
         .memory_mib(arguments.memory)
@@ -165,8 +159,5 @@ fn machine<'a>(kernel: &'a Kernel, arguments: &Run) -> Result<Vm<'a>, Error> {
 fn write(path: &Path, content: &[u8]) -> Result<(), Error> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let written = std::fs::create_dir_all(folder).and_then(|()| std::fs::write(path, content));
-    written.map_err(|source| Error::File {
-        path: path.to_owned(),
-        source,
-    })
+    written.map_err(|source| Error::File { path: path.to_owned(), source })
 }

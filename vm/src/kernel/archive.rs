@@ -71,9 +71,7 @@ impl Archive {
     pub(super) fn pieces(&self, name: &str) -> Result<Vec<String>, Error> {
         let lines = tools::output(self.command("apt-cache").args(["depends", name]))?;
         let lines = String::from_utf8_lossy(&lines).into_owned();
-        let needed = lines
-            .lines()
-            .filter_map(|line| line.trim_start().strip_prefix("Depends: "));
+        let needed = lines.lines().filter_map(|line| line.trim_start().strip_prefix("Depends: "));
         let is_piece = |name: &&str| PIECES.iter().any(|piece| name.starts_with(piece));
         Ok(needed.filter(is_piece).map(str::to_owned).collect())
     }

@@ -51,10 +51,7 @@ fn number(image: &[u8], at: usize) -> Option<usize> {
 
 /// Runs `program` ("xz", "zstd") on `bytes`.
 pub(crate) fn decompress(program: &'static str, bytes: &[u8]) -> Result<Vec<u8>, Error> {
-    let system = |source| Error::System {
-        what: "decompressing a kernel",
-        source,
-    };
+    let system = |source| Error::System { what: "decompressing a kernel", source };
     let mut child = Command::new(tools::find(program)?)
         .args(["-d", "-c", "-q"])
         .stdin(Stdio::piped())
@@ -79,10 +76,7 @@ pub(crate) fn decompress(program: &'static str, bytes: &[u8]) -> Result<Vec<u8>,
 }
 
 fn failed(reason: &str) -> Error {
-    Error::Command {
-        command: "reading the kernel's image".to_owned(),
-        reason: reason.to_owned(),
-    }
+    Error::Command { command: "reading the kernel's image".to_owned(), reason: reason.to_owned() }
 }
 
 #[cfg(test)]

@@ -30,9 +30,7 @@ impl Kernel {
     /// [`Error::NoHeaders`] if the kernel's headers are not installed, [`Error::Command`] with the
     /// compiler's last words.
     pub fn build_module(&self, source: &Path, work: &Path) -> Result<PathBuf, Error> {
-        let headers = self
-            .headers()
-            .ok_or_else(|| Error::NoHeaders(self.release().to_owned()))?;
+        let headers = self.headers().ok_or_else(|| Error::NoHeaders(self.release().to_owned()))?;
         let file = |path: &Path| {
             let path = path.to_owned();
             move |source| Error::File { path, source }

@@ -25,11 +25,8 @@ const PARTS: [&str; 10] = [
     "net",
 ];
 /// Single modules of parts that are large.
-const MODULES: [&str; 3] = [
-    "drivers/net/net_failover.ko",
-    "drivers/net/veth.ko",
-    "drivers/net/virtio_net.ko",
-];
+const MODULES: [&str; 3] =
+    ["drivers/net/net_failover.ko", "drivers/net/veth.ko", "drivers/net/virtio_net.ko"];
 /// How releases of ordinary kernels end: Debian's, Ubuntu's.
 const FLAVOURS: [&str; 2] = ["-amd64", "-generic"];
 
@@ -45,24 +42,16 @@ pub(super) fn release(version: &str, cache: &Path) -> Result<String, Error> {
     if cache.join(version).join("vmlinux").is_file() || headers(version).is_some() {
         return Ok(version.to_owned());
     }
-    let installed = newest(
-        version,
-        folders(Path::new("/lib/modules")).filter(|name| headers(name).is_some()),
-    );
+    let installed =
+        newest(version, folders(Path::new("/lib/modules")).filter(|name| headers(name).is_some()));
     let cached = || {
-        newest(
-            version,
-            folders(cache).filter(|name| cache.join(name).join("vmlinux").is_file()),
-        )
+        newest(version, folders(cache).filter(|name| cache.join(name).join("vmlinux").is_file()))
     };
     if let Some(release) = installed.or_else(cached) {
         return Ok(release);
     }
     let archives = Archive::all(version)?;
-    let images = archives
-        .iter()
-        .map(Archive::images)
-        .collect::<Result<Vec<_>, _>>()?;
+    let images = archives.iter().map(Archive::images).collect::<Result<Vec<_>, _>>()?;
     // A kernel without headers can run a guest, but no module can be built for it; and images of old releases stay in
     // an archive after their modules have gone.
     for (archive, images) in archives.iter().zip(&images) {
@@ -85,23 +74,16 @@ pub(super) fn release(version: &str, cache: &Path) -> Result<String, Error> {
 fn newest(version: &str, releases: impl Iterator<Item = String>) -> Option<String> {
     let fits = |release: &String| {
         release == version
-            || release
-                .strip_prefix(version)
-                .is_some_and(|rest| rest.starts_with(['.', '-', '+']))
+            || release.strip_prefix(version).is_some_and(|rest| rest.starts_with(['.', '-', '+']))
                 && FLAVOURS.iter().any(|flavour| release.ends_with(flavour))
-                && !["-rt-", "-cloud-"]
-                    .iter()
-                    .any(|variant| release.contains(variant))
+                && !["-rt-", "-cloud-"].iter().any(|variant| release.contains(variant))
     };
     releases.filter(fits).max_by_key(|release| numbers(release))
 }
 
 /// The numbers in a release, which order it: 6.1.0-9 comes before 6.1.0-10.
 pub(super) fn numbers(release: &str) -> Vec<u64> {
-    release
-        .split(|c: char| !c.is_ascii_digit())
-        .filter_map(|digits| digits.parse().ok())
-        .collect()
+    release.split(|c: char| !c.is_ascii_digit()).filter_map(|digits| digits.parse().ok()).collect()
 }
 
 pub(super) fn folders(parent: &Path) -> impl Iterator<Item = String> {
@@ -118,10 +100,7 @@ pub(super) fn unpack(release: &str, cache: &Path, folder: &Path) -> Result<(), E
     }
     let image = bzimage::extract(&tools::read(&image(release, &work.0)?)?)?;
     write(&work.0.join("vmlinux"), &image)?;
-    let file = |source| Error::File {
-        path: folder.to_owned(),
-        source,
-    };
+    let file = |source| Error::File { path: folder.to_owned(), source };
     merge_usr(&work.0).map_err(file)?;
     decompress_modules(&work.0.join("lib"))?;
     let mut depmod = Command::new(tools::find("depmod")?);
@@ -139,24 +118,14 @@ pub(super) fn unpack(release: &str, cache: &Path, folder: &Path) -> Result<(), E
 
 /// Where a package has its compressed image.
 fn images(release: &str) -> [String; 2] {
-    [
-        format!("boot/vmlinuz-{release}"),
-        format!("usr/lib/modules/{release}/vmlinuz"),
-    ]
+    [format!("boot/vmlinuz-{release}"), format!("usr/lib/modules/{release}/vmlinuz")]
 }
 
 fn image(release: &str, work: &Path) -> Result<PathBuf, Error> {
     let found = images(release).map(|name| work.join(name));
-    let missing = || {
-        Error::no_kernel(
-            release,
-            "its packages have no vmlinuz: choose another release",
-        )
-    };
-    found
-        .into_iter()
-        .find(|path| path.is_file())
-        .ok_or_else(missing)
+    let missing =
+        || Error::no_kernel(release, "its packages have no vmlinuz: choose another release");
+    found.into_iter().find(|path| path.is_file()).ok_or_else(missing)
 }
 
 /// Has the modules below `lib`, also where packages have them below `usr/lib`; each name leads to them, since programs
@@ -188,10 +157,7 @@ impl Work {
             }
         }
         let path = cache.join(format!("{prefix}{}", std::process::id()));
-        fs::create_dir_all(&path).map_err(|source| Error::File {
-            path: path.clone(),
-            source,
-        })?;
+        fs::create_dir_all(&path).map_err(|source| Error::File { path: path.clone(), source })?;
         Ok(Self(path))
     }
 }
@@ -230,25 +196,17 @@ fn download(release: &str, work: &Path) -> Result<Vec<PathBuf>, Error> {
             &format!("{error}: run `apt-get update`, or choose another release"),
         )
     })?;
-    let found: Vec<PathBuf> = folders(work)
-        .filter(|name| name.ends_with(".deb"))
-        .map(|name| work.join(name))
-        .collect();
+    let found: Vec<PathBuf> =
+        folders(work).filter(|name| name.ends_with(".deb")).map(|name| work.join(name)).collect();
     if found.is_empty() {
-        return Err(Error::no_kernel(
-            release,
-            "apt-get download brought no package",
-        ));
+        return Err(Error::no_kernel(release, "apt-get download brought no package"));
     }
     Ok(found)
 }
 
 /// Unpacks the image and the modules of [`PARTS`], a quarter of the package.
 fn extract(package: &Path, release: &str, work: &Path) -> Result<(), Error> {
-    let system = |source| Error::System {
-        what: "unpacking the kernel's package",
-        source,
-    };
+    let system = |source| Error::System { what: "unpacking the kernel's package", source };
     let mut source = Command::new(tools::find("dpkg-deb")?)
         .arg("--fsys-tarfile")
         .arg(package)
@@ -272,10 +230,7 @@ fn extract(package: &Path, release: &str, work: &Path) -> Result<(), Error> {
 
 /// Replaces compressed modules by plain ones: busybox cannot load those.
 fn decompress_modules(folder: &Path) -> Result<(), Error> {
-    let file = |source| Error::File {
-        path: folder.to_owned(),
-        source,
-    };
+    let file = |source| Error::File { path: folder.to_owned(), source };
     for entry in fs::read_dir(folder).map_err(file)? {
         let path = entry.map_err(file)?.path();
         let program = match path.extension().and_then(|extension| extension.to_str()) {
@@ -288,20 +243,14 @@ fn decompress_modules(folder: &Path) -> Result<(), Error> {
             Some("zst") => "zstd",
             _ => continue,
         };
-        write(
-            &path.with_extension(""),
-            &bzimage::decompress(program, &tools::read(&path)?)?,
-        )?;
+        write(&path.with_extension(""), &bzimage::decompress(program, &tools::read(&path)?)?)?;
         fs::remove_file(&path).map_err(file)?;
     }
     Ok(())
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
-    fs::write(path, bytes).map_err(|source| Error::File {
-        path: path.to_owned(),
-        source,
-    })
+    fs::write(path, bytes).map_err(|source| Error::File { path: path.to_owned(), source })
 }
 
 #[cfg(test)]
@@ -321,10 +270,7 @@ mod tests {
             "6.17.0-42-lowlatency",
             "amd64",
         ];
-        newest(
-            version,
-            releases.iter().map(|release| (*release).to_owned()),
-        )
+        newest(version, releases.iter().map(|release| (*release).to_owned()))
     }
 
     #[test]

@@ -28,8 +28,7 @@ fn guests_talk_over_a_cable_and_read_one_memory() {
     let memory = SharedMemory::new(1 << 20).expect("memory");
     let mut file = memory.file();
     file.seek(SeekFrom::Start(64)).expect("a place");
-    file.write_all(&0x1234_5678_u32.to_le_bytes())
-        .expect("written");
+    file.write_all(&0x1234_5678_u32.to_le_bytes()).expect("written");
     // The first line of a device's file `resource` is its first region; the third one is that of the memory.
     let script = |own: u8, rest: &str| {
         format!(
@@ -59,10 +58,8 @@ fn a_guest_stands_still_while_it_is_stopped() {
     const PAUSE: Duration = Duration::from_secs(3);
     let Some(kernel) = kernel(STABLE) else { return };
     let script = "cat /proc/uptime; sleep 1; cat /proc/uptime";
-    let mut paused = guest(&kernel, script)
-        .pausable()
-        .start()
-        .unwrap_or_else(|error| panic!("{error}"));
+    let mut paused =
+        guest(&kernel, script).pausable().start().unwrap_or_else(|error| panic!("{error}"));
     while paused.output().expect("its output").is_empty() {
         assert!(paused.is_running().expect("a guest"), "it ended too early");
         thread::sleep(LOOK);
@@ -82,9 +79,7 @@ fn a_guest_stands_still_while_it_is_stopped() {
 #[test]
 fn a_guest_without_a_monitor_says_so() {
     let Some(kernel) = kernel(STABLE) else { return };
-    let mut guest = guest(&kernel, "sleep 60")
-        .start()
-        .unwrap_or_else(|error| panic!("{error}"));
+    let mut guest = guest(&kernel, "sleep 60").start().unwrap_or_else(|error| panic!("{error}"));
     let error = guest.pause().expect_err("no monitor");
     assert!(error.to_string().contains("Vm::pausable"), "{error}");
 }

@@ -15,9 +15,7 @@ static PREPARING: Mutex<()> = Mutex::new(());
 
 /// The kernel, or `None` after saying why there is none.
 pub(crate) fn kernel(version: &str) -> Option<Kernel> {
-    let _one = PREPARING
-        .lock()
-        .unwrap_or_else(|poisoned| poisoned.into_inner());
+    let _one = PREPARING.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     // Not by testkit's own, which uses this crate.
     luc_testkit::unless_missing(Kernel::bootable(version), Error::is_unavailable)
 }
@@ -25,9 +23,7 @@ pub(crate) fn kernel(version: &str) -> Option<Kernel> {
 /// The kernel and `lagdisk.ko` for it.
 pub(crate) fn kernel_and_lagdisk(version: &str) -> Option<(Kernel, PathBuf)> {
     let kernel = kernel(version)?;
-    let _one = PREPARING
-        .lock()
-        .unwrap_or_else(|poisoned| poisoned.into_inner());
+    let _one = PREPARING.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../kernel/lagdisk");
     let module = kernel.build_module(&source, Path::new(env!("CARGO_TARGET_TMPDIR")));
     let module = luc_testkit::unless_missing(module, Error::is_unavailable)?;

@@ -18,26 +18,17 @@ fn a_panic_is_reported_with_the_log() {
         .script("echo c >/proc/sysrq-trigger; sleep 1000")
         .run()
         .expect_err("a panic");
-    let Error::Panic { reason, log } = &error else {
-        panic!("{error}")
-    };
+    let Error::Panic { reason, log } = &error else { panic!("{error}") };
     assert!(reason.contains("sysrq triggered crash"), "{error}");
     assert!(log.contains("Call Trace"), "{error}");
-    assert!(
-        started.elapsed() < Duration::from_secs(100),
-        "it is noticed before the time is up"
-    );
+    assert!(started.elapsed() < Duration::from_secs(100), "it is noticed before the time is up");
 }
 
 #[test]
 fn a_guest_that_does_not_end_is_ended() {
     let Some(kernel) = kernel(STABLE) else { return };
     let limit = Duration::from_secs(2);
-    let error = Vm::new(&kernel)
-        .script("sleep 1000")
-        .timeout(limit)
-        .run()
-        .expect_err("no end");
+    let error = Vm::new(&kernel).script("sleep 1000").timeout(limit).run().expect_err("no end");
     assert!(matches!(error, Error::Timeout { .. }), "{error}");
 }
 
@@ -85,10 +76,7 @@ fn wait_for_child(caller: &mut Child) -> String {
         }
         if caller.try_wait().expect("its state").is_some() {
             let message = caller.stderr.take().map(|errors| {
-                BufReader::new(errors)
-                    .lines()
-                    .map_while(Result::ok)
-                    .collect::<Vec<_>>()
+                BufReader::new(errors).lines().map_while(Result::ok).collect::<Vec<_>>()
             });
             panic!("luc-vm ended: {message:?}");
         }
@@ -100,6 +88,5 @@ fn wait_for_child(caller: &mut Child) -> String {
 fn is_alive(process: &str) -> bool {
     let stat =
         fs::read_to_string(Path::new("/proc").join(process).join("stat")).unwrap_or_default();
-    stat.rsplit_once(") ")
-        .is_some_and(|(_, rest)| !rest.starts_with('Z'))
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))
 }

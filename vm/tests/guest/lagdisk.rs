@@ -24,19 +24,14 @@ fn latencies_are_exact_in_virtual_time() {
         return;
     };
     let vm = Vm::new(&kernel)
-        .mode(Mode::VirtualTime {
-            shift: 0,
-            processors: 1,
-        })
+        .mode(Mode::VirtualTime { shift: 0, processors: 1 })
         .program("dd")
         .file("/root/lagdisk.ko", lagdisk)
         .script(LATENCIES);
     let text = succeed(&vm).text();
     let words: Vec<&str> = text.split_whitespace().collect();
-    let values: BTreeMap<&str, u64> = words
-        .chunks_exact(2)
-        .map(|pair| (pair[0], pair[1].parse().expect("a number")))
-        .collect();
+    let values: BTreeMap<&str, u64> =
+        words.chunks_exact(2).map(|pair| (pair[0], pair[1].parse().expect("a number"))).collect();
     // Adding a disk reads its first blocks.
     assert!((1000..1020).contains(&values["reads"]), "{text}");
     // A flush comes as an empty write, which the block layer counts as well.
@@ -115,10 +110,7 @@ fn a_power_cut_loses_what_was_not_flushed_and_nothing_else() {
         // A block's sectors, each by the one value that fills it.
         let sectors = |name: &str| -> Vec<Vec<u8>> {
             let value = |sector: &[u8]| {
-                assert!(
-                    sector.iter().all(|byte| *byte == sector[0]),
-                    "a sector is torn"
-                );
+                assert!(sector.iter().all(|byte| *byte == sector[0]), "a sector is torn");
                 sector[0]
             };
             outcome.files[name]
@@ -138,23 +130,15 @@ fn a_power_cut_loses_what_was_not_flushed_and_nothing_else() {
             assert_eq!(before[index], [newest; 8], "block {block} before the cut");
             assert_eq!(after[index], [flushed; 8], "block {block} after it");
             assert!(
-                kept[index]
-                    .iter()
-                    .all(|sector| [flushed, newest].contains(sector)),
+                kept[index].iter().all(|sector| [flushed, newest].contains(sector)),
                 "block {block}: {:?}",
                 kept[index]
             );
             if newest != flushed {
-                new_sectors += kept[index]
-                    .iter()
-                    .filter(|sector| **sector == newest)
-                    .count();
+                new_sectors += kept[index].iter().filter(|sector| **sector == newest).count();
             }
         }
-        assert!(
-            (40..120).contains(&new_sectors),
-            "half of 160 dirty sectors: {new_sectors}"
-        );
+        assert!((40..120).contains(&new_sectors), "half of 160 dirty sectors: {new_sectors}");
         assert_eq!(kept, sectors("again"), "the seed decides");
         let counts = format!("{new_sectors}\n{}\n", 160 - new_sectors);
         assert_eq!(outcome.file("counts"), Some(counts), "kept and lost");

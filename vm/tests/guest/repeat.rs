@@ -27,10 +27,7 @@ fn repeats(qemu: Option<Qemu>, processors: u32, length: &str) {
         return;
     };
     let mut vm = Vm::new(&kernel)
-        .mode(Mode::VirtualTime {
-            shift: 0,
-            processors,
-        })
+        .mode(Mode::VirtualTime { shift: 0, processors })
         .program("mke2fs")
         .program(luc)
         .file("/root/lagdisk.ko", lagdisk)

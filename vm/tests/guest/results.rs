@@ -9,9 +9,8 @@ use crate::common::{STABLE, kernel, succeed};
 #[test]
 fn a_script_runs_and_its_results_come_back() {
     let Some(kernel) = kernel(STABLE) else { return };
-    let bytes: Vec<u8> = (0..300_000_u32)
-        .map(|number| (number.wrapping_mul(2_654_435_761) >> 24) as u8)
-        .collect();
+    let bytes: Vec<u8> =
+        (0..300_000_u32).map(|number| (number.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
     let outcome = Vm::new(&kernel)
         .content("/root/in", bytes.clone())
         .variable("GREETING", "it's $HOME")
@@ -22,24 +21,11 @@ fn a_script_runs_and_its_results_come_back() {
         .run()
         .unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(outcome.status, 7);
-    assert_eq!(
-        outcome.text(),
-        format!("{}\nit's $HOME\nerror\n", kernel.release())
-    );
-    assert_eq!(
-        outcome.files.keys().collect::<Vec<_>>(),
-        ["a/b/c", "copy", "empty"]
-    );
-    assert!(
-        outcome.files["copy"] == bytes,
-        "300,000 bytes come back as they were"
-    );
+    assert_eq!(outcome.text(), format!("{}\nit's $HOME\nerror\n", kernel.release()));
+    assert_eq!(outcome.files.keys().collect::<Vec<_>>(), ["a/b/c", "copy", "empty"]);
+    assert!(outcome.files["copy"] == bytes, "300,000 bytes come back as they were");
     assert_eq!(outcome.file("a/b/c").as_deref(), Some("deep\n"));
-    assert!(
-        outcome
-            .kernel_log
-            .contains(&format!("Linux version {}", kernel.release()))
-    );
+    assert!(outcome.kernel_log.contains(&format!("Linux version {}", kernel.release())));
 }
 
 #[test]
@@ -65,23 +51,16 @@ fn a_disk_keeps_what_was_synced_before_the_plug_was_pulled() {
         std::thread::sleep(Duration::from_millis(20));
     }
     first.cut();
-    let second = Vm::new(&kernel)
-        .disk(disk.path())
-        .script("mount -t ext4 /dev/vda /mnt && cat /mnt/file");
+    let second =
+        Vm::new(&kernel).disk(disk.path()).script("mount -t ext4 /dev/vda /mnt && cat /mnt/file");
     assert_eq!(succeed(&second).text(), "kept\n");
 }
 
 #[test]
 fn what_is_not_there_is_named() {
     let Some(kernel) = kernel(STABLE) else { return };
-    let error = Vm::new(&kernel)
-        .program("no-such-program")
-        .run()
-        .expect_err("no program");
+    let error = Vm::new(&kernel).program("no-such-program").run().expect_err("no program");
     assert!(matches!(error, Error::Program { .. }), "{error}");
-    let error = Vm::new(&kernel)
-        .file("/root/x", "/no/such/file")
-        .run()
-        .expect_err("no file");
+    let error = Vm::new(&kernel).file("/root/x", "/no/such/file").run().expect_err("no file");
     assert!(matches!(error, Error::File { .. }), "{error}");
 }

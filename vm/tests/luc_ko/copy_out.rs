@@ -42,11 +42,8 @@ fn writes_do_not_wait_for_the_journal() {
     let Some(parts) = Parts::find(STABLE) else {
         return;
     };
-    let text = succeed(&parts.vm(SCRIPT).mode(Mode::VirtualTime {
-        shift: 0,
-        processors: 1,
-    }))
-    .text();
+    let text =
+        succeed(&parts.vm(SCRIPT).mode(Mode::VirtualTime { shift: 0, processors: 1 })).text();
     let off_ns = figure(&text, "off_ns");
     assert!(off_ns > 3e8, "writes wait on stock jbd2\n{text}");
     assert!(figure(&text, "on_ns") < off_ns / 50.0, "{text}");
@@ -55,10 +52,7 @@ fn writes_do_not_wait_for_the_journal() {
         assert!(ns < off_ns / 2.0, "{way}\n{text}");
     }
     assert!(figure(&text, "copies") > 100.0, "{text}");
-    assert!(
-        figure(&text, "failed") == 0.0 && figure(&text, "in_use") == 0.0,
-        "{text}"
-    );
+    assert!(figure(&text, "failed") == 0.0 && figure(&text, "in_use") == 0.0, "{text}");
     assert!(figure(&text, "copies_without_memory") == 0.0, "{text}");
     assert!(figure(&text, "failed_without_memory") > 0.0, "{text}");
 }

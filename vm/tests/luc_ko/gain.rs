@@ -29,34 +29,19 @@ fn held_commits_serve_more_and_a_lone_caller_is_left_alone() {
     let Some(parts) = Parts::find(STABLE) else {
         return;
     };
-    let text = succeed(&parts.vm(SCRIPT).mode(Mode::VirtualTime {
-        shift: 0,
-        processors: 1,
-    }))
-    .text();
+    let text =
+        succeed(&parts.vm(SCRIPT).mode(Mode::VirtualTime { shift: 0, processors: 1 })).text();
     let ratio = |name: &str, clients: &str| {
         figure(&text, &format!("{name}_{clients}")) / figure(&text, &format!("off_{clients}"))
     };
     for policy in ["delay", "pid", "auto"] {
         let gain = ratio(policy, "6");
-        assert!(
-            gain >= 1.3,
-            "{policy}: {gain} times stock with 6 clients\n{text}"
-        );
+        assert!(gain >= 1.3, "{policy}: {gain} times stock with 6 clients\n{text}");
     }
     let alone = ratio("auto", "1");
-    assert!(
-        alone >= 0.95,
-        "{alone} times stock for a lone client\n{text}"
-    );
+    assert!(alone >= 0.95, "{alone} times stock for a lone client\n{text}");
     // The fixed delay does cost a lone client: the figures are not just all the same.
     assert!(ratio("delay", "1") < 0.97, "{text}");
-    assert!(
-        !text.contains("state_1 engaged") && text.contains("state_6 engaged"),
-        "{text}"
-    );
-    assert!(
-        figure(&text, "fsyncs") > 2.0 * figure(&text, "commits"),
-        "{text}"
-    );
+    assert!(!text.contains("state_1 engaged") && text.contains("state_6 engaged"), "{text}");
+    assert!(figure(&text, "fsyncs") > 2.0 * figure(&text, "commits"), "{text}");
 }

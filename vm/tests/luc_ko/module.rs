@@ -63,18 +63,9 @@ impl Parts {
             Some(folder) if source != Path::new(SOURCES) => folder,
             _ => work,
         };
-        let _one = BUILDING
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner());
-        let module = kernel
-            .build_module(source, work)
-            .unwrap_or_else(|error| panic!("{error}"));
-        Some(Self {
-            kernel,
-            lagdisk,
-            module,
-            luc,
-        })
+        let _one = BUILDING.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let module = kernel.build_module(source, work).unwrap_or_else(|error| panic!("{error}"));
+        Some(Self { kernel, lagdisk, module, luc })
     }
 
     /// A machine that runs `script` behind the prelude and stops at the first warning.

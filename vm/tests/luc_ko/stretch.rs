@@ -38,11 +38,8 @@ fn stretched_times_count_for_holds_and_for_when_auto_looks_again() {
     let Some(parts) = Parts::find(STABLE) else {
         return;
     };
-    let text = succeed(&parts.vm(SCRIPT).mode(Mode::VirtualTime {
-        shift: 0,
-        processors: 1,
-    }))
-    .text();
+    let text =
+        succeed(&parts.vm(SCRIPT).mode(Mode::VirtualTime { shift: 0, processors: 1 })).text();
     let files = |permille: &str| figure(&text, &format!("lone_{permille}"));
     // 20 ms for each file, and not 2, beside some 9 ms of the disk's.
     assert!(files("10000") < 0.6 * files("1000"), "{text}");

@@ -9,9 +9,7 @@ use crate::module::{Parts, SOURCES};
 
 /// The module's sources with a line of one file changed.
 fn changed(folder: &str, file: &str, from: &str, to: &str) -> PathBuf {
-    let copy = Path::new(env!("CARGO_TARGET_TMPDIR"))
-        .join(folder)
-        .join("luc");
+    let copy = Path::new(env!("CARGO_TARGET_TMPDIR")).join(folder).join("luc");
     fs::create_dir_all(&copy).expect("directory");
     for entry in fs::read_dir(SOURCES).expect("the sources") {
         let path = entry.expect("an entry").path();
@@ -31,12 +29,8 @@ fn changed(folder: &str, file: &str, from: &str, to: &str) -> PathBuf {
 #[test]
 fn a_kernel_that_was_not_tested_is_told_of() {
     let line = "#define LUC_LAST_TESTED KERNEL_VERSION(";
-    let sources = changed(
-        "untested",
-        "compat.h",
-        &format!("{line}7, 3, 255)"),
-        &format!("{line}6, 0, 255)"),
-    );
+    let sources =
+        changed("untested", "compat.h", &format!("{line}7, 3, 255)"), &format!("{line}6, 0, 255)"));
     let Some(parts) = Parts::of(STABLE, &sources) else {
         return;
     };

@@ -22,11 +22,7 @@ pub struct Gains {
 
 impl Gains {
     /// The paper's.
-    pub const PAPER: Self = Self {
-        kp_milli: 800,
-        ki_milli: 250,
-        kd_milli: 250,
-    };
+    pub const PAPER: Self = Self { kp_milli: 800, ki_milli: 250, kd_milli: 250 };
 }
 
 /// `struct luc_steered_delay`.
@@ -48,10 +44,7 @@ pub struct Returns {
 
 impl Default for Returns {
     fn default() -> Self {
-        Self {
-            returns_ns: [0; MAX_PARTICIPANTS],
-            known: 0,
-        }
+        Self { returns_ns: [0; MAX_PARTICIPANTS], known: 0 }
     }
 }
 
@@ -286,12 +279,7 @@ impl Default for Auto {
 
 impl fmt::Debug for Auto {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "Auto {{ phase: {}, reason: {} }}",
-            self.phase(),
-            self.reason()
-        )
+        write!(f, "Auto {{ phase: {}, reason: {} }}", self.phase(), self.reason())
     }
 }
 

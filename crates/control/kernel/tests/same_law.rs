@@ -73,14 +73,9 @@ fn disagreement(seed: u64) -> Option<usize> {
         }
         let took_ns = commit_ns - commit_ns / 16 + numbers.next(commit_ns / 8);
         let served = u64::from(callers).div_ceil(if held { 1 } else { 2 });
-        end_ns += if held {
-            took_ns * 200 / gain_percent
-        } else {
-            took_ns
-        };
-        let mut arrivals: Vec<u32> = (0..callers)
-            .map(|_| numbers.next(commit_ns / 4) as u32)
-            .collect();
+        end_ns += if held { took_ns * 200 / gain_percent } else { took_ns };
+        let mut arrivals: Vec<u32> =
+            (0..callers).map(|_| numbers.next(commit_ns / 4) as u32).collect();
         arrivals.sort_unstable();
         let released = if held { served as u32 } else { 0 };
         let plan = reference.on_epoch(&epoch::Epoch {
@@ -123,15 +118,10 @@ fn disagreement(seed: u64) -> Option<usize> {
 
 #[test]
 fn auto_decides_as_its_reference_does() {
-    let apart: Vec<(u64, usize)> = (1..=1_000)
-        .filter_map(|seed| Some((seed, disagreement(seed)?)))
-        .collect();
+    let apart: Vec<(u64, usize)> =
+        (1..=1_000).filter_map(|seed| Some((seed, disagreement(seed)?))).collect();
     // A rate that lies within rounding of a threshold may fall on either side.
-    assert!(
-        apart.len() <= 5,
-        "{} of 1000 scenarios: {apart:?}",
-        apart.len()
-    );
+    assert!(apart.len() <= 5, "{} of 1000 scenarios: {apart:?}", apart.len());
 }
 
 proptest! {

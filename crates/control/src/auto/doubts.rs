@@ -110,11 +110,8 @@ impl Auto {
     /// Takes what an ungated sample has measured.
     pub(super) fn note_ungated(&mut self, measured: &Measured) {
         self.ungated_rate = measured.rate;
-        self.ungated_latency_s = if measured.own_share >= NEARLY_ALL {
-            measured.latency_s
-        } else {
-            0.0
-        };
+        self.ungated_latency_s =
+            if measured.own_share >= NEARLY_ALL { measured.latency_s } else { 0.0 };
     }
 
     /// Whether an obvious gain may be nothing but more work that has come since the ungated sample: then it takes
@@ -126,11 +123,8 @@ impl Auto {
     pub(super) fn is_doubtful(&self, epoch: &Epoch<'_>, measured: &Measured) -> bool {
         let longest_call_s = LONGEST_CALL_COMMITS * measured.interval_s;
         // Where commits are seen exactly, it is they whose time is known, and not that of calls.
-        let call_s = if epoch.exact {
-            longest_call_s
-        } else {
-            self.ungated_latency_s.min(longest_call_s)
-        };
+        let call_s =
+            if epoch.exact { longest_call_s } else { self.ungated_latency_s.min(longest_call_s) };
         let busy_callers = measured.rate * measured.own_share * call_s;
         let is_obvious = busy_callers >= OBVIOUS * f64::from(epoch.participants);
         self.pairs.count() <= 1 && !is_obvious
@@ -219,9 +213,7 @@ impl Auto {
     /// Whether participants (or, ungated, the commit time) are far from what the last decision saw.
     pub(super) fn has_changed(&self) -> bool {
         let far = |now: f64, then: f64| now > CHANGED * then || then > CHANGED * now;
-        far(
-            f64::from(self.participants),
-            f64::from(self.decided_participants),
-        ) || far(self.ungated_commit_ns as f64, self.decided_commit_ns as f64)
+        far(f64::from(self.participants), f64::from(self.decided_participants))
+            || far(self.ungated_commit_ns as f64, self.decided_commit_ns as f64)
     }
 }

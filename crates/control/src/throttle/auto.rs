@@ -137,11 +137,7 @@ impl Auto {
 
     /// Until when batch is frozen for protected tasks, ns.
     fn holds_until_ns(&self, now_ns: u64) -> u64 {
-        if self.protects(now_ns) {
-            self.protect.holds_until_ns()
-        } else {
-            0
-        }
+        if self.protects(now_ns) { self.protect.holds_until_ns() } else { 0 }
     }
 
     /// Brings the simulated fair sharing up to date; `is_due`: also with what is believed of those that did nothing.
@@ -162,15 +158,12 @@ impl Auto {
                 None => believed_size_ns(task.attained_ns()),
             };
             if is_new {
-                self.fair
-                    .arrive(task.id(), task.last.weight, size_ns, now_ns);
+                self.fair.arrive(task.id(), task.last.weight, size_ns, now_ns);
             } else {
                 self.fair.believe(task.id(), task.last.weight, size_ns);
             }
         }
-        self.fair.advance(work_ns, now_ns, |id| {
-            table.get(id).is_some_and(Task::competes)
-        });
+        self.fair.advance(work_ns, now_ns, |id| table.get(id).is_some_and(Task::competes));
     }
 
     /// Decides how many may run, and what is tried.
@@ -256,14 +249,8 @@ impl Auto {
         if is_due {
             let lacking_ns = |id| Some(self.lacking_ns(self.table.get(id)?));
             let ahead_ns = self.token.busy_for_ns(turn_ns) + self.learned.switch_ns() + RECKON_NS;
-            self.late = bounds::late(
-                &self.table,
-                &self.fair,
-                &self.config,
-                lacking_ns,
-                now_ns,
-                ahead_ns,
-            );
+            self.late =
+                bounds::late(&self.table, &self.fair, &self.config, lacking_ns, now_ns, ahead_ns);
         }
         let before: Vec<TaskId> = self.token.tasks().collect();
         let mut token = std::mem::take(&mut self.token);
@@ -330,11 +317,7 @@ impl Auto {
 impl Policy for Auto {
     fn decide(&mut self, sample: &Sample<'_>) -> Decision {
         let now_ns = sample.now_ns;
-        let elapsed_ns = if self.last_ns == 0 {
-            0
-        } else {
-            now_ns.saturating_sub(self.last_ns)
-        };
+        let elapsed_ns = if self.last_ns == 0 { 0 } else { now_ns.saturating_sub(self.last_ns) };
         self.last_ns = now_ns;
         if let Some(measured) = self.measured.take() {
             self.learned.believe(&measured, now_ns);
@@ -344,8 +327,7 @@ impl Policy for Auto {
         let ended = self.table.look(sample);
         self.protect.look(sample.tasks, now_ns);
         let floor = self.config.batch_floor;
-        self.protect
-            .account(elapsed_ns, batch_ran, batch_waits, floor);
+        self.protect.account(elapsed_ns, batch_ran, batch_waits, floor);
         // Tasks that are treated as one say nothing about how many others should run together.
         if !self.token.has_coupled() {
             self.learned.look(&mut self.table, elapsed_ns, now_ns);
@@ -362,8 +344,7 @@ impl Policy for Auto {
         self.share(&ended, is_due, now_ns);
         let waiting = self.table.competing().count();
         let contenders = waiting + usize::from(waiting > 0 && self.protect.is_present());
-        self.contention
-            .look(sample.disk.busy_ns, contenders, elapsed_ns);
+        self.contention.look(sample.disk.busy_ns, contenders, elapsed_ns);
         if self.contention.is_contended() {
             self.protect_until_ns = now_ns + PROTECT_NS;
         }
@@ -371,10 +352,7 @@ impl Policy for Auto {
         self.settle(elapsed_ns, is_due, now_ns);
         let orders = self.orders(now_ns);
         self.note_running(now_ns);
-        Decision {
-            orders,
-            look_again_ns: self.look_again_ns(now_ns),
-        }
+        Decision { orders, look_again_ns: self.look_again_ns(now_ns) }
     }
 
     fn couple(&mut self, pair: (TaskId, TaskId), reason: Reason, until_ns: u64) {
@@ -388,10 +366,6 @@ impl Policy for Auto {
             return None;
         }
         holder.order(false, Reason::Inversion, now_ns);
-        Some(Order {
-            task,
-            action: Action::Thaw,
-            reason: Reason::Inversion,
-        })
+        Some(Order { task, action: Action::Thaw, reason: Reason::Inversion })
     }
 }

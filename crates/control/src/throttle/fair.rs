@@ -116,8 +116,7 @@ impl FairSharing {
             }
             sharers.retain(|job| !job.is_finished());
         }
-        self.jobs
-            .retain(|_, job| !(job.has_left && job.is_finished()));
+        self.jobs.retain(|_, job| !(job.has_left && job.is_finished()));
     }
 
     /// The order of the fair sojourn protocol: a smaller rank is served first. Positive: device time that the task
@@ -154,16 +153,10 @@ impl FairSharing {
             weights -= job.weight;
             if !job.has_left {
                 let projected_ns = now_ns.saturating_add(work_ns as u64);
-                let finish_ns = job
-                    .finished_ns
-                    .filter(|_| job.is_finished())
-                    .unwrap_or(projected_ns);
+                let finish_ns =
+                    job.finished_ns.filter(|_| job.is_finished()).unwrap_or(projected_ns);
                 let arrived_ns = job.arrived_ns;
-                finishes.push(Finish {
-                    task,
-                    arrived_ns,
-                    finish_ns,
-                });
+                finishes.push(Finish { task, arrived_ns, finish_ns });
             }
         }
         finishes
@@ -229,9 +222,8 @@ mod tests {
                 }
             }
             let present = |i: usize| arrivals[i].at_ns <= now_ns;
-            let next = (0..arrivals.len())
-                .filter(|i| present(*i) && real[*i] == 0)
-                .min_by(|a, b| {
+            let next =
+                (0..arrivals.len()).filter(|i| present(*i) && real[*i] == 0).min_by(|a, b| {
                     let rank = |i: usize| guide.rank(TaskId(i as u32), now_ns);
                     rank(*a).total_cmp(&rank(*b))
                 });
@@ -264,52 +256,27 @@ mod tests {
 
     #[test]
     fn equal_tasks_run_one_after_the_other() {
-        let arrival = Arrival {
-            at_ns: 0,
-            size_ns: 100 * STEP_NS,
-            weight: 100,
-        };
+        let arrival = Arrival { at_ns: 0, size_ns: 100 * STEP_NS, weight: 100 };
         let (real, fair) = run(&[arrival; 4], knows);
         assert_eq!(real, [100, 200, 300, 400].map(|steps: u64| steps * STEP_NS));
-        assert!(
-            fair.iter()
-                .all(|finish| finish.abs_diff(400 * STEP_NS) <= 2)
-        );
+        assert!(fair.iter().all(|finish| finish.abs_diff(400 * STEP_NS) <= 2));
     }
 
     #[test]
     fn a_short_task_that_comes_late_passes_a_long_one() {
-        let long = Arrival {
-            at_ns: 0,
-            size_ns: 500 * STEP_NS,
-            weight: 100,
-        };
-        let short = Arrival {
-            at_ns: 50 * STEP_NS,
-            size_ns: 20 * STEP_NS,
-            weight: 100,
-        };
+        let long = Arrival { at_ns: 0, size_ns: 500 * STEP_NS, weight: 100 };
+        let short = Arrival { at_ns: 50 * STEP_NS, size_ns: 20 * STEP_NS, weight: 100 };
         let (real, _) = run(&[long, short], knows);
         assert_eq!(real, [520 * STEP_NS, 70 * STEP_NS]);
         // The same without sizes: the long one has left the first class of 32 steps behind.
-        let (real, _) = run(&[long, short], |attained_ns, _| {
-            (2 * attained_ns).max(32 * STEP_NS)
-        });
+        let (real, _) = run(&[long, short], |attained_ns, _| (2 * attained_ns).max(32 * STEP_NS));
         assert!(real[1] <= 110 * STEP_NS, "{real:?}");
     }
 
     #[test]
     fn weights_count() {
-        let heavy = Arrival {
-            at_ns: 0,
-            size_ns: 200 * STEP_NS,
-            weight: 300,
-        };
-        let light = Arrival {
-            weight: 100,
-            size_ns: 100 * STEP_NS,
-            ..heavy
-        };
+        let heavy = Arrival { at_ns: 0, size_ns: 200 * STEP_NS, weight: 300 };
+        let light = Arrival { weight: 100, size_ns: 100 * STEP_NS, ..heavy };
         let (real, _) = run(&[light, heavy], knows);
         assert_eq!(real, [300 * STEP_NS, 200 * STEP_NS]);
     }
@@ -323,10 +290,7 @@ mod tests {
     #[test]
     fn classes_double() {
         let class = |attained_ns| size_class(attained_ns, 1_000);
-        assert_eq!(
-            [0, 999, 1_000, 1_999, 2_000, 4_000].map(class),
-            [0, 0, 1, 1, 2, 3]
-        );
+        assert_eq!([0, 999, 1_000, 1_999, 2_000, 4_000].map(class), [0, 0, 1, 1, 2, 3]);
         assert_eq!(size_class(u64::MAX, 0), 64);
     }
 
@@ -337,13 +301,7 @@ mod tests {
         fair.arrive(TaskId(1), 200, 200, 0);
         // Until 300: task 1 gets 200 and is done, task 0 gets 100; then 200 more alone.
         let finishes = fair.finishes(0);
-        let of = |task| {
-            finishes
-                .iter()
-                .find(|f| f.task == TaskId(task))
-                .unwrap()
-                .finish_ns
-        };
+        let of = |task| finishes.iter().find(|f| f.task == TaskId(task)).unwrap().finish_ns;
         assert_eq!((of(0), of(1)), (500, 300));
     }
 

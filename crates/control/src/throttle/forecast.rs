@@ -161,9 +161,7 @@ impl Outcome {
     #[must_use]
     pub fn weighted_speedup(&self, alone_ns: &[u64]) -> f64 {
         let ratios = alone_ns.iter().zip(&self.took_ns);
-        ratios
-            .map(|(alone, took)| *alone as f64 / (*took).max(1) as f64)
-            .sum()
+        ratios.map(|(alone, took)| *alone as f64 / (*took).max(1) as f64).sum()
     }
 }
 
@@ -173,10 +171,7 @@ pub struct Nothing;
 
 impl Policy for Nothing {
     fn decide(&mut self, sample: &Sample<'_>) -> Decision {
-        Decision {
-            orders: Vec::new(),
-            look_again_ns: sample.now_ns + 1_000_000_000,
-        }
+        Decision { orders: Vec::new(), look_again_ns: sample.now_ns + 1_000_000_000 }
     }
 }
 

@@ -44,12 +44,7 @@ impl Disk {
 impl Spec {
     /// Reads 4 KiB here and there.
     fn random(requests: u64) -> Self {
-        Self {
-            bytes: requests * 4096,
-            request_bytes: 4096,
-            jumps: 1.0,
-            ..Self::stream(0)
-        }
+        Self { bytes: requests * 4096, request_bytes: 4096, jumps: 1.0, ..Self::stream(0) }
     }
 
     /// Reads 4 KiB here and there every so often, is protected, and does not end.
@@ -64,10 +59,7 @@ impl Spec {
     }
 
     fn unknown(self) -> Self {
-        Self {
-            is_size_known: false,
-            ..self
-        }
+        Self { is_size_known: false, ..self }
     }
 
     fn deep(self, depth: u32) -> Self {
@@ -79,10 +71,7 @@ impl Spec {
     }
 
     fn computing(self, requests: u64, compute_ns: u64) -> Self {
-        Self {
-            phase: Some((requests, compute_ns)),
-            ..self
-        }
+        Self { phase: Some((requests, compute_ns)), ..self }
     }
 
     fn from(self, start_ns: u64) -> Self {
@@ -155,15 +144,9 @@ impl Checked<'_> {
 }
 
 fn run(disk: Disk, specs: &[Spec], policy: &mut dyn Policy, limit_ns: u64) -> Outcome {
-    let mut checked = Checked {
-        policy,
-        violations: Vec::new(),
-    };
+    let mut checked = Checked { policy, violations: Vec::new() };
     let ran = forecast::run(&disk.model(), specs, &mut checked, limit_ns);
-    Outcome {
-        ran,
-        violations: checked.violations,
-    }
+    Outcome { ran, violations: checked.violations }
 }
 
 fn alone_ns(disk: Disk, specs: &[Spec]) -> Vec<u64> {

@@ -51,15 +51,9 @@ pub fn vector_points(
     let mut points: Vec<VectorPoint> = Vec::new();
     for (tasks, mut curve) in by_tasks {
         curve.sort_by(|a, b| a.demand_bytes_per_s.total_cmp(&b.demand_bytes_per_s));
-        let bearable = curve
-            .iter()
-            .take_while(|point| point.loss <= allowed_loss)
-            .last();
+        let bearable = curve.iter().take_while(|point| point.loss <= allowed_loss).last();
         let demand_bytes_per_s = bearable.map_or(0.0, |point| point.demand_bytes_per_s);
-        let next = VectorPoint {
-            demand_bytes_per_s,
-            tasks,
-        };
+        let next = VectorPoint { demand_bytes_per_s, tasks };
         match points.last_mut() {
             Some(last) if is_near(last.demand_bytes_per_s, demand_bytes_per_s, merge_within) => {
                 *last = next
@@ -110,11 +104,7 @@ struct Point {
 impl Point {
     fn aged(self, now_ns: u64) -> Self {
         let keep = 0.5_f64.powf(now_ns.saturating_sub(self.at_ns) as f64 / HALF_LIFE_NS);
-        Self {
-            weighted_ns: self.weighted_ns * keep,
-            time_ns: self.time_ns * keep,
-            at_ns: now_ns,
-        }
+        Self { weighted_ns: self.weighted_ns * keep, time_ns: self.time_ns * keep, at_ns: now_ns }
     }
 }
 
@@ -168,13 +158,8 @@ impl LossCurve {
     #[must_use]
     pub fn best(&self, waiting: usize, now_ns: u64) -> Option<usize> {
         let known = self.known(now_ns);
-        let most = known
-            .iter()
-            .map(|(_, speed_up)| *speed_up)
-            .fold(0.0, f64::max);
-        let (tasks, _) = known
-            .iter()
-            .find(|(_, speed_up)| *speed_up >= AS_GOOD * most)?;
+        let most = known.iter().map(|(_, speed_up)| *speed_up).fold(0.0, f64::max);
+        let (tasks, _) = known.iter().find(|(_, speed_up)| *speed_up >= AS_GOOD * most)?;
         (*tasks < waiting).then_some(*tasks)
     }
 }
@@ -193,56 +178,35 @@ mod tests {
             demand_bytes_per_s: demand * MB,
             loss: (1.0 - budget / (f64::from(tasks) * demand)).max(0.0),
         };
-        (1..=8)
-            .flat_map(|tasks| demands.map(|demand| point(tasks, demand)))
-            .collect()
+        (1..=8).flat_map(|tasks| demands.map(|demand| point(tasks, demand))).collect()
     }
 
     #[test]
     fn a_point_is_the_highest_demand_under_the_line() {
         let points = vector_points(&curves(45.0), 0.10, 0.0);
         // Two tasks of 24.3 lose 7.4 %, two of 26.4 lose 14.8 %; three bear 16 (6.3 %), not 20.
-        assert_eq!(
-            (points[0].tasks, points[0].demand_bytes_per_s),
-            (2, 24.3 * MB)
-        );
-        assert_eq!(
-            (points[1].tasks, points[1].demand_bytes_per_s),
-            (3, 16.0 * MB)
-        );
+        assert_eq!((points[0].tasks, points[0].demand_bytes_per_s), (2, 24.3 * MB));
+        assert_eq!((points[1].tasks, points[1].demand_bytes_per_s), (3, 16.0 * MB));
     }
 
     #[test]
     fn neighbours_with_equal_demand_are_merged_into_the_one_with_more_tasks() {
         let all = vector_points(&curves(45.0), 0.10, 0.0);
-        assert_eq!(
-            all.iter().map(|p| p.tasks).collect::<Vec<_>>(),
-            [2, 3, 4, 6, 8]
-        );
+        assert_eq!(all.iter().map(|p| p.tasks).collect::<Vec<_>>(), [2, 3, 4, 6, 8]);
         let merged = vector_points(&curves(45.0), 0.10, 0.3);
-        assert_eq!(
-            merged.iter().map(|p| p.tasks).collect::<Vec<_>>(),
-            [2, 4, 6, 8]
-        );
+        assert_eq!(merged.iter().map(|p| p.tasks).collect::<Vec<_>>(), [2, 4, 6, 8]);
     }
 
     #[test]
     fn a_loss_that_is_never_bearable_gives_a_point_at_zero() {
-        let unbearable = Degradation {
-            tasks: 2,
-            demand_bytes_per_s: MB,
-            loss: 0.9,
-        };
+        let unbearable = Degradation { tasks: 2, demand_bytes_per_s: MB, loss: 0.9 };
         let points = vector_points(&[unbearable], 0.1, 0.0);
         assert!(violated(&points, &[0.5 * MB, 0.1 * MB]).is_some());
     }
 
     #[test]
     fn a_point_is_violated_by_enough_tasks_of_enough_demand() {
-        let points = [VectorPoint {
-            demand_bytes_per_s: 24.3 * MB,
-            tasks: 2,
-        }];
+        let points = [VectorPoint { demand_bytes_per_s: 24.3 * MB, tasks: 2 }];
         assert!(violated(&points, &[30.0 * MB]).is_none());
         assert!(violated(&points, &[30.0 * MB, 10.0 * MB]).is_none());
         assert!(violated(&points, &[1.0 * MB, 30.0 * MB, 24.0 * MB]).is_some());
@@ -274,15 +238,8 @@ mod tests {
         assert_eq!(curve.speed_up(2, 0), None);
         curve.add(2, 1.5, 50_000_000, 0);
         assert!(curve.speed_up(2, 0).is_some());
-        assert_eq!(
-            curve.speed_up(2, 120_000_000_000),
-            None,
-            "a quarter of 60 ms"
-        );
+        assert_eq!(curve.speed_up(2, 120_000_000_000), None, "a quarter of 60 ms");
         curve.add(2, 0.5, 60_000_000, 120_000_000_000);
-        assert!(
-            curve.speed_up(2, 120_000_000_000).unwrap() < 0.8,
-            "the new counts most"
-        );
+        assert!(curve.speed_up(2, 120_000_000_000).unwrap() < 0.8, "the new counts most");
     }
 }

@@ -123,18 +123,14 @@ impl Wise {
     /// A task's present `<dtimeslice, sensitivity>`: check intervals, and bytes per second.
     #[must_use]
     pub fn description(&self, task: TaskId) -> Option<(u64, f64)> {
-        self.tasks
-            .get(&task)
-            .map(|task| (task.dtimeslice, task.sensitivity))
+        self.tasks.get(&task).map(|task| (task.dtimeslice, task.sensitivity))
     }
 
     /// Reads everybody's I/O since the last check.
     fn read(&mut self, tasks: &[TaskSample], elapsed_ns: u64) {
         let elapsed_s = (elapsed_ns as f64 / 1e9).max(1e-9);
         self.tasks.retain(|id, _| {
-            tasks
-                .iter()
-                .any(|task| task.task == *id && task.class == Class::Batch)
+            tasks.iter().any(|task| task.task == *id && task.class == Class::Batch)
         });
         for sample in tasks.iter().filter(|task| task.class == Class::Batch) {
             let initial = self.profiles.get(&sample.task).copied().unwrap_or(1);
@@ -206,11 +202,8 @@ impl Wise {
     /// Resumes the longest suspended, at most a part of all.
     fn resume(&mut self) -> Vec<Order> {
         let most = ((self.tasks.len() as f64 * self.config.resume_group) as usize).max(1);
-        let mut suspended: Vec<(u64, TaskId)> = self
-            .tasks
-            .iter()
-            .filter_map(|(id, task)| Some((task.suspended?, *id)))
-            .collect();
+        let mut suspended: Vec<(u64, TaskId)> =
+            self.tasks.iter().filter_map(|(id, task)| Some((task.suspended?, *id))).collect();
         suspended.sort_unstable();
         suspended.truncate(most);
         let mut orders = Vec::new();
@@ -269,11 +262,7 @@ impl Wise {
 }
 
 fn order(task: TaskId, action: Action) -> Order {
-    Order {
-        task,
-        action,
-        reason: Reason::Rule,
-    }
+    Order { task, action, reason: Reason::Rule }
 }
 
 impl Policy for Wise {
@@ -290,9 +279,6 @@ impl Policy for Wise {
             }
             self.checks = Some(check);
         }
-        Decision {
-            orders,
-            look_again_ns: self.checked_ns + self.config.check_interval_ns,
-        }
+        Decision { orders, look_again_ns: self.checked_ns + self.config.check_interval_ns }
     }
 }

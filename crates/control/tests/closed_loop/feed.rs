@@ -61,11 +61,7 @@ fn trials_that_lose_are_short_and_rare_however_callers_seem_to_change() {
     }
     assert_eq!(feed.auto.reason(), Reason::NoGainMeasured);
     assert!(feed.auto.trials().0 >= 2, "{:?}", feed.auto.trials());
-    assert!(
-        feed.held_ns < 1_000 * MS,
-        "held for {} ns of 60 s",
-        feed.held_ns
-    );
+    assert!(feed.held_ns < 1_000 * MS, "held for {} ns of 60 s", feed.held_ns);
 }
 
 /// Services that begin to be asked while a trial goes on.
@@ -84,11 +80,7 @@ fn more_work_is_not_taken_for_a_gain() {
     assert_eq!(feed.auto.phase(), Phase::Aside);
     assert_eq!(feed.auto.reason(), Reason::NoGainMeasured);
     assert_eq!(feed.auto.trials().1, 0);
-    assert!(
-        feed.held_ns < 600 * MS,
-        "held for {} ns of 6 s",
-        feed.held_ns
-    );
+    assert!(feed.held_ns < 600 * MS, "held for {} ns of 6 s", feed.held_ns);
 }
 
 /// Callers that need a flush are slow while those that need a commit are held for a trial, which says nothing about them.
@@ -97,11 +89,7 @@ fn the_end_of_another_s_trial_is_not_taken_for_a_gain() {
     let mut feed = Feed::default();
     while feed.now_ns < 6_000 * MS {
         let is_trial = (1_000 * MS..4_000 * MS).contains(&feed.now_ns) && feed.auto.trials().0 == 0;
-        let others = Others {
-            gated: is_trial,
-            trying: is_trial,
-            lost: false,
-        };
+        let others = Others { gated: is_trial, trying: is_trial, lost: false };
         let served = match (feed.plan.gated, is_trial) {
             (_, true) => 2,
             (true, false) => 5,
@@ -112,20 +100,13 @@ fn the_end_of_another_s_trial_is_not_taken_for_a_gain() {
         feed.commit(24 * MS, served, participants, others);
     }
     assert_eq!(feed.auto.trials().1, 0, "{:?}", feed.auto.reason());
-    assert!(
-        feed.held_ns < 600 * MS,
-        "held for {} ns of 6 s",
-        feed.held_ns
-    );
+    assert!(feed.held_ns < 600 * MS, "held for {} ns of 6 s", feed.held_ns);
 }
 
 #[test]
 fn no_trial_begins_during_another_s() {
     let mut feed = Feed::default();
-    let others = Others {
-        trying: true,
-        ..Others::default()
-    };
+    let others = Others { trying: true, ..Others::default() };
     while feed.now_ns < 3_000 * MS {
         feed.commit(24 * MS, 4, 8, others);
     }
@@ -167,10 +148,7 @@ fn callers_that_come_and_go_are_tried_when_that_costs_little() {
 /// The same where one process follows the other at once: as many as may be are always under way.
 #[test]
 fn callers_that_follow_one_another_are_tried_at_once() {
-    let mut feed = Feed {
-        most_at_once: 8,
-        ..Feed::default()
-    };
+    let mut feed = Feed { most_at_once: 8, ..Feed::default() };
     while feed.now_ns < 500 * MS {
         feed.newcomers += 4;
         feed.latencies_ns += 7 * 13 * MS;
@@ -203,20 +181,12 @@ fn a_trial_that_finds_callers_slower_twice_is_over() {
     while feed.now_ns < 3_000 * MS {
         samples += usize::from(was_gated && !feed.plan.gated);
         was_gated = feed.plan.gated;
-        let commit_ns = if was_gated {
-            held_us[samples % 4] * 1_000
-        } else {
-            24 * MS
-        };
+        let commit_ns = if was_gated { held_us[samples % 4] * 1_000 } else { 24 * MS };
         feed.commit(commit_ns, 5, 8, Others::default());
     }
     assert_eq!(feed.auto.reason(), Reason::NoGainMeasured);
     assert_eq!(feed.auto.trials(), (1, 0));
-    assert!(
-        feed.held_ns < 700 * MS,
-        "held for {} ns of 3 s",
-        feed.held_ns
-    );
+    assert!(feed.held_ns < 700 * MS, "held for {} ns of 3 s", feed.held_ns);
 }
 
 /// Less work after a trial that lost is no reason for another one.
@@ -237,10 +207,7 @@ fn callers_that_slow_down_after_a_loss_are_left_alone() {
 /// Callers that need a flush were held with those that need a commit, in vain.
 #[test]
 fn callers_that_were_taken_along_in_vain_make_no_trial() {
-    let lost = Others {
-        lost: true,
-        ..Others::default()
-    };
+    let lost = Others { lost: true, ..Others::default() };
     let feed_for = |others_share: u64| {
         let mut feed = Feed::default();
         while feed.now_ns < 3_000 * MS {
@@ -261,22 +228,12 @@ fn callers_that_were_taken_along_in_vain_make_no_trial() {
 fn held_callers_that_are_slower_than_alone_are_soon_let_go() {
     let mut feed = Feed::default();
     while feed.auto.phase() != Phase::Engaged {
-        feed.commit(
-            24 * MS,
-            if feed.plan.gated { 8 } else { 4 },
-            8,
-            Others::default(),
-        );
+        feed.commit(24 * MS, if feed.plan.gated { 8 } else { 4 }, 8, Others::default());
         assert!(feed.now_ns < 10_000 * MS, "{:?}", feed.auto.reason());
     }
     let (begun_ns, begun_held_ns) = (feed.now_ns, feed.held_ns);
     while feed.now_ns < begun_ns + 6_000 * MS {
-        feed.commit(
-            24 * MS,
-            if feed.plan.gated { 2 } else { 4 },
-            8,
-            Others::default(),
-        );
+        feed.commit(24 * MS, if feed.plan.gated { 2 } else { 4 }, 8, Others::default());
     }
     assert_eq!(feed.auto.phase(), Phase::Aside);
     let held_ns = feed.held_ns - begun_held_ns;
@@ -291,12 +248,7 @@ fn feed_with_a_stall(held: u32, stalls: &[u64]) -> Feed {
         held_commits += u64::from(feed.plan.gated);
         let is_stall = feed.plan.gated && stalls.contains(&held_commits);
         let served = if feed.plan.gated { held } else { 4 };
-        feed.commit(
-            if is_stall { 400 * MS } else { 24 * MS },
-            served,
-            8,
-            Others::default(),
-        );
+        feed.commit(if is_stall { 400 * MS } else { 24 * MS }, served, 8, Others::default());
     }
     feed
 }

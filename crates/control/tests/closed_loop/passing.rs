@@ -37,10 +37,7 @@ fn a_closed_population_gains() {
     ] {
         let (gain, trials) = gain(clients, commit_ms * MS, commit_ms * MS / 10, 100..110);
         let case = format!("{clients} clients, {commit_ms} ms");
-        assert!(
-            gain > least && trials >= 1.0,
-            "{case}: {gain}, {trials} trials"
-        );
+        assert!(gain > least && trials >= 1.0, "{case}: {gain}, {trials} trials");
     }
 }
 
@@ -52,10 +49,7 @@ fn an_open_population_loses_one_percent_at_most() {
             for think_tenths in [4, 8, 16, 40] {
                 let think_ns = commit_ms * MS * think_tenths / 10;
                 let (gain, _) = gain(clients, commit_ms * MS, think_ns, 100..110);
-                assert!(
-                    gain > 0.985,
-                    "{clients} clients, {commit_ms} ms, {think_ns} ns: {gain}"
-                );
+                assert!(gain > 0.985, "{clients} clients, {commit_ms} ms, {think_ns} ns: {gain}");
             }
         }
     }

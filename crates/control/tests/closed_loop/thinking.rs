@@ -15,11 +15,7 @@ fn gains(clients: usize, requests: u64, think_ns: u64, is_exact: bool, seeds: u6
         .map(|seed| {
             let world = || {
                 let world = World::drawn(clients, 12_400_000, think_ns, 100_000, seed);
-                if is_exact {
-                    world.seen_exactly()
-                } else {
-                    world
-                }
+                if is_exact { world.seen_exactly() } else { world }
             };
             let stock = world().time_of(requests, false);
             stock as f64 / world().time_of(requests, true) as f64
@@ -60,10 +56,7 @@ fn clients_that_think_for_a_moment_gain() {
         for is_exact in [false, true] {
             let (mean, worst) = gains(clients, SECONDS, MS, is_exact, 20);
             assert!(mean > least, "{clients} clients, exact {is_exact}: {mean}");
-            assert!(
-                worst > 0.95 * least,
-                "{clients} clients, exact {is_exact}: {worst}"
-            );
+            assert!(worst > 0.95 * least, "{clients} clients, exact {is_exact}: {worst}");
         }
     }
 }

@@ -56,9 +56,7 @@ impl World {
             think_ns: Box::new(move || think_ns),
             gap_ns,
             clients: (0..clients)
-                .map(|i| Client::Thinks {
-                    until_ns: (i as u64 + 1) * (gap_ns + think_ns / 16),
-                })
+                .map(|i| Client::Thinks { until_ns: (i as u64 + 1) * (gap_ns + think_ns / 16) })
                 .collect(),
             committing: None,
             auto: Auto::default(),
@@ -77,18 +75,12 @@ impl World {
 
     /// Makes each call come from a new process.
     pub(crate) fn passing(self) -> Self {
-        Self {
-            is_passing: true,
-            ..self
-        }
+        Self { is_passing: true, ..self }
     }
 
     /// The same, where commits and arrivals are seen exactly.
     pub(crate) fn seen_exactly(self) -> Self {
-        Self {
-            is_exact: true,
-            ..self
-        }
+        Self { is_exact: true, ..self }
     }
 
     /// Clients whose think times are drawn, exponentially, with this mean.
@@ -141,17 +133,9 @@ impl World {
             _ => None,
         });
         let end = self.committing.as_ref().map(|c| c.0);
-        let closes = if end.is_none() {
-            self.round_closes_ns()
-        } else {
-            None
-        };
-        self.now_ns = wakes
-            .chain(end)
-            .chain(closes)
-            .min()
-            .expect("something happens")
-            .max(self.now_ns);
+        let closes = if end.is_none() { self.round_closes_ns() } else { None };
+        self.now_ns =
+            wakes.chain(end).chain(closes).min().expect("something happens").max(self.now_ns);
         if end == Some(self.now_ns) {
             self.end_commit();
         }
@@ -161,31 +145,19 @@ impl World {
             {
                 self.arrivals_ns.push((self.now_ns - self.epoch_ns) as u32);
                 *client = if self.plan.gated {
-                    Client::Gathers {
-                        since_ns: self.now_ns,
-                    }
+                    Client::Gathers { since_ns: self.now_ns }
                 } else {
-                    Client::Requests {
-                        since_ns: self.now_ns,
-                        released: 0,
-                    }
+                    Client::Requests { since_ns: self.now_ns, released: 0 }
                 };
             }
         }
-        let gathered = self
-            .clients
-            .iter()
-            .filter(|c| matches!(c, Client::Gathers { .. }))
-            .count();
+        let gathered = self.clients.iter().filter(|c| matches!(c, Client::Gathers { .. })).count();
         let full = gathered >= self.plan.set_point as usize || !self.plan.gated;
         let overdue = self.round_closes_ns().is_some_and(|ns| ns <= self.now_ns);
         if gathered > 0 && self.committing.is_none() && (full || overdue) {
             for client in &mut self.clients {
                 if matches!(client, Client::Gathers { .. }) {
-                    *client = Client::Requests {
-                        since_ns: self.now_ns,
-                        released: gathered as u32,
-                    };
+                    *client = Client::Requests { since_ns: self.now_ns, released: gathered as u32 };
                 }
             }
         }
@@ -246,19 +218,11 @@ impl World {
             completions: self.completions,
             own_completions: self.completions,
             others: Others::default(),
-            newcomers: if self.is_passing {
-                self.completions
-            } else {
-                self.clients.len() as u64
-            },
+            newcomers: if self.is_passing { self.completions } else { self.clients.len() as u64 },
             most_at_once: self.most_at_once[0].max(self.most_at_once[1]),
             latencies_ns: self.latencies_ns,
             participants: self.clients.len() as u32,
-            commit_ns: if released > 0 || self.is_exact {
-                self.commit_ns
-            } else {
-                latency_ns
-            },
+            commit_ns: if released > 0 || self.is_exact { self.commit_ns } else { latency_ns },
             released,
             exact: self.is_exact,
             arrivals_ns: &arrivals,
@@ -276,10 +240,7 @@ fn alternating_groups_become_one_commit_for_all() {
         let rate = world.run(5_000 * MS);
         let limit = clients as f64 * 1e9 / (13 * MS) as f64;
         assert_eq!(world.auto.phase(), Phase::Engaged, "{clients} clients");
-        assert!(
-            rate > 0.9 * limit,
-            "{clients} clients: {rate} of {limit} per second"
-        );
+        assert!(rate > 0.9 * limit, "{clients} clients: {rate} of {limit} per second");
     }
 }
 
@@ -306,16 +267,11 @@ fn clients_that_leave_are_soon_not_waited_for() {
     world.clients.truncate(8);
     world.committing = None;
     for client in &mut world.clients {
-        *client = Client::Thinks {
-            until_ns: world.now_ns + 1,
-        };
+        *client = Client::Thinks { until_ns: world.now_ns + 1 };
     }
     world.run(2_000 * MS);
     let rate = world.run(3_000 * MS);
-    assert!(
-        rate > 0.85 * 8.0 * 1e9 / (13 * MS) as f64,
-        "{rate} per second"
-    );
+    assert!(rate > 0.85 * 8.0 * 1e9 / (13 * MS) as f64, "{rate} per second");
 }
 
 proptest! {

@@ -94,11 +94,7 @@ fn after(seen: &[Seen], length_ns: f64) -> Seen {
 
 /// Adds up what was seen until it, and the gaps in it, are as long. Each comes with the gap beyond it.
 fn next_to<'s>(steps: impl Iterator<Item = (&'s Seen, f64)>, length_ns: f64) -> Seen {
-    let mut sum = Seen {
-        value: 0.0,
-        running_ns: 0.0,
-        gap_ns: 0.0,
-    };
+    let mut sum = Seen { value: 0.0, running_ns: 0.0, gap_ns: 0.0 };
     for (one, beyond_ns) in steps {
         let left_ns = length_ns - sum.running_ns - sum.gap_ns;
         if left_ns <= 0.0 {
@@ -156,11 +152,7 @@ mod tests {
 
     #[test]
     fn a_turn_that_was_cut_short_counts_for_less() {
-        let reading = |value, running_ns| Reading {
-            value,
-            enabled_ns: 4,
-            running_ns,
-        };
+        let reading = |value, running_ns| Reading { value, enabled_ns: 4, running_ns };
         // The second turn has a quarter of the time at four times the rate.
         let found = total(&[reading(1.0, 4), reading(0.0, 0), reading(1.0, 1)]);
         let found = found.expect("even");
@@ -168,19 +160,12 @@ mod tests {
         let rate = 2.0 / 5.0;
         let between = 4.0 + 1.5;
         let after = 1.5;
-        assert!(
-            (found - (2.0 + between * rate + after)).abs() < 1e-9,
-            "{found}"
-        );
+        assert!((found - (2.0 + between * rate + after)).abs() < 1e-9, "{found}");
     }
 
     #[test]
     fn readings_that_are_longer_than_a_rotation_are_scaled_each() {
-        let reading = |value| Reading {
-            value,
-            enabled_ns: 100,
-            running_ns: 20,
-        };
+        let reading = |value| Reading { value, enabled_ns: 100, running_ns: 20 };
         assert_eq!(total(&[reading(1.0), reading(3.0)]), Some(5.0 + 15.0));
     }
 }

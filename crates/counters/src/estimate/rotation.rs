@@ -58,12 +58,7 @@ impl<'s> Sums<'s> {
             let mut events = events.iter();
             events.any(|&event| recording.readings(event)[at].enabled_ns > 0)
         };
-        Self {
-            wanted: (0..count).filter(is_wanted).collect(),
-            count,
-            times,
-            shares,
-        }
+        Self { wanted: (0..count).filter(is_wanted).collect(), count, times, shares }
     }
 
     /// Blocks of so many readings in which something was wanted, and of what is between them.

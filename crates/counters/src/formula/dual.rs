@@ -12,10 +12,7 @@ pub(super) struct Dual {
 impl Dual {
     /// A value that depends on none of so many totals.
     pub(super) fn constant(value: f64, totals: usize) -> Self {
-        Self {
-            value,
-            slopes: vec![0.0; totals],
-        }
+        Self { value, slopes: vec![0.0; totals] }
     }
 
     /// The sum of the totals at these places.
@@ -44,10 +41,7 @@ impl Dual {
             Operator::And => ((a as i64 & b as i64) as f64, 0.0, 0.0),
         };
         let slopes = self.slopes.iter().zip(&other.slopes);
-        Self {
-            value,
-            slopes: slopes.map(|(x, y)| by_a * x + by_b * y).collect(),
-        }
+        Self { value, slopes: slopes.map(|(x, y)| by_a * x + by_b * y).collect() }
     }
 }
 
@@ -56,13 +50,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const OPERATORS: [Operator; 5] = [
-        Operator::Plus,
-        Operator::Minus,
-        Operator::Times,
-        Operator::Over,
-        Operator::Modulo,
-    ];
+    const OPERATORS: [Operator; 5] =
+        [Operator::Plus, Operator::Minus, Operator::Times, Operator::Over, Operator::Modulo];
 
     proptest! {
         #[test]

@@ -13,11 +13,7 @@ const LEVELS: [&[(char, Operator)]; 6] = [
     &[('&', Operator::And)],
     &[('<', Operator::Less), ('>', Operator::Greater)],
     &[('+', Operator::Plus), ('-', Operator::Minus)],
-    &[
-        ('*', Operator::Times),
-        ('/', Operator::Over),
-        ('%', Operator::Modulo),
-    ],
+    &[('*', Operator::Times), ('/', Operator::Over), ('%', Operator::Modulo)],
 ];
 
 /// Functions, and how many arguments they take.
@@ -30,11 +26,7 @@ const FUNCTIONS: [(&str, Function, usize); 5] = [
 ];
 
 pub(super) fn parse(text: &str) -> Result<Node, FormulaError> {
-    let mut parser = Parser {
-        text,
-        at: 0,
-        depth: 0,
-    };
+    let mut parser = Parser { text, at: 0, depth: 0 };
     if text.len() > LONGEST {
         return Err(parser.wrong("it is too long"));
     }
@@ -82,11 +74,7 @@ impl<'t> Parser<'t> {
     }
 
     fn expect(&mut self, wanted: char) -> Result<(), FormulaError> {
-        if self.take(wanted) {
-            Ok(())
-        } else {
-            Err(self.wrong(&format!("'{wanted}' is missing")))
-        }
+        if self.take(wanted) { Ok(()) } else { Err(self.wrong(&format!("'{wanted}' is missing"))) }
     }
 
     /// Takes a word such as `if`, which no name begins with.
@@ -184,20 +172,14 @@ impl<'t> Parser<'t> {
             return None;
         }
         if symbol.ends_with(['e', 'E']) && self.rest().starts_with('-') {
-            let digits = self.rest()[1..]
-                .chars()
-                .take_while(char::is_ascii_digit)
-                .count();
+            let digits = self.rest()[1..].chars().take_while(char::is_ascii_digit).count();
             let end = self.at + 1 + digits;
             if let Ok(number) = self.text[begin..end].parse() {
                 self.at = end;
                 return Some(number);
             }
         }
-        symbol
-            .parse()
-            .ok()
-            .filter(|number: &f64| number.is_finite())
+        symbol.parse().ok().filter(|number: &f64| number.is_finite())
     }
 
     fn call(&mut self, function: Function, count: usize) -> Result<Node, FormulaError> {
@@ -230,10 +212,7 @@ impl<'t> Parser<'t> {
 
 /// A name as perf prints it.
 fn name_of(symbol: &str) -> String {
-    symbol
-        .replace('\\', "")
-        .replace('@', "/")
-        .to_ascii_lowercase()
+    symbol.replace('\\', "").replace('@', "/").to_ascii_lowercase()
 }
 
 #[cfg(test)]

@@ -101,18 +101,13 @@ impl Load {
     #[must_use]
     pub fn count(&self, event: usize, step: usize) -> u64 {
         let counts = self.counts.get(event);
-        counts
-            .and_then(|counts| counts.get(step))
-            .copied()
-            .unwrap_or(0)
+        counts.and_then(|counts| counts.get(step)).copied().unwrap_or(0)
     }
 
     /// How often an event happens in all.
     #[must_use]
     pub fn truth(&self, event: usize) -> u64 {
-        self.counts
-            .get(event)
-            .map_or(0, |counts| counts.iter().sum())
+        self.counts.get(event).map_or(0, |counts| counts.iter().sum())
     }
 }
 
@@ -123,9 +118,7 @@ impl Phases {
             Self::None => vec![0; steps],
             Self::Periodic { steps: period } => {
                 let period = period.max(1);
-                (0..steps)
-                    .map(|step| usize::from(step % period >= period / 2))
-                    .collect()
+                (0..steps).map(|step| usize::from(step % period >= period / 2)).collect()
             }
             Self::Random { mean_steps, kinds } => {
                 let mut all = Vec::with_capacity(steps);
@@ -150,15 +143,11 @@ mod tests {
     #[test]
     fn rates_are_kept_whatever_the_noise() {
         for (variation, busy_share) in [(0.0, 1.0), (0.5, 1.0), (0.2, 0.1)] {
-            let noise = Noise {
-                variation,
-                busy_share,
-            };
+            let noise = Noise { variation, busy_share };
             let events = vec![Event::new("cycles", Mode::Total)];
             let mut random = random::stream(3, 0);
-            let load = Load::phased(events, 50_000, Phases::None, noise, &mut random, |_, _| {
-                1000.0
-            });
+            let load =
+                Load::phased(events, 50_000, Phases::None, noise, &mut random, |_, _| 1000.0);
             let mean = load.truth(0) as f64 / 50_000.0;
             assert!((mean / 1000.0 - 1.0).abs() < 0.05, "{noise:?}: {mean}");
         }
@@ -167,10 +156,7 @@ mod tests {
     #[test]
     fn phases_last_as_long_as_they_shall() {
         let mut random = random::stream(3, 0);
-        let phases = Phases::Random {
-            mean_steps: 100.0,
-            kinds: 4,
-        };
+        let phases = Phases::Random { mean_steps: 100.0, kinds: 4 };
         let kinds = phases.by_step(400_000, &mut random);
         let changes = kinds.windows(2).filter(|pair| pair[0] != pair[1]).count();
         // A quarter of the new phases is of the kind of the one before.

@@ -12,9 +12,7 @@ const MOST_BETWEEN: usize = 2;
 pub(super) fn separator(line: &str) -> char {
     let count = |wanted: char| line.chars().filter(|&c| c == wanted).count();
     let all = [',', ';', '|', '\t', '/'];
-    all.into_iter()
-        .max_by_key(|&c| (count(c), c == ','))
-        .unwrap_or(',')
+    all.into_iter().max_by_key(|&c| (count(c), c == ',')).unwrap_or(',')
 }
 
 /// Why a file is not read whose fields cannot be told apart.
@@ -104,10 +102,7 @@ fn counted(value: &str, rest: &[String]) -> Result<Counted, String> {
     if value == "<not counted>" {
         return Ok(reading(0.0, 0, percent));
     }
-    let number = value
-        .parse()
-        .ok()
-        .filter(|number: &f64| number.is_finite() && *number >= 0.0);
+    let number = value.parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0);
     let number = number.ok_or_else(|| format!("'{value}' is no count"))?;
     Ok(reading(number, running_ns, percent))
 }
@@ -145,11 +140,7 @@ mod tests {
     }
 
     fn counted_as(value: f64, enabled_ns: u64, running_ns: u64) -> Counted {
-        Counted::Reading(Reading {
-            value,
-            enabled_ns,
-            running_ns,
-        })
+        Counted::Reading(Reading { value, enabled_ns, running_ns })
     }
 
     #[test]
@@ -157,42 +148,17 @@ mod tests {
         let full = counted_as(12.0, 1000, 1000);
         for (line, end_ns, event, counted) in [
             ("12,,cycles,1000,100.00,,", None, "cycles", full),
-            (
-                "1.5,12,,cycles,1000,100.00,0.5,GHz",
-                Some(1_500_000_000),
-                "cycles",
-                full,
-            ),
-            (
-                "1.5,CPU0,12,,cycles:u,1000,100.00,,",
-                Some(1_500_000_000),
-                "cycles:u",
-                full,
-            ),
-            (
-                "1.5,S0-D0-C1,2,12,,cs,1000,100.00,1.0,K/sec",
-                Some(1_500_000_000),
-                "cs",
-                full,
-            ),
+            ("1.5,12,,cycles,1000,100.00,0.5,GHz", Some(1_500_000_000), "cycles", full),
+            ("1.5,CPU0,12,,cycles:u,1000,100.00,,", Some(1_500_000_000), "cycles:u", full),
+            ("1.5,S0-D0-C1,2,12,,cs,1000,100.00,1.0,K/sec", Some(1_500_000_000), "cs", full),
             (
                 "1.5,comm-12,12,msec,task-clock,1000,100.00,,",
                 Some(1_500_000_000),
                 "task-clock",
                 full,
             ),
-            (
-                "1.5;12;msec;task-clock;/a=b;1000;100.00;;",
-                Some(1_500_000_000),
-                "task-clock",
-                full,
-            ),
-            (
-                "12,msec,task-clock,5.95%,1000,100.00,0.007,CPUs utilized",
-                None,
-                "task-clock",
-                full,
-            ),
+            ("1.5;12;msec;task-clock;/a=b;1000;100.00;;", Some(1_500_000_000), "task-clock", full),
+            ("12,msec,task-clock,5.95%,1000,100.00,0.007,CPUs utilized", None, "task-clock", full),
             (
                 "1.5,12,,cpu/event=0x3c,umask=0x0,cmask=0x1/u,1000,100.00,,",
                 Some(1_500_000_000),
@@ -205,20 +171,12 @@ mod tests {
                 "task-clock",
                 full,
             ),
-            (
-                "12/msec/task-clock/1000/100,00/0/CPUs utilized",
-                None,
-                "task-clock",
-                full,
-            ),
+            ("12/msec/task-clock/1000/100,00/0/CPUs utilized", None, "task-clock", full),
             (
                 "1.5,70,,cycles,58000,0.00,,",
                 Some(1_500_000_000),
                 "cycles",
-                Counted::Scarcely {
-                    value: 70.0,
-                    running_ns: 58_000,
-                },
+                Counted::Scarcely { value: 70.0, running_ns: 58_000 },
             ),
             (
                 "1.5,70,,cycles,1000,14.29,,",
@@ -232,12 +190,7 @@ mod tests {
                 "cycles",
                 counted_as(0.0, 0, 0),
             ),
-            (
-                "1.5,<not counted>,,cycles,0,0.00,,",
-                Some(1_500_000_000),
-                "cycles",
-                Counted::Never,
-            ),
+            ("1.5,<not counted>,,cycles,0,0.00,,", Some(1_500_000_000), "cycles", Counted::Never),
             (
                 "1.5,<not supported>,,cycles,0,100.00,,",
                 Some(1_500_000_000),
@@ -267,19 +220,10 @@ mod tests {
             ("1.5,12,,cycles", "it does not say for how long"),
             ("1.5,nan,,cycles,1000,100.00,,", "'nan' is no count"),
             ("-1.5,12,,cycles,1000,100.00,,", "'-1.5' is no time"),
-            (
-                "1,209,74,msec,task-clock,209741759,100,00,2,CPUs utilized",
-                "LC_ALL=C",
-            ),
-            (
-                "6376827291,,cycles,mesos_test,2011741096,100,00,3,GHz",
-                "LC_ALL=C",
-            ),
+            ("1,209,74,msec,task-clock,209741759,100,00,2,CPUs utilized", "LC_ALL=C"),
+            ("6376827291,,cycles,mesos_test,2011741096,100,00,3,GHz", "LC_ALL=C"),
             ("0,100,<not counted>,,cycles,0,0,00,,", "LC_ALL=C"),
-            (
-                "1.5,12,,cycles,1000,900.00,,",
-                "it does not say for how long",
-            ),
+            ("1.5,12,,cycles,1000,900.00,,", "it does not say for how long"),
         ] {
             let error = row(line, ',').expect_err(line);
             assert!(error.contains(what), "{line}: {error}");

@@ -21,11 +21,7 @@ impl Kinds {
     pub(super) fn of(events: &[Event]) -> Self {
         let mut pmus = BTreeMap::new();
         let pmu = |event: &Event| Some(event.name.split_once('/')?.0.to_owned());
-        for name in events
-            .iter()
-            .filter_map(pmu)
-            .filter(|name| is_of_cores(name))
-        {
+        for name in events.iter().filter_map(pmu).filter(|name| is_of_cores(name)) {
             let next = pmus.len();
             pmus.entry(name).or_insert(next);
         }
@@ -34,10 +30,7 @@ impl Kinds {
             pmus.clear();
         }
         let of_event = events.iter().map(|event| pmus.get(&pmu(event)?).copied());
-        Self {
-            of_event: of_event.collect(),
-            count: pmus.len(),
-        }
+        Self { of_event: of_event.collect(), count: pmus.len() }
     }
 
     /// Has each event of a kind wanted for the time on that kind, in one reading.
@@ -86,19 +79,11 @@ mod tests {
         let of = |place: usize| {
             let readings = recording.readings(place).iter();
             let whole = |reading: &crate::recording::Reading| {
-                reading.value
-                    / reading
-                        .running_share()
-                        .filter(|share| *share > 0.0)
-                        .unwrap_or(1.0)
+                reading.value / reading.running_share().filter(|share| *share > 0.0).unwrap_or(1.0)
             };
             let scaled = readings.clone().map(whole).sum();
             let enabled: u64 = readings.map(|reading| reading.enabled_ns).sum();
-            (
-                recording.events()[place].name.clone(),
-                scaled,
-                enabled as f64,
-            )
+            (recording.events()[place].name.clone(), scaled, enabled as f64)
         };
         (0..recording.events().len()).map(of).collect()
     }
@@ -137,9 +122,6 @@ mod tests {
     fn a_processor_with_one_kind_is_as_it_was() {
         let text =
             "0.1,80,,armv8_pmuv3_0/cycles/,50000000,50.00,,\n0.1,40,,cycles,50000000,50.00,,\n";
-        assert_eq!(
-            sums(text).iter().map(|sum| sum.1).collect::<Vec<_>>(),
-            [80.0, 40.0]
-        );
+        assert_eq!(sums(text).iter().map(|sum| sum.1).collect::<Vec<_>>(), [80.0, 40.0]);
     }
 }

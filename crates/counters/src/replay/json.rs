@@ -25,11 +25,7 @@ struct Line {
 pub(super) fn row(line: &str) -> Result<Option<Row>, String> {
     let parsed: Result<Line, _> = serde_json::from_str(line);
     let parsed = parsed.map_err(|error| {
-        if has_decimal_commas(line) {
-            DECIMAL_COMMAS.to_owned()
-        } else {
-            error.to_string()
-        }
+        if has_decimal_commas(line) { DECIMAL_COMMAS.to_owned() } else { error.to_string() }
     })?;
     let (Some(event), Some(value)) = (parsed.event, parsed.value) else {
         return Ok(None);
@@ -54,12 +50,7 @@ pub(super) fn row(line: &str) -> Result<Option<Row>, String> {
             reading(number, running_ns, percent)
         }
     };
-    Ok(Some(Row {
-        end_ns,
-        event,
-        unit: parsed.unit,
-        counted,
-    }))
+    Ok(Some(Row { end_ns, event, unit: parsed.unit, counted }))
 }
 
 /// Whether a value is a number with a comma in it, after which another name would have to follow.
@@ -82,21 +73,11 @@ mod tests {
     fn lines_as_perf_writes_them() {
         let line = r#"{"interval" : 0.100067155, "cpu" : "0", "counter-value" : "70.000000", "unit" : "", "event" : "cycles:u", "event-runtime" : 1000, "pcnt-running" : 50.00, "metric-value" : 1.3, "metric-unit" : "K/sec"}"#;
         let found = row(line).expect("read").expect("a row");
-        assert_eq!(
-            (found.end_ns, found.event.as_str()),
-            (Some(100_067_155), "cycles:u")
-        );
-        let expected = Reading {
-            value: 35.0,
-            enabled_ns: 2000,
-            running_ns: 1000,
-        };
+        assert_eq!((found.end_ns, found.event.as_str()), (Some(100_067_155), "cycles:u"));
+        let expected = Reading { value: 35.0, enabled_ns: 2000, running_ns: 1000 };
         assert_eq!(found.counted, Counted::Reading(expected));
         let line = r#"{"counter-value" : "<not supported>", "unit" : "", "event" : "cycles", "event-runtime" : 0, "pcnt-running" : 100.00}"#;
-        assert_eq!(
-            row(line).expect("read").expect("a row").counted,
-            Counted::NotSupported
-        );
+        assert_eq!(row(line).expect("read").expect("a row").counted, Counted::NotSupported);
         assert_eq!(row(r#"{"interval" : 1.0, "metric-value" : 3.0}"#), Ok(None));
     }
 
@@ -108,18 +89,9 @@ mod tests {
                 r#"{"interval" : 0,100067155, "counter-value" : "70,000000", "event" : "cycles", "event-runtime" : 1000, "pcnt-running" : 50,00}"#,
                 "LC_ALL=C",
             ),
-            (
-                r#"{"event" : "cycles", "counter-value" : "x"}"#,
-                "is no count",
-            ),
-            (
-                r#"{"event" : "cycles", "counter-value" : 5}"#,
-                "for how long",
-            ),
-            (
-                r#"{"interval" : -1, "event" : "cycles", "counter-value" : 5}"#,
-                "-1 is no time",
-            ),
+            (r#"{"event" : "cycles", "counter-value" : "x"}"#, "is no count"),
+            (r#"{"event" : "cycles", "counter-value" : 5}"#, "for how long"),
+            (r#"{"interval" : -1, "event" : "cycles", "counter-value" : 5}"#, "-1 is no time"),
         ] {
             let error = row(line).expect_err(line);
             assert!(error.contains(what), "{line}: {error}");

@@ -48,11 +48,7 @@ pub(super) fn reading(value: f64, running_ns: u64, percent: f64) -> Counted {
 pub(super) fn scarce_reading(value: f64, running_ns: u64, wanted_ns: u64) -> Reading {
     // Where nobody tells, half of what is rounded up.
     let enabled_ns = wanted_ns.max(running_ns.saturating_mul(40_000));
-    Reading {
-        value: value * running_ns as f64 / enabled_ns as f64,
-        enabled_ns,
-        running_ns,
-    }
+    Reading { value: value * running_ns as f64 / enabled_ns as f64, enabled_ns, running_ns }
 }
 
 /// Seconds as perf prints them, in ns.

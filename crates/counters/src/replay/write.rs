@@ -36,10 +36,9 @@ pub fn write(recording: &Recording, style: Style) -> String {
             };
             // Writing to a string does not fail.
             let _ = match style {
-                Style::Csv => writeln!(
-                    text,
-                    "{seconds:>16.9},{value},,{event},{running_ns},{percent:.2},,"
-                ),
+                Style::Csv => {
+                    writeln!(text, "{seconds:>16.9},{value},,{event},{running_ns},{percent:.2},,")
+                }
                 Style::Json => writeln!(
                     text,
                     "{{\"interval\" : {seconds:.9}, \"counter-value\" : \"{value}\", \"unit\" : \"\", \"event\" : \

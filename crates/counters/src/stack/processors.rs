@@ -27,10 +27,7 @@ const INTEL_ICELAKE: Processor = Processor {
         ("retiring", r"topdown\-retiring / slots"),
         ("frontend", r"topdown\-fe\-bound / slots - dropping"),
         ("backend", r"topdown\-be\-bound / slots + recovery"),
-        (
-            "speculation",
-            r"topdown\-bad\-spec / slots + dropping - recovery",
-        ),
+        ("speculation", r"topdown\-bad\-spec / slots + dropping - recovery"),
         (
             "latency",
             "min(frontend, 5 * idq_uops_not_delivered.cycles_0_uops_deliv.core / slots - dropping)",
@@ -40,35 +37,20 @@ const INTEL_ICELAKE: Processor = Processor {
             "icache_16b.ifdata_stall + icache_64b.iftag_stall + int_misc.clear_resteer_cycles \
              + dsb2mite_switches.penalty_cycles + ild_stall.lcp",
         ),
-        (
-            "resteers",
-            "latency * d_ratio(int_misc.clear_resteer_cycles, latency_cycles)",
-        ),
-        (
-            "icache",
-            "latency * d_ratio(icache_16b.ifdata_stall, latency_cycles)",
-        ),
-        (
-            "itlb",
-            "latency * d_ratio(icache_64b.iftag_stall, latency_cycles)",
-        ),
+        ("resteers", "latency * d_ratio(int_misc.clear_resteer_cycles, latency_cycles)"),
+        ("icache", "latency * d_ratio(icache_16b.ifdata_stall, latency_cycles)"),
+        ("itlb", "latency * d_ratio(icache_64b.iftag_stall, latency_cycles)"),
         (
             "mispredicted",
             "d_ratio(br_misp_retired.all_branches, br_misp_retired.all_branches + machine_clears.count)",
         ),
-        (
-            "memory_cycles",
-            "cycle_activity.stalls_mem_any + exe_activity.bound_on_stores",
-        ),
+        ("memory_cycles", "cycle_activity.stalls_mem_any + exe_activity.bound_on_stores"),
         (
             "memory",
             "backend * min(1, d_ratio(memory_cycles, cycle_activity.stalls_total + exe_activity.1_ports_util \
              + retiring * exe_activity.2_ports_util + exe_activity.bound_on_stores))",
         ),
-        (
-            "miss_cycles",
-            "min(cycle_activity.stalls_l1d_miss, cycle_activity.stalls_mem_any)",
-        ),
+        ("miss_cycles", "min(cycle_activity.stalls_l1d_miss, cycle_activity.stalls_mem_any)"),
         // A first-level TLB miss that the second level has costs 7 cycles.
         (
             "dtlb_cycles",
@@ -81,26 +63,11 @@ const INTEL_ICELAKE: Processor = Processor {
     completion: "retiring",
     parts: &[
         (Source::InstructionCache, "icache"),
-        (
-            Source::BranchMisprediction,
-            "(speculation + resteers) * mispredicted",
-        ),
-        (
-            Source::DataCache,
-            "memory * d_ratio(miss_cycles, memory_cycles)",
-        ),
-        (
-            Source::Translation,
-            "itlb + memory * d_ratio(dtlb_cycles, memory_cycles)",
-        ),
-        (
-            Source::LoadStore,
-            "memory * (1 - d_ratio(miss_cycles + dtlb_cycles, memory_cycles))",
-        ),
-        (
-            Source::Rejects,
-            "(speculation + resteers) * (1 - mispredicted)",
-        ),
+        (Source::BranchMisprediction, "(speculation + resteers) * mispredicted"),
+        (Source::DataCache, "memory * d_ratio(miss_cycles, memory_cycles)"),
+        (Source::Translation, "itlb + memory * d_ratio(dtlb_cycles, memory_cycles)"),
+        (Source::LoadStore, "memory * (1 - d_ratio(miss_cycles + dtlb_cycles, memory_cycles))"),
+        (Source::Rejects, "(speculation + resteers) * (1 - mispredicted)"),
         (Source::FloatingPoint, "divider"),
         (Source::Integer, "core - divider"),
         (Source::Other, "frontend - icache - itlb - resteers"),
@@ -118,24 +85,12 @@ const AMD_ZEN4: Processor = Processor {
     together: &[],
     definitions: &[
         ("slots", "6 * ls_not_halted_cyc"),
-        (
-            "frontend",
-            "de_no_dispatch_per_slot.no_ops_from_frontend / slots",
-        ),
-        (
-            "latency",
-            r"6 * cpu@de_no_dispatch_per_slot.no_ops_from_frontend\,cmask\=0x6@ / slots",
-        ),
+        ("frontend", "de_no_dispatch_per_slot.no_ops_from_frontend / slots"),
+        ("latency", r"6 * cpu@de_no_dispatch_per_slot.no_ops_from_frontend\,cmask\=0x6@ / slots"),
         ("speculation", "(de_src_op_disp.all - ex_ret_ops) / slots"),
-        (
-            "mispredicted",
-            "d_ratio(ex_ret_brn_misp, ex_ret_brn_misp + resyncs_or_nc_redirects)",
-        ),
+        ("mispredicted", "d_ratio(ex_ret_brn_misp, ex_ret_brn_misp + resyncs_or_nc_redirects)"),
         ("backend", "de_no_dispatch_per_slot.backend_stalls / slots"),
-        (
-            "memory",
-            "backend * d_ratio(ex_no_retire.load_not_complete, ex_no_retire.not_complete)",
-        ),
+        ("memory", "backend * d_ratio(ex_no_retire.load_not_complete, ex_no_retire.not_complete)"),
     ],
     completion: "ex_ret_ops / slots",
     parts: &[
@@ -144,16 +99,10 @@ const AMD_ZEN4: Processor = Processor {
         (Source::DataCache, "memory"),
         (Source::Rejects, "speculation * (1 - mispredicted)"),
         (Source::Integer, "backend - memory"),
-        (
-            Source::Other,
-            "frontend - latency + de_no_dispatch_per_slot.smt_contention / slots",
-        ),
+        (Source::Other, "frontend - latency + de_no_dispatch_per_slot.smt_contention / slots"),
     ],
     within: &[
-        (
-            Source::Translation,
-            "within data cache, and within instruction cache",
-        ),
+        (Source::Translation, "within data cache, and within instruction cache"),
         (Source::LoadStore, "within data cache, and within integer"),
         (Source::FloatingPoint, "within integer"),
     ],
@@ -170,37 +119,22 @@ const ARM_NEOVERSE_V1: Processor = Processor {
     definitions: &[
         ("used", "1 - stall_slot / (8 * cpu_cycles)"),
         ("refilling", "4 * br_mis_pred / cpu_cycles"),
-        (
-            "frontend",
-            "stall_slot_frontend / (8 * cpu_cycles) - refilling",
-        ),
+        ("frontend", "stall_slot_frontend / (8 * cpu_cycles) - refilling"),
         ("backend", "stall_slot_backend / (8 * cpu_cycles)"),
         // In these cycles all slots were empty; the rest is bandwidth.
-        (
-            "latency",
-            "frontend * min(1, d_ratio(8 * stall_frontend, stall_slot_frontend))",
-        ),
-        (
-            "memory",
-            "backend * min(1, d_ratio(stall_backend_mem, stall_backend))",
-        ),
+        ("latency", "frontend * min(1, d_ratio(8 * stall_frontend, stall_slot_frontend))"),
+        ("memory", "backend * min(1, d_ratio(stall_backend_mem, stall_backend))"),
     ],
     completion: "op_retired / op_spec * used",
     parts: &[
         (Source::InstructionCache, "latency"),
-        (
-            Source::BranchMisprediction,
-            "(1 - op_retired / op_spec) * used + refilling",
-        ),
+        (Source::BranchMisprediction, "(1 - op_retired / op_spec) * used + refilling"),
         (Source::DataCache, "memory"),
         (Source::Integer, "backend - memory"),
         (Source::Other, "frontend - latency"),
     ],
     within: &[
-        (
-            Source::Translation,
-            "within instruction cache, and within integer",
-        ),
+        (Source::Translation, "within instruction cache, and within integer"),
         (Source::LoadStore, "within integer"),
         (Source::Rejects, "within branch misprediction"),
         (Source::FloatingPoint, "within integer"),

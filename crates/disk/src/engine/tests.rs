@@ -25,11 +25,7 @@ impl Reply for Sender<Outcome> {
 /// A disk of 1 MiB; with its timer only if `timed`, so that without, late requests stay.
 fn disk(flush_ns: u64, timed: bool) -> Arc<Engine<Sender<Outcome>>> {
     let engine = Engine::new(1 << 20, 1 << 20, Pages::Ordinary).expect("memory and a timer");
-    let spec = ModelSpec::Fixed {
-        read_ns: 0,
-        write_ns: 0,
-        flush_ns,
-    };
+    let spec = ModelSpec::Fixed { read_ns: 0, write_ns: 0, flush_ns };
     engine.begin(spec.build(1 << 20));
     if timed {
         let engine = Arc::clone(&engine);
@@ -54,9 +50,7 @@ fn write(engine: &Engine<Sender<Outcome>>, byte: u8) {
 }
 
 fn read(engine: &Engine<Sender<Outcome>>) -> Outcome {
-    outcome(|reply| engine.read(4096, 512, reply))
-        .recv()
-        .expect("an outcome")
+    outcome(|reply| engine.read(4096, 512, reply)).recv().expect("an outcome")
 }
 
 #[test]

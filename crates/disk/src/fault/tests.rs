@@ -22,20 +22,12 @@ fn after_and_every_count_matching_requests() {
         (2, 2, vec![4, 6]),
         (9, 1, vec![]),
     ] {
-        let spec = FaultSpec {
-            after,
-            every,
-            ..FaultSpec::writes(BlockErrno::EIO)
-        };
+        let spec = FaultSpec { after, every, ..FaultSpec::writes(BlockErrno::EIO) };
         let mut fault = Fault::new(spec, 0);
         // Reads and discards do not match, and are not counted.
         assert_eq!(fault.strikes(0, Kind::Read, 0, 512), None);
         assert_eq!(fault.strikes(0, Kind::Discard, 0, 512), None);
-        assert_eq!(
-            numbers(&mut fault, 6),
-            expected,
-            "after {after} every {every}"
-        );
+        assert_eq!(numbers(&mut fault, 6), expected, "after {after} every {every}");
         let status = fault.status(0);
         assert_eq!((status.matched, status.failed), (6, expected.len() as u64));
     }
@@ -44,10 +36,7 @@ fn after_and_every_count_matching_requests() {
 #[test]
 fn ranges_are_touched_or_not() {
     let spec = FaultSpec {
-        ranges: vec![
-            "4K-8K".parse().expect("a range"),
-            "1M-2M".parse().expect("a range"),
-        ],
+        ranges: vec!["4K-8K".parse().expect("a range"), "1M-2M".parse().expect("a range")],
         ..FaultSpec::writes(BlockErrno::EIO)
     };
     let mut fault = Fault::new(spec, 0);
@@ -78,10 +67,7 @@ fn a_flush_has_no_place() {
 
 #[test]
 fn it_ends_in_time() {
-    let spec = FaultSpec {
-        for_ns: Some(1000),
-        ..FaultSpec::writes(BlockErrno::EIO)
-    };
+    let spec = FaultSpec { for_ns: Some(1000), ..FaultSpec::writes(BlockErrno::EIO) };
     let mut fault = Fault::new(spec, 500);
     assert!(fault.strikes(1499, Kind::Write, 0, 512).is_some());
     assert_eq!(fault.strikes(1500, Kind::Write, 0, 512), None);
@@ -93,33 +79,11 @@ fn bad_faults_are_refused() {
     let good = FaultSpec::writes(BlockErrno::EIO);
     let enodata: BlockErrno = "ENODATA".parse().expect("an errno");
     for (spec, expected) in [
+        (FaultSpec { every: 0, ..good.clone() }, "--every 0"),
+        (FaultSpec { for_ns: Some(0), ..good.clone() }, "--for 0"),
+        (FaultSpec { on: vec![], ..good.clone() }, "no kind"),
         (
-            FaultSpec {
-                every: 0,
-                ..good.clone()
-            },
-            "--every 0",
-        ),
-        (
-            FaultSpec {
-                for_ns: Some(0),
-                ..good.clone()
-            },
-            "--for 0",
-        ),
-        (
-            FaultSpec {
-                on: vec![],
-                ..good.clone()
-            },
-            "no kind",
-        ),
-        (
-            FaultSpec {
-                on: vec![FaultKind::Flush],
-                errno: enodata,
-                ..good.clone()
-            },
+            FaultSpec { on: vec![FaultKind::Flush], errno: enodata, ..good.clone() },
             "turns any failed flush into EIO",
         ),
         (
@@ -131,10 +95,7 @@ fn bad_faults_are_refused() {
             "whole disk",
         ),
         (
-            FaultSpec {
-                ranges: vec!["0-2M".parse().expect("a range")],
-                ..good.clone()
-            },
+            FaultSpec { ranges: vec!["0-2M".parse().expect("a range")], ..good.clone() },
             "beyond the end",
         ),
     ] {

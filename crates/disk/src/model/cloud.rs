@@ -64,12 +64,7 @@ pub(super) struct Cloud {
 
 impl Cloud {
     pub(super) fn new(parameters: CloudParameters) -> Self {
-        Self {
-            parameters,
-            operations: Bucket::default(),
-            bytes: Bucket::default(),
-            written_ns: 0,
-        }
+        Self { parameters, operations: Bucket::default(), bytes: Bucket::default(), written_ns: 0 }
     }
 }
 
@@ -81,18 +76,12 @@ impl Model for Cloud {
         }
         let (operations, bytes) = match request.kind {
             Kind::Discard => (1, 0),
-            _ => (
-                request.len_bytes.div_ceil(p.operation_bytes).max(1),
-                request.len_bytes,
-            ),
+            _ => (request.len_bytes.div_ceil(p.operation_bytes).max(1), request.len_bytes),
         };
         let admitted_ns = self
             .operations
             .admit_ns(now_ns, operations, p.iops, p.burst_ns)
-            .max(
-                self.bytes
-                    .admit_ns(now_ns, bytes, p.bytes_per_second, p.burst_ns),
-            );
+            .max(self.bytes.admit_ns(now_ns, bytes, p.bytes_per_second, p.burst_ns));
         let done_ns = admitted_ns + p.latency_ns;
         if request.kind != Kind::Read {
             self.written_ns = self.written_ns.max(done_ns);
@@ -113,9 +102,7 @@ impl Bucket {
     fn admit_ns(&mut self, now_ns: u64, tokens: u64, rate: u64, burst_ns: u64) -> u64 {
         let cost_ns = (u128::from(tokens) * 1_000_000_000 / u128::from(rate)) as u64;
         self.full_at_ns = self.full_at_ns.max(now_ns).saturating_add(cost_ns);
-        self.full_at_ns
-            .saturating_sub(burst_ns.max(cost_ns))
-            .max(now_ns)
+        self.full_at_ns.saturating_sub(burst_ns.max(cost_ns)).max(now_ns)
     }
 }
 
@@ -138,10 +125,7 @@ mod tests {
 
     #[test]
     fn operations_are_capped() {
-        let (count, seconds) = (
-            60_000,
-            closed_loop(&mut gp3(), 64, 60_000, Kind::Write, 4096),
-        );
+        let (count, seconds) = (60_000, closed_loop(&mut gp3(), 64, 60_000, Kind::Write, 4096));
         let iops = f64::from(count) / seconds;
         assert!((2950.0..=3050.0).contains(&iops), "{iops}");
     }
@@ -150,23 +134,14 @@ mod tests {
     fn bytes_are_capped() {
         let seconds = closed_loop(&mut gp3(), 32, 2_000, Kind::Read, 1 << 20);
         let mib_per_second = 2_000.0 / seconds;
-        assert!(
-            (123.0..=127.0).contains(&mib_per_second),
-            "{mib_per_second}"
-        );
+        assert!((123.0..=127.0).contains(&mib_per_second), "{mib_per_second}");
     }
 
     #[test]
     fn a_flush_waits_for_earlier_writes_and_no_more() {
         let mut volume = gp3();
         let written = volume.complete_at_ns(0, request(Kind::Write, 0, 4096));
-        assert_eq!(
-            volume.complete_at_ns(10, request(Kind::Flush, 0, 0)),
-            written
-        );
-        assert_eq!(
-            volume.complete_at_ns(written + 10, request(Kind::Flush, 0, 0)),
-            written + 10
-        );
+        assert_eq!(volume.complete_at_ns(10, request(Kind::Flush, 0, 0)), written);
+        assert_eq!(volume.complete_at_ns(written + 10, request(Kind::Flush, 0, 0)), written + 10);
     }
 }

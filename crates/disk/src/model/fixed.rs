@@ -33,21 +33,12 @@ mod tests {
     use super::*;
 
     fn request(kind: Kind) -> Request {
-        Request {
-            kind,
-            offset_bytes: 0,
-            len_bytes: 4096,
-        }
+        Request { kind, offset_bytes: 0, len_bytes: 4096 }
     }
 
     #[test]
     fn one_at_a_time_each_at_its_constant() {
-        let mut disk = Fixed {
-            read_ns: 10,
-            write_ns: 100,
-            flush_ns: 1000,
-            busy_until_ns: 0,
-        };
+        let mut disk = Fixed { read_ns: 10, write_ns: 100, flush_ns: 1000, busy_until_ns: 0 };
         assert_eq!(disk.complete_at_ns(50, request(Kind::Write)), 150);
         assert_eq!(disk.complete_at_ns(60, request(Kind::Read)), 160);
         assert_eq!(disk.complete_at_ns(60, request(Kind::Flush)), 1160);

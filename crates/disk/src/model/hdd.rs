@@ -86,20 +86,14 @@ impl HddParameters {
         }
         match self.curve() {
             Some(_) => Ok(()),
-            None => Err(
-                "average_seek_ns must lie between 1/3 and 8/15 of the way from \
+            None => Err("average_seek_ns must lie between 1/3 and 8/15 of the way from \
                          track_to_track_ns to full_stroke_ns: correct one of them"
-                    .into(),
-            ),
+                .into()),
         }
     }
 
     fn curve(&self) -> Option<SeekCurve> {
-        SeekCurve::fit(
-            self.track_to_track_ns,
-            self.average_seek_ns,
-            self.full_stroke_ns,
-        )
+        SeekCurve::fit(self.track_to_track_ns, self.average_seek_ns, self.full_stroke_ns)
     }
 
     fn revolution_ns(&self) -> u64 {
@@ -144,9 +138,7 @@ pub(super) struct Hdd {
 impl Hdd {
     /// A drive whose parameters have been checked, at least `size_bytes` large.
     pub(super) fn new(parameters: HddParameters, size_bytes: u64) -> Self {
-        let curve = parameters
-            .curve()
-            .or_else(|| HddParameters::default().curve());
+        let curve = parameters.curve().or_else(|| HddParameters::default().curve());
         Self {
             // The default's curve exists, as a test shows; an arm that does not move is no less
             // than the truth for parameters that `check` refuses.
@@ -190,11 +182,7 @@ impl Hdd {
         let mut at_ns = start_ns.max(self.free_ns);
         if !same_track {
             at_ns += self.curve.time_ns(distance);
-            at_ns += if is_write {
-                self.parameters.write_settle_ns
-            } else {
-                0
-            };
+            at_ns += if is_write { self.parameters.write_settle_ns } else { 0 };
         }
         let angle_ns = (u128::from(into_track) * u128::from(self.revolution_ns)
             / u128::from(track_bytes)) as u64;
@@ -249,10 +237,8 @@ impl Hdd {
         if let Some(ahead) = self.read_ahead {
             // Further ahead than it has got by now plus a track, a new seek is quicker.
             let (track_bytes, _) = self.track(offset);
-            let got_ns = self.media_ns(
-                ahead.from_bytes,
-                (offset + len).saturating_sub(ahead.from_bytes),
-            );
+            let got_ns =
+                self.media_ns(ahead.from_bytes, (offset + len).saturating_sub(ahead.from_bytes));
             let in_reach = offset >= ahead.from_bytes
                 && ahead.since_ns + got_ns <= now_ns + self.revolution_ns
                 && offset - ahead.from_bytes <= self.read_ahead_bytes().max(track_bytes);
@@ -261,18 +247,12 @@ impl Hdd {
                 let from_bytes = offset + len;
                 self.head_bytes = from_bytes;
                 self.free_ns = self.free_ns.max(buffered_ns);
-                self.read_ahead = Some(ReadAhead {
-                    from_bytes,
-                    since_ns: buffered_ns,
-                });
+                self.read_ahead = Some(ReadAhead { from_bytes, since_ns: buffered_ns });
                 return linked_ns.max(buffered_ns);
             }
         }
         let done_ns = self.access(now_ns, offset, len, false);
-        self.read_ahead = Some(ReadAhead {
-            from_bytes: offset + len,
-            since_ns: done_ns,
-        });
+        self.read_ahead = Some(ReadAhead { from_bytes: offset + len, since_ns: done_ns });
         linked_ns.max(done_ns + self.parameters.overhead_ns)
     }
 

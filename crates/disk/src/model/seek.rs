@@ -32,22 +32,14 @@ impl SeekCurve {
         // The average grows with the knee; 60 halvings are all that a double tells apart.
         for _ in 0..60 {
             let middle = (low + high) / 2.0;
-            if with_knee(middle).average_ns() < average {
-                low = middle
-            } else {
-                high = middle
-            }
+            if with_knee(middle).average_ns() < average { low = middle } else { high = middle }
         }
         Some(with_knee(low))
     }
 
     /// An arm that takes no time.
     pub(super) fn still() -> Self {
-        Self {
-            shortest_ns: 0.0,
-            knee: 1.0,
-            root_ns: 0.0,
-        }
+        Self { shortest_ns: 0.0, knee: 1.0, root_ns: 0.0 }
     }
 
     /// The time to move over a part of the full stroke, 0 to 1. None at all is free.
@@ -89,12 +81,7 @@ mod tests {
             .map(|distance| 2.0 * (1.0 - distance) * curve.time_ns(distance) as f64)
             .sum();
         assert!((sum / f64::from(steps) - 8_500_000.0).abs() < 5_000.0);
-        assert!(
-            curve
-                .time_ns(curve.knee)
-                .abs_diff(curve.time_ns(curve.knee - 1e-9))
-                < 100
-        );
+        assert!(curve.time_ns(curve.knee).abs_diff(curve.time_ns(curve.knee - 1e-9)) < 100);
     }
 
     #[test]

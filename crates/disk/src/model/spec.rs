@@ -73,10 +73,7 @@ impl ModelSpec {
     /// # Errors
     /// [`Error::ModelFile`] when the file cannot be read or does not describe a model.
     pub fn from_toml_file(path: &Path) -> Result<Self, Error> {
-        let wrong = |reason: String| Error::ModelFile {
-            path: path.to_owned(),
-            reason,
-        };
+        let wrong = |reason: String| Error::ModelFile { path: path.to_owned(), reason };
         let text = std::fs::read_to_string(path).map_err(|e| wrong(e.to_string()))?;
         let spec: Self = toml::from_str(&text).map_err(|e| wrong(e.message().to_owned()))?;
         spec.check()?;
@@ -94,10 +91,7 @@ impl ModelSpec {
             Self::Ssd(parameters) => parameters.check(),
             Self::Cloud(parameters) => parameters.check(),
         };
-        checked.map_err(|reason| Error::ModelParameter {
-            model: self.name(),
-            reason,
-        })
+        checked.map_err(|reason| Error::ModelParameter { model: self.name(), reason })
     }
 
     /// The same disk where all takes `permille` thousandths of its time, for a guest whose processor stands for one
@@ -110,11 +104,7 @@ impl ModelSpec {
             _ => (per_second.saturating_mul(1000) / permille.max(1)).max(1),
         };
         match self.clone() {
-            Self::Fixed {
-                read_ns,
-                write_ns,
-                flush_ns,
-            } => Self::Fixed {
+            Self::Fixed { read_ns, write_ns, flush_ns } => Self::Fixed {
                 read_ns: time(read_ns),
                 write_ns: time(write_ns),
                 flush_ns: time(flush_ns),
@@ -165,11 +155,7 @@ impl ModelSpec {
 
     /// A disk whose requests cost nothing.
     pub fn free() -> Self {
-        Self::Fixed {
-            read_ns: 0,
-            write_ns: 0,
-            flush_ns: 0,
-        }
+        Self::Fixed { read_ns: 0, write_ns: 0, flush_ns: 0 }
     }
 
     /// The name of the model, as [`ModelSpec::from_name`] takes it.
@@ -185,11 +171,7 @@ impl ModelSpec {
     /// A model in its initial state, for a disk of `size_bytes`.
     pub fn build(&self, size_bytes: u64) -> Box<dyn Model> {
         match self {
-            Self::Fixed {
-                read_ns,
-                write_ns,
-                flush_ns,
-            } => Box::new(Fixed {
+            Self::Fixed { read_ns, write_ns, flush_ns } => Box::new(Fixed {
                 read_ns: *read_ns,
                 write_ns: *write_ns,
                 flush_ns: *flush_ns,
@@ -232,10 +214,7 @@ fn fixed_flush_ns() -> u64 {
 
 /// The known name with the fewest edits to `name`.
 fn nearest(name: &str) -> &'static str {
-    NAMES
-        .into_iter()
-        .min_by_key(|known| edits(name, known))
-        .unwrap_or("fixed")
+    NAMES.into_iter().min_by_key(|known| edits(name, known)).unwrap_or("fixed")
 }
 
 /// Levenshtein distance in characters.
@@ -261,10 +240,7 @@ mod tests {
     #[test]
     fn an_unknown_name_suggests_the_nearest() {
         let error = ModelSpec::from_name("fxed").expect_err("no such model");
-        assert!(
-            error.to_string().contains("did you mean 'fixed'"),
-            "{error}"
-        );
+        assert!(error.to_string().contains("did you mean 'fixed'"), "{error}");
         assert_eq!(edits("kitten", "sitting"), 3);
     }
 
@@ -288,11 +264,7 @@ mod tests {
                 let mut now_ns = 0;
                 let mut all = Vec::new();
                 for (kind, offset_bytes, len_bytes) in requests {
-                    let request = Request {
-                        kind,
-                        offset_bytes,
-                        len_bytes,
-                    };
+                    let request = Request { kind, offset_bytes, len_bytes };
                     now_ns = model.complete_at_ns(now_ns, request);
                     all.push(now_ns);
                     now_ns += 3_000_000 * permille / 1000;
@@ -307,10 +279,7 @@ mod tests {
                 );
             }
             let text = slowed.to_toml().expect("serializes");
-            assert_eq!(
-                toml::from_str::<ModelSpec>(&text).expect("reads back"),
-                slowed
-            );
+            assert_eq!(toml::from_str::<ModelSpec>(&text).expect("reads back"), slowed);
         }
     }
 
@@ -320,10 +289,7 @@ mod tests {
             let spec = ModelSpec::from_name(name).expect("known");
             assert_eq!(spec.name(), name);
             let text = toml::to_string(&spec).expect("serializes");
-            assert_eq!(
-                toml::from_str::<ModelSpec>(&text).expect("reads back"),
-                spec
-            );
+            assert_eq!(toml::from_str::<ModelSpec>(&text).expect("reads back"), spec);
         }
     }
 }

@@ -74,12 +74,7 @@ pub(super) struct Ssd {
 
 impl Ssd {
     pub(super) fn new(parameters: SsdParameters) -> Self {
-        Self {
-            parameters,
-            pipeline_free_ns: 0,
-            written_ns: 0,
-            unflushed_bytes: 0,
-        }
+        Self { parameters, pipeline_free_ns: 0, written_ns: 0, unflushed_bytes: 0 }
     }
 
     /// Occupies the pipeline; when it is done with this request.
@@ -129,10 +124,7 @@ mod tests {
     use crate::model::test_support::{closed_loop, request};
 
     fn close(value: f64, expected: f64) {
-        assert!(
-            (value / expected - 1.0).abs() < 0.02,
-            "{value}, not {expected}"
-        );
+        assert!((value / expected - 1.0).abs() < 0.02, "{value}, not {expected}");
     }
 
     fn rate(depth: usize, kind: Kind, len: u64) -> f64 {
@@ -155,13 +147,7 @@ mod tests {
         let mut ssd = Ssd::new(SsdParameters::default());
         let written = ssd.complete_at_ns(0, request(Kind::Write, 0, 1 << 20));
         let flushed = ssd.complete_at_ns(1, request(Kind::Flush, 0, 0));
-        assert!(
-            flushed >= written + 1_000_000 + 2_000_000,
-            "1 ms and 1 MiB at 520 MB/s"
-        );
-        assert_eq!(
-            ssd.complete_at_ns(flushed, request(Kind::Flush, 0, 0)),
-            flushed + 1_000_000
-        );
+        assert!(flushed >= written + 1_000_000 + 2_000_000, "1 ms and 1 MiB at 520 MB/s");
+        assert_eq!(ssd.complete_at_ns(flushed, request(Kind::Flush, 0, 0)), flushed + 1_000_000);
     }
 }

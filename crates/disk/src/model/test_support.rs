@@ -3,11 +3,7 @@
 use super::{Kind, Model, Request};
 
 pub(super) fn request(kind: Kind, offset_bytes: u64, len_bytes: u64) -> Request {
-    Request {
-        kind,
-        offset_bytes,
-        len_bytes,
-    }
+    Request { kind, offset_bytes, len_bytes }
 }
 
 /// Numbers that look random and are the same every time (SplitMix64).

@@ -30,10 +30,7 @@ struct Reference {
 
 impl Reference {
     fn new() -> Self {
-        Self {
-            versions: vec![vec![(0, 0)]; SECTORS],
-            sequence: 1,
-        }
+        Self { versions: vec![vec![(0, 0)]; SECTORS], sequence: 1 }
     }
 
     fn write(&mut self, sector: usize, sectors: usize, content: u8) {
@@ -53,10 +50,7 @@ impl Reference {
 
 fn content(store: &Store, sector: usize) -> u8 {
     let bytes = &store.bytes()[sector * SECTOR_BYTES..(sector + 1) * SECTOR_BYTES];
-    assert!(
-        bytes.iter().all(|byte| *byte == bytes[0]),
-        "a sector is never torn"
-    );
+    assert!(bytes.iter().all(|byte| *byte == bytes[0]), "a sector is never torn");
     bytes[0]
 }
 
@@ -144,11 +138,7 @@ fn a_seeded_cut_keeps_loses_and_reorders() {
         store.write(0, &[version; SECTORS * SECTOR_BYTES]);
     }
     let report = store.cut(Some(42));
-    let count = |version| {
-        (0..SECTORS)
-            .filter(|at| content(&store, *at) == version)
-            .count()
-    };
+    let count = |version| (0..SECTORS).filter(|at| content(&store, *at) == version).count();
     assert_eq!(report.kept_sectors as usize, count(3));
     assert_eq!(report.stale_sectors as usize, count(1) + count(2));
     assert_eq!(report.lost_sectors as usize, count(0));

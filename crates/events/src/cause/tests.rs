@@ -92,30 +92,15 @@ const SEEN: &[(Cause, &str)] = &[
         "__schedule;schedule;io_schedule;bit_wait_io;__wait_on_bit;out_of_line_wait_on_bit;\
          __wait_on_buffer;jbd2_journal_commit_transaction;kjournald2;kthread",
     ),
-    (
-        Cause::Sleep,
-        "__schedule;schedule;kjournald2;kthread;ret_from_fork",
-    ),
-    (
-        Cause::Sleep,
-        "__schedule;schedule;worker_thread;kthread;ret_from_fork",
-    ),
+    (Cause::Sleep, "__schedule;schedule;kjournald2;kthread;ret_from_fork"),
+    (Cause::Sleep, "__schedule;schedule;worker_thread;kthread;ret_from_fork"),
     (
         Cause::Futex,
         "__schedule;schedule;futex_wait_queue;__futex_wait;futex_wait;do_futex;__x64_sys_futex",
     ),
-    (
-        Cause::Poll,
-        "__schedule;schedule;schedule_hrtimeout_range_clock;ep_poll;do_epoll_wait",
-    ),
-    (
-        Cause::PipeSocket,
-        "__schedule;schedule;anon_pipe_read;vfs_read;ksys_read",
-    ),
-    (
-        Cause::Sleep,
-        "__schedule;schedule;do_nanosleep;hrtimer_nanosleep;common_nsleep",
-    ),
+    (Cause::Poll, "__schedule;schedule;schedule_hrtimeout_range_clock;ep_poll;do_epoll_wait"),
+    (Cause::PipeSocket, "__schedule;schedule;anon_pipe_read;vfs_read;ksys_read"),
+    (Cause::Sleep, "__schedule;schedule;do_nanosleep;hrtimer_nanosleep;common_nsleep"),
     (
         Cause::PageFault,
         "__schedule;schedule;io_schedule;folio_wait_bit_common;filemap_fault;__do_fault;\
@@ -139,10 +124,7 @@ fn stacks_that_were_seen_have_their_cause() {
 
 #[test]
 fn offsets_and_compiler_suffixes_do_not_matter() {
-    let stack = [
-        "schedule+0x2a/0xb0",
-        "jbd2_log_wait_commit.constprop.0+0x1/0x2 [jbd2]",
-    ];
+    let stack = ["schedule+0x2a/0xb0", "jbd2_log_wait_commit.constprop.0+0x1/0x2 [jbd2]"];
     assert_eq!(classify(stack), Cause::CommitWait);
 }
 

@@ -83,9 +83,7 @@ impl Keeper {
             .map_err(StoreError::io(&path, "open it"))?;
         if let Err(reason) = flock(&lock, FlockOperation::NonBlockingLockExclusive) {
             if reason == rustix::io::Errno::WOULDBLOCK {
-                return Err(StoreError::Recording {
-                    path: directory.to_path_buf(),
-                });
+                return Err(StoreError::Recording { path: directory.to_path_buf() });
             }
             return Err(StoreError::io(&path, "lock it")(reason.into()));
         }
@@ -122,10 +120,7 @@ impl Keeper {
     pub fn begin(&mut self) -> Open {
         let name = self.next;
         self.next.number = self.next.number.saturating_add(1);
-        Open {
-            name,
-            path: self.directory.join(format!("{OPEN}{name}")),
-        }
+        Open { name, path: self.directory.join(format!("{OPEN}{name}")) }
     }
 
     /// Gives a segment that has been written its name. It ended at `end_ns`.
@@ -136,11 +131,7 @@ impl Keeper {
         let bytes = size_of(&open.path).map_err(StoreError::io(&open.path, "measure it"))?;
         let path = self.directory.join(open.name.to_string());
         fs::rename(&open.path, &path).map_err(StoreError::io(&path, "rename it into place"))?;
-        self.closed.push_back(Closed {
-            path,
-            bytes,
-            end_ns,
-        });
+        self.closed.push_back(Closed { path, bytes, end_ns });
         Ok(())
     }
 
@@ -233,18 +224,12 @@ mod tests {
     use super::*;
     use crate::store::Writer;
 
-    const LIMITS: Limits = Limits {
-        keep_ns: 100,
-        keep_bytes: u64::MAX,
-    };
+    const LIMITS: Limits = Limits { keep_ns: 100, keep_bytes: u64::MAX };
 
     /// Writes and closes a segment that ends at `end_ns`.
     fn segment(keeper: &mut Keeper, end_ns: u64) {
         let open = keeper.begin();
-        let trace = Trace {
-            end_ns,
-            ..Trace::default()
-        };
+        let trace = Trace { end_ns, ..Trace::default() };
         Writer::create(&open.path, Trace::default())
             .and_then(|writer| writer.finish(trace))
             .expect("written");
@@ -292,47 +277,27 @@ mod tests {
         let folder = tempfile::tempdir().expect("made");
         let (mut keeper, _) = Keeper::open(folder.path(), LIMITS, 0).expect("opened");
         let second = Keeper::open(folder.path(), LIMITS, 0);
-        assert!(
-            matches!(second, Err(StoreError::Recording { .. })),
-            "{second:?}"
-        );
+        assert!(matches!(second, Err(StoreError::Recording { .. })), "{second:?}");
         segment(&mut keeper, 1);
         let open = keeper.begin();
         let torn = Writer::create(&open.path, Trace::default()).expect("begun");
         drop((keeper, torn));
         // A directory of somebody else's stays, and one that is damaged goes.
-        for name in [
-            ".gone-segment-0001-000009",
-            ".segment-notes",
-            "segment-0001-000003",
-            "kept",
-        ] {
+        for name in [".gone-segment-0001-000009", ".segment-notes", "segment-0001-000003", "kept"] {
             fs::create_dir(folder.path().join(name)).expect("made");
         }
         // It ended at the beginning of 1970: as long ago as the clock can say.
-        let forever = Limits {
-            keep_ns: u64::MAX,
-            ..LIMITS
-        };
+        let forever = Limits { keep_ns: u64::MAX, ..LIMITS };
         let (mut keeper, torn) = Keeper::open(folder.path(), forever, 5).expect("opened");
         assert_eq!(torn, [2, 3].map(|number| Name { run: 1, number }));
         segment(&mut keeper, 1);
         assert_eq!(numbers(folder.path()), [(1, 1), (2, 1)]);
-        let mut entries: Vec<_> = fs::read_dir(folder.path())
-            .expect("listed")
-            .flatten()
-            .map(|e| e.file_name())
-            .collect();
+        let mut entries: Vec<_> =
+            fs::read_dir(folder.path()).expect("listed").flatten().map(|e| e.file_name()).collect();
         entries.sort();
         assert_eq!(
             entries,
-            [
-                ".lock",
-                ".segment-notes",
-                "kept",
-                "segment-0001-000001",
-                "segment-0002-000001"
-            ]
+            [".lock", ".segment-notes", "kept", "segment-0001-000001", "segment-0002-000001"]
         );
     }
 }

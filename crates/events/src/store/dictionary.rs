@@ -36,10 +36,7 @@ pub(crate) struct Chunk {
 
 impl Chunk {
     pub(crate) fn with_capacity(rows: usize) -> Self {
-        Self {
-            indices: Vec::with_capacity(rows),
-            ..Self::default()
-        }
+        Self { indices: Vec::with_capacity(rows), ..Self::default() }
     }
 
     /// Takes the next row's value; `key` tells it apart from others.
@@ -54,11 +51,7 @@ impl Chunk {
 
     /// The bytes of the chunk, and what the footer says of it.
     pub(crate) fn finish(self, column: ColumnDescPtr) -> ParquetResult<(Bytes, ColumnCloseResult)> {
-        let Self {
-            entries,
-            plain,
-            indices,
-        } = self;
+        let Self { entries, plain, indices } = self;
         encode(&entries, plain, &indices, column)
     }
 }
@@ -96,11 +89,7 @@ fn encode(
     let length = bytes.len() as i64;
     let metadata = ColumnChunkMetaData::builder(column)
         .set_compression(Compression::UNCOMPRESSED)
-        .set_encodings(vec![
-            Encoding::PLAIN,
-            Encoding::RLE,
-            Encoding::RLE_DICTIONARY,
-        ])
+        .set_encodings(vec![Encoding::PLAIN, Encoding::RLE, Encoding::RLE_DICTIONARY])
         .set_num_values(indices.len() as i64)
         .set_total_compressed_size(length)
         .set_total_uncompressed_size(length)
@@ -287,9 +276,7 @@ mod tests {
     fn indices_come_back() {
         let mut state = 1_u64;
         let mut random = move || {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             (state >> 33) as u32
         };
         for bound in [1, 2, 3, 8, 9, 255, 256, 257, 65_536, 65_537] {
@@ -301,11 +288,7 @@ mod tests {
                     indices.extend(std::iter::repeat_n(index, run as usize));
                 }
                 indices.truncate(count);
-                assert_eq!(
-                    read(&hybrid(&indices, bound), count),
-                    indices,
-                    "{bound} {count}"
-                );
+                assert_eq!(read(&hybrid(&indices, bound), count), indices, "{bound} {count}");
             }
         }
     }

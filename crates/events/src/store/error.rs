@@ -91,19 +91,11 @@ pub enum StoreError {
 impl StoreError {
     /// A failed system call.
     pub(crate) fn io(path: &Path, what: &'static str) -> impl FnOnce(io::Error) -> Self {
-        move |reason| Self::Io {
-            path: path.to_path_buf(),
-            what,
-            reason,
-        }
+        move |reason| Self::Io { path: path.to_path_buf(), what, reason }
     }
 
     /// A damaged file.
     pub(crate) fn damaged(path: &Path, offset: u64, reason: impl ToString) -> Self {
-        Self::Damaged {
-            path: path.to_path_buf(),
-            offset,
-            reason: reason.to_string(),
-        }
+        Self::Damaged { path: path.to_path_buf(), offset, reason: reason.to_string() }
     }
 }

@@ -52,11 +52,7 @@ const BATCH_ROWS: usize = 2048;
 
 /// The table of rows of type `T`.
 pub(crate) fn kind<T: Row>() -> TableKind {
-    TableKind {
-        name: T::TABLE,
-        time: T::TIME,
-        columns: T::columns,
-    }
+    TableKind { name: T::TABLE, time: T::TIME, columns: T::columns }
 }
 
 /// Takes a group's columns in the order of the fields.
@@ -77,11 +73,7 @@ impl<'a, 'b> GroupEncoder<'a, 'b> {
         group: &'a mut SerializedRowGroupWriter<'b, Vec<u8>>,
         schema: &'a SchemaDescriptor,
     ) -> Self {
-        Self {
-            group,
-            schema,
-            next_column: 0,
-        }
+        Self { group, schema, next_column: 0 }
     }
 
     /// Writes the next column: a cell of each row.
@@ -163,10 +155,8 @@ impl ChunkReader for GroupBytes {
 
     fn get_bytes(&self, start: u64, length: usize) -> ParquetResult<Bytes> {
         let index = self.index(start)?;
-        let end = index
-            .checked_add(length)
-            .filter(|&end| end <= self.bytes.len())
-            .ok_or_else(|| {
+        let end =
+            index.checked_add(length).filter(|&end| end <= self.bytes.len()).ok_or_else(|| {
                 ParquetError::EOF(format!("{length} bytes at {start} leave their row group"))
             })?;
         Ok(self.bytes.slice(index..end))
@@ -183,9 +173,7 @@ pub struct GroupDecoder {
 
 impl fmt::Debug for GroupDecoder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("GroupDecoder")
-            .field("rows_left", &self.rows_left)
-            .finish_non_exhaustive()
+        f.debug_struct("GroupDecoder").field("rows_left", &self.rows_left).finish_non_exhaustive()
     }
 }
 
@@ -220,11 +208,7 @@ impl GroupDecoder {
                 Ok(Some(reader))
             })
             .collect::<ParquetResult<_>>()?;
-        Ok(Self {
-            columns,
-            rows_left: rows,
-            next_column: 0,
-        })
+        Ok(Self { columns, rows_left: rows, next_column: 0 })
     }
 
     /// Replaces `rows` by the next ones, in the order of the file; by none at the group's end. What they were before
@@ -303,38 +287,26 @@ fn read<P: Physical>(
 
 fn check_columns(metadata: &RowGroupMetaData, wanted: &[Column]) -> ParquetResult<()> {
     let same = metadata.num_columns() == wanted.len()
-        && metadata
-            .columns()
-            .iter()
-            .zip(wanted)
-            .all(|(found, wanted)| {
-                let descriptor = found.column_descr();
-                descriptor.name() == wanted.name
-                    && descriptor.physical_type() == wanted.physical_type
-                    && descriptor.max_def_level() == 0
-                    && descriptor.max_rep_level() == 0
-            });
+        && metadata.columns().iter().zip(wanted).all(|(found, wanted)| {
+            let descriptor = found.column_descr();
+            descriptor.name() == wanted.name
+                && descriptor.physical_type() == wanted.physical_type
+                && descriptor.max_def_level() == 0
+                && descriptor.max_rep_level() == 0
+        });
     if same {
         Ok(())
     } else {
-        Err(ParquetError::General(
-            "columns differ from the schema".to_owned(),
-        ))
+        Err(ParquetError::General("columns differ from the schema".to_owned()))
     }
 }
 
 /// Parquet's own check of these numbers is an assertion.
 fn check_range(column: &ColumnChunkMetaData, bytes: &GroupBytes) -> ParquetResult<()> {
-    let start = column
-        .dictionary_page_offset()
-        .unwrap_or_else(|| column.data_page_offset());
-    let inside = u64::try_from(start)
-        .ok()
-        .zip(u64::try_from(column.compressed_size()).ok());
+    let start = column.dictionary_page_offset().unwrap_or_else(|| column.data_page_offset());
+    let inside = u64::try_from(start).ok().zip(u64::try_from(column.compressed_size()).ok());
     match inside.and_then(|(start, length)| start.checked_add(length).map(|end| (start, end))) {
         Some((start, end)) if start >= bytes.offset && end <= bytes.len() => Ok(()),
-        _ => Err(ParquetError::General(
-            "a column is outside its row group".to_owned(),
-        )),
+        _ => Err(ParquetError::General("a column is outside its row group".to_owned())),
     }
 }

@@ -49,11 +49,7 @@ impl TableKind {
                     .map(Arc::new)
             })
             .collect::<ParquetResult<_>>()?;
-        Ok(Arc::new(
-            Type::group_type_builder(self.name)
-                .with_fields(fields)
-                .build()?,
-        ))
+        Ok(Arc::new(Type::group_type_builder(self.name).with_fields(fields).build()?))
     }
 
     /// How the table is encoded: times and offsets as differences, which shrink to a few bits; the rest, which repeats,

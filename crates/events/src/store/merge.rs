@@ -76,10 +76,7 @@ fn copy(kind: TableKind, parts: &[Part], path: &Path) -> Result<u64, StoreError>
             }
             group.close().map_err(encode)?;
             // The columns are copied as they are and in order, so the checksum stays right.
-            groups.push(Group {
-                offset,
-                ..segment.groups[index]
-            });
+            groups.push(Group { offset, ..segment.groups[index] });
         }
     }
     let footer_offset = out.bytes_written() as u64;

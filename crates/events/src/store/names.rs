@@ -30,10 +30,7 @@ pub(crate) fn temporary(path: &Path) -> PathBuf {
 
 /// The segments of a file of this name, if it is one of table `table`.
 fn parse(name: &str, table: &str) -> Option<(u32, u32)> {
-    let numbers = name
-        .strip_prefix(table)?
-        .strip_prefix('-')?
-        .strip_suffix(".parquet")?;
+    let numbers = name.strip_prefix(table)?.strip_prefix('-')?.strip_suffix(".parquet")?;
     let (first, last) = numbers.split_once('-')?;
     let (first, last) = (first.parse().ok()?, last.parse().ok()?);
     (first >= 1 && first <= last).then_some((first, last))
@@ -61,16 +58,9 @@ pub(crate) fn parts(table: &'static str, directory: &Path) -> Result<Vec<Part>, 
     let mut found = Vec::new();
     for entry in fs::read_dir(directory).map_err(list(directory, "list it"))? {
         let entry = entry.map_err(list(directory, "list it"))?;
-        if let Some((first, last)) = entry
-            .file_name()
-            .to_str()
-            .and_then(|name| parse(name, table))
+        if let Some((first, last)) = entry.file_name().to_str().and_then(|name| parse(name, table))
         {
-            found.push(Part {
-                first,
-                last,
-                path: entry.path(),
-            });
+            found.push(Part { first, last, path: entry.path() });
         }
     }
     choose(found).map_err(|segment| StoreError::Missing {
@@ -103,14 +93,7 @@ mod tests {
     use super::*;
 
     fn found(ranges: &[(u32, u32)]) -> Vec<Part> {
-        ranges
-            .iter()
-            .map(|&(first, last)| Part {
-                first,
-                last,
-                path: PathBuf::new(),
-            })
-            .collect()
+        ranges.iter().map(|&(first, last)| Part { first, last, path: PathBuf::new() }).collect()
     }
 
     fn chosen(ranges: &[(u32, u32)]) -> Result<Vec<(u32, u32)>, u32> {
@@ -120,10 +103,7 @@ mod tests {
 
     #[test]
     fn a_merged_file_replaces_its_parts() {
-        assert_eq!(
-            chosen(&[(3, 3), (1, 1), (1, 2), (2, 2)]),
-            Ok(vec![(1, 2), (3, 3)])
-        );
+        assert_eq!(chosen(&[(3, 3), (1, 1), (1, 2), (2, 2)]), Ok(vec![(1, 2), (3, 3)]));
     }
 
     #[test]

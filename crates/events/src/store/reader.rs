@@ -31,10 +31,7 @@ impl Reader {
     ///
     /// When there is no trace, or its description is damaged or of another version.
     pub fn open(directory: &Path) -> Result<Self, StoreError> {
-        let none = |reason| StoreError::NoTrace {
-            path: directory.to_path_buf(),
-            reason,
-        };
+        let none = |reason| StoreError::NoTrace { path: directory.to_path_buf(), reason };
         if !directory.is_dir() {
             return Err(none("it is not a directory"));
         }
@@ -89,9 +86,8 @@ impl Reader {
     /// When a file cannot be read, is damaged, or is missing.
     pub fn files<T: Row>(&self) -> Result<Vec<TableFile>, StoreError> {
         let of_directories = self.directories.iter();
-        let files: Result<Vec<Vec<TableFile>>, StoreError> = of_directories
-            .map(|directory| files(kind::<T>(), directory))
-            .collect();
+        let files: Result<Vec<Vec<TableFile>>, StoreError> =
+            of_directories.map(|directory| files(kind::<T>(), directory)).collect();
         Ok(files?.concat())
     }
 }
@@ -177,11 +173,7 @@ impl<T: Row> Rows<T> {
         let Some(source) = self.waiting.begin()? else {
             return Ok(());
         };
-        let mut cursor = Cursor {
-            source,
-            batch: std::mem::take(&mut self.spare),
-            next: 0,
-        };
+        let mut cursor = Cursor { source, batch: std::mem::take(&mut self.spare), next: 0 };
         if cursor.fill()? {
             self.active.push(cursor);
         }
@@ -279,8 +271,7 @@ impl<T: Row> Cursor<T> {
     /// Reads the next batch; false at the group's end.
     fn fill(&mut self) -> Result<bool, StoreError> {
         let batch = &mut self.batch;
-        self.source
-            .decode(&mut |decoder| decoder.next_batch(batch))?;
+        self.source.decode(&mut |decoder| decoder.next_batch(batch))?;
         self.next = 0;
         Ok(!self.batch.is_empty())
     }
@@ -327,11 +318,7 @@ impl Waiting {
         // Of equal times the earlier written comes first.
         waiting.sort_by_key(|(_, _, group)| group.first_ns);
         waiting.reverse();
-        Ok(Self {
-            kind,
-            groups: waiting,
-            left_out,
-        })
+        Ok(Self { kind, groups: waiting, left_out })
     }
 
     /// How many rows the groups have.
@@ -356,11 +343,7 @@ impl Waiting {
         let columns = self.kind.columns_in(segment.version);
         let decoder = contained(|| GroupDecoder::new(&columns, bytes, metadata, self.left_out))
             .map_err(|reason| StoreError::damaged(&segment.path, group.offset, reason))?;
-        Ok(Some(Source {
-            path: segment.path.clone(),
-            offset: group.offset,
-            decoder,
-        }))
+        Ok(Some(Source { path: segment.path.clone(), offset: group.offset, decoder }))
     }
 }
 
@@ -404,9 +387,7 @@ fn contained<R>(decode: impl FnOnce() -> ParquetResult<R>) -> ParquetResult<R> {
     let outcome = panic::catch_unwind(AssertUnwindSafe(decode));
     IS_CONTAINED.set(was);
     outcome.unwrap_or_else(|_| {
-        Err(ParquetError::General(
-            "the Parquet library cannot make sense of it".to_owned(),
-        ))
+        Err(ParquetError::General("the Parquet library cannot make sense of it".to_owned()))
     })
 }
 
@@ -427,10 +408,9 @@ mod tests {
             let read: Result<Vec<Sync>, StoreError> = found.and_then(Iterator::collect);
             match read {
                 Ok(read) => assert!(is_read && read.len() == rows),
-                Err(error) => assert!(
-                    !is_read && error.to_string().contains("65537 rows"),
-                    "{error}"
-                ),
+                Err(error) => {
+                    assert!(!is_read && error.to_string().contains("65537 rows"), "{error}")
+                }
             }
         }
     }

@@ -46,14 +46,7 @@ pub(crate) struct Group {
 
 impl Group {
     fn to_text(self) -> String {
-        let Self {
-            offset,
-            length,
-            crc,
-            rows,
-            first_ns,
-            last_ns,
-        } = self;
+        let Self { offset, length, crc, rows, first_ns, last_ns } = self;
         format!("{offset}:{length}:{crc}:{rows}:{first_ns}:{last_ns}")
     }
 
@@ -159,26 +152,19 @@ impl Segment {
     pub(crate) fn open(kind: TableKind, path: &Path) -> Result<Self, StoreError> {
         let damaged = |offset, reason: &str| StoreError::damaged(path, offset, reason);
         let mut file = File::open(path).map_err(StoreError::io(path, "open it"))?;
-        let length = file
-            .metadata()
-            .map_err(StoreError::io(path, "read its length"))?
-            .len();
+        let length = file.metadata().map_err(StoreError::io(path, "read its length"))?.len();
         if length < GROUPS_OFFSET + TAIL_BYTES as u64 {
             return Err(damaged(length, "the file is too short"));
         }
         let mut start = [0; GROUPS_OFFSET as usize];
-        file.read_exact(&mut start)
-            .map_err(StoreError::io(path, "read it"))?;
+        file.read_exact(&mut start).map_err(StoreError::io(path, "read it"))?;
         let (magic, found) = start.split_at(PARQUET_MAGIC.len());
         if magic != PARQUET_MAGIC {
             return Err(damaged(0, "not a Parquet file"));
         }
         let footer_offset = number(&found[4..12]);
         if &found[..4] != MAGIC || crc32fast::hash(&found[..16]) as u64 != number(&found[16..20]) {
-            return Err(damaged(
-                4,
-                "not the head of a trace's file, or its checksum is wrong",
-            ));
+            return Err(damaged(4, "not the head of a trace's file, or its checksum is wrong"));
         }
         if footer_offset < GROUPS_OFFSET || footer_offset > length - TAIL_BYTES as u64 {
             return Err(damaged(length, "the file ends before its footer"));
@@ -190,29 +176,20 @@ impl Segment {
         }
         let (footer, tail) = footer.split_at(footer.len() - TAIL_BYTES);
         let thrift_length = number(&tail[..4]) as usize;
-        let thrift = footer
-            .len()
-            .checked_sub(thrift_length)
-            .map(|from| &footer[from..])
-            .ok_or_else(|| damaged(length - TAIL_BYTES as u64, "the footer's length is wrong"))?;
+        let thrift =
+            footer.len().checked_sub(thrift_length).map(|from| &footer[from..]).ok_or_else(
+                || damaged(length - TAIL_BYTES as u64, "the footer's length is wrong"),
+            )?;
         let metadata = ParquetMetaDataReader::decode_metadata(thrift)
             .map_err(|reason| StoreError::damaged(path, footer_offset, reason))?;
         let (version, groups) = check_metadata(kind, &metadata, path, footer_offset)?;
-        Ok(Self {
-            path: path.to_path_buf(),
-            file,
-            metadata,
-            groups,
-            version,
-        })
+        Ok(Self { path: path.to_path_buf(), file, metadata, groups, version })
     }
 
     /// How long the file is.
     pub(crate) fn length(&self) -> Result<u64, StoreError> {
         let about = self.file.metadata();
-        Ok(about
-            .map_err(StoreError::io(&self.path, "read its length"))?
-            .len())
+        Ok(about.map_err(StoreError::io(&self.path, "read its length"))?.len())
     }
 
     /// The bytes of row group `index`, its checksum checked.
@@ -224,25 +201,16 @@ impl Segment {
             return Err(StoreError::damaged(
                 &self.path,
                 group.offset,
-                format!(
-                    "the checksum of row group {index} ({} bytes) is wrong",
-                    group.length
-                ),
+                format!("the checksum of row group {index} ({} bytes) is wrong", group.length),
             ));
         }
-        Ok(GroupBytes {
-            offset: group.offset,
-            bytes: Bytes::from(bytes),
-        })
+        Ok(GroupBytes { offset: group.offset, bytes: Bytes::from(bytes) })
     }
 }
 
 /// A little-endian number of up to 8 bytes.
 fn number(bytes: &[u8]) -> u64 {
-    bytes
-        .iter()
-        .rev()
-        .fold(0, |number, &byte| number << 8 | u64::from(byte))
+    bytes.iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte))
 }
 
 fn read_range(file: &mut File, offset: u64, length: u64) -> std::io::Result<Vec<u8>> {
@@ -276,15 +244,14 @@ fn check_metadata(
     };
     let version = value(SCHEMA_KEY);
     let readable = OLDEST_VERSION..=SCHEMA_VERSION;
-    let version = version
-        .parse()
-        .ok()
-        .filter(|number| readable.contains(number))
-        .ok_or_else(|| StoreError::Version {
-            path: path.to_path_buf(),
-            found: version.to_owned(),
-            oldest: OLDEST_VERSION,
-            newest: SCHEMA_VERSION,
+    let version =
+        version.parse().ok().filter(|number| readable.contains(number)).ok_or_else(|| {
+            StoreError::Version {
+                path: path.to_path_buf(),
+                found: version.to_owned(),
+                oldest: OLDEST_VERSION,
+                newest: SCHEMA_VERSION,
+            }
         })?;
     if value(TABLE_KEY) != kind.name {
         return Err(StoreError::damaged(
@@ -314,10 +281,6 @@ fn check_metadata(
         })
         .map(|groups| (version, groups))
         .ok_or_else(|| {
-            StoreError::damaged(
-                path,
-                footer_offset,
-                "the list of row groups does not fit the file",
-            )
+            StoreError::damaged(path, footer_offset, "the list of row groups does not fit the file")
         })
 }

@@ -123,13 +123,8 @@ pub(crate) fn is_free(directory: &Path) -> Result<(), StoreError> {
     for entry in entries {
         let entry = entry.map_err(StoreError::io(directory, "list it"))?;
         let path = entry.path();
-        if path
-            .extension()
-            .is_some_and(|extension| extension == "parquet")
-        {
-            return Err(StoreError::Exists {
-                path: directory.to_path_buf(),
-            });
+        if path.extension().is_some_and(|extension| extension == "parquet") {
+            return Err(StoreError::Exists { path: directory.to_path_buf() });
         }
     }
     Ok(())
@@ -156,10 +151,7 @@ struct Table<T> {
 
 impl<T> Default for Table<T> {
     fn default() -> Self {
-        Self {
-            rows: Vec::new(),
-            files: Files::default(),
-        }
+        Self { rows: Vec::new(), files: Files::default() }
     }
 }
 
@@ -215,10 +207,7 @@ fn sort<T: Row>(rows: &mut Vec<T>) {
         .collect();
     numbers.sort_unstable();
     let place_of = |number: u64| (number & ((1 << PLACE_BITS) - 1)) as usize;
-    *rows = numbers
-        .iter()
-        .map(|&number| std::mem::take(&mut rows[place_of(number)]))
-        .collect();
+    *rows = numbers.iter().map(|&number| std::mem::take(&mut rows[place_of(number)])).collect();
 }
 
 /// A table's files so far.
@@ -231,10 +220,7 @@ struct Files {
 
 impl Default for Files {
     fn default() -> Self {
-        Self {
-            next: 1,
-            small: Vec::new(),
-        }
+        Self { next: 1, small: Vec::new() }
     }
 }
 
@@ -255,11 +241,7 @@ impl Files {
         let temporary = names::temporary(&path);
         fs::write(&temporary, &bytes).map_err(StoreError::io(&temporary, "write it"))?;
         fs::rename(&temporary, &path).map_err(StoreError::io(&path, "rename it into place"))?;
-        self.small.push(Part {
-            first: self.next,
-            last: self.next,
-            path,
-        });
+        self.small.push(Part { first: self.next, last: self.next, path });
         self.next += 1;
         if self.small.len() >= MERGE_FILES {
             self.merge(kind, directory)?;

@@ -209,18 +209,8 @@ fn one_of_each() -> Vec<Event> {
             fast_commit: true,
         }
         .into(),
-        Stack {
-            at_ns: 1,
-            id: StackId(2),
-            symbols: "schedule;io_schedule".to_owned(),
-        }
-        .into(),
-        Lost {
-            at_ns: 1,
-            count: 2,
-            place: "wait".to_owned(),
-        }
-        .into(),
+        Stack { at_ns: 1, id: StackId(2), symbols: "schedule;io_schedule".to_owned() }.into(),
+        Lost { at_ns: 1, count: 2, place: "wait".to_owned() }.into(),
         Summary {
             at_ns: 1,
             interval_ns: 2,
@@ -336,15 +326,10 @@ fn every_column_of_every_table_comes_back() {
 
     let reader = Reader::open(directory.path()).unwrap();
     assert_eq!(reader.trace(), &description(77));
-    let mut found = Found {
-        directory: directory.path(),
-        rows: Vec::new(),
-    };
+    let mut found = Found { directory: directory.path(), rows: Vec::new() };
     visit_tables(&mut found);
-    let expected: Vec<Event> = one_of_each()
-        .into_iter()
-        .chain([description(0).into(), description(77).into()])
-        .collect();
+    let expected: Vec<Event> =
+        one_of_each().into_iter().chain([description(0).into(), description(77).into()]).collect();
     assert_eq!(found.rows, expected);
 }
 
@@ -379,11 +364,7 @@ fn columns_can_be_left_out() {
     let reader = Reader::open(directory.path()).unwrap();
     let rows = reader.rows_without::<Wait>(&["cause", "stack"]).unwrap();
     for (at, row) in rows.enumerate() {
-        let expected = Wait {
-            cause: Cause::default(),
-            stack: StackId(0),
-            ..wait_row(at as u64)
-        };
+        let expected = Wait { cause: Cause::default(), stack: StackId(0), ..wait_row(at as u64) };
         assert_eq!(row.unwrap(), expected);
     }
 }

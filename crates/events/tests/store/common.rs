@@ -45,11 +45,7 @@ pub(crate) fn wait_row(on_ns: u64) -> Wait {
 /// All rows of a table.
 pub(crate) fn read<T: Row>(directory: &Path) -> Vec<T> {
     let reader = Reader::open(directory).unwrap();
-    reader
-        .rows::<T>()
-        .unwrap()
-        .collect::<Result<_, _>>()
-        .unwrap()
+    reader.rows::<T>().unwrap().collect::<Result<_, _>>().unwrap()
 }
 
 /// The names of a table's files.

@@ -33,12 +33,7 @@ fn read_with(directory: &Path, path: &Path, bytes: &[u8]) -> Result<Vec<Wait>, S
 }
 
 fn assert_says_where(error: &StoreError, path: &Path, length: usize) {
-    let StoreError::Damaged {
-        path: found,
-        offset,
-        ..
-    } = error
-    else {
+    let StoreError::Damaged { path: found, offset, .. } = error else {
         panic!("not told as damage: {error}");
     };
     assert_eq!(found, path);
@@ -50,10 +45,7 @@ fn a_file_cut_anywhere_is_an_error() {
     let directory = tempfile::tempdir().unwrap();
     let path = trace(directory.path());
     let whole = fs::read(&path).unwrap();
-    for length in (0..whole.len())
-        .step_by(7)
-        .chain(whole.len() - 20..whole.len())
-    {
+    for length in (0..whole.len()).step_by(7).chain(whole.len() - 20..whole.len()) {
         let error = read_with(directory.path(), &path, &whole[..length]).unwrap_err();
         assert_says_where(&error, &path, length);
     }
@@ -77,11 +69,7 @@ fn with_version(whole: &[u8], digit: u8) -> Vec<u8> {
     let mut bytes = whole.to_vec();
     let footer = u64::from_le_bytes(bytes[8..16].try_into().unwrap()) as usize;
     let key = b"luc.schema";
-    let at = footer
-        + bytes[footer..]
-            .windows(key.len())
-            .position(|found| found == key)
-            .unwrap();
+    let at = footer + bytes[footer..].windows(key.len()).position(|found| found == key).unwrap();
     // The value's length and its only digit follow.
     bytes[at + key.len() + 2] = digit;
     let crc = crc32fast::hash(&bytes[footer..]);
@@ -116,10 +104,7 @@ fn waits_of_earlier_versions_are_read_without_their_processor() {
     assert!(rows.iter().all(|row| row.processor == 0 && row.on_ns > 0));
     let version_1 = with_version(VERSION_4, b'1');
     assert_ne!(version_1, VERSION_4);
-    assert_eq!(
-        read_with(directory.path(), &path, &version_1).unwrap(),
-        rows
-    );
+    assert_eq!(read_with(directory.path(), &path, &version_1).unwrap(), rows);
 }
 
 #[test]

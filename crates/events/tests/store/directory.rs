@@ -22,10 +22,7 @@ fn without_a_trace_the_error_says_what_to_do() {
     let directory = tempfile::tempdir().unwrap();
     for path in [directory.path(), Path::new("/nonexistent/trace")] {
         let error = Reader::open(path).unwrap_err().to_string();
-        assert!(
-            error.contains("no trace is here") && error.contains("luc record"),
-            "{error}"
-        );
+        assert!(error.contains("no trace is here") && error.contains("luc record"), "{error}");
     }
 }
 
@@ -34,12 +31,7 @@ fn the_last_description_counts() {
     let directory = tempfile::tempdir().unwrap();
     let writer = Writer::create(directory.path(), description(0)).unwrap();
     assert_eq!(Reader::open(directory.path()).unwrap().trace().end_ns, 0);
-    writer
-        .finish(Trace {
-            at_ns: 500,
-            ..description(500)
-        })
-        .unwrap();
+    writer.finish(Trace { at_ns: 500, ..description(500) }).unwrap();
     assert_eq!(Reader::open(directory.path()).unwrap().trace().end_ns, 500);
 }
 

@@ -35,12 +35,8 @@ fn describe<T: Row>(page: &mut String) {
             ColumnKind::Text => "text",
             ColumnKind::Boolean => "boolean",
         };
-        let _ = writeln!(
-            page,
-            "| `{}` | {logical} | {} |",
-            column.name,
-            plain(&column.description)
-        );
+        let _ =
+            writeln!(page, "| `{}` | {logical} | {} |", column.name, plain(&column.description));
     }
 }
 

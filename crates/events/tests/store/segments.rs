@@ -17,10 +17,7 @@ fn segments_are_merged_into_one_file_per_table_at_the_end() {
         writer.flush().unwrap();
     }
     writer.finish(description(100)).unwrap();
-    assert_eq!(
-        part_files(directory.path(), "wait"),
-        ["wait-000001-000100.parquet"]
-    );
+    assert_eq!(part_files(directory.path(), "wait"), ["wait-000001-000100.parquet"]);
     let waits = read::<Wait>(directory.path());
     assert_eq!(waits, (0..100).map(wait_row).collect::<Vec<_>>());
 }
@@ -46,11 +43,7 @@ fn what_was_flushed_survives_a_killed_recorder() {
     writer.add(wait_row(99)).unwrap();
     // Killed here, in the middle of writing the next segment.
     std::mem::forget(writer);
-    fs::write(
-        directory.path().join(".wait-000041-000041.parquet.tmp"),
-        b"PAR1LUC1",
-    )
-    .unwrap();
+    fs::write(directory.path().join(".wait-000041-000041.parquet.tmp"), b"PAR1LUC1").unwrap();
 
     let reader = Reader::open(directory.path()).unwrap();
     assert_eq!(reader.trace().end_ns, 0);
@@ -81,16 +74,8 @@ fn a_missing_segment_is_an_error_that_names_it() {
         writer.flush().unwrap();
     }
     fs::remove_file(directory.path().join("wait-000002-000002.parquet")).unwrap();
-    let error = Reader::open(directory.path())
-        .unwrap()
-        .rows::<Wait>()
-        .unwrap_err();
-    assert!(
-        error
-            .to_string()
-            .contains("segment 2 of table wait is missing"),
-        "{error}"
-    );
+    let error = Reader::open(directory.path()).unwrap().rows::<Wait>().unwrap_err();
+    assert!(error.to_string().contains("segment 2 of table wait is missing"), "{error}");
 }
 
 proptest! {
@@ -128,19 +113,12 @@ fn rows_of_equal_times_keep_their_order() {
     let directory = tempfile::tempdir().unwrap();
     let mut writer = Writer::create(directory.path(), description(0)).unwrap();
     for count in 0..10 {
-        let row = Lost {
-            at_ns: 7,
-            count,
-            place: String::new(),
-        };
+        let row = Lost { at_ns: 7, count, place: String::new() };
         writer.add(row).unwrap();
         if count % 2 == 1 {
             writer.flush().unwrap();
         }
     }
-    let counts: Vec<u64> = read::<Lost>(directory.path())
-        .iter()
-        .map(|row| row.count)
-        .collect();
+    let counts: Vec<u64> = read::<Lost>(directory.path()).iter().map(|row| row.count).collect();
     assert_eq!(counts, (0..10).collect::<Vec<_>>());
 }

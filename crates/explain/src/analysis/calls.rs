@@ -38,8 +38,7 @@ impl Analysis<'_> {
             let parts = &split.parts;
             let overhead_ns =
                 parts.get(Part::Start) + parts.get(Part::Done) + parts.get(Part::Flush);
-            sums.callers
-                .sync(parts.get(Part::DataWriteback), overhead_ns);
+            sums.callers.sync(parts.get(Part::DataWriteback), overhead_ns);
         }
         let parts = split.parts;
         let duration_ns = row.exit_ns.saturating_sub(row.enter_ns);
@@ -48,11 +47,7 @@ impl Analysis<'_> {
         sums.syncs.add_parts(&parts, is_closed);
 
         let journal = &sums.journal;
-        let names = Names {
-            journal,
-            threads: &totals.threads,
-            owners: &mut totals.owners,
-        };
+        let names = Names { journal, threads: &totals.threads, owners: &mut totals.owners };
         let mut culprits = self.observer.is_some().then(Shares::new);
         let ledgers = &mut totals.ledgers;
         ledgers.syncs_without_waits += u64::from(is_unseen);
@@ -67,9 +62,7 @@ impl Analysis<'_> {
                 row: &row,
                 parts: &parts,
                 pieces: &split.pieces,
-                own: own
-                    .and_then(|own| journal.history().get(own))
-                    .map(|own| &own.row),
+                own: own.and_then(|own| journal.history().get(own)).map(|own| &own.row),
                 waited: &transactions(journal, split),
                 culprits: &named(&culprits, &totals.owners),
             });
@@ -107,11 +100,7 @@ impl Analysis<'_> {
         sums.calls.entry(row.kind).or_default().add(row, parts);
 
         let journal = &sums.journal;
-        let names = Names {
-            journal,
-            threads: &totals.threads,
-            owners: &mut totals.owners,
-        };
+        let names = Names { journal, threads: &totals.threads, owners: &mut totals.owners };
         let ledgers = &mut totals.ledgers;
         ledgers.add_call((row.dev, owner), split, names, None);
         let duration_ns = row.exit_ns.saturating_sub(row.enter_ns);
@@ -181,26 +170,19 @@ fn compare(
         sums.syncs.without_commit += 1;
     }
     let after_ns = parts.get(Part::Flush);
-    let own_row = own
-        .and_then(|own| sums.journal.history().get(own))
-        .map(|own| &own.row);
+    let own_row = own.and_then(|own| sums.journal.history().get(own)).map(|own| &own.row);
     let ours_ns = match own_row {
         Some(own) if waited_for_own && own.kind == CommitKind::Full => {
             own.end_ns.saturating_sub(row.enter_ns) + after_ns
         }
         _ => {
-            let parts = [
-                Part::DataWriteback,
-                Part::Predecessor,
-                Part::FastCommit,
-                Part::UnknownCommit,
-            ];
+            let parts =
+                [Part::DataWriteback, Part::Predecessor, Part::FastCommit, Part::UnknownCommit];
             parts.iter().map(|&part| split.parts.get(part)).sum::<u64>() + after_ns
         }
     };
     let next = (sums.journal.first_begun_after(first, row.enter_ns)).map(|commit| &commit.row);
-    sums.fsync_model
-        .compare(row.enter_ns, row.exit_ns, next, ours_ns);
+    sums.fsync_model.compare(row.enter_ns, row.exit_ns, next, ours_ns);
 }
 
 /// Counts what the model of writes says of one write, which was delayed for `delayed_ns`; `first` is the first commit

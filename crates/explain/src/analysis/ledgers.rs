@@ -129,12 +129,7 @@ impl Ledgers {
         if is_full && duration_ns <= self.slowest[0].duration_ns() {
             return;
         }
-        let slow = Slow {
-            row,
-            owner,
-            parts: split.parts,
-            commits: transactions(journal, split),
-        };
+        let slow = Slow { row, owner, parts: split.parts, commits: transactions(journal, split) };
         if is_full {
             self.slowest[0] = slow;
         } else {

@@ -87,11 +87,7 @@ fn trace_info(totals: &Totals, end_ns: u64) -> TraceInfo {
 
 fn actor(totals: &Totals, owner: OwnerId) -> Actor {
     let (process, cgroup) = totals.owners.get(owner);
-    Actor {
-        process,
-        comm: totals.threads.comm(process).to_owned(),
-        cgroup,
-    }
+    Actor { process, comm: totals.threads.comm(process).to_owned(), cgroup }
 }
 
 fn file_systems(totals: &Totals) -> Vec<FileSystemReport> {
@@ -117,11 +113,8 @@ fn file_systems(totals: &Totals) -> Vec<FileSystemReport> {
 fn service(totals: &Totals, dev: Dev) -> Option<&Service> {
     // Requests name the disk, not the partition; a disk's partitions follow it within its major number.
     let same_major = |disk: Dev| disk.major() == dev.major() && disk.minor() <= dev.minor();
-    let disk = totals
-        .disks
-        .keys()
-        .filter(|&&disk| same_major(disk))
-        .max_by_key(|disk| disk.minor())?;
+    let disk =
+        totals.disks.keys().filter(|&&disk| same_major(disk)).max_by_key(|disk| disk.minor())?;
     totals.disks.get(disk).map(|disk| &disk.service)
 }
 
@@ -159,11 +152,7 @@ fn lost(totals: &Totals, dev: Dev) -> Vec<Lost> {
         .holders
         .lost_on(dev)
         .into_iter()
-        .map(|(part, victim, ns)| Lost {
-            part,
-            victim: actor(totals, victim),
-            ns,
-        })
+        .map(|(part, victim, ns)| Lost { part, victim: actor(totals, victim), ns })
         .collect();
     lost.truncate(REPORTED_PAIRS);
     lost
@@ -175,11 +164,7 @@ pub(super) fn detail(totals: &Totals, commit: &Committed) -> CommitDetail {
     let asked_by = (!row.asked_by_process.is_none()).then(|| {
         let known = totals.threads.actor(row.asked_by);
         let (process, cgroup) = known.unwrap_or((row.asked_by_process, Cgroup(0)));
-        Actor {
-            process,
-            comm: totals.threads.comm(process).to_owned(),
-            cgroup,
-        }
+        Actor { process, comm: totals.threads.comm(process).to_owned(), cgroup }
     });
     let mut by: BTreeMap<OwnerId, CommitActor> = BTreeMap::new();
     for &(owner, sum) in &commit.handles {
@@ -193,25 +178,13 @@ pub(super) fn detail(totals: &Totals, commit: &Committed) -> CommitDetail {
     }
     let mut by: Vec<CommitActor> = by
         .into_iter()
-        .map(|(owner, found)| CommitActor {
-            actor: actor(totals, owner),
-            ..found
-        })
+        .map(|(owner, found)| CommitActor { actor: actor(totals, owner), ..found })
         .collect();
-    by.sort_by_key(|found| {
-        (
-            Reverse((found.data_bytes, found.blocks)),
-            found.actor.process,
-        )
-    });
+    by.sort_by_key(|found| (Reverse((found.data_bytes, found.blocks)), found.actor.process));
     by.truncate(DETAILED_PARTIES);
     let has_phases = row.kind == CommitKind::Full && row.logging_ns > 0;
     let phase = |from_ns: u64, to_ns: u64| {
-        if has_phases {
-            to_ns.saturating_sub(from_ns)
-        } else {
-            0
-        }
+        if has_phases { to_ns.saturating_sub(from_ns) } else { 0 }
     };
     CommitDetail {
         dev: row.dev,
@@ -258,9 +231,7 @@ fn commits(totals: &Totals, dev: Dev) -> CommitReport {
         blocks_logged: sums.blocks_logged,
         ns_per_data_byte: ns_per_byte(totals, dev),
         by: commit_actors(totals, dev),
-        longest: (journal.longest().into_iter())
-            .map(|commit| detail(totals, commit))
-            .collect(),
+        longest: (journal.longest().into_iter()).map(|commit| detail(totals, commit)).collect(),
     }
 }
 
@@ -308,10 +279,7 @@ fn commit_actors(totals: &Totals, dev: Dev) -> Vec<CommitActor> {
     }
     let mut actors: Vec<CommitActor> = actors.into_values().collect();
     actors.sort_by_key(|found| {
-        (
-            Reverse((found.data_bytes, found.blocks, found.asked)),
-            found.actor.process,
-        )
+        (Reverse((found.data_bytes, found.blocks, found.asked)), found.actor.process)
     });
     actors.truncate(REPORTED_PAIRS);
     actors
@@ -354,11 +322,7 @@ fn processes(totals: &Totals) -> Vec<ProcessReport> {
         })
         .collect();
     processes.sort_by_key(|found| {
-        (
-            Reverse(found.sync_ns + found.call_ns),
-            found.actor.process,
-            found.actor.cgroup,
-        )
+        (Reverse(found.sync_ns + found.call_ns), found.actor.process, found.actor.cgroup)
     });
     processes
 }
@@ -370,9 +334,7 @@ fn blame(totals: &Totals) -> Vec<Blame> {
         .work
         .iter()
         .map(|(dev, victim, culprit, blamed)| {
-            let ns_per_byte = *per_byte
-                .entry(dev)
-                .or_insert_with(|| ns_per_byte(totals, dev));
+            let ns_per_byte = *per_byte.entry(dev).or_insert_with(|| ns_per_byte(totals, dev));
             Blame {
                 dev,
                 victim: actor(totals, victim),
@@ -386,11 +348,7 @@ fn blame(totals: &Totals) -> Vec<Blame> {
         })
         .collect();
     blame.sort_by_key(|found| {
-        (
-            Reverse(found.waited_ns),
-            found.victim.process,
-            found.culprit.process,
-        )
+        (Reverse(found.waited_ns), found.victim.process, found.culprit.process)
     });
     blame
 }

@@ -81,8 +81,7 @@ impl DiskSums {
         self.sharing.add(row, threads);
         self.by_kind.entry(row.kind).or_default().record(device_ns);
         if row.insert_ns > 0 {
-            self.queued
-                .record(row.issue_ns.saturating_sub(row.insert_ns));
+            self.queued.record(row.issue_ns.saturating_sub(row.insert_ns));
         }
         self.bytes = self.bytes.saturating_add(row.bytes);
         self.errors += u64::from(row.errno != 0);

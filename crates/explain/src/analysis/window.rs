@@ -51,11 +51,7 @@ impl CallRow {
 
 impl Default for Window {
     fn default() -> Self {
-        Self {
-            pending: VecDeque::new(),
-            waits: VecDeque::new(),
-            next_due_ns: u64::MAX,
-        }
+        Self { pending: VecDeque::new(), waits: VecDeque::new(), next_due_ns: u64::MAX }
     }
 }
 

@@ -54,11 +54,7 @@ impl Disk {
         for task in users(sharing) {
             all.add(&task.alone.continuing);
         }
-        Self {
-            all,
-            prompt: Self::prompt(sharing),
-            has_arm: Self::has_arm(sharing),
-        }
+        Self { all, prompt: Self::prompt(sharing), has_arm: Self::has_arm(sharing) }
     }
 
     /// Whether requests after another task's take as long as on a disk with an arm, and are as far apart: how far it
@@ -135,10 +131,7 @@ impl Undisturbed {
 
     /// The requests among these of which nothing is known, and those of which it is assumed.
     fn not_seen(&self, switched: &ByKind) -> (u64, u64) {
-        let ByKind {
-            continuing,
-            elsewhere,
-        } = switched;
+        let ByKind { continuing, elsewhere } = switched;
         let (mut unknown, mut assumed) = (0, 0);
         if self.ns_per_byte.is_none() {
             match self.assumed_ns_per_byte {
@@ -163,10 +156,7 @@ impl Undisturbed {
         let added = |sum: &Sum, each: Option<f64>, amount: u64| {
             each.map_or(0.0, |each| sum.ns as f64 - each * amount as f64)
         };
-        let ByKind {
-            continuing,
-            elsewhere,
-        } = switched;
+        let ByKind { continuing, elsewhere } = switched;
         let per_byte = self.ns_per_byte.or(self.assumed_ns_per_byte);
         added(continuing, per_byte, continuing.bytes)
             + added(elsewhere, self.ns_per_request, elsewhere.count)
@@ -217,9 +207,7 @@ pub(super) fn estimate(sharing: &Sharing) -> Estimate {
     } else {
         Basis::Seen
     };
-    let &Together {
-        wall_ns, busy_ns, ..
-    } = &sharing.together;
+    let &Together { wall_ns, busy_ns, .. } = &sharing.together;
     let switch_ns = switch_ns.clamp(0.0, busy_ns as f64);
     Estimate {
         switch_ns,

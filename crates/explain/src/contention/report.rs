@@ -23,27 +23,15 @@ impl Sharing {
     pub(crate) fn report(&self, threads: &Threads) -> Option<Contention> {
         // One alone shares it with nobody.
         estimate::users(self).nth(1)?;
-        let Estimate {
-            switch_ns,
-            apart_ns,
-            basis,
-        } = estimate::estimate(self);
+        let Estimate { switch_ns, apart_ns, basis } = estimate::estimate(self);
         let together = &self.together;
         let wall_ns = together.wall_ns as f64;
         let gain = |apart_ns: f64| {
-            if apart_ns > 0.0 {
-                (wall_ns / apart_ns - 1.0).max(0.0)
-            } else {
-                0.0
-            }
+            if apart_ns > 0.0 { (wall_ns / apart_ns - 1.0).max(0.0) } else { 0.0 }
         };
         let switches = switches(self);
         let in_play_ns: u64 = estimate::users(self)
-            .map(|task| {
-                task.contended
-                    .service_ns
-                    .saturating_add(task.contended.waited_ns)
-            })
+            .map(|task| task.contended.service_ns.saturating_add(task.contended.waited_ns))
             .fold(0, u64::saturating_add);
         let saved = 1.0 - apart_ns / wall_ns.max(1.0);
         Some(Contention {

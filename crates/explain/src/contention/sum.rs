@@ -10,11 +10,7 @@ pub(super) struct Sum {
 
 impl Sum {
     pub(super) fn record(&mut self, bytes: u64, ns: u64) {
-        self.add(&Self {
-            count: 1,
-            bytes,
-            ns,
-        });
+        self.add(&Self { count: 1, bytes, ns });
     }
 
     pub(super) fn add(&mut self, other: &Self) {
@@ -33,11 +29,7 @@ pub(super) struct ByKind {
 
 impl ByKind {
     pub(super) fn record(&mut self, continues: bool, bytes: u64, ns: u64) {
-        let sum = if continues {
-            &mut self.continuing
-        } else {
-            &mut self.elsewhere
-        };
+        let sum = if continues { &mut self.continuing } else { &mut self.elsewhere };
         sum.record(bytes, ns);
     }
 

@@ -101,10 +101,7 @@ pub(super) struct Task {
 
 impl Task {
     pub(super) fn new(process: Tgid, threads: &Threads) -> Self {
-        let mut task = Self {
-            process,
-            ..Self::default()
-        };
+        let mut task = Self { process, ..Self::default() };
         task.learn(threads);
         task
     }
@@ -145,19 +142,12 @@ impl Task {
     ) -> u64 {
         let continues = row.sector == self.next_sector && self.requests > 0;
         self.next_sector = row.sector.wrapping_add(row.bytes / SECTOR_BYTES);
-        let queued_ns = if row.insert_ns == 0 {
-            row.issue_ns
-        } else {
-            row.insert_ns
-        };
+        let queued_ns = if row.insert_ns == 0 { row.issue_ns } else { row.insert_ns };
         self.requests += 1;
         self.read_requests += u64::from(row.kind == RequestKind::Read);
         self.continuing += u64::from(continues);
         let grow = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more);
-        grow(
-            &mut self.response_ns,
-            row.complete_ns.saturating_sub(queued_ns),
-        );
+        grow(&mut self.response_ns, row.complete_ns.saturating_sub(queued_ns));
         grow(&mut self.window.service_ns, service_ns);
         grow(&mut self.window.bytes, row.bytes);
         match before {

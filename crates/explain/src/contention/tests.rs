@@ -39,10 +39,7 @@ struct Model {
 
 impl Model {
     fn new() -> Self {
-        let mut analysis = Analysis::new(Trace {
-            end_ns: 1_000_000 * MS,
-            ..Trace::default()
-        });
+        let mut analysis = Analysis::new(Trace { end_ns: 1_000_000 * MS, ..Trace::default() });
         analysis.add(Event::from(FileSystem {
             dev: PARTITION,
             disk: DISK,
@@ -85,11 +82,8 @@ impl Model {
 
     /// A piece of a stream, read on a disk with an arm: 1.2 ms, and 12 ms more after somebody else's.
     fn read_on(&mut self, process: u32) {
-        let (queued_ns, seek_ns) = if self.last == process {
-            (0, 0)
-        } else {
-            (13_200 * US, 12 * MS)
-        };
+        let (queued_ns, seek_ns) =
+            if self.last == process { (0, 0) } else { (13_200 * US, 12 * MS) };
         self.request(process, (128 * KIB, queued_ns, seek_ns + 1_200 * US));
     }
 
@@ -139,10 +133,7 @@ fn streams_in_turn_ruin_each_others_disk() {
     assert!(pair.waited_ns > 2_000 * MS, "{pair:?}");
     let mean = &found.tasks[0];
     assert!(mean.await_ns > mean.service_ns + 9 * MS, "{mean:?}");
-    assert_eq!(
-        mean.actor.cgroup,
-        Cgroup(u64::from(mean.actor.process.0) * 100)
-    );
+    assert_eq!(mean.actor.cgroup, Cgroup(u64::from(mean.actor.process.0) * 100));
     let mut findings = report.findings.iter();
     let finding = findings.find(|finding| finding.kind == FindingKind::DiskContention);
     let finding = finding.expect("found");
@@ -156,16 +147,11 @@ fn turns_are_proposed_and_read_ahead_where_it_is_enough() {
     let report = two_streams(20).report();
     let of = |kind| {
         let remedy = report.remedies.iter().find(|remedy| remedy.kind == kind);
-        remedy
-            .and_then(|remedy| remedy.predicted_gain)
-            .expect("proposed")
+        remedy.and_then(|remedy| remedy.predicted_gain).expect("proposed")
     };
     // 4 MiB take 38 ms, a switch 12: three quarters of what turns reach.
     let (turns, read_ahead) = (1.0 + of(RemedyKind::Turns), 1.0 + of(RemedyKind::ReadAhead));
-    assert!(
-        (read_ahead / turns - 0.76).abs() < 0.02,
-        "{turns} {read_ahead}"
-    );
+    assert!((read_ahead / turns - 0.76).abs() < 0.02, "{turns} {read_ahead}");
 }
 
 #[test]
@@ -208,10 +194,7 @@ fn random_readers_gain_nothing() {
     let report = model.report();
     assert!(!finds(&report), "{:?}", report.findings);
     let found = report.disks[0].contention.as_ref().expect("shared");
-    assert!(
-        found.together_ns > 1_000 * MS && found.gain < 0.05,
-        "{found:?}"
-    );
+    assert!(found.together_ns > 1_000 * MS && found.gain < 0.05, "{found:?}");
     assert_eq!(found.read_ahead_gain, None);
 }
 
@@ -263,11 +246,7 @@ fn direct_streams(own: u32) -> Model {
     let mut model = Model::new();
     for round in 0..400 {
         model.request(10, (128 * KIB, 9 * MS, 7 * MS));
-        let late_ns = if round % 3 == 0 {
-            1_200 * US
-        } else {
-            9_500 * US
-        };
+        let late_ns = if round % 3 == 0 { 1_200 * US } else { 9_500 * US };
         if round * own / 400 != (round + 1) * own / 400 {
             model.request(10, (128 * KIB, 0, late_ns));
         }

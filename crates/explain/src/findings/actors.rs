@@ -11,11 +11,7 @@ const NAMED: usize = 3;
 /// Who lost how much to some parts, most first.
 fn victims<'a>(file_system: &'a FileSystemReport, parts: &[Part]) -> Vec<(&'a Actor, u64)> {
     let mut sums: Vec<(&Actor, u64)> = Vec::new();
-    for lost in file_system
-        .lost
-        .iter()
-        .filter(|lost| parts.contains(&lost.part))
-    {
+    for lost in file_system.lost.iter().filter(|lost| parts.contains(&lost.part)) {
         match sums.iter_mut().find(|(actor, _)| **actor == lost.victim) {
             Some((_, sum)) => *sum = sum.saturating_add(lost.ns),
             None => sums.push((&lost.victim, lost.ns)),
@@ -31,9 +27,7 @@ pub(super) fn with_victim(
     parts: &[Part],
     finding: Finding,
 ) -> Finding {
-    let victim = victims(file_system, parts)
-        .first()
-        .map(|&(actor, _)| actor.clone());
+    let victim = victims(file_system, parts).first().map(|&(actor, _)| actor.clone());
     Finding { victim, ..finding }
 }
 
@@ -77,11 +71,7 @@ pub(super) fn with_holder(file_system: &FileSystemReport, part: Part, finding: F
     // Sorted by time, so the first is the longest.
     let mut held = file_system.held.iter().filter(|held| held.part == part);
     let culprit = held.find(|held| Some(&held.victim) == victim);
-    Finding {
-        victim: victim.cloned(),
-        culprit: culprit.map(|held| held.holder.clone()),
-        ..finding
-    }
+    Finding { victim: victim.cloned(), culprit: culprit.map(|held| held.holder.clone()), ..finding }
 }
 
 /// A process in words.

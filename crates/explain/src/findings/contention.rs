@@ -30,9 +30,8 @@ fn on_disk(report: &Report, disk: &DiskReport) -> Option<Finding> {
     }
     let least = found.switches as f64 * MIN_SHARE;
     let tasks = found.tasks.iter();
-    let tasks: Vec<&DiskTask> = tasks
-        .filter(|task| !task.is_kernel && task.switches as f64 >= least)
-        .collect();
+    let tasks: Vec<&DiskTask> =
+        tasks.filter(|task| !task.is_kernel && task.switches as f64 >= least).collect();
     if tasks.len() < 2 {
         return None;
     }
@@ -78,33 +77,13 @@ fn figures(found: &Contention, tasks: &[&DiskTask]) -> Vec<Evidence> {
     let mean = |sum: f64| sum / requests.max(1) as f64;
     let rate = |ns: u64| found.bytes_together as f64 * 1e9 / ns.max(1) as f64;
     vec![
-        evidence(
-            "time in which they had the disk together",
-            found.together_ns as f64,
-            Unit::Ns,
-        ),
-        evidence(
-            "the same one after the other",
-            found.apart_ns as f64,
-            Unit::Ns,
-        ),
-        evidence(
-            "bytes a second together",
-            rate(found.together_ns),
-            Unit::Bytes,
-        ),
-        evidence(
-            "bytes a second without switches",
-            rate(found.apart_ns),
-            Unit::Bytes,
-        ),
+        evidence("time in which they had the disk together", found.together_ns as f64, Unit::Ns),
+        evidence("the same one after the other", found.apart_ns as f64, Unit::Ns),
+        evidence("bytes a second together", rate(found.together_ns), Unit::Bytes),
+        evidence("bytes a second without switches", rate(found.apart_ns), Unit::Bytes),
         evidence("switches between tasks", found.switches as f64, Unit::Count),
         evidence("what a switch costs", found.switch_cost_ns as f64, Unit::Ns),
-        evidence(
-            "mean time of a request, with the wait for others",
-            mean(await_ns),
-            Unit::Ns,
-        ),
+        evidence("mean time of a request, with the wait for others", mean(await_ns), Unit::Ns),
         evidence("of that at the device", mean(service_ns), Unit::Ns),
     ]
 }

@@ -46,26 +46,14 @@ impl Figures<'_> {
                 self.sync_share(self.syncs.own_commit()),
                 Unit::Share,
             ),
-            evidence(
-                "commits waited for per fsync",
-                model.commits_waited,
-                Unit::Count,
-            ),
+            evidence("commits waited for per fsync", model.commits_waited, Unit::Count),
             evidence(
                 "fsyncs served per commit",
                 self.file_system.commits.syncs_per_commit,
                 Unit::Count,
             ),
-            evidence(
-                "callers at a time",
-                self.file_system.syncs.concurrent.round(),
-                Unit::Count,
-            ),
-            evidence(
-                "mean commit",
-                self.file_system.commits.full.mean_ns as f64,
-                Unit::Ns,
-            ),
+            evidence("callers at a time", self.file_system.syncs.concurrent.round(), Unit::Count),
+            evidence("mean commit", self.file_system.commits.full.mean_ns as f64, Unit::Ns),
         ];
         if self.come_spread() {
             let spread = &self.file_system.spread;
@@ -75,11 +63,7 @@ impl Figures<'_> {
                     spread.late_share(),
                     Unit::Share,
                 ),
-                evidence(
-                    "how long after its begin, median",
-                    spread.late_by_ns as f64,
-                    Unit::Ns,
-                ),
+                evidence("how long after its begin, median", spread.late_by_ns as f64, Unit::Ns),
                 evidence(
                     "how far their rate may fall with a faster processor, at most",
                     spread.fall_at_most,
@@ -105,29 +89,13 @@ impl Figures<'_> {
         }
         let delay_ns = self.calls.get(Part::WriteDelay);
         let mut found = vec![
-            evidence(
-                "calls that met a buffer being written",
-                delayed as f64,
-                Unit::Count,
-            ),
-            evidence(
-                "their share of all calls",
-                delayed as f64 / all.max(1) as f64,
-                Unit::Share,
-            ),
-            evidence(
-                "mean delay of those",
-                delay_ns as f64 / delayed.max(1) as f64,
-                Unit::Ns,
-            ),
+            evidence("calls that met a buffer being written", delayed as f64, Unit::Count),
+            evidence("their share of all calls", delayed as f64 / all.max(1) as f64, Unit::Share),
+            evidence("mean delay of those", delay_ns as f64 / delayed.max(1) as f64, Unit::Ns),
         ];
         if let Some(writes) = self.file_system.calls.get("write") {
             let share = writes.delayed as f64 / writes.latency.count.max(1) as f64;
-            found.push(evidence(
-                "share of writes that were delayed",
-                share,
-                Unit::Share,
-            ));
+            found.push(evidence("share of writes that were delayed", share, Unit::Share));
         }
         found
     }
@@ -137,11 +105,7 @@ impl Figures<'_> {
         vec![
             evidence("share of fsync time", share(self.syncs), Unit::Share),
             evidence("share of other calls' time", share(self.calls), Unit::Share),
-            evidence(
-                "in all",
-                self.syncs.get(part) as f64 + self.calls.get(part) as f64,
-                Unit::Ns,
-            ),
+            evidence("in all", self.syncs.get(part) as f64 + self.calls.get(part) as f64, Unit::Ns),
         ]
     }
 
@@ -169,16 +133,9 @@ impl Figures<'_> {
                 Unit::Share,
             ),
             evidence("mean commit", commits.full.mean_ns as f64, Unit::Ns),
-            evidence(
-                "mean fsync",
-                self.file_system.syncs.latency.mean_ns as f64,
-                Unit::Ns,
-            ),
+            evidence("mean fsync", self.file_system.syncs.latency.mean_ns as f64, Unit::Ns),
         ];
-        let flushes = report
-            .disks
-            .first()
-            .and_then(|disk| disk.device.get("flush"));
+        let flushes = report.disks.first().and_then(|disk| disk.device.get("flush"));
         if let Some(flushes) = flushes {
             found.push(evidence(
                 "mean cache flush of the busiest disk",

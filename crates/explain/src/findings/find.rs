@@ -64,10 +64,7 @@ pub(crate) fn ranked(report: &Report, found: Vec<Finding>, total_ns: u64) -> Vec
     };
     let mut found: Vec<Finding> = found
         .into_iter()
-        .map(|finding| Finding {
-            share: share(&finding),
-            ..finding
-        })
+        .map(|finding| Finding { share: share(&finding), ..finding })
         .filter(|finding| finding.share >= LISTED_SHARE)
         .collect();
     found.sort_by(|a, b| rank(a).cmp(&rank(b)).then(b.share.total_cmp(&a.share)));
@@ -199,11 +196,7 @@ fn in_file_system(
     let foreign = foreign_data(report, file_system.dev);
     let place = Place {
         file_system,
-        figures: Figures {
-            file_system,
-            syncs: &syncs,
-            calls: &calls,
-        },
+        figures: Figures { file_system, syncs: &syncs, calls: &calls },
         foreign_ns: foreign.as_ref().map_or(0, |foreign| foreign.load_ns),
     };
     let mut found: Vec<Finding> = RULES.iter().map(|rule| place.by_rule(rule)).collect();
@@ -251,10 +244,8 @@ impl Place<'_> {
             Part::Flush,
         ];
         let own_ns = self.figures.syncs.own_commit();
-        let exposed_ns = waits
-            .map(|part| self.both(part))
-            .into_iter()
-            .fold(own_ns, u64::saturating_add);
+        let exposed_ns =
+            waits.map(|part| self.both(part)).into_iter().fold(own_ns, u64::saturating_add);
         let own = 1.0 - (self.foreign_ns as f64 / exposed_ns.max(1) as f64).min(1.0);
         (ns as f64 * own) as u64
     }
@@ -284,11 +275,7 @@ impl Place<'_> {
             FindingKind::SynchronizationBound => self.figures.syncs.get(rule.part),
             _ => self.both(rule.part),
         };
-        let cost_ns = if rule.grows_with_data {
-            self.without_foreign(cost_ns)
-        } else {
-            cost_ns
-        };
+        let cost_ns = if rule.grows_with_data { self.without_foreign(cost_ns) } else { cost_ns };
         let evidence = match rule.kind {
             FindingKind::SynchronizationBound => self.figures.synchronization(),
             FindingKind::WriteDelayBound => self.figures.write_delay(),
@@ -310,11 +297,7 @@ impl Place<'_> {
 
     /// Waits of file systems that have a log of another kind.
     fn other_log(&self) -> Finding {
-        let data_ns = if self.figures.has_journal() {
-            0
-        } else {
-            self.both(Part::DataWriteback)
-        };
+        let data_ns = if self.figures.has_journal() { 0 } else { self.both(Part::DataWriteback) };
         let finding = self.finding(
             FindingKind::OtherLog,
             self.figures.syncs.get(Part::UnknownCommit) + data_ns,
@@ -382,26 +365,10 @@ impl Foreign<'_> {
             victim: Some(self.worst.victim.clone()),
             culprit: Some(self.worst.culprit.clone()),
             evidence: vec![
-                evidence(
-                    "wait that the culprit's data added",
-                    self.worst.load_ns as f64,
-                    Unit::Ns,
-                ),
-                evidence(
-                    "waits in which it took part",
-                    self.worst.waits as f64,
-                    Unit::Count,
-                ),
-                evidence(
-                    "its longest share of one wait",
-                    self.worst.worst_ns as f64,
-                    Unit::Ns,
-                ),
-                evidence(
-                    "the culprit's data written around commits",
-                    data as f64,
-                    Unit::Bytes,
-                ),
+                evidence("wait that the culprit's data added", self.worst.load_ns as f64, Unit::Ns),
+                evidence("waits in which it took part", self.worst.waits as f64, Unit::Count),
+                evidence("its longest share of one wait", self.worst.worst_ns as f64, Unit::Ns),
+                evidence("the culprit's data written around commits", data as f64, Unit::Bytes),
                 evidence(
                     "time that a mebibyte adds to a commit",
                     file_system.commits.ns_per_data_byte * f64::from(1 << 20),

@@ -72,15 +72,8 @@ fn finding(
     let actors: Vec<Actor> = all.iter().map(|account| actor(account)).collect();
     let worst = actors.first()?.clone();
     let names = names(&actors.iter().collect::<Vec<_>>());
-    let (is, whose) = if all.len() == 1 {
-        ("is", "its cgroup")
-    } else {
-        ("are", "their cgroups")
-    };
-    let cost_ns = all
-        .iter()
-        .map(|account| kept_ns(account, cause))
-        .fold(0, u64::saturating_add);
+    let (is, whose) = if all.len() == 1 { ("is", "its cgroup") } else { ("are", "their cgroups") };
+    let cost_ns = all.iter().map(|account| kept_ns(account, cause)).fold(0, u64::saturating_add);
     let all_ns = thread_time_ns(report, cause);
     let mut rests_on = vec![
         evidence(thread_time, cost_ns as f64, Unit::Ns),
@@ -101,9 +94,7 @@ fn finding(
 
 /// All thread time of the processes that are kept from running so.
 pub(super) fn thread_time_ns(report: &Report, cause: Cause) -> u64 {
-    kept(report, cause)
-        .map(|account| account.wall_ns)
-        .fold(0, u64::saturating_add)
+    kept(report, cause).map(|account| account.wall_ns).fold(0, u64::saturating_add)
 }
 
 fn kept(report: &Report, cause: Cause) -> impl Iterator<Item = &Account> {

@@ -19,11 +19,8 @@ pub(super) fn not_storage(report: &Report) -> Option<Finding> {
     let is_summary = report.is_of_sums();
     for account in &report.accounts.processes {
         // Sums have neither idleness nor waits for locks of user space: all that is left over.
-        let left_ns = if is_summary {
-            account.unaccounted_ns.max(0).unsigned_abs()
-        } else {
-            account.idle_ns
-        };
+        let left_ns =
+            if is_summary { account.unaccounted_ns.max(0).unsigned_abs() } else { account.idle_ns };
         let on_processors_ns = account.user_ns.saturating_add(account.system_ns);
         let locks_ns = account.blocked.get("futex").copied().unwrap_or(0);
         let grow = |sum: &mut u64, ns: u64| *sum = sum.saturating_add(ns);
@@ -44,11 +41,7 @@ pub(super) fn not_storage(report: &Report) -> Option<Finding> {
             victim: None,
             culprit: None,
             evidence: vec![
-                evidence(
-                    "share of the time not idle that is spent on storage",
-                    share,
-                    Unit::Share,
-                ),
+                evidence("share of the time not idle that is spent on storage", share, Unit::Share),
                 evidence("share on processors", part(processor_ns), Unit::Share),
                 evidence("share on locks of user space", part(lock_ns), Unit::Share),
             ],

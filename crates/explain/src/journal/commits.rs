@@ -86,8 +86,7 @@ impl CommitSums {
             self.serving += 1;
             self.served += u64::from(commit.served);
             if commit.row.kind == CommitKind::Full {
-                self.by_served
-                    .add(f64::from(commit.served), commit.duration_ns() as f64);
+                self.by_served.add(f64::from(commit.served), commit.duration_ns() as f64);
             }
         }
         self.blocked_writes += u64::from(commit.blocked_writes);

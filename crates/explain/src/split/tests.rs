@@ -31,34 +31,16 @@ fn split(span: &Span<'_>, history: &VecDeque<Committed>) -> Split {
 }
 
 fn piece(off_ns: u64, woken_ns: u64, on_ns: u64, cause: Cause) -> Piece {
-    Piece {
-        off_ns,
-        woken_ns,
-        on_ns,
-        cause,
-        waker: Pid(7),
-    }
+    Piece { off_ns, woken_ns, on_ns, cause, waker: Pid(7) }
 }
 
 #[test]
 fn a_wait_over_two_commits_is_told_apart() {
-    let history = [
-        commit(1, [50, 60, 70, 200]),
-        commit(2, [220, 230, 250, 400]),
-    ]
-    .into();
-    let waits = [
-        piece(110, 140, 145, Cause::DataWriteback),
-        piece(150, 410, 430, Cause::CommitWait),
-    ];
-    let span = Span {
-        enter_ns: 100,
-        exit_ns: 440,
-        thread: Pid(1),
-        waits: &waits,
-        own: Some(1),
-        first: 0,
-    };
+    let history = [commit(1, [50, 60, 70, 200]), commit(2, [220, 230, 250, 400])].into();
+    let waits =
+        [piece(110, 140, 145, Cause::DataWriteback), piece(150, 410, 430, Cause::CommitWait)];
+    let span =
+        Span { enter_ns: 100, exit_ns: 440, thread: Pid(1), waits: &waits, own: Some(1), first: 0 };
     let split = split(&span, &history);
     let expected = [
         (Part::DataWriteback, 30),
@@ -81,14 +63,8 @@ fn a_wait_over_two_commits_is_told_apart() {
 fn a_write_delay_names_its_commit() {
     let history = [commit(1, [50, 60, 70, 200])].into();
     let waits = [piece(110, 190, 190, Cause::ShadowBuffer)];
-    let span = Span {
-        enter_ns: 100,
-        exit_ns: 195,
-        thread: Pid(1),
-        waits: &waits,
-        own: None,
-        first: 0,
-    };
+    let span =
+        Span { enter_ns: 100, exit_ns: 195, thread: Pid(1), waits: &waits, own: None, first: 0 };
     let split = split(&span, &history);
     assert_eq!(split.parts.get(Part::WriteDelay), 80);
     assert_eq!(split.commits, [(0, 80)]);
@@ -101,14 +77,8 @@ fn a_fast_commit_of_another_is_a_predecessor() {
     (theirs.row.kind, mine.row.kind) = (CommitKind::Fast, CommitKind::Fast);
     (theirs.row.asked_by, mine.row.asked_by) = (Pid(2), Pid(1));
     let waits = [piece(150, 300, 300, Cause::FastCommit)];
-    let span = Span {
-        enter_ns: 140,
-        exit_ns: 310,
-        thread: Pid(1),
-        waits: &waits,
-        own: None,
-        first: 0,
-    };
+    let span =
+        Span { enter_ns: 140, exit_ns: 310, thread: Pid(1), waits: &waits, own: None, first: 0 };
     let split = split(&span, &[theirs, mine].into());
     assert_eq!(split.parts.get(Part::Predecessor), 50);
     assert_eq!(split.parts.get(Part::FastCommit), 100);

@@ -26,11 +26,8 @@ fn row(what: Summarized, cause: Cause, count: u64, each_ns: u64) -> Event {
 }
 
 fn report(rows: Vec<Event>) -> Report {
-    let mut analysis = Analysis::new(Trace {
-        mode: "summary".to_owned(),
-        end_ns: 1_000 * MS,
-        ..Trace::default()
-    });
+    let mut analysis =
+        Analysis::new(Trace { mode: "summary".to_owned(), end_ns: 1_000 * MS, ..Trace::default() });
     analysis.add(Event::from(FileSystem {
         dev: DEV,
         kind: "ext4".to_owned(),
@@ -67,13 +64,8 @@ fn rates_means_and_processes_are_told() {
     let process = &report.processes[0];
     assert_eq!((process.actor.comm.as_str(), process.syncs), ("mail", 100));
     assert_eq!(report.disks[0].device["flush"].mean_ns, 5 * MS);
-    assert!(
-        report
-            .warnings
-            .iter()
-            .any(|warning| warning.kind == WarningKind::Incomplete
-                && warning.sentence.contains("recorded as summary"))
-    );
+    assert!(report.warnings.iter().any(|warning| warning.kind == WarningKind::Incomplete
+        && warning.sentence.contains("recorded as summary")));
 }
 
 #[test]

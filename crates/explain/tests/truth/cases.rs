@@ -7,19 +7,12 @@ use super::{END_NS, explain_events, explained, program};
 pub(crate) const DEV: Dev = Dev(8 << 20 | 1);
 
 fn first(report: &Report) -> FindingKind {
-    report
-        .findings
-        .first()
-        .unwrap_or_else(|| panic!("nothing found: {report:#?}"))
-        .kind
+    report.findings.first().unwrap_or_else(|| panic!("nothing found: {report:#?}")).kind
 }
 
 fn assert_close(found: u64, truth: u64, what: &str) {
     let difference = found.abs_diff(truth) as f64;
-    assert!(
-        difference <= 0.01 * truth.max(1_000_000) as f64,
-        "{what}: {found}, truth {truth}"
-    );
+    assert!(difference <= 0.01 * truth.max(1_000_000) as f64, "{what}: {found}, truth {truth}");
 }
 
 /// Every fsync's parts sum to its time, and each part is what the model knows.
@@ -28,21 +21,9 @@ pub(crate) fn assert_split_is_true(report: &Report, truth: &super::Truth) {
     assert_eq!(syncs.parts.sum(), syncs.latency.total_ns);
     assert_eq!(syncs.latency.count, truth.syncs);
     assert_close(syncs.latency.total_ns, truth.total_ns, "total");
-    assert_close(
-        syncs.parts.get(Part::DataWriteback),
-        truth.data_ns,
-        "data writeback",
-    );
-    assert_close(
-        syncs.parts.get(Part::Predecessor),
-        truth.predecessor_ns,
-        "predecessor",
-    );
-    assert_close(
-        syncs.parts.get(Part::FastCommit),
-        truth.fast_ns,
-        "fast commit",
-    );
+    assert_close(syncs.parts.get(Part::DataWriteback), truth.data_ns, "data writeback");
+    assert_close(syncs.parts.get(Part::Predecessor), truth.predecessor_ns, "predecessor");
+    assert_close(syncs.parts.get(Part::FastCommit), truth.fast_ns, "fast commit");
     if truth.fast_ns == 0 {
         assert_close(syncs.parts.get(Part::Start), truth.start_ns, "start");
         let phases = [Part::Locking, Part::Flushing, Part::Logging];
@@ -53,11 +34,7 @@ pub(crate) fn assert_split_is_true(report: &Report, truth: &super::Truth) {
 
 #[test]
 fn a_lone_caller_is_device_bound() {
-    let ops = [
-        Op::Compute(100_000),
-        Op::Write { shared: false },
-        Op::Fsync { data_ns: 500_000 },
-    ];
+    let ops = [Op::Compute(100_000), Op::Write { shared: false }, Op::Fsync { data_ns: 500_000 }];
     let (report, truth) = explained(Setting::plain(DEV), &[program(100, 1, &ops)], None);
     assert_split_is_true(&report, &truth);
     assert_eq!(first(&report), FindingKind::DeviceBound);
@@ -72,24 +49,13 @@ fn two_alternating_groups_are_synchronization_bound() {
     assert_eq!(first(&report), FindingKind::SynchronizationBound);
     let model = &report.file_systems[0].fsync_model;
     let waited = truth.commits_waited as f64 / truth.syncs as f64;
-    assert!(
-        (model.commits_waited - waited).abs() < 0.02,
-        "{model:?} {waited}"
-    );
+    assert!((model.commits_waited - waited).abs() < 0.02, "{model:?} {waited}");
     assert!(model.our_error < 0.05, "{model:?}");
     assert_eq!(report.remedies[0].kind, RemedyKind::Gate);
     assert!(report.file_systems[0].batching.would_help);
     // They take turns without a rest, whoever comes first.
-    assert!(
-        report.file_systems[0].spread.late < 20,
-        "{:?}",
-        report.file_systems[0].spread
-    );
-    assert!(
-        report.findings[0].sentence.contains("do not serve"),
-        "{:?}",
-        report.findings[0]
-    );
+    assert!(report.file_systems[0].spread.late < 20, "{:?}", report.file_systems[0].spread);
+    assert!(report.findings[0].sentence.contains("do not serve"), "{:?}", report.findings[0]);
 }
 
 /// Four callers that come 100 us apart whenever the journal has rested. The first one starts a commit, and the others
@@ -112,10 +78,7 @@ fn callers_that_come_spread_after_a_rest_are_told() {
     assert!(spread.bursts > 50, "{spread:?}");
     assert_eq!(spread.in_time, spread.bursts, "{spread:?}");
     assert!(spread.late.abs_diff(3 * spread.bursts) <= 3, "{spread:?}");
-    assert!(
-        (150_000..=250_000).contains(&spread.late_by_ns),
-        "{spread:?}"
-    );
+    assert!((150_000..=250_000).contains(&spread.late_by_ns), "{spread:?}");
     // Nobody is left who could come late.
     assert!(spread.fall_at_most < 0.01, "{spread:?}");
     let found = &report.findings[0];
@@ -130,10 +93,7 @@ fn callers_that_come_spread_after_a_rest_are_told() {
 /// Callers that a gate brings together are in time for the commit that the first of them starts.
 #[test]
 fn callers_that_come_together_after_a_rest_are_in_time() {
-    let setting = Setting {
-        gate: 4,
-        ..Setting::plain(DEV)
-    };
+    let setting = Setting { gate: 4, ..Setting::plain(DEV) };
     let ops = [Op::Think(100_000_000), Op::Fsync { data_ns: 0 }];
     let (report, _) = explained(setting, &[program(100, 4, &ops)], None);
     let spread = &report.file_systems[0].spread;
@@ -161,44 +121,22 @@ fn a_quick_disk_is_split_as_well() {
 #[test]
 fn processes_with_small_files_are_not_each_others_culprits() {
     let ops = [Op::Compute(100_000), Op::Fsync { data_ns: 500_000 }];
-    let programs: Vec<Program> = (0..8)
-        .map(|number| program(100 + number, 1, &ops))
-        .collect();
+    let programs: Vec<Program> = (0..8).map(|number| program(100 + number, 1, &ops)).collect();
     let (report, _) = explained(Setting::plain(DEV), &programs, None);
     assert_eq!(first(&report), FindingKind::SynchronizationBound);
-    assert!(
-        report
-            .findings
-            .iter()
-            .all(|finding| finding.kind != FindingKind::SomeoneElsesData)
-    );
+    assert!(report.findings.iter().all(|finding| finding.kind != FindingKind::SomeoneElsesData));
 }
 
 #[test]
 fn a_culprit_that_dirties_much_is_named_with_its_cgroup() {
-    let ops = [
-        Op::Compute(100_000),
-        Op::Think(5_000_000),
-        Op::Fsync { data_ns: 500_000 },
-    ];
+    let ops = [Op::Compute(100_000), Op::Think(5_000_000), Op::Fsync { data_ns: 500_000 }];
     for intervals_per_s in [30, 100] {
-        let burst = Burst {
-            process: 900,
-            cgroup: 77,
-            bytes_per_interval: 3 << 20,
-            intervals_per_s,
-        };
-        let setting = Setting {
-            ns_per_byte: 10.0,
-            ..Setting::plain(DEV)
-        };
+        let burst =
+            Burst { process: 900, cgroup: 77, bytes_per_interval: 3 << 20, intervals_per_s };
+        let setting = Setting { ns_per_byte: 10.0, ..Setting::plain(DEV) };
         let (report, truth) = explained(setting, &[program(100, 1, &ops)], Some(burst));
         assert_split_is_true(&report, &truth);
-        assert_eq!(
-            first(&report),
-            FindingKind::SomeoneElsesData,
-            "{intervals_per_s} {report:#?}"
-        );
+        assert_eq!(first(&report), FindingKind::SomeoneElsesData, "{intervals_per_s} {report:#?}");
         let finding = &report.findings[0];
         let culprit = finding.culprit.as_ref().unwrap();
         assert_eq!((culprit.process, culprit.cgroup), (Tgid(900), Cgroup(77)));
@@ -208,11 +146,7 @@ fn a_culprit_that_dirties_much_is_named_with_its_cgroup() {
         let mean = |report: &Report| report.file_systems[0].syncs.latency.mean_ns;
         let truth_ns = (mean(&report) - mean(&quiet)) * truth.syncs;
         let error = finding.cost_ns.abs_diff(truth_ns) as f64 / truth_ns as f64;
-        assert!(
-            error < 0.25,
-            "{intervals_per_s}: {} {truth_ns}",
-            finding.cost_ns
-        );
+        assert!(error < 0.25, "{intervals_per_s}: {} {truth_ns}", finding.cost_ns);
     }
 }
 
@@ -226,18 +160,9 @@ fn writers_beside_a_log_writer_are_write_delay_bound() {
     assert_eq!(first(&report), FindingKind::WriteDelayBound);
     let writes = &report.file_systems[0].calls["write"];
     assert!(writes.delayed > 0 && writes.parts.sum() == writes.latency.total_ns);
-    assert!(
-        report
-            .remedies
-            .iter()
-            .any(|remedy| remedy.kind == RemedyKind::CopyOut)
-    );
+    assert!(report.remedies.iter().any(|remedy| remedy.kind == RemedyKind::CopyOut));
     // Whose commits they waited for.
-    let blamed = report
-        .blame
-        .iter()
-        .find(|blame| blame.victim.process == Tgid(200))
-        .unwrap();
+    let blamed = report.blame.iter().find(|blame| blame.victim.process == Tgid(200)).unwrap();
     assert_eq!(blamed.culprit.process, Tgid(100));
     // Algorithm 4.2 has these writes in its blocked classes.
     let model = &report.file_systems[0].write_model;
@@ -254,38 +179,21 @@ fn a_directory_lock_convoy_is_named() {
 
 #[test]
 fn pressure_on_the_journal_is_named() {
-    let ops = [
-        Op::Compute(50_000),
-        Op::Checkpoint(30_000_000),
-        Op::Fsync { data_ns: 0 },
-    ];
+    let ops = [Op::Compute(50_000), Op::Checkpoint(30_000_000), Op::Fsync { data_ns: 0 }];
     let (report, _) = explained(Setting::plain(DEV), &[program(100, 1, &ops)], None);
     assert_eq!(first(&report), FindingKind::CheckpointPressure);
-    assert!(
-        report
-            .remedies
-            .iter()
-            .any(|remedy| remedy.kind == RemedyKind::LargerJournal)
-    );
+    assert!(report.remedies.iter().any(|remedy| remedy.kind == RemedyKind::LargerJournal));
 }
 
 #[test]
 fn fast_commits_are_told_from_full_ones() {
-    let setting = Setting {
-        fast: true,
-        ..Setting::plain(DEV)
-    };
+    let setting = Setting { fast: true, ..Setting::plain(DEV) };
     let ops = [Op::Compute(100_000), Op::Fsync { data_ns: 500_000 }];
     let (report, truth) = explained(setting, &[program(100, 1, &ops)], None);
     assert_split_is_true(&report, &truth);
     assert_eq!(first(&report), FindingKind::FastCommitBound);
     assert!(!report.file_systems[0].batching.would_help);
-    assert!(
-        report
-            .warnings
-            .iter()
-            .any(|warning| warning.sentence.contains("fast_commit"))
-    );
+    assert!(report.warnings.iter().any(|warning| warning.sentence.contains("fast_commit")));
 }
 
 #[test]
@@ -295,21 +203,12 @@ fn two_file_systems_are_kept_apart() {
     let lone = [Op::Compute(100_000), Op::Fsync { data_ns: 100_000 }];
     let (mut events, first_truth) =
         World::new(Setting::plain(DEV), &[program(100, 8, &groups)], None).play(END_NS);
-    let quick = Setting {
-        logging_ns: 3_000_000,
-        ..Setting::plain(other)
-    };
+    let quick = Setting { logging_ns: 3_000_000, ..Setting::plain(other) };
     let (more, second_truth) = World::new(quick, &[program(500, 1, &lone)], None).play(END_NS);
     events.extend(more);
     events.sort_by_key(Event::time_ns);
     let report = explain_events(events);
-    let by_dev = |dev| {
-        report
-            .file_systems
-            .iter()
-            .find(|found| found.dev == dev)
-            .unwrap()
-    };
+    let by_dev = |dev| report.file_systems.iter().find(|found| found.dev == dev).unwrap();
     assert_eq!(by_dev(DEV).syncs.latency.count, first_truth.syncs);
     assert_eq!(by_dev(other).syncs.latency.count, second_truth.syncs);
     assert_close(
@@ -361,12 +260,7 @@ fn accounts_close() {
     let (report, _) = explained(Setting::plain(DEV), &[program(100, 8, &ops)], None);
     let accounts = &report.accounts;
     assert_eq!(accounts.threads.len(), 8);
-    for account in accounts
-        .threads
-        .iter()
-        .chain(&accounts.processes)
-        .chain(&accounts.cgroups)
-    {
+    for account in accounts.threads.iter().chain(&accounts.processes).chain(&accounts.cgroups) {
         let known = account.user_ns
             + account.system_ns
             + account.runnable_ns

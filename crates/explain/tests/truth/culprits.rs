@@ -16,11 +16,8 @@ const CGROUP: u64 = 1_000;
 
 /// A write of `process` that is blocked from `from_ms` to `to_ms`.
 fn blocked(process: u32, (from_ms, to_ms): (u64, u64), cause: Cause) -> [Event; 2] {
-    let (thread, process, cgroup) = (
-        Pid(process),
-        Tgid(process),
-        Cgroup(CGROUP + u64::from(process)),
-    );
+    let (thread, process, cgroup) =
+        (Pid(process), Tgid(process), Cgroup(CGROUP + u64::from(process)));
     let wait = Wait {
         thread,
         process,
@@ -127,10 +124,7 @@ fn who_fills_the_journal_is_named_and_who_waits_for_space() {
     let expected = (FindingKind::CheckpointPressure, Some(100), Some(900));
     assert_eq!(named(&report), expected);
     let held = &report.file_systems[0].held;
-    assert!(
-        held.iter().all(|held| held.part != Part::Checkpoint),
-        "{held:?}"
-    );
+    assert!(held.iter().all(|held| held.part != Part::Checkpoint), "{held:?}");
 }
 
 #[test]
@@ -200,12 +194,8 @@ fn each_commit_is_told_in_full() {
             bytes: 5_000,
         }));
     }
-    let mut events = vec![
-        Event::from(task),
-        commit(),
-        handles(900, 7, 3, MS),
-        handles(100, 1, 2, MS),
-    ];
+    let mut events =
+        vec![Event::from(task), commit(), handles(900, 7, 3, MS), handles(100, 1, 2, MS)];
     events.extend(written);
     events.sort_by_key(Event::time_ns);
     let mut settled = Settled::default();
@@ -218,10 +208,7 @@ fn each_commit_is_told_in_full() {
         assert_eq!((detail.duration_ns, detail.locking_ns), (63 * MS, 60 * MS));
         assert_eq!((detail.flushing_ns, detail.logging_ns), (MS, 2 * MS));
         let asker = detail.asked_by.as_ref().unwrap();
-        assert_eq!(
-            (asker.comm.as_str(), asker.cgroup.0),
-            ("asker", CGROUP + 300)
-        );
+        assert_eq!((asker.comm.as_str(), asker.cgroup.0), ("asker", CGROUP + 300));
         let by: Vec<_> = (detail.by.iter())
             .map(|by| (by.actor.process.0, by.handles, by.blocks, by.data_bytes))
             .collect();
@@ -240,10 +227,7 @@ fn every_commit_is_shown_once_with_the_fsyncs_that_it_served() {
         ..Setting::plain(DEV)
     };
     let (events, truth) = World::new(setting, &[program(100, 6, &ops)], None).play(END_NS);
-    let commits = events
-        .iter()
-        .filter(|event| matches!(event, Event::Commit(_)))
-        .count();
+    let commits = events.iter().filter(|event| matches!(event, Event::Commit(_))).count();
     let mut settled = Settled::default();
     let mut analysis = Analysis::with_observer(World::description(END_NS), &mut settled);
     events.into_iter().for_each(|event| analysis.add(event));
@@ -251,11 +235,7 @@ fn every_commit_is_shown_once_with_the_fsyncs_that_it_served() {
     assert!(commits > 5_000, "{commits}");
     assert_eq!(settled.0.len(), commits);
     assert!(settled.0.is_sorted_by_key(|commit| commit.transaction.0));
-    let served: u64 = settled
-        .0
-        .iter()
-        .map(|commit| u64::from(commit.served))
-        .sum();
+    let served: u64 = settled.0.iter().map(|commit| u64::from(commit.served)).sum();
     assert_eq!(served, truth.syncs);
     let longest = &report.file_systems[0].commits.longest;
     let most = settled.0.iter().map(|commit| commit.duration_ns).max();

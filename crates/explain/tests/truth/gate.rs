@@ -19,10 +19,7 @@ fn the_predicted_gain_is_the_obtained_one() {
             ops.push(Op::Fsync { data_ns: 700_000 });
             let programs: [Program; 1] = [program(100, callers, &ops)];
             let (report, truth) = explained(Setting::plain(DEV), &programs, None);
-            let gated = Setting {
-                gate: callers as usize,
-                ..Setting::plain(DEV)
-            };
+            let gated = Setting { gate: callers as usize, ..Setting::plain(DEV) };
             let (_, gated_truth) = World::new(gated, &programs, None).play(END_NS);
             let batching = &report.file_systems[0].batching;
             let measured = truth.syncs as f64 / SECONDS as f64;
@@ -34,15 +31,9 @@ fn the_predicted_gain_is_the_obtained_one() {
             // The gate steps aside where it would lose.
             let obtained = obtained.max(measured);
             let error = batching.predicted_per_s / obtained - 1.0;
-            assert!(
-                error.abs() < 0.25,
-                "{callers} {think_ns}: {obtained} {batching:?}"
-            );
+            assert!(error.abs() < 0.25, "{callers} {think_ns}: {obtained} {batching:?}");
             if (obtained / measured - 1.0).abs() > 0.05 {
-                assert!(
-                    batching.would_help,
-                    "{callers} {think_ns}: {obtained} {batching:?}"
-                );
+                assert!(batching.would_help, "{callers} {think_ns}: {obtained} {batching:?}");
             }
             errors.push(error.abs());
         }

@@ -33,10 +33,5 @@ fn explain_events(events: impl IntoIterator<Item = Event>) -> Report {
 
 /// Threads of one process that do the same.
 fn program(process: u32, threads: u32, ops: &[world::Op]) -> Program {
-    Program {
-        process,
-        cgroup: 10,
-        threads,
-        ops: ops.to_vec(),
-    }
+    Program { process, cgroup: 10, threads, ops: ops.to_vec() }
 }

@@ -31,22 +31,12 @@ impl Observer for Sums {
         let time_ns = sync.row.exit_ns - sync.row.enter_ns;
         assert_eq!(sync.parts.sum(), time_ns);
         assert_eq!(sync.pieces.iter().map(|&(_, ns)| ns).sum::<u64>(), time_ns);
-        assert!(
-            sync.own
-                .is_some_and(|own| own.transaction == sync.row.wanted_exit)
-        );
-        assert!(
-            sync.waited
-                .last()
-                .is_some_and(|last| last.0 == sync.row.wanted_exit)
-        );
+        assert!(sync.own.is_some_and(|own| own.transaction == sync.row.wanted_exit));
+        assert!(sync.waited.last().is_some_and(|last| last.0 == sync.row.wanted_exit));
         assert!(self.commits.contains(&sync.row.wanted_exit));
         let shared: u64 = sync.culprits.iter().map(|&(_, _, ns)| ns).sum();
         let waited: u64 = sync.waited.iter().map(|&(_, ns)| ns).sum();
-        assert!(
-            shared <= waited && waited - shared < 10,
-            "{shared} {waited}"
-        );
+        assert!(shared <= waited && waited - shared < 10, "{shared} {waited}");
         self.syncs += 1;
         self.predecessor_ns += sync.parts.get(Part::Predecessor);
     }
@@ -78,10 +68,7 @@ fn a_stored_trace_is_explained_alike() {
     let (stored, direct) = (value(&report), value(&direct));
     assert_eq!(difference(&stored, &direct), None);
     assert_eq!(sums.syncs, truth.syncs);
-    assert_eq!(
-        sums.predecessor_ns,
-        report.file_systems[0].syncs.parts.get(Part::Predecessor)
-    );
+    assert_eq!(sums.predecessor_ns, report.file_systems[0].syncs.parts.get(Part::Predecessor));
 
     let file = directory.path().join("wait-000001-000001.parquet");
     let file = if file.exists() {
@@ -89,17 +76,12 @@ fn a_stored_trace_is_explained_alike() {
     } else {
         let entries = fs::read_dir(directory.path()).unwrap();
         let mut paths = entries.map(|entry| entry.unwrap().path());
-        paths
-            .find(|path| path.to_string_lossy().contains("/wait-"))
-            .unwrap()
+        paths.find(|path| path.to_string_lossy().contains("/wait-")).unwrap()
     };
     let mut bytes = fs::read(&file).unwrap();
     let middle = bytes.len() / 2;
     bytes[middle] ^= 4;
     fs::write(&file, bytes).unwrap();
     let error = explain(&reader).unwrap_err().to_string();
-    assert!(
-        error.contains("wait-") && error.contains("offset"),
-        "{error}"
-    );
+    assert!(error.contains("wait-") && error.contains("offset"), "{error}");
 }

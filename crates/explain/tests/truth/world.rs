@@ -199,8 +199,7 @@ impl World {
             }
         }
         for thread in &self.threads {
-            self.events
-                .push(task(thread, end_ns, thread.used_ns).into());
+            self.events.push(task(thread, end_ns, thread.used_ns).into());
         }
         self.events.retain(|event| event.time_ns() <= end_ns);
         self.events.sort_by_key(Event::time_ns);
@@ -209,13 +208,7 @@ impl World {
 
     /// The description that goes with such a trace.
     pub(crate) fn description(end_ns: u64) -> Trace {
-        Trace {
-            start_ns: 0,
-            end_ns,
-            processors: 64,
-            mode: "events".to_owned(),
-            ..Trace::default()
-        }
+        Trace { start_ns: 0, end_ns, processors: 64, mode: "events".to_owned(), ..Trace::default() }
     }
 
     fn frame(&mut self, end_ns: u64) {
@@ -296,35 +289,19 @@ impl World {
                     Some(commit) if shared && now_ns >= commit.logging_ns => commit.end_ns - 1_000,
                     _ => 0,
                 };
-                self.blocked_call(
-                    index,
-                    now_ns,
-                    blocked_ns,
-                    CallKind::Write,
-                    Cause::ShadowBuffer,
-                );
+                self.blocked_call(index, now_ns, blocked_ns, CallKind::Write, Cause::ShadowBuffer);
             }
             Op::Create { hold_ns } => {
                 let free_ns = self.directory_free_ns.max(now_ns + CALL_CPU_NS);
                 let waits = free_ns > now_ns + CALL_CPU_NS;
-                let held_from_ns = if waits {
-                    free_ns + RUN_QUEUE_NS
-                } else {
-                    free_ns
-                };
+                let held_from_ns = if waits { free_ns + RUN_QUEUE_NS } else { free_ns };
                 self.directory_free_ns = held_from_ns + hold_ns;
                 let until_ns = if waits { free_ns } else { 0 };
                 self.threads[index].used_ns += hold_ns;
                 self.blocked_call_holding(index, now_ns, until_ns, hold_ns);
             }
             Op::Checkpoint(ns) => {
-                self.blocked_call(
-                    index,
-                    now_ns,
-                    now_ns + ns,
-                    CallKind::Write,
-                    Cause::Checkpoint,
-                );
+                self.blocked_call(index, now_ns, now_ns + ns, CallKind::Write, Cause::Checkpoint);
             }
         }
     }

@@ -26,10 +26,8 @@ impl Worker<'_> {
         };
         outcome.map_err(|broken| match broken {
             Broken::Over => Stop::Over,
-            Broken::Deadlock => self.fail(
-                flowop,
-                "every thread waits for another here; let one post or wake up first",
-            ),
+            Broken::Deadlock => self
+                .fail(flowop, "every thread waits for another here; let one post or wake up first"),
         })
     }
 
@@ -50,11 +48,7 @@ impl Worker<'_> {
             let before = self.memories[flowop.memory].replace(done);
             before.map_or(0, |before| done.saturating_sub(before))
         };
-        if rate.take(self.client, tokens) {
-            Ok(())
-        } else {
-            Err(Stop::Over)
-        }
+        if rate.take(self.client, tokens) { Ok(()) } else { Err(Stop::Over) }
     }
 
     /// `finishoncount`, `finishonbytes`.

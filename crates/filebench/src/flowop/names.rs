@@ -15,10 +15,9 @@ impl Worker<'_> {
     pub(crate) fn open_flowop(&mut self, flowop: &Flowop, create: bool) -> Result<(), Stop> {
         let number = self.slot(flowop);
         if self.slots.get(number).file.is_some() {
-            return Err(self.fail(
-                flowop,
-                "its file is open already; close it before or use another fd",
-            ));
+            return Err(
+                self.fail(flowop, "its file is open already; close it before or use another fd")
+            );
         }
         self.open(flowop, number, create, true)
     }
@@ -31,11 +30,7 @@ impl Worker<'_> {
         create: bool,
         counted: bool,
     ) -> Result<(), Stop> {
-        let wanted = if create {
-            Wanted::Missing
-        } else {
-            Wanted::Existing
-        };
+        let wanted = if create { Wanted::Missing } else { Wanted::Existing };
         let (files, index) = self.pick(flowop, wanted)?;
         let tree = &self.shared.trees[files];
         let access = self.shared.plan.filesets[files].access;
@@ -87,24 +82,14 @@ impl Worker<'_> {
             Some((files, index)) => self.shared.trees[files].sizes[index],
             None => 0,
         };
-        Ok((
-            number,
-            if flowop.workingset > 0 {
-                flowop.workingset
-            } else {
-                size
-            },
-        ))
+        Ok((number, if flowop.workingset > 0 { flowop.workingset } else { size }))
     }
 
     pub(crate) fn close(&mut self, flowop: &Flowop) -> Result<(), Stop> {
         let number = self.slots.number(flowop.fd, flowop.files);
         let slot = self.slots.get(number);
         let (Some(file), Some((files, index))) = (slot.file.take(), slot.identity) else {
-            return Err(self.fail(
-                flowop,
-                "no file is open; open one before or name another fd",
-            ));
+            return Err(self.fail(flowop, "no file is open; open one before or name another fd"));
         };
         self.timed(flowop, |_| {
             drop(file);
@@ -115,11 +100,7 @@ impl Worker<'_> {
     }
 
     pub(crate) fn delete(&mut self, flowop: &Flowop) -> Result<(), Stop> {
-        let named = if flowop.fd > 0 {
-            self.slots.get(flowop.fd).identity
-        } else {
-            None
-        };
+        let named = if flowop.fd > 0 { self.slots.get(flowop.fd).identity } else { None };
         let (files, index) = match named {
             Some((files, index)) => {
                 if !self.shared.trees[files].state.claim(index, Wanted::Closed) {
@@ -154,11 +135,8 @@ impl Worker<'_> {
         }
         let (files, index) = self.pick(flowop, Wanted::Existing)?;
         let tree = &self.shared.trees[files];
-        let outcome = self.timed(flowop, |_| {
-            rustix::fs::stat(&tree.paths[index])
-                .map(|_| 0)
-                .map_err(Into::into)
-        });
+        let outcome = self
+            .timed(flowop, |_| rustix::fs::stat(&tree.paths[index]).map(|_| 0).map_err(Into::into));
         tree.state.release(index);
         outcome.map(drop)
     }
@@ -166,10 +144,7 @@ impl Worker<'_> {
     pub(crate) fn fsync(&mut self, flowop: &Flowop) -> Result<(), Stop> {
         let number = self.slots.number(flowop.fd, flowop.files);
         if self.slots.get(number).file.is_none() {
-            return Err(self.fail(
-                flowop,
-                "no file is open; open one before or name another fd",
-            ));
+            return Err(self.fail(flowop, "no file is open; open one before or name another fd"));
         }
         let sync = |worker: &mut Self| match &worker.slots.get(number).file {
             Some(file) => file.sync_all().map(|()| 0),

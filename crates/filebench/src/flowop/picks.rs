@@ -11,10 +11,7 @@ impl Worker<'_> {
     /// The fileset that a flowop names.
     pub(crate) fn files(&self, flowop: &Flowop) -> Result<usize, Stop> {
         flowop.files.ok_or_else(|| {
-            self.fail(
-                flowop,
-                "it has neither an open file nor a fileset; add filesetname=NAME",
-            )
+            self.fail(flowop, "it has neither an open file nor a fileset; add filesetname=NAME")
         })
     }
 
@@ -36,11 +33,8 @@ impl Worker<'_> {
             }
             _ => self.pick_any(&tree.state, wanted, count),
         };
-        let kind = if wanted == Wanted::Missing {
-            "name left to create"
-        } else {
-            "file left to use"
-        };
+        let kind =
+            if wanted == Wanted::Missing { "name left to create" } else { "file left to use" };
         self.picked(flowop, files, index, kind)
     }
 

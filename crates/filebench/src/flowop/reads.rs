@@ -20,10 +20,9 @@ impl Worker<'_> {
             size => size,
         };
         if size > LARGEST {
-            return Err(self.fail(
-                flowop,
-                &format!("a call of {size} bytes; use an iosize up to 1g"),
-            ));
+            return Err(
+                self.fail(flowop, &format!("a call of {size} bytes; use an iosize up to 1g"))
+            );
         }
         Ok(size as usize)
     }

@@ -14,11 +14,7 @@ impl Worker<'_> {
     pub(crate) fn write(&mut self, flowop: &Flowop) -> Result<(), Stop> {
         let (number, file_size) = self.ready(flowop)?;
         let size = self.io_size(flowop, file_size)?;
-        let offset = if flowop.random {
-            Some(self.offset(flowop, file_size, size)?)
-        } else {
-            None
-        };
+        let offset = if flowop.random { Some(self.offset(flowop, file_size, size)?) } else { None };
         let call = |worker: &mut Self| {
             let data = worker.buffer.of(size, &mut worker.random);
             if let Some(file) = worker.slots.get(number).file.as_deref() {
@@ -86,13 +82,7 @@ impl Worker<'_> {
             return Ok(());
         };
         let start = now_ns();
-        self.aio.submit(
-            self.client,
-            flowop.operation,
-            &file,
-            (offset, size),
-            &mut self.random,
-        )?;
+        self.aio.submit(self.client, flowop.operation, &file, (offset, size), &mut self.random)?;
         self.completed(flowop, start, size as u64);
         Ok(())
     }

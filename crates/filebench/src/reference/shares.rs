@@ -24,10 +24,7 @@ pub(super) fn shares(text: &str) -> Option<(usize, Vec<Share>)> {
     let (threads, flowops) = text.split_once(": ")?;
     let text = flowops
         .replace("[A]", APPEND)
-        .replace(
-            "[aw=2048x10]29",
-            &["aw=2048x10+1", &" aw=2048x10".repeat(28)].concat(),
-        )
+        .replace("[aw=2048x10]29", &["aw=2048x10+1", &" aw=2048x10".repeat(28)].concat())
         .replace("[r=2048]30", &["r=2048+1", &" r=2048".repeat(29)].concat());
     let shares: Option<_> = text.split_whitespace().map(share).collect();
     Some((threads.parse().ok()?, shares?))

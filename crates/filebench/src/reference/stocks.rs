@@ -25,12 +25,7 @@ const fn stock(
     filesets: &'static str,
     loops: &'static [&'static str],
 ) -> Stock {
-    Stock {
-        name,
-        small,
-        filesets,
-        loops,
-    }
+    Stock { name, small, filesets, loops }
 }
 
 const SMALL: &[&str] = &["filesize=8m"];
@@ -73,11 +68,7 @@ pub const STOCKS: &[Stock] = &[
         "oltp",
         &["nshadows=4", "ndbwriters=2", "usermode=100"],
         "10w1024p100 1w1024p100",
-        &[
-            "1: aw=262144+1 ai",
-            "10: aw=2048x100+10 ai",
-            "200: r=2048+10",
-        ],
+        &["1: aw=262144+1 ai", "10: aw=2048x100+10 ai", "200: r=2048+10"],
     ),
     stock(
         "compflow_demo",
@@ -89,54 +80,19 @@ pub const STOCKS: &[Stock] = &[
             "10: N [A] C Ox3 Ox3 RWx3 WW=8192x3 Cx3 Cx3 D? S",
         ],
     ),
-    stock(
-        "copyfiles",
-        &[],
-        "1000w20p100 1000w20p0",
-        &["1: O RW=16384 N WW=16384 C C"],
-    ),
+    stock("copyfiles", &[], "1000w20p100 1000w20p0", &["1: O RW=16384 N WW=16384 C C"]),
     stock(
         "ratelimcopyfiles",
         &["eventrate=1000"],
         "1000w20p100 1000w20p0",
         &["1: O RW=16384 N WW=16384 C C"],
     ),
-    stock(
-        "createdelete-swing",
-        &["filesize=4k"],
-        "1000w1000p0",
-        &["1: N WW=4096 C", "1: D"],
-    ),
-    stock(
-        "createfiles",
-        &["nfiles=3000"],
-        "50000w100p0",
-        &["16: N WW=16384 C"],
-    ),
-    stock(
-        "cvar_example",
-        &["filesize=1m"],
-        "1w10p100",
-        &["1: O r~6143.5/1182 C"],
-    ),
-    stock(
-        "filemicro_create",
-        &["count=64"],
-        "1w10p100",
-        &["1: A=1048576+1"],
-    ),
-    stock(
-        "filemicro_createfiles",
-        &[],
-        "20000w100000p50",
-        &["1: N WW=1024 C"],
-    ),
-    stock(
-        "filemicro_createrand",
-        &["bytes=100m"],
-        "1w10p100",
-        &["1: AR~524287.5/302697x10+1 F"],
-    ),
+    stock("createdelete-swing", &["filesize=4k"], "1000w1000p0", &["1: N WW=4096 C", "1: D"]),
+    stock("createfiles", &["nfiles=3000"], "50000w100p0", &["16: N WW=16384 C"]),
+    stock("cvar_example", &["filesize=1m"], "1w10p100", &["1: O r~6143.5/1182 C"]),
+    stock("filemicro_create", &["count=64"], "1w10p100", &["1: A=1048576+1"]),
+    stock("filemicro_createfiles", &[], "20000w100000p50", &["1: N WW=1024 C"]),
+    stock("filemicro_createrand", &["bytes=100m"], "1w10p100", &["1: AR~524287.5/302697x10+1 F"]),
     stock("filemicro_delete", &[], "5000w100p100", &["16: D"]),
     stock("filemicro_rread", SMALL, "1w10p100", &["1: r=2048+1"]),
     stock("filemicro_rwrite", SMALL, "1w10p100", &["1: w=2048+1"]),
@@ -148,18 +104,8 @@ pub const STOCKS: &[Stock] = &[
         &["1: w=8192x1024+1 F"],
     ),
     stock("filemicro_seqread", SMALL, "1w10p100", &[READ]),
-    stock(
-        "filemicro_seqwrite",
-        &["writes=64"],
-        "1w10p100",
-        &["1: A=1048576x64+1"],
-    ),
-    stock(
-        "filemicro_seqwriterand",
-        &["writes=4k"],
-        "1w10p100",
-        &["1: O AR~4095.5/2365x4096 C"],
-    ),
+    stock("filemicro_seqwrite", &["writes=64"], "1w10p100", &["1: A=1048576x64+1"]),
+    stock("filemicro_seqwriterand", &["writes=4k"], "1w10p100", &["1: O AR~4095.5/2365x4096 C"]),
     stock(
         "filemicro_seqwriterandvargam",
         &["writes=4k"],
@@ -172,36 +118,16 @@ pub const STOCKS: &[Stock] = &[
         "1w1024p100",
         &["1: O A~5631.5/9258x4096 C"],
     ),
-    stock(
-        "filemicro_statfile",
-        &["filesize=1k"],
-        "10000w20p100",
-        &["20: S"],
-    ),
-    stock(
-        "filemicro_writefsync",
-        &["syncs=8"],
-        "1w10p100",
-        &["1: A=8192x1024+1 F"],
-    ),
-    stock(
-        "fivestreamread",
-        SMALL,
-        "1w10p100 1w10p100 1w10p100 1w10p100 1w10p100",
-        &[READ; 5],
-    ),
+    stock("filemicro_statfile", &["filesize=1k"], "10000w20p100", &["20: S"]),
+    stock("filemicro_writefsync", &["syncs=8"], "1w10p100", &["1: A=8192x1024+1 F"]),
+    stock("fivestreamread", SMALL, "1w10p100 1w10p100 1w10p100 1w10p100 1w10p100", &[READ; 5]),
     stock(
         "fivestreamreaddirect",
         &["filesize=8m", "directio=false"],
         "1w10p100 1w10p100 1w10p100 1w10p100 1w10p100",
         &[READ; 5],
     ),
-    stock(
-        "fivestreamwrite",
-        SMALL,
-        "1w10p100 1w10p100 1w10p100 1w10p100 1w10p100",
-        &[WRITE; 5],
-    ),
+    stock("fivestreamwrite", SMALL, "1w10p100 1w10p100 1w10p100 1w10p100 1w10p100", &[WRITE; 5]),
     stock(
         "fivestreamwritedirect",
         &["filesize=8m", "directio=false"],
@@ -211,12 +137,7 @@ pub const STOCKS: &[Stock] = &[
     stock("listdirs", &["nfiles=1000"], "50000w5p100", &["16: L"]),
     stock("makedirs", &[], "10000w100p0", &["16: M"]),
     stock("removedirs", &[], "10000w100p100", &["16: X"]),
-    stock(
-        "mongo",
-        &[],
-        "1000w20p100 1000w20p100",
-        &["1: O [A] C O RW C D"],
-    ),
+    stock("mongo", &[], "1000w20p100 1000w20p100", &["1: O [A] C O RW C D"]),
     stock(
         "netsfs",
         &["eventrate=0", "nfiles=5000"],
@@ -241,35 +162,14 @@ pub const STOCKS: &[Stock] = &[
     ),
     stock("randomread", SMALL, "1w10p100", &["1: r=8192+1"]),
     stock("randomwrite", SMALL, "1w10p100", &["1: w=8192+1"]),
-    stock(
-        "randomrw",
-        SMALL,
-        "1w10p100",
-        &["1: r=8192+1", "1: w=8192+1"],
-    ),
+    stock("randomrw", SMALL, "1w10p100", &["1: r=8192+1", "1: w=8192+1"]),
     stock("singlestreamread", SMALL, "1w10p100", &[READ]),
-    stock(
-        "singlestreamreaddirect",
-        &["filesize=8m", "directio=false"],
-        "1w10p100",
-        &[READ],
-    ),
+    stock("singlestreamreaddirect", &["filesize=8m", "directio=false"], "1w10p100", &[READ]),
     stock("singlestreamwrite", &[], "1w10p100", &[WRITE]),
-    stock(
-        "singlestreamwritedirect",
-        &["directio=false"],
-        "1w10p100",
-        &[WRITE],
-    ),
+    stock("singlestreamwritedirect", &["directio=false"], "1w10p100", &[WRITE]),
     stock(
         "tpcso",
-        &[
-            "unit=1k",
-            "nshadows=2",
-            "ndbwriters=1",
-            "directio=false",
-            "usermode=10",
-        ],
+        &["unit=1k", "nshadows=2", "ndbwriters=1", "directio=false", "usermode=10"],
         "30",
         &["10: [aw=2048x10]29 ai", "1: w=262144+1", "200: [r=2048]30"],
     ),
@@ -314,10 +214,7 @@ const READ_5G: &str = "1: r~1048371/14652+1";
 
 /// The loops of those that have others with their own variables than with the small ones.
 pub(super) const WHOLE: &[(&str, &[&str])] = &[
-    (
-        "fileserver",
-        &["50: N WW~131072/107020 C O [A] C O RW C D? S"],
-    ),
+    ("fileserver", &["50: N WW~131072/107020 C O [A] C O RW C D? S"]),
     (
         "compflow_demo",
         &[
@@ -331,14 +228,8 @@ pub(super) const WHOLE: &[(&str, &[&str])] = &[
     ("filemicro_seqread", &[READ_1G]),
     ("filemicro_seqwrite", &["1: A=1048576x1024+1"]),
     ("filemicro_seqwriterand", &["1: O AR~4095.5/2365x131072 C"]),
-    (
-        "filemicro_seqwriterandvargam",
-        &["1: O A~5631.5/3762x131072 C"],
-    ),
-    (
-        "filemicro_seqwriterandvartab",
-        &["1: O A~5631.5/9258x131072 C"],
-    ),
+    ("filemicro_seqwriterandvargam", &["1: O A~5631.5/3762x131072 C"]),
+    ("filemicro_seqwriterandvartab", &["1: O A~5631.5/9258x131072 C"]),
     ("fivestreamread", &[READ_1G; 5]),
     ("fivestreamreaddirect", &[READ_1G; 5]),
     ("singlestreamread", &[READ_5G]),

@@ -28,38 +28,22 @@ impl Scope {
                 _ => self.integer(found.at, &found.value)?.min(100),
             },
         };
-        let size = ["size", "filesize"]
-            .into_iter()
-            .find_map(|name| attributes.get(name));
-        let access = match (
-            self.boolean(attributes, "readonly")?,
-            self.boolean(attributes, "writeonly")?,
-        ) {
-            (true, _) => Access::Read,
-            (_, true) => Access::Write,
-            _ => Access::Both,
-        };
+        let size = ["size", "filesize"].into_iter().find_map(|name| attributes.get(name));
+        let access =
+            match (self.boolean(attributes, "readonly")?, self.boolean(attributes, "writeonly")?) {
+                (true, _) => Access::Read,
+                (_, true) => Access::Write,
+                _ => Access::Both,
+            };
         Ok(Files {
             name,
-            entries: if alone {
-                1
-            } else {
-                self.integer_or(attributes, "entries", 0)?
-            },
-            size: size.map_or(Ok(Number::Fixed(1024)), |size| {
-                self.number(size.at, &size.value)
-            })?,
-            leaf_directories: if alone {
-                0
-            } else {
-                self.integer_or(attributes, "leafdirs", 0)?
-            },
+            entries: if alone { 1 } else { self.integer_or(attributes, "entries", 0)? },
+            size: size.map_or(Ok(Number::Fixed(1024)), |size| self.number(size.at, &size.value))?,
+            leaf_directories: if alone { 0 } else { self.integer_or(attributes, "leafdirs", 0)? },
             prealloc,
             depth,
             cached,
-            dirwidth: self
-                .integer_or(attributes, "dirwidth", if alone { 10 } else { 1 })?
-                .max(1),
+            dirwidth: self.integer_or(attributes, "dirwidth", if alone { 10 } else { 1 })?.max(1),
             dirgamma: self.integer_or(attributes, "dirgamma", if alone { 0 } else { 1500 })?,
             alone,
             access,

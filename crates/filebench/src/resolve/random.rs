@@ -18,9 +18,8 @@ impl Scope {
             .transpose()?
             .map(|mean| mean as f64);
         let shape = self.integer_or(attributes, "gamma", 1500)?.max(1) as f64 / 1000.0;
-        let kind = attributes
-            .get("type")
-            .map_or(Ok("gamma".to_owned()), |found| self.text(found))?;
+        let kind =
+            attributes.get("type").map_or(Ok("gamma".to_owned()), |found| self.text(found))?;
         let shape = match kind.as_str() {
             "uniform" => Distribution::Uniform {
                 low: least,
@@ -45,10 +44,8 @@ impl Scope {
         attributes: &Attributes,
         shape: Distribution,
     ) -> Result<Number, Diagnostic> {
-        let most = attributes
-            .get("max")
-            .map(|found| self.integer(found.at, &found.value))
-            .transpose()?;
+        let most =
+            attributes.get("max").map(|found| self.integer(found.at, &found.value)).transpose()?;
         let source = self.source(attributes)?;
         Ok(Number::Drawn(Box::new(Drawn {
             shape,
@@ -61,21 +58,14 @@ impl Scope {
 
     /// A stream of its own, where `seed` or `randsrc` ask for one.
     fn source(&mut self, attributes: &Attributes) -> Result<Option<usize>, Diagnostic> {
-        let kind = attributes
-            .get("randsrc")
-            .map(|found| (found.at, self.text(found)));
+        let kind = attributes.get("randsrc").map(|found| (found.at, self.text(found)));
         let source = match (kind, self.integer_or(attributes, "seed", 0)?) {
             (Some((at, kind)), seed) => match (kind?.as_str(), seed) {
                 ("urandom", _) => Source::System,
                 ("rand48", 0) => return Ok(None),
                 ("rand48", seed) => Source::Seeded(seed),
                 (other, _) => {
-                    return Err(Diagnostic::unknown(
-                        at,
-                        "source",
-                        other,
-                        &["rand48", "urandom"],
-                    ));
+                    return Err(Diagnostic::unknown(at, "source", other, &["rand48", "urandom"]));
                 }
             },
             (None, 0) => return Ok(None),
@@ -87,12 +77,9 @@ impl Scope {
 
     pub(super) fn custom(&mut self, attributes: &Attributes) -> Result<Number, Diagnostic> {
         let kind = self.required(attributes, "type")?;
-        let at = attributes
-            .get("parameters")
-            .map_or(attributes.at, |found| found.at);
-        let text = attributes
-            .get("parameters")
-            .map_or(Ok(String::new()), |found| self.text(found))?;
+        let at = attributes.get("parameters").map_or(attributes.at, |found| found.at);
+        let text =
+            attributes.get("parameters").map_or(Ok(String::new()), |found| self.text(found))?;
         let mut parameters = HashMap::new();
         for part in text.split(';').filter(|part| !part.is_empty()) {
             let pair = part.split_once(':');
@@ -110,14 +97,7 @@ impl Scope {
         let (shape, known): (_, &[&str]) = match kind.as_str() {
             "cvar-gamma" => {
                 let (mean, shape) = (get("mean", 4096.0), get("gamma", 1.5).max(1e-3));
-                (
-                    Distribution::Gamma {
-                        least: 0.0,
-                        mean,
-                        shape,
-                    },
-                    &["mean", "gamma"],
-                )
+                (Distribution::Gamma { least: 0.0, mean, shape }, &["mean", "gamma"])
             }
             "cvar-uniform" => {
                 let (low, high) = (get("lower", 0.0), get("upper", 1.0));
@@ -127,30 +107,15 @@ impl Scope {
                 let (mean, sigma) = (get("mean", 0.0), get("sigma", 1.0));
                 (Distribution::Normal { mean, sigma }, &["mean", "sigma"])
             }
-            "cvar-exponential" => (
-                Distribution::Exponential {
-                    mean: get("mean", 1.0),
-                },
-                &["mean"],
-            ),
+            "cvar-exponential" => (Distribution::Exponential { mean: get("mean", 1.0) }, &["mean"]),
             "cvar-erlang" => {
                 let (shape, rate) = (get("shape", 1.0).max(1.0), get("rate", 1.0));
                 let mean = shape / rate;
-                (
-                    Distribution::Gamma {
-                        least: 0.0,
-                        mean,
-                        shape,
-                    },
-                    &["shape", "rate"],
-                )
+                (Distribution::Gamma { least: 0.0, mean, shape }, &["shape", "rate"])
             }
             "cvar-lognormal" => {
                 let (shape, scale) = (get("shape", 1.0), get("scale", 1.0));
-                (
-                    Distribution::LogNormal { shape, scale },
-                    &["shape", "scale"],
-                )
+                (Distribution::LogNormal { shape, scale }, &["shape", "scale"])
             }
             "cvar-weibull" => {
                 let (shape, scale) = (get("shape", 1.0), get("scale", 1.0));
@@ -192,18 +157,12 @@ fn table(
     mean: Option<f64>,
 ) -> Result<Distribution, Diagnostic> {
     let bad = |what: &str| {
-        Diagnostic::new(
-            attributes.at,
-            what,
-            "write randtable={{percent,low,high},...}",
-        )
+        Diagnostic::new(attributes.at, what, "write randtable={{percent,low,high},...}")
     };
     let Some(Value::Table(rows)) = attributes.get("randtable").map(|found| &found.value) else {
         return Err(bad("a tabular variable without its table"));
     };
-    let percent: u64 = rows
-        .iter()
-        .fold(0, |sum: u64, row| sum.saturating_add(row[0]));
+    let percent: u64 = rows.iter().fold(0, |sum: u64, row| sum.saturating_add(row[0]));
     if percent != 100 || rows.iter().any(|row| row[1] > row[2]) {
         return Err(bad(
             "this table's percents are not 100 together, or a row's low is above its high",
@@ -216,11 +175,5 @@ fn table(
         Some(mean) if own > shift => (mean - least).max(0.0) / (own - shift),
         _ => 1.0,
     };
-    Ok(Distribution::Table {
-        rows: rows.clone(),
-        shift,
-        scale,
-        least,
-        own,
-    })
+    Ok(Distribution::Table { rows: rows.clone(), shift, scale, least, own })
 }

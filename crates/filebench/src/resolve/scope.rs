@@ -24,8 +24,7 @@ pub(super) struct Scope {
 impl Scope {
     /// The user's value of a variable, whatever the file says.
     pub(super) fn give(&mut self, name: &str, value: &Value) {
-        self.bound
-            .insert(name.to_owned(), Bound::Plain(value.clone()));
+        self.bound.insert(name.to_owned(), Bound::Plain(value.clone()));
     }
 
     /// What a variable stands for, if it is set.
@@ -78,22 +77,18 @@ impl Scope {
         match self.look_up(at, value)? {
             Bound::Number(number) => Ok(number),
             Bound::Plain(Value::Integer(number)) => Ok(Number::Fixed(number)),
-            Bound::Plain(_) => Err(Diagnostic::new(
-                at,
-                "this value is no number",
-                "write a number or a $variable",
-            )),
+            Bound::Plain(_) => {
+                Err(Diagnostic::new(at, "this value is no number", "write a number or a $variable"))
+            }
         }
     }
 
     pub(super) fn integer(&self, at: Position, value: &Value) -> Result<u64, Diagnostic> {
         match self.number(at, value)? {
             Number::Fixed(number) => Ok(number),
-            Number::Drawn(_) => Err(Diagnostic::new(
-                at,
-                "a random value cannot stand here",
-                "write a number",
-            )),
+            Number::Drawn(_) => {
+                Err(Diagnostic::new(at, "a random value cannot stand here", "write a number"))
+            }
         }
     }
 
@@ -103,9 +98,7 @@ impl Scope {
         name: &str,
         default: u64,
     ) -> Result<u64, Diagnostic> {
-        attributes
-            .get(name)
-            .map_or(Ok(default), |found| self.integer(found.at, &found.value))
+        attributes.get(name).map_or(Ok(default), |found| self.integer(found.at, &found.value))
     }
 
     pub(super) fn number_or(
@@ -116,9 +109,7 @@ impl Scope {
     ) -> Result<Number, Diagnostic> {
         attributes
             .get(name)
-            .map_or(Ok(Number::Fixed(default)), |found| {
-                self.number(found.at, &found.value)
-            })
+            .map_or(Ok(Number::Fixed(default)), |found| self.number(found.at, &found.value))
     }
 
     pub(super) fn boolean(&self, attributes: &Attributes, name: &str) -> Result<bool, Diagnostic> {

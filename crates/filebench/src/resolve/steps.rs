@@ -33,17 +33,11 @@ impl Scope {
         flowops: &[Flowop],
     ) -> Result<(), Diagnostic> {
         let name = self.required(attributes, "name")?;
-        let inside = flowops
-            .iter()
-            .filter_map(|flowop| composites.0.get(&flowop.kind));
+        let inside = flowops.iter().filter_map(|flowop| composites.0.get(&flowop.kind));
         let depth = 1 + inside.map(|inner| inner.depth).max().unwrap_or(0);
         if depth > DEEPEST {
             let what = format!("composite '{name}' has too many composites in each other");
-            return Err(Diagnostic::new(
-                attributes.at,
-                what,
-                format!("use at most {DEEPEST}"),
-            ));
+            return Err(Diagnostic::new(attributes.at, what, format!("use at most {DEEPEST}")));
         }
         // At its definition: composites that use one another twice would be resolved for hours.
         let size = flowops.iter().fold(0_usize, |sum, flowop| {
@@ -55,12 +49,8 @@ impl Scope {
             let advice = format!("use at most {MAX_FLOWOPS}, fewer composites in each other");
             return Err(Diagnostic::new(attributes.at, what, advice));
         }
-        let composite = Composite {
-            locals: attributes.locals.clone(),
-            flowops: flowops.to_vec(),
-            depth,
-            size,
-        };
+        let composite =
+            Composite { locals: attributes.locals.clone(), flowops: flowops.to_vec(), depth, size };
         composites.0.insert(name, composite);
         Ok(())
     }
@@ -79,11 +69,7 @@ impl Scope {
             let Some(composite) = composites.0.get(&flowop.kind) else {
                 if let Some((name, _)) = given.locals.first() {
                     let what = format!("'${name}' is no attribute of {}", flowop.kind);
-                    return Err(Diagnostic::new(
-                        given.at,
-                        what,
-                        "give it to a composite flowop",
-                    ));
+                    return Err(Diagnostic::new(given.at, what, "give it to a composite flowop"));
                 }
                 let made = self.flowop(plan, flowop.at, &flowop.kind, given, around)?;
                 steps.push(Step::Flowop(Box::new(made)));
@@ -115,12 +101,7 @@ impl Scope {
         for (name, value) in &given.locals {
             if !composite.locals.iter().any(|(local, _)| local == name) {
                 let known: Vec<&str> = composite.locals.iter().map(|(local, _)| &**local).collect();
-                return Err(Diagnostic::unknown(
-                    given.at,
-                    "local variable",
-                    name,
-                    &known,
-                ));
+                return Err(Diagnostic::unknown(given.at, "local variable", name, &known));
             }
             if let Some(value) = value {
                 inner.bind(name, self.look_up(given.at, value)?);

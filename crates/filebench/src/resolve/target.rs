@@ -39,18 +39,9 @@ pub(super) fn resolve(plan: &mut Plan) -> Result<(), Diagnostic> {
 /// Gives every instance of a flowop that waits a point of its own.
 fn places(plan: &mut Plan) -> Vec<Place> {
     let mut places = Vec::new();
-    let Plan {
-        loops,
-        clients,
-        points,
-        names,
-        ..
-    } = plan;
+    let Plan { loops, clients, points, names, .. } = plan;
     for (index, steps) in loops.iter_mut().enumerate() {
-        let instances = clients
-            .iter()
-            .filter(|member| member.steps == index)
-            .count();
+        let instances = clients.iter().filter(|member| member.steps == index).count();
         Step::each_mut(steps, &mut |flowop| {
             if matches!(flowop.task, Task::SemaphoreBlock | Task::Block) {
                 flowop.point = points.len();
@@ -95,12 +86,7 @@ fn point(
             .collect();
         if found.is_empty() {
             let known: Vec<&str> = own.iter().map(|(bare, _)| &**bare).collect();
-            return Err(Diagnostic::unknown(
-                *at,
-                "flowop of this thread",
-                name,
-                &known,
-            ));
+            return Err(Diagnostic::unknown(*at, "flowop of this thread", name, &known));
         }
         flowop.target = Target::Operations(found);
         return Ok(());

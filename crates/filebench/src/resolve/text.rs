@@ -67,9 +67,6 @@ mod tests {
         scope.give("n1", &Value::Integer(7));
         let text = scope.expand("ls $dir/set ${n1} $none \\$n1", &["/tmp".to_owned()]);
         let plain = |text: &str| Part::Plain(text.to_owned());
-        assert_eq!(
-            text.0,
-            [plain("ls "), Part::Directory, plain("/set 7 $none $n1")]
-        );
+        assert_eq!(text.0, [plain("ls "), Part::Directory, plain("/set 7 $none $n1")]);
     }
 }

@@ -53,11 +53,7 @@ fn semaphores_keep_readers_and_a_writer_in_step() {
     assert!(reads <= 10 * (writes + 1) + 5 + 3, "{counts:?}");
     let write = report.moved.iter().find(|moved| moved.operation == "write");
     assert_eq!(write.map(|moved| moved.bytes), Some(writes * 1024));
-    assert_eq!(
-        report.operations.len(),
-        3,
-        "posts and waits are no operations"
-    );
+    assert_eq!(report.operations.len(), 3, "posts and waits are no operations");
 }
 
 #[test]
@@ -116,10 +112,8 @@ fn a_run_ends_when_its_first_or_last_thread_is_done() {
     let set = "define fileset name=set,path=/x,entries=100,dirwidth=9,size=0\n";
     let creator = "flowop createfile name=create,filesetname=set,fd=1
         flowop closefile name=close,fd=1";
-    let (report, counts) = ran(
-        &format!("set mode quit alldone {set}{}", thread("a", 4, creator)),
-        false,
-    );
+    let (report, counts) =
+        ran(&format!("set mode quit alldone {set}{}", thread("a", 4, creator)), false);
     assert_eq!((counts["create"], counts["close"]), (100, 100));
     assert!(report.head.measured_s < 86_400.0);
     let flowops =
@@ -139,9 +133,7 @@ fn leaf_directories_are_made_removed_and_others_listed() {
         thread("a", 1, "flowop makedir name=make,filesetname=set")
     );
     assert_eq!(ran(&text, true).1["make"], 50);
-    let text = text
-        .replace("dirwidth=5", "dirwidth=5,prealloc")
-        .replace("makedir", "removedir");
+    let text = text.replace("dirwidth=5", "dirwidth=5,prealloc").replace("makedir", "removedir");
     assert_eq!(ran(&text, false).1["make"], 50);
     // The root with one directory of 20 files: 1 and 20 names of 8 letters, in turn.
     let text = "set mode quit firstdone
@@ -154,10 +146,7 @@ fn leaf_directories_are_made_removed_and_others_listed() {
         );
     let (report, counts) = ran(&text, true);
     assert_eq!(counts["list"], 10);
-    assert!(
-        (report.moved[0].mean_bytes - 287.0 * 21.0 / 2.0).abs() < 1e-9,
-        "{report:?}"
-    );
+    assert!((report.moved[0].mean_bytes - 287.0 * 21.0 / 2.0).abs() < 1e-9, "{report:?}");
 }
 
 #[test]
@@ -179,11 +168,7 @@ fn a_depth_variable_keeps_its_distribution() {
     };
     for depth in ["", ",dirdepthrv=$dd"] {
         let (_, counts) = ran(&text(depth), false);
-        assert_eq!(
-            (counts["open"], counts["sync"]),
-            (4, 4),
-            "of open files only"
-        );
+        assert_eq!((counts["open"], counts["sync"]), (4, 4), "of open files only");
     }
 }
 
@@ -197,20 +182,14 @@ fn limits_keep_to_the_rate() {
         let text = format!("eventgen rate=200\n{SET}{}", thread("a", 2, &flowops));
         let (report, counts) = ran(&text, false);
         let most = 200.0 * report.head.measured_s + 10.0 + 4.0;
-        assert!(
-            counts["write"] > 0 && counts["write"] as f64 <= most,
-            "{limit}: {counts:?}"
-        );
+        assert!(counts["write"] > 0 && counts["write"] as f64 <= most, "{limit}: {counts:?}");
     }
     let flowops = "flowop write name=write,filesetname=set,iosize=8k,random,iters=128
         flowop bwlimit name=limit,target=write";
     let text = format!("eventgen rate=20\n{SET}{}", thread("a", 1, flowops));
     let (report, _) = ran(&text, false);
     let written = report.written_mib_per_second * report.head.measured_s;
-    assert!(
-        written <= 20.0 * report.head.measured_s + 10.0 + 2.0,
-        "{written} MiB"
-    );
+    assert!(written <= 20.0 * report.head.measured_s + 10.0 + 2.0, "{written} MiB");
 }
 
 #[test]
@@ -230,11 +209,7 @@ fn a_composite_runs_its_body_with_its_variables() {
             flowop finishoncount name=end,value=1",
         );
     let (_, counts) = ran(&text, false);
-    assert_eq!(
-        (counts["all.two.stat"], counts["all.more.stat"]),
-        (6, 60),
-        "{counts:?}"
-    );
+    assert_eq!((counts["all.two.stat"], counts["all.more.stat"]), (6, 60), "{counts:?}");
     refused(
         "define flowop name=one, $set { flowop statfile name=s,filesetname=$set }
         define process name=p { thread name=t { flowop one name=o,$sets=x } }",
@@ -254,15 +229,9 @@ fn an_index_names_the_file_and_opennext_goes_through_all() {
     // Ten files opened once each by their first read.
     let flowops = "flowop read name=read,filesetname=set,iosize=1k,random,opennext,noreadahead
         flowop finishoncount name=end,target=read,value=100";
-    assert_eq!(
-        ran(&format!("{SET}{}", thread("a", 1, flowops)), false).1["read"],
-        100
-    );
+    assert_eq!(ran(&format!("{SET}{}", thread("a", 1, flowops)), false).1["read"], 100);
     let report = ran(&format!("{SET}{}", thread("a", 1, flowops)), true).0;
-    assert!(
-        (report.moved[0].mean_bytes - 1024.0 * 0.9).abs() < 1e-9,
-        "{report:?}"
-    );
+    assert!((report.moved[0].mean_bytes - 1024.0 * 0.9).abs() < 1e-9, "{report:?}");
 }
 
 #[test]
@@ -301,13 +270,7 @@ fn commands_before_the_run_see_the_files() {
     let found = fs::read_to_string(scratch.path().join("found")).expect("found");
     assert_eq!(found.trim(), "3");
     assert_eq!((one.count, two.count), (999, 999));
-    assert!(
-        (one.mean - two.mean).abs() < 1e-9,
-        "a variable's own seed wins"
-    );
+    assert!((one.mean - two.mean).abs() < 1e-9, "a variable's own seed wins");
     // Uniform in 0 to 2000: a deviation of 577, of a mean of 999 draws 18.
-    assert!(
-        (one.mean - 1000.0).abs() < 100.0 && (one.deviation - 577.0).abs() < 60.0,
-        "{one:?}"
-    );
+    assert!((one.mean - 1000.0).abs() < 100.0 && (one.deviation - 577.0).abs() < 60.0, "{one:?}");
 }

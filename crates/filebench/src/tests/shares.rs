@@ -12,9 +12,7 @@ fn the_stock_workloads_have_filebenchs_parameters() {
         let differences = stock.differences(&workload);
         assert_eq!(differences, Vec::<String>::new(), "{}", stock.name);
     }
-    let [varmail, fileserver, ..] = STOCKS else {
-        panic!("two")
-    };
+    let [varmail, fileserver, ..] = STOCKS else { panic!("two") };
     let workload = fileserver.load(&[]).expect("loads");
     assert!(!varmail.differences(&workload).is_empty());
 }
@@ -29,10 +27,7 @@ fn run(stock: &Stock, least: u64) -> (Report, Counted) {
         .expect(stock.name);
     let moved = report.moved.iter();
     let bytes = moved.map(|row| (row.operation.clone(), row.bytes));
-    let counted = Counted {
-        operations,
-        bytes: bytes.collect(),
-    };
+    let counted = Counted { operations, bytes: bytes.collect() };
     (report, counted)
 }
 

@@ -90,11 +90,7 @@ pub(super) fn groups(traced: &Traced) -> Vec<Group> {
 fn hand_removals_over(groups: &mut [Group]) {
     for giver in 0..groups.len() {
         for taker in 0..groups.len() {
-            let Counts {
-                creations,
-                removals,
-                ..
-            } = groups[giver].counts;
+            let Counts { creations, removals, .. } = groups[giver].counts;
             let wanting = &groups[taker].counts;
             let free = wanting.creations.saturating_sub(wanting.removals);
             let handed = removals.saturating_sub(creations).min(free);
@@ -108,11 +104,7 @@ fn hand_removals_over(groups: &mut [Group]) {
 }
 
 fn group(name: &str, threads: &[&[Operation]], allocations: &HashMap<u32, u64>) -> Group {
-    let mut group = Group {
-        name: name.to_owned(),
-        threads: together(threads),
-        ..Group::default()
-    };
+    let mut group = Group { name: name.to_owned(), threads: together(threads), ..Group::default() };
     let mut files = Files::default();
     for operations in threads {
         group.add(operations, &mut files);
@@ -121,14 +113,11 @@ fn group(name: &str, threads: &[&[Operation]], allocations: &HashMap<u32, u64>) 
     group.fresh_sizes = files.sizes(true);
     group.old_sizes = files.sizes(false);
     group.live = files.live;
-    let allocated: u64 = threads
-        .iter()
-        .filter_map(|operations| allocations.get(&operations[0].thread))
-        .sum();
+    let allocated: u64 =
+        threads.iter().filter_map(|operations| allocations.get(&operations[0].thread)).sum();
     let synced = |episodes: &Episodes| {
         let both = episodes.writes.iter().zip(&episodes.syncs);
-        both.filter(|(writes, syncs)| **writes > 0 && **syncs > 0)
-            .count() as u64
+        both.filter(|(writes, syncs)| **writes > 0 && **syncs > 0).count() as u64
     };
     // Each file that was made and synced allocates once. Further allocations are of old files that grew.
     let (fresh, old) = (synced(&group.fresh), synced(&group.old));
@@ -208,11 +197,7 @@ impl Group {
     }
 
     fn count(&mut self, operation: &Operation, is_fresh: bool) {
-        let episodes = if is_fresh {
-            &mut self.fresh
-        } else {
-            &mut self.old
-        };
+        let episodes = if is_fresh { &mut self.fresh } else { &mut self.old };
         match operation.what {
             What::Write => {
                 self.counts.writes += 1;
@@ -228,11 +213,7 @@ impl Group {
 
     fn end(&mut self, episode: Option<Episode>) {
         let Some(episode) = episode else { return };
-        let episodes = if episode.is_fresh {
-            &mut self.fresh
-        } else {
-            &mut self.old
-        };
+        let episodes = if episode.is_fresh { &mut self.fresh } else { &mut self.old };
         episodes.writes.push(episode.writes);
         episodes.reads.push(episode.reads);
         episodes.syncs.push(episode.syncs);
@@ -273,13 +254,8 @@ impl Files {
     }
 
     fn sizes(&self, made: bool) -> Vec<u64> {
-        let of_kind = self
-            .moved
-            .iter()
-            .filter(|(inode, _)| self.made.contains(inode) == made);
-        let mut sizes: Vec<u64> = of_kind
-            .map(|(_, &(written, read))| written.max(read))
-            .collect();
+        let of_kind = self.moved.iter().filter(|(inode, _)| self.made.contains(inode) == made);
+        let mut sizes: Vec<u64> = of_kind.map(|(_, &(written, read))| written.max(read)).collect();
         sizes.sort_unstable();
         sizes
     }

@@ -102,15 +102,10 @@ pub(super) fn read(directory: &Path) -> Result<Traced, StoreError> {
             },
         ));
     }
-    let mut traced = Traced {
-        command: reader.trace().command.clone(),
-        ..Traced::default()
-    };
+    let mut traced = Traced { command: reader.trace().command.clone(), ..Traced::default() };
     for task in reader.rows::<Task>()? {
         let task = task?;
-        let name = task
-            .comm
-            .trim_end_matches(|c: char| !c.is_ascii_alphabetic());
+        let name = task.comm.trim_end_matches(|c: char| !c.is_ascii_alphabetic());
         traced.names.insert(task.thread.0, name.to_owned());
     }
     for handle in reader.rows::<Handle>()? {
@@ -151,22 +146,13 @@ fn unseen_writes(
         let data = data?;
         if data.direction == Direction::Dirtied && data.dev.0 == main {
             let key = (data.thread.0, data.inode.0);
-            dirtied
-                .entry(key)
-                .or_default()
-                .push((data.at_ns, data.bytes));
+            dirtied.entry(key).or_default().push((data.at_ns, data.bytes));
         }
     }
     let mut unseen = Vec::new();
     for ((thread, inode), slots) in dirtied {
-        let seen = by_file
-            .get(&(thread, inode))
-            .map(Vec::as_slice)
-            .unwrap_or_default();
-        let written: u64 = seen
-            .iter()
-            .map(|one| one.bytes.next_multiple_of(PAGE_BYTES))
-            .sum();
+        let seen = by_file.get(&(thread, inode)).map(Vec::as_slice).unwrap_or_default();
+        let written: u64 = seen.iter().map(|one| one.bytes.next_multiple_of(PAGE_BYTES)).sum();
         let all: u64 = slots.iter().map(|slot| slot.1).sum();
         let missing = all.saturating_sub(written) as f64 / all.max(1) as f64;
         for (at_ns, bytes) in slots {

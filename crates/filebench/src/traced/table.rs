@@ -16,10 +16,7 @@ pub(super) fn variable(values: &[u64]) -> String {
         few if few.len() <= MAX_VALUES => {
             let counts: Vec<usize> = few.iter().map(|same| same.len()).collect();
             let percents = percents(&counts);
-            let rows = few
-                .iter()
-                .zip(percents)
-                .map(|(same, percent)| [percent, same[0], same[0]]);
+            let rows = few.iter().zip(percents).map(|(same, percent)| [percent, same[0], same[0]]);
             tabular(&rows.collect::<Vec<_>>())
         }
         _ => tabular(&quantiles(&sorted)),
@@ -55,10 +52,7 @@ fn quantiles(sorted: &[u64]) -> Vec<[u64; 3]> {
 /// Whole percents of `counts` that are 100 together (largest remainders).
 fn percents(counts: &[usize]) -> Vec<u64> {
     let all: usize = counts.iter().sum();
-    let mut percents: Vec<u64> = counts
-        .iter()
-        .map(|count| (count * 100 / all) as u64)
-        .collect();
+    let mut percents: Vec<u64> = counts.iter().map(|count| (count * 100 / all) as u64).collect();
     let mut order: Vec<usize> = (0..counts.len()).collect();
     order.sort_by_key(|&at| std::cmp::Reverse(counts[at] * 100 % all));
     let missing = 100 - percents.iter().sum::<u64>() as usize;
@@ -72,14 +66,9 @@ fn percents(counts: &[usize]) -> Vec<u64> {
 fn tabular(rows: &[[u64; 3]]) -> String {
     let rows: Vec<&[u64; 3]> = rows.iter().filter(|row| row[0] > 0).collect();
     let least = rows.iter().map(|row| row[1]).min().unwrap_or(0);
-    let rows: Vec<String> = rows
-        .iter()
-        .map(|[percent, low, high]| format!("{{{percent},{low},{high}}}"))
-        .collect();
-    format!(
-        "randvar(type=tabular,min={least},randtable={{{}}})",
-        rows.join(",")
-    )
+    let rows: Vec<String> =
+        rows.iter().map(|[percent, low, high]| format!("{{{percent},{low},{high}}}")).collect();
+    format!("randvar(type=tabular,min={least},randtable={{{}}})", rows.join(","))
 }
 
 #[cfg(test)]
@@ -97,10 +86,7 @@ mod tests {
         );
         assert_eq!(around(2.0), "2");
         assert_eq!(around(1.999), "2");
-        assert_eq!(
-            around(0.25),
-            "randvar(type=tabular,min=0,randtable={{75,0,0},{25,1,1}})"
-        );
+        assert_eq!(around(0.25), "randvar(type=tabular,min=0,randtable={{75,0,0},{25,1,1}})");
     }
 
     proptest! {

@@ -21,16 +21,9 @@ struct Recorded {
 impl Recorded {
     fn new() -> Self {
         let folder = TempDir::new().expect("a folder");
-        let trace = Trace {
-            command: "a program".to_owned(),
-            ..Trace::default()
-        };
+        let trace = Trace { command: "a program".to_owned(), ..Trace::default() };
         let writer = Writer::create(&folder.path().join("t"), trace).expect("begun");
-        Self {
-            writer,
-            folder,
-            now_ns: 1_000_000,
-        }
+        Self { writer, folder, now_ns: 1_000_000 }
     }
 
     fn thread(&mut self, thread: u32, comm: &str) {
@@ -101,13 +94,7 @@ fn files_are_made_written_synced_and_removed() {
     let Derived { text, counts } = recorded.derived().expect("a workload");
     assert_eq!(
         counts,
-        Counts {
-            creations: 100,
-            removals: 50,
-            writes: 200,
-            syncs: 100,
-            ..Counts::default()
-        }
+        Counts { creations: 100, removals: 50, writes: 200, syncs: 100, ..Counts::default() }
     );
     for line in [
         "# Made of the trace",
@@ -147,15 +134,9 @@ fn it_runs_and_has_the_same_shares() {
     assert!(files >= 190.0, "{files}");
     for (name, per_file) in [("g2newwrite", 2.0), ("g2newsync", 1.0), ("g2delete", 1.0)] {
         let found = count(&report, name) / files;
-        assert!(
-            (found / per_file - 1.0).abs() < 0.02,
-            "{name}: {found}\n{text}"
-        );
+        assert!((found / per_file - 1.0).abs() < 0.02, "{name}: {found}\n{text}");
     }
-    let moved = report
-        .moved
-        .iter()
-        .find(|one| one.operation.ends_with("newwrite"));
+    let moved = report.moved.iter().find(|one| one.operation.ends_with("newwrite"));
     let mean = moved.map_or(0.0, |one| one.mean_bytes);
     assert!((mean / 2098.0 - 1.0).abs() < 0.2, "{mean}");
 
@@ -163,10 +144,7 @@ fn it_runs_and_has_the_same_shares() {
     let turn = "flowop g1use name=g1use,iters=$g1olditers\n";
     let report = run_until(&text, turn, 4250);
     let writes = count(&report, "g1oldwrite");
-    assert!(
-        (count(&report, "g1oldread") - writes).abs() <= 1.0,
-        "{writes}"
-    );
+    assert!((count(&report, "g1oldread") - writes).abs() <= 1.0, "{writes}");
     // Every fourth turn on average, drawn: four standard deviations of as many.
     let syncs = count(&report, "g1oldsync") / writes;
     assert!(
@@ -178,18 +156,11 @@ fn it_runs_and_has_the_same_shares() {
 /// The report of a run without pauses that ends when the thread of `last`, a line of `text`, has made `calls`.
 fn run_until(text: &str, last: &str, calls: u64) -> filebench::Report {
     assert!(text.contains(last), "{last}\n{text}");
-    let text = text.replace(
-        last,
-        &format!("{last}flowop finishoncount name=end,value={calls}\n"),
-    );
+    let text = text.replace(last, &format!("{last}flowop finishoncount name=end,value={calls}\n"));
     let set = ["think=0".to_owned()];
     let workload = filebench::Workload::parse("t.f", &text, &set).expect("the language");
     let memory = Path::new("/dev/shm");
-    let folder = if memory.is_dir() {
-        TempDir::new_in(memory)
-    } else {
-        TempDir::new()
-    };
+    let folder = if memory.is_dir() { TempDir::new_in(memory) } else { TempDir::new() };
     let folder = folder.expect("a folder");
     let options = filebench::Options {
         directory: folder.path().to_owned(),
@@ -203,10 +174,7 @@ fn run_until(text: &str, last: &str, calls: u64) -> filebench::Report {
 
 /// How often the operations called `name` were made.
 fn count(report: &filebench::Report, name: &str) -> f64 {
-    let found = report
-        .operations
-        .iter()
-        .find(|one| one.operation.ends_with(name));
+    let found = report.operations.iter().find(|one| one.operation.ends_with(name));
     found.map_or(0, |one| one.count) as f64
 }
 
@@ -273,11 +241,7 @@ fn writes_without_rows_are_known_by_what_they_made_dirty() {
     }
     let Derived { text, counts } = recorded.derived().expect("a workload");
     assert_eq!((counts.writes, counts.syncs), (20, 20), "{text}");
-    for line in [
-        "set $g1newwrites=1\n",
-        "set $g1newwritesize=12288\n",
-        "set $g1newsize=12288\n",
-    ] {
+    for line in ["set $g1newwrites=1\n", "set $g1newwritesize=12288\n", "set $g1newsize=12288\n"] {
         assert!(text.contains(line), "{line}{text}");
     }
 }
@@ -304,10 +268,7 @@ fn a_trace_without_calls_is_refused() {
     let mut recorded = Recorded::new();
     recorded.thread(7, "idle");
     let error = recorded.derived().expect_err("nothing in it").to_string();
-    assert!(
-        error.contains("--no-calls") && error.lines().count() == 1,
-        "{error}"
-    );
+    assert!(error.contains("--no-calls") && error.lines().count() == 1, "{error}");
     let nothing = TempDir::new().expect("a folder");
     let error = derive(nothing.path()).expect_err("no trace").to_string();
     assert!(error.contains("no trace is here"), "{error}");

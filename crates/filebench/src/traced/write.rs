@@ -21,14 +21,7 @@ const BLOCK_BYTES: u64 = 4096;
 pub(super) fn write(directory: &Path, traced: &Traced, groups: &[Group]) -> Derived {
     let mut counts = Counts::default();
     for group in groups {
-        let Counts {
-            creations,
-            removals,
-            writes,
-            reads,
-            syncs,
-            others,
-        } = group.counts;
+        let Counts { creations, removals, writes, reads, syncs, others } = group.counts;
         counts.creations += creations;
         counts.removals += removals;
         counts.writes += writes;
@@ -37,10 +30,7 @@ pub(super) fn write(directory: &Path, traced: &Traced, groups: &[Group]) -> Deri
         counts.others += others;
     }
     let one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let mut head = format!(
-        "# Made of the trace {}",
-        one_line(&directory.display().to_string())
-    );
+    let mut head = format!("# Made of the trace {}", one_line(&directory.display().to_string()));
     if !traced.command.is_empty() {
         let _ = write!(head, " of `{}`", one_line(&traced.command));
     }
@@ -57,19 +47,12 @@ pub(super) fn write(directory: &Path, traced: &Traced, groups: &[Group]) -> Deri
         counts.others,
         traced.elsewhere
     );
-    let mut parts = Parts {
-        variables: "set $dir=/tmp\nset $think=1\n".to_owned(),
-        ..Parts::default()
-    };
+    let mut parts =
+        Parts { variables: "set $dir=/tmp\nset $think=1\n".to_owned(), ..Parts::default() };
     for (number, group) in groups.iter().enumerate() {
         parts.group(number + 1, group);
     }
-    let Parts {
-        variables,
-        filesets,
-        composites,
-        processes,
-    } = parts;
+    let Parts { variables, filesets, composites, processes } = parts;
     Derived {
         text: format!("{head}{variables}\n{filesets}\n{composites}{processes}run 60\n"),
         counts,
@@ -99,30 +82,15 @@ impl Parts {
         }
         if old > 0.0 {
             self.old(&id, group);
-            let iters = if turns > 0 {
-                around(old / turns as f64)
-            } else {
-                "1".to_owned()
-            };
+            let iters = if turns > 0 { around(old / turns as f64) } else { "1".to_owned() };
             self.set(&id, "olditers", &iters);
-            let _ = writeln!(
-                flowops,
-                "    flowop {id}use name={id}use,iters=${id}olditers"
-            );
+            let _ = writeln!(flowops, "    flowop {id}use name={id}use,iters=${id}olditers");
         }
         if turns > 0 {
             let _ = writeln!(flowops, "    flowop {id}remove name={id}remove");
         }
-        let name = if group.name.is_empty() {
-            "unknown"
-        } else {
-            &group.name
-        };
-        let Counts {
-            creations,
-            removals,
-            ..
-        } = group.counts;
+        let name = if group.name.is_empty() { "unknown" } else { &group.name };
+        let Counts { creations, removals, .. } = group.counts;
         let _ = write!(self.processes, "# Threads called '{}'.", plain(name));
         if creations != removals {
             let _ = write!(
@@ -141,16 +109,9 @@ impl Parts {
     /// The set of files that the group makes and removes.
     fn fresh(&mut self, id: &str, group: &Group) {
         let files = (2 * group.live).clamp(MIN_FILES.max(8 * group.threads), MAX_FILES);
-        let sizes: Vec<u64> = group
-            .fresh_sizes
-            .iter()
-            .map(|&size| size.clamp(1, LARGEST_BYTES))
-            .collect();
-        let size = if sizes.is_empty() {
-            BLOCK_BYTES.to_string()
-        } else {
-            variable(&sizes)
-        };
+        let sizes: Vec<u64> =
+            group.fresh_sizes.iter().map(|&size| size.clamp(1, LARGEST_BYTES)).collect();
+        let size = if sizes.is_empty() { BLOCK_BYTES.to_string() } else { variable(&sizes) };
         self.set(id, "newsize", &size);
         let _ = writeln!(
             self.filesets,
@@ -178,17 +139,10 @@ impl Parts {
 
     /// The set of files that exist before the run.
     fn old(&mut self, id: &str, group: &Group) {
-        let largest = group
-            .old
-            .write_bytes
-            .iter()
-            .chain(&group.old.read_bytes)
-            .max();
+        let largest = group.old.write_bytes.iter().chain(&group.old.read_bytes).max();
         let least = largest.copied().unwrap_or(1).next_multiple_of(BLOCK_BYTES);
-        let whole = |&size: &u64| {
-            size.next_multiple_of(BLOCK_BYTES)
-                .clamp(least, LARGEST_BYTES.max(least))
-        };
+        let whole =
+            |&size: &u64| size.next_multiple_of(BLOCK_BYTES).clamp(least, LARGEST_BYTES.max(least));
         let sizes: Vec<u64> = group.old_sizes.iter().map(whole).collect();
         self.set(id, "oldsize", &variable(&sizes));
         let files = (sizes.len() as u64).clamp(1, MAX_FILES);
@@ -209,18 +163,10 @@ impl Parts {
         let mut body = String::new();
         let random = if grows { "" } else { ",random" };
         // A new file grows from its beginning, one that exists from its end.
-        let write = if grows && kind == "old" {
-            "appendfile"
-        } else {
-            "write"
-        };
+        let write = if grows && kind == "old" { "appendfile" } else { "write" };
         if !episodes.write_bytes.is_empty() {
             self.set(id, &format!("{kind}writes"), &variable(&episodes.writes));
-            self.set(
-                id,
-                &format!("{kind}writesize"),
-                &variable(&episodes.write_bytes),
-            );
+            self.set(id, &format!("{kind}writesize"), &variable(&episodes.write_bytes));
             let _ = writeln!(
                 body,
                 "  flowop {write} name={id}{kind}write,fd=1,iosize=${id}{kind}writesize{random},iters=${id}{kind}writes"
@@ -228,11 +174,7 @@ impl Parts {
         }
         if !episodes.read_bytes.is_empty() {
             self.set(id, &format!("{kind}reads"), &variable(&episodes.reads));
-            self.set(
-                id,
-                &format!("{kind}readsize"),
-                &variable(&episodes.read_bytes),
-            );
+            self.set(id, &format!("{kind}readsize"), &variable(&episodes.read_bytes));
             let _ = writeln!(
                 body,
                 "  flowop read name={id}{kind}read,fd=1,iosize=${id}{kind}readsize{random},iters=${id}{kind}reads"
@@ -240,10 +182,8 @@ impl Parts {
         }
         if episodes.syncs.iter().any(|&syncs| syncs > 0) {
             self.set(id, &format!("{kind}syncs"), &variable(&episodes.syncs));
-            let _ = writeln!(
-                body,
-                "  flowop fsync name={id}{kind}sync,fd=1,iters=${id}{kind}syncs"
-            );
+            let _ =
+                writeln!(body, "  flowop fsync name={id}{kind}sync,fd=1,iters=${id}{kind}syncs");
         }
         self.set(id, &format!("{kind}pause"), &variable(&episodes.pauses));
         let _ = writeln!(
@@ -260,7 +200,5 @@ impl Parts {
 
 /// A name that can stand in a comment.
 fn plain(name: &str) -> String {
-    name.chars()
-        .map(|c| if c.is_ascii_graphic() { c } else { '_' })
-        .collect()
+    name.chars().map(|c| if c.is_ascii_graphic() { c } else { '_' }).collect()
 }

@@ -31,12 +31,8 @@ impl Bounds {
     /// Bounds relative to `base_ns`; infinite where there is none.
     pub(crate) fn around(base_ns: i64, low: f64, high: f64) -> Self {
         // `as` saturates, so that no sum overflows.
-        let low_ns = low
-            .is_finite()
-            .then(|| base_ns.saturating_add(low.floor() as i64));
-        let high_ns = high
-            .is_finite()
-            .then(|| base_ns.saturating_add(high.ceil() as i64));
+        let low_ns = low.is_finite().then(|| base_ns.saturating_add(low.floor() as i64));
+        let high_ns = high.is_finite().then(|| base_ns.saturating_add(high.ceil() as i64));
         Self::of(low_ns, high_ns)
     }
 
@@ -110,10 +106,7 @@ impl Bounds {
     /// What holds if either of these bounds does.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
-        let (low, high) = (
-            self.low_ns().zip(other.low_ns()),
-            self.high_ns().zip(other.high_ns()),
-        );
+        let (low, high) = (self.low_ns().zip(other.low_ns()), self.high_ns().zip(other.high_ns()));
         Self::of(low.map(|(a, b)| a.min(b)), high.map(|(a, b)| a.max(b)))
     }
 }
@@ -126,15 +119,9 @@ mod tests {
     fn bounds_are_rounded_outwards_and_saturate() {
         let both = |low_ns, high_ns| Bounds::Both { low_ns, high_ns };
         assert_eq!(Bounds::around(10, -0.5, 0.5), both(9, 11));
-        assert_eq!(
-            Bounds::around(10, f64::NEG_INFINITY, 0.5),
-            Bounds::AtMost(11)
-        );
+        assert_eq!(Bounds::around(10, f64::NEG_INFINITY, 0.5), Bounds::AtMost(11));
         assert_eq!(Bounds::around(10, 1.5, f64::INFINITY), Bounds::AtLeast(11));
-        assert_eq!(
-            Bounds::around(i64::MAX - 1, -1e300, 1e300),
-            both(-2, i64::MAX)
-        );
+        assert_eq!(Bounds::around(i64::MAX - 1, -1e300, 1e300), both(-2, i64::MAX));
     }
 
     #[test]
@@ -144,15 +131,9 @@ mod tests {
         assert_eq!(both(1, 5).or(Bounds::AtMost(7)), Bounds::AtMost(7));
         assert_eq!(Bounds::AtLeast(2).and(Bounds::AtMost(3)), both(2, 3));
         assert_eq!(both(1, 5).negated(), both(-5, -1));
-        assert_eq!(
-            Bounds::AtLeast(i64::MIN).negated(),
-            Bounds::AtMost(i64::MAX)
-        );
+        assert_eq!(Bounds::AtLeast(i64::MIN).negated(), Bounds::AtMost(i64::MAX));
         assert_eq!(both(1, 4).half_width_ns(), Some(1.5));
-        assert_eq!(
-            both(i64::MIN, i64::MAX).half_width_ns(),
-            Some(2f64.powi(63))
-        );
+        assert_eq!(both(i64::MIN, i64::MAX).half_width_ns(), Some(2f64.powi(63)));
         assert!(both(1, 4).contains(4) && !both(1, 4).contains(5));
         assert!(Bounds::Unknown.contains(i64::MIN));
     }

@@ -40,10 +40,7 @@ pub fn fit(points: &PairPoints, options: &FitOptions) -> Result<PairFit, ClockEr
     if buckets.is_empty() {
         return Err(ClockError::NoMessages);
     }
-    let mut found = PairFit {
-        segments: Vec::new(),
-        jumps: Vec::new(),
-    };
+    let mut found = PairFit { segments: Vec::new(), jumps: Vec::new() };
     // The last one is the earliest.
     let mut waiting = vec![buckets];
     while let Some(buckets) = waiting.pop() {
@@ -70,9 +67,7 @@ pub fn fit(points: &PairPoints, options: &FitOptions) -> Result<PairFit, ClockEr
 fn parted(mut buckets: Vec<Bucket>, cut: Cut, settings: &Settings) -> (Vec<Bucket>, Vec<Bucket>) {
     let first_after = buckets.partition_point(|bucket| bucket.last_ns() < cut.after_from_ns);
     let mut after = buckets.split_off(first_after);
-    let shared = after
-        .first()
-        .and_then(|bucket| bucket.until(cut.before_until_ns, settings));
+    let shared = after.first().and_then(|bucket| bucket.until(cut.before_until_ns, settings));
     if let Some(first) = after.first_mut()
         && let Some(rest) = first.from(cut.after_from_ns, settings)
     {
@@ -92,9 +87,7 @@ impl PairFit {
     /// What is known of the offset at `at_ns`, A's time.
     #[must_use]
     pub fn at(&self, at_ns: i64) -> Estimate {
-        let next = self
-            .segments
-            .partition_point(|segment| segment.last_ns() < at_ns);
+        let next = self.segments.partition_point(|segment| segment.last_ns() < at_ns);
         let before = next.checked_sub(1).map(|before| &self.segments[before]);
         let after = self.segments.get(next);
         let either = |known: Estimate, other: &Segment| {

@@ -59,11 +59,8 @@ impl Fleet {
             }
             fits.insert((a, b), fit);
         }
-        let hosts: BTreeSet<HostId> = fits
-            .keys()
-            .flat_map(|&(a, b)| [a, b])
-            .chain([reference])
-            .collect();
+        let hosts: BTreeSet<HostId> =
+            fits.keys().flat_map(|&(a, b)| [a, b]).chain([reference]).collect();
         let hosts: Vec<HostId> = hosts.into_iter().collect();
         let kappa = fits.values().map(PairFit::kappa).fold(0.0, f64::max);
         let mut curves = vec![Curve::new(kappa); hosts.len()];
@@ -82,11 +79,7 @@ impl Fleet {
             }
             last = Some(moment);
         }
-        Ok(Self {
-            reference,
-            curves: hosts.into_iter().zip(curves).collect(),
-            pairs: fits,
-        })
+        Ok(Self { reference, curves: hosts.into_iter().zip(curves).collect(), pairs: fits })
     }
 
     /// The host on whose clock everything is placed.
@@ -97,13 +90,8 @@ impl Fleet {
 
     /// Hosts that no path of messages of both directions connects with the reference at any time.
     pub fn disconnected(&self) -> impl Iterator<Item = HostId> {
-        let others = self
-            .curves
-            .iter()
-            .filter(|(host, _)| **host != self.reference);
-        others
-            .filter(|(_, curve)| curve.is_empty())
-            .map(|(&host, _)| host)
+        let others = self.curves.iter().filter(|(host, _)| **host != self.reference);
+        others.filter(|(_, curve)| curve.is_empty()).map(|(&host, _)| host)
     }
 
     /// When an event was on the reference's clock.
@@ -136,10 +124,7 @@ impl Fleet {
         } else {
             Bounds::Unknown
         };
-        let estimate = a
-            .at_ns
-            .zip(b.at_ns)
-            .map(|(a, b)| i128::from(b) - i128::from(a));
+        let estimate = a.at_ns.zip(b.at_ns).map(|(a, b)| i128::from(b) - i128::from(a));
         Ok(Order::of(through_reference.and(direct), estimate))
     }
 }
@@ -151,9 +136,6 @@ fn direct(fit: &PairFit, first: Event, second: Event) -> Bounds {
         return Bounds::Unknown;
     }
     let on_second = |offset: Option<i64>| offset.map(|offset| first.at_ns.saturating_add(offset));
-    let bounds = Bounds::of(
-        on_second(known.bounds.low_ns()),
-        on_second(known.bounds.high_ns()),
-    );
+    let bounds = Bounds::of(on_second(known.bounds.low_ns()), on_second(known.bounds.high_ns()));
     order::later_by(bounds, Placed::exactly(second.at_ns).bounds)
 }

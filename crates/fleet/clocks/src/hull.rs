@@ -20,11 +20,7 @@ pub(crate) fn bend(kappa: f64, before: f64, after: f64) -> f64 {
 /// Height above the first end of the chord that rises by `rise` over `before + after` s, with its bend.
 pub(crate) fn chord(kappa: f64, rise: f64, before: f64, after: f64) -> f64 {
     let length = before + after;
-    if length > 0.0 {
-        rise * (before / length) + bend(kappa, before, after)
-    } else {
-        rise.min(0.0)
-    }
+    if length > 0.0 { rise * (before / length) + bend(kappa, before, after) } else { rise.min(0.0) }
 }
 
 /// The items that are on the lower hull. They come sorted by time, each time once; `is_needless(a, b, c)` says whether
@@ -47,9 +43,7 @@ pub(crate) fn lower_hull<T: Copy>(
 
 /// The hull of points that are bent already.
 pub(crate) fn hull_of_vertices(vertices: impl Iterator<Item = Vertex>) -> Vec<Vertex> {
-    lower_hull(vertices, |a, b, c| {
-        b.y - a.y >= chord(0.0, c.y - a.y, b.x - a.x, c.x - b.x)
-    })
+    lower_hull(vertices, |a, b, c| b.y - a.y >= chord(0.0, c.y - a.y, b.x - a.x, c.x - b.x))
 }
 
 #[cfg(test)]

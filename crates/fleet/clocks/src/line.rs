@@ -42,14 +42,9 @@ pub fn one_line(points: &PairPoints) -> Result<Line, ClockError> {
     let (Some(first), Some(_)) = (points.forward.first(), points.backward.first()) else {
         return Err(ClockError::NoMessages);
     };
-    let times = points
-        .forward
-        .iter()
-        .chain(&points.backward)
-        .map(|point| point.at_ns());
-    let (least, greatest) = times.fold((i64::MAX, i64::MIN), |(least, greatest), at| {
-        (least.min(at), greatest.max(at))
-    });
+    let times = points.forward.iter().chain(&points.backward).map(|point| point.at_ns());
+    let (least, greatest) =
+        times.fold((i64::MAX, i64::MIN), |(least, greatest), at| (least.min(at), greatest.max(at)));
     let (origin_ns, base_ns) = (least.midpoint(greatest), first.offset_ns());
     let hull = |points: &[Point], sign: f64| {
         let mut vertices: Vec<Vertex> = points
@@ -82,13 +77,7 @@ pub fn one_line(points: &PairPoints) -> Result<Line, ClockError> {
         Some((steepest, mirrored)) => f64::midpoint(heights(steepest).0, heights(-mirrored).0),
         None => heights(slope).0,
     };
-    Ok(Line {
-        origin_ns,
-        base_ns,
-        height_ns,
-        slope,
-        is_separating,
-    })
+    Ok(Line { origin_ns, base_ns, height_ns, slope, is_separating })
 }
 
 /// The slope that leaves the most room between the hulls, or takes the least: the room grows with the slope while
@@ -120,9 +109,7 @@ mod tests {
         for at in (0..10_000_000_000_i64).step_by(10_000_000) {
             let now = offset(at);
             points.add_forward(at, at + now + 10_000).expect("in range");
-            points
-                .add_backward(at + now, at + 10_000)
-                .expect("in range");
+            points.add_backward(at + now, at + 10_000).expect("in range");
         }
         points
     }
@@ -146,10 +133,7 @@ mod tests {
         assert!(!line.is_separating);
         let worst = [0, 5_000_000_000, 9_990_000_000]
             .map(|at| (line.offset_ns(at) - bent(at) as f64).abs());
-        assert!(
-            worst.iter().all(|wrong| (20e3..30e3).contains(wrong)),
-            "{worst:?}"
-        );
+        assert!(worst.iter().all(|wrong| (20e3..30e3).contains(wrong)), "{worst:?}");
     }
 
     #[test]

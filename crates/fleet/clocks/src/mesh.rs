@@ -45,12 +45,8 @@ pub fn place(hosts: usize, pairs: &[PairBounds], reference: usize) -> Result<Vec
     };
     let pairs: Vec<PairBounds> = pairs.iter().filter(is_whole).copied().collect();
     // Everyone's greatest offset is along arrows from A to B with `high`, and from B to A with `-low`.
-    let highs = shortest(hosts, reference, &pairs, |pair| {
-        (pair.high_ns, -pair.low_ns)
-    })?;
-    let lows = shortest(hosts, reference, &pairs, |pair| {
-        (-pair.low_ns, pair.high_ns)
-    })?;
+    let highs = shortest(hosts, reference, &pairs, |pair| (pair.high_ns, -pair.low_ns))?;
+    let lows = shortest(hosts, reference, &pairs, |pair| (-pair.low_ns, pair.high_ns))?;
     let estimates = squares::estimates(hosts, &pairs, reference, &highs, &lows);
     let places = highs.into_iter().zip(lows).zip(estimates);
     Ok(places
@@ -101,21 +97,12 @@ mod tests {
     use proptest::prelude::*;
 
     fn pair(a: usize, b: usize, low_ns: f64, high_ns: f64) -> PairBounds {
-        PairBounds {
-            a,
-            b,
-            low_ns,
-            high_ns,
-        }
+        PairBounds { a, b, low_ns, high_ns }
     }
 
     #[test]
     fn bounds_add_up_along_paths_and_the_best_path_counts() {
-        let pairs = [
-            pair(0, 1, 4.0, 6.0),
-            pair(2, 1, -1.0, 1.0),
-            pair(0, 2, 0.0, 20.0),
-        ];
+        let pairs = [pair(0, 1, 4.0, 6.0), pair(2, 1, -1.0, 1.0), pair(0, 2, 0.0, 20.0)];
         let places = place(3, &pairs, 0).expect("no contradiction");
         assert_eq!((places[0].low_ns, places[0].high_ns), (0.0, 0.0));
         assert_eq!((places[2].low_ns, places[2].high_ns), (3.0, 7.0));
@@ -134,21 +121,13 @@ mod tests {
 
     #[test]
     fn a_contradiction_is_an_error() {
-        let pairs = [
-            pair(0, 1, 4.0, 6.0),
-            pair(1, 2, 4.0, 6.0),
-            pair(0, 2, 0.0, 1.0),
-        ];
+        let pairs = [pair(0, 1, 4.0, 6.0), pair(1, 2, 4.0, 6.0), pair(0, 2, 0.0, 1.0)];
         assert!(place(3, &pairs, 0).is_err());
     }
 
     #[test]
     fn nonsense_says_nothing() {
-        let pairs = [
-            pair(0, 9, 0.0, 1.0),
-            pair(1, 1, 5.0, 6.0),
-            pair(0, 1, f64::NAN, 1.0),
-        ];
+        let pairs = [pair(0, 9, 0.0, 1.0), pair(1, 1, 5.0, 6.0), pair(0, 1, f64::NAN, 1.0)];
         let places = place(2, &pairs, 0).expect("no contradiction");
         assert!(places[1].is_disconnected());
         assert!(place(0, &[], 3).is_ok_and(|places| places.is_empty()));

@@ -19,12 +19,7 @@ pub struct FitOptions {
 impl Default for FitOptions {
     /// 5 µs/s², ample for a crystal and its temperature; 2 s; 0.25 s; exact time stamps.
     fn default() -> Self {
-        Self {
-            kappa_ns_per_s2: 5000.0,
-            window_s: 2.0,
-            step_s: 0.25,
-            timestamp_error_ns: 0.0,
-        }
+        Self { kappa_ns_per_s2: 5000.0, window_s: 2.0, step_s: 0.25, timestamp_error_ns: 0.0 }
     }
 }
 
@@ -49,9 +44,7 @@ impl FitOptions {
     pub(crate) fn checked(&self) -> Result<Settings, ClockError> {
         let positive = |name, value: f64| {
             let is_good = value.is_finite() && value > 0.0;
-            is_good
-                .then_some(value)
-                .ok_or(ClockError::Setting { name, value })
+            is_good.then_some(value).ok_or(ClockError::Setting { name, value })
         };
         let kappa = positive("kappa_ns_per_s2", self.kappa_ns_per_s2)?;
         let step_s = positive("step_s", self.step_s)?.clamp(MIN_STEP_S, MAX_S);

@@ -39,10 +39,7 @@ impl Point {
                 return Err(ClockError::TimeOutOfRange(time_ns));
             }
         }
-        Ok(Self {
-            at_ns: a_ns,
-            offset_ns: b_ns - a_ns,
-        })
+        Ok(Self { at_ns: a_ns, offset_ns: b_ns - a_ns })
     }
 
     /// A's time.
@@ -59,18 +56,12 @@ impl Point {
 
     /// The same message with A and B changed.
     fn swapped(self) -> Self {
-        Self {
-            at_ns: self.at_ns + self.offset_ns,
-            offset_ns: -self.offset_ns,
-        }
+        Self { at_ns: self.at_ns + self.offset_ns, offset_ns: -self.offset_ns }
     }
 
     /// With the sign of the bound changed: what bounds an offset from below bounds its negative from above.
     pub(crate) fn mirrored(self) -> Self {
-        Self {
-            offset_ns: -self.offset_ns,
-            ..self
-        }
+        Self { offset_ns: -self.offset_ns, ..self }
     }
 }
 
@@ -109,10 +100,7 @@ impl PairPoints {
     #[must_use]
     pub fn swapped(&self) -> Self {
         let swap = |points: &[Point]| points.iter().map(|point| point.swapped()).collect();
-        Self {
-            forward: swap(&self.backward),
-            backward: swap(&self.forward),
-        }
+        Self { forward: swap(&self.backward), backward: swap(&self.forward) }
     }
 }
 

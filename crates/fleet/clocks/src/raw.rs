@@ -32,10 +32,7 @@ impl ClockMap {
     /// [`ClockError::Setting`].
     pub fn new(samples: &[ClockSample], reading_error_ns: f64) -> Result<Self, ClockError> {
         if !(reading_error_ns.is_finite() && reading_error_ns >= 0.0) {
-            return Err(ClockError::Setting {
-                name: "reading_error_ns",
-                value: reading_error_ns,
-            });
+            return Err(ClockError::Setting { name: "reading_error_ns", value: reading_error_ns });
         }
         if samples.len() < 2 {
             return Err(ClockError::FewSamples(samples.len()));
@@ -117,12 +114,8 @@ fn corners(samples: &[ClockSample], stretches: &[Stretch]) -> Vec<Corner> {
     if corners.len() < 2 {
         // Lines that are too long for a float to tell that they rise.
         let ends = samples.first().into_iter().chain(samples.last());
-        corners = ends
-            .map(|end| Corner {
-                monotonic_ns: end.monotonic_ns,
-                raw_ns: end.raw_ns,
-            })
-            .collect();
+        corners =
+            ends.map(|end| Corner { monotonic_ns: end.monotonic_ns, raw_ns: end.raw_ns }).collect();
     }
     corners
 }
@@ -146,11 +139,7 @@ mod tests {
             .map(|at| ClockSample {
                 monotonic_ns: at * TENTH,
                 raw_ns: raw(at * TENTH) + noise(at) + 77,
-                rate_ppb: if at * TENTH < change_ns {
-                    0
-                } else {
-                    -1000 * ppm
-                },
+                rate_ppb: if at * TENTH < change_ns { 0 } else { -1000 * ppm },
             })
             .collect()
     }
@@ -161,11 +150,7 @@ mod tests {
         let map = ClockMap::new(&samples(50, change, 100, |_| 0), 20.0).expect("a map");
         for at in (0..4_900_000_000_i64).step_by(7_777_777) {
             let truth = at + 77 + (at - change).max(0) * 100 / 1_000_000;
-            assert!(
-                (map.raw_ns(at) - truth).abs() <= 3,
-                "{at}: {} {truth}",
-                map.raw_ns(at)
-            );
+            assert!((map.raw_ns(at) - truth).abs() <= 3, "{at}: {} {truth}", map.raw_ns(at));
         }
         assert!(map.error_ns() <= 25.0, "{}", map.error_ns());
     }
@@ -180,32 +165,16 @@ mod tests {
 
     #[test]
     fn what_is_no_clock_is_refused() {
-        let sample = |monotonic_ns, raw_ns| ClockSample {
-            monotonic_ns,
-            raw_ns,
-            rate_ppb: 0,
-        };
+        let sample = |monotonic_ns, raw_ns| ClockSample { monotonic_ns, raw_ns, rate_ppb: 0 };
         assert_eq!(ClockMap::new(&[], 1.0), Err(ClockError::FewSamples(0)));
         let still = [sample(0, 0), sample(1, 5), sample(1, 6)];
-        assert_eq!(
-            ClockMap::new(&still, 1.0),
-            Err(ClockError::SamplesNotAscending(1))
-        );
+        assert_eq!(ClockMap::new(&still, 1.0), Err(ClockError::SamplesNotAscending(1)));
         let far = [sample(0, 0), sample(i64::MAX, 5)];
-        assert_eq!(
-            ClockMap::new(&far, 1.0),
-            Err(ClockError::TimeOutOfRange(i64::MAX))
-        );
+        assert_eq!(ClockMap::new(&far, 1.0), Err(ClockError::TimeOutOfRange(i64::MAX)));
         assert!(ClockMap::new(&still, f64::NAN).is_err());
-        let wide = [
-            sample(-MAX_TIME_NS, -MAX_TIME_NS),
-            sample(MAX_TIME_NS, MAX_TIME_NS),
-        ];
+        let wide = [sample(-MAX_TIME_NS, -MAX_TIME_NS), sample(MAX_TIME_NS, MAX_TIME_NS)];
         let map = ClockMap::new(&wide, 1.0).expect("a map");
-        assert_eq!(
-            (map.raw_ns(i64::MIN), map.raw_ns(i64::MAX)),
-            (i64::MIN, i64::MAX)
-        );
+        assert_eq!((map.raw_ns(i64::MIN), map.raw_ns(i64::MAX)), (i64::MIN, i64::MAX));
         // The line through two samples of a year passes another one by more than 63 bits.
         let far_off = [
             (-1_714_738_291_681_920_911, -2_152_951_546_478_288_220),
@@ -218,10 +187,8 @@ mod tests {
         assert!(ClockMap::new(&far_off, 50.0).is_ok());
         // A line that rises by less than a float can tell at its length.
         for rise in 1..40 {
-            let flat = [
-                sample(-MAX_TIME_NS + 77 * rise, 0),
-                sample(MAX_TIME_NS - 1_001 * rise, rise),
-            ];
+            let flat =
+                [sample(-MAX_TIME_NS + 77 * rise, 0), sample(MAX_TIME_NS - 1_001 * rise, rise)];
             let map = ClockMap::new(&flat, 1.0).expect("a map");
             let _ = (map.raw_ns(0), map.change_error_ns(0));
         }
@@ -255,11 +222,7 @@ mod tests {
             let passed_ns = monotonic_ns - last_ns;
             raw_ns += passed_ns + (passed_ns as f64 * faster_ppb * 1e-9) as i64;
             last_ns = monotonic_ns;
-            ClockSample {
-                monotonic_ns,
-                raw_ns,
-                rate_ppb,
-            }
+            ClockSample { monotonic_ns, raw_ns, rate_ppb }
         });
         let map = ClockMap::new(&samples, 135.0).expect("a map");
         let (from, to) = (samples[3], samples[4]);

@@ -31,10 +31,7 @@ pub(crate) fn tube(up: &[Vertex], down: &[Vertex]) -> Option<Tube> {
     }
     // Only rounding parts them, as there is a line.
     let middle = f64::midpoint(low, high);
-    Some(Tube {
-        low: middle,
-        high: middle,
-    })
+    Some(Tube { low: middle, high: middle })
 }
 
 /// The greatest possible slope, `INFINITY` if any is possible; `None` if there is no line at all.
@@ -124,10 +121,7 @@ fn highest(up: &[Vertex], flattest: f64, steepest: f64) -> f64 {
 
 /// Bends points away from the knot and makes their hull.
 pub(crate) fn bent(vertices: impl Iterator<Item = Vertex>, kappa: f64) -> Vec<Vertex> {
-    hull_of_vertices(vertices.map(|Vertex { x, y }| Vertex {
-        x,
-        y: y + kappa / 2.0 * x * x,
-    }))
+    hull_of_vertices(vertices.map(|Vertex { x, y }| Vertex { x, y: y + kappa / 2.0 * x * x }))
 }
 
 #[cfg(test)]
@@ -151,10 +145,7 @@ mod tests {
     #[test]
     fn points_on_one_side_of_the_knot() {
         // Only later points: from below and above they bound the slope, and so the height at the knot.
-        let (up, down) = (
-            hull(&[(1.0, 1.0), (2.0, 1.0)]),
-            hull(&[(1.0, 1.0), (2.0, 1.0)]),
-        );
+        let (up, down) = (hull(&[(1.0, 1.0), (2.0, 1.0)]), hull(&[(1.0, 1.0), (2.0, 1.0)]));
         // Slopes from -2 to 2; steep ones touch the later point.
         let found = tube(&up, &down).expect("there are lines");
         assert_eq!((found.low, found.high), (-3.0, 3.0));
@@ -174,36 +165,23 @@ mod tests {
 
     /// Points around x = 0, each x once and sorted.
     fn points() -> impl Strategy<Value = Vec<(f64, f64)>> {
-        prop::collection::btree_map(-20_i32..20, -60_i32..60, 1..12).prop_map(|map| {
-            map.into_iter()
-                .map(|(x, y)| (f64::from(x), f64::from(y)))
-                .collect()
-        })
+        prop::collection::btree_map(-20_i32..20, -60_i32..60, 1..12)
+            .prop_map(|map| map.into_iter().map(|(x, y)| (f64::from(x), f64::from(y))).collect())
     }
 
     /// The highest line by trying all slopes that two points give.
     fn tried(up: &[(f64, f64)], down: &[(f64, f64)]) -> Option<f64> {
         let mut slopes = vec![0.0];
         for &(x, y) in up {
-            slopes.extend(
-                down.iter()
-                    .filter(|one| one.0 != x)
-                    .map(|one| (y + one.1) / (x - one.0)),
-            );
-            slopes.extend(
-                up.iter()
-                    .filter(|one| one.0 != x)
-                    .map(|one| (y - one.1) / (x - one.0)),
-            );
+            slopes
+                .extend(down.iter().filter(|one| one.0 != x).map(|one| (y + one.1) / (x - one.0)));
+            slopes.extend(up.iter().filter(|one| one.0 != x).map(|one| (y - one.1) / (x - one.0)));
         }
         slopes
             .into_iter()
             .filter_map(|slope| {
                 let high = up.iter().map(|(x, y)| y - slope * x).reduce(f64::min)?;
-                let low = down
-                    .iter()
-                    .map(|(x, y)| -(y + slope * x))
-                    .reduce(f64::max)?;
+                let low = down.iter().map(|(x, y)| -(y + slope * x)).reduce(f64::max)?;
                 (high >= low - 1e-9).then_some(high)
             })
             .reduce(f64::max)

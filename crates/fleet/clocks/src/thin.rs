@@ -62,10 +62,7 @@ impl Thinner {
     /// For messages of a direction.
     #[must_use]
     pub fn new(direction: Direction) -> Self {
-        let lowest = |length_ns| Lowest {
-            length_ns,
-            found: None,
-        };
+        let lowest = |length_ns| Lowest { length_ns, found: None };
         Self {
             direction,
             kept: lowest(KEPT_EVERY_NS),
@@ -137,18 +134,9 @@ mod tests {
     #[test]
     fn one_of_each_interval_is_kept() {
         let point = |at_us: i64, offset| Point::forward(at_us * 1000, at_us * 1000 + offset);
-        let all = [
-            (0, 9),
-            (1000, 5),
-            (3999, 7),
-            (4000, 8),
-            (9000, 3),
-            (9001, 2),
-        ];
-        let all: Vec<Point> = all
-            .iter()
-            .map(|&(at, offset)| point(at, offset).expect("in range"))
-            .collect();
+        let all = [(0, 9), (1000, 5), (3999, 7), (4000, 8), (9000, 3), (9001, 2)];
+        let all: Vec<Point> =
+            all.iter().map(|&(at, offset)| point(at, offset).expect("in range")).collect();
         let low = thinned(Direction::Forward, all.iter().copied());
         assert_eq!(low, [all[1], all[3], all[5]]);
         let high = thinned(Direction::Backward, all.iter().copied());
@@ -173,14 +161,7 @@ mod tests {
     #[test]
     fn extremes_do_not_overflow() {
         let far = crate::MAX_TIME_NS;
-        let times = [
-            (-far, far),
-            (far, -far),
-            (0, 0),
-            (far, far),
-            (-far, -far),
-            (-far, far),
-        ];
+        let times = [(-far, far), (far, -far), (0, 0), (far, far), (-far, -far), (-far, far)];
         for direction in [Direction::Forward, Direction::Backward] {
             let points = times.map(|(a, b)| Point::forward(a, b).expect("in range"));
             assert!(!thinned(direction, points.into_iter()).is_empty());

@@ -36,15 +36,10 @@ fn best<T>(mut run: impl FnMut() -> T) -> Duration {
 fn trees() {
     let mut random = random::stream(1, 0);
     let shapes: [(&str, Vec<Option<u32>>); 3] = [
-        (
-            "a chain",
-            (0..NODES).map(|node| node.checked_sub(1)).collect(),
-        ),
+        ("a chain", (0..NODES).map(|node| node.checked_sub(1)).collect()),
         (
             "random parents before their children",
-            (0..NODES)
-                .map(|node| (node > 0).then(|| random.random_range(0..node)))
-                .collect(),
+            (0..NODES).map(|node| (node > 0).then(|| random.random_range(0..node))).collect(),
         ),
         (
             "requests of 11 nodes, shuffled",
@@ -154,15 +149,11 @@ fn requests() {
         .filter_map(|incoming| Some((incoming.exchange.asked, incoming.exchange.answer?.last)))
         .collect();
     let time = best(|| {
-        let parts = answered
-            .iter()
-            .map(|(begin, end)| paths.critical(begin, end, |_| None).parts.len());
+        let parts =
+            answered.iter().map(|(begin, end)| paths.critical(begin, end, |_| None).parts.len());
         parts.sum::<usize>()
     });
-    println!(
-        "paths: of {} requests, each on its host, in {time:?}",
-        answered.len()
-    );
+    println!("paths: of {} requests, each on its host, in {time:?}", answered.len());
 }
 
 fn main() {

@@ -132,11 +132,7 @@ pub fn accounts<K: Ord + Clone>(slow: &[Sample<K>], usual: &[Sample<K>]) -> Vec<
     let has_tail = of(slow) >= TAIL * of(usual);
     all.sort_by(|a, b| {
         let rank = |account: &Account<K>| {
-            if has_tail {
-                account.more_ns
-            } else {
-                account.slow_ns as f64
-            }
+            if has_tail { account.more_ns } else { account.slow_ns as f64 }
         };
         rank(b).total_cmp(&rank(a)).then_with(|| a.key.cmp(&b.key))
     });
@@ -154,10 +150,7 @@ fn share(costs_ns: &[u64], times_ns: &[u64], draws: &[Vec<usize>]) -> Portion {
         if time > 0.0 { cost / time } else { 0.0 }
     };
     let value = of(&mut (0..times_ns.len()));
-    let mut shares: Vec<f64> = draws
-        .iter()
-        .map(|draw| of(&mut draw.iter().copied()))
-        .collect();
+    let mut shares: Vec<f64> = draws.iter().map(|draw| of(&mut draw.iter().copied())).collect();
     shares.sort_unstable_by(f64::total_cmp);
     let last = shares.len().saturating_sub(1) as f64;
     let at = |share: f64| shares.get((last * share).round() as usize).copied();
@@ -182,9 +175,7 @@ fn draws(count: usize) -> Vec<Vec<usize>> {
         bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         (bits ^ (bits >> 31)) as usize % count
     };
-    (0..RESAMPLED)
-        .map(|_| (0..count).map(|_| draw()).collect())
-        .collect()
+    (0..RESAMPLED).map(|_| (0..count).map(|_| draw()).collect()).collect()
 }
 
 fn sum(values: impl Iterator<Item = u64>) -> u64 {
@@ -196,11 +187,7 @@ mod tests {
     use super::*;
 
     fn sample(charges: &[(&'static str, u64)]) -> Sample<&'static str> {
-        let charge = |&(key, ns): &(&'static str, u64)| Charge {
-            key,
-            ns,
-            saved_ns: ns / 2,
-        };
+        let charge = |&(key, ns): &(&'static str, u64)| Charge { key, ns, saved_ns: ns / 2 };
         Sample {
             time_ns: charges.iter().map(|(_, ns)| ns).sum(),
             charges: charges.iter().map(charge).collect(),
@@ -210,9 +197,8 @@ mod tests {
     #[test]
     fn what_makes_the_slowest_slow_comes_first() {
         // Computing takes more of the slowest requests' time, but as much of the others'.
-        let slow: Vec<_> = (0..20)
-            .map(|at| sample(&[("computes", 90), ("lock", 50 + at)]))
-            .collect();
+        let slow: Vec<_> =
+            (0..20).map(|at| sample(&[("computes", 90), ("lock", 50 + at)])).collect();
         let usual: Vec<_> = (0..20).map(|_| sample(&[("computes", 90)])).collect();
         let found = accounts(&slow, &usual);
         let keys: Vec<_> = found.iter().map(|account| account.key).collect();
@@ -222,18 +208,12 @@ mod tests {
         assert!((lock.more_ns - 59.5).abs() < 1e-9);
         let share = lock.share;
         assert!((share.value - 1_190.0 / 2_990.0).abs() < 1e-12);
-        assert!(
-            share.low < share.value && share.value < share.high,
-            "{share:?}"
-        );
+        assert!(share.low < share.value && share.value < share.high, "{share:?}");
         assert!(share.high - share.low < 0.05, "{share:?}");
         // Without a tail, what takes most.
         let found = accounts(&slow, &slow);
         assert_eq!(found[0].key, "computes");
-        assert_eq!(
-            found.iter().map(|account| account.slow_ns).sum::<u64>(),
-            2_990
-        );
+        assert_eq!(found.iter().map(|account| account.slow_ns).sum::<u64>(), 2_990);
     }
 
     #[test]
@@ -250,10 +230,7 @@ mod tests {
         let [slow, usual] = slow_and_usual(&times_ns);
         assert_eq!((slow.len(), usual.len()), (50, 50));
         assert_eq!((slow[0], slow[49]), (999, 950));
-        assert!(
-            usual.iter().all(|place| (470..530).contains(place)),
-            "{usual:?}"
-        );
+        assert!(usual.iter().all(|place| (470..530).contains(place)), "{usual:?}");
         for count in 0..40 {
             let [slow, usual] = slow_and_usual(&times_ns[..count]);
             assert_eq!(slow.is_empty(), count == 0);

@@ -39,11 +39,7 @@ impl Engaged {
     pub fn new(requests: &Requests, effects: &Effects<'_>) -> Self {
         let mut of: HashMap<ThreadId, Vec<Interval<()>>> = HashMap::new();
         let mut add = |thread: ThreadId, from_ns: u64, to_ns: u64| {
-            of.entry(thread).or_default().push(Interval {
-                from_ns,
-                to_ns,
-                what: (),
-            });
+            of.entry(thread).or_default().push(Interval { from_ns, to_ns, what: () });
         };
         for incoming in &requests.incoming {
             let Some((asked, answered)) = ends(&incoming.exchange) else {
@@ -71,9 +67,7 @@ impl Engaged {
         }
         let of = of.into_iter();
         Self {
-            of: of
-                .map(|(thread, times)| (thread, Intervals::new(times)))
-                .collect(),
+            of: of.map(|(thread, times)| (thread, Intervals::new(times))).collect(),
             not_known: not_known(requests),
         }
     }
@@ -138,10 +132,7 @@ fn not_known(requests: &Requests) -> HashSet<ThreadId> {
 /// Who asked and who answered, of its own end, and when.
 fn ends(exchange: &Exchange) -> Option<((ThreadId, u64), (ThreadId, u64))> {
     let (asked, answered) = (exchange.asked, exchange.answer?.last);
-    Some((
-        (asked.thread_id(), asked.at_ns),
-        (answered.thread_id(), answered.at_ns),
-    ))
+    Some(((asked.thread_id(), asked.at_ns), (answered.thread_id(), answered.at_ns)))
 }
 
 /// Times at which a thread woke by itself, found nothing to do and slept again.
@@ -168,10 +159,7 @@ const LEAST_PERIOD_NS: u64 = 100_000;
 #[must_use]
 pub fn ticks(paths: &Paths<'_>, engaged: &Engaged) -> Vec<Ticks> {
     let of_host = |host: &HostWaits| -> Vec<Ticks> {
-        let thread_id = |thread| ThreadId {
-            host: host.host(),
-            thread,
-        };
+        let thread_id = |thread| ThreadId { host: host.host(), thread };
         let threads = host.by_thread();
         threads
             .filter_map(|(thread, waits)| of_thread(thread_id(thread), waits, paths, engaged))
@@ -217,11 +205,7 @@ fn of_thread(
     let is_even = |between_ns: &&u64| between_ns.abs_diff(period_ns) <= period_ns / 4;
     let even = between_ns.iter().filter(is_even).count();
     let is_periodic = period_ns >= LEAST_PERIOD_NS && 2 * even >= between_ns.len();
-    is_periodic.then_some(Ticks {
-        thread,
-        times: at_ns.len() as u64,
-        period_ns,
-    })
+    is_periodic.then_some(Ticks { thread, times: at_ns.len() as u64, period_ns })
 }
 
 #[cfg(test)]
@@ -241,27 +225,16 @@ mod tests {
     }
 
     fn side(id: u32, at_ns: u64) -> Side {
-        Side {
-            host: HERE,
-            thread: thread(id),
-            process: 1,
-            at_ns,
-        }
+        Side { host: HERE, thread: thread(id), process: 1, at_ns }
     }
 
     fn exchange(asked: Side, answered: Side) -> Exchange {
         Exchange {
-            end: EndId {
-                host: HERE,
-                connection: 1,
-            },
+            end: EndId { host: HERE, connection: 1 },
             asked,
             first_byte: 0,
             bytes: 1,
-            answer: Some(Answer {
-                first: answered,
-                last: answered,
-            }),
+            answer: Some(Answer { first: answered, last: answered }),
             token: None,
             sure_until_ns: answered.at_ns,
             is_of_several: false,
@@ -286,10 +259,7 @@ mod tests {
     #[test]
     fn who_has_an_open_request_waits_for_an_answer() {
         let requests = Requests {
-            incoming: vec![Incoming {
-                exchange: exchange(side(1, 100), side(1, 900)),
-                from: None,
-            }],
+            incoming: vec![Incoming { exchange: exchange(side(1, 100), side(1, 900)), from: None }],
             outgoing: vec![Outgoing {
                 exchange: exchange(side(2, 200), side(2, 500)),
                 cause: Some((0, HandOver::Backward)),
@@ -313,10 +283,7 @@ mod tests {
         let found: Vec<_> = waits.iter().map(|wait| engaged.awaits(wait)).collect();
         let (work, answer) = (Some(Awaits::Work), Some(Awaits::Answer));
         assert_eq!(found, [work, answer, work, work, answer, answer, work]);
-        let for_a_disk = Wait {
-            may_be_input: false,
-            ..waits[1]
-        };
+        let for_a_disk = Wait { may_be_input: false, ..waits[1] };
         assert_eq!(engaged.awaits(&for_a_disk), None);
     }
 
@@ -331,10 +298,8 @@ mod tests {
         waits.extend((1..20).map(|at| wait(5, 1_000_000 << at, (2_000_000 << at) - 900, None)));
         let waits = Waits::of(&waits).expect("few");
         let found = ticks(&Paths::new(&waits, &[], &[]), &Engaged::default());
-        let plain: Vec<_> = found
-            .iter()
-            .map(|one| (one.thread.thread.id, one.times, one.period_ns))
-            .collect();
+        let plain: Vec<_> =
+            found.iter().map(|one| (one.thread.thread.id, one.times, one.period_ns)).collect();
         assert_eq!(plain, [(1, 19, 1_000_000)]);
     }
 }

@@ -81,10 +81,7 @@ impl Connections {
             if is_contradictory {
                 found.unpaired.push((id, WhyUnpaired::Contradictory));
             } else {
-                known.push(Known::of(
-                    end,
-                    reaches.get(&id).copied().unwrap_or_default(),
-                ));
+                known.push(Known::of(end, reaches.get(&id).copied().unwrap_or_default()));
             }
         }
         let mut state = vec![Found::Nothing; known.len()];
@@ -96,9 +93,7 @@ impl Connections {
         ];
         for (evidence, step) in steps {
             let pairs = step(&known, &mut state);
-            let pairs = pairs
-                .into_iter()
-                .filter_map(|(a, b)| pair(&known[a], &known[b], evidence));
+            let pairs = pairs.into_iter().filter_map(|(a, b)| pair(&known[a], &known[b], evidence));
             found.pairs.extend(pairs);
         }
         for (known, state) in known.iter().zip(&state) {
@@ -118,8 +113,7 @@ impl Connections {
     /// The place of each paired end: which pair, and which of its ends.
     pub(crate) fn places(&self) -> HashMap<EndId, (usize, usize)> {
         let ends = self.pairs.iter().enumerate();
-        ends.flat_map(|(at, pair)| [(pair.ends[0], (at, 0)), (pair.ends[1], (at, 1))])
-            .collect()
+        ends.flat_map(|(at, pair)| [(pair.ends[0], (at, 0)), (pair.ends[1], (at, 1))]).collect()
     }
 }
 
@@ -128,11 +122,7 @@ type Step = fn(&[Known], &mut [Found]) -> Vec<(usize, usize)>;
 
 /// The pair of two ends that fit.
 fn pair(a: &Known, b: &Known, evidence: PairEvidence) -> Option<ConnectionPair> {
-    let (a, b) = if a.end.id() < b.end.id() {
-        (a, b)
-    } else {
-        (b, a)
-    };
+    let (a, b) = if a.end.id() < b.end.id() { (a, b) } else { (b, a) };
     let client = match (a.end.opener, b.end.opener) {
         (Some(Opener::This), None | Some(Opener::Peer)) | (None, Some(Opener::Peer)) => {
             Some(a.end.id())
@@ -147,10 +137,5 @@ fn pair(a: &Known, b: &Known, evidence: PairEvidence) -> Option<ConnectionPair> 
         PairEvidence::Host => [0, 0],
         _ => candidates::shifts(a, b)?,
     };
-    Some(ConnectionPair {
-        ends: [a.end.id(), b.end.id()],
-        client,
-        shifts,
-        evidence,
-    })
+    Some(ConnectionPair { ends: [a.end.id(), b.end.id()], client, shifts, evidence })
 }

@@ -23,21 +23,13 @@ pub struct Side {
 
 impl Side {
     pub(crate) fn of(row: &Message) -> Self {
-        Self {
-            host: row.host,
-            thread: row.thread,
-            process: row.process,
-            at_ns: row.at_ns,
-        }
+        Self { host: row.host, thread: row.thread, process: row.process, at_ns: row.at_ns }
     }
 
     /// By which thread.
     #[must_use]
     pub fn thread_id(&self) -> ThreadId {
-        ThreadId {
-            host: self.host,
-            thread: self.thread,
-        }
+        ThreadId { host: self.host, thread: self.thread }
     }
 }
 
@@ -193,9 +185,7 @@ struct Direction {
 impl Direction {
     fn add(&self, ranges: &[Range], rows: &[Message], found: &mut Messages) {
         let last = |is_received| {
-            let side = ranges
-                .iter()
-                .filter(|range| range.is_received == is_received);
+            let side = ranges.iter().filter(|range| range.is_received == is_received);
             side.map(|range| range.end).max()
         };
         let (last_sent, last_received) = (last(false), last(true));

@@ -41,12 +41,7 @@ pub fn clock_points(
     let mut all: BTreeMap<(HostId, HostId), PairPoints> = BTreeMap::new();
     for stream in streams.chunk_by(|a, b| a.0 == b.0) {
         let (pair, direction) = (&connections.pairs[stream[0].0 / 2], stream[0].0 % 2);
-        let rows = |way| {
-            stream
-                .iter()
-                .map(|(_, row)| *row)
-                .filter(move |row| row.way == way)
-        };
+        let rows = |way| stream.iter().map(|(_, row)| *row).filter(move |row| row.way == way);
         let (sent, received): (Vec<_>, Vec<_>) =
             (rows(Way::Sent).collect(), rows(Way::Received).collect());
         let mut times = data(&sent, &received, pair, direction);
@@ -81,10 +76,7 @@ fn time(at_ns: u64) -> Result<i64, ClockError> {
 fn thinned(direction: Direction, points: &mut [Point]) -> Vec<Point> {
     points.sort_unstable();
     let mut thinner = Thinner::new(direction);
-    let mut kept: Vec<Point> = points
-        .iter()
-        .filter_map(|&point| thinner.add(point))
-        .collect();
+    let mut kept: Vec<Point> = points.iter().filter_map(|&point| thinner.add(point)).collect();
     kept.extend(thinner.finish());
     kept
 }
@@ -137,9 +129,7 @@ fn acknowledgements(
 ) -> Vec<(u64, u64)> {
     let sent = once(sent, i128::from(pair.shifts[1 - direction]));
     let received = once(received, 0);
-    let both = sent
-        .into_iter()
-        .filter_map(|(ack, sent_ns)| Some((sent_ns, *received.get(&ack)?)));
+    let both = sent.into_iter().filter_map(|(ack, sent_ns)| Some((sent_ns, *received.get(&ack)?)));
     both.collect()
 }
 
@@ -152,8 +142,6 @@ fn once(rows: &[&Packet], moved: i128) -> BTreeMap<i128, u64> {
         let of_ack = times.entry(i128::from(row.ack) + moved);
         of_ack.and_modify(|time| *time = None).or_insert(time);
     }
-    let known = times
-        .into_iter()
-        .filter_map(|(ack, time)| Some((ack, time?)));
+    let known = times.into_iter().filter_map(|(ack, time)| Some((ack, time?)));
     known.collect()
 }

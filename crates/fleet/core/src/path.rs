@@ -177,10 +177,7 @@ impl<'w> Paths<'w> {
     /// Of all hosts' rows. Waits whose times are not in order are left out.
     #[must_use]
     pub fn new(waits: &'w Waits, messages: &[Message], edges: &[MessageEdge]) -> Self {
-        Self {
-            waits,
-            calls: Calls::new(messages, edges),
-        }
+        Self { waits, calls: Calls::new(messages, edges) }
     }
 
     /// The path from the end of an exchange back to its begin. Its parts sum to the time between exactly; there are none
@@ -206,8 +203,7 @@ impl<'w> Paths<'w> {
 
     /// The wait around a time.
     pub(crate) fn wait_at(&self, thread: ThreadId, at_ns: u64) -> Option<Wait> {
-        self.last_wait(thread, at_ns.checked_add(1)?)
-            .filter(|wait| at_ns < wait.on_ns)
+        self.last_wait(thread, at_ns.checked_add(1)?).filter(|wait| at_ns < wait.on_ns)
     }
 
     /// All waits, whether or not their times are in order.
@@ -315,11 +311,7 @@ impl<'w> Paths<'w> {
         let read = calls.get(first..)?.iter().rev();
         let mut read = read.filter_map(|call| {
             let to = call.received_on(thread.host)?;
-            Some(Read {
-                at_ns: call.at_ns,
-                to,
-                sent: self.calls.sender(to, call.at_ns)?,
-            })
+            Some(Read { at_ns: call.at_ns, to, sent: self.calls.sender(to, call.at_ns)? })
         });
         read.next()
     }
@@ -342,9 +334,8 @@ impl<'w> Paths<'w> {
             Some(waits.get(next)?.off_ns)
         });
         let calls = &calls[first..];
-        let end = until_ns.map_or(calls.len(), |until_ns| {
-            calls.partition_point(|call| call.at_ns <= until_ns)
-        });
+        let end = until_ns
+            .map_or(calls.len(), |until_ns| calls.partition_point(|call| call.at_ns <= until_ns));
         &calls[..end]
     }
 }

@@ -100,11 +100,7 @@ fn exchanges(
         let closed_ns = end.and_then(|end| end.closed_ns);
         let has_fin = end.is_none_or(|end| !end.local.is_within_host());
         let without_fin = |places: Range<usize>, asks| {
-            if has_fin {
-                exchange::without_fin(rows, places, asks)
-            } else {
-                places
-            }
+            if has_fin { exchange::without_fin(rows, places, asks) } else { places }
         };
         match roles.get(&id) {
             Some(Role::Server) => {
@@ -133,15 +129,12 @@ fn exchanges(
             let pair = &connections.pairs[pair];
             let numbers = received.get(&pair.ends[1 - side])?.clone();
             let shifts = [pair.shifts[side], pair.shifts[1 - side]];
-            let bounds: Option<Vec<Bounds>> = numbers
-                .clone()
-                .map(|number| incoming.bounds(number, shifts))
-                .collect();
+            let bounds: Option<Vec<Bounds>> =
+                numbers.clone().map(|number| incoming.bounds(number, shifts)).collect();
             bounds.map(|bounds| (numbers, bounds))
         });
-        let of_server = of_server
-            .flatten()
-            .filter(|(_, bounds)| shared::are_begins(bounds, of_end, Way::Sent));
+        let of_server =
+            of_server.flatten().filter(|(_, bounds)| shared::are_begins(bounds, of_end, Way::Sent));
         let Some((numbers, bounds)) = of_server else {
             outgoing.add(rows, asking, Way::Sent, closed_ns);
             continue;
@@ -192,29 +185,15 @@ impl Requests {
         };
         let mut rows: Vec<&Message> = messages.iter().filter(|row| row.bytes > 0).collect();
         // What is received comes before what is sent at the same time: an answer before the next request.
-        let order = |row: &&Message| {
-            (
-                row.end(),
-                row.at_ns,
-                row.way == Way::Sent,
-                row.first_byte,
-                **row,
-            )
-        };
+        let order =
+            |row: &&Message| (row.end(), row.at_ns, row.way == Way::Sent, row.first_byte, **row);
         rows.sort_unstable_by_key(order);
         rows.dedup();
         let (incoming, outgoing) = exchanges(&rows, &roles, &by_id, connections);
         let parts = [incoming.parts, outgoing.parts];
-        let plain = |exchange| Incoming {
-            exchange,
-            from: None,
-        };
+        let plain = |exchange| Incoming { exchange, from: None };
         found.incoming = incoming.all.into_iter().map(plain).collect();
-        let plain = |exchange| Outgoing {
-            exchange,
-            cause: None,
-            to: None,
-        };
+        let plain = |exchange| Outgoing { exchange, cause: None, to: None };
         found.outgoing = outgoing.all.into_iter().map(plain).collect();
         found.link(connections);
         found.hand_over(waits, &rows, parts, &by_id, has_all_waits);

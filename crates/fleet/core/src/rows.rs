@@ -117,10 +117,7 @@ impl End {
     /// Which end it is.
     #[must_use]
     pub fn id(&self) -> EndId {
-        EndId {
-            host: self.host,
-            connection: self.connection,
-        }
+        EndId { host: self.host, connection: self.connection }
     }
 }
 
@@ -161,19 +158,13 @@ impl Message {
     /// On which end.
     #[must_use]
     pub fn end(&self) -> EndId {
-        EndId {
-            host: self.host,
-            connection: self.connection,
-        }
+        EndId { host: self.host, connection: self.connection }
     }
 
     /// By which thread.
     #[must_use]
     pub fn thread_id(&self) -> ThreadId {
-        ThreadId {
-            host: self.host,
-            thread: self.thread,
-        }
+        ThreadId { host: self.host, thread: self.thread }
     }
 }
 
@@ -200,10 +191,7 @@ impl Packet {
     /// On which end.
     #[must_use]
     pub fn end(&self) -> EndId {
-        EndId {
-            host: self.host,
-            connection: self.connection,
-        }
+        EndId { host: self.host, connection: self.connection }
     }
 }
 
@@ -235,10 +223,7 @@ impl Wait {
     /// Who waited.
     #[must_use]
     pub fn thread_id(&self) -> ThreadId {
-        ThreadId {
-            host: self.host,
-            thread: self.thread,
-        }
+        ThreadId { host: self.host, thread: self.thread }
     }
 }
 
@@ -263,9 +248,6 @@ impl Sleeper {
     /// Who slept.
     #[must_use]
     pub fn thread_id(&self) -> ThreadId {
-        ThreadId {
-            host: self.host,
-            thread: self.thread,
-        }
+        ThreadId { host: self.host, thread: self.thread }
     }
 }

@@ -75,12 +75,7 @@ impl Forest {
             before[node] = *taken;
             *taken += size[node];
         }
-        let mut forest = Self {
-            pre: before,
-            post: vec![0; nodes],
-            size,
-            order: vec![0; nodes],
-        };
+        let mut forest = Self { pre: before, post: vec![0; nodes], size, order: vec![0; nodes] };
         let mut depth = taken;
         for &node in up.iter().rev() {
             let at = node as usize;
@@ -139,8 +134,7 @@ impl Forest {
     /// Whether `upper` is `lower` or above it.
     #[must_use]
     pub fn is_above(&self, upper: u32, lower: u32) -> bool {
-        self.pre(lower)
-            .is_some_and(|pre| self.subtree(upper).contains(&pre))
+        self.pre(lower).is_some_and(|pre| self.subtree(upper).contains(&pre))
     }
 }
 
@@ -151,11 +145,7 @@ fn upwards(parents: &[Option<u32>]) -> Result<Vec<u32>, TreeError> {
     for (node, parent) in parents.iter().enumerate() {
         if let Some(parent) = *parent {
             let count = children.get_mut(parent as usize);
-            *count.ok_or(TreeError::NoSuchParent {
-                node: node as u32,
-                parent,
-                nodes,
-            })? += 1;
+            *count.ok_or(TreeError::NoSuchParent { node: node as u32, parent, nodes })? += 1;
         }
     }
     let mut up: Vec<u32> = Vec::with_capacity(nodes);
@@ -194,10 +184,7 @@ impl<'f> Sums<'f> {
     /// [`TreeError::Values`].
     pub fn new(forest: &'f Forest, values: &[u64]) -> Result<Self, TreeError> {
         if values.len() != forest.len() {
-            return Err(TreeError::Values {
-                values: values.len(),
-                nodes: forest.len(),
-            });
+            return Err(TreeError::Values { values: values.len(), nodes: forest.len() });
         }
         let mut before = Vec::with_capacity(values.len() + 1);
         let mut sum = 0;
@@ -244,11 +231,7 @@ mod tests {
         assert_eq!(Forest::new(&[Some(0)]), Err(TreeError::Cycle(0)));
         let cycle = Forest::new(&[None, Some(2), Some(3), Some(2)]);
         assert!(matches!(cycle, Err(TreeError::Cycle(2 | 3))), "{cycle:?}");
-        let missing = TreeError::NoSuchParent {
-            node: 1,
-            parent: 7,
-            nodes: 2,
-        };
+        let missing = TreeError::NoSuchParent { node: 1, parent: 7, nodes: 2 };
         assert_eq!(Forest::new(&[None, Some(7)]), Err(missing));
     }
 

@@ -138,10 +138,7 @@ impl HostWaits {
         let of_wakers = Groups::new(
             threads,
             &waits.rows,
-            |row| {
-                row.waker()
-                    .filter(|_| row.is_in_order() && row.woken_ns().is_some())
-            },
+            |row| row.waker().filter(|_| row.is_in_order() && row.woken_ns().is_some()),
             |a, b| {
                 let woken_ns = |at: u32| waits.rows[at as usize].woken_ns();
                 woken_ns(a).cmp(&woken_ns(b))
@@ -179,10 +176,7 @@ impl HostWaits {
     /// Those of a thread whose times are in order, if it has any.
     pub(crate) fn of_thread(&self, thread: Thread) -> Option<ThreadWaits<'_>> {
         let places = self.of_threads.of(*self.numbers.get(&thread)?);
-        (!places.is_empty()).then_some(ThreadWaits {
-            waits: self,
-            places,
-        })
+        (!places.is_empty()).then_some(ThreadWaits { waits: self, places })
     }
 
     /// The waits of each thread whose times are in order, of those that have any.
@@ -204,10 +198,7 @@ impl HostWaits {
     /// From when to when such a time is.
     pub(crate) fn between_ns(&self, number: u32) -> [u64; 2] {
         let [before, after] = self.of_threads.pair(number);
-        [
-            self.rows[before as usize].on_ns,
-            self.rows[after as usize].off_ns,
-        ]
+        [self.rows[before as usize].on_ns, self.rows[after as usize].off_ns]
     }
 
     fn number_of(&mut self, thread: Thread) -> u32 {
@@ -239,8 +230,7 @@ impl<'w> ThreadWaits<'w> {
     /// How many of them began before a time.
     pub(crate) fn began_before(self, at_ns: u64) -> usize {
         let rows = &self.waits.rows;
-        self.places
-            .partition_point(|&at| rows[at as usize].off_ns < at_ns)
+        self.places.partition_point(|&at| rows[at as usize].off_ns < at_ns)
     }
 
     pub(crate) fn get(self, index: usize) -> Option<Wait> {

@@ -126,11 +126,7 @@ impl<'p> Why<'p> {
         let pairs = connections.pairs.iter();
         let ends = pairs.flat_map(|pair| [pair.ends, [pair.ends[1], pair.ends[0]]]);
         let peers = ends.filter_map(|[end, peer]| Some((end, last.get(&peer)?.1)));
-        Self {
-            paths,
-            sleepers: of_threads,
-            peers: peers.collect(),
-        }
+        Self { paths, sleepers: of_threads, peers: peers.collect() }
     }
 
     /// Why a thread does not run at a time, and whom that depends on.
@@ -170,11 +166,7 @@ impl<'p> Why<'p> {
             if chain.back_to.is_some() || chain.links.len() >= MOST_LINKS {
                 break;
             }
-            let there_ns = if other.host == thread.host {
-                Some(at_ns)
-            } else {
-                away(other.host)
-            };
+            let there_ns = if other.host == thread.host { Some(at_ns) } else { away(other.host) };
             next = there_ns.map(|at_ns| (other, at_ns));
         }
         chain
@@ -198,19 +190,15 @@ impl<'p> Why<'p> {
     fn doing(&self, thread: ThreadId, at_ns: u64, row: Option<Row<'_>>) -> Doing {
         match row {
             Some(Row::Wait(wait)) => match wait.woken_ns {
-                Some(woken_ns) if at_ns < woken_ns => Doing::Waiting {
-                    since_ns: self.began_ns(&wait),
-                    until_ns: Some(woken_ns),
-                },
+                Some(woken_ns) if at_ns < woken_ns => {
+                    Doing::Waiting { since_ns: self.began_ns(&wait), until_ns: Some(woken_ns) }
+                }
                 woken_ns => Doing::Runnable {
                     since_ns: woken_ns.unwrap_or(wait.off_ns),
                     until_ns: wait.on_ns,
                 },
             },
-            Some(Row::Sleeper(row)) => Doing::Waiting {
-                since_ns: row.since_ns,
-                until_ns: None,
-            },
+            Some(Row::Sleeper(row)) => Doing::Waiting { since_ns: row.since_ns, until_ns: None },
             None if self.paths.knows(thread) => Doing::Running,
             None => Doing::NotKnown,
         }
@@ -257,10 +245,7 @@ mod tests {
     }
 
     fn thread(number: u32) -> ThreadId {
-        ThreadId {
-            host: HERE,
-            thread: id(number),
-        }
+        ThreadId { host: HERE, thread: id(number) }
     }
 
     fn wait(number: u32, off_ns: u64, on_ns: u64, waker: Option<u32>) -> Wait {
@@ -302,28 +287,19 @@ mod tests {
 
     #[test]
     fn each_waits_for_the_one_that_ended_its_wait() {
-        let waits = [
-            wait(1, 100, 200, Some(2)),
-            wait(2, 50, 190, Some(3)),
-            wait(3, 160, 170, None),
-        ];
+        let waits =
+            [wait(1, 100, 200, Some(2)), wait(2, 50, 190, Some(3)), wait(3, 160, 170, None)];
         let found = chain(&waits, &[], 1, 150);
         let woke = Some(Reason::Woke);
         assert_eq!(threads(&found), [(1, woke), (2, woke), (3, None)]);
         assert_eq!(found.links[2].doing, Doing::Running);
         assert_eq!(
             found.links[1].doing,
-            Doing::Waiting {
-                since_ns: Some(50),
-                until_ns: Some(189)
-            }
+            Doing::Waiting { since_ns: Some(50), until_ns: Some(189) }
         );
         assert_eq!(found.back_to, None);
         // Ready to run.
-        let ready = Doing::Runnable {
-            since_ns: 199,
-            until_ns: 200,
-        };
+        let ready = Doing::Runnable { since_ns: 199, until_ns: 200 };
         assert_eq!(chain(&waits, &[], 1, 199).links[0].doing, ready);
         assert_eq!(chain(&waits, &[], 9, 150).links[0].doing, Doing::NotKnown);
     }
@@ -335,20 +311,11 @@ mod tests {
         let found = chain(&waits, &sleepers, 1, 500);
         assert_eq!(threads(&found), [(1, Some(Reason::Holds)), (2, None)]);
         assert_eq!(found.links[0].row_ns, Some(1000));
-        assert_eq!(
-            found.links[0].doing,
-            Doing::Waiting {
-                since_ns: Some(400),
-                until_ns: None
-            }
-        );
+        assert_eq!(found.links[0].doing, Doing::Waiting { since_ns: Some(400), until_ns: None });
         // The trace may end a little later.
         assert_eq!(threads(&chain(&waits, &sleepers, 1, 1001)), threads(&found));
         // Before it slept nothing is known of it.
-        assert_eq!(
-            chain(&waits, &sleepers, 1, 300).links[0].doing,
-            Doing::NotKnown
-        );
+        assert_eq!(chain(&waits, &sleepers, 1, 300).links[0].doing, Doing::NotKnown);
     }
 
     #[test]
@@ -356,25 +323,13 @@ mod tests {
         let waits = [wait(1, 100, 200, Some(2))];
         let sleepers = [sleeper(1, 100, 7, Some(3))];
         let found = chain(&waits, &sleepers, 1, 150);
-        assert_eq!(
-            found.links[0].doing,
-            Doing::Waiting {
-                since_ns: Some(7),
-                until_ns: Some(199)
-            }
-        );
+        assert_eq!(found.links[0].doing, Doing::Waiting { since_ns: Some(7), until_ns: Some(199) });
         assert_eq!(found.links[0].row_ns, Some(100));
         // Who gave the lock away had it last.
         assert_eq!(threads(&found), [(1, Some(Reason::Woke)), (2, None)]);
-        assert_eq!(
-            chain(&waits, &sleepers, 1, 250).links[0].doing,
-            Doing::Running
-        );
+        assert_eq!(chain(&waits, &sleepers, 1, 250).links[0].doing, Doing::Running);
         // Before the trace only what was seen at its begin is known.
-        assert_eq!(
-            threads(&chain(&waits, &sleepers, 1, 50))[0],
-            (1, Some(Reason::Holds))
-        );
+        assert_eq!(threads(&chain(&waits, &sleepers, 1, 50))[0], (1, Some(Reason::Holds)));
     }
 
     #[test]

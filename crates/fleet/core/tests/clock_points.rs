@@ -76,9 +76,7 @@ fn packets(random: &mut impl Rng, count: u64, network: Network) -> Vec<Packet> {
                     let at_ns = (sent_ns + delay_ns).max(last_reception + 1);
                     last_reception = at_ns;
                     // Bytes that wait for the next packet are received with it.
-                    let from = merging
-                        .take()
-                        .filter(|&(from, end)| end == first && from < first);
+                    let from = merging.take().filter(|&(from, end)| end == first && from < first);
                     let from = from.map_or(first, |(from, _)| from);
                     if !is_again && random.random_bool(network.merged) {
                         merging = Some((from, first + bytes));
@@ -117,22 +115,17 @@ fn packets(random: &mut impl Rng, count: u64, network: Network) -> Vec<Packet> {
 fn points(rows: &[Packet]) -> PairPoints {
     let connections = Connections::pair(&ends([0, 1]), &[], rows);
     let mut all = clock_points(&connections, rows, |_, at_ns| (at_ns, 0)).expect("times in range");
-    all.remove(&(HostId(0), HostId(1)))
-        .expect("a pair of hosts")
+    all.remove(&(HostId(0), HostId(1))).expect("a pair of hosts")
 }
 
 /// Whether no bound is broken.
 fn hold(points: &PairPoints) -> bool {
     let truth = |at_ns: i64| on_b(at_ns as u64) as i64 - at_ns;
     let least = LEAST_DELAY_NS as i64 - 10;
-    let forward = points
-        .forward
-        .iter()
-        .all(|point| point.offset_ns() >= truth(point.at_ns()) + least);
-    let backward = points
-        .backward
-        .iter()
-        .all(|point| point.offset_ns() <= truth(point.at_ns()) - least);
+    let forward =
+        points.forward.iter().all(|point| point.offset_ns() >= truth(point.at_ns()) + least);
+    let backward =
+        points.backward.iter().all(|point| point.offset_ns() <= truth(point.at_ns()) - least);
     forward && backward
 }
 
@@ -178,12 +171,7 @@ proptest! {
 
 #[test]
 fn the_fit_has_the_truth() {
-    let network = Network {
-        lost: 0.01,
-        spurious: 0.01,
-        merged: 0.2,
-        missing: 0.01,
-    };
+    let network = Network { lost: 0.01, spurious: 0.01, merged: 0.2, missing: 0.01 };
     let rows = packets(&mut random::stream(43, 0), 3000, network);
     let points = points(&rows);
     let found = fit(&points, &FitOptions::default()).expect("a fit");
@@ -193,13 +181,7 @@ fn the_fit_has_the_truth() {
         let known = found.at(at_ns);
         let truth = on_b(at_ns as u64) as i64 - at_ns;
         assert!(known.bounds.contains(truth), "{at_ns} {known:?}");
-        assert!(
-            known
-                .bounds
-                .half_width_ns()
-                .is_some_and(|half| half < 40_000.0),
-            "{known:?}"
-        );
+        assert!(known.bounds.half_width_ns().is_some_and(|half| half < 40_000.0), "{known:?}");
     }
 }
 
@@ -224,9 +206,7 @@ fn acknowledgements_bound_the_other_side() {
     let offsets = |rows: &[Packet]| {
         let points = points(rows);
         let plain = |all: &[luc_fleet_clocks::Point]| {
-            all.iter()
-                .map(|point| point.offset_ns())
-                .collect::<Vec<_>>()
+            all.iter().map(|point| point.offset_ns()).collect::<Vec<_>>()
         };
         (plain(&points.forward), plain(&points.backward))
     };

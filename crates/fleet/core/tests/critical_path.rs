@@ -17,19 +17,11 @@ fn thread(id: u32) -> Thread {
 }
 
 fn of(host: u32, id: u32) -> ThreadId {
-    ThreadId {
-        host: HostId(host),
-        thread: thread(id),
-    }
+    ThreadId { host: HostId(host), thread: thread(id) }
 }
 
 fn side(host: u32, id: u32, at_ns: u64) -> Side {
-    Side {
-        host: HostId(host),
-        thread: thread(id),
-        process: 1,
-        at_ns,
-    }
+    Side { host: HostId(host), thread: thread(id), process: 1, at_ns }
 }
 
 fn wait(host: u32, id: u32, times: (u64, u64, u64), waker: Option<u32>) -> Wait {
@@ -59,18 +51,9 @@ fn message(sent: Side, received: Side, first_byte: u64) -> ([Message; 2], Messag
         bytes: 10,
         token: None,
     };
-    let end = |side: Side| EndId {
-        host: side.host,
-        connection: 1,
-    };
-    let edge = MessageEdge {
-        from: end(sent),
-        to: end(received),
-        first_byte,
-        bytes: 10,
-        sent,
-        received,
-    };
+    let end = |side: Side| EndId { host: side.host, connection: 1 };
+    let edge =
+        MessageEdge { from: end(sent), to: end(received), first_byte, bytes: 10, sent, received };
     ([row(sent, Way::Sent), row(received, Way::Received)], edge)
 }
 
@@ -79,10 +62,7 @@ fn place(event: Event) -> Option<Placed> {
     let at_ns = event.at_ns - OFFSET_NS as i64;
     Some(Placed {
         at_ns: Some(at_ns),
-        bounds: Bounds::Both {
-            low_ns: at_ns - 300,
-            high_ns: at_ns + 300,
-        },
+        bounds: Bounds::Both { low_ns: at_ns - 300, high_ns: at_ns + 300 },
     })
 }
 
@@ -96,18 +76,8 @@ fn story() -> (Vec<Wait>, Vec<Message>, Vec<MessageEdge>) {
         // The worker waits for the back end; the recorder has the name of an interrupted thread.
         wait(FRONT, 2, (4_000, 38_000, 38_200), Some(77)),
         // The back end waits for the request, and then for a lock that thread 8 holds.
-        wait(
-            BACK,
-            9,
-            (OFFSET_NS + 10, OFFSET_NS + 9_000, OFFSET_NS + 9_400),
-            None,
-        ),
-        wait(
-            BACK,
-            9,
-            (OFFSET_NS + 12_000, OFFSET_NS + 30_000, OFFSET_NS + 30_500),
-            Some(8),
-        ),
+        wait(BACK, 9, (OFFSET_NS + 10, OFFSET_NS + 9_000, OFFSET_NS + 9_400), None),
+        wait(BACK, 9, (OFFSET_NS + 12_000, OFFSET_NS + 30_000, OFFSET_NS + 30_500), Some(8)),
     ];
     let asks = message(side(FRONT, 2, 3_900), side(BACK, 9, OFFSET_NS + 9_500), 1);
     let answers = message(side(BACK, 9, OFFSET_NS + 33_000), side(FRONT, 2, 38_300), 1);
@@ -124,64 +94,31 @@ fn a_path_goes_through_wakers_and_messages() {
     let found = &path.parts;
     let network = |from, host, error_ns| PartKind::Network {
         from,
-        to: EndId {
-            host: HostId(host),
-            connection: 1,
-        },
+        to: EndId { host: HostId(host), connection: 1 },
         error_ns: Some(error_ns),
     };
-    let plain: Vec<(ThreadId, PartKind, u64, u64)> = found
-        .iter()
-        .map(|part| (part.thread, part.kind, part.begin_ns, part.end_ns))
-        .collect();
+    let plain: Vec<(ThreadId, PartKind, u64, u64)> =
+        found.iter().map(|part| (part.thread, part.kind, part.begin_ns, part.end_ns)).collect();
     assert_eq!(
         plain,
         [
             (of(FRONT, 1), PartKind::Running, 1_000, 2_500),
             (of(FRONT, 2), PartKind::Running, 2_500, 4_000),
             (of(BACK, 9), network(of(FRONT, 2), BACK, 300), 4_000, 9_000),
-            (
-                of(BACK, 9),
-                PartKind::Runnable { processor: None },
-                9_000,
-                9_400
-            ),
+            (of(BACK, 9), PartKind::Runnable { processor: None }, 9_000, 9_400),
             (of(BACK, 9), PartKind::Running, 9_400, 12_000),
             // Thread 8 held the lock all the time; what it did before is not its concern.
             (of(BACK, 8), PartKind::Running, 12_000, 30_000),
-            (
-                of(BACK, 9),
-                PartKind::Runnable { processor: None },
-                30_000,
-                30_500
-            ),
+            (of(BACK, 9), PartKind::Runnable { processor: None }, 30_000, 30_500),
             (of(BACK, 9), PartKind::Running, 30_500, 33_000),
-            (
-                of(FRONT, 2),
-                network(of(BACK, 9), FRONT, 300),
-                33_000,
-                38_000
-            ),
-            (
-                of(FRONT, 2),
-                PartKind::Runnable { processor: None },
-                38_000,
-                38_200
-            ),
+            (of(FRONT, 2), network(of(BACK, 9), FRONT, 300), 33_000, 38_000),
+            (of(FRONT, 2), PartKind::Runnable { processor: None }, 38_000, 38_200),
             (of(FRONT, 2), PartKind::Running, 38_200, 40_000),
-            (
-                of(FRONT, 1),
-                PartKind::Runnable { processor: None },
-                40_000,
-                40_700
-            ),
+            (of(FRONT, 1), PartKind::Runnable { processor: None }, 40_000, 40_700),
             (of(FRONT, 1), PartKind::Running, 40_700, 42_000),
         ]
     );
-    let lock = found
-        .iter()
-        .find(|part| part.thread == of(BACK, 8))
-        .expect("the holder");
+    let lock = found.iter().find(|part| part.thread == of(BACK, 8)).expect("the holder");
     assert_eq!(lock.blocks, Some(of(BACK, 9)));
     // Each part knows its times on its own host, and why its thread is on the path.
     assert_eq!(lock.own_ns, Some([OFFSET_NS + 12_000, OFFSET_NS + 30_000]));
@@ -241,8 +178,7 @@ fn without_the_slow_one_it_would_wait_for_the_other() {
     let answer = |id: u32, sent_ns, received_ns| {
         let (mut rows, mut edge) =
             message(side(FRONT, id, sent_ns), side(FRONT, 1, received_ns), 1);
-        rows.iter_mut()
-            .for_each(|row| row.connection = u64::from(id));
+        rows.iter_mut().for_each(|row| row.connection = u64::from(id));
         (edge.from.connection, edge.to.connection) = (u64::from(id), u64::from(id));
         (rows, edge)
     };
@@ -258,10 +194,7 @@ fn without_the_slow_one_it_would_wait_for_the_other() {
     // The slow one's 8 us are on the path, but the quick one's answer came only after 3 us.
     let is_slow = |at: usize| path.parts[at].thread == of(FRONT, 2);
     let length = |at: usize| path.parts[at].end_ns - path.parts[at].begin_ns;
-    let all: u64 = (0..path.parts.len())
-        .filter(|at| is_slow(*at))
-        .map(length)
-        .sum();
+    let all: u64 = (0..path.parts.len()).filter(|at| is_slow(*at)).map(length).sum();
     assert_eq!(all, 8_000);
     let without = |at| if is_slow(at) { length(at) } else { 0 };
     assert_eq!(path.saved_ns(without), 5_100);
@@ -278,30 +211,20 @@ fn without_clocks_a_path_stays_on_its_host() {
     let path = paths.critical(&side(FRONT, 1, 1_000), &side(FRONT, 1, 42_000), |_| None);
     let found = path.parts;
     assert!(found.iter().all(|part| part.thread.host == HostId(FRONT)));
-    let blocked = found
-        .iter()
-        .find(|part| part.kind == PartKind::Blocked)
-        .expect("a wait");
+    let blocked = found.iter().find(|part| part.kind == PartKind::Blocked).expect("a wait");
     assert_eq!((blocked.begin_ns, blocked.end_ns), (4_000, 38_000));
     assert_sums(&found, 1_000, 42_000);
 }
 
 #[test]
 fn threads_that_wait_for_each_other_end_the_path() {
-    let waits = [
-        wait(FRONT, 1, (10, 50, 50), Some(2)),
-        wait(FRONT, 2, (10, 50, 50), Some(1)),
-    ];
+    let waits = [wait(FRONT, 1, (10, 50, 50), Some(2)), wait(FRONT, 2, (10, 50, 50), Some(1))];
     let waits = Waits::of(&waits).expect("few");
     let paths = Paths::new(&waits, &[], &[]);
     let path = paths.critical(&side(FRONT, 1, 5), &side(FRONT, 1, 60), |_| None);
     let found = path.parts;
     assert_sums(&found, 5, 60);
-    assert!(
-        found
-            .iter()
-            .any(|part| part.kind == PartKind::Blocked && part.thread == of(FRONT, 2))
-    );
+    assert!(found.iter().any(|part| part.kind == PartKind::Blocked && part.thread == of(FRONT, 2)));
     let nothing = Paths::new(&Waits::default(), &[], &[]).critical(
         &side(FRONT, 1, 60),
         &side(FRONT, 1, 5),
@@ -313,10 +236,7 @@ fn threads_that_wait_for_each_other_end_the_path() {
 #[test]
 fn turns_of_a_wait_are_the_time_of_who_ended_the_last() {
     // Thread 1 waits for a time and looks, twice; once it loses its processor while it looks. Worker 2 works meanwhile.
-    let preempted = Wait {
-        woken_ns: None,
-        ..wait(FRONT, 1, (5_110, 0, 5_200), None)
-    };
+    let preempted = Wait { woken_ns: None, ..wait(FRONT, 1, (5_110, 0, 5_200), None) };
     let turns = vec![
         wait(FRONT, 1, (1_000, 5_000, 5_100), None),
         preempted,
@@ -358,10 +278,7 @@ fn longest(waits: &[Wait], messages: &[Message], edges: &[MessageEdge]) -> (Part
     let paths = Paths::new(&waits, messages, edges);
     let path = paths.critical(&side(FRONT, 1, 500), &side(FRONT, 1, 42_000), place);
     assert_sums(&path.parts, 500, 42_000);
-    let longest = path
-        .parts
-        .iter()
-        .max_by_key(|part| part.end_ns - part.begin_ns);
+    let longest = path.parts.iter().max_by_key(|part| part.end_ns - part.begin_ns);
     let before = path.links.iter().map(|link| link.before).collect();
     (*longest.expect("parts"), before)
 }
@@ -377,12 +294,7 @@ fn who_reads_an_answer_for_another_thread_only_passes_it_on() {
         wait(FRONT, 1, (1_200, 40_000, 40_100), Some(2)),
         wait(FRONT, 2, (30_000, 38_000, 38_200), None),
         wait(FRONT, 2, (40_500, 41_000, 41_100), None),
-        wait(
-            BACK,
-            9,
-            (OFFSET_NS + 10, OFFSET_NS + 1_900, OFFSET_NS + 1_950),
-            None,
-        ),
+        wait(BACK, 9, (OFFSET_NS + 10, OFFSET_NS + 1_900, OFFSET_NS + 1_950), None),
     ];
     let (part, before) = longest(&waits, &messages, &edges);
     assert_eq!((part.thread, part.kind), (of(BACK, 9), PartKind::Running));
@@ -409,10 +321,7 @@ fn what_a_free_server_did_before_a_late_message_does_not_count() {
             let times = [off_ns, woken_ns, on_ns].map(|at_ns| OFFSET_NS + at_ns);
             wait(BACK, 9, (times[0], times[1], times[2]), None)
         };
-        let stopped = Wait {
-            may_be_input: !held,
-            ..server(12_000, 19_000, 19_900)
-        };
+        let stopped = Wait { may_be_input: !held, ..server(12_000, 19_000, 19_900) };
         let asking = wait(FRONT, 1, (1_100, 40_500, 40_600), None);
         [asking, stopped, server(20_000, 25_000, 25_400)]
     };

@@ -32,31 +32,20 @@ impl Story {
                 namespace: 1,
                 local: address(
                     [10, 0, 0, 1],
-                    if is_client {
-                        5000 + connection as u16
-                    } else {
-                        80
-                    },
+                    if is_client { 5000 + connection as u16 } else { 80 },
                 ),
                 remote: address([10, 0, 0, 2], 6000 + connection as u16),
                 peer: None,
                 own_isn: Some(1),
                 peer_isn: Some(connection as u32),
                 at_start: None,
-                opener: Some(if is_client {
-                    Opener::This
-                } else {
-                    Opener::Peer
-                }),
+                opener: Some(if is_client { Opener::This } else { Opener::Peer }),
                 opened_ns: None,
                 closed_ns: None,
             });
         }
         self.now_ns += 1000;
-        let passed = self
-            .passed
-            .entry((connection, way == Way::Sent))
-            .or_insert(1);
+        let passed = self.passed.entry((connection, way == Way::Sent)).or_insert(1);
         self.messages.push(Message {
             host: HostId(1),
             at_ns: self.now_ns,
@@ -117,8 +106,7 @@ impl Story {
             (found.incoming[cause].exchange.end.connection, evidence)
         };
         let all = found.outgoing.iter();
-        all.map(|outgoing| (outgoing.exchange.end.connection, outgoing.cause.map(cause)))
-            .collect()
+        all.map(|outgoing| (outgoing.exchange.end.connection, outgoing.cause.map(cause))).collect()
     }
 }
 
@@ -153,12 +141,7 @@ fn a_name_tells_of_the_same_process_only() {
     let by_name = |request| Some((request, HandOver::Token));
     assert_eq!(
         story.causes(),
-        [
-            (10, by_name(1)),
-            (11, by_name(2)),
-            (12, by_name(1)),
-            (13, by_name(2))
-        ]
+        [(10, by_name(1)), (11, by_name(2)), (12, by_name(1)), (13, by_name(2))]
     );
 }
 
@@ -180,10 +163,7 @@ fn a_loop_goes_on_with_what_it_has_read() {
     story.reads(1, 14);
     story.sends(1, 2);
     let same = |connection| Some((connection, HandOver::SameThread));
-    assert_eq!(
-        story.causes(),
-        [(11, same(1)), (12, same(2)), (13, same(1)), (14, same(2))]
-    );
+    assert_eq!(story.causes(), [(11, same(1)), (12, same(2)), (13, same(1)), (14, same(2))]);
 }
 
 #[test]
@@ -260,10 +240,7 @@ fn an_interrupted_thread_is_nobodys_worker() {
     story.wakes(Some(7), 1, 50_000);
     story.reads(1, 11);
     story.sends(1, 1);
-    assert_eq!(
-        story.causes(),
-        [(11, Some((1, HandOver::SameThread))), (17, None)]
-    );
+    assert_eq!(story.causes(), [(11, Some((1, HandOver::SameThread))), (17, None)]);
 }
 
 #[test]
@@ -318,11 +295,7 @@ fn who_reads_an_answer_tells_for_whom_another_thread_has_sent_the_call() {
     story.sends(2, 2);
     assert_eq!(
         story.causes(),
-        [
-            (11, Some((1, HandOver::SameThread))),
-            (12, Some((2, HandOver::Backward))),
-            (13, None),
-        ]
+        [(11, Some((1, HandOver::SameThread))), (12, Some((2, HandOver::Backward))), (13, None),]
     );
 }
 
@@ -359,10 +332,7 @@ fn a_thread_with_two_calls_to_one_server_may_have_sent_one_for_another() {
     story.sends(1, 1);
     story.sends(2, 2);
     story.calls_one_server();
-    let expected = [
-        (11, Some((2, HandOver::Backward))),
-        (12, Some((1, HandOver::SameThread))),
-    ];
+    let expected = [(11, Some((2, HandOver::Backward))), (12, Some((1, HandOver::SameThread)))];
     assert_eq!(story.causes(), expected);
     // To two servers both are its own: a wake-up alone does not take them from it.
     for (port, end) in story.ends.iter_mut().enumerate() {

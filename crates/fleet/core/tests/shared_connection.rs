@@ -32,10 +32,7 @@ fn row(host: u32, thread: u32, at_ns: u64, way: Way, place: (u64, u64)) -> Messa
     Message {
         host: HostId(host),
         at_ns,
-        thread: Thread {
-            id: thread,
-            start_ns: 0,
-        },
+        thread: Thread { id: thread, start_ns: 0 },
         process: thread / 10,
         connection: 1,
         way,
@@ -89,10 +86,7 @@ fn each_thread_has_its_own_requests_and_answers() {
 #[test]
 fn without_the_server_they_are_one_as_before() {
     let ends = [end(CLIENT, [5_000, 80], [7, 9], Opener::This)];
-    let rows: Vec<Message> = story()
-        .into_iter()
-        .filter(|row| row.host == HostId(CLIENT))
-        .collect();
+    let rows: Vec<Message> = story().into_iter().filter(|row| row.host == HostId(CLIENT)).collect();
     let connections = Connections::pair(&ends, &rows, &[]);
     let found = Requests::find(&ends, &connections, &rows, &Waits::default(), |_| true);
     assert!((found.outgoing.len() as u64) < REQUESTS);
@@ -111,18 +105,13 @@ fn requests_of_several_threads_in_one_are_put_to_none() {
         server_end(11, 6_011),
         server_end(12, 6_012),
     ];
-    let mut rows: Vec<Message> = story()
-        .into_iter()
-        .filter(|row| row.host == HostId(CLIENT))
-        .collect();
+    let mut rows: Vec<Message> =
+        story().into_iter().filter(|row| row.host == HostId(CLIENT)).collect();
     // Threads 11 and 12 have one long request each.
     for thread in [11, 12] {
         for (at_ns, way) in [(9_000, Way::Received), (90_000, Way::Sent)] {
             let row = row(CLIENT, thread, at_ns, way, (0, 10));
-            rows.push(Message {
-                connection: u64::from(thread),
-                ..row
-            });
+            rows.push(Message { connection: u64::from(thread), ..row });
         }
     }
     let connections = Connections::pair(&ends, &rows, &[]);
@@ -191,10 +180,7 @@ fn what_is_answered_in_another_order_is_put_to_none() {
         }
         let connections = Connections::pair(&ends, &rows, &[]);
         let found = Requests::find(&ends, &connections, &rows, &Waits::default(), |_| true);
-        let calls = found
-            .outgoing
-            .iter()
-            .filter(|sent| sent.exchange.end.host == HostId(SERVER));
+        let calls = found.outgoing.iter().filter(|sent| sent.exchange.end.host == HostId(SERVER));
         let causes: Vec<_> = calls.map(|sent| sent.cause).collect();
         assert_eq!(causes, vec![None; REQUESTS as usize]);
     }

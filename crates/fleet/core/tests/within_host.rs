@@ -34,10 +34,7 @@ fn row(connection: u64, thread: u32, at_ns: u64, way: Way, range: [u64; 2]) -> M
     Message {
         host: HostId(1),
         at_ns,
-        thread: Thread {
-            id: thread,
-            start_ns: 0,
-        },
+        thread: Thread { id: thread, start_ns: 0 },
         process: thread,
         connection,
         way,
@@ -48,10 +45,7 @@ fn row(connection: u64, thread: u32, at_ns: u64, way: Way, range: [u64; 2]) -> M
 }
 
 fn id(connection: u64) -> EndId {
-    EndId {
-        host: HostId(1),
-        connection,
-    }
+    EndId { host: HostId(1), connection }
 }
 
 #[test]
@@ -70,17 +64,10 @@ fn ends_that_name_each_other_are_one_connection() {
         panic!("{found:?}");
     };
     assert_eq!((pair.ends, pair.shifts), ([id(1), id(2)], [0, 0]));
-    assert_eq!(
-        (pair.client, pair.evidence),
-        (Some(id(1)), PairEvidence::Host)
-    );
+    assert_eq!((pair.client, pair.evidence), (Some(id(1)), PairEvidence::Host));
     let reasons: Vec<WhyUnpaired> = found.unpaired.iter().map(|(_, why)| *why).collect();
     assert_eq!(reasons.len(), 3);
-    assert!(
-        reasons
-            .iter()
-            .all(|why| matches!(why, WhyUnpaired::NoPeer | WhyUnpaired::Ambiguous))
-    );
+    assert!(reasons.iter().all(|why| matches!(why, WhyUnpaired::NoPeer | WhyUnpaired::Ambiguous)));
 }
 
 #[test]
@@ -104,28 +91,19 @@ fn requests_need_a_name_and_a_pipe_has_none() {
         ]);
     }
     // A single byte at the end that nobody was seen to send is no end of a stream here.
-    rows.extend([
-        row(6, 30, 5000, Way::Sent, [0, 9]),
-        row(5, 40, 5001, Way::Received, [0, 10]),
-    ]);
+    rows.extend([row(6, 30, 5000, Way::Sent, [0, 9]), row(5, 40, 5001, Way::Received, [0, 10])]);
     let connections = Connections::pair(&ends, &rows, &[]);
     let messages = Messages::matched(&connections, &rows);
     assert_eq!(messages.edges.len(), 5);
-    let gaps: Vec<(EndId, GapKind)> = messages
-        .gaps
-        .iter()
-        .map(|gap| (gap.from, gap.kind))
-        .collect();
+    let gaps: Vec<(EndId, GapKind)> =
+        messages.gaps.iter().map(|gap| (gap.from, gap.kind)).collect();
     assert_eq!(gaps, [(id(6), GapKind::NoSend)]);
     let requests = Requests::find(&ends, &connections, &rows, &Waits::default(), |_| true);
     assert_eq!(requests.incoming.len(), 1);
     assert_eq!(requests.incoming[0].exchange.end, id(2));
     assert_eq!(requests.outgoing[0].to, Some(0));
     // The answer of one byte is no end of a stream.
-    let answers = [
-        requests.incoming[0].exchange.answer,
-        requests.outgoing[0].exchange.answer,
-    ];
+    let answers = [requests.incoming[0].exchange.answer, requests.outgoing[0].exchange.answer];
     assert!(answers.iter().all(Option::is_some), "{answers:?}");
     assert_eq!(requests.without_role, [id(3), id(4)]);
 }

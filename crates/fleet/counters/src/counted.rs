@@ -49,12 +49,10 @@ impl Counted {
         // An event that had no counter meanwhile may have counted anything.
         for row in rows.iter().filter(|row| row.running_ns > 0) {
             let events = &mut counted.events;
-            let event = *numbers
-                .entry((row.event.as_str(), row.mode))
-                .or_insert_with(|| {
-                    events.push((plain(&row.event), row.mode));
-                    events.len() - 1
-                });
+            let event = *numbers.entry((row.event.as_str(), row.mode)).or_insert_with(|| {
+                events.push((plain(&row.event), row.mode));
+                events.len() - 1
+            });
             counted.threads.entry(row.thread.0).or_default().push(Span {
                 since_ns: row.since_ns,
                 at_ns: row.at_ns,
@@ -77,14 +75,8 @@ impl Counted {
         // By event: for how long it is known, and how much.
         let mut sums: HashMap<usize, (u64, f64)> = HashMap::new();
         let first = spans.partition_point(|span| span.at_ns <= begin_ns);
-        for span in spans[first..]
-            .iter()
-            .take_while(|span| span.since_ns < end_ns)
-        {
-            let length_ns = span
-                .at_ns
-                .min(end_ns)
-                .saturating_sub(span.since_ns.max(begin_ns));
+        for span in spans[first..].iter().take_while(|span| span.since_ns < end_ns) {
+            let length_ns = span.at_ns.min(end_ns).saturating_sub(span.since_ns.max(begin_ns));
             let sum = sums.entry(span.event).or_default();
             sum.0 = sum.0.saturating_add(length_ns);
             let share = length_ns as f64 / span.on_ns.max(1) as f64;
@@ -113,9 +105,7 @@ impl Counted {
 pub fn sum<'c>(parts: impl IntoIterator<Item = &'c EventCount>) -> Vec<EventCount> {
     let mut sums: Vec<EventCount> = Vec::new();
     for part in parts {
-        let known = sums
-            .iter_mut()
-            .find(|sum| (&sum.event, sum.mode) == (&part.event, part.mode));
+        let known = sums.iter_mut().find(|sum| (&sum.event, sum.mode) == (&part.event, part.mode));
         match known {
             Some(sum) => sum.value = sum.value.saturating_add(part.value),
             None => sums.push(part.clone()),
@@ -128,9 +118,7 @@ pub fn sum<'c>(parts: impl IntoIterator<Item = &'c EventCount>) -> Vec<EventCoun
 #[must_use]
 pub fn cycles_of_an_instruction(counts: &[EventCount]) -> Option<f64> {
     let of = |name: &str, mode| {
-        let found = counts
-            .iter()
-            .find(|count| count.mode == mode && count.event == name);
+        let found = counts.iter().find(|count| count.mode == mode && count.event == name);
         found.map(|count| count.value as f64)
     };
     let modes = [CounterMode::User, CounterMode::Kernel, CounterMode::Total];
@@ -206,23 +194,13 @@ mod tests {
 
     #[test]
     fn parts_sum_by_event_and_mode() {
-        let count = |mode, value| EventCount {
-            event: "cycles".to_owned(),
-            mode,
-            value,
-        };
+        let count = |mode, value| EventCount { event: "cycles".to_owned(), mode, value };
         let parts = [
             count(CounterMode::User, 1),
             count(CounterMode::Kernel, 2),
             count(CounterMode::User, u64::MAX),
         ];
         let sums = sum(&parts);
-        assert_eq!(
-            sums,
-            [
-                count(CounterMode::User, u64::MAX),
-                count(CounterMode::Kernel, 2)
-            ]
-        );
+        assert_eq!(sums, [count(CounterMode::User, u64::MAX), count(CounterMode::Kernel, 2)]);
     }
 }

@@ -105,20 +105,14 @@ pub struct At {
 /// # Errors
 /// A trace without counters, or without those of the process; a processor that is not known.
 pub fn of_trace(path: &Path, rows: &Rows<'_>, show: Show<'_>) -> Result<Counters, CountersError> {
-    let trace::OfTrace {
-        recording,
-        processes,
-    } = trace::of(path, rows, show.process)?;
+    let trace::OfTrace { recording, processes } = trace::of(path, rows, show.process)?;
     let units: Vec<String> = recording.events().iter().map(unit).collect();
     let mut found = of_recording(path, &recording, &units, show)?;
-    let cycles = Processor::of(&recording).map_or(["cycles", "instructions"], |processor| {
-        [processor.cycles, processor.instructions]
-    });
+    let cycles = Processor::of(&recording)
+        .map_or(["cycles", "instructions"], |processor| [processor.cycles, processor.instructions]);
     let processes = processes.iter().map(|one| of_process(one, &units, cycles));
     found.processes = processes.collect::<Result<_, _>>()?;
-    found
-        .processes
-        .sort_by_key(|one| (Reverse(one.on_processor_ns), one.process));
+    found.processes.sort_by_key(|one| (Reverse(one.on_processor_ns), one.process));
     Ok(found)
 }
 
@@ -128,23 +122,13 @@ pub fn of_trace(path: &Path, rows: &Rows<'_>, show: Show<'_>) -> Result<Counters
 /// A file that cannot be read or is not perf's, a process that is asked for, and a processor that is not known.
 pub fn of_file(path: &Path, show: Show<'_>) -> Result<Counters, CountersError> {
     if show.process.is_some() {
-        return Err(CountersError::NotOfProcesses {
-            path: path.to_owned(),
-        });
+        return Err(CountersError::NotOfProcesses { path: path.to_owned() });
     }
-    let bytes = fs::read(path).map_err(|reason| CountersError::File {
-        path: path.to_owned(),
-        reason,
-    })?;
+    let bytes =
+        fs::read(path).map_err(|reason| CountersError::File { path: path.to_owned(), reason })?;
     let parsed = replay::parse(&String::from_utf8_lossy(&bytes));
-    let Replay {
-        recording,
-        units,
-        not_supported,
-    } = parsed.map_err(|reason| CountersError::NotPerf {
-        path: path.to_owned(),
-        reason,
-    })?;
+    let Replay { recording, units, not_supported } =
+        parsed.map_err(|reason| CountersError::NotPerf { path: path.to_owned(), reason })?;
     let found = of_recording(path, &recording, &units, show)?;
     Ok(Counters {
         note: has_none(&not_supported).then_some("no hardware counters (virtual machine)"),
@@ -211,15 +195,11 @@ fn of_process(
     let definitions = Definitions::default();
     let counted = |mode: &Mode| {
         let events = [cycles, instructions];
-        events
-            .iter()
-            .all(|name| recording.find(name, *mode).is_some())
+        events.iter().all(|name| recording.find(name, *mode).is_some())
     };
     let modes = Mode::ALL.into_iter().filter(counted);
-    let cpi = modes.map(|mode| Cpi {
-        mode,
-        figure: figure(ratio.evaluate(&definitions, recording, mode)),
-    });
+    let cpi = modes
+        .map(|mode| Cpi { mode, figure: figure(ratio.evaluate(&definitions, recording, mode)) });
     // All events are wanted whenever a thread runs.
     let enabled_ns = |place| {
         let readings = recording.readings(place).iter();
@@ -229,10 +209,7 @@ fn of_process(
         process: one.id,
         name: one.name.clone(),
         threads: one.threads,
-        on_processor_ns: (0..recording.events().len())
-            .map(enabled_ns)
-            .max()
-            .unwrap_or(0),
+        on_processor_ns: (0..recording.events().len()).map(enabled_ns).max().unwrap_or(0),
         cpi: cpi.collect(),
         totals: totals(recording, units),
     })
@@ -268,9 +245,7 @@ pub fn events_of(processor: &str) -> Result<String, CountersError> {
             let group: Vec<String> = processor.together.iter().map(|one| name(one)).collect();
             words.push(format!("{{{}}}", group.join(",")));
         }
-        let alone = all
-            .iter()
-            .filter(|one| !processor.together.contains(&one.as_str()));
+        let alone = all.iter().filter(|one| !processor.together.contains(&one.as_str()));
         words.extend(alone.map(|one| name(one)));
     }
     Ok(words.join(","))
@@ -335,10 +310,7 @@ mod tests {
             let words = events_of(processor.name).expect("events");
             for event in processor.events().expect("events") {
                 for mode in [Mode::User, Mode::Kernel] {
-                    assert!(
-                        words.contains(&Event::new(&event, mode).to_string()),
-                        "{event}"
-                    );
+                    assert!(words.contains(&Event::new(&event, mode).to_string()), "{event}");
                 }
             }
         }

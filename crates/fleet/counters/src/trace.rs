@@ -62,13 +62,8 @@ pub(crate) fn of(
     rows: &Rows<'_>,
     process: Option<&str>,
 ) -> Result<OfTrace, CountersError> {
-    let &Rows {
-        start_ns, counters, ..
-    } = rows;
-    let none = |why: String| CountersError::NoCounters {
-        path: path.to_owned(),
-        why,
-    };
+    let &Rows { start_ns, counters, .. } = rows;
+    let none = |why: String| CountersError::NoCounters { path: path.to_owned(), why };
     if counters.is_empty() {
         return Err(none(
             "the trace has no counters; record one with `luc record --counters`".to_owned(),
@@ -91,11 +86,7 @@ pub(crate) fn of(
             )));
         }
     }
-    let events: BTreeSet<Event> = by_process
-        .values()
-        .flatten()
-        .map(|row| event(row))
-        .collect();
+    let events: BTreeSet<Event> = by_process.values().flatten().map(|row| event(row)).collect();
     if events.len() > MOST_EVENTS {
         return Err(none(format!(
             "the trace counts {} events, and {MOST_EVENTS} are the most: luc did not record it",
@@ -139,9 +130,8 @@ fn recording<'r>(
             continue;
         };
         let number = row.at_ns.saturating_sub(start_ns).saturating_sub(1) / READING_NS;
-        let of_all = readings
-            .entry(number)
-            .or_insert_with(|| vec![Reading::default(); events.len()]);
+        let of_all =
+            readings.entry(number).or_insert_with(|| vec![Reading::default(); events.len()]);
         of_all[place] = of_all[place].and(Reading {
             value: row.value as f64,
             enabled_ns: row.enabled_ns,
@@ -189,10 +179,7 @@ mod tests {
         let found = recording(&events, start_ns, rows.iter());
         assert_eq!(found.ends_ns(), [READING_NS, 2 * READING_NS]);
         let cycles = found.readings(0);
-        assert_eq!(
-            (cycles[0].value, cycles[0].enabled_ns, cycles[0].running_ns),
-            (31.0, 300, 250)
-        );
+        assert_eq!((cycles[0].value, cycles[0].enabled_ns, cycles[0].running_ns), (31.0, 300, 250));
         assert_eq!(cycles[1], Reading::default());
         assert_eq!(found.readings(1)[1].running_ns, 100);
     }

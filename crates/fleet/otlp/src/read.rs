@@ -103,20 +103,10 @@ pub struct Spans {
 /// [`SpanError`].
 pub fn read_spans(path: &Path) -> Result<Spans, SpanError> {
     let path = || path.to_path_buf();
-    let mut file = File::open(path()).map_err(|reason| SpanError::Open {
-        path: path(),
-        reason,
-    })?;
+    let mut file = File::open(path()).map_err(|reason| SpanError::Open { path: path(), reason })?;
     let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes)
-        .map_err(|reason| SpanError::Io {
-            path: path(),
-            reason,
-        })?;
-    let mut found = parse(&bytes).map_err(|reason| SpanError::Read {
-        path: path(),
-        reason,
-    })?;
+    file.read_to_end(&mut bytes).map_err(|reason| SpanError::Io { path: path(), reason })?;
+    let mut found = parse(&bytes).map_err(|reason| SpanError::Read { path: path(), reason })?;
     let about = |said: String| format!("{}: {said}", path().display());
     found.left_out = found.left_out.map(about);
     Ok(found)
@@ -142,12 +132,7 @@ impl Unread {
 
     /// In one line; `None`: all was read, and there was something.
     fn said(&self) -> Option<String> {
-        let Self {
-            all,
-            spans,
-            documents,
-            ..
-        } = self;
+        let Self { all, spans, documents, .. } = self;
         let plural = |number: &usize| if *number == 1 { "" } else { "s" };
         let mut parts = Vec::new();
         if *spans > 0 {
@@ -211,10 +196,7 @@ pub fn parse(bytes: &[u8]) -> Result<Spans, String> {
     let is_nothing_read = unread.all == unread.spans;
     match &unread.reason {
         Some(reason) if !is_known || is_nothing_read => Err(luc_units::plain(reason)),
-        _ => Ok(Spans {
-            spans,
-            left_out: unread.said(),
-        }),
+        _ => Ok(Spans { spans, left_out: unread.said() }),
     }
 }
 
@@ -246,9 +228,8 @@ fn documents(bytes: &[u8]) -> impl Iterator<Item = Result<Value, String>> {
             Err(error) => {
                 let start = rest.len() - rest.trim_ascii_start().len();
                 let lines = rest[start..].windows(2);
-                let next = lines
-                    .enumerate()
-                    .find(|(_, two)| two[0] == b'\n' && b"{[".contains(&two[1]));
+                let next =
+                    lines.enumerate().find(|(_, two)| two[0] == b'\n' && b"{[".contains(&two[1]));
                 rest = next.map_or(&[], |(at, _)| &rest[start + at + 1..]);
                 Some(Err(error.to_string()))
             }
@@ -259,12 +240,9 @@ fn documents(bytes: &[u8]) -> impl Iterator<Item = Result<Value, String>> {
 /// Of spans of one process those that are nearest to the network.
 fn nearest(all: &[message::Span]) -> impl Iterator<Item = &message::Span> {
     let of = |kind: Kind| all.iter().filter(move |span| span.kind == kind);
-    let servers: HashSet<_> = of(Kind::Server)
-        .map(|span| (span.trace_id, span.span_id))
-        .collect();
-    let above_clients: HashSet<_> = of(Kind::Client)
-        .map(|span| (span.trace_id, span.parent_id))
-        .collect();
+    let servers: HashSet<_> = of(Kind::Server).map(|span| (span.trace_id, span.span_id)).collect();
+    let above_clients: HashSet<_> =
+        of(Kind::Client).map(|span| (span.trace_id, span.parent_id)).collect();
     all.iter().filter(move |span| match span.kind {
         Kind::Server => !servers.contains(&(span.trace_id, span.parent_id)),
         Kind::Client => !above_clients.contains(&(span.trace_id, span.span_id)),
@@ -282,17 +260,8 @@ fn of_message(span: &message::Span, host: Option<&str>) -> Span {
         )
     } else {
         (
-            &[
-                "network.peer.address",
-                "net.sock.peer.addr",
-                "server.address",
-            ],
-            &[
-                "network.peer.port",
-                "net.sock.peer.port",
-                "server.port",
-                "net.peer.port",
-            ],
+            &["network.peer.address", "net.sock.peer.addr", "server.address"],
+            &["network.peer.port", "net.sock.peer.port", "server.port", "net.peer.port"],
         )
     };
     let mut name = span.name.clone();
@@ -395,10 +364,7 @@ mod tests {
             {"traceId": "W47/95gDgQPSabYzgT/GDA==", "spanId": "7uGbfsPBsXQ=", "parentSpanId": null, "name": "GET /",
              "kind": "SPAN_KIND_SERVER", "startTimeUnixNano": "1544712660000001000", "endTimeUnixNano": "1544712660000003000",
              "attributes": [{"key": "net.peer.port", "value": {"intValue": "5001"}}]}]}]}]}"#;
-        let answer = format!(
-            r#"{{"trace": {}}}"#,
-            tempo.replace("batches", "resourceSpans")
-        );
+        let answer = format!(r#"{{"trace": {}}}"#, tempo.replace("batches", "resourceSpans"));
         let snake = r#"[{"resource_spans": [{"resource": {"attributes": [{"key": "host.name", "value": {"string_value": "web"}}]},
             "scope_spans": [{"spans": [
             {"trace_id": "5b8efff798038103d269b633813fc60c", "span_id": "eee19b7ec3c1b174", "parent_span_id": "", "name": "GET /",
@@ -437,16 +403,9 @@ mod tests {
             let [span] = &spans[..] else {
                 panic!("{text}: {spans:?}");
             };
-            assert_eq!(
-                span.trace_text(),
-                "5b8efff798038103d269b633813fc60c",
-                "{text}"
-            );
+            assert_eq!(span.trace_text(), "5b8efff798038103d269b633813fc60c", "{text}");
             assert_eq!((span.span_id, span.parent_id), (0xeee1_9b7e_c3c1_b174, 0));
-            assert_eq!(
-                (span.name.as_str(), span.host.as_deref()),
-                ("GET /", Some("web"))
-            );
+            assert_eq!((span.name.as_str(), span.host.as_deref()), ("GET /", Some("web")));
             assert_eq!(span.peer_port, Some(5001));
             let times = (1_544_712_660_000_001_000, 1_544_712_660_000_003_000);
             assert_eq!((span.start_ns, span.end_ns), times);
@@ -466,17 +425,9 @@ mod tests {
         let (whole, open) = (span("1", ended), span("2", ""));
         let cut = &whole[..whole.len() - 9];
         for (text, read, said) in [
-            (
-                format!("{whole}\n{open}\n"),
-                1,
-                "not read: 1 of 2 spans (it has no end)",
-            ),
+            (format!("{whole}\n{open}\n"), 1, "not read: 1 of 2 spans (it has no end)"),
             (format!("{whole}\n{cut}"), 1, "not read: 1 document (EOF"),
-            (
-                format!("{whole}\n{cut}\n{whole}\n"),
-                2,
-                "not read: 1 document (",
-            ),
+            (format!("{whole}\n{cut}\n{whole}\n"), 2, "not read: 1 document ("),
             (
                 format!("{whole}\n{{\"logs\": []}}"),
                 1,

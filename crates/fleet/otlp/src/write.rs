@@ -108,28 +108,19 @@ impl Attribute {
     /// A text.
     #[must_use]
     pub fn text(key: &'static str, text: impl Into<String>) -> Self {
-        Self {
-            key,
-            value: Value::Text(text.into()),
-        }
+        Self { key, value: Value::Text(text.into()) }
     }
 
     /// A truth.
     #[must_use]
     pub fn flag(key: &'static str, value: bool) -> Self {
-        Self {
-            key,
-            value: Value::Flag(value),
-        }
+        Self { key, value: Value::Flag(value) }
     }
 
     /// A number. The type has a sign: what is beyond its end is cut.
     #[must_use]
     pub fn number(key: &'static str, number: u64) -> Self {
         let number = i64::try_from(number).unwrap_or(i64::MAX);
-        Self {
-            key,
-            value: Value::Number(number.to_string()),
-        }
+        Self { key, value: Value::Number(number.to_string()) }
     }
 }

@@ -25,9 +25,7 @@ impl FromStr for Moment {
     fn from_str(text: &str) -> Result<Self, NotAMoment> {
         let plain = text.replacen(',', ".", 1);
         let of_date = || {
-            let nanoseconds = DateTime::parse_from_rfc3339(&plain)
-                .ok()?
-                .timestamp_nanos_opt()?;
+            let nanoseconds = DateTime::parse_from_rfc3339(&plain).ok()?.timestamp_nanos_opt()?;
             u64::try_from(nanoseconds).ok()
         };
         let moment = seconds(&plain).or_else(of_date).map(Self);
@@ -72,11 +70,9 @@ mod tests {
         let read = |text: &str| text.parse::<Moment>().map(|moment| moment.0).ok();
         assert_eq!(read("1700000000"), Some(1_700_000_000_000_000_000));
         assert_eq!(read("1700000000.25"), Some(1_700_000_000_250_000_000));
-        for text in [
-            "2023-11-14T22:13:20.25Z",
-            "2023-11-14 22:13:20,250Z",
-            "2023-11-15T00:13:20.250+02:00",
-        ] {
+        for text in
+            ["2023-11-14T22:13:20.25Z", "2023-11-14 22:13:20,250Z", "2023-11-15T00:13:20.250+02:00"]
+        {
             assert_eq!(read(text), Some(1_700_000_000_250_000_000), "{text}");
         }
         for text in [

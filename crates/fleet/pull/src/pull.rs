@@ -94,11 +94,7 @@ pub enum PullError {
 
 impl PullError {
     pub(crate) fn io(path: &Path, what: &'static str) -> impl FnOnce(io::Error) -> Self {
-        move |reason| Self::Io {
-            path: path.to_path_buf(),
-            what,
-            reason,
-        }
+        move |reason| Self::Io { path: path.to_path_buf(), what, reason }
     }
 }
 

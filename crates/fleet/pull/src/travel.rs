@@ -33,10 +33,7 @@ impl Other {
         let machine = host.split_once('@').map_or(host.as_str(), |(_, name)| name);
         let addresses = (machine, 0)
             .to_socket_addrs()
-            .map_err(|reason| PullError::NoAddress {
-                host: machine.to_owned(),
-                reason,
-            })?;
+            .map_err(|reason| PullError::NoAddress { host: machine.to_owned(), reason })?;
         Ok(Self {
             host: host.clone(),
             directory: directory.clone(),
@@ -72,9 +69,7 @@ pub fn travel(
         if asked.is_empty() {
             break;
         }
-        let called = asked
-            .into_iter()
-            .map(|(number, ports)| keep(&others[number], &ports));
+        let called = asked.into_iter().map(|(number, ports)| keep(&others[number], &ports));
         next = called.flatten().collect();
     }
     strange
@@ -100,9 +95,7 @@ mod tests {
         assert_eq!(known.directory, "/ring");
         let refused = other("/ring").expect_err("no host").to_string();
         assert!(refused.contains("a host is wanted"), "{refused}");
-        let refused = other("nobody.invalid:/ring")
-            .expect_err("no address")
-            .to_string();
+        let refused = other("nobody.invalid:/ring").expect_err("no address").to_string();
         assert!(refused.contains("nobody.invalid"), "{refused}");
     }
 
@@ -121,11 +114,7 @@ mod tests {
             }
         });
         let visit = |directory: &str, ports: &[u16]| (directory.to_owned(), ports.to_vec());
-        let all = [
-            visit("/a", &[80, 81]),
-            visit("/b", &[90]),
-            visit("/a", &[82]),
-        ];
+        let all = [visit("/a", &[80, 81]), visit("/b", &[90]), visit("/a", &[82])];
         assert_eq!(visits, all);
         assert_eq!(strange, addresses(&["10.0.0.9:1"]));
     }

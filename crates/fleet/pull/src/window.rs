@@ -21,10 +21,7 @@ pub struct Window {
 
 impl Window {
     /// All of a ring.
-    pub const ALL: Self = Self {
-        from: Moment(0),
-        to: Moment(u64::MAX),
-    };
+    pub const ALL: Self = Self { from: Moment(0), to: Moment(u64::MAX) };
 
     /// So long, with a time in its middle.
     #[must_use]
@@ -48,10 +45,8 @@ impl Window {
         if let Some(moment) = around {
             return Some(Self::around(moment, span_ns));
         }
-        (from.is_some() || to.is_some()).then(|| Self {
-            from: from.unwrap_or(Self::ALL.from),
-            to: to.unwrap_or(Self::ALL.to),
-        })
+        (from.is_some() || to.is_some())
+            .then(|| Self { from: from.unwrap_or(Self::ALL.from), to: to.unwrap_or(Self::ALL.to) })
     }
 
     /// The same and some more on either side.
@@ -65,13 +60,8 @@ impl Window {
 
     /// Its begin and end as seconds since 1970, for a command line.
     pub(crate) fn seconds(self) -> [String; 2] {
-        [self.from, self.to].map(|moment| {
-            format!(
-                "{}.{:09}",
-                moment.0 / 1_000_000_000,
-                moment.0 % 1_000_000_000
-            )
-        })
+        [self.from, self.to]
+            .map(|moment| format!("{}.{:09}", moment.0 / 1_000_000_000, moment.0 % 1_000_000_000))
     }
 }
 
@@ -169,10 +159,7 @@ pub fn read<T, E: From<WindowError>>(
             read => return read,
         }
     }
-    Err(WindowError::GoesOn {
-        path: directory.to_path_buf(),
-    }
-    .into())
+    Err(WindowError::GoesOn { path: directory.to_path_buf() }.into())
 }
 
 fn open(directory: &Path, window: Option<Window>) -> Result<Reader, WindowError> {
@@ -183,9 +170,7 @@ fn open(directory: &Path, window: Option<Window>) -> Result<Reader, WindowError>
         }
     }
     match window {
-        Some(_) => Err(WindowError::NoRing {
-            path: directory.to_path_buf(),
-        }),
+        Some(_) => Err(WindowError::NoRing { path: directory.to_path_buf() }),
         None => Ok(Reader::open(directory)?),
     }
 }

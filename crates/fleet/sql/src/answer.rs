@@ -35,10 +35,8 @@ async fn collected(
 ) -> Result<File, SqlError> {
     let mut times = 1;
     loop {
-        let file = File::create_new(path).map_err(|reason| SqlError::Directory {
-            path: path.to_owned(),
-            reason,
-        })?;
+        let file = File::create_new(path)
+            .map_err(|reason| SqlError::Directory { path: path.to_owned(), reason })?;
         let answer = rows(session, query, format, file).await;
         fs::remove_file(path)?;
         match answer {

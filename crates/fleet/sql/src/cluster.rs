@@ -69,10 +69,7 @@ impl std::str::FromStr for Address {
         if host.is_empty() || host.contains(['/', '@', '?', '#', ' ']) {
             return Err(wrong());
         }
-        Ok(Self {
-            host: host.to_owned(),
-            port,
-        })
+        Ok(Self { host: host.to_owned(), port })
     }
 }
 
@@ -84,10 +81,7 @@ impl std::fmt::Display for Address {
 
 /// A context whose plans are carried out by the cluster.
 pub(crate) fn client(url: &str, state: SessionState) -> Result<SessionContext, SqlError> {
-    let failed = |reason: String| SqlError::Cluster {
-        url: url.to_owned(),
-        reason,
-    };
+    let failed = |reason: String| SqlError::Cluster { url: url.to_owned(), reason };
     let address: Address = url.parse().map_err(failed)?;
     let config = state
         .config()
@@ -98,13 +92,9 @@ pub(crate) fn client(url: &str, state: SessionState) -> Result<SessionContext, S
         // The client asks how its job is. A scheduler that tells it instead drops what there is no room for
         // (`update_subscribers`), and a client that was not told of the end would wait for ever.
         .set_str(BALLISTA_CLIENT_PULL, "true");
-    let state = SessionStateBuilder::new_from_existing(state)
-        .with_config(config)
-        .build();
+    let state = SessionStateBuilder::new_from_existing(state).with_config(config).build();
     let scheduler = format!("http://{}:{}", address.host, address.port);
-    let state = state
-        .upgrade_for_ballista(scheduler)
-        .map_err(SqlError::of_engine)?;
+    let state = state.upgrade_for_ballista(scheduler).map_err(SqlError::of_engine)?;
     Ok(SessionContext::new_with_state(state))
 }
 
@@ -114,23 +104,13 @@ mod tests {
 
     #[test]
     fn a_scheduler_is_named_by_a_url() {
-        let read = |text: &str| {
-            text.parse::<Address>()
-                .map(|found| (found.host, found.port))
-        };
+        let read = |text: &str| text.parse::<Address>().map(|found| (found.host, found.port));
         let is = |host: &str, port| Ok((host.to_owned(), port));
         assert_eq!(read("df://a.example:5000"), is("a.example", 5000));
         assert_eq!(read("df://localhost/"), is("localhost", SCHEDULER_PORT));
         assert_eq!(read("df://[::1]:7"), is("[::1]", 7));
         assert_eq!(read("df://[::1]"), is("[::1]", SCHEDULER_PORT));
-        for wrong in [
-            "",
-            "df://",
-            "http://a:1",
-            "df://a:b",
-            "df://a:70000",
-            "df://a/b:1",
-        ] {
+        for wrong in ["", "df://", "http://a:1", "df://a:b", "df://a:70000", "df://a/b:1"] {
             assert!(read(wrong).is_err(), "{wrong}");
         }
     }

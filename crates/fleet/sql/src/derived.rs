@@ -103,25 +103,18 @@ pub(crate) fn write(
     let write = |&table: &Derived| {
         let path = directory.join(format!("{}.parquet", table.name()));
         let file = one(table, &found, &path)?;
-        let files = Files {
-            files: vec![file],
-            has_hosts: false,
-        };
+        let files = Files { files: vec![file], has_hosts: false };
         Ok((table, FilesTable::new(table.schema(), files)))
     };
     wanted.iter().map(write).collect()
 }
 
 fn one(table: Derived, found: &Relations, path: &Path) -> Result<HostFile, SqlError> {
-    let failed = |reason| SqlError::Directory {
-        path: path.to_owned(),
-        reason,
-    };
+    let failed = |reason| SqlError::Directory { path: path.to_owned(), reason };
     let batch = RecordBatch::try_new(table.schema(), table.values(found));
     let batch = batch.map_err(|error| SqlError::of_engine(error.into()))?;
-    let properties = WriterProperties::builder()
-        .set_max_row_group_row_count(Some(GROUP_ROWS))
-        .build();
+    let properties =
+        WriterProperties::builder().set_max_row_group_row_count(Some(GROUP_ROWS)).build();
     let file = File::create_new(path).map_err(failed)?;
     let write = || {
         let mut writer = ArrowWriter::try_new(file, table.schema(), Some(properties))?;

@@ -30,10 +30,7 @@ impl Directory {
     /// [`SqlError::Directory`].
     pub fn new(parent: Option<&Path>) -> Result<Self, SqlError> {
         let parent = parent.map_or_else(std::env::temp_dir, Path::to_owned);
-        let failed = |reason| SqlError::Directory {
-            path: parent.clone(),
-            reason,
-        };
+        let failed = |reason| SqlError::Directory { path: parent.clone(), reason };
         // Executors find it under its whole path.
         let whole = parent.canonicalize().map_err(failed)?;
         remove_old(&whole);

@@ -60,11 +60,7 @@ impl FilesTable {
         if files.has_hosts {
             fields.push(host_field());
         }
-        Self {
-            files,
-            file_schema,
-            schema: Arc::new(Schema::new(fields)),
-        }
+        Self { files, file_schema, schema: Arc::new(Schema::new(fields)) }
     }
 
     /// The same by all columns of the table, where the host's is the last.
@@ -111,9 +107,8 @@ impl TableProvider for FilesTable {
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let files = self.files.files.iter().filter(|file| file.rows > 0);
-        let files: Vec<PartitionedFile> = files
-            .map(|file| self.partitioned(file))
-            .collect::<Result<_>>()?;
+        let files: Vec<PartitionedFile> =
+            files.map(|file| self.partitioned(file)).collect::<Result<_>>()?;
         if files.is_empty() {
             let schema = match projection {
                 Some(columns) => Arc::new(self.schema.project(columns)?),
@@ -124,11 +119,7 @@ impl TableProvider for FilesTable {
         let mut statistics = Statistics::new_unknown(&self.schema);
         let rows: u64 = self.files.files.iter().map(|file| file.rows).sum();
         statistics.num_rows = Precision::Exact(usize::try_from(rows).unwrap_or(usize::MAX));
-        let hosts = if self.files.has_hosts {
-            vec![host_field()]
-        } else {
-            Vec::new()
-        };
+        let hosts = if self.files.has_hosts { vec![host_field()] } else { Vec::new() };
         let table = TableSchema::builder(Arc::clone(&self.file_schema))
             .with_table_partition_cols(hosts)
             .build();

@@ -103,9 +103,9 @@ impl Function {
                     .project(own.collect::<Vec<Expr>>())?
                     .build()
             }
-            (Self::CriticalPath, Some(id)) => scan("path")?
-                .filter(col("path.request").eq(lit(id)))?
-                .build(),
+            (Self::CriticalPath, Some(id)) => {
+                scan("path")?.filter(col("path.request").eq(lit(id)))?.build()
+            }
             (Self::Blame, id) => {
                 let mut path = scan("path")?;
                 if let Some(id) = id {

@@ -143,14 +143,8 @@ mod tests {
 
     fn times() -> GlobalTimes {
         let knot = |at_ns, global_ns| Knot { at_ns, global_ns };
-        let knots = vec![
-            knot(0, None),
-            knot(1_000, Some(77)),
-            knot(2_000, Some(1_077)),
-        ];
-        GlobalTimes {
-            hosts: vec![("web".to_owned(), Vec::new()), ("dü".to_owned(), knots)],
-        }
+        let knots = vec![knot(0, None), knot(1_000, Some(77)), knot(2_000, Some(1_077))];
+        GlobalTimes { hosts: vec![("web".to_owned(), Vec::new()), ("dü".to_owned(), knots)] }
     }
 
     #[test]

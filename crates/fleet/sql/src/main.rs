@@ -139,9 +139,7 @@ fn ask(args: Sql) -> Result<(), SqlError> {
         .build()?;
     let answer = engine.spawn(answered(query, args.sources, options, format));
     // Threads that compute do not look at signals, so this one has a runtime of its own.
-    let waits = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
+    let waits = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let done = waits.block_on(async {
         tokio::select! {
             done = answer => done.unwrap_or_else(|error| Err(panicked(error))),
@@ -174,8 +172,5 @@ fn panicked(error: JoinError) -> SqlError {
         .downcast_ref::<String>()
         .map(String::as_str)
         .or_else(|| payload.downcast_ref::<&str>().copied());
-    SqlError::Engine(format!(
-        "the engine failed: {}",
-        text.unwrap_or("no reason")
-    ))
+    SqlError::Engine(format!("the engine failed: {}", text.unwrap_or("no reason")))
 }

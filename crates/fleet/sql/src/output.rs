@@ -74,9 +74,7 @@ impl<W: Write> Output<W> {
                 }
             }
             Kind::Csv(to) => {
-                let mut lines = csv::WriterBuilder::new()
-                    .with_header(false)
-                    .build(Vec::new());
+                let mut lines = csv::WriterBuilder::new().with_header(false).build(Vec::new());
                 lines.write(rows).map_err(failed)?;
                 to.write_all(&lines.into_inner())?;
             }

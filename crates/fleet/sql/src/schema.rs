@@ -92,9 +92,7 @@ struct All(Vec<TraceTable>);
 impl TableVisitor for All {
     fn visit<T: Row + Into<Event>>(&mut self) {
         // The table of traces' descriptions has the host's own name, which users can replace by another.
-        let columns = T::columns()
-            .into_iter()
-            .filter(|column| column.name != HOST);
+        let columns = T::columns().into_iter().filter(|column| column.name != HOST);
         let columns = columns.map(|column| {
             let data_type = data_type(column.name, column.kind());
             TableColumn {
@@ -135,13 +133,7 @@ mod tests {
         }
         let message = tables.iter().find(|table| table.name == "message");
         let message = message.expect("the table of messages").file_schema();
-        let kind = |name| {
-            message
-                .field_with_name(name)
-                .expect(name)
-                .data_type()
-                .clone()
-        };
+        let kind = |name| message.field_with_name(name).expect(name).data_type().clone();
         assert_eq!(kind("bytes"), DataType::UInt64);
         assert_eq!(kind("thread"), DataType::UInt32);
         assert_eq!(kind("direction"), DataType::Utf8);

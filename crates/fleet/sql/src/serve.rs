@@ -80,10 +80,7 @@ struct ExecutorArgs {
 pub(crate) async fn run(serve: Serve) -> Result<(), SqlError> {
     match serve.server {
         Server::Scheduler(args) => {
-            let scheduler = Scheduler {
-                bind: args.bind,
-                external_host: args.external_host,
-            };
+            let scheduler = Scheduler { bind: args.bind, external_host: args.external_host };
             // An executor sees to signals itself, and first ends its tasks.
             tokio::select! {
                 served = scheduler.run() => served,

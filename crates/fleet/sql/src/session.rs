@@ -85,10 +85,7 @@ impl Session {
             } else {
                 Vec::new()
             };
-            let files = Files {
-                files,
-                has_hosts: true,
-            };
+            let files = Files { files, has_hosts: true };
             self.add(
                 TableReference::partial(OF_TRACES, table.name),
                 FilesTable::new(table.file_schema(), files),
@@ -105,10 +102,7 @@ impl Session {
             None => None,
         };
         for table in Derived::ALL {
-            self.add(
-                TableReference::partial(derived::SCHEMA, table.name()),
-                table.empty(),
-            )?;
+            self.add(TableReference::partial(derived::SCHEMA, table.name()), table.empty())?;
         }
         for function in Function::ALL {
             self.add_function(function, function.table().empty());
@@ -118,9 +112,7 @@ impl Session {
                 let written = derived::write(joined, &needs.derived, &self.directory)?;
                 for (table, files) in written {
                     let name = TableReference::partial(derived::SCHEMA, table.name());
-                    self.context
-                        .deregister_table(name.clone())
-                        .map_err(SqlError::of_engine)?;
+                    self.context.deregister_table(name.clone()).map_err(SqlError::of_engine)?;
                     for function in Function::ALL {
                         if function.table() == table {
                             self.add_function(function, files.clone());
@@ -131,8 +123,7 @@ impl Session {
             }
             if needs.clocks {
                 let function = GlobalNs::new(global_times(joined));
-                self.context
-                    .register_udf(ScalarUDF::new_from_impl(function));
+                self.context.register_udf(ScalarUDF::new_from_impl(function));
             }
         }
         Ok(())
@@ -200,10 +191,7 @@ fn state(options: &Options) -> Result<SessionState, SqlError> {
         .with_information_schema(true)
         // Text has the same type in the files, in one process and on a cluster.
         .set_bool("datafusion.sql_parser.map_string_types_to_utf8view", false)
-        .set_bool(
-            "datafusion.execution.parquet.schema_force_view_types",
-            false,
-        );
+        .set_bool("datafusion.execution.parquet.schema_force_view_types", false);
     Ok(SessionStateBuilder::new()
         .with_config(config)
         .with_runtime_env(runtime)
@@ -219,9 +207,7 @@ fn context(state: SessionState, options: &Options) -> Result<SessionContext, Sql
     let catalog = context.catalog(CATALOG);
     let schema = Arc::new(MemorySchemaProvider::new());
     if let Some(catalog) = catalog {
-        catalog
-            .register_schema(derived::SCHEMA, schema)
-            .map_err(SqlError::of_engine)?;
+        catalog.register_schema(derived::SCHEMA, schema).map_err(SqlError::of_engine)?;
     }
     Ok(context)
 }
@@ -257,10 +243,8 @@ fn files(table: &TraceTable, opened: &[Opened]) -> Result<Vec<HostFile>, SqlErro
             let path = file.path.canonicalize();
             all.push(HostFile {
                 host: Some(luc_units::plain(&host.name)),
-                path: path.map_err(|reason| SqlError::Directory {
-                    path: file.path.clone(),
-                    reason,
-                })?,
+                path: path
+                    .map_err(|reason| SqlError::Directory { path: file.path.clone(), reason })?,
                 bytes: file.bytes,
                 rows: file.rows,
             });
@@ -283,10 +267,8 @@ fn is_level(token: &Token) -> bool {
 
 /// The table functions that are called.
 fn called(tokens: &[Token]) -> Vec<Function> {
-    let seen: Vec<&Token> = tokens
-        .iter()
-        .filter(|token| !matches!(token, Token::Whitespace(_)))
-        .collect();
+    let seen: Vec<&Token> =
+        tokens.iter().filter(|token| !matches!(token, Token::Whitespace(_))).collect();
     let is_called = |function: &Function| {
         seen.windows(2).any(|pair| match pair {
             [Token::Word(word), Token::LParen] => word.value.eq_ignore_ascii_case(function.name()),
@@ -316,19 +298,15 @@ impl Needs {
         if levels > MOST_LEVELS {
             return Err(SqlError::TooLong(levels));
         }
-        let statement = state
-            .sql_to_statement(query, &Dialect::Generic)
-            .map_err(SqlError::of_engine)?;
-        let tables = state
-            .resolve_table_references(&statement)
-            .map_err(SqlError::of_engine)?;
+        let statement =
+            state.sql_to_statement(query, &Dialect::Generic).map_err(SqlError::of_engine)?;
+        let tables = state.resolve_table_references(&statement).map_err(SqlError::of_engine)?;
         let mut needs = Self::default();
         for table in tables {
             match table.schema() {
                 Some(derived::SCHEMA) => {
-                    let found = Derived::ALL
-                        .into_iter()
-                        .find(|known| known.name() == table.table());
+                    let found =
+                        Derived::ALL.into_iter().find(|known| known.name() == table.table());
                     needs.derived.extend(found);
                 }
                 _ => {
@@ -336,9 +314,7 @@ impl Needs {
                 }
             }
         }
-        needs
-            .derived
-            .extend(called(&tokens).into_iter().map(Function::table));
+        needs.derived.extend(called(&tokens).into_iter().map(Function::table));
         needs.derived.sort_by_key(|table| table.name());
         needs.derived.dedup();
         // A column of this name would only cost time.

@@ -79,11 +79,7 @@ impl Charger<'_> {
             })
             .collect();
         for (at, piece) in &pieces {
-            *of_key
-                .entry(&piece.key)
-                .or_default()
-                .entry(*at)
-                .or_default() += piece.ns;
+            *of_key.entry(&piece.key).or_default().entry(*at).or_default() += piece.ns;
         }
         let charge = |(key, parts): (&Key, HashMap<usize, u64>)| Charge {
             key: key.clone(),
@@ -99,11 +95,8 @@ impl Charger<'_> {
 
     /// What a part is charged to. The pieces sum to its length.
     fn pieces(&self, path: &Path, part: &Part, node: u32) -> Vec<Piece> {
-        let chain: Vec<&Link> = path
-            .chain(part)
-            .into_iter()
-            .filter_map(|link| path.links.get(link))
-            .collect();
+        let chain: Vec<&Link> =
+            path.chain(part).into_iter().filter_map(|link| path.links.get(link)).collect();
         // Nobody works who is kept from it.
         if self.is_kept_from_work(part) {
             return self.charged(&chain, part);
@@ -143,10 +136,9 @@ impl Charger<'_> {
         let cause = || self.cause(part.thread, part.wait_off_ns?);
         match part.kind {
             PartKind::Runnable { .. } => true,
-            PartKind::Blocked => matches!(
-                cause(),
-                Some(Cause::Stopped | Cause::Throttled | Cause::Frozen)
-            ),
+            PartKind::Blocked => {
+                matches!(cause(), Some(Cause::Stopped | Cause::Throttled | Cause::Frozen))
+            }
             PartKind::Running | PartKind::Network { .. } | PartKind::Contradictory => false,
         }
     }
@@ -278,10 +270,7 @@ impl Charger<'_> {
     }
 
     fn process(&self, thread: ThreadId) -> Process {
-        Process {
-            host: thread.host,
-            id: self.joined.host(thread.host).process_of(thread.thread),
-        }
+        Process { host: thread.host, id: self.joined.host(thread.host).process_of(thread.thread) }
     }
 
     /// Why a thread waited when a wait of it began.
@@ -305,14 +294,9 @@ impl Charger<'_> {
         let host = self.joined.host(who.host);
         let moved = host.disks().moved(who.thread.id, begin_ns, end_ns);
         let whose = |(owner, bytes): (Owner, u64)| {
-            let thread = ThreadId {
-                host: who.host,
-                thread: host.tasks().thread(owner.thread, begin_ns),
-            };
-            let process = Process {
-                host: who.host,
-                id: Some(owner.process).filter(|&id| id != 0),
-            };
+            let thread =
+                ThreadId { host: who.host, thread: host.tasks().thread(owner.thread, begin_ns) };
+            let process = Process { host: who.host, id: Some(owner.process).filter(|&id| id != 0) };
             (process, self.class(thread), bytes)
         };
         moved.into_iter().map(whose).collect()

@@ -63,10 +63,8 @@ pub(super) fn report(joined: &Joined) -> ConnectionsReport {
             PairEvidence::Numbers => &mut paired.by_numbers,
         } += 1;
     }
-    let between_hosts = connections
-        .pairs
-        .iter()
-        .filter(|pair| pair.ends[0].host != pair.ends[1].host);
+    let between_hosts =
+        connections.pairs.iter().filter(|pair| pair.ends[0].host != pair.ends[1].host);
     let unpaired = connections.unpaired.iter().filter_map(|(id, why)| {
         let end = joined.ends.get(id)?;
         Some(UnpairedEnd {

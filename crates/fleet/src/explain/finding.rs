@@ -136,18 +136,10 @@ impl Evidence {
     /// The share of others in what the disk moved, which of them had the most, and its share.
     fn beside(&self, process: Process) -> Option<(f64, &(Process, String), f64)> {
         let all = sum(self.moved.values().copied());
-        let others = || {
-            self.moved
-                .iter()
-                .filter(|((other, _), _)| *other != process)
-        };
+        let others = || self.moved.iter().filter(|((other, _), _)| *other != process);
         let (who, most) = others().max_by_key(|(_, bytes)| **bytes)?;
         let share = |bytes: u64| bytes as f64 / all as f64;
-        Some((
-            share(sum(others().map(|(_, bytes)| *bytes))),
-            who,
-            share(*most),
-        ))
+        Some((share(sum(others().map(|(_, bytes)| *bytes))), who, share(*most)))
     }
 }
 
@@ -168,9 +160,8 @@ pub(crate) fn services(joined: &Joined, requests: &Requests) -> BTreeMap<(HostId
             *of_process.entry(end.local).or_default() += 1;
         }
     }
-    let busiest = counts
-        .into_iter()
-        .filter_map(|(process, counts)| Some((process, most(&counts)?)));
+    let busiest =
+        counts.into_iter().filter_map(|(process, counts)| Some((process, most(&counts)?)));
     busiest.collect()
 }
 
@@ -203,24 +194,15 @@ pub(super) fn finding(
         kind: key.kind.name(),
         who: party(key.process, &key.who, &evidence.threads),
         cause: most(&evidence.causes),
-        waiter: key.waiter.as_ref().map(|name| Waiter {
-            name: name.clone(),
-            cause: most(&evidence.waiter_causes),
-        }),
-        holder: key
-            .holder
+        waiter: key
+            .waiter
             .as_ref()
-            .map(|(process, name)| party(*process, name, &BTreeMap::new())),
-        beside: evidence
-            .beside(key.process)
-            .map(|(share, most, share_of_who)| {
-                let ((process, name), who) = (most, &BTreeMap::new());
-                Beside {
-                    share,
-                    who: party(*process, name, who),
-                    share_of_who,
-                }
-            }),
+            .map(|name| Waiter { name: name.clone(), cause: most(&evidence.waiter_causes) }),
+        holder: key.holder.as_ref().map(|(process, name)| party(*process, name, &BTreeMap::new())),
+        beside: evidence.beside(key.process).map(|(share, most, share_of_who)| {
+            let ((process, name), who) = (most, &BTreeMap::new());
+            Beside { share, who: party(*process, name, who), share_of_who }
+        }),
         kept_others_ns: evidence.kept_others_ns,
         retransmits: sum(evidence.ends.iter().map(|end| joined.sent_again_to(*end))),
         time_ns: account.slow_ns,
@@ -232,21 +214,13 @@ pub(super) fn finding(
         saved_ns: account.saved_ns,
     };
     let several_hosts = joined.hosts.len() > 1;
-    Finding {
-        text: sentence(&found, key.kind, several_hosts),
-        ..found
-    }
+    Finding { text: sentence(&found, key.kind, several_hosts), ..found }
 }
 
 /// What a finding says, without its figures.
 fn sentence(found: &Finding, kind: Kind, several_hosts: bool) -> String {
     let who = &found.who;
-    let mut text = format!(
-        "{}: {} {}",
-        label(who, several_hosts),
-        who.name,
-        kind.words()
-    );
+    let mut text = format!("{}: {} {}", label(who, several_hosts), who.name, kind.words());
     if let (Some(holder), false) = (&found.holder, kind == Kind::Network) {
         let of = if holder.process_id == who.process_id && holder.host == who.host {
             String::new()
@@ -261,11 +235,7 @@ fn sentence(found: &Finding, kind: Kind, several_hosts: bool) -> String {
     if let Some(cause) = found.cause {
         text += &format!(" ({cause})");
     }
-    if let Some(beside) = found
-        .beside
-        .as_ref()
-        .filter(|one| one.share >= LEAST_BESIDE)
-    {
+    if let Some(beside) = found.beside.as_ref().filter(|one| one.share >= LEAST_BESIDE) {
         let Beside { share, who, .. } = beside;
         text += &format!(
             "; {} of what the disk moved meanwhile was others', most of it of {} ({})",
@@ -276,18 +246,13 @@ fn sentence(found: &Finding, kind: Kind, several_hosts: bool) -> String {
     }
     if let Some(waiter) = &found.waiter {
         text += &format!(", and {} waits for it", waiter.name);
-        text += &waiter
-            .cause
-            .map_or_else(String::new, |cause| format!(" ({cause})"));
+        text += &waiter.cause.map_or_else(String::new, |cause| format!(" ({cause})"));
     }
     if found.kept_others_ns > 0 {
         text += ", also while others wait for processors that it has";
     }
     if found.retransmits > 0 {
-        text += &format!(
-            "; {} segments were sent again on these connections",
-            found.retransmits
-        );
+        text += &format!("; {} segments were sent again on these connections", found.retransmits);
     }
     text
 }

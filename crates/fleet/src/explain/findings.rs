@@ -137,9 +137,7 @@ impl<'a> Charges<'a> {
     pub(crate) fn of_one(&self, number: usize) -> Result<Vec<Finding>, FleetError> {
         let top = self.found.top(number)?;
         let home = self.found.joined.clocks.at_home(top.exchange.end.host);
-        let sample = self
-            .path(&home, top)
-            .map(|path| self.sample(&path, top.node));
+        let sample = self.path(&home, top).map(|path| self.sample(&path, top.node));
         Ok(self.findings(sample.into_iter().collect(), &[]).1)
     }
 
@@ -161,9 +159,8 @@ impl<'a> Charges<'a> {
             let [slow, usual] = slow_and_usual(&times_ns).map(|places| {
                 let samples = places.into_iter().filter_map(|place| {
                     let host = tops[place].exchange.end.host;
-                    let home = homes
-                        .entry(host)
-                        .or_insert_with(|| found.joined.clocks.at_home(host));
+                    let home =
+                        homes.entry(host).or_insert_with(|| found.joined.clocks.at_home(host));
                     let path = self.path(home, tops[place])?;
                     Some(self.sample(&path, tops[place].node))
                 });

@@ -43,10 +43,7 @@ impl<'a> Found<'a> {
             ranking: Ranking::new(joined, &requests, &named),
             named,
             paths: Paths::new(&rows.waits, &rows.messages, &messages.edges),
-            trees: Trees {
-                forest: Forest::new(&parents)?,
-                parents,
-            },
+            trees: Trees { forest: Forest::new(&parents)?, parents },
             messages,
             requests,
         })

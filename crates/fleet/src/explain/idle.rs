@@ -105,9 +105,7 @@ pub(super) fn report(found: &Found<'_>, engaged: &Engaged) -> Vec<Idle> {
         let sums = sums.entry(sleeper.host).or_default();
         let host = joined.host(sleeper.host);
         let before_ns = host.trace.start_ns;
-        let is_all_along = sleeper
-            .since_ns
-            .is_some_and(|since_ns| since_ns < before_ns)
+        let is_all_along = sleeper.since_ns.is_some_and(|since_ns| since_ns < before_ns)
             && joined.is_for_others(sleeper.thread_id(), sleeper.at_ns)
             && !found.paths.acts_after(sleeper.thread_id(), before_ns);
         if is_all_along && sums.threads.insert(sleeper.thread_id()) {

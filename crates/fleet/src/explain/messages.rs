@@ -53,11 +53,7 @@ pub(super) fn report(joined: &Joined, messages: &Messages) -> MessagesReport {
         *count += 1;
         *bytes = bytes.saturating_add(gap.bytes);
     }
-    let gap = |(kind, (count, bytes))| GapReport {
-        reason: reason(kind),
-        count,
-        bytes,
-    };
+    let gap = |(kind, (count, bytes))| GapReport { reason: reason(kind), count, bytes };
     let bytes = messages.edges.iter().map(|edge| edge.bytes);
     let left_out = messages.left_out;
     MessagesReport {

@@ -71,9 +71,7 @@ impl<'a> Named<'a> {
         let sent = requests.outgoing.iter().map(|one| &one.exchange);
         let first_sent = requests.incoming.len();
         let received = Side::new(joined, true, received.enumerate());
-        let sent = sent
-            .enumerate()
-            .map(|(at, exchange)| (first_sent + at, exchange));
+        let sent = sent.enumerate().map(|(at, exchange)| (first_sent + at, exchange));
         let sent = Side::new(joined, false, sent);
         let all = received.fitting_of_all();
         named.report.servers = named.add(all);
@@ -87,10 +85,8 @@ impl<'a> Named<'a> {
     fn narrow(&self, requests: &Requests, all: &mut Fitting<'a>) {
         let received = |node: u32| requests.incoming.get(node as usize);
         let servers = self.spans.iter();
-        let of_server: HashMap<(u128, u64), u32> = servers
-            .clone()
-            .map(|(&node, span)| ((span.trace_id, span.span_id), node))
-            .collect();
+        let of_server: HashMap<(u128, u64), u32> =
+            servers.clone().map(|(&node, span)| ((span.trace_id, span.span_id), node)).collect();
         // What a server calls its client's span is the call that it received.
         let call_of: HashMap<(u128, u64), u32> = servers
             .filter_map(|(&node, span)| {
@@ -135,10 +131,7 @@ impl<'a> Named<'a> {
 
     /// Puts spans to the requests that they fit alone. Returns how many there are of each kind.
     fn add(&mut self, all: Fitting<'a>) -> SpanCounts {
-        let mut counts = SpanCounts {
-            spans: all.spans.len() as u64,
-            ..SpanCounts::default()
-        };
+        let mut counts = SpanCounts { spans: all.spans.len() as u64, ..SpanCounts::default() };
         let (spans, mut fitting): (Vec<&Span>, Vec<Vec<u32>>) = all.spans.into_iter().unzip();
         let none = fitting.iter().filter(|nodes| nodes.is_empty()).count();
         counts.none = none as u64 - all.too_many;
@@ -149,9 +142,8 @@ impl<'a> Named<'a> {
             }
         }
         let is_single = |nodes: &Vec<u32>| nodes.len() == 1;
-        let mut single: Vec<usize> = (0..spans.len())
-            .filter(|&at| is_single(&fitting[at]))
-            .collect();
+        let mut single: Vec<usize> =
+            (0..spans.len()).filter(|&at| is_single(&fitting[at])).collect();
         while let Some(at) = single.pop() {
             // Another one may have had it meanwhile.
             let Some(&node) = fitting[at].first().filter(|_| is_single(&fitting[at])) else {
@@ -218,15 +210,9 @@ impl<'a, 'r> Side<'a, 'r> {
             of_host.exchanges.push((node, exchange));
         }
         for of_host in hosts.values_mut() {
-            of_host
-                .exchanges
-                .sort_by_key(|(node, exchange)| (exchange.asked.at_ns, *node));
+            of_host.exchanges.sort_by_key(|(node, exchange)| (exchange.asked.at_ns, *node));
         }
-        Self {
-            joined,
-            is_server,
-            hosts,
-        }
+        Self { joined, is_server, hosts }
     }
 
     fn spans(&self) -> impl Iterator<Item = &'a Span> {
@@ -241,27 +227,16 @@ impl<'a, 'r> Side<'a, 'r> {
             too_many += u64::from(nodes.is_none());
             (span, nodes.unwrap_or_default())
         });
-        Fitting {
-            spans: spans.collect(),
-            too_many,
-        }
+        Fitting { spans: spans.collect(), too_many }
     }
 
     /// The requests that a span fits; `None`: too many.
     fn fitting(&self, span: &Span) -> Option<Vec<u32>> {
         // A program that is busy notes late that it has ended. Without a port its own request must be among those that
         // fit, or another one's would be taken for it.
-        let late_ns = if span.peer_port.is_some() {
-            SLACK_NS
-        } else {
-            LATE_NS
-        };
+        let late_ns = if span.peer_port.is_some() { SLACK_NS } else { LATE_NS };
         let mut fitting = self.search(span, late_ns, |span, exchange| {
-            let (outer, inner) = if self.is_server {
-                (exchange, span)
-            } else {
-                (span, exchange)
-            };
+            let (outer, inner) = if self.is_server { (exchange, span) } else { (span, exchange) };
             outer[0] <= inner[0].saturating_add(SLACK_NS)
                 && inner[0] <= outer[1].saturating_add(SLACK_NS)
                 && inner[1] <= outer[1].saturating_add(late_ns)
@@ -296,10 +271,9 @@ impl<'a, 'r> Side<'a, 'r> {
         let mut found = Vec::new();
         for (&host, of_host) in hosts {
             let offset_ns = self.joined.host(host).trace.realtime_offset_ns;
-            let (Some(start_ns), Some(end_ns)) = (
-                span.start_ns.checked_sub(offset_ns),
-                span.end_ns.checked_sub(offset_ns),
-            ) else {
+            let (Some(start_ns), Some(end_ns)) =
+                (span.start_ns.checked_sub(offset_ns), span.end_ns.checked_sub(offset_ns))
+            else {
                 continue;
             };
             // When a request begins that may be its.

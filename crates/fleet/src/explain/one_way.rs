@@ -48,10 +48,7 @@ struct Times {
 pub(super) fn report(joined: &Joined, edges: &[MessageEdge]) -> Vec<OneWay> {
     let mut by_receiver: BTreeMap<HostId, Vec<&MessageEdge>> = BTreeMap::new();
     for edge in edges {
-        by_receiver
-            .entry(edge.received.host)
-            .or_default()
-            .push(edge);
+        by_receiver.entry(edge.received.host).or_default().push(edge);
     }
     let mut all: BTreeMap<(HostId, HostId), Times> = BTreeMap::new();
     for (to, edges) in by_receiver {
@@ -59,21 +56,14 @@ pub(super) fn report(joined: &Joined, edges: &[MessageEdge]) -> Vec<OneWay> {
         for edge in edges {
             let times = all.entry((edge.sent.host, to)).or_default();
             times.edges += 1;
-            let (Ok(sent_ns), Ok(received_ns)) = (
-                i64::try_from(edge.sent.at_ns),
-                i64::try_from(edge.received.at_ns),
-            ) else {
+            let (Ok(sent_ns), Ok(received_ns)) =
+                (i64::try_from(edge.sent.at_ns), i64::try_from(edge.received.at_ns))
+            else {
                 continue;
             };
-            let sent = home.place(Event {
-                host: edge.sent.host,
-                at_ns: sent_ns,
-            });
+            let sent = home.place(Event { host: edge.sent.host, at_ns: sent_ns });
             let Some(sent) = sent else { continue };
-            let is_before = sent
-                .bounds
-                .low_ns()
-                .is_some_and(|low_ns| received_ns < low_ns);
+            let is_before = sent.bounds.low_ns().is_some_and(|low_ns| received_ns < low_ns);
             times.before_sent += u64::from(is_before);
             if let Some(at_ns) = sent.at_ns {
                 times.times_ns.push(received_ns.saturating_sub(at_ns));

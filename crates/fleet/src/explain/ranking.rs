@@ -93,10 +93,7 @@ impl Ranking {
     /// The request of this number.
     pub(super) fn get(&self, number: usize) -> Result<&Top, FleetError> {
         let found = number.checked_sub(1).and_then(|at| self.0.get(at));
-        found.ok_or(FleetError::NoSuchRequest {
-            number,
-            count: self.0.len(),
-        })
+        found.ok_or(FleetError::NoSuchRequest { number, count: self.0.len() })
     }
 
     pub(super) fn slowest(&self, count: usize) -> Vec<Ranked> {

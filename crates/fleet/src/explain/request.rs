@@ -104,9 +104,7 @@ pub(crate) fn reports(
     for number in numbers {
         let top = found.top(number)?;
         let host = top.exchange.end.host;
-        let home = homes
-            .entry(host)
-            .or_insert_with(|| found.joined.clocks.at_home(host));
+        let home = homes.entry(host).or_insert_with(|| found.joined.clocks.at_home(host));
         reports.push(report(found, home, top));
     }
     Ok(reports)
@@ -115,12 +113,7 @@ pub(crate) fn reports(
 fn report(found: &Found<'_>, home: &Home<'_>, top: &Top) -> RequestReport {
     let (joined, requests) = (found.joined, &found.requests);
     let parents = &found.trees.parents;
-    let mut tree = Tree {
-        joined,
-        home,
-        began_ns: top.exchange.asked.at_ns,
-        calls: Vec::new(),
-    };
+    let mut tree = Tree { joined, home, began_ns: top.exchange.asked.at_ns, calls: Vec::new() };
     let mut call_of: HashMap<u32, usize> = HashMap::new();
     for &node in found.trees.forest.below(top.node) {
         let above = parents[node as usize].and_then(|parent| call_of.get(&parent).copied());

@@ -35,14 +35,10 @@ impl Roots {
         };
         let root = |node: u32| {
             let above = |node: &u32| parents.get(*node as usize).copied().flatten();
-            let top = std::iter::successors(Some(node), above)
-                .take(DEEPEST)
-                .last();
+            let top = std::iter::successors(Some(node), above).take(DEEPEST).last();
             top.filter(|&top| above(&top).is_none() && is_of_client(top))
         };
-        Self {
-            of_nodes: (0..parents.len()).map(|node| root(node as u32)).collect(),
-        }
+        Self { of_nodes: (0..parents.len()).map(|node| root(node as u32)).collect() }
     }
 
     /// The client's request that an incoming one was made for; `None`: not known.

@@ -87,14 +87,12 @@ pub(super) fn report(found: &Found<'_>, engaged: &Engaged) -> Rows {
     });
     let rows = received.chain(sent).zip(&found.trees.parents);
     let rows = (0..).zip(rows);
-    let rows = rows.map(
-        |(node, ((exchange, is_sent, evidence), made_for))| RequestRow {
-            evidence,
-            made_for: *made_for,
-            span: found.named.of(node),
-            ..request(joined, exchange, is_sent)
-        },
-    );
+    let rows = rows.map(|(node, ((exchange, is_sent, evidence), made_for))| RequestRow {
+        evidence,
+        made_for: *made_for,
+        span: found.named.of(node),
+        ..request(joined, exchange, is_sent)
+    });
     let edges = found.messages.edges.iter();
     Rows {
         edges: edges.map(|found| edge(joined, found)).collect(),

@@ -72,12 +72,8 @@ pub(super) fn report(joined: &Joined, requests: &Requests) -> Vec<Service> {
             continue;
         };
         let asked = exchange.asked;
-        let process = joined
-            .host(end.host)
-            .process_name(asked.process, asked.at_ns);
-        let (count, times_ns) = all
-            .entry((end.host, Place::of(end.local), process))
-            .or_default();
+        let process = joined.host(end.host).process_name(asked.process, asked.at_ns);
+        let (count, times_ns) = all.entry((end.host, Place::of(end.local), process)).or_default();
         *count += 1;
         if let Some(answer) = exchange.answer {
             times_ns.push(answer.last.at_ns.saturating_sub(asked.at_ns));
@@ -92,9 +88,7 @@ pub(super) fn report(joined: &Joined, requests: &Requests) -> Vec<Service> {
             host: joined.name(host),
             process,
             port: place.port,
-            path: place
-                .path
-                .map(|name| joined.address(Address::Unix(Some(name)))),
+            path: place.path.map(|name| joined.address(Address::Unix(Some(name)))),
             requests,
             answered: times_ns.len() as u64,
             p50_ns: quantile(&times_ns, 0.5),

@@ -71,12 +71,8 @@ impl Joining {
         let tasks = Tasks::new(&recorded.tasks);
         let host = HostId(self.hosts.len() as u32);
         let path = || recorded.directory.clone();
-        map::add(host, &recorded, &tasks, &mut self.rows, &mut self.packets).map_err(|reason| {
-            FleetError::TooManyWaits {
-                path: path(),
-                reason,
-            }
-        })?;
+        map::add(host, &recorded, &tasks, &mut self.rows, &mut self.packets)
+            .map_err(|reason| FleetError::TooManyWaits { path: path(), reason })?;
         for row in &recorded.connections {
             let connection = u64::from(row.connection.0);
             if row.retransmits > 0 {
@@ -112,6 +108,5 @@ impl Joining {
 fn sent_again(connections: &Connections, retransmits: &HashMap<EndId, u32>) -> HashMap<EndId, u32> {
     let pairs = connections.pairs.iter();
     let ways = pairs.flat_map(|pair| [pair.ends, [pair.ends[1], pair.ends[0]]]);
-    ways.filter_map(|[from, to]| Some((to, *retransmits.get(&from)?)))
-        .collect()
+    ways.filter_map(|[from, to]| Some((to, *retransmits.get(&from)?))).collect()
 }

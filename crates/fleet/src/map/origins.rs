@@ -17,10 +17,7 @@ pub(super) enum Origin {
     /// From the same byte at both ends, of connections within a host.
     Counted,
     /// From sequence number 0, in the trace; from the first number of a message, in the core.
-    FirstSeen {
-        sent: Option<u64>,
-        received: Option<u64>,
-    },
+    FirstSeen { sent: Option<u64>, received: Option<u64> },
 }
 
 impl Origin {
@@ -43,16 +40,12 @@ impl Origins {
     pub(super) fn of(recorded: &Recorded) -> Self {
         let origin = |row: &Connection| match row.sequences {
             _ if row.family.is_within_host() => Origin::Counted,
-            Sequences::Unknown => Origin::FirstSeen {
-                sent: None,
-                received: None,
-            },
+            Sequences::Unknown => Origin::FirstSeen { sent: None, received: None },
             Sequences::Seen | Sequences::Counted => Origin::Initial,
         };
         let connections = recorded.connections.iter();
-        let mut origins: HashMap<ConnectionId, Origin> = connections
-            .map(|row| (row.connection, origin(row)))
-            .collect();
+        let mut origins: HashMap<ConnectionId, Origin> =
+            connections.map(|row| (row.connection, origin(row))).collect();
         for row in &recorded.messages {
             let Some(Origin::FirstSeen { sent, received }) = origins.get_mut(&row.connection)
             else {

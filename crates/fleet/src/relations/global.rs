@@ -79,9 +79,7 @@ pub fn global_times(joined: &Joined) -> GlobalTimes {
         let begin_ns = summary.start_ns;
         let end_ns = begin_ns.saturating_add(joined.hosts[host].summary.length_ns);
         let length_ns = end_ns - begin_ns;
-        let step_ns = (length_ns / KNOTS)
-            .clamp(CLOSEST_NS, STEP_NS)
-            .max(length_ns / MOST_KNOTS);
+        let step_ns = (length_ns / KNOTS).clamp(CLOSEST_NS, STEP_NS).max(length_ns / MOST_KNOTS);
         let times = (begin_ns..end_ns).step_by(usize::try_from(step_ns).unwrap_or(usize::MAX));
         times
             .chain([end_ns])
@@ -89,10 +87,7 @@ pub fn global_times(joined: &Joined) -> GlobalTimes {
             .map(|at_ns| Knot {
                 at_ns,
                 global_ns: home
-                    .place(Event {
-                        host: HostId(host as u32),
-                        at_ns,
-                    })
+                    .place(Event { host: HostId(host as u32), at_ns })
                     .and_then(|placed| placed.at_ns),
             })
             .collect()

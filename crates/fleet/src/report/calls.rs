@@ -84,9 +84,7 @@ pub(crate) fn calls(found: &Found<'_>) -> BTreeMap<(Place, Place), Calls> {
     }
     for received in requests.incoming.iter().filter(|one| one.from.is_none()) {
         let to = process(&received.exchange);
-        all.entry((Place::Outside, to))
-            .or_default()
-            .add(&received.exchange);
+        all.entry((Place::Outside, to)).or_default().add(&received.exchange);
     }
     for calls in all.values_mut() {
         calls.times_ns.sort_unstable();

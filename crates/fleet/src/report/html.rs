@@ -28,10 +28,7 @@ const WARNINGS: usize = 50;
 /// [`ReportError::Fleet`] where there is no such request, [`ReportError::Output`].
 pub fn write(report: &Report<'_>, mut out: impl Write) -> Result<(), ReportError> {
     let found = &report.found;
-    let wanted = Wanted {
-        request: report.chosen.request,
-        rows: false,
-    };
+    let wanted = Wanted { request: report.chosen.request, rows: false };
     let charges = Charges::new(found);
     let all = explain_found(&charges, wanted)?;
     let mut sections = slowest::sections(&all);
@@ -73,11 +70,7 @@ fn facts(all: &Explanation) -> Vec<String> {
             "connections with both ends known",
         ),
         count(all.messages.edges, "message", "messages"),
-        count(
-            all.requests.incoming,
-            "request received",
-            "requests received",
-        ),
+        count(all.requests.incoming, "request received", "requests received"),
     ];
     if let Some(request) = &all.request {
         facts.push(format!(

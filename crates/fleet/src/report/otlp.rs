@@ -73,11 +73,7 @@ struct Trace<'a> {
 impl Spans {
     /// Adds a request that began at a time, ns since 1970.
     fn add(&mut self, request: &RequestReport, began_ns: u64) {
-        let trace = Trace {
-            ids: Ids::of(&request.request, began_ns),
-            began_ns,
-            request,
-        };
+        let trace = Trace { ids: Ids::of(&request.request, began_ns), began_ns, request };
         // The span that the next calls of each depth are below.
         let mut above: Vec<String> = Vec::new();
         for (at, call) in request.calls.iter().enumerate() {
@@ -100,12 +96,7 @@ impl Spans {
     ) -> String {
         let mut above = above.cloned();
         for (is_server, actor, placed, time_ns) in [
-            (
-                false,
-                &call.client,
-                (call.after_ns, call.after_error_ns),
-                call.time_ns,
-            ),
+            (false, &call.client, (call.after_ns, call.after_error_ns), call.time_ns),
             (
                 true,
                 &call.server,
@@ -133,19 +124,13 @@ impl Spans {
                 attributes.push(Attribute::flag("luc.clock.known", false));
             }
             attributes.extend(error_ns.map(|ns| Attribute::number("luc.clock.error_ns", ns)));
-            let id = trace
-                .ids
-                .span(if is_server { "server" } else { "client" }, at);
+            let id = trace.ids.span(if is_server { "server" } else { "client" }, at);
             let span = Span {
                 trace_id: trace.ids.trace(),
                 span_id: id.clone(),
                 parent_span_id: above.take().or_else(|| trace.outside().filter(|_| at == 0)),
                 name: format!("{} {}", actor.process, call.address),
-                kind: if is_server {
-                    SpanKind::Server
-                } else {
-                    SpanKind::Client
-                },
+                kind: if is_server { SpanKind::Server } else { SpanKind::Client },
                 start_time_unix_nano: begin_ns.to_string(),
                 end_time_unix_nano: begin_ns.saturating_add(time_ns.unwrap_or(0)).to_string(),
                 attributes,
@@ -159,11 +144,7 @@ impl Spans {
     /// Adds the critical path, below the span of the request.
     fn path(&mut self, trace: &Trace<'_>, root: &Actor) {
         let request = &trace.request.request;
-        let is_sent = trace
-            .request
-            .calls
-            .first()
-            .is_some_and(|call| call.client.is_some());
+        let is_sent = trace.request.calls.first().is_some_and(|call| call.client.is_some());
         let whole = trace.ids.span("path", 0);
         let span = Span {
             trace_id: trace.ids.trace(),
@@ -193,25 +174,16 @@ impl Spans {
                 Attribute::text("host.name", owner.host),
                 Attribute::text("service.name", owner.process),
             ];
-            attributes.extend(
-                owner
-                    .id
-                    .map(|id| Attribute::number("process.pid", id.into())),
-            );
+            attributes.extend(owner.id.map(|id| Attribute::number("process.pid", id.into())));
             ResourceSpans {
                 resource: Resource { attributes },
                 scope_spans: vec![ScopeSpans {
-                    scope: Scope {
-                        name: "luc-fleet",
-                        version: env!("CARGO_PKG_VERSION"),
-                    },
+                    scope: Scope { name: "luc-fleet", version: env!("CARGO_PKG_VERSION") },
                     spans,
                 }],
             }
         };
-        Request {
-            resource_spans: self.0.into_iter().map(of_owner).collect(),
-        }
+        Request { resource_spans: self.0.into_iter().map(of_owner).collect() }
     }
 }
 
@@ -259,10 +231,7 @@ impl Trace<'_> {
 }
 
 fn thread_attributes(name: &str, id: u32) -> Vec<Attribute> {
-    vec![
-        Attribute::number("thread.id", id.into()),
-        Attribute::text("thread.name", name.to_owned()),
-    ]
+    vec![Attribute::number("thread.id", id.into()), Attribute::text("thread.name", name.to_owned())]
 }
 
 /// The server's address, as the semantic conventions have it.

@@ -36,24 +36,15 @@ pub fn write(report: &Report<'_>, out: impl Write) -> Result<(), ReportError> {
     let home = number.map_or(Ok(HostId(0)), |number| found.home(number))?;
     let trace = hosts.get(home.0 as usize).map(|host| host.trace.clone());
     let trace = trace.unwrap_or_default();
-    let mut packets = Packets::new(
-        out,
-        trace.start_ns,
-        trace.boottime_offset_ns,
-        trace.realtime_offset_ns,
-    );
+    let mut packets =
+        Packets::new(out, trace.start_ns, trace.boottime_offset_ns, trace.realtime_offset_ns);
     let mut file = File {
         packets: &mut packets,
         clock: Clock(found.joined.clocks.at_home(home)),
         next_track: 1,
         next_flow: 1,
     };
-    file.packets.machine(Machine {
-        id: 0,
-        name: ALL_HOSTS,
-        kernel: "",
-        processors: 0,
-    });
+    file.packets.machine(Machine { id: 0, name: ALL_HOSTS, kernel: "", processors: 0 });
     if let Some(request) = &request {
         path::write(&mut file, request, trace.start_ns);
     }

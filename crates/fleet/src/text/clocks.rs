@@ -108,22 +108,10 @@ fn write_offset(
             )?;
         }
         (Some(low_ns), None) => {
-            writeln!(
-                f,
-                "    {} less {}: {} ns at least, at {at}",
-                pair.b,
-                pair.a,
-                digits(low_ns)
-            )?;
+            writeln!(f, "    {} less {}: {} ns at least, at {at}", pair.b, pair.a, digits(low_ns))?;
         }
         (None, Some(high_ns)) => {
-            writeln!(
-                f,
-                "    {} less {}: {} ns at most, at {at}",
-                pair.b,
-                pair.a,
-                digits(high_ns)
-            )?;
+            writeln!(f, "    {} less {}: {} ns at most, at {at}", pair.b, pair.a, digits(high_ns))?;
         }
         (None, None) => writeln!(f, "    not known at {at}")?,
     }
@@ -137,11 +125,7 @@ fn write_offset(
         )?;
     }
     if offset.without_a_bound > 0.0 {
-        writeln!(
-            f,
-            "    a bound is missing in {} of the time",
-            Share(offset.without_a_bound)
-        )?;
+        writeln!(f, "    a bound is missing in {} of the time", Share(offset.without_a_bound))?;
     }
     if let Some(drift) = offset.drift {
         writeln!(

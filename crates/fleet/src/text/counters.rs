@@ -15,11 +15,8 @@ pub(super) fn write(f: &mut fmt::Formatter<'_>, style: Style, all: &Counters) ->
     if let Some(note) = all.note {
         writeln!(f, "{note}")?;
     }
-    let length = if all.length_ns > 0 {
-        format!("{}, ", Time::from(all.length_ns))
-    } else {
-        String::new()
-    };
+    let length =
+        if all.length_ns > 0 { format!("{}, ", Time::from(all.length_ns)) } else { String::new() };
     writeln!(
         f,
         "{}: {length}{} of {}",
@@ -53,9 +50,7 @@ fn write_totals(f: &mut fmt::Formatter<'_>, style: Style, all: &Counters) -> fmt
                     format!(" {}", plain(&total.unit))
                 };
                 cells.push(format!("{}{unit}", digits(found.value)));
-                let half_width = found
-                    .half_width
-                    .map(|half_width| half_width / found.value.abs());
+                let half_width = found.half_width.map(|half_width| half_width / found.value.abs());
                 cells.push(
                     half_width
                         .map_or_else(|| "-".to_owned(), |share| Share(finite(share)).to_string()),
@@ -137,10 +132,7 @@ fn write_stacks(f: &mut fmt::Formatter<'_>, style: Style, all: &Counters) -> fmt
             );
         }
     };
-    style.title(
-        f,
-        &format!("Where the cycles go, in % of them ({processor})"),
-    )?;
+    style.title(f, &format!("Where the cycles go, in % of them ({processor})"))?;
     let heads = ["", ">user", ">kernel", ">total"];
     let mut table = Table::new(&heads);
     let mut row = |name: &str, cell: &dyn Fn(&Stack) -> String| {
@@ -178,11 +170,7 @@ fn write_stacks(f: &mut fmt::Formatter<'_>, style: Style, all: &Counters) -> fmt
         Figure::Known(_) => None,
     });
     if let Some((mode, withheld)) = unknown {
-        writeln!(
-            f,
-            "  not all is known of {mode}: {}",
-            plain(&withheld.to_string())
-        )?;
+        writeln!(f, "  not all is known of {mode}: {}", plain(&withheld.to_string()))?;
     }
     Ok(())
 }
@@ -248,11 +236,9 @@ fn number(figure: &Figure) -> String {
 
 fn share(figure: &Figure) -> String {
     let found = figure.known().map(|found| match found.half_width {
-        Some(half_width) => format!(
-            "{:.1} +- {:.1}",
-            100.0 * found.value + 0.0,
-            100.0 * half_width
-        ),
+        Some(half_width) => {
+            format!("{:.1} +- {:.1}", 100.0 * found.value + 0.0, 100.0 * half_width)
+        }
         None => format!("{:.1}", 100.0 * found.value + 0.0),
     });
     found.unwrap_or_else(|| "-".to_owned())

@@ -56,18 +56,10 @@ fn connections(f: &mut fmt::Formatter<'_>, style: Style, all: &Explanation) -> f
         *reasons.entry(end.reason).or_default() += 1;
     }
     for (reason, ends) in reasons {
-        writeln!(
-            f,
-            "  {} without a peer: {reason}",
-            count(ends, "end", "ends")
-        )?;
+        writeln!(f, "  {} without a peer: {reason}", count(ends, "end", "ends"))?;
     }
     for end in connections.unpaired.iter().take(ROWS) {
-        writeln!(
-            f,
-            "    {} {} to {}: {}",
-            end.host, end.local, end.remote, end.reason
-        )?;
+        writeln!(f, "    {} {} to {}: {}", end.host, end.local, end.remote, end.reason)?;
     }
     more(f, connections.unpaired.len())
 }
@@ -117,19 +109,10 @@ fn one_way(f: &mut fmt::Formatter<'_>, style: Style, all: &Explanation) -> fmt::
     if all.one_way.is_empty() {
         return Ok(());
     }
-    style.title(
-        f,
-        "One-way times, from the call that sends to the end of the call that receives",
-    )?;
-    let mut table = Table::new(&[
-        "from",
-        "to",
-        ">edges",
-        ">p50",
-        ">p99",
-        ">may be off by",
-        ">up to",
-    ]);
+    style
+        .title(f, "One-way times, from the call that sends to the end of the call that receives")?;
+    let mut table =
+        Table::new(&["from", "to", ">edges", ">p50", ">p99", ">may be off by", ">up to"]);
     let signed_or_dash = |ns: Option<i64>| ns.map_or_else(|| "-".to_owned(), signed);
     for way in &all.one_way {
         let error = |pick: fn(crate::figures::Spread) -> f64| match way.error {
@@ -193,12 +176,7 @@ fn requests(f: &mut fmt::Formatter<'_>, style: Style, all: &Explanation) -> fmt:
     }
     if let Some(spans) = requests.spans {
         for (counts, whose) in [(spans.servers, "servers"), (spans.clients, "clients")] {
-            let SpanCounts {
-                spans,
-                matched,
-                several,
-                none,
-            } = counts;
+            let SpanCounts { spans, matched, several, none } = counts;
             writeln!(
                 f,
                 "  {matched} of {spans} spans of {whose} are put to a request; {several} fit several, {none} none"
@@ -207,15 +185,8 @@ fn requests(f: &mut fmt::Formatter<'_>, style: Style, all: &Explanation) -> fmt:
     }
     let hand_over = requests.hand_over;
     let servers = hand_over.of_servers();
-    writeln!(
-        f,
-        "  {} sent by processes that received none",
-        hand_over.of_clients
-    )?;
-    writeln!(
-        f,
-        "  {servers} sent by processes that receive requests; made for which one, by"
-    )?;
+    writeln!(f, "  {} sent by processes that received none", hand_over.of_clients)?;
+    writeln!(f, "  {servers} sent by processes that receive requests; made for which one, by")?;
     let mut table = Table::new(&["", ">requests", ">share"]);
     for (requests, what) in [
         (hand_over.token, "the same name in the bytes"),
@@ -260,9 +231,7 @@ fn idle(f: &mut fmt::Formatter<'_>, style: Style, all: &[Idle]) -> fmt::Result {
         }
         writeln!(f)?;
         for one in idle.ticking.iter().take(TICKING) {
-            let id = one
-                .process_id
-                .map_or_else(String::new, |id| format!(" {id}"));
+            let id = one.process_id.map_or_else(String::new, |id| format!(" {id}"));
             writeln!(
                 f,
                 "    {} {} of {}{id}: {}, about each {}",
@@ -282,16 +251,8 @@ fn services(f: &mut fmt::Formatter<'_>, style: Style, all: &Explanation) -> fmt:
         return Ok(());
     }
     style.title(f, "Services, by the server's own time")?;
-    let mut table = Table::new(&[
-        "host",
-        "process",
-        "at",
-        ">requests",
-        ">answered",
-        ">p50",
-        ">p99",
-        ">max",
-    ]);
+    let mut table =
+        Table::new(&["host", "process", "at", ">requests", ">answered", ">p50", ">p99", ">max"]);
     for service in all.services.iter().take(ROWS) {
         table.row(vec![
             service.host.clone(),
@@ -309,14 +270,7 @@ fn services(f: &mut fmt::Formatter<'_>, style: Style, all: &Explanation) -> fmt:
 }
 
 fn slowest(f: &mut fmt::Formatter<'_>, style: Style, all: &Explanation) -> fmt::Result {
-    let mut columns = vec![
-        ">request",
-        ">time",
-        ">began at",
-        "host",
-        "process",
-        "address",
-    ];
+    let mut columns = vec![">request", ">time", ">began at", "host", "process", "address"];
     let has_spans = all.slowest.iter().any(|request| request.span.is_some());
     if has_spans {
         columns.push("span");

@@ -53,41 +53,21 @@ pub(super) fn write(
             )?;
         }
         if !host.filters.is_empty() {
-            writeln!(
-                f,
-                "  {}: messages and waits are those of {} only",
-                host.name, host.filters
-            )?;
+            writeln!(f, "  {}: messages and waits are those of {} only", host.name, host.filters)?;
         }
         for (place, rows) in &host.lost {
-            writeln!(
-                f,
-                "  {}: {rows} lost ({place}): what follows is of the rest",
-                host.name
-            )?;
+            writeln!(f, "  {}: {rows} lost ({place}): what follows is of the rest", host.name)?;
         }
     }
     for (rows, what) in [
-        (
-            left_out.unreadable_connections,
-            "connections with damaged addresses",
-        ),
-        (
-            left_out.without_connection,
-            "messages and packets of connections without a row",
-        ),
+        (left_out.unreadable_connections, "connections with damaged addresses"),
+        (left_out.without_connection, "messages and packets of connections without a row"),
         (
             left_out.uncertain_packets,
             "packets of connections older than the trace, whose numbers are not known",
         ),
-        (
-            left_out.packets_beside_lost_ones,
-            "packets of times in which packets were lost",
-        ),
-        (
-            left_out.out_of_range,
-            "rows with times or offsets that cannot be",
-        ),
+        (left_out.packets_beside_lost_ones, "packets of times in which packets were lost"),
+        (left_out.out_of_range, "rows with times or offsets that cannot be"),
     ] {
         if rows > 0 {
             writeln!(f, "  left out: {rows} {what}")?;

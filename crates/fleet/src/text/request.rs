@@ -26,14 +26,8 @@ pub(super) fn write(
 }
 
 fn tree(f: &mut fmt::Formatter<'_>, calls: &[Call]) -> fmt::Result {
-    let mut table = Table::new(&[
-        "call",
-        ">bytes",
-        ">after",
-        ">time",
-        ">at the server",
-        "made for it by",
-    ]);
+    let mut table =
+        Table::new(&["call", ">bytes", ">after", ">time", ">at the server", "made for it by"]);
     for call in calls.iter().take(CALLS) {
         let indent = "  ".repeat(call.depth);
         let text = match (&call.client, &call.server) {
@@ -56,11 +50,7 @@ fn tree(f: &mut fmt::Formatter<'_>, calls: &[Call]) -> fmt::Result {
     }
     write!(f, "{table}")?;
     if calls.len() > CALLS {
-        writeln!(
-            f,
-            "  and {} more calls (--json has all)",
-            calls.len() - CALLS
-        )?;
+        writeln!(f, "  and {} more calls (--json has all)", calls.len() - CALLS)?;
     }
     Ok(())
 }
@@ -95,19 +85,10 @@ fn path(f: &mut fmt::Formatter<'_>, style: Style, report: &RequestReport) -> fmt
     }
     write!(f, "{table}")?;
     if hidden > 0 {
-        writeln!(
-            f,
-            "  {hidden} shorter parts: {} (--json has all)",
-            Time::from(hidden_ns)
-        )?;
+        writeln!(f, "  {hidden} shorter parts: {} (--json has all)", Time::from(hidden_ns))?;
     }
     let sum_ns: u64 = report.path.iter().map(|part| part.time_ns).sum();
-    writeln!(
-        f,
-        "  sum of all parts: {} of {}",
-        Time::from(sum_ns),
-        Time::from(whole_ns)
-    )?;
+    writeln!(f, "  sum of all parts: {} of {}", Time::from(sum_ns), Time::from(whole_ns))?;
     match counts(&report.counted) {
         Some(counts) => writeln!(f, "  counted on processors: {counts}"),
         None => Ok(()),

@@ -11,22 +11,14 @@ pub(super) struct Style(pub(super) bool);
 impl Style {
     /// Begins a section.
     pub(super) fn title(self, f: &mut fmt::Formatter<'_>, title: &str) -> fmt::Result {
-        if self.0 {
-            writeln!(f, "\n\x1b[1m{title}\x1b[0m")
-        } else {
-            writeln!(f, "\n{title}")
-        }
+        if self.0 { writeln!(f, "\n\x1b[1m{title}\x1b[0m") } else { writeln!(f, "\n{title}") }
     }
 }
 
 /// A time that may be negative.
 pub(crate) fn signed(ns: i64) -> String {
     let time = Time(ns.unsigned_abs() as f64);
-    if ns < 0 {
-        format!("-{time}")
-    } else {
-        time.to_string()
-    }
+    if ns < 0 { format!("-{time}") } else { time.to_string() }
 }
 
 /// A time, or a dash where it is not known.

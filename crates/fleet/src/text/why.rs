@@ -9,23 +9,15 @@ use crate::why::{LinkReport, WhyReport};
 
 pub(super) fn write(f: &mut fmt::Formatter<'_>, style: Style, report: &WhyReport) -> fmt::Result {
     if let Some(first) = report.links.first() {
-        let title = format!(
-            "{}, {} after its trace began",
-            who(first),
-            Time::from(report.after_ns)
-        );
+        let title =
+            format!("{}, {} after its trace began", who(first), Time::from(report.after_ns));
         style.title(f, &title)?;
     }
     let mut dependence = None;
     for link in &report.links {
         match dependence {
             None => writeln!(f, "  {}", what(link))?,
-            Some(why) => writeln!(
-                f,
-                "  because of {} ({why}), which {}",
-                who(link),
-                what(link)
-            )?,
+            Some(why) => writeln!(f, "  because of {} ({why}), which {}", who(link), what(link))?,
         }
         dependence = link.depends_on_next;
     }

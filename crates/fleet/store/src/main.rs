@@ -124,24 +124,16 @@ async fn put_once(args: &Push, store: &Store) -> Result<(), StoredError> {
             due = Instant::now() + SAY_INTERVAL;
             let size = Size(pushed.bytes as f64);
             let number = pushed.segments + pushed.there;
-            say(&format!(
-                "{store}: {number} of {all} segments, {size} so far"
-            ));
+            say(&format!("{store}: {number} of {all} segments, {size} so far"));
         }
     };
     let pushed = push(&store, &segments, look).await?;
-    let Pushed {
-        segments, there, ..
-    } = pushed;
+    let Pushed { segments, there, .. } = pushed;
     let size = Size(pushed.bytes as f64);
-    say(&format!(
-        "{store}: {segments} segments, {size}; {there} were there"
-    ));
+    say(&format!("{store}: {segments} segments, {size}; {there} were there"));
     if pushed.gone > 0 {
         let gone = pushed.gone;
-        say(&format!(
-            "without {gone}, which the recorder removed meanwhile"
-        ));
+        say(&format!("without {gone}, which the recorder removed meanwhile"));
     }
     Ok(())
 }
@@ -161,11 +153,7 @@ async fn list(args: &Stored) -> Result<(), StoredError> {
 fn text(out: &mut impl io::Write, host: &StoredHost) -> io::Result<()> {
     let name = luc_units::plain(&host.host);
     let (segments, size) = (host.segments, Size(host.bytes as f64));
-    writeln!(
-        out,
-        "{name}: {} to {}, {segments} segments, {size}",
-        host.from, host.to
-    )
+    writeln!(out, "{name}: {} to {}, {segments} segments, {size}", host.from, host.to)
 }
 
 async fn send(args: &Send) -> Result<(), StoredError> {

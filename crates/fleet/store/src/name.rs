@@ -40,11 +40,7 @@ impl ObjectName {
 
 impl fmt::Display for ObjectName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            segment,
-            begin_ms,
-            end_ms,
-        } = self;
+        let Self { segment, begin_ms, end_ms } = self;
         write!(f, "{segment}.{begin_ms}-{end_ms}{SUFFIX}")
     }
 }
@@ -84,11 +80,8 @@ mod tests {
 
     #[test]
     fn an_object_has_one_name() {
-        let name = ObjectName {
-            segment: SEGMENT,
-            begin_ms: 1_764_202_652_123,
-            end_ms: 1_764_202_662_124,
-        };
+        let name =
+            ObjectName { segment: SEGMENT, begin_ms: 1_764_202_652_123, end_ms: 1_764_202_662_124 };
         let text = "segment-0001-000017.1764202652123-1764202662124.tar";
         assert_eq!(name.to_string(), text);
         assert_eq!(text.parse(), Ok(name));
@@ -112,12 +105,7 @@ mod tests {
         let segment = |start_ns, end_ns| Segment {
             name: SEGMENT,
             path: "ring/segment-0001-000017".into(),
-            trace: Trace {
-                start_ns,
-                end_ns,
-                realtime_offset_ns: 5_000_000,
-                ..Trace::default()
-            },
+            trace: Trace { start_ns, end_ns, realtime_offset_ns: 5_000_000, ..Trace::default() },
         };
         let name = ObjectName::of(&segment(1_999_999, 3_000_001));
         assert_eq!((name.begin_ms, name.end_ms), (6, 9));

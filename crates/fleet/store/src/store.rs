@@ -42,9 +42,7 @@ fn retries() -> object_store::RetryConfig {
 #[cfg(any(feature = "aws", feature = "azure", feature = "gcp"))]
 macro_rules! built {
     ($builder:ty, $url:expr, $options:expr) => {{
-        let builder = <$builder>::new()
-            .with_url($url.as_str())
-            .with_retry(retries());
+        let builder = <$builder>::new().with_url($url.as_str()).with_retry(retries());
         let builder = $options.fold(builder, |builder, (name, value)| {
             match name.to_ascii_lowercase().parse() {
                 Ok(key) => builder.with_config(key, value),
@@ -90,10 +88,7 @@ impl Store {
         text: &str,
         environment: impl IntoIterator<Item = (String, String)>,
     ) -> Result<Self, StoredError> {
-        let wrong = |reason: String| StoredError::Url {
-            text: luc_units::plain(text),
-            reason,
-        };
+        let wrong = |reason: String| StoredError::Url { text: luc_units::plain(text), reason };
         let url = Url::parse(text).map_err(|error| wrong(error.to_string()))?;
         if url.password().is_some() || url.query().is_some() || url.fragment().is_some() {
             let reason = "it has a password, a query or a fragment".to_owned();
@@ -107,28 +102,18 @@ impl Store {
             ObjectStoreScheme::MicrosoftAzure => (AZURE, "azure", cfg!(feature = "azure")),
             ObjectStoreScheme::GoogleCloudStorage => (GOOGLE, "gcp", cfg!(feature = "gcp")),
             _ => {
-                return Err(wrong(
-                    "it is no kind of store that is known here".to_owned(),
-                ));
+                return Err(wrong("it is no kind of store that is known here".to_owned()));
             }
         };
         if !is_built_in {
-            return Err(StoredError::NotBuiltIn {
-                text: luc_units::plain(text),
-                feature,
-            });
+            return Err(StoredError::NotBuiltIn { text: luc_units::plain(text), feature });
         }
         // Any other variable may be called as one of a store's options is.
         let options = environment
             .into_iter()
             .filter(|(name, _)| !variables.is_empty() && name.starts_with(variables));
         let objects = objects(&scheme, &url, options).map_err(|error| wrong(line(&error)))?;
-        Ok(Self {
-            objects,
-            folder,
-            url: text.trim_end_matches('/').to_owned(),
-            variables,
-        })
+        Ok(Self { objects, folder, url: text.trim_end_matches('/').to_owned(), variables })
     }
 
     /// The folder of a host in this one.
@@ -196,11 +181,7 @@ impl Store {
                 "see that the bucket exists and the variables {prefix}... of the environment are right"
             ),
         };
-        StoredError::Refused {
-            url: self.url.clone(),
-            reason: line(error),
-            next,
-        }
+        StoredError::Refused { url: self.url.clone(), reason: line(error), next }
     }
 }
 
@@ -246,10 +227,7 @@ mod tests {
             "file:///rings?a=b",
         ] {
             let refused = opened(wrong);
-            assert!(
-                matches!(refused, Err(StoredError::Url { .. })),
-                "{wrong}: {refused:?}"
-            );
+            assert!(matches!(refused, Err(StoredError::Url { .. })), "{wrong}: {refused:?}");
         }
     }
 

@@ -31,10 +31,7 @@ pub async fn window(store: &Store, window: Window, out: impl Write) -> Result<()
             Copy::Write(error) => StoredError::Output(error),
         })?;
     }
-    archive
-        .into_inner()
-        .and_then(|mut out| out.flush())
-        .map_err(StoredError::Output)
+    archive.into_inner().and_then(|mut out| out.flush()).map_err(StoredError::Output)
 }
 
 /// The segments of the last recording that has any of the window, in order.
@@ -44,10 +41,8 @@ fn chosen(
     window: Window,
 ) -> Result<Vec<ObjectName>, StoredError> {
     let url = || store.to_string();
-    let mut chosen: Vec<ObjectName> = all
-        .into_iter()
-        .filter(|name| name.is_within([window.from.0, window.to.0]))
-        .collect();
+    let mut chosen: Vec<ObjectName> =
+        all.into_iter().filter(|name| name.is_within([window.from.0, window.to.0])).collect();
     let Some(last) = chosen.iter().max_by_key(|name| name.begin_ms).copied() else {
         return Err(StoredError::Nothing { url: url() });
     };
@@ -57,16 +52,10 @@ fn chosen(
     for (name, next) in chosen.iter().zip(chosen.iter().skip(1)) {
         let expected = name.segment.number.saturating_add(1);
         if next.segment == name.segment {
-            return Err(StoredError::Twice {
-                url: url(),
-                segment: name.segment.to_string(),
-            });
+            return Err(StoredError::Twice { url: url(), segment: name.segment.to_string() });
         }
         if next.segment.number != expected {
-            return Err(StoredError::Missing {
-                url: url(),
-                number: expected,
-            });
+            return Err(StoredError::Missing { url: url(), number: expected });
         }
     }
     Ok(chosen)
@@ -77,19 +66,12 @@ async fn fetched(store: &Store, name: ObjectName) -> Result<File, StoredError> {
     let file = tempfile::tempfile().map_err(StoredError::Temporary)?;
     let mut file = tokio::fs::File::from_std(file);
     let mut bytes = store.get(name).await?.into_stream();
-    while let Some(some) = bytes
-        .try_next()
-        .await
-        .map_err(|error| store.refused(&error))?
-    {
-        file.write_all(&some)
-            .await
-            .map_err(StoredError::Temporary)?;
+    while let Some(some) = bytes.try_next().await.map_err(|error| store.refused(&error))? {
+        file.write_all(&some).await.map_err(StoredError::Temporary)?;
     }
     file.flush().await.map_err(StoredError::Temporary)?;
     let mut file = file.into_std().await;
-    file.seek(SeekFrom::Start(0))
-        .map_err(StoredError::Temporary)?;
+    file.seek(SeekFrom::Start(0)).map_err(StoredError::Temporary)?;
     Ok(file)
 }
 
@@ -113,10 +95,7 @@ fn add<W: Write>(stream: &mut Builder<W>, file: File) -> Result<(), Copy> {
             return Err(Copy::Read(reason));
         }
         let bytes = header.entry_size().map_err(Copy::Read)?;
-        let mut counted = Counted {
-            inner: entry,
-            bytes: 0,
-        };
+        let mut counted = Counted { inner: entry, bytes: 0 };
         stream.append(&header, &mut counted).map_err(Copy::Write)?;
         if counted.bytes != bytes {
             return Err(Copy::Read(io::ErrorKind::UnexpectedEof.into()));
@@ -161,30 +140,19 @@ mod tests {
 
     fn numbers(all: Vec<ObjectName>, from_s: u64, to_s: u64) -> Result<Vec<u32>, StoredError> {
         let store = Store::open("file:///rings/web", []).expect("a store");
-        let window = Window {
-            from: Moment(from_s * SECOND_NS),
-            to: Moment(to_s * SECOND_NS),
-        };
+        let window = Window { from: Moment(from_s * SECOND_NS), to: Moment(to_s * SECOND_NS) };
         let chosen = chosen(&store, all, window)?;
         Ok(chosen.iter().map(|name| name.segment.number).collect())
     }
 
     #[test]
     fn segments_of_the_last_recording_in_the_window_are_chosen() {
-        let all = vec![
-            name(2, 2, 210),
-            name(1, 9, 100),
-            name(2, 1, 200),
-            name(1, 10, 110),
-        ];
+        let all = vec![name(2, 2, 210), name(1, 9, 100), name(2, 1, 200), name(1, 10, 110)];
         assert_eq!(numbers(all.clone(), 0, 1_000).expect("chosen"), [1, 2]);
         assert_eq!(numbers(all.clone(), 105, 111).expect("chosen"), [9, 10]);
         assert_eq!(numbers(all.clone(), 201, 202).expect("chosen"), [1]);
         let nothing = numbers(all, 150, 160);
-        assert!(
-            matches!(nothing, Err(StoredError::Nothing { .. })),
-            "{nothing:?}"
-        );
+        assert!(matches!(nothing, Err(StoredError::Nothing { .. })), "{nothing:?}");
     }
 
     /// What comes of an object with these bytes.
@@ -204,9 +172,7 @@ mod tests {
             let mut header = tar::Header::new_ustar();
             header.set_size(bytes);
             let content = vec![7; bytes as usize];
-            object
-                .append_data(&mut header, name, &content[..])
-                .expect("in memory");
+            object.append_data(&mut header, name, &content[..]).expect("in memory");
         }
         let object = object.into_inner().expect("in memory");
         assert_eq!(added(&object).expect("copied"), object);
@@ -231,15 +197,9 @@ mod tests {
     #[test]
     fn gaps_and_doubles_are_errors() {
         let gap = numbers(vec![name(1, 1, 100), name(1, 3, 120)], 0, 1_000);
-        assert!(
-            matches!(gap, Err(StoredError::Missing { number: 2, .. })),
-            "{gap:?}"
-        );
+        assert!(matches!(gap, Err(StoredError::Missing { number: 2, .. })), "{gap:?}");
         let double = numbers(vec![name(1, 1, 100), name(1, 1, 101)], 0, 1_000);
-        assert!(
-            matches!(double, Err(StoredError::Twice { .. })),
-            "{double:?}"
-        );
+        assert!(matches!(double, Err(StoredError::Twice { .. })), "{double:?}");
         // Outside of the window nobody asks.
         let other = numbers(vec![name(1, 1, 100), name(1, 3, 120)], 121, 122);
         assert_eq!(other.expect("chosen"), [3]);

@@ -59,10 +59,7 @@ impl Ring {
         let mut writer = Writer::create(&new, trace.clone()).expect("created");
         for row in 0..1_000 {
             let at_ns = start_ns + row;
-            let row = ClockSample {
-                at_ns,
-                ..ClockSample::default()
-            };
+            let row = ClockSample { at_ns, ..ClockSample::default() };
             writer.add(row).expect("written");
         }
         writer.finish(trace).expect("written");
@@ -149,13 +146,7 @@ impl Drop for Ring {
 fn names(directory: &Path) -> Vec<String> {
     let entries = fs::read_dir(directory).expect("listed");
     let mut names: Vec<String> = entries
-        .map(|entry| {
-            entry
-                .expect("an entry")
-                .file_name()
-                .into_string()
-                .expect("text")
-        })
+        .map(|entry| entry.expect("an entry").file_name().into_string().expect("text"))
         .collect();
     names.sort();
     names
@@ -173,11 +164,7 @@ struct Place {
 impl Place {
     fn directory(ring: &Ring) -> Self {
         let files = ring.path("store");
-        Self {
-            address: None,
-            url: format!("file://{}", files.display()),
-            files,
-        }
+        Self { address: None, url: format!("file://{}", files.display()), files }
     }
 
     /// A server with a bucket, which ends with the test's process.
@@ -207,11 +194,7 @@ impl Place {
                 }
             });
         });
-        Self {
-            address: Some(address),
-            url: "s3://traces".to_owned(),
-            files,
-        }
+        Self { address: Some(address), url: "s3://traces".to_owned(), files }
     }
 }
 
@@ -223,10 +206,7 @@ fn there_and_back(ring: &Ring, place: &Place) {
     assert!(said.contains("; 0 were there"), "{said}");
     ring.add(4);
     let said = ring.said(&["push", "ring", url], place);
-    assert!(
-        said.contains(": 1 segments, ") && said.contains("; 3 were there"),
-        "{said}"
-    );
+    assert!(said.contains(": 1 segments, ") && said.contains("; 3 were there"), "{said}");
     let objects = names(&place.files.join("rings/web.example"));
     let expected: Vec<String> = (0..4)
         .map(|number: u64| {
@@ -248,14 +228,7 @@ fn there_and_back(ring: &Ring, place: &Place) {
 
     let host = &format!("{url}/web.example");
     assert_eq!(ring.come_back(&["window", host], place), [1, 2, 3, 4]);
-    let around = [
-        "window",
-        host,
-        "--around",
-        "2023-11-14T22:13:41Z",
-        "--span",
-        "4s",
-    ];
+    let around = ["window", host, "--around", "2023-11-14T22:13:41Z", "--span", "4s"];
     assert_eq!(ring.come_back(&around, place), [2, 3]);
     let until = ["window", host, "--to", "1700000005"];
     assert_eq!(ring.come_back(&until, place), [1]);
@@ -285,20 +258,14 @@ fn objects_that_are_no_segments_are_left_out_or_named() {
     let place = Place::server(&ring);
     ring.said(&["push", "ring", &place.url, "--host", "web"], &place);
     let folder = place.files.join("web");
-    for other in [
-        "notes.txt",
-        "segment-0001-000003.tar",
-        "segment-0001-000003.9-1.tar",
-    ] {
+    for other in ["notes.txt", "segment-0001-000003.tar", "segment-0001-000003.9-1.tar"] {
         fs::write(folder.join(other), "no segment").expect("written");
     }
     let host = &format!("{}/web", place.url);
     assert_eq!(ring.come_back(&["window", host], &place), [1, 2]);
     // One that is called like a segment of this time.
     let all = names(&folder);
-    let second = all
-        .iter()
-        .find(|name| name.starts_with("segment-0001-000002."));
+    let second = all.iter().find(|name| name.starts_with("segment-0001-000002."));
     let name = second.expect("an object");
     let whole = fs::read(folder.join(name)).expect("read");
     for (content, reason) in [
@@ -312,18 +279,7 @@ fn objects_that_are_no_segments_are_left_out_or_named() {
     }
     fs::remove_file(folder.join(name)).expect("removed");
     ring.add(3);
-    ring.said(
-        &[
-            "push",
-            "ring",
-            &place.url,
-            "--host",
-            "web",
-            "--from",
-            "1700000021",
-        ],
-        &place,
-    );
+    ring.said(&["push", "ring", &place.url, "--host", "web", "--from", "1700000021"], &place);
     let line = ring.refusal(&["window", host], &place);
     assert!(line.contains("segment 2 of that time is missing"), "{line}");
 }
@@ -336,10 +292,7 @@ fn what_cannot_be_reached_is_said_in_one_line() {
     assert!(line.contains("s3://nobody/rings/web.example: "), "{line}");
     assert!(line.contains("AWS_"), "{line}");
     let mut command = ring.command(&["stored", &place.url], &place);
-    let output = command
-        .env("AWS_SECRET_ACCESS_KEY", "wrong")
-        .output()
-        .expect("it runs");
+    let output = command.env("AWS_SECRET_ACCESS_KEY", "wrong").output().expect("it runs");
     let line = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{line}");
     assert_eq!(line.lines().count(), 1, "{line}");

@@ -6,18 +6,9 @@ use luc_fleet::{Joined, Wanted, explain, fit};
 
 use crate::planted::{BEGIN_NS, Clock, Connected, host, talk};
 
-const A: Clock = Clock {
-    offset_ns: 0,
-    drift_ppb: -3_000,
-    ntp_ppb: 12_000,
-    jump: None,
-};
-const B: Clock = Clock {
-    offset_ns: 777_000_000_123,
-    drift_ppb: 17_000,
-    ntp_ppb: -8_000,
-    jump: None,
-};
+const A: Clock = Clock { offset_ns: 0, drift_ppb: -3_000, ntp_ppb: 12_000, jump: None };
+const B: Clock =
+    Clock { offset_ns: 777_000_000_123, drift_ppb: 17_000, ntp_ppb: -8_000, jump: None };
 
 /// Two hosts that talk, and one that nobody talks to.
 fn pair(b: &Clock, seconds: i64) -> (Joined, PairReport) {
@@ -39,10 +30,7 @@ fn offset_and_drift_are_within_their_bounds() {
     let at_ns = A.when_ns(shown_ns);
     let truth = B.raw_ns(at_ns) - A.raw_ns(at_ns);
     let (low_ns, high_ns) = offset.low_ns.zip(offset.high_ns).expect("both bounds");
-    assert!(
-        low_ns <= truth && truth <= high_ns,
-        "{low_ns} {truth} {high_ns}"
-    );
+    assert!(low_ns <= truth && truth <= high_ns, "{low_ns} {truth} {high_ns}");
     // Half the smallest round trip is 20 us; little comes to it.
     let widths = offset.half_width.expect("bounds");
     assert!(widths.median_ns < 21_000.0, "{widths:?}");
@@ -54,35 +42,21 @@ fn offset_and_drift_are_within_their_bounds() {
     assert_eq!(fit(&joined).expect("a fit").contradiction, None);
     assert!(pair.packets_a_to_b > 1000 && pair.packets_b_to_a > 1000);
     let what = fit(&joined).expect("a fit");
-    let text = Text {
-        what: &what,
-        colours: false,
-    }
-    .to_string();
-    for part in [
-        "one and two: 1 connection",
-        "alone: not known: no connection",
-        "ppm",
-    ] {
+    let text = Text { what: &what, colours: false }.to_string();
+    for part in ["one and two: 1 connection", "alone: not known: no connection", "ppm"] {
         assert!(text.contains(part), "{text}");
     }
 }
 
 #[test]
 fn a_jump_is_found() {
-    let jumps = Clock {
-        jump: Some((BEGIN_NS + 6_000_000_000, 3_000_000)),
-        ..B
-    };
+    let jumps = Clock { jump: Some((BEGIN_NS + 6_000_000_000, 3_000_000)), ..B };
     let (_, pair) = pair(&jumps, 10);
     let offset = pair.offset.expect("an offset");
     let [jump] = offset.jumps[..] else {
         panic!("{:?}", offset.jumps);
     };
-    assert!(
-        (5_990_000_000..6_010_000_000).contains(&jump.after_ns),
-        "{jump:?}"
-    );
+    assert!((5_990_000_000..6_010_000_000).contains(&jump.after_ns), "{jump:?}");
     let by_ns = jump.by_ns.expect("a size");
     assert!((by_ns - 3_000_000).abs() < 100_000, "{jump:?}");
     let drift = offset.drift.expect("a drift");
@@ -104,15 +78,8 @@ fn one_direction_gives_one_bound() {
     assert_eq!((offset.low_ns, offset.offset_ns), (None, None));
     assert!(offset.high_ns.is_some() && offset.half_width.is_none() && offset.drift.is_none());
     assert!((offset.without_a_bound - 1.0).abs() < 1e-9);
-    let text = Text {
-        what: &found,
-        colours: true,
-    }
-    .to_string();
-    assert!(
-        text.contains("at most") && text.contains("100.0 % of the time"),
-        "{text}"
-    );
+    let text = Text { what: &found, colours: true }.to_string();
+    assert!(text.contains("at most") && text.contains("100.0 % of the time"), "{text}");
     explain(&joined, Wanted::default()).expect("explained");
 }
 
@@ -122,10 +89,7 @@ fn a_contradiction_among_three_is_said() {
     let clocks = [A, B, A];
     let [mut one, mut two, mut three] =
         [("one", 0), ("two", 1), ("three", 2)].map(|(name, at)| host(name, &clocks[at], 3));
-    let off = Clock {
-        offset_ns: B.offset_ns + 500_000,
-        ..B
-    };
+    let off = Clock { offset_ns: B.offset_ns + 500_000, ..B };
     talk([&mut one, &mut two], [&clocks[0], &clocks[1]], 1, 3);
     talk([&mut two, &mut three], [&off, &clocks[2]], 2, 3);
     talk([&mut one, &mut three], [&clocks[0], &clocks[2]], 3, 3);
@@ -133,19 +97,9 @@ fn a_contradiction_among_three_is_said() {
     let found = fit(&joined).expect("a fit");
     assert_eq!(found.pairs.len(), 3);
     let said = found.contradiction.as_ref().expect("a contradiction");
-    assert!(
-        said.contains("around ") && said.contains("s after the trace of one began"),
-        "{said}"
-    );
-    let text = Text {
-        what: &found,
-        colours: false,
-    }
-    .to_string();
-    assert!(
-        text.contains("times between hosts are not known: around"),
-        "{text}"
-    );
+    assert!(said.contains("around ") && said.contains("s after the trace of one began"), "{said}");
+    let text = Text { what: &found, colours: false }.to_string();
+    assert!(text.contains("times between hosts are not known: around"), "{text}");
     let explained = explain(&joined, Wanted::default()).expect("explained");
     assert_eq!(explained.contradiction, found.contradiction);
 }

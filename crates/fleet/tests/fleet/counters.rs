@@ -15,9 +15,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 fn fleet(words: &[&str]) -> Output {
-    let output = Command::new(env!("CARGO_BIN_EXE_luc-fleet"))
-        .args(words)
-        .output();
+    let output = Command::new(env!("CARGO_BIN_EXE_luc-fleet")).args(words).output();
     output.expect("luc-fleet runs")
 }
 
@@ -80,10 +78,7 @@ fn a_stack_of_a_file_in_either_form() {
         assert_eq!(report["processor"], "amd-zen4");
         assert_eq!(report["readings"], 40);
         let stack = &report["stacks"][0];
-        assert_eq!(
-            (&stack["mode"], &stack["closure"]),
-            (&"user".into(), &"closes".into())
-        );
+        assert_eq!((&stack["mode"], &stack["closure"]), (&"user".into(), &"closes".into()));
         let value = |figure: &Value| figure["value"].as_f64().expect("a figure");
         assert!((value(&stack["cpi"]) - 2.0).abs() < 1e-6);
         assert!((value(&stack["completion"]) - 0.25).abs() < 1e-6);
@@ -115,11 +110,9 @@ fn a_machine_without_counters_is_said_to_be_one() {
                  0.200410754,<not supported>,,cycles,0,100.00,,\n";
     let path = file(&folder, "vm.csv", lines);
     let shown = text(fleet(&["counters", path.to_str().expect("text")]));
-    for words in [
-        "no hardware counters (virtual machine)",
-        "not supported there: cycles",
-        "0.7700 msec",
-    ] {
+    for words in
+        ["no hardware counters (virtual machine)", "not supported there: cycles", "0.7700 msec"]
+    {
         assert!(shown.contains(words), "{words}: {shown}");
     }
 }
@@ -127,10 +120,7 @@ fn a_machine_without_counters_is_said_to_be_one() {
 #[test]
 fn what_perf_shall_count_is_listed() {
     let events = text(fleet(&["counters", "--events", "intel-icelake"]));
-    assert!(
-        events.starts_with("{slots:u,topdown-retiring:u,"),
-        "{events}"
-    );
+    assert!(events.starts_with("{slots:u,topdown-retiring:u,"), "{events}");
     assert!(events.contains(",instructions:k,"), "{events}");
     assert_eq!(events.lines().count(), 1);
 }
@@ -140,15 +130,9 @@ fn what_cannot_be_read_is_refused_in_one_line() {
     let folder = tempfile::tempdir().expect("a directory");
     let nowhere = folder.path().join("nothing");
     let line = refusal(&["counters", nowhere.to_str().expect("text")]);
-    assert!(
-        line.contains("nothing") && line.contains("perf stat -I 100"),
-        "{line}"
-    );
+    assert!(line.contains("nothing") && line.contains("perf stat -I 100"), "{line}");
     for (content, words) in [
-        (
-            "1.0,5,,cycles,1000,100.00,,\nnonsense\n",
-            "line 2: it has no value",
-        ),
+        ("1.0,5,,cycles,1000,100.00,,\nnonsense\n", "line 2: it has no value"),
         ("# started\n", "it has no counters"),
         (
             "2.0,5,,cycles,1000,100.00,,\n1.0,5,,cycles,1000,100.00,,\n",
@@ -163,15 +147,9 @@ fn what_cannot_be_read_is_refused_in_one_line() {
     let good = file(&folder, "good.csv", "1.0,5,,cycles,1000,100.00,,\n");
     let good = good.to_str().expect("text");
     let shown = text(fleet(&["counters", good, "--processor", "amd-zen4"]));
-    assert!(
-        shown.contains("the cycles of amd-zen4 were not counted"),
-        "{shown}"
-    );
+    assert!(shown.contains("the cycles of amd-zen4 were not counted"), "{shown}");
     let line = refusal(&["counters", good, "--processor", "abacus"]);
-    assert!(
-        line.contains("abacus") && line.contains("arm-neoverse-v1"),
-        "{line}"
-    );
+    assert!(line.contains("abacus") && line.contains("arm-neoverse-v1"), "{line}");
     assert!(refusal(&["counters"]).contains("FILE"));
 }
 
@@ -180,11 +158,7 @@ fn what_cannot_be_read_is_refused_in_one_line() {
 fn trace(folder: &TempDir) -> PathBuf {
     let path = folder.path().join("counted");
     let start_ns = 1_000_000_000;
-    let begin = Trace {
-        start_ns,
-        host: "web".to_owned(),
-        ..Trace::default()
-    };
+    let begin = Trace { start_ns, host: "web".to_owned(), ..Trace::default() };
     let mut writer = Writer::create(&path, begin.clone()).expect("created");
     for (process, name) in [(11, "app"), (21, "other\u{1b}[2J")] {
         let task = Task {
@@ -203,10 +177,9 @@ fn trace(folder: &TempDir) -> PathBuf {
             _ => (21, 21, 4_000),
         };
         let since_ns = start_ns + turn * 50_000_000;
-        for (event, value, running_ns) in [
-            ("cycles", cycles / 2, 25_000_000),
-            ("instructions", 1_000, 50_000_000),
-        ] {
+        for (event, value, running_ns) in
+            [("cycles", cycles / 2, 25_000_000), ("instructions", 1_000, 50_000_000)]
+        {
             let row = Counter {
                 at_ns: since_ns + 50_000_000,
                 since_ns,
@@ -222,10 +195,7 @@ fn trace(folder: &TempDir) -> PathBuf {
             writer.add(row).expect("added");
         }
     }
-    let end = Trace {
-        end_ns: start_ns + 4_000_000_000,
-        ..begin
-    };
+    let end = Trace { end_ns: start_ns + 4_000_000_000, ..begin };
     writer.finish(end).expect("finished");
     path
 }
@@ -259,23 +229,13 @@ fn a_trace_has_counters_of_each_process() {
     }
     assert!(!shown.contains('\u{1b}'), "{shown}");
 
-    let one: Value = serde_json::from_str(&text(fleet(&[
-        "counters",
-        path,
-        "--process",
-        "app",
-        "--json",
-    ])))
-    .expect("JSON");
+    let one: Value =
+        serde_json::from_str(&text(fleet(&["counters", path, "--process", "app", "--json"])))
+            .expect("JSON");
     assert_eq!(total(&one, 0), Some(40.0 * 2_000.0));
-    let by_id: Value = serde_json::from_str(&text(fleet(&[
-        "counters",
-        path,
-        "--process",
-        "21",
-        "--json",
-    ])))
-    .expect("JSON");
+    let by_id: Value =
+        serde_json::from_str(&text(fleet(&["counters", path, "--process", "21", "--json"])))
+            .expect("JSON");
     assert_eq!(total(&by_id, 0), Some(40.0 * 4_000.0));
 }
 

@@ -9,12 +9,7 @@ use luc_fleet::{Explanation, Recorded};
 
 use crate::planted::{BEGIN_NS, Clock, explained, host, message, talk};
 
-const CLOCK: Clock = Clock {
-    offset_ns: 0,
-    drift_ppb: 0,
-    ntp_ppb: 0,
-    jump: None,
-};
+const CLOCK: Clock = Clock { offset_ns: 0, drift_ppb: 0, ntp_ppb: 0, jump: None };
 /// Requests, of which one in ten is slow.
 const REQUESTS: i64 = 100;
 
@@ -58,9 +53,7 @@ fn served(trouble: impl Fn(&mut Recorded, &dyn Fn(u64) -> u64), slow_us: u64) ->
         let first = |bytes: u64| number as u64 * bytes;
         let row = |at_ns, flow, bytes: u64| message(1, at_ns, flow, first(bytes), bytes);
         let asked = row(asked_ns, Flow::Sent, 40);
-        client
-            .messages
-            .extend([asked, row(back_ns, Flow::Received, 90)]);
+        client.messages.extend([asked, row(back_ns, Flow::Received, 90)]);
         let read = row(at(0), Flow::Received, 40);
         server.messages.extend([read, row(sent_ns, Flow::Sent, 90)]);
         read_ns = sent_ns + 50_000;
@@ -74,19 +67,13 @@ fn first(found: &Explanation) -> (&Findings, &Finding) {
     let [findings] = &found.findings[..] else {
         panic!("{:?}", found.findings);
     };
-    assert_eq!(
-        (findings.address.as_str(), findings.requests),
-        ("10.0.0.2:80", REQUESTS as u64)
-    );
+    assert_eq!((findings.address.as_str(), findings.requests), ("10.0.0.2:80", REQUESTS as u64));
     assert_eq!(findings.slowest.requests, 10);
     let all_ns: u64 = findings.findings.iter().map(|one| one.time_ns).sum();
     assert_eq!(all_ns, findings.slowest.time_ns);
     let first = &findings.findings[0];
     assert!(first.share_low <= first.share && first.share <= first.share_high);
-    let text = Text {
-        what: found,
-        colours: false,
-    };
+    let text = Text { what: found, colours: false };
     assert!(text.to_string().contains(&first.text), "{text}");
     (findings, first)
 }
@@ -101,10 +88,7 @@ fn a_device_is_named_and_not_the_thread_that_was_interrupted() {
     let (findings, first) = first(&found);
     assert_eq!((first.kind, first.cause), ("storage", Some("device")));
     let who = &first.who;
-    assert_eq!(
-        (who.host.as_str(), who.name.as_str()),
-        ("server", "serverd")
-    );
+    assert_eq!((who.host.as_str(), who.name.as_str()), ("server", "serverd"));
     assert_eq!((who.process_id, who.thread), (Some(7), Some(7)));
     assert_eq!(who.service.as_deref(), Some("10.0.0.2:80"));
     // The clocks of two hosts are known to a few ns at best.
@@ -136,20 +120,10 @@ fn who_holds_a_lock_is_named_with_what_it_waits_for() {
     let found = explained(served(lock, 10_010));
     let (_, first) = first(&found);
     assert_eq!((first.kind, first.cause), ("fsync", Some("commit_wait")));
-    assert_eq!(
-        (first.who.name.as_str(), first.who.thread),
-        ("indexer", Some(8))
-    );
+    assert_eq!((first.who.name.as_str(), first.who.thread), ("indexer", Some(8)));
     let waiter = first.waiter.as_ref().expect("somebody waits");
-    assert_eq!(
-        (waiter.name.as_str(), waiter.cause),
-        ("serverd", Some("futex"))
-    );
-    assert!(
-        first.text.contains("indexer waits until its data are safe"),
-        "{}",
-        first.text
-    );
+    assert_eq!((waiter.name.as_str(), waiter.cause), ("serverd", Some("futex")));
+    assert!(first.text.contains("indexer waits until its data are safe"), "{}", first.text);
 }
 
 /// A thread waits for the only processor.
@@ -159,9 +133,7 @@ fn who_kept_a_thread_from_its_processor_is_named_or_not_known() {
         move |server: &mut Recorded, at: &dyn Fn(u64) -> u64| {
             server.trace.processors = 1;
             server.tasks.push(task(20, 19, "compiler"));
-            server
-                .waits
-                .push(wait(7, [at(0), 0, at(10_010)], Cause::Preempted, 0));
+            server.waits.push(wait(7, [at(0), 0, at(10_010)], Cause::Preempted, 0));
             if is_busy {
                 server.waits.extend([
                     wait(20, [at(0) - 9_000, at(0) - 2_000, at(0)], Cause::Sleep, 0),
@@ -172,18 +144,12 @@ fn who_kept_a_thread_from_its_processor_is_named_or_not_known() {
     };
     let found = explained(served(starve(true), 10_010));
     let (_, busy) = first(&found);
-    assert_eq!(
-        (busy.kind, busy.who.name.as_str()),
-        ("computes", "compiler")
-    );
+    assert_eq!((busy.kind, busy.who.name.as_str()), ("computes", "compiler"));
     assert_eq!((busy.who.process_id, busy.who.thread), (Some(19), Some(20)));
     assert_eq!(busy.kept_others_ns, busy.time_ns);
     let found = explained(served(starve(false), 10_010));
     let (_, idle) = first(&found);
-    assert_eq!(
-        (idle.kind, idle.who.name.as_str()),
-        ("no_processor", "serverd")
-    );
+    assert_eq!((idle.kind, idle.who.name.as_str()), ("no_processor", "serverd"));
 }
 
 /// Of two threads that run meanwhile, one has the processor that the server's thread waits for.
@@ -233,10 +199,7 @@ fn who_stopped_a_process_is_named() {
     let (_, first) = first(&found);
     assert_eq!((first.kind, first.cause), ("stopped", Some("stopped")));
     let holder = first.holder.as_ref().expect("somebody let it go on");
-    assert_eq!(
-        (first.who.process_id, holder.process_id),
-        (Some(7), Some(30))
-    );
+    assert_eq!((first.who.process_id, holder.process_id), (Some(7), Some(30)));
 }
 
 /// The server reads, and the disk writes meanwhile what a backup made dirty.
@@ -265,17 +228,12 @@ fn for_whom_else_a_disk_worked_is_named() {
         };
         server.tasks.push(task(40, 40, "kworker/u8:1"));
         server.tasks.push(task(50, 50, "backup"));
-        server
-            .waits
-            .push(wait(7, [at(0), at(10_000), at(10_010)], Cause::Device, 9));
+        server.waits.push(wait(7, [at(0), at(10_000), at(10_010)], Cause::Device, 9));
         server.data.extend([
             data(at(0), 50, Direction::Dirtied),
             data(at(9_000), 40, Direction::WrittenByFlusher),
         ]);
-        let other_disk = Request {
-            dev: Dev(2),
-            ..request(60, at(20), at(8_000), 1 << 30)
-        };
+        let other_disk = Request { dev: Dev(2), ..request(60, at(20), at(8_000), 1 << 30) };
         server.requests.extend([
             request(40, at(10), at(5_000), 9_000),
             other_disk,
@@ -287,10 +245,7 @@ fn for_whom_else_a_disk_worked_is_named() {
     let (_, first) = first(&found);
     assert_eq!(first.kind, "storage");
     let beside = first.beside.as_ref().expect("the disk wrote");
-    assert_eq!(
-        (beside.who.process.as_str(), beside.who.process_id),
-        ("backup", Some(50))
-    );
+    assert_eq!((beside.who.process.as_str(), beside.who.process_id), ("backup", Some(50)));
     assert_eq!((beside.share, beside.share_of_who), (0.9, 0.9));
     let said = "90.0 % of what the disk moved meanwhile was others', most of it of backup 50 on server (backup)";
     assert!(first.text.contains(said), "{}", first.text);
@@ -309,13 +264,7 @@ fn a_server_waits_for_work_and_a_client_for_answers() {
     assert_eq!((server.host.as_str(), server.for_answers_ns), ("server", 0));
     assert!(server.for_work_ns > 1_000_000_000, "{server:?}");
     assert_eq!((server.threads, server.without_work), (1, 1));
-    let text = Text {
-        what: &found,
-        colours: false,
-    };
+    let text = Text { what: &found, colours: false };
     let text = text.to_string();
-    assert!(
-        text.contains("server: 1 of 1 thread only waited for work"),
-        "{text}"
-    );
+    assert!(text.contains("server: 1 of 1 thread only waited for work"), "{text}");
 }

@@ -9,23 +9,14 @@ use luc_testkit::fleet::PlantedFleet;
 fn traces_say_the_same_read_at_once_and_host_by_host() {
     for requests in [500, 501, 502, 509] {
         let folder = tempfile::tempdir().expect("made");
-        let fleet = PlantedFleet {
-            back_ends: 3,
-            requests,
-            waits: 7,
-        };
+        let fleet = PlantedFleet { back_ends: 3, requests, waits: 7 };
         let traces = fleet.write(folder.path()).expect("written");
-        let source = |directory: &std::path::PathBuf| Source {
-            name: None,
-            directory: directory.clone(),
-        };
+        let source =
+            |directory: &std::path::PathBuf| Source { name: None, directory: directory.clone() };
         let sources: Vec<Source> = traces.iter().map(source).collect();
         let at_once = Joined::new(read(&sources, Tables::All).expect("read")).expect("joined");
         let by_host = Joined::read(&sources, Tables::All, None).expect("joined");
-        let wanted = Wanted {
-            request: None,
-            rows: true,
-        };
+        let wanted = Wanted { request: None, rows: true };
         let [at_once, by_host] =
             [at_once, by_host].map(|joined| explain(&joined, wanted).expect("explained"));
         assert_eq!(at_once, by_host);

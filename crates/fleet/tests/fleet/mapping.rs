@@ -7,12 +7,7 @@ use luc_fleet::{Explanation, Joined, Recorded, fit};
 
 use crate::planted::{BEGIN_NS, Clock, Connected, explained, host, message, talk};
 
-const CLOCK: Clock = Clock {
-    offset_ns: 0,
-    drift_ppb: 0,
-    ntp_ppb: 0,
-    jump: None,
-};
+const CLOCK: Clock = Clock { offset_ns: 0, drift_ppb: 0, ntp_ppb: 0, jump: None };
 
 /// Two hosts with one connection, on which the client asks 10 times.
 fn asked(base: [u64; 2]) -> [Recorded; 2] {
@@ -23,45 +18,25 @@ fn asked(base: [u64; 2]) -> [Recorded; 2] {
             CLOCK.monotonic_ns(BEGIN_NS + 500_000_000 + number * 20_000_000 + ms * 1_000_000)
         };
         let first = |way: usize, bytes: u64| base[way] + number as u64 * bytes;
-        client
-            .messages
-            .push(message(1, at(0), Flow::Sent, first(0, 40), 40));
-        server
-            .messages
-            .push(message(1, at(1), Flow::Received, first(0, 40), 40));
-        server
-            .messages
-            .push(message(1, at(4), Flow::Sent, first(1, 90), 90));
-        client
-            .messages
-            .push(message(1, at(5), Flow::Received, first(1, 90), 90));
+        client.messages.push(message(1, at(0), Flow::Sent, first(0, 40), 40));
+        server.messages.push(message(1, at(1), Flow::Received, first(0, 40), 40));
+        server.messages.push(message(1, at(4), Flow::Sent, first(1, 90), 90));
+        client.messages.push(message(1, at(5), Flow::Received, first(1, 90), 90));
     }
     [client, server]
 }
 
 fn check(found: &Explanation) {
     assert_eq!(found.connections.paired.all(), 1);
-    assert_eq!(
-        (found.messages.edges, found.messages.bytes_on_edges),
-        (20, 1300)
-    );
+    assert_eq!((found.messages.edges, found.messages.bytes_on_edges), (20, 1300));
     assert!(found.messages.gaps.is_empty(), "{:?}", found.messages);
-    assert_eq!(
-        (
-            found.requests.incoming_answered,
-            found.requests.outgoing_with_server
-        ),
-        (10, 10)
-    );
+    assert_eq!((found.requests.incoming_answered, found.requests.outgoing_with_server), (10, 10));
     assert_eq!(found.services[0].process, "serverd");
     assert_eq!(found.services[0].p50_ns, Some(3_000_000));
     assert_eq!(found.slowest.len(), 10);
     assert_eq!(found.slowest[0].time_ns, 5_000_000);
     let request = found.request.as_ref().expect("a request");
-    assert_eq!(
-        request.path.iter().map(|part| part.time_ns).sum::<u64>(),
-        5_000_000
-    );
+    assert_eq!(request.path.iter().map(|part| part.time_ns).sum::<u64>(), 5_000_000);
 }
 
 #[test]
@@ -69,17 +44,10 @@ fn offsets_of_known_connections_count_from_the_first_byte() {
     let found = explained(asked([0, 0]));
     assert_eq!(found.connections.paired.by_initial_numbers, 1);
     check(&found);
-    let way = found
-        .one_way
-        .iter()
-        .find(|way| way.from == "client")
-        .expect("a way");
+    let way = found.one_way.iter().find(|way| way.from == "client").expect("a way");
     let error = way.error.expect("an error");
     let off_ns = (way.p50_ns.expect("a time") - 1_000_000).abs();
-    assert!(
-        off_ns as f64 <= error.max_ns && error.max_ns < 25_000.0,
-        "{way:?}"
-    );
+    assert!(off_ns as f64 <= error.max_ns && error.max_ns < 25_000.0, "{way:?}");
 }
 
 /// Offsets then begin with the sequence number, which may be just before it comes round.
@@ -103,10 +71,7 @@ fn offsets_of_older_connections_begin_with_the_sequence_number() {
         // The trace of one host began later.
         hosts[1].messages.drain(..4);
         let found = explained(hosts);
-        assert_eq!(
-            (found.connections.paired.by_addresses, found.messages.edges),
-            (1, 16)
-        );
+        assert_eq!((found.connections.paired.by_addresses, found.messages.edges), (1, 16));
     }
 }
 
@@ -129,15 +94,8 @@ fn an_older_end_is_paired_with_one_whose_numbers_are_known() {
     server.messages.drain(..2);
     let found = explained([client, server]);
     assert_eq!(found.connections.paired.by_addresses, 1);
-    assert_eq!(
-        (found.messages.edges, found.messages.bytes_on_edges),
-        (18, 1170)
-    );
-    assert!(
-        found.requests.incoming_with_client == 9,
-        "{:?}",
-        found.requests
-    );
+    assert_eq!((found.messages.edges, found.messages.bytes_on_edges), (18, 1170));
+    assert!(found.requests.incoming_with_client == 9, "{:?}", found.requests);
 }
 
 #[test]
@@ -150,10 +108,7 @@ fn packets_beside_lost_ones_say_nothing_of_clocks() {
     });
     let joined = Joined::new(hosts.to_vec()).expect("joined");
     let found = fit(&joined).expect("a fit");
-    assert!(
-        (1_999..=2_001).contains(&found.left_out.packets_beside_lost_ones),
-        "{found:?}"
-    );
+    assert!((1_999..=2_001).contains(&found.left_out.packets_beside_lost_ones), "{found:?}");
     assert_eq!(found.hosts[0].lost["packet"], 3);
     assert!(found.pairs[0].offset.is_some());
 }
@@ -165,10 +120,7 @@ fn rows_without_their_connection_are_counted() {
     let found = explained([client, server]);
     assert_eq!(found.left_out.without_connection, 20 + 4_000);
     assert_eq!(found.connections.paired.all(), 0);
-    assert_eq!(
-        found.connections.unpaired[0].reason,
-        "no trace has the other end"
-    );
+    assert_eq!(found.connections.unpaired[0].reason, "no trace has the other end");
     assert_eq!(found.messages.left_out.unpaired, 20);
     // The server's own times are there.
     assert_eq!(found.services[0].answered, 10);
@@ -184,9 +136,7 @@ fn damaged_addresses_and_times_are_counted() {
     client.connections[1].local_address = "nowhere".to_owned();
     server.connections[1].local_port = 70_000;
     extra.packet((&mut client, u64::MAX), (&mut server, 5), 0, 1);
-    client
-        .messages
-        .push(message(1, u64::MAX, Flow::Sent, 400, 1));
+    client.messages.push(message(1, u64::MAX, Flow::Sent, 400, 1));
     client.messages.push(message(1, 5, Flow::Sent, u64::MAX, 1));
     let found = explained([client, server]);
     assert_eq!(found.left_out.unreadable_connections, 2);
@@ -203,15 +153,8 @@ fn what_limits_a_trace_is_said() {
     assert!(found.hosts[0].is_complete && !found.hosts[1].is_complete);
     // Its clock samples say how long it is.
     assert_eq!(found.hosts[1].length_ns, 2_000_000_000);
-    let text = Text {
-        what: &found,
-        colours: false,
-    }
-    .to_string();
+    let text = Text { what: &found, colours: false }.to_string();
     assert!(text.contains("server: the trace has no end"), "{text}");
-    assert!(
-        text.contains("client: messages and waits are those of process 7 only"),
-        "{text}"
-    );
+    assert!(text.contains("client: messages and waits are those of process 7 only"), "{text}");
     check(&found);
 }

@@ -65,10 +65,7 @@ pub(crate) fn host(name: &str, clock: &Clock, seconds: i64) -> Recorded {
             end_ns: clock.monotonic_ns(end_ns),
             ..Trace::default()
         },
-        clocks: (BEGIN_NS..=end_ns)
-            .step_by(100_000_000)
-            .map(sample)
-            .collect(),
+        clocks: (BEGIN_NS..=end_ns).step_by(100_000_000).map(sample).collect(),
         tasks: vec![Task {
             thread: Pid(7),
             process: Tgid(7),
@@ -104,16 +101,9 @@ impl Connected {
         };
         let (a, b) = (("10.0.0.1", 5_000 + number), ("10.0.0.2", 80));
         let (there, back) = (u32::MAX - number, 1_000 + number);
-        client
-            .connections
-            .push(end(Side::Client, a, b, there, back));
-        server
-            .connections
-            .push(end(Side::Server, b, a, back, there));
-        Self {
-            number,
-            passed: [0, 0],
-        }
+        client.connections.push(end(Side::Client, a, b, there, back));
+        server.connections.push(end(Side::Server, b, a, back, there));
+        Self { number, passed: [0, 0] }
     }
 
     /// Bytes that went in one packet, sent and received at these times.

@@ -163,11 +163,7 @@ fn clocks() -> impl Strategy<Value = Vec<ClockSample>> {
 }
 
 fn host(number_of: usize) -> impl Strategy<Value = Recorded> {
-    let net = (
-        vec(connection(), 0..6),
-        vec(message(), 0..30),
-        vec(packet(), 0..20),
-    );
+    let net = (vec(connection(), 0..6), vec(message(), 0..30), vec(packet(), 0..20));
     let threads = (
         vec(wait(), 0..20),
         vec(brief_wait(), 0..5),
@@ -190,22 +186,14 @@ fn host(number_of: usize) -> impl Strategy<Value = Recorded> {
                 comm: format!("t\u{1b}{thread}"),
                 ..Task::default()
             };
-            let loss = |(at_ns, count)| Lost {
-                at_ns,
-                count,
-                place: "packet".to_owned(),
-            };
+            let loss = |(at_ns, count)| Lost { at_ns, count, place: "packet".to_owned() };
             // As the reader has it: of each connection one row.
             let mut connections = connections;
             connections.sort_by_key(|row: &Connection| row.connection);
             connections.dedup_by_key(|row| row.connection);
             Recorded {
                 name: format!("h{number_of}"),
-                trace: Trace {
-                    start_ns,
-                    end_ns,
-                    ..Trace::default()
-                },
+                trace: Trace { start_ns, end_ns, ..Trace::default() },
                 connections,
                 messages,
                 packets,

@@ -14,9 +14,7 @@ use tempfile::TempDir;
 use crate::planted::{BEGIN_NS, Clock, host, message, talk};
 
 fn fleet(words: &[&str]) -> Output {
-    let output = Command::new(env!("CARGO_BIN_EXE_luc-fleet"))
-        .args(words)
-        .output();
+    let output = Command::new(env!("CARGO_BIN_EXE_luc-fleet")).args(words).output();
     output.expect("luc-fleet runs")
 }
 
@@ -26,10 +24,7 @@ fn refusal(words: &[&str]) -> String {
     let line = String::from_utf8(output.stderr).expect("text");
     assert_eq!(output.status.code(), Some(2), "{words:?}: {line}");
     assert_eq!(line.lines().count(), 1, "{line}");
-    assert!(
-        line.starts_with("luc-fleet: ") && output.stdout.is_empty(),
-        "{line}"
-    );
+    assert!(line.starts_with("luc-fleet: ") && output.stdout.is_empty(), "{line}");
     line
 }
 
@@ -41,21 +36,14 @@ fn add<T: Clone + Into<Event>>(writer: &mut Writer, rows: &[T]) {
 
 pub(crate) fn write(folder: &Path, name: &str, recorded: &Recorded) -> PathBuf {
     let path = folder.join(name);
-    let begin = Trace {
-        at_ns: recorded.trace.start_ns,
-        end_ns: 0,
-        ..recorded.trace.clone()
-    };
+    let begin = Trace { at_ns: recorded.trace.start_ns, end_ns: 0, ..recorded.trace.clone() };
     let mut writer = Writer::create(&path, begin).expect("created");
     add(&mut writer, &recorded.connections);
     add(&mut writer, &recorded.messages);
     add(&mut writer, &recorded.packets);
     add(&mut writer, &recorded.clocks);
     add(&mut writer, &recorded.tasks);
-    let end = Trace {
-        at_ns: recorded.trace.end_ns,
-        ..recorded.trace.clone()
-    };
+    let end = Trace { at_ns: recorded.trace.end_ns, ..recorded.trace.clone() };
     writer.finish(end).expect("written");
     path
 }
@@ -63,26 +51,15 @@ pub(crate) fn write(folder: &Path, name: &str, recorded: &Recorded) -> PathBuf {
 /// Two good traces of hosts that talk.
 fn two() -> (TempDir, [PathBuf; 2]) {
     let folder = tempfile::tempdir().expect("a directory");
-    let clocks = [
-        Clock::default(),
-        Clock {
-            offset_ns: 5_000_000,
-            ..Clock::default()
-        },
-    ];
+    let clocks = [Clock::default(), Clock { offset_ns: 5_000_000, ..Clock::default() }];
     let (mut one, mut two) = (host("one", &clocks[0], 1), host("two", &clocks[1], 1));
     talk([&mut one, &mut two], [&clocks[0], &clocks[1]], 1, 1);
     let at = |clock: usize, ms: i64| clocks[clock].monotonic_ns(BEGIN_NS + ms * 1_000_000);
     one.messages.push(message(1, at(0, 100), Flow::Sent, 0, 40));
-    two.messages
-        .push(message(1, at(1, 101), Flow::Received, 0, 40));
+    two.messages.push(message(1, at(1, 101), Flow::Received, 0, 40));
     two.messages.push(message(1, at(1, 103), Flow::Sent, 0, 9));
-    one.messages
-        .push(message(1, at(0, 104), Flow::Received, 0, 9));
-    let paths = [
-        write(folder.path(), "a", &one),
-        write(folder.path(), "b", &two),
-    ];
+    one.messages.push(message(1, at(0, 104), Flow::Received, 0, 9));
+    let paths = [write(folder.path(), "a", &one), write(folder.path(), "b", &two)];
     (folder, paths)
 }
 
@@ -96,10 +73,7 @@ fn good_traces_are_read_and_named() {
     let output = fleet(&["fit", text(&a), &format!("db={}", text(&b)), "--json"]);
     assert!(output.status.success(), "{output:?}");
     let fit: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    assert_eq!(
-        (&fit["hosts"][0]["name"], &fit["hosts"][1]["name"]),
-        (&"one".into(), &"db".into())
-    );
+    assert_eq!((&fit["hosts"][0]["name"], &fit["hosts"][1]["name"]), (&"one".into(), &"db".into()));
     assert!(fit["pairs"][0]["offset"]["low_ns"].is_i64(), "{fit}");
     let output = fleet(&["explain", text(&a), text(&b)]);
     let shown = String::from_utf8(output.stdout).expect("text");
@@ -113,22 +87,13 @@ fn good_traces_are_read_and_named() {
 fn what_is_no_trace_of_a_fleet_is_refused() {
     let (folder, [a, _]) = two();
     let line = refusal(&["explain", "/nonexistent/trace"]);
-    assert!(
-        line.contains("/nonexistent/trace: no trace is here"),
-        "{line}"
-    );
+    assert!(line.contains("/nonexistent/trace: no trace is here"), "{line}");
     let line = refusal(&["explain", text(folder.path())]);
     assert!(line.contains("no trace is here"), "{line}");
-    let plain = Recorded {
-        clocks: Vec::new(),
-        ..host("plain", &Clock::default(), 1)
-    };
+    let plain = Recorded { clocks: Vec::new(), ..host("plain", &Clock::default(), 1) };
     let plain = write(folder.path(), "plain", &plain);
     let line = refusal(&["fit", text(&a), text(&plain)]);
-    assert!(
-        line.contains(text(&plain)) && line.contains("luc record --fleet"),
-        "{line}"
-    );
+    assert!(line.contains(text(&plain)) && line.contains("luc record --fleet"), "{line}");
 }
 
 #[test]
@@ -149,10 +114,7 @@ fn threads_and_times_that_are_not_there_are_refused() {
     }
     let output = fleet(&["why", "oned@one", a, b]);
     let shown = String::from_utf8(output.stdout).expect("text");
-    assert!(
-        output.status.success() && shown.contains("oned 7 on one"),
-        "{shown}"
-    );
+    assert!(output.status.success() && shown.contains("oned 7 on one"), "{shown}");
 }
 
 #[test]
@@ -163,10 +125,7 @@ fn hosts_that_are_the_same_are_refused() {
     let line = refusal(&["explain", text(&a), &format!("other={}", text(&a))]);
     assert!(line.contains("same boot"), "{line}");
     let line = refusal(&["explain", text(&a), &format!("one={}", text(&b))]);
-    assert!(
-        line.contains("named one") && line.contains(&format!("OTHER={}", text(&b))),
-        "{line}"
-    );
+    assert!(line.contains("named one") && line.contains(&format!("OTHER={}", text(&b))), "{line}");
     // Without a socket in common the boot tells.
     let booted = |name: &str, realtime_offset_ns| {
         let mut recorded = host(name, &Clock::default(), 1);
@@ -177,11 +136,7 @@ fn hosts_that_are_the_same_are_refused() {
     let hour = write(folder.path(), "hour", &booted("x", 3_600_000_000_000));
     let same = write(folder.path(), "same", &booted("x", 3_600_000_500_000));
     let later = write(folder.path(), "later", &booted("x", 7_200_000_000_000));
-    let line = refusal(&[
-        "fit",
-        &format!("p={}", text(&hour)),
-        &format!("q={}", text(&same)),
-    ]);
+    let line = refusal(&["fit", &format!("p={}", text(&hour)), &format!("q={}", text(&same))]);
     assert!(line.contains("same boot"), "{line}");
     let line = refusal(&["fit", text(&hour), text(&later)]);
     assert!(line.contains("named x"), "{line}");
@@ -202,10 +157,7 @@ fn mistakes_of_the_command_line_are_one_line() {
             &["explain", text(&a), text(&b), "--request", "0"],
             "there is no request 0: 1 have an answer",
         ),
-        (
-            &["explain", text(&a), text(&b), "--request", "x"],
-            "--request",
-        ),
+        (&["explain", text(&a), text(&b), "--request", "x"], "--request"),
         (&["frob"], "frob"),
     ] {
         let line = refusal(words);
@@ -230,34 +182,17 @@ fn reports_are_whole_files_or_none() {
     fs::create_dir(path("folder")).expect("made");
     for (words, part) in [
         (&["report", a, b][..], "--html <FILE>"),
-        (
-            &["report", a, b, "--html", text(&path("folder"))],
-            "not a regular file",
-        ),
-        (
-            &["report", a, b, "--otlp", text(&path("none/x"))],
-            "cannot be written",
-        ),
+        (&["report", a, b, "--html", text(&path("folder"))], "not a regular file"),
+        (&["report", a, b, "--otlp", text(&path("none/x"))], "cannot be written"),
         (
             &["report", a, b, "--html", text(&page), "--otlp", text(&page)],
             "two formats cannot go to one file",
         ),
         (
-            &[
-                "report",
-                a,
-                b,
-                "--html",
-                text(&page),
-                "--otlp",
-                text(&path("./page.html")),
-            ],
+            &["report", a, b, "--html", text(&page), "--otlp", text(&path("./page.html"))],
             "two formats cannot go to one file",
         ),
-        (
-            &["report", a, b, "--html", text(&page), "--request", "9"],
-            "there is no request 9",
-        ),
+        (&["report", a, b, "--html", text(&page), "--request", "9"], "there is no request 9"),
     ] {
         let line = refusal(words);
         assert!(line.contains(part), "{line}");
@@ -297,11 +232,7 @@ fn clocks_that_cannot_be_are_refused() {
     let single = few("single", |recorded| recorded.clocks.truncate(1));
     let back = few("back", |recorded| recorded.clocks[3].raw_ns = 5);
     let far = few("far", |recorded| recorded.clocks[3].raw_ns = u64::MAX);
-    for (path, part) in [
-        (single, "1 samples"),
-        (back, "do not advance"),
-        (far, "73 years"),
-    ] {
+    for (path, part) in [(single, "1 samples"), (back, "do not advance"), (far, "73 years")] {
         let line = refusal(&["fit", text(&a), text(&path)]);
         assert!(line.contains(text(&path)) && line.contains(part), "{line}");
     }
@@ -311,14 +242,7 @@ fn clocks_that_cannot_be_are_refused() {
 #[test]
 fn damage_is_named() {
     let (_folder, [a, b]) = two();
-    for table in [
-        "connection",
-        "message",
-        "packet",
-        "clock_sample",
-        "task",
-        "trace",
-    ] {
+    for table in ["connection", "message", "packet", "clock_sample", "task", "trace"] {
         let file = fs::read_dir(&a)
             .expect("listed")
             .map(|entry| entry.expect("an entry").path())
@@ -343,10 +267,7 @@ fn damage_is_named() {
         }
         // Another version: one digit and right checksums.
         let line = refusal_of_version(&file, &whole, [text(&a), text(&b)]);
-        assert!(
-            line.contains("schema version 9") && line.contains(text(&a)),
-            "{line}"
-        );
+        assert!(line.contains("schema version 9") && line.contains(text(&a)), "{line}");
         fs::write(&file, &whole).expect("written");
     }
     assert!(fleet(&["explain", text(&a), text(&b)]).status.success());

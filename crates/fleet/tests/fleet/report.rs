@@ -14,17 +14,9 @@ use luc_fleet::{FleetError, Joined, Recorded};
 use crate::findings::wait;
 use crate::planted::{BEGIN_NS, Clock, host, message, talk};
 
-const CLIENT: Clock = Clock {
-    offset_ns: 0,
-    drift_ppb: 0,
-    ntp_ppb: 0,
-    jump: None,
-};
+const CLIENT: Clock = Clock { offset_ns: 0, drift_ppb: 0, ntp_ppb: 0, jump: None };
 /// The server's clock is 7 ms ahead.
-const SERVER: Clock = Clock {
-    offset_ns: 7_000_000,
-    ..CLIENT
-};
+const SERVER: Clock = Clock { offset_ns: 7_000_000, ..CLIENT };
 const REQUESTS: i64 = 30;
 /// What a page would obey, if it were not escaped.
 const HOSTILE: &str = "</script><b x='\">";
@@ -59,17 +51,13 @@ fn planted() -> [Recorded; 2] {
     });
     for number in 0..REQUESTS {
         let us = |us: i64| BEGIN_NS + 500_000_000 + number * 60_000_000 + us * 1_000;
-        let (here, there) = (
-            |at| CLIENT.monotonic_ns(us(at)),
-            |at| SERVER.monotonic_ns(us(at)),
-        );
+        let (here, there) = (|at| CLIENT.monotonic_ns(us(at)), |at| SERVER.monotonic_ns(us(at)));
         let slow = if number == 11 { 5_000 } else { 0 };
         let first = |bytes: u64| number as u64 * bytes;
         let row = |at_ns, flow, bytes: u64| message(1, at_ns, flow, first(bytes), bytes);
-        client.messages.extend([
-            row(here(0), Flow::Sent, 40),
-            row(here(3_200 + slow), Flow::Received, 90),
-        ]);
+        client
+            .messages
+            .extend([row(here(0), Flow::Sent, 40), row(here(3_200 + slow), Flow::Received, 90)]);
         let asleep = [here(10), here(3_180 + slow), here(3_190 + slow)];
         client.waits.push(wait(7, asleep, Cause::PipeSocket, 0));
         server.messages.extend([
@@ -81,24 +69,9 @@ fn planted() -> [Recorded; 2] {
             message(9, there(900), Flow::Received, first(30), 30),
         ]);
         server.waits.extend([
-            wait(
-                7,
-                [there(310), there(890), there(895)],
-                Cause::PipeSocket,
-                0,
-            ),
-            wait(
-                7,
-                [there(1_000), there(2_000 + slow), there(2_010 + slow)],
-                Cause::Device,
-                8,
-            ),
-            wait(
-                8,
-                [there(1_000), there(1_100), there(1_110)],
-                Cause::Futex,
-                7,
-            ),
+            wait(7, [there(310), there(890), there(895)], Cause::PipeSocket, 0),
+            wait(7, [there(1_000), there(2_000 + slow), there(2_010 + slow)], Cause::Device, 8),
+            wait(8, [there(1_000), there(1_100), there(1_110)], Cause::Futex, 7),
         ]);
     }
     for recorded in [&mut client, &mut server] {
@@ -147,19 +120,12 @@ fn nothing_in_a_name_is_markup() {
     let joined = joined(hosts);
     let page = html::page(&joined);
     luc_testkit::page::check(&page);
-    assert!(
-        !page.contains("<b x") && !page.contains("</script>"),
-        "{page}"
-    );
+    assert!(!page.contains("<b x") && !page.contains("</script>"), "{page}");
     assert!(!page.contains('\u{1b}'));
     assert!(page.contains("&lt;/script&gt;&lt;b x=&#39;&quot;&gt;"));
     let spans = otlp::spans(&otlp::json(&joined));
     let is_plain = |text: &str| !text.contains('\u{1b}');
-    assert!(
-        spans
-            .values()
-            .all(|found| is_plain(&found.process) && is_plain(&found.span.name))
-    );
+    assert!(spans.values().all(|found| is_plain(&found.process) && is_plain(&found.span.name)));
     let trace = perfetto::trace(&joined);
     assert!(trace.tracks.values().all(|name| is_plain(name)));
     assert!(trace.slices.iter().all(|slice| is_plain(&slice.1)));
@@ -169,8 +135,5 @@ fn nothing_in_a_name_is_markup() {
 fn a_request_that_is_not_there_is_refused() {
     let joined = joined(planted());
     let refused = Report::new(&joined, chosen(Some(31), 5)).expect_err("refused");
-    assert!(matches!(
-        refused,
-        FleetError::NoSuchRequest { number: 31, .. }
-    ));
+    assert!(matches!(refused, FleetError::NoSuchRequest { number: 31, .. }));
 }

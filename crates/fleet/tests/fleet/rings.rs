@@ -24,16 +24,11 @@ const BEGIN_REAL_NS: u64 = 1_700_000_000_000_000_000;
 fn part(recorded: &Recorded, [from_ns, to_ns]: [u64; 2]) -> Recorded {
     let is_in = |at_ns: u64| (from_ns..to_ns).contains(&at_ns);
     let mut part = recorded.clone();
-    part.trace = Trace {
-        start_ns: from_ns,
-        end_ns: to_ns,
-        ..part.trace
-    };
+    part.trace = Trace { start_ns: from_ns, end_ns: to_ns, ..part.trace };
     part.messages.retain(|row| is_in(row.at_ns));
     part.packets.retain(|row| is_in(row.at_ns));
     // A sample at a cut is in both parts.
-    part.clocks
-        .retain(|row| (from_ns..=to_ns).contains(&row.at_ns));
+    part.clocks.retain(|row| (from_ns..=to_ns).contains(&row.at_ns));
     part
 }
 
@@ -46,10 +41,7 @@ struct Planted {
 impl Planted {
     fn new() -> Self {
         let folder = tempfile::tempdir().expect("a directory");
-        let ahead = Clock {
-            offset_ns: 5_000_000,
-            ..Clock::default()
-        };
+        let ahead = Clock { offset_ns: 5_000_000, ..Clock::default() };
         let clocks = [Clock::default(), ahead];
         let mut hosts = [host("one", &clocks[0], 2), host("two", &clocks[1], 2)];
         {
@@ -75,11 +67,7 @@ impl Planted {
             let ring = folder.path().join(format!("ring-{number}"));
             fs::create_dir(&ring).expect("made");
             let [begin, middle, end] = [0, 1000, 2000].map(|ms| at(number, ms));
-            write(
-                &ring,
-                "segment-0001-000004",
-                &part(recorded, [begin, middle]),
-            );
+            write(&ring, "segment-0001-000004", &part(recorded, [begin, middle]));
             write(&ring, "segment-0001-000005", &part(recorded, [middle, end]));
             write(folder.path(), &format!("trace-{number}"), recorded);
             ring
@@ -107,9 +95,7 @@ impl Planted {
     }
 
     fn run(&self, words: &[&str]) -> Output {
-        self.fleet(words, "exit 9")
-            .output()
-            .expect("luc-fleet runs")
+        self.fleet(words, "exit 9").output().expect("luc-fleet runs")
     }
 
     /// What is refused, in one line; nothing is left.
@@ -128,9 +114,8 @@ impl Planted {
 
 fn names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).expect("listed").flatten();
-    let mut names: Vec<String> = entries
-        .map(|entry| entry.file_name().to_string_lossy().into_owned())
-        .collect();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
     names.sort();
     names
 }
@@ -149,14 +134,7 @@ fn a_ring_is_read_as_one_recording() {
     let planted = Planted::new();
     let whole = json(&planted.run(&["explain", "trace-0", "trace-1", "--json", "--rows"]));
     let ring = json(&planted.run(&["explain", "ring-0", "ring-1", "--json", "--rows"]));
-    for part in [
-        "connections",
-        "messages",
-        "requests",
-        "request",
-        "rows",
-        "services",
-    ] {
+    for part in ["connections", "messages", "requests", "request", "rows", "services"] {
         assert_eq!(ring[part], whole[part], "{part}");
     }
     assert_eq!(whole["request"]["request"]["time_ns"], 4_000_000);
@@ -179,10 +157,7 @@ fn a_window_is_made_of_whole_segments() {
     // The begin of the second request is in the first segment, its end in the second.
     assert_eq!(count(&["--around", "1700000001.7", "--span", "1s"]), 0);
     let line = planted.refusal(&["explain", "ring-0", "--from", "1700000009"], "");
-    assert!(
-        line.contains("from 2023-11-14T22:13:20Z to 2023-11-14T22:13:22Z"),
-        "{line}"
-    );
+    assert!(line.contains("from 2023-11-14T22:13:20Z to 2023-11-14T22:13:22Z"), "{line}");
     let line = planted.refusal(&["explain", "trace-0", "--from", BEGIN], "");
     assert!(line.contains("one trace, and no ring"), "{line}");
     fs::rename(
@@ -242,16 +217,11 @@ fn what_became_slow_is_kept_but_not_too_often() {
     (7..=8).for_each(segment);
     let mut said = BufReader::new(child.stderr.take().expect("piped")).lines();
     let mut line = || said.next().expect("a line").expect("text");
-    assert_eq!(
-        line(),
-        "luc-fleet: oned at port 80: p99 is 9 ms, and was 1 ms"
-    );
+    assert_eq!(line(), "luc-fleet: oned at port 80: p99 is 9 ms, and was 1 ms");
     assert!(line().contains(": 2 segments, "));
     assert!(line().contains("p99 is 9 ms"));
     assert_eq!(line(), "luc-fleet: not kept: 1 are kept of a day");
-    let killed = Command::new("kill")
-        .args(["-TERM", &child.id().to_string()])
-        .status();
+    let killed = Command::new("kill").args(["-TERM", &child.id().to_string()]).status();
     assert!(killed.expect("kill runs").success());
     assert!(child.wait().expect("it ends").success());
     let kept = ring.join("kept");
@@ -279,11 +249,7 @@ impl Slowing {
             ["client", "one", "two"].map(|name| host(name, &self.clock, 1));
         talk([&mut client, &mut one], clocks, 1, 1);
         talk([&mut one, &mut two], clocks, 2, 1);
-        for connection in one
-            .connections
-            .iter_mut()
-            .filter(|row| row.connection.0 == 2)
-        {
+        for connection in one.connections.iter_mut().filter(|row| row.connection.0 == 2) {
             (connection.remote_address, connection.remote_port) = ("10.0.0.3".to_owned(), 90);
         }
         for connection in &mut two.connections {
@@ -335,13 +301,8 @@ fn hosts_that_were_asked_keep_the_same_time() {
     assert!(line().contains("p99 is 9 ms"));
     assert!(line().contains("front/kept/"));
     let there = line();
-    assert!(
-        there.starts_with("luc-fleet: 10.0.0.3 says: luc-fleet: ring/kept/"),
-        "{there}"
-    );
-    let killed = Command::new("kill")
-        .args(["-TERM", &child.id().to_string()])
-        .status();
+    assert!(there.starts_with("luc-fleet: 10.0.0.3 says: luc-fleet: ring/kept/"), "{there}");
+    let killed = Command::new("kill").args(["-TERM", &child.id().to_string()]).status();
     assert!(killed.expect("kill runs").success());
     assert!(child.wait().expect("it ends").success());
     // The one that was asked, once, by the port that was asked; a second more on either side.

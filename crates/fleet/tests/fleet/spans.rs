@@ -30,16 +30,8 @@ struct Asked {
 }
 
 /// Two that overlap: the short one is within the long one.
-const OVERLAPPING: [Asked; 2] = [
-    Asked {
-        connection: 1,
-        us: [0, 30_000],
-    },
-    Asked {
-        connection: 2,
-        us: [10_000, 18_000],
-    },
-];
+const OVERLAPPING: [Asked; 2] =
+    [Asked { connection: 1, us: [0, 30_000] }, Asked { connection: 2, us: [10_000, 18_000] }];
 
 fn server(asked: &[Asked]) -> Recorded {
     let clock = Clock::default();
@@ -51,12 +43,8 @@ fn server(asked: &[Asked]) -> Recorded {
     for one in asked {
         let at = |us: i64| clock.monotonic_ns(BEGIN_NS + us * 1_000);
         let [from, to] = one.us.map(at);
-        server
-            .messages
-            .push(message(one.connection, from, Flow::Received, 0, 40));
-        server
-            .messages
-            .push(message(one.connection, to, Flow::Sent, 0, 90));
+        server.messages.push(message(one.connection, from, Flow::Received, 0, 40));
+        server.messages.push(message(one.connection, to, Flow::Sent, 0, 90));
     }
     server.messages.sort_by_key(|row| row.at_ns);
     server
@@ -67,9 +55,7 @@ fn span(number: u8, us: [i64; 2], port: Option<u16>) -> Span {
     let [start, end] = us.map(|us| (REAL_NS + us * 1_000) as u64);
     let port = port.map(|port| KeyValue {
         key: "network.peer.port".to_owned(),
-        value: Some(AnyValue {
-            value: Some(Value::IntValue(port.into())),
-        }),
+        value: Some(AnyValue { value: Some(Value::IntValue(port.into())) }),
         ..KeyValue::default()
     });
     let trace = u128::from_str_radix(TRACE, 16).expect("hexadecimal");
@@ -89,26 +75,16 @@ fn span(number: u8, us: [i64; 2], port: Option<u16>) -> Span {
 fn json(spans: Vec<Span>) -> Vec<u8> {
     let host = KeyValue {
         key: "host.name".to_owned(),
-        value: Some(AnyValue {
-            value: Some(Value::StringValue("web".to_owned())),
-        }),
+        value: Some(AnyValue { value: Some(Value::StringValue("web".to_owned())) }),
         ..KeyValue::default()
     };
     let of_process = ResourceSpans {
-        resource: Some(Resource {
-            attributes: vec![host],
-            ..Resource::default()
-        }),
-        scope_spans: vec![ScopeSpans {
-            spans,
-            ..ScopeSpans::default()
-        }],
+        resource: Some(Resource { attributes: vec![host], ..Resource::default() }),
+        scope_spans: vec![ScopeSpans { spans, ..ScopeSpans::default() }],
         ..ResourceSpans::default()
     };
-    serde_json::to_vec(&ExportTraceServiceRequest {
-        resource_spans: vec![of_process],
-    })
-    .expect("written")
+    serde_json::to_vec(&ExportTraceServiceRequest { resource_spans: vec![of_process] })
+        .expect("written")
 }
 
 fn joined(server: Recorded, spans: Vec<Span>) -> Joined {
@@ -122,10 +98,7 @@ fn named(server: Recorded, spans: Vec<Span>) -> (Vec<Option<String>>, [u64; 3]) 
     let counts = found.requests.spans.expect("given").servers;
     let names = found.slowest.into_iter();
     let names = names.map(|request| request.span.map(|span| span.name));
-    (
-        names.collect(),
-        [counts.matched, counts.several, counts.none],
-    )
+    (names.collect(), [counts.matched, counts.several, counts.none])
 }
 
 fn name(number: u8) -> Option<String> {
@@ -147,10 +120,7 @@ fn a_span_is_put_to_the_request_that_it_lies_in() {
 
 #[test]
 fn a_port_or_a_name_in_the_bytes_tells_requests_apart() {
-    let (names, counts) = named(
-        server(&OVERLAPPING),
-        vec![span(2, [10_100, 17_900], Some(5_002))],
-    );
+    let (names, counts) = named(server(&OVERLAPPING), vec![span(2, [10_100, 17_900], Some(5_002))]);
     assert_eq!((names, counts), (vec![None, name(2)], [1, 0, 0]));
     let mut with_name = server(&OVERLAPPING);
     with_name.tokens.push(Token {
@@ -215,10 +185,8 @@ fn a_call_is_told_by_the_span_of_its_server() {
     // Each fits both calls.
     let clients = vec![of_client(1), of_client(2)];
     assert_eq!(names(clients.clone()), (vec![], 0));
-    let servers = [
-        of_server(1, [200, 29_900], Some(5_001)),
-        of_server(2, [10_100, 17_900], Some(5_002)),
-    ];
+    let servers =
+        [of_server(1, [200, 29_900], Some(5_001)), of_server(2, [10_100, 17_900], Some(5_002))];
     let all = [clients, servers.to_vec()].concat();
     let both = vec!["call 1".to_owned(), "call 2".to_owned()];
     assert_eq!(names(all), (both, 2));
@@ -231,38 +199,24 @@ fn a_span_that_fits_no_request_is_put_to_none() {
     let (names, counts) = named(server(&OVERLAPPING), vec![outside, other_port]);
     assert_eq!((names, counts), (vec![None, None], [0, 0, 2]));
     // Of two that fit one request nobody knows which is its.
-    let twice = vec![
-        span(1, [200, 29_900], Some(5_001)),
-        span(2, [300, 29_800], Some(5_001)),
-    ];
+    let twice = vec![span(1, [200, 29_900], Some(5_001)), span(2, [300, 29_800], Some(5_001))];
     let (names, counts) = named(server(&OVERLAPPING), twice);
     assert_eq!((names, counts), (vec![None, None], [0, 2, 0]));
 }
 
 #[test]
 fn spans_for_opentelemetry_are_below_the_program_s_own() {
-    let joined = joined(
-        server(&OVERLAPPING),
-        vec![span(1, [200, 29_900], Some(5_001))],
-    );
-    let chosen = Chosen {
-        request: Some(1),
-        slowest: 1,
-    };
+    let joined = joined(server(&OVERLAPPING), vec![span(1, [200, 29_900], Some(5_001))]);
+    let chosen = Chosen { request: Some(1), slowest: 1 };
     let mut out = Vec::new();
     otlp::write(&Report::new(&joined, chosen).expect("found"), &mut out).expect("written");
     let request: ExportTraceServiceRequest = serde_json::from_slice(&out).expect("decoded");
     let all = request.resource_spans.into_iter();
-    let all: Vec<Span> = all
-        .flat_map(|one| one.scope_spans)
-        .flat_map(|one| one.spans)
-        .collect();
+    let all: Vec<Span> = all.flat_map(|one| one.scope_spans).flat_map(|one| one.spans).collect();
     let trace = u128::from_str_radix(TRACE, 16).expect("hexadecimal");
     assert!(all.iter().all(|span| span.trace_id == trace.to_be_bytes()));
-    let below: Vec<&Span> = all
-        .iter()
-        .filter(|span| span.parent_span_id == [1, 2, 3, 4, 5, 6, 7, 1])
-        .collect();
+    let below: Vec<&Span> =
+        all.iter().filter(|span| span.parent_span_id == [1, 2, 3, 4, 5, 6, 7, 1]).collect();
     assert_eq!(below.len(), 1, "{all:?}");
     assert_eq!(below[0].kind(), SpanKind::Server);
 }
@@ -281,11 +235,7 @@ fn spans_come_from_files() {
             .output()
             .expect("luc-fleet runs");
         let text = |bytes| String::from_utf8(bytes).expect("text");
-        (
-            output.status.code(),
-            text(output.stdout),
-            text(output.stderr),
-        )
+        (output.status.code(), text(output.stdout), text(output.stderr))
     };
     let (status, said, _) = run(&["explain", "web", "--spans", "spans.json"]);
     assert_eq!(status, Some(0));

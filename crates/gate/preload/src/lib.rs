@@ -56,11 +56,7 @@ pub unsafe extern "C" fn fdatasync(fd: c_int) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn msync(address: *mut c_void, length: usize, flags: c_int) -> c_int {
     let call = || real::msync(address, length, flags);
-    if flags & libc::MS_SYNC == 0 {
-        call()
-    } else {
-        places::synchronize_mapping(address, call)
-    }
+    if flags & libc::MS_SYNC == 0 { call() } else { places::synchronize_mapping(address, call) }
 }
 
 /// `prctl(2)`; with `PR_SET_SECCOMP` the gate leaves the process first.

@@ -59,11 +59,7 @@ pub(crate) fn synchronize_file(
     let target = Target {
         kind,
         device: stat.st_dev,
-        object: Object::File {
-            fd,
-            inode: stat.st_ino,
-            regular,
-        },
+        object: Object::File { fd, inode: stat.st_ino, regular },
     };
     synchronize(process, target, real)
 }
@@ -77,18 +73,11 @@ pub(crate) fn synchronize_mapping(address: *mut c_void, real: impl Fn() -> c_int
     process.count();
     let address = address as usize;
     // Looking the mapping up takes more room than a handler's stack may have.
-    let device = if sys::is_on_signal_stack() {
-        None
-    } else {
-        mappings::device_at(address)
-    };
+    let device = if sys::is_on_signal_stack() { None } else { mappings::device_at(address) };
     match device {
         Some(device) => {
-            let target = Target {
-                kind: CallKind::Msync,
-                device,
-                object: Object::Mapping { address },
-            };
+            let target =
+                Target { kind: CallKind::Msync, device, object: Object::Mapping { address } };
             synchronize(process, target, real)
         }
         None => real(),
@@ -231,17 +220,12 @@ impl Slot {
         let rounds = unsafe { self.rounds.load(Ordering::Acquire).as_ref() };
         // SAFETY: null or a part of the run's figures, which are never unmapped.
         let figures = unsafe { self.figures.load(Ordering::Acquire).as_ref() };
-        Place {
-            rounds,
-            figures,
-            own: &self.own,
-        }
+        Place { rounds, figures, own: &self.own }
     }
 
     fn find_figures(&self, process: &Process, device: u64) {
         if let Some(figures) = process.figures.and_then(|run| run.file_system(device)) {
-            self.figures
-                .store(core::ptr::from_ref(figures).cast_mut(), Ordering::Release);
+            self.figures.store(core::ptr::from_ref(figures).cast_mut(), Ordering::Release);
         }
     }
 
@@ -273,8 +257,7 @@ impl Slot {
 
     fn publish(&self, process: &Process, rounds: &'static FileSystemRounds) {
         rounds.commits.start(&process.settings.policy);
-        self.rounds
-            .store(core::ptr::from_ref(rounds).cast_mut(), Ordering::Release);
+        self.rounds.store(core::ptr::from_ref(rounds).cast_mut(), Ordering::Release);
     }
 }
 

@@ -37,12 +37,7 @@ pub(crate) enum Memory {
     Mapped(Mapped),
     /// In these files, or else behind a descriptor that `luc run` of root leaves to its descendants of other users
     /// and roots. Mapped when the process first synchronizes.
-    Named {
-        rounds: SharedPath,
-        figures: Option<SharedPath>,
-        guests: Option<c_int>,
-        owner: u32,
-    },
+    Named { rounds: SharedPath, figures: Option<SharedPath>, guests: Option<c_int>, owner: u32 },
 }
 
 /// The shared memory.
@@ -56,18 +51,12 @@ impl Memory {
     fn map(&self) -> Result<Mapped, MapError> {
         match self {
             Self::Mapped(mapped) => Ok(*mapped),
-            Self::Named {
-                rounds,
-                figures,
-                guests,
-                owner,
-            } => map_named(rounds, figures.as_ref(), *owner).or_else(|error| {
-                let guests: &Guests = memory::map_sealed(guests.ok_or(error)?)?;
-                Ok(Mapped {
-                    rounds: &guests.rounds,
-                    figures: Some(&guests.figures),
+            Self::Named { rounds, figures, guests, owner } => {
+                map_named(rounds, figures.as_ref(), *owner).or_else(|error| {
+                    let guests: &Guests = memory::map_sealed(guests.ok_or(error)?)?;
+                    Ok(Mapped { rounds: &guests.rounds, figures: Some(&guests.figures) })
                 })
-            }),
+            }
         }
     }
 }
@@ -233,9 +222,7 @@ static EARLY: AtomicU32 = AtomicU32::new(0);
 #[cold]
 #[inline(never)]
 fn join() -> Option<&'static Process> {
-    STATE
-        .compare_exchange(PREPARED_ONLY, JOINING, Acquire, Relaxed)
-        .ok()?;
+    STATE.compare_exchange(PREPARED_ONLY, JOINING, Acquire, Relaxed).ok()?;
     // SAFETY: written before the state was changed, and never after.
     let prepared = unsafe { PREPARED.read() };
     let next = match seccomp::filters() {
@@ -246,9 +233,7 @@ fn join() -> Option<&'static Process> {
         Some(_) => look(prepared),
     };
     // Another thread may have left meanwhile.
-    STATE
-        .compare_exchange(JOINING, next, Release, Relaxed)
-        .ok()?;
+    STATE.compare_exchange(JOINING, next, Release, Relaxed).ok()?;
     // SAFETY: written by `look`.
     (next == INSIDE).then(|| unsafe { PROCESS.read() })
 }

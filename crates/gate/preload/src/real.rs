@@ -19,10 +19,7 @@ struct Function {
 
 impl Function {
     const fn new(name: &'static CStr) -> Self {
-        Self {
-            name,
-            found: AtomicPtr::new(core::ptr::null_mut()),
-        }
+        Self { name, found: AtomicPtr::new(core::ptr::null_mut()) }
     }
 
     fn resolve(&self) {

@@ -23,11 +23,7 @@ extern "C" fn start(_: c_int, _: *const *const c_char, given: *const *const c_ch
     real::resolve();
     // Before glibc's own start its variable is null, and the third argument is what it will be.
     let environment = weak::environment();
-    let environment = if environment.is_null() {
-        given
-    } else {
-        environment
-    };
+    let environment = if environment.is_null() { given } else { environment };
     // SAFETY: the process' environment.
     let variables = unsafe { Variables::read(environment) };
     if variables.notified.is_some() {

@@ -18,10 +18,7 @@ pub(crate) fn prepare(variables: &Variables) -> Option<Prepared> {
     let rounds = memory::rounds_of_unit(owner)?;
     let figures = memory::figures_of_unit(owner, unit)?;
     Some(Prepared {
-        settings: Settings {
-            policy: Policy::Auto,
-            longest_wait_ns: LONGEST_WAIT_NS,
-        },
+        settings: Settings { policy: Policy::Auto, longest_wait_ns: LONGEST_WAIT_NS },
         memory: Memory::Mapped(Mapped {
             rounds: memory::map(rounds.as_c_str()?, owner).ok()?,
             figures: memory::map(figures.as_c_str()?, owner).ok(),

@@ -63,10 +63,7 @@ pub struct SeenWindows {
 impl SeenWindows {
     /// Starts as counted in no window.
     pub const fn new() -> Self {
-        Self {
-            commits: Cell::new(0),
-            flushes: Cell::new(0),
-        }
+        Self { commits: Cell::new(0), flushes: Cell::new(0) }
     }
 
     /// The last window of the rounds of callers with these needs.
@@ -131,10 +128,7 @@ pub fn synchronize(
     };
     let call = OneCall {
         settings,
-        limits: Limits {
-            longest_ns: settings.longest_wait_ns,
-            own_call_ns: place.own.ns(),
-        },
+        limits: Limits { longest_ns: settings.longest_wait_ns, own_call_ns: place.own.ns() },
         called_ns,
     };
     let rounds = place.rounds.filter(|_| settings.policy != Policy::Off);
@@ -152,11 +146,7 @@ pub fn synchronize(
                 let (result, round) = call.gated(rounds, seen, needs(), request, real);
                 // The data is gone, and nobody but the early write was told: no block could be allocated.
                 let told = |result| {
-                    if result == 0 {
-                        Err(Errno(error))
-                    } else {
-                        Ok(result)
-                    }
+                    if result == 0 { Err(Errno(error)) } else { Ok(result) }
                 };
                 (result.and_then(told), round)
             }

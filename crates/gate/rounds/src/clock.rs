@@ -29,9 +29,7 @@ fn number_of(path: &CStr) -> Option<u64> {
     let number = digits
         .by_ref()
         .take_while(|byte| byte.is_ascii_digit())
-        .fold(0_u64, |number, byte| {
-            number.wrapping_mul(10).wrapping_add(u64::from(byte - b'0'))
-        });
+        .fold(0_u64, |number, byte| number.wrapping_mul(10).wrapping_add(u64::from(byte - b'0')));
     (number > 0).then_some(number)
 }
 

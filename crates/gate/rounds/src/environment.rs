@@ -30,24 +30,13 @@ pub const STARTED: &str = "SYSTEMD_EXEC_PID";
 pub const NOTIFIED: &str = "LUC_GATE_NOTIFIED";
 
 /// All that the library reads. Programs that are notified are given none of it.
-pub const OF_LIBRARY: [&str; 8] = [
-    ROUNDS,
-    POLICY,
-    FIGURES,
-    LONGEST_WAIT_NS,
-    FILTERS,
-    COUNT_ONLY,
-    GUESTS,
-    UNIT,
-];
+pub const OF_LIBRARY: [&str; 8] =
+    [ROUNDS, POLICY, FIGURES, LONGEST_WAIT_NS, FILTERS, COUNT_ONLY, GUESTS, UNIT];
 
 /// Devices as text for [`COUNT_ONLY`].
 #[cfg(feature = "text")]
 pub fn devices_to_text(devices: &[(u32, u32)]) -> String {
-    let texts: Vec<_> = devices
-        .iter()
-        .map(|(major, minor)| format!("{major}:{minor}"))
-        .collect();
+    let texts: Vec<_> = devices.iter().map(|(major, minor)| format!("{major}:{minor}")).collect();
     texts.join(",")
 }
 

@@ -109,9 +109,7 @@ fn journal(major: u32, minor: u32, fd: Option<c_int>) -> JournalKind {
             if has_line(text, b"data=journal") {
                 return JournalKind::Jbd2;
             }
-            let data = text
-                .split(|&byte| byte == b'\n')
-                .any(|line| line.starts_with(b"data="));
+            let data = text.split(|&byte| byte == b'\n').any(|line| line.starts_with(b"data="));
             if has_journal.is_none() && !data {
                 return JournalKind::None;
             }
@@ -137,10 +135,7 @@ fn name_of_device(major: u32, minor: u32, buffer: &mut [u8; LINK_BYTES]) -> Opti
         decimal(minor, &mut second),
     ])?;
     let target = sys::read_link(path.as_c_str()?, buffer)?;
-    target
-        .rsplit(|&byte| byte == b'/')
-        .next()
-        .filter(|name| !name.is_empty())
+    target.rsplit(|&byte| byte == b'/').next().filter(|name| !name.is_empty())
 }
 
 /// `s_feature_compat`, asked of the file system itself (Linux >= 6.18); no privileges needed.
@@ -195,8 +190,7 @@ pub fn has_seen_fast_commits(name: &[u8]) -> bool {
     let counts: [&[u8]; 3] = [b" commits", b" ineligible", b" numblks"];
     info.is_some_and(|text| {
         text.split(|&byte| byte == b'\n').any(|line| {
-            line.first()
-                .is_some_and(|digit| (b'1'..=b'9').contains(digit))
+            line.first().is_some_and(|digit| (b'1'..=b'9').contains(digit))
                 && counts.iter().any(|count| line.ends_with(count))
         })
     })
@@ -252,9 +246,6 @@ mod tests {
     fn a_pipe_has_no_journal_to_gate() {
         use std::os::fd::AsRawFd;
         let (reader, _writer) = std::io::pipe().unwrap();
-        assert_eq!(
-            journal_of_file_raw(reader.as_raw_fd()),
-            JournalKind::NotExt4
-        );
+        assert_eq!(journal_of_file_raw(reader.as_raw_fd()), JournalKind::NotExt4);
     }
 }

@@ -50,17 +50,10 @@ fn find(address: u64, now_ns: u64) -> u64 {
     let mapping = match maps::mapping_at(address as usize) {
         Ok(Some(mapping)) => mapping,
         Ok(None) => return 0,
-        Err(maps::Unreadable) => Mapping {
-            start: 0,
-            end: u64::MAX,
-            file: None,
-        },
+        Err(maps::Unreadable) => Mapping { start: 0, end: u64::MAX, file: None },
     };
     let device = mapping.file.map_or(0, |file| file.device);
-    if let Some(oldest) = FOUND
-        .iter()
-        .min_by_key(|found| found.found_ns.load(Relaxed))
-    {
+    if let Some(oldest) = FOUND.iter().min_by_key(|found| found.found_ns.load(Relaxed)) {
         oldest.end.store(0, Relaxed);
         oldest.start.store(mapping.start, Release);
         oldest.device.store(device, Release);

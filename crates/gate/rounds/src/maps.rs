@@ -90,11 +90,7 @@ const PROCMAP_QUERY: u32 = 0xc068_6611;
 
 impl Query {
     fn ask(fd: c_int, address: u64) -> Result<Mapping, Errno> {
-        let mut query = Self {
-            size: size_of::<Self>() as u64,
-            address,
-            ..Self::default()
-        };
+        let mut query = Self { size: size_of::<Self>() as u64, address, ..Self::default() };
         // SAFETY: the kernel reads and writes `query`, which says its size, and wants no name.
         unsafe { sys::ioctl(fd, PROCMAP_QUERY, &raw mut query as usize) }?;
         Ok(Mapping {
@@ -153,15 +149,7 @@ enum Field {
 
 impl Search {
     fn new(address: u64) -> Self {
-        Self {
-            address,
-            field: Field::Start,
-            number: 0,
-            start: 0,
-            end: 0,
-            major: 0,
-            minor: 0,
-        }
+        Self { address, field: Field::Start, number: 0, start: 0, end: 0, major: 0, minor: 0 }
     }
 
     /// The mapping, as soon as the address' line has been seen.
@@ -255,10 +243,7 @@ mod tests {
 
     #[test]
     fn addresses_are_found_however_the_text_is_cut() {
-        let file = MappedFile {
-            device: libc::makedev(7, 2),
-            inode: 12,
-        };
+        let file = MappedFile { device: libc::makedev(7, 2), inode: 12 };
         for chunk in [1, 7, 40, 4_096] {
             assert_eq!(look_up(0x7f12_a000_0000, chunk), Some(Some(file)));
             assert_eq!(look_up(0x7f12_a00f_ffff, chunk), Some(Some(file)));
@@ -307,10 +292,7 @@ mod tests {
         use std::os::unix::fs::MetadataExt as _;
         let code = this_program_is_mapped_from_its_own_file_system as *const () as usize;
         let program = std::env::current_exe().unwrap().metadata().unwrap();
-        let expected = MappedFile {
-            device: program.dev(),
-            inode: program.ino(),
-        };
+        let expected = MappedFile { device: program.dev(), inode: program.ino() };
         assert_eq!(file_at(code), Ok(Some(expected)));
     }
 

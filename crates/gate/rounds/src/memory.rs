@@ -98,20 +98,11 @@ fn fill_sealed<T: Shareable>(first: c_int, fd: c_int) -> Result<(&'static T, c_i
     let size = size_of::<T>() as libc::off_t;
     allocate(first, size)?;
     // SAFETY: plain integers.
-    unsafe {
-        call(
-            libc::SYS_fcntl,
-            [first as usize, libc::F_ADD_SEALS as usize, SEALS as usize],
-        )
-    }?;
+    unsafe { call(libc::SYS_fcntl, [first as usize, libc::F_ADD_SEALS as usize, SEALS as usize]) }?;
     let mapped = map_descriptor(first)?;
     // SAFETY: plain integers.
-    let kept = unsafe {
-        call(
-            libc::SYS_fcntl,
-            [first as usize, libc::F_DUPFD as usize, fd as usize],
-        )
-    }?;
+    let kept =
+        unsafe { call(libc::SYS_fcntl, [first as usize, libc::F_DUPFD as usize, fd as usize]) }?;
     Ok((mapped, kept as c_int))
 }
 
@@ -206,10 +197,7 @@ fn is_of(owner: u32, fd: c_int, sizes: &[libc::off_t]) -> Result<(), MapError> {
 /// whoever touches it, so none may be left to be given then. Several processes may do this at once: the
 /// file is zeros for all of them.
 fn allocate(fd: c_int, size: libc::off_t) -> Result<(), MapError> {
-    let mut limit = libc::rlimit {
-        rlim_cur: 0,
-        rlim_max: 0,
-    };
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     let ask = [0, libc::RLIMIT_FSIZE as usize, 0, &raw mut limit as usize];
     // SAFETY: asks only; `limit` is valid for writes.
     unsafe { call(libc::SYS_prlimit64, ask) }?;
@@ -248,21 +236,10 @@ mod tests {
     #[test]
     fn sealed_memory_is_shared_and_nothing_else_is_taken_for_it() {
         let (made, fd) = create_sealed::<Guests>(c"test", 100).unwrap();
-        made.figures
-            .filters
-            .store(7, core::sync::atomic::Ordering::Relaxed);
+        made.figures.filters.store(7, core::sync::atomic::Ordering::Relaxed);
         let mapped = map_sealed::<Guests>(fd).unwrap();
-        assert_eq!(
-            mapped
-                .figures
-                .filters
-                .load(core::sync::atomic::Ordering::Relaxed),
-            7
-        );
-        assert_eq!(
-            map_sealed::<crate::rounds::Arena>(fd).unwrap_err(),
-            MapError::OtherLayout
-        );
+        assert_eq!(mapped.figures.filters.load(core::sync::atomic::Ordering::Relaxed), 7);
+        assert_eq!(map_sealed::<crate::rounds::Arena>(fd).unwrap_err(), MapError::OtherLayout);
         // SAFETY: plain integers.
         let shorter = unsafe { call(libc::SYS_ftruncate, [fd as usize, 0]) };
         assert_eq!(shorter, Err(Errno(libc::EPERM)));

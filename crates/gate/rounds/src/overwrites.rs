@@ -78,11 +78,7 @@ impl Extent {
         let seen = self.find()?;
         seen.used_ns.store(sys::now_ns(), Relaxed);
         let unchanged = seen.extent.load(Relaxed) == self.extent;
-        unchanged.then_some(Candidate {
-            fd,
-            seen,
-            size_bytes: self.size_bytes,
-        })
+        unchanged.then_some(Candidate { fd, seen, size_bytes: self.size_bytes })
     }
 
     /// Remembers that the file has been synchronized with this extent.
@@ -111,13 +107,12 @@ impl Extent {
     fn least_used(self) -> &'static Seen {
         let [first, others @ ..] = self.places();
         let used_ns = |seen: &Seen| seen.used_ns.load(Relaxed);
-        others.iter().fold(first, |least, seen| {
-            if used_ns(seen) < used_ns(least) {
-                seen
-            } else {
-                least
-            }
-        })
+        others.iter().fold(
+            first,
+            |least, seen| {
+                if used_ns(seen) < used_ns(least) { seen } else { least }
+            },
+        )
     }
 }
 
@@ -167,11 +162,8 @@ mod tests {
 
     #[test]
     fn no_file_of_many_drives_another_out() {
-        let extent = |inode| Extent {
-            file: mix(mix(5, inode), inode),
-            extent: 1,
-            size_bytes: 4096,
-        };
+        let extent =
+            |inode| Extent { file: mix(mix(5, inode), inode), extent: 1, size_bytes: 4096 };
         for _ in 0..2 {
             (0..128).for_each(|inode| extent(inode).remember());
         }

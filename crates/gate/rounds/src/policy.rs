@@ -41,10 +41,7 @@ impl FromStr for Policy {
     type Err = PolicyError;
 
     fn from_str(text: &str) -> Result<Self, PolicyError> {
-        let error = |reason| PolicyError {
-            given: text.to_owned(),
-            reason,
-        };
+        let error = |reason| PolicyError { given: text.to_owned(), reason };
         let mut parts = text.split(':');
         let policy = match parts.next().unwrap_or_default() {
             "off" => Self::Off,
@@ -55,9 +52,8 @@ impl FromStr for Policy {
                     delay.delay_ns = time_ns(time).ok_or(error("the delay is no time up to 1s"))?;
                 }
                 if let Some(restarts) = parts.next() {
-                    delay.max_restarts = restarts
-                        .parse()
-                        .map_err(|_| error("the restarts are no number"))?;
+                    delay.max_restarts =
+                        restarts.parse().map_err(|_| error("the restarts are no number"))?;
                 }
                 Self::Delay(delay)
             }
@@ -113,9 +109,7 @@ impl fmt::Display for Policy {
             Self::Auto => f.write_str("auto"),
             Self::Delay(delay) => write!(f, "delay:{}ns:{}", delay.delay_ns, delay.max_restarts),
             Self::Pid { set_point: None } => f.write_str("pid"),
-            Self::Pid {
-                set_point: Some(callers),
-            } => write!(f, "pid:{callers}"),
+            Self::Pid { set_point: Some(callers) } => write!(f, "pid:{callers}"),
         }
     }
 }
@@ -123,9 +117,7 @@ impl fmt::Display for Policy {
 #[cfg(feature = "text")]
 /// A time such as `16ms`, at most one second; `None` of anything else.
 fn time_ns(text: &str) -> Option<u64> {
-    parse_duration_ns(text)
-        .ok()
-        .filter(|&ns| ns <= 1_000_000_000)
+    parse_duration_ns(text).ok().filter(|&ns| ns <= 1_000_000_000)
 }
 
 #[cfg(test)]
@@ -135,15 +127,7 @@ mod tests {
 
     #[test]
     fn every_policy_survives_the_environment() {
-        for text in [
-            "off",
-            "auto",
-            "delay",
-            "delay:16ms",
-            "delay:250us:3",
-            "pid",
-            "pid:32",
-        ] {
+        for text in ["off", "auto", "delay", "delay:16ms", "delay:250us:3", "pid", "pid:32"] {
             let policy: Policy = text.parse().unwrap();
             assert_eq!(policy.to_string().parse(), Ok(policy), "{text}");
             assert_eq!(Policy::from_environment(&policy.to_string()), Some(policy));

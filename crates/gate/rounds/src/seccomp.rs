@@ -70,8 +70,7 @@ impl Found {
     }
 
     fn filters(&self) -> u32 {
-        self.filters
-            .unwrap_or_else(|| self.mode.unwrap_or(0).min(1))
+        self.filters.unwrap_or_else(|| self.mode.unwrap_or(0).min(1))
     }
 }
 
@@ -99,10 +98,7 @@ mod tests {
 
     #[test]
     fn filters_are_counted_where_the_kernel_counts_them() {
-        assert_eq!(
-            from_status("Name:\tx\nSeccomp:\t2\nSeccomp_filters:\t3\n"),
-            3
-        );
+        assert_eq!(from_status("Name:\tx\nSeccomp:\t2\nSeccomp_filters:\t3\n"), 3);
         assert_eq!(from_status("Seccomp:\t0\nSeccomp_filters:\t0\n"), 0);
         assert_eq!(from_status("Seccomp:\t2\n"), 1);
         assert_eq!(from_status(""), 0);

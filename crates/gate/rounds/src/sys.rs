@@ -15,10 +15,7 @@ pub const NO_TIME_NS: u64 = 0;
 
 /// CLOCK_MONOTONIC in nanoseconds, from the kernel itself: a library may interpose the C library's clock.
 pub fn now_ns() -> u64 {
-    let mut time = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     let clock = CLOCK.load(Acquire);
     let is_told = if clock.is_null() {
         false
@@ -31,10 +28,7 @@ pub fn now_ns() -> u64 {
     if !is_told {
         // SAFETY: `time` is valid for writes; the clock exists on every Linux.
         let _ = unsafe {
-            call(
-                libc::SYS_clock_gettime,
-                [libc::CLOCK_MONOTONIC as usize, &raw mut time as usize],
-            )
+            call(libc::SYS_clock_gettime, [libc::CLOCK_MONOTONIC as usize, &raw mut time as usize])
         };
     }
     // A monotonic clock is never negative.
@@ -72,12 +66,8 @@ pub fn user() -> u32 {
 pub fn thread_name() -> [u8; 16] {
     let mut name = [0; 16];
     // SAFETY: PR_GET_NAME writes 16 bytes.
-    let _ = unsafe {
-        call(
-            libc::SYS_prctl,
-            [libc::PR_GET_NAME as usize, name.as_mut_ptr() as usize],
-        )
-    };
+    let _ =
+        unsafe { call(libc::SYS_prctl, [libc::PR_GET_NAME as usize, name.as_mut_ptr() as usize]) };
     name
 }
 
@@ -87,12 +77,7 @@ pub fn thread_name() -> [u8; 16] {
 ///
 /// The kernel's.
 pub fn open(path: &CStr, flags: c_int, mode: u32) -> Result<c_int, Errno> {
-    let arguments = [
-        FROM_FOLDER,
-        path.as_ptr() as usize,
-        flags as usize,
-        mode as usize,
-    ];
+    let arguments = [FROM_FOLDER, path.as_ptr() as usize, flags as usize, mode as usize];
     // SAFETY: the path ends in NUL.
     unsafe { call(libc::SYS_openat, arguments) }.map(|fd| fd as c_int)
 }
@@ -125,12 +110,8 @@ pub fn close(fd: c_int) {
 
 /// Reads the target of a link into `buffer`; `None` if that fails.
 pub fn read_link<'b>(path: &CStr, buffer: &'b mut [u8]) -> Option<&'b [u8]> {
-    let arguments = [
-        FROM_FOLDER,
-        path.as_ptr() as usize,
-        buffer.as_mut_ptr() as usize,
-        buffer.len(),
-    ];
+    let arguments =
+        [FROM_FOLDER, path.as_ptr() as usize, buffer.as_mut_ptr() as usize, buffer.len()];
     // SAFETY: the path ends in NUL and the kernel writes at most the buffer's length into it.
     let length = unsafe { call(libc::SYS_readlinkat, arguments) }.ok()?;
     buffer.get(..length)
@@ -171,12 +152,7 @@ pub fn extended_status(fd: c_int) -> Option<libc::statx> {
 pub fn is_on_ext4(fd: c_int) -> bool {
     let mut found = core::mem::MaybeUninit::<libc::statfs>::zeroed();
     // SAFETY: the kernel fills the structure; it has the C library's layout on 64-bit processors.
-    let result = unsafe {
-        call(
-            libc::SYS_fstatfs,
-            [fd as usize, found.as_mut_ptr() as usize],
-        )
-    };
+    let result = unsafe { call(libc::SYS_fstatfs, [fd as usize, found.as_mut_ptr() as usize]) };
     // SAFETY: filled, and all-zero is valid, too.
     let found = unsafe { found.assume_init() };
     result.is_ok() && found.f_type == libc::EXT4_SUPER_MAGIC
@@ -214,11 +190,7 @@ pub fn futex_wait_until(word: &AtomicU32, expected: u32, until_ns: u64) {
 
 /// Wakes everybody who sleeps on `word`, in all processes.
 pub fn futex_wake_all(word: &AtomicU32) {
-    let arguments = [
-        word.as_ptr() as usize,
-        libc::FUTEX_WAKE as usize,
-        c_int::MAX as usize,
-    ];
+    let arguments = [word.as_ptr() as usize, libc::FUTEX_WAKE as usize, c_int::MAX as usize];
     // SAFETY: as in `futex_wait_until`.
     let _ = unsafe { call(libc::SYS_futex, arguments) };
 }
@@ -312,12 +284,7 @@ pub struct ExtentAt {
 pub fn extent_at(fd: c_int, start_bytes: u64) -> ExtentAt {
     let mut map = ExtentMap::new(start_bytes, 0);
     let is_there = map.ask(fd) == 0 && map.mapped_extents > 0;
-    let Extent {
-        logical,
-        length,
-        flags,
-        ..
-    } = map.extent;
+    let Extent { logical, length, flags, .. } = map.extent;
     ExtentAt {
         end_bytes: is_there.then(|| logical.saturating_add(length)),
         unwritten: is_there && flags & FIEMAP_EXTENT_UNWRITTEN != 0,

@@ -70,10 +70,7 @@ pub(crate) fn counted<T>(make: impl FnOnce() -> T) -> Option<T> {
 /// descriptor that a thread has open for a moment stays open then.
 pub fn end() {
     CALLS.fetch_or(ENDED, AcqRel);
-    let time = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: WAIT_NS,
-    };
+    let time = libc::timespec { tv_sec: 0, tv_nsec: WAIT_NS };
     for _ in 0..WAITS {
         if CALLS.load(Acquire) == ENDED {
             return;
@@ -142,12 +139,8 @@ mod tests {
     #[test]
     fn results_and_errors_are_the_kernel_s() {
         // SAFETY: neither has arguments in memory.
-        let (process, closed) = unsafe {
-            (
-                call(libc::SYS_getpid, []),
-                call(libc::SYS_close, [usize::MAX]),
-            )
-        };
+        let (process, closed) =
+            unsafe { (call(libc::SYS_getpid, []), call(libc::SYS_close, [usize::MAX])) };
         assert_eq!(process, Ok(std::process::id() as usize));
         assert_eq!(closed, Err(Errno(libc::EBADF)));
     }
@@ -159,12 +152,8 @@ mod tests {
         if child == 0 {
             end();
             // SAFETY: no arguments.
-            let (own, program) = unsafe {
-                (
-                    call(libc::SYS_getpid, []),
-                    call_always(libc::SYS_getpid, []),
-                )
-            };
+            let (own, program) =
+                unsafe { (call(libc::SYS_getpid, []), call_always(libc::SYS_getpid, [])) };
             let is_right = own == Err(Errno(libc::ENOSYS)) && program.is_ok();
             // SAFETY: ends the child.
             unsafe { libc::_exit(i32::from(!is_right)) };

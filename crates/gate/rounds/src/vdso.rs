@@ -112,10 +112,7 @@ mod tests {
         // SAFETY: what the kernel has put there.
         let clock = unsafe { clock(image as usize) }.expect("this kernel maps one");
         let now_ns = || {
-            let mut time = libc::timespec {
-                tv_sec: 0,
-                tv_nsec: 0,
-            };
+            let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
             // SAFETY: `time` is valid for writes.
             assert_eq!(unsafe { clock(libc::CLOCK_MONOTONIC, &raw mut time) }, 0);
             time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64

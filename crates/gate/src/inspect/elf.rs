@@ -41,11 +41,7 @@ const OUR_MACHINE: elf::Machine = if cfg!(target_arch = "x86_64") {
 } else {
     elf::EM_NONE
 };
-const OUR_CLASS: u8 = if cfg!(target_pointer_width = "64") {
-    2
-} else {
-    1
-};
+const OUR_CLASS: u8 = if cfg!(target_pointer_width = "64") { 2 } else { 1 };
 const OUR_DATA: u8 = if cfg!(target_endian = "little") { 1 } else { 2 };
 
 /// Linux refuses longer interpreter names (PATH_MAX).
@@ -103,10 +99,7 @@ fn read_image<'data>(data: impl ReadRef<'data>) -> Option<Image> {
     }
     let segments = header.program_headers(endian, data).ok()?;
     let mut loader = None;
-    for segment in segments
-        .iter()
-        .filter(|segment| segment.p_type(endian) == elf::PT_INTERP)
-    {
+    for segment in segments.iter().filter(|segment| segment.p_type(endian) == elf::PT_INTERP) {
         let size = segment.p_filesz(endian);
         if size > MAX_INTERPRETER_BYTES {
             return None;
@@ -114,9 +107,7 @@ fn read_image<'data>(data: impl ReadRef<'data>) -> Option<Image> {
         let name = segment.interpreter(endian, data).ok()??;
         loader = Some(PathBuf::from(OsStr::from_bytes(name)));
     }
-    let go = segments
-        .iter()
-        .any(|segment| is_go_note(segment, endian, data))
+    let go = segments.iter().any(|segment| is_go_note(segment, endian, data))
         || has_go_section(header, endian, data);
     Some(Image::Native { loader, go })
 }
@@ -143,10 +134,7 @@ fn is_go_note<'data>(
 }
 
 fn has_go_section<'data>(header: &Header, endian: Endianness, data: impl ReadRef<'data>) -> bool {
-    if !header
-        .shnum(endian, data)
-        .is_ok_and(|count| count <= MAX_SECTIONS)
-    {
+    if !header.shnum(endian, data).is_ok_and(|count| count <= MAX_SECTIONS) {
         return false;
     }
     let Ok(sections) = header.section_headers(endian, data) else {

@@ -64,9 +64,6 @@ pub enum InspectError {
 impl InspectError {
     /// For `map_err` on a path.
     pub(super) fn io(path: &std::path::Path) -> impl FnOnce(io::Error) -> Self + '_ {
-        |source| Self::Io {
-            path: path.to_path_buf(),
-            source,
-        }
+        |source| Self::Io { path: path.to_path_buf(), source }
     }
 }

@@ -65,10 +65,8 @@ pub fn of_path(path: &Path) -> Result<FileSystem, InspectError> {
     let metadata = path.metadata().map_err(InspectError::io(path))?;
     let device = device_of(metadata.dev());
     let mounts = read_mounts()?;
-    let mount = mount_of(path, device, &mounts).ok_or(InspectError::NotMounted {
-        major: device.0,
-        minor: device.1,
-    })?;
+    let mount = mount_of(path, device, &mounts)
+        .ok_or(InspectError::NotMounted { major: device.0, minor: device.1 })?;
     // An open file lets newer kernels tell more; a pipe, socket or device must not be opened.
     let is_plain = metadata.is_file() || metadata.is_dir();
     let file = is_plain.then(|| File::open(path).ok()).flatten();
@@ -87,18 +85,11 @@ pub fn of_path(path: &Path) -> Result<FileSystem, InspectError> {
 pub fn of_device(major: u32, minor: u32) -> Result<FileSystem, InspectError> {
     let mounts = read_mounts()?;
     let mut here = mounts.iter().filter(|mount| mount.device == (major, minor));
-    let first = here
-        .next()
-        .ok_or(InspectError::NotMounted { major, minor })?;
+    let first = here.next().ok_or(InspectError::NotMounted { major, minor })?;
     // The whole file system rather than a folder of it bound elsewhere.
     let whole = Path::new("/");
-    let mount = std::iter::once(first)
-        .chain(here)
-        .find(|mount| mount.root == whole);
-    Ok(describe(
-        mount.unwrap_or(first),
-        journal_of_device_raw(major, minor),
-    ))
+    let mount = std::iter::once(first).chain(here).find(|mount| mount.root == whole);
+    Ok(describe(mount.unwrap_or(first), journal_of_device_raw(major, minor)))
 }
 
 /// The mount of `path`: by its number (Linux >= 5.8), or else the deepest one of its device above
@@ -125,10 +116,7 @@ fn describe(mount: &Mount, kind: JournalKind) -> FileSystem {
     let (major, minor) = mount.device;
     let link = PathBuf::from(format!("/sys/dev/block/{major}:{minor}"));
     let target = link.read_link().ok();
-    let name = target
-        .as_deref()
-        .and_then(Path::file_name)
-        .unwrap_or(mount.source_name());
+    let name = target.as_deref().and_then(Path::file_name).unwrap_or(mount.source_name());
     let is_ext = matches!(mount.kind.as_str(), "ext2" | "ext3" | "ext4");
     let journal = match kind {
         JournalKind::Jbd2 => Journal::Jbd2,

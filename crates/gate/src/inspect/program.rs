@@ -121,10 +121,9 @@ impl Gateability {
     #[must_use]
     pub fn interpreter(&self) -> Option<&Path> {
         match self {
-            Self::Script {
-                interpreter,
-                gateability,
-            } => Some(gateability.interpreter().unwrap_or(interpreter)),
+            Self::Script { interpreter, gateability } => {
+                Some(gateability.interpreter().unwrap_or(interpreter))
+            }
             _ => None,
         }
     }
@@ -196,10 +195,7 @@ fn inspect(path: &Path, path_env: Option<&OsStr>, depth: u32) -> Result<Gateabil
     }
     let file = File::open(path).map_err(InspectError::io(path))?;
     let mut head = Vec::with_capacity(LINE_BYTES);
-    (&file)
-        .take(LINE_BYTES as u64)
-        .read_to_end(&mut head)
-        .map_err(InspectError::io(path))?;
+    (&file).take(LINE_BYTES as u64).read_to_end(&mut head).map_err(InspectError::io(path))?;
     if let Some(shebang) = Shebang::parse(&head) {
         return inspect_script(path, &shebang, path_env, depth);
     }
@@ -229,10 +225,7 @@ fn inspect_script(
         None => {
             let wanted = shebang.interpreter.as_os_str();
             // The kernel takes the path as it is, also without a slash: relative to the folder.
-            (
-                wanted,
-                resolve(Path::new(".").join(wanted).as_os_str(), None, Path::new("")),
-            )
+            (wanted, resolve(Path::new(".").join(wanted).as_os_str(), None, Path::new("")))
         }
         Some(name) => (name, resolve(name, path_env, Path::new(""))),
     };
@@ -247,10 +240,7 @@ fn inspect_script(
         Err(other) => return Err(other),
     };
     let gateability = Box::new(inspect(&interpreter, path_env, depth - 1)?);
-    Ok(Gateability::Script {
-        interpreter,
-        gateability,
-    })
+    Ok(Gateability::Script { interpreter, gateability })
 }
 
 /// Rights that executing the file adds to this user's (security/commoncap.c): its owner's or group's identity if that
@@ -280,7 +270,5 @@ fn privilege(file: &File, metadata: &std::fs::Metadata) -> Option<Privilege> {
 /// `ld-musl-ARCHITECTURE.so.1`. Each knows `LD_PRELOAD`.
 fn loads_the_library(loader: &Path) -> bool {
     let name = loader.file_name().unwrap_or_default().to_string_lossy();
-    ["ld-linux", "ld64.so", "ld.so", "ld-musl-"]
-        .iter()
-        .any(|start| name.starts_with(start))
+    ["ld-linux", "ld64.so", "ld.so", "ld-musl-"].iter().any(|start| name.starts_with(start))
 }

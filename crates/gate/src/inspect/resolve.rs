@@ -67,9 +67,7 @@ fn executable(path: &Path) -> Result<PathBuf, Refusal> {
         _ => Refusal::Missing,
     })?;
     if metadata.is_dir() {
-        return Err(Refusal::Unfit(InspectError::IsDirectory(
-            path.to_path_buf(),
-        )));
+        return Err(Refusal::Unfit(InspectError::IsDirectory(path.to_path_buf())));
     }
     if !metadata.is_file() {
         return Err(Refusal::Unfit(InspectError::NotAFile(path.to_path_buf())));
@@ -124,10 +122,7 @@ mod tests {
         fs::create_dir(home.path().join("folder")).unwrap();
         let look = |command: &str| resolve(command.as_ref(), Some("".as_ref()), home.path());
         assert_eq!(look("./tool").unwrap(), home.path().join("./tool"));
-        assert!(matches!(
-            look("./folder"),
-            Err(InspectError::IsDirectory(_))
-        ));
+        assert!(matches!(look("./folder"), Err(InspectError::IsDirectory(_))));
         let error = look("./missing").unwrap_err().to_string();
         assert_eq!(
             error,

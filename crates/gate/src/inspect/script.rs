@@ -20,15 +20,9 @@ impl Shebang {
     /// Reads the head of a file; nothing if it is no script.
     pub(super) fn parse(head: &[u8]) -> Option<Self> {
         let head = head.get(..head.len().min(LINE_BYTES))?;
-        let line = head
-            .strip_prefix(b"#!")?
-            .split(|&byte| byte == b'\n')
-            .next()?;
+        let line = head.strip_prefix(b"#!")?.split(|&byte| byte == b'\n').next()?;
         let line = line.split(|&byte| byte == 0).next()?.trim_ascii();
-        let end = line
-            .iter()
-            .position(|&byte| matches!(byte, b' ' | b'\t'))
-            .unwrap_or(line.len());
+        let end = line.iter().position(|&byte| matches!(byte, b' ' | b'\t')).unwrap_or(line.len());
         let (interpreter, argument) = line.split_at(end);
         let argument = argument.trim_ascii();
         (!interpreter.is_empty()).then(|| Self {
@@ -84,10 +78,7 @@ mod tests {
     fn env_looks_for_a_name() {
         let name = |head| parse(head).name_for_env().map(|name| name.to_owned());
         assert_eq!(name("#!/usr/bin/env python3\n").unwrap(), "python3");
-        assert_eq!(
-            name("#!/usr/bin/env -S A=b python3 -u\n").unwrap(),
-            "python3"
-        );
+        assert_eq!(name("#!/usr/bin/env -S A=b python3 -u\n").unwrap(), "python3");
         assert_eq!(name("#!/usr/bin/env -i\n"), None);
         assert_eq!(name("#!/usr/bin/env\n"), None);
         assert_eq!(name("#!/bin/sh -S python3\n"), None);

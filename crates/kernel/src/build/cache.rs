@@ -73,11 +73,7 @@ fn of_user(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
 fn top(machine: &Machine, base: &Path) -> Result<PathBuf, Error> {
     let root = machine.path("/");
     let root = root.canonicalize().map_err(Error::io("find", &root))?;
-    Ok(if base.starts_with(&root) {
-        root
-    } else {
-        "/".into()
-    })
+    Ok(if base.starts_with(&root) { root } else { "/".into() })
 }
 
 /// Checks `path` and the folders above it, up to `top`.
@@ -102,10 +98,7 @@ fn check(path: &Path, whose: Whose) -> Result<(), Error> {
     let found = fs::symlink_metadata(path).map_err(Error::io("read", path))?;
     match objection(&found, rustix::process::geteuid().as_raw(), whose) {
         None => Ok(()),
-        Some(reason) => Err(Error::Unsafe {
-            path: path.to_owned(),
-            reason,
-        }),
+        Some(reason) => Err(Error::Unsafe { path: path.to_owned(), reason }),
     }
 }
 

@@ -17,21 +17,14 @@ pub fn find(machine: &Machine, kernel: &str) -> Result<PathBuf, Error> {
         return Err(Error::NoModules);
     }
     if kernel.contains('/') || !(is_running || installed.iter().any(|version| version == kernel)) {
-        return Err(Error::NoSuchKernel {
-            version: kernel.to_owned(),
-            installed,
-        });
+        return Err(Error::NoSuchKernel { version: kernel.to_owned(), installed });
     }
     let looked = machine.path(format!("/lib/modules/{kernel}/build"));
     // A kernel's package brings the link, and its headers' package what it points to.
     if looked.join("Makefile").exists() {
         return Ok(looked);
     }
-    Err(Error::NoHeaders {
-        version: kernel.to_owned(),
-        looked,
-        install: package(machine, kernel),
-    })
+    Err(Error::NoHeaders { version: kernel.to_owned(), looked, install: package(machine, kernel) })
 }
 
 /// The kernels in /lib/modules, sorted.
@@ -39,10 +32,8 @@ fn installed(machine: &Machine) -> Vec<String> {
     let Ok(entries) = std::fs::read_dir(machine.path("/lib/modules")) else {
         return Vec::new();
     };
-    let mut names: Vec<_> = entries
-        .flatten()
-        .filter_map(|entry| entry.file_name().into_string().ok())
-        .collect();
+    let mut names: Vec<_> =
+        entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
     names.sort();
     names
 }
@@ -131,10 +122,7 @@ mod tests {
                 "apt install linux-headers-6.1.0-18-amd64",
             ),
             ("ID=fedora\n", "dnf install kernel-devel-6.1.0-18-amd64"),
-            (
-                "ID='rocky'\nID_LIKE=\"rhel centos fedora\"\n",
-                "dnf install",
-            ),
+            ("ID='rocky'\nID_LIKE=\"rhel centos fedora\"\n", "dnf install"),
             ("ID=plan9\n", "your package manager"),
         ] {
             let text = refusal(os_release);

@@ -43,12 +43,8 @@ pub const LAGDISK: Sources = sources!("lagdisk": "Kbuild" "Makefile" "attributes
 
 /// What a kernel build reads. Objects and the like of another build are left alone.
 fn is_source(name: &Path) -> bool {
-    let by_name = name
-        .to_str()
-        .is_some_and(|n| n == "Kbuild" || n == "Makefile");
-    let by_kind = name
-        .extension()
-        .is_some_and(|kind| kind == "c" || kind == "h");
+    let by_name = name.to_str().is_some_and(|n| n == "Kbuild" || n == "Makefile");
+    let by_kind = name.extension().is_some_and(|kind| kind == "c" || kind == "h");
     // The build makes this one itself.
     let is_made = name.to_string_lossy().ends_with(".mod.c");
     (by_name || by_kind) && !is_made
@@ -100,9 +96,7 @@ mod tests {
     use super::*;
 
     fn folder(module: &str) -> PathBuf {
-        Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("../../kernel")
-            .join(module)
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../kernel").join(module)
     }
 
     #[test]
@@ -126,17 +120,13 @@ mod tests {
     fn sources_are_written_once_and_objects_stay() {
         let tree = tempfile::tempdir().unwrap();
         let folder = tree.path().join("luc");
-        let first = Sources {
-            files: &[("Kbuild", "obj-m"), ("a.c", "a"), ("b.h", "b")],
-        };
+        let first = Sources { files: &[("Kbuild", "obj-m"), ("a.c", "a"), ("b.h", "b")] };
         assert!(first.write(&folder).unwrap());
         for made in ["a.o", "luc.mod.c"] {
             fs::write(folder.join(made), "built").unwrap();
         }
         assert!(!first.write(&folder).unwrap());
-        let second = Sources {
-            files: &[("Kbuild", "obj-m"), ("a.c", "changed")],
-        };
+        let second = Sources { files: &[("Kbuild", "obj-m"), ("a.c", "changed")] };
         assert!(second.write(&folder).unwrap());
         assert!(!folder.join("b.h").exists());
         assert_eq!(fs::read_to_string(folder.join("a.c")).unwrap(), "changed");

@@ -48,13 +48,7 @@ impl Holder {
         let file = open_own(&path)?;
         flock(&file, FlockOperation::LockExclusive).map_err(Error::io("lock", &path))?;
         drop(locked);
-        let mut holder = Self {
-            leases: leases.clone(),
-            watcher: None,
-            file: Some(file),
-            path,
-            id,
-        };
+        let mut holder = Self { leases: leases.clone(), watcher: None, file: Some(file), path, id };
         holder.watcher = Some(start(watcher(&holder.id))?);
         Ok(holder)
     }
@@ -118,13 +112,8 @@ impl Drop for Holder {
 }
 
 /// What `killall luc`, a service's stop, a logout and a closed terminal send, also to the watcher.
-const IGNORED: [libc::c_int; 5] = [
-    libc::SIGTERM,
-    libc::SIGHUP,
-    libc::SIGINT,
-    libc::SIGQUIT,
-    libc::SIGPIPE,
-];
+const IGNORED: [libc::c_int; 5] =
+    [libc::SIGTERM, libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGPIPE];
 
 /// Starts the watcher in a process group of its own: what ends this process' group does not end it, nor do the signals
 /// that are sent to every luc. It ends by itself, after the holder.

@@ -84,11 +84,7 @@ impl Record {
         settings: &Settings,
     ) -> Result<(), Error> {
         let generation = journal.generation();
-        if self
-            .0
-            .get(&journal.name)
-            .is_some_and(|lent| lent.generation != generation)
-        {
+        if self.0.get(&journal.name).is_some_and(|lent| lent.generation != generation) {
             self.0.remove(&journal.name);
         }
         let lent = self.0.entry(journal.name.clone()).or_insert_with(|| Lent {
@@ -104,10 +100,7 @@ impl Record {
             }
         }
         lent.holders.retain(|wish| wish.holder != holder);
-        lent.holders.push(Wish {
-            holder: holder.to_owned(),
-            settings: settings.clone(),
-        });
+        lent.holders.push(Wish { holder: holder.to_owned(), settings: settings.clone() });
         lent.note_wanted();
         Ok(())
     }
@@ -149,8 +142,7 @@ impl Record {
                 outcome = outcome.and(lent.apply(&journal));
             }
         }
-        self.0
-            .retain(|_, lent| !(lent.before.is_empty() && lent.holders.is_empty()));
+        self.0.retain(|_, lent| !(lent.before.is_empty() && lent.holders.is_empty()));
         outcome
     }
 
@@ -159,10 +151,7 @@ impl Record {
         let mut holders: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for (name, lent) in &self.0 {
             for wish in &lent.holders {
-                holders
-                    .entry(wish.holder.clone())
-                    .or_default()
-                    .push(name.clone());
+                holders.entry(wish.holder.clone()).or_default().push(name.clone());
             }
         }
         holders
@@ -191,10 +180,7 @@ impl Lent {
     /// The latest holder's wish, else what was before.
     fn wanted(&self, key: Key) -> Option<&str> {
         let wishes = self.holders.iter().rev();
-        wishes
-            .map(|wish| wish.settings.get(key))
-            .find_map(|value| value)
-            .or(self.before.get(key))
+        wishes.map(|wish| wish.settings.get(key)).find_map(|value| value).or(self.before.get(key))
     }
 
     fn is_held(&self, key: Key) -> bool {
@@ -231,23 +217,18 @@ impl Lent {
         let current = journal.read(key)?;
         let wanted = self.wanted(key).unwrap_or_default().to_owned();
         let is_ours = self.before.get(key) == Some(current.as_str())
-            || self
-                .written
-                .get(&key)
-                .is_some_and(|ours| ours.contains(&current));
+            || self.written.get(&key).is_some_and(|ours| ours.contains(&current));
         if !is_ours {
             self.give_up(key);
             return Ok(());
         }
         if current != wanted {
-            journal
-                .write(key, &wanted)
-                .map_err(|source| Error::NotTaken {
-                    journal: journal.name.clone(),
-                    key: key.name(),
-                    value: wanted.clone(),
-                    source,
-                })?;
+            journal.write(key, &wanted).map_err(|source| Error::NotTaken {
+                journal: journal.name.clone(),
+                key: key.name(),
+                value: wanted.clone(),
+                source,
+            })?;
         }
         if self.is_held(key) {
             self.written.insert(key, vec![wanted]);

@@ -89,16 +89,10 @@ impl Plan {
                 if lend.settings.get(Key::CopyOut).is_some() {
                     off.push((Key::CopyOut, "off".to_owned()));
                 }
-                Some(Lend {
-                    settings: Settings::from_module(off),
-                    devices: lend.devices.clone(),
-                })
+                Some(Lend { settings: Settings::from_module(off), devices: lend.devices.clone() })
             }
         };
-        Some(Self {
-            lend,
-            ..self.clone()
-        })
+        Some(Self { lend, ..self.clone() })
     }
 
     /// Whether the run has to be watched for the file systems that it uses.
@@ -123,10 +117,7 @@ pub fn plan(
         (Err(Error::NotLoaded), Level::Auto | Level::Gate) => return Ok(Plan::gate()),
         (Err(error), Level::Auto | Level::Gate) => {
             let note = Some(error.to_string());
-            return Ok(Plan {
-                note,
-                ..Plan::gate()
-            });
+            return Ok(Plan { note, ..Plan::gate() });
         }
         (Err(error), _) => return Err(error),
     };
@@ -143,19 +134,12 @@ pub fn plan(
         (Level::Auto, Some(_)) => as_set(&journals),
         (Level::Auto, None) => {
             let is_free = |journal: &&Journal| !is_left_to_a_gate(&leases.of_journal(journal));
-            lent(
-                EffectiveLevel::Both,
-                journals.iter().filter(is_free),
-                wishes()?,
-            )
+            lent(EffectiveLevel::Both, journals.iter().filter(is_free), wishes()?)
         }
         (Level::Both, None) => lent(EffectiveLevel::Both, journals.iter(), wishes()?),
         (Level::Kernel, None) => lent(EffectiveLevel::Kernel, journals.iter(), wishes()?),
     };
-    Ok(Plan {
-        module: Some(module),
-        ..plan
-    })
+    Ok(Plan { module: Some(module), ..plan })
 }
 
 /// The module batches on `journals`.
@@ -168,10 +152,7 @@ fn lent<'j>(
     Plan {
         level,
         count_only: devices.clone(),
-        lend: Some(Lend {
-            settings,
-            devices: (level == EffectiveLevel::Both).then_some(devices),
-        }),
+        lend: Some(Lend { settings, devices: (level == EffectiveLevel::Both).then_some(devices) }),
         ..Plan::gate()
     }
 }
@@ -180,22 +161,10 @@ fn lent<'j>(
 fn gate(journals: &[Journal], is_writable: bool) -> Plan {
     if is_writable {
         let off = Settings::from_module([(Key::Policy, "off".to_owned())]);
-        return Plan {
-            lend: Some(Lend {
-                settings: off,
-                devices: None,
-            }),
-            ..Plan::gate()
-        };
+        return Plan { lend: Some(Lend { settings: off, devices: None }), ..Plan::gate() };
     }
-    let batched: Vec<_> = journals
-        .iter()
-        .filter(|journal| is_batched(journal))
-        .collect();
-    let names: Vec<_> = batched
-        .iter()
-        .map(|journal| journal.name.as_str())
-        .collect();
+    let batched: Vec<_> = journals.iter().filter(|journal| is_batched(journal)).collect();
+    let names: Vec<_> = batched.iter().map(|journal| journal.name.as_str()).collect();
     Plan {
         note: (!names.is_empty()).then(|| {
             format!(
@@ -229,9 +198,7 @@ fn as_set(journals: &[Journal]) -> Plan {
 }
 
 fn is_batched(journal: &Journal) -> bool {
-    journal
-        .read(Key::Policy)
-        .is_ok_and(|policy| policy != "off")
+    journal.read(Key::Policy).is_ok_and(|policy| policy != "off")
 }
 
 /// Whether another run's gate batches there.

@@ -84,13 +84,9 @@ impl<'w> Session<'w> {
         let Some(journal) = module.and_then(|module| module.journal_of(device)) else {
             return;
         };
-        let begun = journal.stats().and_then(|before| {
-            Ok(Begun {
-                is_lent: self.lend(&journal)?,
-                before,
-                journal,
-            })
-        });
+        let begun = journal
+            .stats()
+            .and_then(|before| Ok(Begun { is_lent: self.lend(&journal)?, before, journal }));
         match begun {
             Ok(begun) => self.uses.push(begun),
             Err(error) => self.failures.push(error),
@@ -132,9 +128,7 @@ impl<'w> Session<'w> {
 impl Begun {
     fn end(&self) -> Result<JournalUse, Error> {
         let now = self.journal.stats()?;
-        let stats = now
-            .zip(self.before.as_ref())
-            .map(|(now, before)| now.since(before));
+        let stats = now.zip(self.before.as_ref()).map(|(now, before)| now.since(before));
         Ok(JournalUse {
             journal: self.journal.name.clone(),
             device: self.journal.device,

@@ -53,9 +53,7 @@ pub(crate) struct Fake {
 impl Fake {
     /// A machine that could load the module and has not.
     pub(crate) fn without_module() -> Self {
-        let fake = Self {
-            tree: TempDir::new().expect("directory"),
-        };
+        let fake = Self { tree: TempDir::new().expect("directory") };
         fake.write("/proc/modules", "jbd2 1 1 ext4, Live 0x0\n");
         fake.write("/proc/sys/kernel/modules_disabled", "0\n");
         fake.write("/proc/sys/kernel/ftrace_enabled", "1\n");
@@ -69,10 +67,7 @@ impl Fake {
     /// A machine with the module and no journal.
     pub(crate) fn new() -> Self {
         let fake = Self::without_module();
-        fake.write(
-            "/sys/kernel/luc/version",
-            concat!(env!("CARGO_PKG_VERSION"), "\n"),
-        );
+        fake.write("/sys/kernel/luc/version", concat!(env!("CARGO_PKG_VERSION"), "\n"));
         fake.write("/sys/kernel/luc/interface", "1\n");
         fake.write("/sys/kernel/luc/layout", "checked\n");
         fake.write("/sys/kernel/luc/kernel", "tested\n");
@@ -94,11 +89,7 @@ impl Fake {
     /// The device of the file system that the tree itself is on, for which programs can be run.
     pub(crate) fn own_device(&self) -> String {
         let device = fs::metadata(self.root()).expect("metadata").dev();
-        format!(
-            "{}:{}",
-            rustix::fs::major(device),
-            rustix::fs::minor(device)
-        )
+        format!("{}:{}", rustix::fs::major(device), rustix::fs::minor(device))
     }
 
     pub(crate) fn root(&self) -> &Path {

@@ -62,12 +62,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
     /// Emulate this disk: hdd, ssd, cloud, fixed, or a path ending in .toml
-    #[arg(
-        long,
-        value_name = "MODEL",
-        default_value = "ssd",
-        conflicts_with = "on"
-    )]
+    #[arg(long, value_name = "MODEL", default_value = "ssd", conflicts_with = "on")]
     disk: String,
     /// Size of the emulated disk, such as 4G [default: by the workload's files]
     #[arg(long, value_name = "SIZE", conflicts_with = "on")]
@@ -215,11 +210,8 @@ fn request(args: &Args) -> anyhow::Result<Request> {
     if !(args.goal > 0.0 && args.goal < 100.0) {
         bail!("--goal {}: write a percentage such as 5", args.goal);
     }
-    let most_rounds = args.rounds.unwrap_or(if args.virtual_time {
-        VIRTUAL_ROUNDS
-    } else {
-        ROUNDS
-    });
+    let most_rounds =
+        args.rounds.unwrap_or(if args.virtual_time { VIRTUAL_ROUNDS } else { ROUNDS });
     if most_rounds < MIN_ROUNDS {
         bail!("--rounds {most_rounds}: fewer than {MIN_ROUNDS} give no comparison");
     }
@@ -244,10 +236,7 @@ fn request(args: &Args) -> anyhow::Result<Request> {
         energy: if args.virtual_time {
             energy::Options::default()
         } else {
-            energy::Options {
-                idle: args.idle.clone(),
-                ..energy::Options::default()
-            }
+            energy::Options { idle: args.idle.clone(), ..energy::Options::default() }
         },
     })
 }
@@ -271,10 +260,7 @@ fn place(args: &Args) -> Place {
         };
     }
     if args.on.is_empty() {
-        return Place::Disk {
-            model: args.disk.clone(),
-            size: args.disk_size.clone(),
-        };
+        return Place::Disk { model: args.disk.clone(), size: args.disk_size.clone() };
     }
     Place::Directories(args.on.clone())
 }

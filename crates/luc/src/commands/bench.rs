@@ -76,11 +76,7 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
 
 /// 0, or 130 if the run was interrupted.
 fn status(interrupted: bool) -> ExitCode {
-    if interrupted {
-        ExitCode::from(INTERRUPTED)
-    } else {
-        ExitCode::SUCCESS
-    }
+    if interrupted { ExitCode::from(INTERRUPTED) } else { ExitCode::SUCCESS }
 }
 
 /// As [`status`], for a run interrupted before it had figures; other errors pass through.

@@ -70,11 +70,8 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     let mut tell = |step: Step| {
         let title = title(&step);
         // A reader that has seen enough does not end the demo.
-        let _ = if is_json {
-            writeln!(stderr(), "{title}")
-        } else {
-            writeln!(stdout(), "\n{title}\n")
-        };
+        let _ =
+            if is_json { writeln!(stderr(), "{title}") } else { writeln!(stdout(), "\n{title}\n") };
     };
     let report = match luc_demo::run(&luc, crate::VERSION, &place, &mut tell) {
         Err(error @ DemoError::Interrupted) => {
@@ -134,12 +131,7 @@ fn check_journal(dir: &Path) -> anyhow::Result<()> {
 }
 
 fn title(step: &Step) -> String {
-    let Step {
-        number,
-        of,
-        title,
-        about_s,
-    } = step;
+    let Step { number, of, title, about_s } = step;
     format!("== {number} of {of}, about {about_s} s: {title}")
 }
 
@@ -183,10 +175,7 @@ mod tests {
             elapsed_s: 41.2,
         };
         let text = summary(&report);
-        assert!(
-            text.starts_with("== Done in 41 s: 1.84 times as many"),
-            "{text}"
-        );
+        assert!(text.starts_with("== Done in 41 s: 1.84 times as many"), "{text}");
         assert!(
             text.contains("in 3 power cuts 0 of 700 files") && text.contains("0 torn"),
             "{text}"
@@ -194,9 +183,6 @@ mod tests {
         report.powercut = None;
         report.comparison = json!({});
         let text = summary(&report);
-        assert!(
-            text.contains("not known") && !text.contains("cuts"),
-            "{text}"
-        );
+        assert!(text.contains("not known") && !text.contains("cuts"), "{text}");
     }
 }

@@ -33,10 +33,7 @@ enum Action {
         output: Output,
     },
     /// Show a disk's requests and time since its creation.
-    #[command(
-        visible_alias = "status",
-        after_help = "Example:\n  luc disk stats slow"
-    )]
+    #[command(visible_alias = "status", after_help = "Example:\n  luc disk stats slow")]
     Stats {
         /// Name of the disk
         name: String,
@@ -130,12 +127,7 @@ struct Create {
     #[arg(long, value_name = "FS")]
     mkfs: Option<String>,
     /// Further options for mkfs
-    #[arg(
-        long,
-        value_name = "OPTIONS",
-        requires = "mkfs",
-        allow_hyphen_values = true
-    )]
+    #[arg(long, value_name = "OPTIONS", requires = "mkfs", allow_hyphen_values = true)]
     mkfs_options: Option<String>,
     /// Mount the file system on this existing directory
     #[arg(long, value_name = "DIR", requires = "mkfs")]
@@ -214,11 +206,7 @@ impl Which {
         let all = FaultSpec::writes(errno);
         let lasting = self.lasting.as_deref().map(parse_duration_ns);
         Ok(FaultSpec {
-            on: if self.on.is_empty() {
-                all.on.clone()
-            } else {
-                self.on.clone()
-            },
+            on: if self.on.is_empty() { all.on.clone() } else { self.on.clone() },
             after: self.after.unwrap_or(all.after),
             every: self.every.unwrap_or(all.every),
             ranges: self.range.clone(),
@@ -238,11 +226,7 @@ struct Output {
 impl Output {
     /// Prints `value` as JSON, or as the text that `text` makes of it.
     fn show<T: Serialize>(&self, value: &T, text: impl FnOnce(&T) -> String) -> anyhow::Result<()> {
-        let shown = if self.json {
-            serde_json::to_string_pretty(value)?
-        } else {
-            text(value)
-        };
+        let shown = if self.json { serde_json::to_string_pretty(value)? } else { text(value) };
         writeln!(std::io::stdout(), "{shown}")?;
         Ok(())
     }
@@ -298,15 +282,12 @@ fn fail(args: &Fail) -> anyhow::Result<()> {
         Some(errno) => {
             let spec = args.which.fail_with(errno)?;
             let status = luc_disk::fail(name, &spec)?;
-            return args
-                .output
-                .show(&status, |status| format!("disk '{name}': {}", status.spec));
+            return args.output.show(&status, |status| format!("disk '{name}': {}", status.spec));
         }
         None if args.clear => (luc_disk::clear_fault(name)?, "fails no more"),
         None => (luc_disk::fault(name)?, "fails"),
     };
-    args.output
-        .show(&status, |status| format!("disk '{name}' {what}: {status}"))
+    args.output.show(&status, |status| format!("disk '{name}' {what}: {status}"))
 }
 
 fn create(args: Create) -> anyhow::Result<ExitCode> {
@@ -317,14 +298,8 @@ fn create(args: Create) -> anyhow::Result<ExitCode> {
         size_bytes: parse_size_bytes(&args.size)?,
         huge_pages: args.huge_pages,
         read_ahead_bytes: parse_size_bytes(&args.read_ahead)?,
-        mkfs: args.mkfs.map(|fs| Mkfs {
-            fs,
-            options: args.mkfs_options.unwrap_or_default(),
-        }),
-        mount: args.mount.map(|dir| Mount {
-            dir,
-            options: args.mount_options.unwrap_or_default(),
-        }),
+        mkfs: args.mkfs.map(|fs| Mkfs { fs, options: args.mkfs_options.unwrap_or_default() }),
+        mount: args.mount.map(|dir| Mount { dir, options: args.mount_options.unwrap_or_default() }),
     };
     let binary = std::env::current_exe().context("cannot find the luc binary: reinstall it")?;
     let guard = interrupt::Guard::install()?;
@@ -338,10 +313,7 @@ fn create(args: Create) -> anyhow::Result<ExitCode> {
     // The disk stands. A signal between here and the process' end must not make its exit status say otherwise.
     std::mem::forget(guard);
     args.output.show(&info, |info| {
-        let mounted = info
-            .mount
-            .as_ref()
-            .map(|dir| format!(", mounted on {}", dir.display()));
+        let mounted = info.mount.as_ref().map(|dir| format!(", mounted on {}", dir.display()));
         format!(
             "disk '{}' is {}, {}, {}{}",
             info.name,
@@ -356,27 +328,15 @@ fn create(args: Create) -> anyhow::Result<ExitCode> {
 
 fn model(args: &Create) -> anyhow::Result<ModelSpec> {
     let mut model = match Path::new(&args.model) {
-        path if path
-            .extension()
-            .is_some_and(|extension| extension == "toml") =>
-        {
+        path if path.extension().is_some_and(|extension| extension == "toml") => {
             ModelSpec::from_toml_file(path)?
         }
         _ => ModelSpec::from_name(&args.model)?,
     };
-    for (option, text) in [
-        ("read", &args.read),
-        ("write", &args.write),
-        ("flush", &args.flush),
-    ] {
+    for (option, text) in [("read", &args.read), ("write", &args.write), ("flush", &args.flush)] {
         let Some(text) = text else { continue };
         let ns = parse_duration_ns(text)?;
-        let ModelSpec::Fixed {
-            read_ns,
-            write_ns,
-            flush_ns,
-        } = &mut model
-        else {
+        let ModelSpec::Fixed { read_ns, write_ns, flush_ns } = &mut model else {
             anyhow::bail!(
                 "--{option} does not go with model '{}', whose times follow from its parameters: \
                  leave it out, or use --model fixed",
@@ -404,15 +364,9 @@ fn table(disks: &[DiskInfo]) -> String {
     if disks.is_empty() {
         return "no disks".to_owned();
     }
-    let mut text = format!(
-        "{:<16} {:<8} {:<12} {:>6}  ON",
-        "NAME", "STATE", "DEVICE", "SIZE"
-    );
+    let mut text = format!("{:<16} {:<8} {:<12} {:>6}  ON", "NAME", "STATE", "DEVICE", "SIZE");
     for disk in disks {
-        let mounted = disk
-            .mount
-            .as_ref()
-            .map_or("-".to_owned(), |dir| dir.display().to_string());
+        let mounted = disk.mount.as_ref().map_or("-".to_owned(), |dir| dir.display().to_string());
         text += &format!(
             "\n{:<16} {:<8} {:<12} {:>6}  {mounted}  {}{}",
             disk.name,
@@ -420,9 +374,7 @@ fn table(disks: &[DiskInfo]) -> String {
             disk.device.display().to_string(),
             format_size(disk.size_bytes),
             describe(&disk.model),
-            disk.fault
-                .as_ref()
-                .map_or(String::new(), |fault| format!("; {fault}"))
+            disk.fault.as_ref().map_or(String::new(), |fault| format!("; {fault}"))
         );
     }
     text
@@ -430,11 +382,7 @@ fn table(disks: &[DiskInfo]) -> String {
 
 fn describe(model: &ModelSpec) -> String {
     match model {
-        ModelSpec::Fixed {
-            read_ns,
-            write_ns,
-            flush_ns,
-        } => format!(
+        ModelSpec::Fixed { read_ns, write_ns, flush_ns } => format!(
             "fixed (read {}, write {}, flush {})",
             format_duration(*read_ns),
             format_duration(*write_ns),

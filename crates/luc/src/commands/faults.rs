@@ -69,24 +69,14 @@ pub(crate) struct Args {
     #[arg(long, default_value = "ext4")]
     fs: String,
     /// Further options for mkfs
-    #[arg(
-        long,
-        value_name = "OPTIONS",
-        default_value = "",
-        allow_hyphen_values = true
-    )]
+    #[arg(long, value_name = "OPTIONS", default_value = "", allow_hyphen_values = true)]
     mkfs_options: String,
     /// Mount options, as for mount -o; may be repeated: every trial is made with each [default for ext4:
     /// errors=continue and errors=remount-ro; with a COMMAND: none]
     #[arg(long, value_name = "OPTIONS")]
     mount_options: Vec<String>,
     /// Number of threads that synchronize other files meanwhile
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = 8,
-        conflicts_with = "command"
-    )]
+    #[arg(long, value_name = "N", default_value_t = 8, conflicts_with = "command")]
     beside: usize,
     /// Time of a flush of the disk
     #[arg(long, value_name = "TIME", default_value = "6ms")]
@@ -126,11 +116,7 @@ enum Level {
 /// Runs the subcommand.
 pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     luc_host::interrupt::install()?;
-    if args.command.is_empty() {
-        matrix(&args)
-    } else {
-        command(&args)
-    }
+    if args.command.is_empty() { matrix(&args) } else { command(&args) }
 }
 
 fn matrix(args: &Args) -> anyhow::Result<ExitCode> {
@@ -148,19 +134,13 @@ fn matrix(args: &Args) -> anyhow::Result<ExitCode> {
     }
     let mount_options: Vec<String> = match (args.mount_options.is_empty(), args.fs.as_str()) {
         (false, _) => args.mount_options.clone(),
-        (true, "ext4") => ["errors=continue", "errors=remount-ro"]
-            .map(str::to_owned)
-            .into(),
+        (true, "ext4") => ["errors=continue", "errors=remount-ro"].map(str::to_owned).into(),
         (true, _) => vec![String::new()],
     };
     let plan = Faults {
         setting: setting(args, &["off", "auto", "engaged", "delay", "pid"])?,
         errnos,
-        calls: if args.call.is_empty() {
-            Call::ALL.to_vec()
-        } else {
-            args.call.clone()
-        },
+        calls: if args.call.is_empty() { Call::ALL.to_vec() } else { args.call.clone() },
         mount_options,
         beside: args.beside,
     };
@@ -249,10 +229,9 @@ fn setting(args: &Args, policies: &[&str]) -> anyhow::Result<Setting> {
 
 /// The module that is loaded, and what each policy is there.
 fn module(args: &Args, policies: &[&str]) -> anyhow::Result<Module> {
-    for (option, is_given) in [
-        ("--runner", args.runner.is_some()),
-        ("--reach", args.reach.is_some()),
-    ] {
+    for (option, is_given) in
+        [("--runner", args.runner.is_some()), ("--reach", args.reach.is_some())]
+    {
         if is_given {
             anyhow::bail!("{option} is the gate's: leave it out, or use --level gate");
         }
@@ -269,10 +248,7 @@ fn module(args: &Args, policies: &[&str]) -> anyhow::Result<Module> {
     };
     Ok(Module {
         machine,
-        settings: policies
-            .iter()
-            .map(settings)
-            .collect::<anyhow::Result<_>>()?,
+        settings: policies.iter().map(settings).collect::<anyhow::Result<_>>()?,
         off: luc_run::requested(luc_gate::Policy::Off, None, None)?,
     })
 }

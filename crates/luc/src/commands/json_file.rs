@@ -24,12 +24,7 @@ pub(super) struct JsonFile {
 
 impl JsonFile {
     pub(super) fn new(path: &Path) -> anyhow::Result<Self> {
-        let cannot = || {
-            format!(
-                "{} cannot be written; give --json another path",
-                path.display()
-            )
-        };
+        let cannot = || format!("{} cannot be written; give --json another path", path.display());
         let found = match File::options().append(true).open(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let rights = Access::WRITE_OK | Access::EXEC_OK;
@@ -38,10 +33,7 @@ impl JsonFile {
             }
             opened => Some(opened.with_context(cannot)?),
         };
-        Ok(Self {
-            path: path.to_owned(),
-            found,
-        })
+        Ok(Self { path: path.to_owned(), found })
     }
 
     /// Writes it. Signals that end this process wait meanwhile.
@@ -49,10 +41,7 @@ impl JsonFile {
         let _held = Guard::install()?;
         let text = serde_json::to_vec_pretty(value)?;
         self.put(&text).with_context(|| {
-            format!(
-                "{} cannot be written: check the space left",
-                self.path.display()
-            )
+            format!("{} cannot be written: check the space left", self.path.display())
         })
     }
 

@@ -138,20 +138,10 @@ fn load(machine: &Machine, policy: Option<String>, copy_out: Option<String>) -> 
     let loaded = luc_kernel::load(machine, &settings)?;
     let version = &loaded.module.version;
     let journals = loaded.module.journals()?;
-    let names: Vec<_> = journals
-        .iter()
-        .map(|journal| journal.name.as_str())
-        .collect();
-    let names = if names.is_empty() {
-        "no journal yet".to_owned()
-    } else {
-        names.join(", ")
-    };
+    let names: Vec<_> = journals.iter().map(|journal| journal.name.as_str()).collect();
+    let names = if names.is_empty() { "no journal yet".to_owned() } else { names.join(", ") };
     match loaded.path {
-        Some(path) => println!(
-            "luc.ko {version} is loaded from {}; {names}",
-            path.display()
-        ),
+        Some(path) => println!("luc.ko {version} is loaded from {}; {names}", path.display()),
         None if settings.is_empty() => println!("luc.ko {version} was loaded already; {names}"),
         None => println!(
             "luc.ko {version} was loaded already; {names}; later mounts start with what it was loaded with"
@@ -166,10 +156,8 @@ fn load(machine: &Machine, policy: Option<String>, copy_out: Option<String>) -> 
 
 fn set(machine: &Machine, all: bool, words: &[String]) -> anyhow::Result<()> {
     // A path may have an equals sign, but not before its first slash.
-    let is_setting = |word: &&String| {
-        word.split_once('=')
-            .is_some_and(|(name, _)| !name.contains('/'))
-    };
+    let is_setting =
+        |word: &&String| word.split_once('=').is_some_and(|(name, _)| !name.contains('/'));
     let (settings, places): (Vec<_>, Vec<_>) = words.iter().partition(is_setting);
     let settings = Settings::parse(settings.into_iter().map(String::as_str))?;
     if settings.is_empty() {
@@ -187,10 +175,7 @@ fn set(machine: &Machine, all: bool, words: &[String]) -> anyhow::Result<()> {
     };
     luc_kernel::set(machine, &journals, &settings)?;
     for journal in &journals {
-        let values: Vec<_> = settings
-            .iter()
-            .map(|(key, value)| format!("{key}={value}"))
-            .collect();
+        let values: Vec<_> = settings.iter().map(|(key, value)| format!("{key}={value}")).collect();
         println!("{}: {}", journal.name, values.join(" "));
     }
     Ok(())

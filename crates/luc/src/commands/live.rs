@@ -90,9 +90,5 @@ pub(super) fn ended_by_a_signal() -> anyhow::Result<Arc<AtomicBool>> {
 
 /// The exit status of a view that printed all lines that it was to print, or was interrupted.
 pub(super) fn status(is_whole: bool) -> ExitCode {
-    if is_whole {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::from(INTERRUPTED)
-    }
+    if is_whole { ExitCode::SUCCESS } else { ExitCode::from(INTERRUPTED) }
 }

@@ -77,11 +77,9 @@ fn text(made: &Made, path: &Path) -> String {
     for runtime in &made.runtimes {
         let _ = match &runtime.lacks {
             None => writeln!(text, "  {} can", runtime.version),
-            Some(what) => writeln!(
-                text,
-                "  note: {} cannot: it does not know {what}",
-                runtime.version
-            ),
+            Some(what) => {
+                writeln!(text, "  note: {} cannot: it does not know {what}", runtime.version)
+            }
         };
     }
     if made.runtimes.is_empty() {

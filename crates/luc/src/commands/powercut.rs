@@ -52,12 +52,7 @@ pub(crate) struct Args {
     #[arg(long, default_value = "ext4")]
     fs: String,
     /// Further options for mkfs
-    #[arg(
-        long,
-        value_name = "OPTIONS",
-        default_value = "",
-        allow_hyphen_values = true
-    )]
+    #[arg(long, value_name = "OPTIONS", default_value = "", allow_hyphen_values = true)]
     mkfs_options: String,
     /// Mount options, as for mount -o
     #[arg(long, value_name = "OPTIONS", default_value = "")]
@@ -139,11 +134,7 @@ fn plan(args: Args) -> anyhow::Result<Powercut> {
         rounds: args.rounds,
         seed: args.seed,
         clients: args.clients,
-        kind: if args.processes {
-            ClientKind::Process
-        } else {
-            ClientKind::Thread
-        },
+        kind: if args.processes { ClientKind::Process } else { ClientKind::Thread },
         fs: args.fs,
         mkfs_options: args.mkfs_options,
         mount_options: args.mount_options,
@@ -158,19 +149,13 @@ fn plan(args: Args) -> anyhow::Result<Powercut> {
 }
 
 fn model(args: &Args) -> anyhow::Result<ModelSpec> {
-    let times = [
-        ("flush", &args.flush),
-        ("write", &args.write),
-        ("read", &args.read),
-    ];
+    let times = [("flush", &args.flush), ("write", &args.write), ("read", &args.read)];
     if args.model != "fixed" {
         if let Some((option, _)) = times.iter().find(|(_, time)| time.is_some()) {
             anyhow::bail!("--{option} goes with --model fixed only: leave it out");
         }
         let path = Path::new(&args.model);
-        let is_file = path
-            .extension()
-            .is_some_and(|extension| extension == "toml");
+        let is_file = path.extension().is_some_and(|extension| extension == "toml");
         return Ok(if is_file {
             ModelSpec::from_toml_file(path)?
         } else {
@@ -211,16 +196,8 @@ fn text(report: &Report) -> std::io::Result<()> {
         None | Some("off") => String::new(),
         Some(policy) => format!(", policy {policy}"),
     };
-    let unsafe_mark = if report.unsafe_no_fsync {
-        ", UNSAFE: fsync skipped"
-    } else {
-        ""
-    };
-    let early = if report.interrupted {
-        " (interrupted)"
-    } else {
-        ""
-    };
+    let unsafe_mark = if report.unsafe_no_fsync { ", UNSAFE: fsync skipped" } else { "" };
+    let early = if report.interrupted { " (interrupted)" } else { "" };
     writeln!(
         out,
         "{} power cuts{early}: {}, {who}{gate}{unsafe_mark}, seed {}",
@@ -244,11 +221,7 @@ fn text(report: &Report) -> std::io::Result<()> {
             round.acknowledged,
             round.lost,
             round.torn,
-            if round.not_mountable {
-                ", not mountable"
-            } else {
-                ""
-            },
+            if round.not_mountable { ", not mountable" } else { "" },
             if round.fsck_unclean { ", unclean" } else { "" },
             round.seed
         )?;

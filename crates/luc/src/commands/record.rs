@@ -114,11 +114,7 @@ pub(crate) struct Args {
 
 /// Runs the subcommand.
 pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
-    let duration_ns = args
-        .duration
-        .as_deref()
-        .map(parse_duration_ns)
-        .transpose()?;
+    let duration_ns = args.duration.as_deref().map(parse_duration_ns).transpose()?;
     let options = options(&args)?;
     let ring = args.ring.options()?;
     let command = resolve(&args.command)?;
@@ -128,10 +124,7 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     };
     // What cannot be listed is no ring.
     if ring.is_none() && luc_events::ring::names(&out).is_ok_and(|names| !names.is_empty()) {
-        bail!(
-            "{}: it is a ring; give --ring, or another directory",
-            out.display()
-        );
+        bail!("{}: it is a ring; give --ring, or another directory", out.display());
     }
     let guard = interrupt::Guard::install()?;
     let began = Instant::now();
@@ -140,11 +133,7 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
         None => Recorder::start(options, |trace| StoreSink::create(&out, trace))?,
     };
     if !args.quiet {
-        for line in recorder
-            .missing
-            .iter()
-            .chain(&args.selection.without_journal())
-        {
+        for line in recorder.missing.iter().chain(&args.selection.without_journal()) {
             eprintln!("luc: {line}");
         }
     }
@@ -172,17 +161,9 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
 }
 
 fn options(args: &Args) -> anyhow::Result<Options> {
-    let command: Vec<_> = args
-        .command
-        .iter()
-        .map(|word| word.to_string_lossy())
-        .collect();
+    let command: Vec<_> = args.command.iter().map(|word| word.to_string_lossy()).collect();
     Ok(Options {
-        mode: if args.summary {
-            Mode::Summary
-        } else {
-            Mode::Events
-        },
+        mode: if args.summary { Mode::Summary } else { Mode::Events },
         filter: Filter {
             children: !args.command.is_empty() && !args.all,
             ..args.selection.filter()?
@@ -218,9 +199,8 @@ fn free_name() -> anyhow::Result<PathBuf> {
 /// Waits for a signal, the deadline, or the recorder's failure.
 fn wait(recorder: &Recorder, deadline: Option<Instant>) {
     while !interrupt::interrupted() && !recorder.has_failed() {
-        let left = deadline.map_or(LOOK_INTERVAL, |deadline| {
-            deadline.saturating_duration_since(Instant::now())
-        });
+        let left = deadline
+            .map_or(LOOK_INTERVAL, |deadline| deadline.saturating_duration_since(Instant::now()));
         if left.is_zero() {
             return;
         }
@@ -229,11 +209,8 @@ fn wait(recorder: &Recorder, deadline: Option<Instant>) {
 }
 
 fn report(out: &Path, elapsed: Duration, outcome: &Outcome) {
-    let rows: Vec<String> = outcome
-        .rows
-        .iter()
-        .map(|(table, count)| format!("{count} {table}"))
-        .collect();
+    let rows: Vec<String> =
+        outcome.rows.iter().map(|(table, count)| format!("{count} {table}")).collect();
     eprintln!(
         "luc: {:.1} s recorded in {}: {}",
         elapsed.as_secs_f64(),
@@ -241,11 +218,8 @@ fn report(out: &Path, elapsed: Duration, outcome: &Outcome) {
         rows.join(", ")
     );
     if !outcome.lost.is_empty() {
-        let lost: Vec<String> = outcome
-            .lost
-            .iter()
-            .map(|(place, count)| format!("{count} {place}"))
-            .collect();
+        let lost: Vec<String> =
+            outcome.lost.iter().map(|(place, count)| format!("{count} {place}")).collect();
         let missed: u64 = outcome.missed.values().sum();
         let lost_rows: u64 = outcome.lost.values().sum();
         let advice = match missed {

@@ -91,9 +91,7 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     if interrupted.load(Ordering::Relaxed) {
         return Ok(ExitCode::from(INTERRUPTED));
     }
-    exports
-        .finish(&report)
-        .context("the report cannot be written; check the space left")?;
+    exports.finish(&report).context("the report cannot be written; check the space left")?;
     for output in outputs {
         if let Some(written) = output.put()? {
             eprintln!("luc: {written}");
@@ -140,10 +138,7 @@ fn chosen(args: &Args) -> anyhow::Result<Vec<(Format, Target)>> {
         let Some(path) = path else { continue };
         let target = Target::new(path)?;
         if chosen.iter().any(|(_, other)| *other == target) {
-            bail!(
-                "{}: two formats cannot go to one file; name another one",
-                path.display()
-            );
+            bail!("{}: two formats cannot go to one file; name another one", path.display());
         }
         chosen.push((format, target));
     }

@@ -140,10 +140,7 @@ impl Args {
     }
 
     fn settings(&self) -> Settings {
-        Settings {
-            policy: self.policy,
-            longest_wait_ns: self.max_wait.unwrap_or(LONGEST_WAIT_NS),
-        }
+        Settings { policy: self.policy, longest_wait_ns: self.max_wait.unwrap_or(LONGEST_WAIT_NS) }
     }
 }
 
@@ -184,11 +181,7 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     let reach = decided.reach();
     let json = args.json.as_deref().map(JsonFile::new).transpose()?;
     if let Some(pairs) = args.compare {
-        let compared = compare::Compared {
-            command: &command,
-            reach,
-            pairs,
-        };
+        let compared = compare::Compared { command: &command, reach, pairs };
         return compare::main(&args, &machine, &plan, compared, json);
     }
     let luc = program();
@@ -199,10 +192,7 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     let Recorded { outcome, why } = if args.wants_why() {
         luc_run::explain_meanwhile(|started| run(Some(started)))?
     } else {
-        Recorded {
-            outcome: run(None)?,
-            why: Ok(None),
-        }
+        Recorded { outcome: run(None)?, why: Ok(None) }
     };
     say_failures(&outcome);
     if !args.quiet {

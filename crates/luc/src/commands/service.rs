@@ -169,10 +169,7 @@ pub(crate) fn attach(args: &AttachArgs) -> anyhow::Result<ExitCode> {
     }
     refuse_module("attach no process")?;
     let name = luc_service::attach::attach(args.process, args.no_new_privs)?;
-    println!(
-        "process {}: attached; `luc status {name}` says what is gained",
-        args.process
-    );
+    println!("process {}: attached; `luc status {name}` says what is gained", args.process);
     Ok(ExitCode::SUCCESS)
 }
 
@@ -202,11 +199,7 @@ pub(crate) fn enable(args: &EnableArgs) -> anyhow::Result<ExitCode> {
 
 /// Runs `luc disable`.
 pub(crate) fn disable(args: &DisableArgs) -> anyhow::Result<ExitCode> {
-    let units = if args.all {
-        luc_service::drop_in::enabled()?
-    } else {
-        args.units.clone()
-    };
+    let units = if args.all { luc_service::drop_in::enabled()? } else { args.units.clone() };
     let enable::Disabled { names, were_not } = enable::disable(&units)?;
     for name in &were_not {
         println!("{name}: was not enabled; nothing to do");

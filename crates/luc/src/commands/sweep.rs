@@ -221,10 +221,7 @@ fn show(report: &Report, out: &Path, is_json: bool) -> anyhow::Result<ExitCode> 
     }
     let wide = report.not_converged();
     if is_json && wide > 0 {
-        eprintln!(
-            "luc: {wide} of {} points NOT CONVERGED",
-            report.points.len()
-        );
+        eprintln!("luc: {wide} of {} points NOT CONVERGED", report.points.len());
     }
     if report.interrupted {
         eprintln!("luc: interrupted; the same command goes on from here");

@@ -76,11 +76,7 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
 fn thaw() -> anyhow::Result<ExitCode> {
     luc_throttle::Hierarchy::find()?;
     let restored = luc_throttle::record::restore_left();
-    println!(
-        "{} cgroup{} thawed",
-        restored.cgroups,
-        if restored.cgroups == 1 { "" } else { "s" }
-    );
+    println!("{} cgroup{} thawed", restored.cgroups, if restored.cgroups == 1 { "" } else { "s" });
     if let Some(failure) = restored.failed.first() {
         anyhow::bail!("not all is thawed: {failure}");
     }

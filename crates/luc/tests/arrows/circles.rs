@@ -31,15 +31,10 @@ impl Crate {
 
     /// A way from a file back to itself by imports, if there is one.
     pub(crate) fn circle(&self) -> Option<Vec<String>> {
-        let arrows: BTreeMap<&Module, BTreeSet<Module>> = self
-            .modules
-            .keys()
-            .map(|module| (module, self.arrows(module)))
-            .collect();
+        let arrows: BTreeMap<&Module, BTreeSet<Module>> =
+            self.modules.keys().map(|module| (module, self.arrows(module))).collect();
         let mut done = BTreeSet::new();
-        arrows
-            .keys()
-            .find_map(|module| search(module, &arrows, &mut Vec::new(), &mut done))
+        arrows.keys().find_map(|module| search(module, &arrows, &mut Vec::new(), &mut done))
     }
 
     fn arrows(&self, module: &Module) -> BTreeSet<Module> {
@@ -151,9 +146,8 @@ fn read(folder: &Path, parent: &[String], modules: &mut BTreeMap<Module, Vec<Imp
 fn imports(text: &str) -> Vec<Import> {
     let code = text.split("#[cfg(test)]\nmod tests {").next();
     let lines = code.unwrap_or_default().lines();
-    let code: Vec<&str> = lines
-        .map(|line| line.split("//").next().unwrap_or_default().trim())
-        .collect();
+    let code: Vec<&str> =
+        lines.map(|line| line.split("//").next().unwrap_or_default().trim()).collect();
     let mut all = Vec::new();
     let code = code.join(" ");
     for statement in code.split(';') {
@@ -178,15 +172,8 @@ fn expand(tree: &str, before: &[String], paths: &mut Vec<Vec<String>>) {
     let tree = tree.trim();
     let (head, branches) = tree.split_once('{').unwrap_or((tree, ""));
     let head = head.split(" as ").next().unwrap_or_default();
-    let names = head
-        .split("::")
-        .map(str::trim)
-        .filter(|name| !name.is_empty());
-    let path: Vec<String> = before
-        .iter()
-        .cloned()
-        .chain(names.map(str::to_owned))
-        .collect();
+    let names = head.split("::").map(str::trim).filter(|name| !name.is_empty());
+    let path: Vec<String> = before.iter().cloned().chain(names.map(str::to_owned)).collect();
     if branches.is_empty() {
         paths.push(path);
         return;

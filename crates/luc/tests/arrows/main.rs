@@ -49,10 +49,7 @@ fn package(package: &Value) -> Package {
     let uses = package["dependencies"].as_array().expect("dependencies");
     Package {
         name: short(&text(&package["name"])),
-        folder: Path::new(&text(&package["manifest_path"]))
-            .parent()
-            .expect("a folder")
-            .to_owned(),
+        folder: Path::new(&text(&package["manifest_path"])).parent().expect("a folder").to_owned(),
         uses: uses
             .iter()
             .filter(|one| one["kind"].is_null())
@@ -72,10 +69,7 @@ fn arrows(packages: &[Package]) -> BTreeMap<String, BTreeSet<String>> {
         let uses = package.uses.iter().filter(|name| names.contains(name));
         uses.cloned().collect()
     };
-    packages
-        .iter()
-        .map(|package| (package.name.clone(), ours(package)))
-        .collect()
+    packages.iter().map(|package| (package.name.clone(), ours(package))).collect()
 }
 
 fn architecture() -> String {
@@ -107,11 +101,7 @@ fn every_arrow_is_in_the_table() {
         for used in &arrows[&package.name] {
             let may = row.as_ref().is_none_or(|names| names.contains(used));
             assert!(may, "{} -> {used} is not in ARCHITECTURE.md", package.name);
-            assert_ne!(
-                used, "evaluate",
-                "{}: what proves is not linked",
-                package.name
-            );
+            assert_ne!(used, "evaluate", "{}: what proves is not linked", package.name);
         }
     }
 }
@@ -120,30 +110,14 @@ fn every_arrow_is_in_the_table() {
 fn libraries_leave_the_command_line_and_the_terminal_alone() {
     for package in packages() {
         // vm has a program of its own for those who work on the module; twin is one that is evaluated with.
-        let is_program = [
-            "luc",
-            "fleet",
-            "fleet-sql",
-            "fleet-store",
-            "evaluate",
-            "twin",
-            "vm",
-        ]
-        .contains(&package.name.as_str());
+        let is_program = ["luc", "fleet", "fleet-sql", "fleet-store", "evaluate", "twin", "vm"]
+            .contains(&package.name.as_str());
         // They work on definitions of command lines.
         let has_command_line = is_program || ["manual", "testkit"].contains(&package.name.as_str());
-        assert!(
-            has_command_line || !package.uses.contains("clap"),
-            "{}",
-            package.name
-        );
+        assert!(has_command_line || !package.uses.contains("clap"), "{}", package.name);
         let has_terminal = is_program || ["top", "harness"].contains(&package.name.as_str());
         for library in ["ratatui", "indicatif"] {
-            assert!(
-                has_terminal || !package.uses.contains(library),
-                "{}",
-                package.name
-            );
+            assert!(has_terminal || !package.uses.contains(library), "{}", package.name);
         }
     }
 }

@@ -28,51 +28,23 @@ fn bad_input_is_one_line() {
     let dir = dir.path();
     refused(&["metarates", "--threads", "0"], dir, "--threads 0");
     refused(&["varmail", "--threads", "0"], dir, "--threads 0");
-    refused(
-        &["metarates", "--think", "3 parsecs"],
-        dir,
-        "--think '3 parsecs'",
-    );
-    refused(
-        &["append", "--threads", "2", "--slow-clients", "3"],
-        dir,
-        "--slow-clients 3",
-    );
-    refused(
-        &["varmail", "--slow-clients", "1", "--slow-factor", "0.1"],
-        dir,
-        "--slow-factor 0.1",
-    );
+    refused(&["metarates", "--think", "3 parsecs"], dir, "--think '3 parsecs'");
+    refused(&["append", "--threads", "2", "--slow-clients", "3"], dir, "--slow-clients 3");
+    refused(&["varmail", "--slow-clients", "1", "--slow-factor", "0.1"], dir, "--slow-factor 0.1");
     refused(&["overwrite", "--threads", "0"], dir, "--threads 0");
     refused(&["overwrite", "--record-size", "0"], dir, "--record-size 0");
-    refused(
-        &["overwrite", "--file-size", "4k"],
-        dir,
-        "--record-size 8192 with --file-size 4096",
-    );
+    refused(&["overwrite", "--file-size", "4k"], dir, "--record-size 8192 with --file-size 4096");
     refused(&["append", "--preallocate", "x"], dir, "--preallocate 'x'");
-    refused(
-        &["append", "--preallocate", "100"],
-        dir,
-        "--record-size 512 with --preallocate 100",
-    );
+    refused(&["append", "--preallocate", "100"], dir, "--record-size 512 with --preallocate 100");
     refused(&["metarates", "--seconds", "0"], dir, "--seconds 0");
     refused(&["varmail", "--seconds", "nan"], dir, "--seconds NaN");
     refused(&["varmail", "--warmup", "5"], dir, "--warmup '5'");
-    refused(
-        &["metarates", "--file-size", "many"],
-        dir,
-        "--file-size 'many'",
-    );
+    refused(&["metarates", "--file-size", "many"], dir, "--file-size 'many'");
     refused(&["oltp", "--files", "0"], dir, "--files 0");
     refused(&["oltp", "--readers", "0"], dir, "--readers 0");
     refused(&["oltp", "--io-size", "0"], dir, "--io-size 0");
     refused(&["initial-write", "--threads", "0"], dir, "--threads 0");
-    refused(
-        &["initial-write", "--record-size", "5k"],
-        dir,
-        "--record-size 5120",
-    );
+    refused(&["initial-write", "--record-size", "5k"], dir, "--record-size 5120");
     refused(&["commit", "--files", "0"], dir, "--files 0");
     refused(&["commit", "--rounds", "0"], dir, "--rounds 0");
     refused(&["metarates"], &dir.join("missing"), "missing");
@@ -94,11 +66,7 @@ fn a_full_file_system_is_one_line_and_is_left_empty() {
     }
     let outcome = std::panic::catch_unwind(|| {
         for kind in [&[][..], &["--processes"]] {
-            let words = [
-                &["metarates", "--seconds", "30", "--threads", "2"][..],
-                kind,
-            ]
-            .concat();
+            let words = [&["metarates", "--seconds", "30", "--threads", "2"][..], kind].concat();
             refused(&words, dir.path(), "is full");
         }
         refused(&["varmail"], dir.path(), "is full");
@@ -116,10 +84,7 @@ fn a_full_file_system_is_one_line_and_is_left_empty() {
 
 /// What `luc bench` says that gets `signal` after `wait`.
 fn signalled(words: &[&str], dir: &Path, wait: Duration, signal: &str) -> Output {
-    let child = luc(words, dir)
-        .stdout(std::process::Stdio::piped())
-        .spawn()
-        .expect("luc starts");
+    let child = luc(words, dir).stdout(std::process::Stdio::piped()).spawn().expect("luc starts");
     std::thread::sleep(wait);
     let pid = child.id().to_string();
     let sent = Command::new("kill").args(["-s", signal, &pid]).status();
@@ -135,11 +100,7 @@ fn a_signal_ends_the_run_with_figures_and_nothing_left() {
         for (workload, signal, options) in [
             ("metarates", "INT", timed),
             ("varmail", "TERM", timed),
-            (
-                "overwrite",
-                "INT",
-                &[timed, &["--file-size", "64k"]].concat(),
-            ),
+            ("overwrite", "INT", &[timed, &["--file-size", "64k"]].concat()),
             ("append", "TERM", timed),
             ("oltp", "HUP", &[timed, &["--parameters", "luc"]].concat()),
             ("initial-write", "INT", rounds),
@@ -182,17 +143,9 @@ fn a_filebench_file_runs_is_refused_and_is_interrupted() {
     let text = "define process name=p { thread name=t {\n flowop sempost name=a } }";
     std::fs::write(&path, text).expect("write");
     let path = path.display().to_string();
-    refused(
-        &["filebench", &path],
-        dir.path(),
-        "post.f:2:9: this flowop has no target",
-    );
+    refused(&["filebench", &path], dir.path(), "post.f:2:9: this flowop has no target");
     refused(&["filebench", "/no/such.f"], dir.path(), "/no/such.f");
-    refused(
-        &["filebench", "varmail", "--set", "x"],
-        dir.path(),
-        "--set 'x'",
-    );
+    refused(&["filebench", "varmail", "--set", "x"], dir.path(), "--set 'x'");
 
     let words = ["filebench", "varmail", "--seconds", "60", "--json"];
     let output = [1500, 6000, 30_000]

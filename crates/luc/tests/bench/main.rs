@@ -57,12 +57,7 @@ fn metarates_with_threads_and_processes() {
         assert!(creations > 0);
         assert_eq!(report["measured_s"], 1.0);
         assert_eq!(report["warmup_s"], 0.1);
-        assert!(
-            report["file_creation_rate_per_second"]
-                .as_f64()
-                .expect("rate")
-                > 0.0
-        );
+        assert!(report["file_creation_rate_per_second"].as_f64().expect("rate") > 0.0);
         let names = ["open", "write", "fsync", "close"];
         let expected: Vec<_> = names.map(|name| (name.to_owned(), creations)).into();
         assert_eq!(operations(&report), expected);
@@ -85,24 +80,9 @@ fn metarates_keeps_the_last_files_of_each_client() {
 fn overwrite_and_append_with_threads_and_processes() {
     let workloads: [(&str, &[&str], &str); 4] = [
         ("overwrite", &["--file-size", "64k"], "fdatasync"),
-        (
-            "overwrite",
-            &[
-                "--file-size",
-                "64k",
-                "--offsets",
-                "random",
-                "--call",
-                "fsync",
-            ],
-            "fsync",
-        ),
+        ("overwrite", &["--file-size", "64k", "--offsets", "random", "--call", "fsync"], "fsync"),
         ("append", &[], "fdatasync"),
-        (
-            "append",
-            &["--preallocate", "1m", "--record-size", "4k"],
-            "fdatasync",
-        ),
+        ("append", &["--preallocate", "1m", "--record-size", "4k"], "fdatasync"),
     ];
     for kind in [&[][..], &["--processes"]] {
         for (workload, options, call) in workloads {
@@ -146,10 +126,7 @@ fn varmail_with_threads_and_processes() {
         let report = report(&[&words[..], kind, &["--parameters", "luc"]].concat());
         let operations = operations(&report);
         assert_eq!(operations.len(), 13);
-        assert!(
-            operations.iter().all(|(_, count)| *count > 0),
-            "{operations:?}"
-        );
+        assert!(operations.iter().all(|(_, count)| *count > 0), "{operations:?}");
         let sum: u64 = operations.iter().map(|(_, count)| count).sum();
         assert_eq!(report["flowops"], sum);
     }
@@ -161,14 +138,7 @@ fn oltp_with_threads_and_processes() {
         let words = [
             &["oltp", "--seconds", "1", "--warmup", "100ms", "--json"][..],
             &["--parameters", "luc", "--readers", "2", "--writers", "4"],
-            &[
-                "--files",
-                "4",
-                "--file-size",
-                "64k",
-                "--durability",
-                "dsync",
-            ],
+            &["--files", "4", "--file-size", "64k", "--durability", "dsync"],
             kind,
         ];
         let report = report(&words.concat());
@@ -176,10 +146,7 @@ fn oltp_with_threads_and_processes() {
         let operations = operations(&report);
         let names: Vec<&str> = operations.iter().map(|(name, _)| &**name).collect();
         assert_eq!(names, ["read", "write", "logwrite", "logfsync"]);
-        assert!(
-            operations.iter().all(|(_, count)| *count > 0),
-            "{operations:?}"
-        );
+        assert!(operations.iter().all(|(_, count)| *count > 0), "{operations:?}");
         let sum: u64 = operations[..3].iter().map(|(_, count)| count).sum();
         assert_eq!(report["flowops"], sum);
     }
@@ -221,13 +188,7 @@ fn initial_write_with_threads_and_processes() {
             kind,
         ];
         let report = report(&words.concat());
-        let expected = [
-            ("open", 24),
-            ("write", 96),
-            ("fsync", 24),
-            ("close", 24),
-            ("child", 24),
-        ];
+        let expected = [("open", 24), ("write", 96), ("fsync", 24), ("close", 24), ("child", 24)];
         let expected: Vec<_> = expected.map(|(name, n)| (name.to_owned(), n)).into();
         assert_eq!(operations(&report), expected);
         assert_eq!(report["include"]["close"], true);
@@ -245,29 +206,11 @@ fn initial_write_with_threads_and_processes() {
 
 #[test]
 fn commit_reports_the_median_and_its_parts() {
-    let words = [
-        "commit",
-        "--files",
-        "8",
-        "--rounds",
-        "10",
-        "--file-size",
-        "4k",
-        "--json",
-    ];
+    let words = ["commit", "--files", "8", "--rounds", "10", "--file-size", "4k", "--json"];
     let report = report(&words);
     assert_eq!(report["rounds"], 10);
-    for part in [
-        "total",
-        "create",
-        "start_writeback",
-        "wait_writeback",
-        "fsync",
-    ] {
-        assert!(
-            report[part]["median_us"].as_f64().expect("median") >= 0.0,
-            "{report}"
-        );
+    for part in ["total", "create", "start_writeback", "wait_writeback", "fsync"] {
+        assert!(report[part]["median_us"].as_f64().expect("median") >= 0.0, "{report}");
         assert!(report[part]["low_us"].is_number(), "{report}");
     }
     assert!(report["files_per_second"].as_f64().expect("limit") > 0.0);
@@ -286,20 +229,9 @@ fn commit_of_logs_and_of_files_that_are_replaced() {
 #[test]
 fn text_says_what_was_left_out() {
     let dir = TempDir::new().expect("directory");
-    let words = [
-        "metarates",
-        "--seconds",
-        "0.2",
-        "--warmup",
-        "0.1s",
-        "--threads",
-        "1",
-    ];
+    let words = ["metarates", "--seconds", "0.2", "--warmup", "0.1s", "--threads", "1"];
     let output = run(&words, dir.path());
     let text = String::from_utf8_lossy(&output.stdout);
-    assert!(
-        text.contains("1 thread, 0.2 s measured after 0.1 s of warm-up left out"),
-        "{text}"
-    );
+    assert!(text.contains("1 thread, 0.2 s measured after 0.1 s of warm-up left out"), "{text}");
     assert!(text.contains("file creation rate"), "{text}");
 }

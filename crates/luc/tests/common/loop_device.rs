@@ -20,15 +20,8 @@ pub(crate) struct LoopDevice {
 
 /// What a program prints, which has to succeed.
 pub(crate) fn run(program: &str, arguments: &[&str]) -> String {
-    let output = Command::new(program)
-        .args(arguments)
-        .stdin(Stdio::null())
-        .output()
-        .expect("runs");
-    assert!(
-        output.status.success(),
-        "{program} {arguments:?}: {output:?}"
-    );
+    let output = Command::new(program).args(arguments).stdin(Stdio::null()).output().expect("runs");
+    assert!(output.status.success(), "{program} {arguments:?}: {output:?}");
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
@@ -44,11 +37,7 @@ impl LoopDevice {
         let file = File::create(&image).expect("made");
         file.set_len(size_mib << 20).expect("sized");
         let attached = Meanwhile::loop_device(&image, "--partscan");
-        Some(Self {
-            path: PathBuf::from(&attached.message),
-            _attached: attached,
-            folder,
-        })
+        Some(Self { path: PathBuf::from(&attached.message), _attached: attached, folder })
     }
 
     pub(crate) fn name(&self) -> String {
@@ -70,11 +59,8 @@ impl LoopDevice {
         let place = self.beside("a place");
         fs::create_dir(&place).expect("made");
         let place = place.display().to_string();
-        let mounted = Meanwhile::new(
-            "mount \"$1\" \"$2\" && echo \"$2\"",
-            "umount \"$2\"",
-            &[name, &place],
-        );
+        let mounted =
+            Meanwhile::new("mount \"$1\" \"$2\" && echo \"$2\"", "umount \"$2\"", &[name, &place]);
         assert_eq!(mounted.message, place);
         mounted
     }

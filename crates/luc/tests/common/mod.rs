@@ -40,11 +40,7 @@ pub(crate) fn stderr(output: &Output) -> String {
 pub(crate) fn refusal(output: &Output) -> String {
     let text = stderr(output);
     let is_of_this = |line: &&str| !line.ends_with(": restored");
-    let text = text
-        .lines()
-        .filter(is_of_this)
-        .map(|line| format!("{line}\n"))
-        .collect::<String>();
+    let text = text.lines().filter(is_of_this).map(|line| format!("{line}\n")).collect::<String>();
     assert_eq!(output.status.code(), Some(2), "{text}");
     assert_eq!(text.lines().count(), 1, "{text}");
     text
@@ -60,11 +56,7 @@ pub(crate) fn without_privileges(arguments: &[&str]) -> Output {
     if capable {
         command.args(["--bounding-set=-all", "--inh-caps=-all", "--"]);
     }
-    command
-        .arg(LUC)
-        .args(arguments)
-        .output()
-        .expect("setpriv runs")
+    command.arg(LUC).args(arguments).output().expect("setpriv runs")
 }
 
 /// `luc` on a machine without any mkfs: its arguments follow. Needs root.
@@ -84,19 +76,13 @@ pub(crate) fn as_nobody(folder: &Path) -> Command {
         fs::set_permissions(path, fs::Permissions::from_mode(0o777)).expect("opened");
     }
     let mut command = Command::new("setpriv");
-    command
-        .args(["--reuid", "65534", "--clear-groups"])
-        .arg(luc);
+    command.args(["--reuid", "65534", "--clear-groups"]).arg(luc);
     command
 }
 
 /// Compiles a C program and links it statically; if that cannot be had, says that a test is skipped.
 pub(crate) fn compiled_statically(source: &Path, program: &Path) -> bool {
-    let compiled = Command::new("cc")
-        .arg("-static")
-        .arg("-o")
-        .args([program, source])
-        .status();
+    let compiled = Command::new("cc").arg("-static").arg("-o").args([program, source]).status();
     let is_there = compiled.is_ok_and(|status| status.success());
     if !is_there {
         luc_testkit::skipped!("cc cannot link statically here");

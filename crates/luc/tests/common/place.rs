@@ -53,11 +53,7 @@ impl Place {
     pub(crate) fn report(&self, words: &[&str], status: i32) -> Value {
         let output = self.run(&[&["--json"], words].concat());
         let (message, report) = (stderr(&output), stdout(&output));
-        assert_eq!(
-            output.status.code(),
-            Some(status),
-            "{words:?}: {message}{report}"
-        );
+        assert_eq!(output.status.code(), Some(status), "{words:?}: {message}{report}");
         serde_json::from_str(&report).expect("JSON")
     }
 
@@ -68,11 +64,7 @@ impl Place {
 
     /// What it prints when it gets a signal after a while, which ends it.
     pub(crate) fn interrupted(&self, words: &[&str], signal: &str, after: Duration) -> Output {
-        let child = self
-            .luc(words)
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("luc starts");
+        let child = self.luc(words).stdout(Stdio::piped()).spawn().expect("luc starts");
         sleep(after);
         let pid = child.id().to_string();
         let sent = Command::new("kill").args(["-s", signal, &pid]).status();

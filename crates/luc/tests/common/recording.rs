@@ -59,10 +59,7 @@ impl Recording {
         let text = String::from_utf8_lossy(&output.stderr).into_owned();
         // `read` comes to the end of its input, and says 1.
         assert_eq!(output.status.code(), Some(1), "{text}");
-        Trace {
-            folder: self.folder,
-            text,
-        }
+        Trace { folder: self.folder, text }
     }
 }
 

@@ -53,11 +53,7 @@ pub(crate) fn processes(cgroup: &Path) -> Vec<i32> {
 pub(crate) fn device(disk: &Disk) -> String {
     let mounts = fs::read_to_string("/proc/mounts").expect("readable");
     let mount = disk.mount();
-    let line = mounts
-        .lines()
-        .find(|line| line.split(' ').nth(1) == Some(&mount));
-    let name = line
-        .and_then(|line| line.split(' ').next())
-        .expect("mounted");
+    let line = mounts.lines().find(|line| line.split(' ').nth(1) == Some(&mount));
+    let name = line.and_then(|line| line.split(' ').next()).expect("mounted");
     name.trim_start_matches("/dev/").to_owned()
 }

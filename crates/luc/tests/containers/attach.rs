@@ -31,25 +31,14 @@ fn a_process_that_runs_is_attached_and_notices_nothing() {
     // A shell that waits, and its child that sleeps: calls that are made again, one of them for the time that is left.
     let words = "sleep 3 & echo $! >child; wait $!; echo $?";
     machine.write(&format!("{PLACE}/words"), words);
-    let shell = start(
-        &machine,
-        "shell",
-        "-p Type=exec",
-        &format!("/bin/busybox sh {PLACE}/words"),
-    );
+    let shell = start(&machine, "shell", "-p Type=exec", &format!("/bin/busybox sh {PLACE}/words"));
     machine.until(&format!("test -s {PLACE}/data/child"));
     let child = machine.get(&format!("cat {PLACE}/data/child"));
-    machine.get(&format!(
-        "luc attach {shell} --permanently && luc attach {child} --permanently"
-    ));
+    machine.get(&format!("luc attach {shell} --permanently && luc attach {child} --permanently"));
 
     machine.get(&format!("luc attach {process} --permanently"));
     let name = format!("pid-{process}");
-    assert!(
-        are_reached(&machine, &name, 1),
-        "{:?}",
-        status(&machine, &name)
-    );
+    assert!(are_reached(&machine, &name, 1), "{:?}", status(&machine, &name));
     until("a common round", || {
         let status = status(&machine, &name).unwrap_or_default();
         let gate = &status["file_systems"][0]["gate"];
@@ -92,19 +81,11 @@ fn go_programs_are_attached_at_any_moment() {
     machine.get("systemctl start lucd");
     for turn in 0..10 {
         let unit = format!("go{turn}");
-        let process = start(
-            &machine,
-            &unit,
-            "-p Type=exec",
-            &format!("{PLACE}/go-crowd 8 1000"),
-        );
+        let process = start(&machine, &unit, "-p Type=exec", &format!("{PLACE}/go-crowd 8 1000"));
         machine.get(&format!("luc attach {process} --permanently"));
         machine.until(&format!("! systemctl is-active {unit}"));
         let said = machine.get(&format!("cat {PLACE}/{unit}.log"));
-        assert!(
-            said.contains(" slow 0 failed 0 ") && !said.contains("calls 0"),
-            "{said}"
-        );
+        assert!(said.contains(" slow 0 failed 0 ") && !said.contains("calls 0"), "{said}");
     }
     crate::assert_nothing_is_left(&machine);
 }
@@ -126,10 +107,7 @@ fn an_attach_that_is_interrupted_harms_nobody() {
         ));
         machine.until(&format!("! systemctl is-active {unit}"));
         let said = machine.get(&format!("cat {PLACE}/{unit}.log"));
-        assert!(
-            said.contains(" slow 0 failed 0 "),
-            "{milliseconds} ms: {said}"
-        );
+        assert!(said.contains(" slow 0 failed 0 "), "{milliseconds} ms: {said}");
     }
     crate::assert_nothing_is_left(&machine);
 }
@@ -141,14 +119,12 @@ fn what_cannot_be_attached_goes_on_as_it_was() {
     };
     let sleep = "/bin/busybox sleep 60";
     let refused = |process: &str, expected: &str| {
-        let before = machine.run(&format!(
-            "grep -E 'Seccomp|NoNewPrivs|SigBlk' /proc/{process}/status"
-        ));
+        let before =
+            machine.run(&format!("grep -E 'Seccomp|NoNewPrivs|SigBlk' /proc/{process}/status"));
         let text = refusal(&machine.run(&format!("luc attach {process} --permanently")));
         assert!(text.contains(expected), "{text}");
-        let after = machine.run(&format!(
-            "grep -E 'Seccomp|NoNewPrivs|SigBlk' /proc/{process}/status"
-        ));
+        let after =
+            machine.run(&format!("grep -E 'Seccomp|NoNewPrivs|SigBlk' /proc/{process}/status"));
         assert_eq!(before, after);
     };
     let weak = start(&machine, "weak", "-p User=nobody", sleep);

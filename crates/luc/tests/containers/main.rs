@@ -24,9 +24,7 @@ fn crowd(folder: &str) -> String {
 fn status(machine: &Machine, name: &str) -> Option<Value> {
     let output = machine.run(&format!("luc status --json {name}"));
     let all: Value = serde_json::from_str(&stdout(&output)).ok()?;
-    all.get(0)
-        .filter(|one| one["container"]["id"] == name)
-        .cloned()
+    all.get(0).filter(|one| one["container"]["id"] == name).cloned()
 }
 
 /// Whether all processes of a container are reached, and there are as many of them.
@@ -53,9 +51,7 @@ fn kill_lucd(machine: &Machine) {
     let main = "systemctl show -P MainPID lucd";
     let killed = machine.get(main);
     machine.get(&format!("kill -KILL {killed}"));
-    until("another lucd", || {
-        !["0", &killed].contains(&machine.get(main).as_str())
-    });
+    until("another lucd", || !["0", &killed].contains(&machine.get(main).as_str()));
 }
 
 /// All that may be left.
@@ -65,10 +61,7 @@ fn assert_nothing_is_left(machine: &Machine) {
     assert!(machine.get("luc status").contains("no container is served"));
     machine.get("systemctl stop lucd.socket lucd && rmdir /run/luc");
     machine.until("! pgrep luc-keeper");
-    assert_eq!(
-        machine.get("ls -A /dev/shm /run/crun"),
-        "/dev/shm:\n\n/run/crun:"
-    );
+    assert_eq!(machine.get("ls -A /dev/shm /run/crun"), "/dev/shm:\n\n/run/crun:");
 }
 
 #[test]
@@ -85,9 +78,7 @@ fn a_volume_and_an_overlay_meet_and_survive_lucd() {
     start(&machine, "overlay");
     until_together(&machine, &["volume", "overlay"]);
     until("all of their processes", || {
-        ["volume", "overlay"]
-            .iter()
-            .all(|name| are_reached(&machine, name, 9))
+        ["volume", "overlay"].iter().all(|name| are_reached(&machine, name, 9))
     });
     let text = machine.get("luc status");
     assert!(
@@ -107,9 +98,7 @@ fn a_volume_and_an_overlay_meet_and_survive_lucd() {
     for _ in 0..5 {
         kill_lucd(&machine);
         until("its containers", || {
-            ["volume", "overlay"]
-                .iter()
-                .all(|name| are_reached(&machine, name, 9))
+            ["volume", "overlay"].iter().all(|name| are_reached(&machine, name, 9))
         });
     }
     until_together(&machine, &["volume", "overlay"]);
@@ -148,14 +137,8 @@ fn no_call_fails_however_lucd_is_killed_while_containers_start() {
     machine.get("touch /tmp/over");
     machine.until("! systemctl is-active killer");
     assert_eq!(said.lines().count(), 150, "{said}");
-    assert!(
-        said.lines().all(|line| line == "fsync 0 fdatasync 0"),
-        "{said}"
-    );
-    let killed: u32 = machine
-        .get("sort -u /tmp/killed | wc -l")
-        .parse()
-        .expect("a number");
+    assert!(said.lines().all(|line| line == "fsync 0 fdatasync 0"), "{said}");
+    let killed: u32 = machine.get("sort -u /tmp/killed | wc -l").parse().expect("a number");
     assert!(killed > 10, "{killed}");
     machine.get("systemctl reset-failed; systemctl start lucd");
     assert_nothing_is_left(&machine);

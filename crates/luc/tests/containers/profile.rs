@@ -42,11 +42,7 @@ impl Runtimes {
 
     fn luc(&self, words: &[&str]) -> Output {
         let mut command = Command::new(LUC);
-        command
-            .arg("oci-profile")
-            .args(words)
-            .current_dir(self.path())
-            .env("PATH", self.path());
+        command.arg("oci-profile").args(words).current_dir(self.path()).env("PATH", self.path());
         command.output().expect("luc runs")
     }
 }
@@ -72,15 +68,9 @@ fn a_profile_is_made_of_a_file_and_says_for_whom() {
         "{said}"
     );
     assert!(said.contains("crun version 1.2 can\n"), "{said}");
-    assert!(
-        said.contains("note: runc version 1.2") && said.contains("cannot"),
-        "{said}"
-    );
+    assert!(said.contains("note: runc version 1.2") && said.contains("cannot"), "{said}");
     let written = fs::read_to_string(runtimes.path().join("luc.json")).expect("read");
-    assert_eq!(
-        serde_json::from_str::<Value>(&written).expect("JSON"),
-        printed
-    );
+    assert_eq!(serde_json::from_str::<Value>(&written).expect("JSON"), printed);
     let output = runtimes.luc(&["base.json", "-o", "luc.json", "--json", "--runtime", "crun"]);
     let said: Value = serde_json::from_str(&stdout(&output)).expect("JSON");
     assert_eq!(said["runtimes"][0]["lacks"], Value::Null);
@@ -93,10 +83,7 @@ fn what_would_not_work_is_refused_and_nothing_is_written() {
     runtimes.write("base.json", ALLOWS);
     runtimes.write("denies.json", r#"{"defaultAction":"SCMP_ACT_ERRNO"}"#);
     runtimes.write("broken.json", "{\"defaultAction\": ");
-    runtimes.write(
-        "notifies.json",
-        r#"{"defaultAction":"SCMP_ACT_ALLOW","listenerPath":"/x"}"#,
-    );
+    runtimes.write("notifies.json", r#"{"defaultAction":"SCMP_ACT_ALLOW","listenerPath":"/x"}"#);
     let refused = |words: &[&str], expected: &str| {
         let text = refusal(&runtimes.luc(&[words, &["-o", "luc.json"]].concat()));
         assert!(text.contains(expected), "{text}");
@@ -107,22 +94,13 @@ fn what_would_not_work_is_refused_and_nothing_is_written() {
         &["base.json", "--runtime", "runc"],
         "does not know SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV",
     );
-    refused(
-        &["base.json", "--runtime", "crun"],
-        "crun is not in the PATH",
-    );
+    refused(&["base.json", "--runtime", "crun"], "crun is not in the PATH");
     fs::remove_file(runtimes.path().join("runc")).expect("removed");
     refused(&["denies.json"], "SCMP_ACT_ERRNO is its action for fsync");
     refused(&["broken.json"], "broken.json: it is not JSON");
-    refused(
-        &["notifies.json"],
-        "notifies a supervisor already (listenerPath /x)",
-    );
+    refused(&["notifies.json"], "notifies a supervisor already (listenerPath /x)");
     refused(&["none.json"], "none.json cannot be read");
     // Without a runtime here a profile is made, for another machine.
     let output = runtimes.luc(&["base.json", "-o", "luc.json"]);
-    assert!(
-        stdout(&output).contains("no runtime was asked"),
-        "{output:?}"
-    );
+    assert!(stdout(&output).contains("no runtime was asked"), "{output:?}");
 }

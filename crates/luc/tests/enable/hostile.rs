@@ -38,10 +38,8 @@ fn a_hostile_service_takes_nothing_that_others_need() {
     let folder = tempfile::tempdir().expect("a folder");
     let program = folder.path().join("hostile");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/hostile.c");
-    let compiled = Command::new("cc")
-        .args(["-O1", "-pthread", "-o"])
-        .args([&program, &source])
-        .status();
+    let compiled =
+        Command::new("cc").args(["-O1", "-pthread", "-o"]).args([&program, &source]).status();
     assert!(compiled.expect("cc starts").success());
     machine.copy(&program, "/usr/bin/hostile");
     machine.get("chmod 755 /usr/bin/hostile");
@@ -79,26 +77,15 @@ fn a_hostile_service_takes_nothing_that_others_need() {
          >/run/systemd/system/knock.service.d/zz.conf && systemctl daemon-reload",
     );
     machine.get("systemctl start --wait knock");
-    let left = || {
-        figure(
-            &machine,
-            "ps --no-headers -o stat --ppid LUCD | grep -c Z || true",
-        )
-    };
+    let left = || figure(&machine, "ps --no-headers -o stat --ppid LUCD | grep -c Z || true");
     // The last ones may not be looked at before the next one comes.
     until("keepers that nobody waits for", || left() < 16);
     let said = machine.get("journalctl --no-pager -u lucd");
     let lines_before = said.lines().count();
-    assert!(
-        said.contains("knock.service: it runs without luc"),
-        "{said}"
-    );
+    assert!(said.contains("knock.service: it runs without luc"), "{said}");
     assert!(said.contains("filters in a second"), "{said}");
 
-    let rounds = std::env::var(ROUNDS)
-        .ok()
-        .and_then(|text| text.parse::<u32>().ok())
-        .unwrap_or(1);
+    let rounds = std::env::var(ROUNDS).ok().and_then(|text| text.parse::<u32>().ok()).unwrap_or(1);
     let (mut alone_us, mut beside_us) = (Vec::new(), Vec::new());
     let mut beside_hogs_us = Vec::new();
     let mut meanwhile = before;
@@ -131,15 +118,9 @@ fn a_hostile_service_takes_nothing_that_others_need() {
     // Files, threads and memory of one more listener, and of a thread that serves it.
     assert!(meanwhile.0 < before.0 + 64, "{before:?} {meanwhile:?}");
     assert!(meanwhile.1 < before.1 + 40, "{before:?} {meanwhile:?}");
-    assert!(
-        meanwhile.2 < before.2 + 16 * 1024,
-        "{before:?} {meanwhile:?}"
-    );
+    assert!(meanwhile.2 < before.2 + 16 * 1024, "{before:?} {meanwhile:?}");
     // A machine with other work scatters by more than what is lost.
-    assert!(
-        beside_us < 2 * alone_us,
-        "{alone_us} us alone, {beside_us} us beside hostile ones"
-    );
+    assert!(beside_us < 2 * alone_us, "{alone_us} us alone, {beside_us} us beside hostile ones");
     let lines = machine.get("journalctl --no-pager -u lucd | wc -l");
     assert!(
         lines

@@ -68,10 +68,7 @@ impl Machine {
         for state in states {
             let path = data.join(state);
             fs::create_dir_all(&path).expect("made");
-            let owned = Command::new("chown")
-                .arg(format!("{state}:"))
-                .arg(&path)
-                .status();
+            let owned = Command::new("chown").arg(format!("{state}:")).arg(&path).status();
             assert!(owned.expect("chown runs").success());
         }
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/enable/boot.sh");

@@ -55,19 +55,14 @@ fn status(machine: &Machine, unit: &str) -> Value {
 fn calls(status: &Value) -> u64 {
     let file_systems = status["file_systems"].as_array().expect("a list");
     let of = |one: &Value, name: &str| one[name].as_u64().expect("a number");
-    let calls = file_systems
-        .iter()
-        .map(|one| of(one, "fsyncs") + of(one, "fdatasyncs"));
+    let calls = file_systems.iter().map(|one| of(one, "fsyncs") + of(one, "fdatasyncs"));
     calls.sum()
 }
 
 /// What reaches the processes of a unit.
 fn reached(status: &Value) -> Vec<&str> {
     let processes = status["processes"].as_array().expect("a list");
-    processes
-        .iter()
-        .map(|one| one["reached"].as_str().expect("a word"))
-        .collect()
+    processes.iter().map(|one| one["reached"].as_str().expect("a word")).collect()
 }
 
 #[test]
@@ -82,24 +77,15 @@ fn a_sandboxed_service_gets_the_library_and_loses_it_again() {
     let said = machine.get("luc enable redis-server");
     assert!(said.contains("a restart is due"), "{said}");
     assert_eq!(reached(&status(&machine, "redis-server")), ["nothing"]);
-    assert_eq!(
-        machine.run("luc status redis-server").status.code(),
-        Some(1)
-    );
+    assert_eq!(machine.run("luc status redis-server").status.code(), Some(1));
     machine.get("systemctl restart redis-server");
     machine.get("redis-benchmark -s /run/redis/redis.sock -t set -n 200 -c 4 -q");
     let now = status(&machine, "redis-server");
     assert_eq!(reached(&now), ["library"], "{now}");
     assert!(calls(&now) >= 50, "{now}");
-    assert_eq!(
-        (&now["way"], &now["notes"]),
-        (&"library".into(), &Value::Array(vec![]))
-    );
+    assert_eq!((&now["way"], &now["notes"]), (&"library".into(), &Value::Array(vec![])));
     let text = machine.get("luc status");
-    assert!(
-        text.contains("the library is in it") && text.contains("fdatasync"),
-        "{text}"
-    );
+    assert!(text.contains("the library is in it") && text.contains("fdatasync"), "{text}");
 
     // An update of the package that takes away what the library needs.
     machine.write(
@@ -108,21 +94,12 @@ fn a_sandboxed_service_gets_the_library_and_loses_it_again() {
     );
     machine.get("systemctl daemon-reload");
     let now = status(&machine, "redis-server");
-    assert!(
-        now["notes"][0]
-            .as_str()
-            .expect("a note")
-            .contains("has changed"),
-        "{now}"
-    );
+    assert!(now["notes"][0].as_str().expect("a note").contains("has changed"), "{now}");
     machine.get("rm /etc/systemd/system/redis-server.service.d/update.conf");
 
     machine.get("luc disable redis-server --now");
     let now = status(&machine, "redis-server");
-    assert_eq!(
-        (reached(&now), &now["way"]),
-        (vec!["nothing"], &Value::Null)
-    );
+    assert_eq!((reached(&now), &now["way"]), (vec!["nothing"], &Value::Null));
     assert_eq!(machine.get(TRACES), before);
 }
 
@@ -142,23 +119,11 @@ fn what_is_refused_changes_nothing() {
     machine.get("systemctl daemon-reload && systemctl start handle@one");
     let before = machine.get(TRACES);
     for (words, expected) in [
-        (
-            "enable redis-server no-such-unit",
-            "no-such-unit.service: there is no such unit",
-        ),
-        (
-            "enable redis-server handle",
-            "starts nothing itself: enable handle@one.service",
-        ),
-        (
-            "enable redis-server dbus.socket",
-            "only services start programs",
-        ),
+        ("enable redis-server no-such-unit", "no-such-unit.service: there is no such unit"),
+        ("enable redis-server handle", "starts nothing itself: enable handle@one.service"),
+        ("enable redis-server dbus.socket", "only services start programs"),
         ("enable redis-server ../x", "is no name of a service"),
-        (
-            "disable no-such-unit",
-            "no-such-unit.service: there is no such unit",
-        ),
+        ("disable no-such-unit", "no-such-unit.service: there is no such unit"),
         ("status no-such-unit", "there is no such unit"),
     ] {
         let output = machine.run(&format!("luc {words}"));
@@ -180,14 +145,8 @@ fn what_is_refused_changes_nothing() {
     machine.get("systemctl daemon-reload && systemctl start picky");
     let picky = machine.get(TRACES);
     let text = refusal(&machine.run("luc enable redis-server picky --now >/dev/null"));
-    assert!(
-        text.contains("picky.service did not start with luc"),
-        "{text}"
-    );
-    assert_eq!(
-        machine.get("systemctl is-active picky redis-server"),
-        "active\nactive"
-    );
+    assert!(text.contains("picky.service did not start with luc"), "{text}");
+    assert_eq!(machine.get("systemctl is-active picky redis-server"), "active\nactive");
     assert_eq!(machine.get(TRACES), picky);
     // A second one that cannot be written takes the first one back.
     machine.get(
@@ -233,9 +192,7 @@ fn kill_lucd(machine: &Machine) {
     let main = "systemctl show -P MainPID lucd";
     let killed = machine.get(main);
     machine.get(&format!("kill -KILL {killed}"));
-    common::until("another lucd", || {
-        !["0", &killed].contains(&machine.get(main).as_str())
-    });
+    common::until("another lucd", || !["0", &killed].contains(&machine.get(main).as_str()));
 }
 
 #[test]
@@ -259,10 +216,7 @@ fn services_of_two_users_meet_and_survive_lucd() {
     machine.get("systemctl start crowd-redis crowd-etcd");
     until_together(&machine, &CROWDS);
     let etcd = status(&machine, "etcd");
-    assert_eq!(
-        (reached(&etcd), &etcd["notes"]),
-        (vec!["notifier"], &Value::Array(vec![]))
-    );
+    assert_eq!((reached(&etcd), &etcd["notes"]), (vec!["notifier"], &Value::Array(vec![])));
     assert!(calls(&etcd) > 0, "{etcd}");
     // The threads that let callers go have the real-time priority that its unit permits.
     let classes =
@@ -274,8 +228,7 @@ fn services_of_two_users_meet_and_survive_lucd() {
         kill_lucd(&machine);
         common::until("its services", || {
             let all = ["etcd", CROWDS[0], CROWDS[1]];
-            all.iter()
-                .all(|unit| reached(&status(&machine, unit)).first() == Some(&"notifier"))
+            all.iter().all(|unit| reached(&status(&machine, unit)).first() == Some(&"notifier"))
         });
     }
     let active = "systemctl is-active etcd crowd-redis crowd-etcd";
@@ -294,9 +247,7 @@ fn services_of_two_users_meet_and_survive_lucd() {
     machine.get("systemctl mask --runtime lucd && systemctl restart crowd-etcd");
     let said = "runs without luc: the notifier cannot reach lucd";
     // systemd does not wait until the program runs.
-    machine.until(&format!(
-        "journalctl --no-pager -u crowd-etcd | grep -q '{said}'"
-    ));
+    machine.until(&format!("journalctl --no-pager -u crowd-etcd | grep -q '{said}'"));
     machine.get("systemctl is-active crowd-etcd && systemctl unmask --runtime lucd");
 
     machine.get("luc disable --all --now && systemctl stop crowd-redis crowd-etcd lucd.socket lucd; systemctl reset-failed");
@@ -352,10 +303,7 @@ fn only_enabled_services_are_served() {
     );
     // Of the lower signals SIGPIPE alone is ignored.
     assert_eq!(stdout(&output), "my-name\n1\n");
-    assert!(
-        common::stderr(&output).contains("runs without luc"),
-        "{output:?}"
-    );
+    assert!(common::stderr(&output).contains("runs without luc"), "{output:?}");
     // Of a service that is not enabled, as another user.
     machine.write(
         "/etc/systemd/system/guest.service",
@@ -366,10 +314,7 @@ fn only_enabled_services_are_served() {
     assert!(!output.status.success());
     let said = machine.get("journalctl --no-pager -u guest -u lucd");
     assert!(said.contains("guest.service is not enabled"), "{said}");
-    assert!(
-        said.contains("/bin/sh runs without luc") && said.contains("status=3"),
-        "{said}"
-    );
+    assert!(said.contains("/bin/sh runs without luc") && said.contains("status=3"), "{said}");
     // A program that is not there.
     let output = machine.run("/usr/lib/luc/luc-exec notify x -- /no/such/program");
     assert_eq!(output.status.code(), Some(203));

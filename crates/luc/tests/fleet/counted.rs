@@ -75,19 +75,11 @@ fn page_faults_of_a_request_are_those_of_the_thread_that_serves_it() {
             continue;
         }
         cost += costs[bytes / 500 - 1];
-        let counted = report["request"]["counted"]
-            .as_array()
-            .into_iter()
-            .flatten();
+        let counted = report["request"]["counted"].as_array().into_iter().flatten();
         let faults = counted.filter(|count| count["event"] == "page-faults");
-        found += faults
-            .map(|count: &Value| number(&count["value"]))
-            .sum::<u64>();
+        found += faults.map(|count: &Value| number(&count["value"])).sum::<u64>();
     }
     // All that this thread does in its requests takes no other pages than these, but rows end a little after messages.
     assert!(cost > costs.iter().sum::<u64>() / 2, "{}", all["slowest"]);
-    assert!(
-        found > cost * 2 / 3 && found < cost * 3 / 2,
-        "{found} counted, {cost} by the kernel"
-    );
+    assert!(found > cost * 2 / 3 && found < cost * 3 / 2, "{found} counted, {cost} by the kernel");
 }

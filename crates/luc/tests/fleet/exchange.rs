@@ -46,11 +46,9 @@ pub(crate) fn exchange(place: &Place) {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let number = std::process::id() + 101 * COUNT.fetch_add(1, Ordering::Relaxed);
     let network = format!("10.78.{}", number % 250);
-    for (host, device, last) in [
-        (&place.client, "eth0", 1),
-        (&place.server, "eth0", 2),
-        (&place.between, "bridge", 3),
-    ] {
+    for (host, device, last) in
+        [(&place.client, "eth0", 1), (&place.server, "eth0", 2), (&place.between, "bridge", 3)]
+    {
         host.run(&format!("ip address add {network}.{last}/24 dev {device}"));
     }
     let front_address = format!("{network}.2:{FRONT_END}");

@@ -47,9 +47,7 @@ fn json(words: &[&str]) -> Value {
 }
 
 fn number(value: &Value) -> u64 {
-    value
-        .as_u64()
-        .unwrap_or_else(|| panic!("{value}: no number"))
+    value.as_u64().unwrap_or_else(|| panic!("{value}: no number"))
 }
 
 /// What was planted is in an explanation, of however many hosts: messages, requests, what was made for what. Returns how
@@ -73,9 +71,7 @@ fn check_planted(all: &Value, paths: &[&str]) -> usize {
     // Each request there and its answer back, on both connections.
     let bytes = |first: usize| {
         let numbers = first..first + REQUESTS;
-        numbers
-            .map(|number| 2 * (ASKED + number) + MORE + 2 * ANSWER)
-            .sum::<usize>()
+        numbers.map(|number| 2 * (ASKED + number) + MORE + 2 * ANSWER).sum::<usize>()
     };
     let bytes: usize = KINDS.into_iter().map(bytes).sum();
     assert_eq!(number(&messages["bytes_on_edges"]), bytes as u64);
@@ -125,10 +121,7 @@ fn check_request(report: &Value) -> Option<usize> {
     if !is_of_client {
         return None;
     }
-    let kind = KINDS
-        .into_iter()
-        .rfind(|kind| ASKED + kind <= first)
-        .expect("a kind");
+    let kind = KINDS.into_iter().rfind(|kind| ASKED + kind <= first).expect("a kind");
     let evidence: Vec<&Value> = calls[1..].iter().map(|call| &call["evidence"]).collect();
     match kind {
         ALONE => assert_eq!(evidence, ["same thread"], "{report}"),
@@ -136,11 +129,7 @@ fn check_request(report: &Value) -> Option<usize> {
         _ => assert_eq!(evidence, ["effect"], "{report}"),
     }
     for call in &calls[1..] {
-        assert_eq!(
-            bytes(call),
-            first + MORE,
-            "made for another request: {report}"
-        );
+        assert_eq!(bytes(call), first + MORE, "made for another request: {report}");
         assert!(is_at(call, ".3:7003"), "{call}");
         assert!(call["server"].is_object(), "{call}");
     }
@@ -166,12 +155,7 @@ fn a_planted_exchange_is_explained() {
     // All of the machine, whatever it did meanwhile.
     let path = trace.path();
     let text = common::stdout(&fleet(&["explain", path.to_str().expect("plain")]));
-    for part in [
-        "Critical path",
-        "sum of all parts",
-        "the same thread",
-        "7003",
-    ] {
+    for part in ["Critical path", "sum of all parts", "the same thread", "7003"] {
         assert!(text.contains(part), "{text}");
     }
 }
@@ -212,15 +196,8 @@ fn the_clocks_of_three_hosts_are_found() {
     let Some((place, trace)) = recorded() else {
         return;
     };
-    let since_ns = Reader::open(&trace.path())
-        .expect("a trace")
-        .trace()
-        .start_ns;
-    let warp = |offset_ns, drift_ppb| Warp {
-        offset_ns,
-        drift_ppb,
-        since_ns,
-    };
+    let since_ns = Reader::open(&trace.path()).expect("a trace").trace().start_ns;
+    let warp = |offset_ns, drift_ppb| Warp { offset_ns, drift_ppb, since_ns };
     let folder = tempfile::tempdir().expect("a directory");
     let hosts = [
         ("client", &place.client, warp(0, 0)),
@@ -254,14 +231,8 @@ fn the_clocks_of_three_hosts_are_found() {
             let bound = offset[name].as_i64();
             bound.unwrap_or_else(|| panic!("{name} of {fit}"))
         };
-        assert!(
-            bound("low_ns") <= truth && truth <= bound("high_ns"),
-            "{truth}: {pair}"
-        );
-        assert!(
-            offset["jumps"].as_array().expect("jumps").is_empty(),
-            "{pair}"
-        );
+        assert!(bound("low_ns") <= truth && truth <= bound("high_ns"), "{truth}: {pair}");
+        assert!(offset["jumps"].as_array().expect("jumps").is_empty(), "{pair}");
     }
     assert_eq!(fit["unrelated"].as_array().expect("hosts").len(), 0);
 

@@ -49,25 +49,15 @@ impl Server {
         let own = folder.path().join("own");
         fs::create_dir(&own).expect("made");
         chown(&own, Some(user.0), Some(user.1)).expect("given");
-        let server = Self {
-            programs,
-            folder,
-            user,
-        };
+        let server = Self { programs, folder, user };
         let data = server.own().join("data");
         let data = data.to_str().expect("text");
-        server.run(
-            "initdb",
-            &["-D", data, "-A", "trust", "-U", "postgres", "-N"],
-        );
+        server.run("initdb", &["-D", data, "-A", "trust", "-U", "postgres", "-N"]);
         let own = server.own();
         let options = format!("-k {} -c listen_addresses='' -F", own.display());
         let log = own.join("log");
         let log = log.to_str().expect("text");
-        server.run(
-            "pg_ctl",
-            &["-D", data, "-w", "-l", log, "-o", &options, "start"],
-        );
+        server.run("pg_ctl", &["-D", data, "-w", "-l", log, "-o", &options, "start"]);
         Some(server)
     }
 
@@ -96,9 +86,7 @@ impl Server {
 
     fn session(&self) -> Session {
         let mut psql = Command::new(self.programs.join("psql"))
-            .args([
-                "-X", "-q", "-A", "-t", "-U", "postgres", "-d", "postgres", "-h",
-            ])
+            .args(["-X", "-q", "-A", "-t", "-U", "postgres", "-d", "postgres", "-h"])
             .arg(self.own())
             .env_remove("PGPORT")
             .stdin(Stdio::piped())
@@ -124,9 +112,7 @@ impl Drop for Server {
 /// The number and the group of a user.
 fn user(name: &str) -> Option<(u32, u32)> {
     let users = fs::read_to_string("/etc/passwd").ok()?;
-    let of_user = users
-        .lines()
-        .find_map(|line| line.strip_prefix(&format!("{name}:")))?;
+    let of_user = users.lines().find_map(|line| line.strip_prefix(&format!("{name}:")))?;
     let mut fields = of_user.split(':').skip(1);
     Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
 }
@@ -192,11 +178,7 @@ fn statements_of_postgresql_are_requests_and_a_lock_has_its_holder() {
     holder.end();
     waiter.end();
     let socket = server.own().join(".s.PGSQL.5432");
-    check(
-        &trace.path(),
-        socket.to_str().expect("text"),
-        [client, holds, serves],
-    );
+    check(&trace.path(), socket.to_str().expect("text"), [client, holds, serves]);
 }
 
 /// Connections that are older than the trace; requests by the server's process, and what the slowest waited for.
@@ -226,13 +208,7 @@ fn check(trace: &Path, socket: &str, [client, holds, serves]: [u64; 3]) {
     let finding = &all["findings"][0]["findings"][0];
     assert_eq!(number(&finding["who"]["process_id"]), client, "{finding}");
     for request in 1..=LOCKED {
-        let one = json(&[
-            "explain",
-            "--json",
-            "--request",
-            &request.to_string(),
-            trace,
-        ]);
+        let one = json(&["explain", "--json", "--request", &request.to_string(), trace]);
         let path = one["request"]["path"].as_array().expect("a path");
         let parts = path.iter().map(|part| number(&part["thread"]));
         assert!(parts.into_iter().any(|thread| thread == holds), "{one}");

@@ -41,11 +41,7 @@ pub(crate) fn write(from: &Path, namespaces: &[Inode], name: &str, warp: Warp, t
         start_ns: warp.time(reader.trace().start_ns),
         ..reader.trace().clone()
     };
-    let begin = Trace {
-        at_ns: trace.start_ns,
-        end_ns: 0,
-        ..trace.clone()
-    };
+    let begin = Trace { at_ns: trace.start_ns, end_ns: 0, ..trace.clone() };
     let mut writer = Writer::create(to, begin).expect("created");
     let mut sockets: BTreeSet<ConnectionId> = BTreeSet::new();
     let mut threads: BTreeSet<Pid> = BTreeSet::new();

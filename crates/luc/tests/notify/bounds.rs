@@ -49,10 +49,7 @@ fn numbers_that_are_no_descriptors_take_nothing() {
     let few = most(&place, &["numbers", "1000"]);
     let many = most(&place, &["numbers", "300000"]);
     assert!(many.files < 64 && many.threads < 40, "{many:?}");
-    assert!(
-        many.resident_kib < few.resident_kib + 8 * 1024,
-        "{few:?} {many:?}"
-    );
+    assert!(many.resident_kib < few.resident_kib + 8 * 1024, "{few:?} {many:?}");
 }
 
 /// Before, each sixteenth call left a descriptor, and the first ones a thread, until the server answered.
@@ -79,15 +76,7 @@ fn a_server_that_comes_under_a_known_number_keeps_nobody_waiting() {
     std::fs::create_dir(&folder).expect("a folder");
     let [file, report] = ["mnt/file", "report.json"].map(|name| place.disk.path(name));
     let program = place.compile("hostile", "hostile.c", &["-O1"]);
-    let switches = [
-        "--quiet",
-        "--reach",
-        "notify",
-        "--policy",
-        "delay:2ms",
-        "--json",
-        &report,
-    ];
+    let switches = ["--quiet", "--reach", "notify", "--policy", "delay:2ms", "--json", &report];
     let calls = CALLS.to_string();
     let words = [program.as_str(), "exchange", &folder, &file, &calls];
     let output = place.run(&switches, &words).output().expect("luc starts");
@@ -95,10 +84,7 @@ fn a_server_that_comes_under_a_known_number_keeps_nobody_waiting() {
     let report = std::fs::read(report).expect("a report");
     let report: serde_json::Value = serde_json::from_slice(&report).expect("JSON");
     let systems = report["file_systems"].as_array().expect("a list");
-    let gated: u64 = systems
-        .iter()
-        .filter_map(|system| system["gate"]["gated"].as_u64())
-        .sum();
+    let gated: u64 = systems.iter().filter_map(|system| system["gate"]["gated"].as_u64()).sum();
     // All but a few, before and after.
     assert!(gated > CALLS * 3 / 2, "{gated}: {report:#}");
 }

@@ -77,11 +77,7 @@ impl Place {
     /// `luc run OPTIONS -- PROGRAM` on the disk.
     pub(crate) fn run(&self, options: &[&str], program: &[&str]) -> Command {
         let mut command = self.disk.command(&["run", "--no-why"]);
-        command
-            .args(options)
-            .arg("--")
-            .args(program)
-            .current_dir(self.disk.mount());
+        command.args(options).arg("--").args(program).current_dir(self.disk.mount());
         command
     }
 
@@ -105,16 +101,8 @@ impl Place {
 
     /// A program that runs beside the test.
     pub(crate) fn start(&self, options: &[&str], program: &[&str]) -> Run {
-        let luc = self
-            .run(options, program)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn();
-        Run {
-            luc: luc.expect("luc starts"),
-            program: None,
-            over: self.over(),
-        }
+        let luc = self.run(options, program).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+        Run { luc: luc.expect("luc starts"), program: None, over: self.over() }
     }
 
     /// A crowd that runs beside the test, until the test ends it.
@@ -208,16 +196,12 @@ fn is_crowd(process: u32) -> bool {
 
 /// The number of calls that went through rounds.
 pub(crate) fn gated(report: &Value) -> u64 {
-    report["file_systems"][0]["gate"]["gated"]
-        .as_u64()
-        .unwrap_or(0)
+    report["file_systems"][0]["gate"]["gated"].as_u64().unwrap_or(0)
 }
 
 /// The path of a program's source.
 pub(crate) fn source(name: &str) -> std::path::PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/programs")
-        .join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(name)
 }
 
 /// The processes below `luc run`, by the kernel's names.
@@ -243,8 +227,6 @@ pub(crate) fn children(process: u32) -> Vec<(u32, String)> {
 
 /// Sends a signal by its name.
 pub(crate) fn signal(name: &str, process: u32) {
-    let sent = Command::new("kill")
-        .args([&format!("-{name}"), &process.to_string()])
-        .status();
+    let sent = Command::new("kill").args([&format!("-{name}"), &process.to_string()]).status();
     assert!(sent.expect("kill runs").success());
 }

@@ -37,10 +37,7 @@ fn failed_writes_are_told_as_without_luc() {
     let report = place.report(&words, 0);
     assert_eq!(report["differences"], serde_json::json!([]), "{report:#}");
     assert!(report["failed_requests"].as_u64() > Some(0), "{report:#}");
-    assert!(
-        report["policies"][2]["held_calls"].as_u64() > Some(0),
-        "{report:#}"
-    );
+    assert!(report["policies"][2]["held_calls"].as_u64() > Some(0), "{report:#}");
 }
 
 /// What is no file, and what has no journal.
@@ -68,11 +65,7 @@ fn what_cannot_gain_is_left_alone() {
         .current_dir(disk.mount())
         .output()
         .expect("luc starts");
-    assert!(
-        output.status.success(),
-        "{}",
-        crate::common::stderr(&output)
-    );
+    assert!(output.status.success(), "{}", crate::common::stderr(&output));
     let report = std::fs::read(json).expect("report");
     let report: serde_json::Value = serde_json::from_slice(&report).expect("JSON");
     let systems = report["file_systems"].as_array().expect("a list");
@@ -94,44 +87,24 @@ fn failed_writes_below_an_overlay_are_told_as_without_luc() {
     let mounted = "mkdir -p l u w m && mount -t overlay o -o lowerdir=$PWD/l,upperdir=$PWD/u,workdir=$PWD/w m && exec \"$@\"";
     let told = |errno: &str, file: &str, gate: &[&str]| {
         let mut command = Command::new("unshare");
-        command
-            .args(["--mount", "sh", "-c", mounted, "sh"])
-            .args(gate);
+        command.args(["--mount", "sh", "-c", mounted, "sh"]).args(gate);
         command.args([&program, &format!("m/{file}")]);
         place.disk.set_environment(&mut command);
         let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = piped
-            .current_dir(place.disk.mount())
-            .spawn()
-            .expect("unshare starts");
+        let mut child = piped.current_dir(place.disk.mount()).spawn().expect("unshare starts");
         let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
         let mut line = |word: &str| {
             let line = lines.next().expect("a line").expect("read");
-            line.strip_prefix(word)
-                .map(|rest| rest.trim().to_owned())
-                .unwrap_or(line)
+            line.strip_prefix(word).map(|rest| rest.trim().to_owned()).unwrap_or(line)
         };
         let at: u64 = line("at").parse().expect("a number");
         let fails = ["--range", &format!("{at}-{}", at + BYTES), "--errno", errno];
-        let fails = place
-            .disk
-            .luc(&[&["disk", "fail", "disk"], &fails[..]].concat());
+        let fails = place.disk.luc(&[&["disk", "fail", "disk"], &fails[..]].concat());
         assert!(fails.status.success(), "{fails:?}");
-        child
-            .stdin
-            .take()
-            .expect("piped")
-            .write_all(b"\n")
-            .expect("written");
+        child.stdin.take().expect("piped").write_all(b"\n").expect("written");
         let told = line("told");
         assert!(child.wait().expect("ended").success());
-        assert!(
-            place
-                .disk
-                .luc(&["disk", "fail", "disk", "--clear"])
-                .status
-                .success()
-        );
+        assert!(place.disk.luc(&["disk", "fail", "disk", "--clear"]).status.success());
         told
     };
     let report = place.disk.path("report.json");

@@ -96,10 +96,7 @@ fn the_keeper_is_locked_in_memory_and_has_nothing_of_its_parent_open() {
     until("three files", || open() == 3);
     let status = std::fs::read_to_string(format!("/proc/{keeper}/status")).expect("status");
     let locked = status.lines().find(|line| line.starts_with("VmLck:"));
-    assert!(
-        locked.is_some_and(|line| !line.ends_with(" 0 kB")),
-        "{status}"
-    );
+    assert!(locked.is_some_and(|line| !line.ends_with(" 0 kB")), "{status}");
     run.until_executed();
     place.until_called();
     run.end().assert_unharmed();

@@ -57,9 +57,9 @@ fn awkward_callers_notice_nothing() {
     };
     let program = place.compile("caller", "caller.c", &["-static", "-O1"]);
     for policy in ["off", "delay:3ms", "pid:4", "auto"] {
-        for case in [
-            "errors", "msync", "fork", "vfork", "exec", "cancel", "handler", "jump", "threads",
-        ] {
+        for case in
+            ["errors", "msync", "fork", "vfork", "exec", "cancel", "handler", "jump", "threads"]
+        {
             let (_, report, _) = place.report(&["--policy", policy], &[&program, case]);
             if policy == "delay:3ms" && case != "msync" {
                 assert!(gated(&report) > 0, "{case}: {report:#}");
@@ -81,10 +81,7 @@ fn signals_all_the_time_restart_no_call() {
     // A call that a signal restarts is notified again, so that more come than were made.
     let fs = &report["file_systems"][0];
     let calls = fs["fsyncs"].as_u64().unwrap_or(0) + fs["fdatasyncs"].as_u64().unwrap_or(0);
-    assert!(
-        gated(&report) > 0 && calls <= counted.calls + counted.calls / 4,
-        "{fs:#}"
-    );
+    assert!(gated(&report) > 0 && calls <= counted.calls + counted.calls / 4, "{fs:#}");
 }
 
 #[test]
@@ -94,16 +91,7 @@ fn a_32_bit_program_is_reached_when_asked_for() {
     };
     let program = place.disk.path("i386");
     let compiled = Command::new("cc")
-        .args([
-            "-m32",
-            "-static",
-            "-nostdlib",
-            "-fno-pie",
-            "-no-pie",
-            "-O1",
-            "-o",
-            &program,
-        ])
+        .args(["-m32", "-static", "-nostdlib", "-fno-pie", "-no-pie", "-O1", "-o", &program])
         .arg(source("i386.c"))
         .output()
         .expect("cc starts");
@@ -111,11 +99,7 @@ fn a_32_bit_program_is_reached_when_asked_for() {
         luc_testkit::skipped!("cc makes no 32-bit programs: {}", stderr(&compiled));
         return;
     }
-    if Command::new(&program)
-        .current_dir(place.disk.mount())
-        .status()
-        .is_err()
-    {
+    if Command::new(&program).current_dir(place.disk.mount()).status().is_err() {
         luc_testkit::skipped!("this kernel runs no 32-bit programs");
         return;
     }
@@ -151,15 +135,7 @@ fn debuggers_and_tracers_work_as_ever() {
     let is_there = |tool: &str| Command::new(tool).arg("--version").output().is_ok();
     if is_there("strace") {
         let trace = place.disk.path("trace");
-        let words = [
-            "strace",
-            "-f",
-            "-o",
-            &trace,
-            &place.notified,
-            "once",
-            "traced",
-        ];
+        let words = ["strace", "-f", "-o", &trace, &place.notified, "once", "traced"];
         let (said, report, _) = place.report(&options, &words);
         assert_eq!(said, "fsync 0 fdatasync 0\n");
         assert_eq!(report["file_systems"][0]["fsyncs"], 1, "{report:#}");
@@ -201,16 +177,8 @@ fn a_run_below_a_notified_one_leaves_its_calls_to_that() {
     let Some(place) = Place::new("nested") else {
         return;
     };
-    let inner = [
-        crate::common::LUC,
-        "run",
-        "--reach",
-        "notify",
-        "--",
-        &place.notified,
-        "once",
-        "f",
-    ];
+    let inner =
+        [crate::common::LUC, "run", "--reach", "notify", "--", &place.notified, "once", "f"];
     let (said, report, stderr) = place.report(&["--reach", "notify"], &inner);
     assert_eq!(said, "fsync 0 fdatasync 0\n");
     assert!(stderr.contains("notified of its calls already"), "{stderr}");
@@ -235,16 +203,10 @@ fn somebody_else_s_listener_is_named() {
         "once",
         "f",
     ];
-    let output = place
-        .run(&["--reach", "notify", "--quiet"], &inner)
-        .output()
-        .expect("luc starts");
+    let output = place.run(&["--reach", "notify", "--quiet"], &inner).output().expect("luc starts");
     let said = stderr(&output);
     assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(
-        said.contains("another supervisor of system calls"),
-        "{said}"
-    );
+    assert!(said.contains("another supervisor of system calls"), "{said}");
 }
 
 #[test]
@@ -281,10 +243,7 @@ fn the_library_and_notifications_meet_in_one_round() {
     let script = format!(
         "{run} {dynamic} crowd 4 1500 1000 >dynamic.out & {run} {notified} crowd 4 1500 1000 >static.out; wait"
     );
-    let done = Command::new("sh")
-        .args(["-c", &script])
-        .current_dir(place.disk.mount())
-        .status();
+    let done = Command::new("sh").args(["-c", &script]).current_dir(place.disk.mount()).status();
     assert!(done.expect("sh runs").success());
     for name in ["dynamic.out", "static.out"] {
         let text = std::fs::read_to_string(format!("{}/{name}", place.disk.mount()));

@@ -31,13 +31,7 @@ fn what_fsync_said_to_be_durable_is_though_its_number_is_another_file() {
         let device = device[0]["device"].as_str().expect("a device").to_owned();
         assert!(place.disk.luc(&["disk", "cut", "disk"]).status.success());
         run("umount", &[&mount]);
-        assert!(
-            place
-                .disk
-                .luc(&["disk", "restore", "disk"])
-                .status
-                .success()
-        );
+        assert!(place.disk.luc(&["disk", "restore", "disk"]).status.success());
         run("mount", &[&device, &mount]);
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
         if said == "ok\n" {

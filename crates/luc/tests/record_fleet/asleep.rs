@@ -24,11 +24,7 @@ fn locks(kind: &str, under: &[&str]) -> Running {
 
 /// The thread of this name below a process; the program itself may be started by another one.
 fn called(recorded: &Recorded, name: &str) -> Pid {
-    let mut threads: Vec<&Task> = recorded
-        .tasks
-        .iter()
-        .filter(|row| row.comm == name)
-        .collect();
+    let mut threads: Vec<&Task> = recorded.tasks.iter().filter(|row| row.comm == name).collect();
     threads.sort_by_key(|row| row.thread);
     threads.dedup_by_key(|row| row.thread);
     assert_eq!(threads.len(), 1, "{name}: {threads:?}");
@@ -48,9 +44,7 @@ fn held(kind: &str, under: &[&str]) {
     if !is_root() {
         return;
     }
-    let _alone = ALONE
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let locks = locks(kind, under);
     let recording = Recording::start(&["--all"]);
     let trace = recording.stop();
@@ -69,10 +63,7 @@ fn held(kind: &str, under: &[&str]) {
     for row in rows {
         assert_eq!((row.holder, row.cause), (holder, Cause::Futex), "{row:?}");
         assert_ne!(row.call, NO_CALL, "{row:?}");
-        assert!(
-            0 < row.since_ns && row.since_ns < recorded.start_ns,
-            "{row:?}"
-        );
+        assert!(0 < row.since_ns && row.since_ns < recorded.start_ns, "{row:?}");
     }
     let links = why["links"].as_array().expect("links");
     assert_eq!(links.len(), 2, "{why}");
@@ -100,10 +91,7 @@ fn the_holder_of_a_lock_with_priority_inheritance_is_named() {
 /// There, threads call themselves by other numbers.
 #[test]
 fn the_holder_of_a_lock_in_a_container_is_named() {
-    held(
-        "plain",
-        &["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"],
-    );
+    held("plain", &["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]);
 }
 
 #[test]
@@ -111,9 +99,7 @@ fn a_wait_that_began_before_the_trace_ends_in_it() {
     if !is_root() {
         return;
     }
-    let _alone = ALONE
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let mut locks = locks("plain", &[]);
     let recording = Recording::start(&["--all"]);
     // The holder gives the lock away.
@@ -128,10 +114,7 @@ fn a_wait_that_began_before_the_trace_ends_in_it() {
     let wait = wait.expect("a row");
     assert_eq!((wait.waker, wait.cause), (holder, Cause::Futex), "{wait:?}");
     assert_eq!(wait.off_ns, rows[0].at_ns, "{wait:?}");
-    assert!(
-        wait.off_ns >= recorded.start_ns && wait.woken_ns > wait.off_ns,
-        "{wait:?}"
-    );
+    assert!(wait.off_ns >= recorded.start_ns && wait.woken_ns > wait.off_ns, "{wait:?}");
 }
 
 #[test]
@@ -154,11 +137,7 @@ fn a_thread_that_reads_is_shown_with_its_connection() {
     let rows = rows_of(&recorded, called(&recorded, "reads-it"));
     assert_eq!(rows.len(), 2, "{rows:?}");
     for row in rows {
-        assert_eq!(
-            (row.cause, row.holder),
-            (Cause::PipeSocket, Pid(0)),
-            "{row:?}"
-        );
+        assert_eq!((row.cause, row.holder), (Cause::PipeSocket, Pid(0)), "{row:?}");
         let end = &recorded.connections[&row.connection];
         assert_eq!(end.local_port, u32::from(port), "{end:?}");
     }

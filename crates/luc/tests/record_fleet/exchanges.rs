@@ -28,29 +28,16 @@ fn exchanged(bind: &str, to: &str, family: Family, addresses: [&str; 2]) {
         messages.iter().filter(|message| index(message) > 0).count()
     };
     let (client, server) = (ends.client, ends.server);
-    assert_eq!(
-        recorded.messages_of(client, Flow::Sent).len(),
-        sends(|m| m.0)
-    );
-    assert_eq!(
-        recorded.messages_of(server, Flow::Sent).len(),
-        sends(|m| m.1)
-    );
-    for (end, other, [local, remote]) in [
-        (client, server, addresses),
-        (server, client, [addresses[1], addresses[0]]),
-    ] {
+    assert_eq!(recorded.messages_of(client, Flow::Sent).len(), sends(|m| m.0));
+    assert_eq!(recorded.messages_of(server, Flow::Sent).len(), sends(|m| m.1));
+    for (end, other, [local, remote]) in
+        [(client, server, addresses), (server, client, [addresses[1], addresses[0]])]
+    {
         assert_eq!(end.family, family, "{end:?}");
-        assert_eq!(
-            (end.local_address.as_str(), end.remote_address.as_str()),
-            (local, remote)
-        );
+        assert_eq!((end.local_address.as_str(), end.remote_address.as_str()), (local, remote));
         assert_eq!(end.local_port, other.remote_port, "{end:?} {other:?}");
         assert_eq!(end.sequences, Sequences::Seen);
-        assert!(
-            end.opened_ns > 0 && end.opened_ns < end.closed_ns,
-            "{end:?}"
-        );
+        assert!(end.opened_ns > 0 && end.opened_ns < end.closed_ns, "{end:?}");
         assert_eq!(end.opener_process.0, std::process::id(), "{end:?}");
         assert_ne!(end.cookie, 0);
         assert_eq!(end.retransmits, 0);
@@ -64,12 +51,7 @@ fn exchanged(bind: &str, to: &str, family: Family, addresses: [&str; 2]) {
 
 #[test]
 fn messages_over_ipv4() {
-    exchanged(
-        "0.0.0.0",
-        SERVER_IPV4,
-        Family::Ipv4,
-        ["10.77.0.1", SERVER_IPV4],
-    );
+    exchanged("0.0.0.0", SERVER_IPV4, Family::Ipv4, ["10.77.0.1", SERVER_IPV4]);
 }
 
 #[test]
@@ -88,9 +70,7 @@ fn many_messages_on_one_connection() {
     let Some(place) = Place::new() else {
         return;
     };
-    let messages: Exchange = (0..2000)
-        .map(|number| (1 + number % 90, 1 + number % 700))
-        .collect();
+    let messages: Exchange = (0..2000).map(|number| (1 + number % 90, 1 + number % 700)).collect();
     let (recorded, port) =
         Recorded::of_exchange(&["--all"], &place, ["::", SERVER_IPV6], &messages);
     let ends = recorded.ends(place.client.inode(), place.server.inode(), port);
@@ -166,17 +146,12 @@ fn what_moves_no_bytes_has_no_row() {
     pair.server.set_nonblocking(true).expect("set");
     let mut room = [0; 100];
     for _ in 0..10 {
-        let error = (&pair.server)
-            .read(&mut room)
-            .expect_err("nothing has come");
+        let error = (&pair.server).read(&mut room).expect_err("nothing has come");
         assert_eq!(error.kind(), std::io::ErrorKind::WouldBlock);
     }
     pair.server.set_nonblocking(false).expect("set");
     talk::send(&pair.client, 500);
-    assert_eq!(
-        pair.server.peek(&mut room).expect("something has come"),
-        100
-    );
+    assert_eq!(pair.server.peek(&mut room).expect("something has come"), 100);
     for _ in 0..5 {
         talk::receive(&pair.server, 100);
         let _ = pair.server.set_nonblocking(true);

@@ -88,25 +88,15 @@ fn check(version: &str, missing: &[&str]) {
     assert!(recorded.check_packets(&ends) > 0, "{text}");
     check_local(&recorded);
     // The script's shell waits for luc.
-    assert!(
-        recorded.asleep.iter().any(|row| row.cause == Cause::Poll),
-        "{:?}",
-        recorded.asleep
-    );
+    assert!(recorded.asleep.iter().any(|row| row.cause == Cause::Poll), "{:?}", recorded.asleep);
     // Its cgroup may use a tenth of a processor.
-    let throttled = recorded
-        .waits
-        .iter()
-        .filter(|row| row.cause == Cause::Throttled);
+    let throttled = recorded.waits.iter().filter(|row| row.cause == Cause::Throttled);
     let throttled_ns: u64 = throttled.map(|row| row.on_ns - row.off_ns).sum();
     assert!(throttled_ns > 100_000_000, "{throttled_ns} ns: {text}");
     // The cable is cut before the client closes.
     assert_eq!(client.closed_ns, 0, "{client:?}");
     for end in [client, server] {
-        let own = recorded
-            .messages
-            .iter()
-            .filter(|row| row.connection == end.connection);
+        let own = recorded.messages.iter().filter(|row| row.connection == end.connection);
         let last = own.map(|row| row.at_ns).max();
         assert!(Some(end.at_ns) > last, "has a last row: {end:?}");
         let sends = recorded.messages_of(end, Flow::Sent).len() as u64;
@@ -119,51 +109,27 @@ fn check(version: &str, missing: &[&str]) {
 
 /// What `pairs.c` plants on unix sockets, of a path and of a pair, and on a pipe.
 fn check_local(recorded: &Recorded) {
-    let of_family = |family| {
-        recorded
-            .connections
-            .values()
-            .filter(move |row| row.family == family)
-    };
+    let of_family = |family| recorded.connections.values().filter(move |row| row.family == family);
     let named = of_family(Family::Unix).find(|row| row.local_address == "/run/planted");
     let server = named.expect("the server's end");
     assert_eq!(server.side, Side::Server);
     let pair = of_family(Family::Unix).find(|row| {
         row.side == Side::Unknown
-            && recorded
-                .messages
-                .iter()
-                .any(|m| m.connection == row.connection)
+            && recorded.messages.iter().any(|m| m.connection == row.connection)
     });
     for end in [server, pair.expect("a pair")] {
         let peer = &recorded.connections[&end.peer];
-        let ends = Ends {
-            client: peer,
-            server: end,
-        };
+        let ends = Ends { client: peer, server: end };
         let either = |row: &Connection| {
             let first = recorded.messages_of(row, Flow::Sent);
             first.first().map_or(0, |row| row.bytes)
         };
         // Of a pair the end that asks sends 7 bytes first.
-        let ends = if either(peer) == 7 {
-            ends
-        } else {
-            Ends {
-                client: end,
-                server: peer,
-            }
-        };
+        let ends = if either(peer) == 7 { ends } else { Ends { client: end, server: peer } };
         recorded.check_messages(&ends, [0, 0], LOCAL);
     }
     let sums: Vec<u64> = of_family(Family::Pipe)
-        .map(|row| {
-            recorded
-                .messages_of(row, Flow::Received)
-                .iter()
-                .map(|row| row.bytes)
-                .sum()
-        })
+        .map(|row| recorded.messages_of(row, Flow::Received).iter().map(|row| row.bytes).sum())
         .collect();
     assert!(sums.contains(&PIPED), "{sums:?}");
 }
@@ -220,10 +186,7 @@ fn pairs_that_are_met_at_once_on_linux_6_1() {
         if requests.first().is_none_or(|row| row.bytes != 7) {
             continue;
         }
-        let ends = Ends {
-            client: asking,
-            server: &recorded.connections[&asking.peer],
-        };
+        let ends = Ends { client: asking, server: &recorded.connections[&asking.peer] };
         if requests.len() <= MET_REQUESTS {
             recorded.check_messages(&ends, [0, 0], MET);
             met += 1;

@@ -34,18 +34,12 @@ impl Cookies {
     /// Their rows, which name each other.
     fn ends<'r>(&self, recorded: &'r Recorded) -> Ends<'r> {
         let [client, server] = self.0.map(|cookie| {
-            let mut found = recorded
-                .connections
-                .values()
-                .filter(|row| row.cookie == cookie);
+            let mut found = recorded.connections.values().filter(|row| row.cookie == cookie);
             let end = found.next().expect("a row");
             assert!(found.next().is_none(), "one socket is one end");
             end
         });
-        assert_eq!(
-            (client.peer, server.peer),
-            (server.connection, client.connection)
-        );
+        assert_eq!((client.peer, server.peer), (server.connection, client.connection));
         Ends { client, server }
     }
 }
@@ -134,10 +128,7 @@ fn messages_over_pairs() {
         recorded.check_messages(&ends, [0, 0], totals(&messages));
         for end in [ends.client, ends.server] {
             assert_eq!((end.side, end.sequences), (Side::Unknown, sequences));
-            assert_eq!(
-                (end.local_address.as_str(), end.remote_address.as_str()),
-                ("", "")
-            );
+            assert_eq!((end.local_address.as_str(), end.remote_address.as_str()), ("", ""));
         }
     }
 }
@@ -163,9 +154,8 @@ fn pairs_whose_ends_are_met_at_once() {
     const PAIRS: usize = 300;
     let messages: Exchange = vec![(7, 1), (14, 3), (21, 5)];
     let recording = Recording::start(&["--all"]);
-    let pairs: Vec<(UnixStream, UnixStream)> = (0..PAIRS)
-        .map(|_| UnixStream::pair().expect("a pair"))
-        .collect();
+    let pairs: Vec<(UnixStream, UnixStream)> =
+        (0..PAIRS).map(|_| UnixStream::pair().expect("a pair")).collect();
     for end in pairs.iter().flat_map(|pair| [&pair.0, &pair.1]) {
         end.set_nonblocking(true).expect("set");
     }
@@ -213,10 +203,7 @@ fn bytes_that_are_older_than_the_trace() {
     assert_eq!(sent, [(70_700, 11), (70_711, 5)]);
     let received = recorded.messages_of(ends.server, Flow::Received);
     assert_eq!(covered(&received), (0, 70_716));
-    assert_eq!(
-        ranges(&recorded.messages_of(ends.client, Flow::Received)),
-        [(0, 6)]
-    );
+    assert_eq!(ranges(&recorded.messages_of(ends.client, Flow::Received)), [(0, 6)]);
 }
 
 fn ranges(rows: &[&Message]) -> Vec<(u64, u64)> {
@@ -264,9 +251,7 @@ fn a_connection_that_is_busy_when_recording_begins() {
                     thread::sleep(Duration::from_micros(200));
                 }
             }
-            client
-                .shutdown(std::net::Shutdown::Write)
-                .expect("shut down");
+            client.shutdown(std::net::Shutdown::Write).expect("shut down");
         });
         let recording = Recording::start(&["--all"]);
         thread::sleep(Duration::from_millis(300));
@@ -297,9 +282,7 @@ fn a_socket_that_two_processes_share() {
     client.write_all(b"parent").expect("sent");
     let mut child = Command::new("sh")
         .args(["-c", "printf 'from the child'"])
-        .stdout(Stdio::from(OwnedFd::from(
-            client.try_clone().expect("cloned"),
-        )))
+        .stdout(Stdio::from(OwnedFd::from(client.try_clone().expect("cloned"))))
         .spawn()
         .expect("sh runs");
     assert!(child.wait().expect("it ends").success());
@@ -361,10 +344,8 @@ fn pairs_that_keep_messages_apart() {
         return;
     }
     let recording = Recording::start(&["--all"]);
-    let kinds = [
-        (SocketType::SEQPACKET, Family::UnixSeqpacket),
-        (SocketType::DGRAM, Family::UnixDatagram),
-    ];
+    let kinds =
+        [(SocketType::SEQPACKET, Family::UnixSeqpacket), (SocketType::DGRAM, Family::UnixDatagram)];
     let pairs = kinds.map(|(kind, family)| {
         let pair = socketpair(AddressFamily::UNIX, kind, SocketFlags::CLOEXEC, None);
         (pair.expect("a pair"), family)
@@ -386,14 +367,8 @@ fn pairs_that_keep_messages_apart() {
         let ends = Cookies::of(client, server).ends(&recorded);
         assert_eq!((ends.client.family, ends.server.family), (*family, *family));
         let whole = [(0, 10), (10, 20), (30, 30)];
-        assert_eq!(
-            ranges(&recorded.messages_of(ends.client, Flow::Sent)),
-            whole
-        );
-        assert_eq!(
-            ranges(&recorded.messages_of(ends.server, Flow::Received)),
-            whole
-        );
+        assert_eq!(ranges(&recorded.messages_of(ends.client, Flow::Sent)), whole);
+        assert_eq!(ranges(&recorded.messages_of(ends.server, Flow::Received)), whole);
     }
 }
 

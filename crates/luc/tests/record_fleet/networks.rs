@@ -123,12 +123,9 @@ fn a_network_that_translates_addresses() {
     // Who asks for the client's second address is answered by the client.
     place.client.run("ip address add 10.77.0.50/32 dev eth0");
     let recording = Recording::start(&["--all"]);
-    let listener = place
-        .server
-        .within(|| TcpListener::bind(("0.0.0.0", 7000)).expect("bound"));
-    let client = place
-        .client
-        .within(|| TcpStream::connect((SERVER_IPV4, 7001)).expect("connected"));
+    let listener = place.server.within(|| TcpListener::bind(("0.0.0.0", 7000)).expect("bound"));
+    let client =
+        place.client.within(|| TcpStream::connect((SERVER_IPV4, 7001)).expect("connected"));
     let (server, _) = listener.accept().expect("accepted");
     let pair = Pair { client, server };
     let messages = some();
@@ -137,14 +134,8 @@ fn a_network_that_translates_addresses() {
     drop(pair);
     let recorded = Recorded::of(recording);
     let ends = recorded.ends(place.client.inode(), place.server.inode(), port);
-    assert_eq!(
-        (ends.client.local_address.as_str(), ends.client.remote_port),
-        ("10.77.0.1", 7001)
-    );
-    assert_eq!(
-        (ends.server.remote_address.as_str(), ends.server.local_port),
-        ("10.77.0.50", 7000)
-    );
+    assert_eq!((ends.client.local_address.as_str(), ends.client.remote_port), ("10.77.0.1", 7001));
+    assert_eq!((ends.server.remote_address.as_str(), ends.server.local_port), ("10.77.0.50", 7000));
     recorded.check_messages(&ends, [0, 0], totals(&messages));
     assert!(recorded.check_packets(&ends) > 0);
 }

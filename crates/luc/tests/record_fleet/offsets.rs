@@ -51,29 +51,12 @@ fn sequence_numbers_wrap_around() {
     let folder = tempfile::tempdir().expect("a directory");
     let program = programs::compiled("sequence", folder.path());
     let recording = Recording::start(&["--all"]);
-    let listener = place
-        .server
-        .within(|| TcpListener::bind(("0.0.0.0", 0)).expect("bound"));
-    let port = listener
-        .local_addr()
-        .expect("its address")
-        .port()
-        .to_string();
+    let listener = place.server.within(|| TcpListener::bind(("0.0.0.0", 0)).expect("bound"));
+    let port = listener.local_addr().expect("its address").port().to_string();
     // 100,000 bytes before the wrap.
     let initial = (u32::MAX - 100_000).to_string();
-    let words = [
-        &program,
-        SERVER_IPV4,
-        &port,
-        &initial,
-        &MESSAGES.to_string(),
-        &BYTES.to_string(),
-    ];
-    let mut client = place
-        .client
-        .command(&words)
-        .spawn()
-        .expect("the client runs");
+    let words = [&program, SERVER_IPV4, &port, &initial, &MESSAGES.to_string(), &BYTES.to_string()];
+    let mut client = place.client.command(&words).spawn().expect("the client runs");
     let (server, from) = listener.accept().expect("accepted");
     talk::receive(&server, MESSAGES * BYTES);
     talk::send(&server, 1000);
@@ -126,19 +109,11 @@ fn a_connection_that_is_busy_when_recording_begins() {
         let last = rows.last().expect("rows");
         assert_eq!(last.first_byte + last.bytes, messages * BYTES as u64);
         for pair in rows.windows(2) {
-            assert_eq!(
-                pair[0].first_byte + pair[0].bytes,
-                pair[1].first_byte,
-                "{pair:?}"
-            );
+            assert_eq!(pair[0].first_byte + pair[0].bytes, pair[1].first_byte, "{pair:?}");
         }
     }
     // Recording may have begun in the middle of a send.
     let first = sent[0].first_byte + sent[0].bytes;
-    assert!(
-        first > BYTES as u64 && first.is_multiple_of(BYTES as u64),
-        "{:?}",
-        sent[0]
-    );
+    assert!(first > BYTES as u64 && first.is_multiple_of(BYTES as u64), "{:?}", sent[0]);
     assert!(recorded.check_packets(&ends) > 0);
 }

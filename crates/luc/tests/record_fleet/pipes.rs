@@ -33,23 +33,15 @@ fn rows(recorded: &Recorded, end: impl AsFd) -> [Vec<(u64, u64)>; 2] {
     let [reader, writer] = ends[..] else {
         panic!("a pipe has two ends: {ends:?}");
     };
-    assert_eq!(
-        (reader.peer, writer.peer),
-        (writer.connection, reader.connection)
-    );
+    assert_eq!((reader.peer, writer.peer), (writer.connection, reader.connection));
     assert!(recorded.messages_of(reader, Flow::Sent).is_empty());
     assert!(recorded.messages_of(writer, Flow::Received).is_empty());
     let sent = recorded.messages_of(writer, Flow::Sent);
     let received = recorded.messages_of(reader, Flow::Received);
     for sent in &sent {
         let of_send = sent.first_byte..sent.first_byte + sent.bytes;
-        let mut took = received
-            .iter()
-            .filter(|row| of_send.contains(&row.first_byte));
-        assert!(
-            took.all(|row| sent.at_ns <= row.at_ns),
-            "{sent:?} {received:?}"
-        );
+        let mut took = received.iter().filter(|row| of_send.contains(&row.first_byte));
+        assert!(took.all(|row| sent.at_ns <= row.at_ns), "{sent:?} {received:?}");
     }
     [sent, received].map(|rows| rows.iter().map(|row| (row.first_byte, row.bytes)).collect())
 }
@@ -100,25 +92,15 @@ fn a_fifo_has_a_name() {
     }
     let folder = tempfile::tempdir().expect("a directory");
     let path = folder.path().join("a fifo");
-    let made = Command::new("mkfifo")
-        .arg(&path)
-        .status()
-        .expect("mkfifo runs");
+    let made = Command::new("mkfifo").arg(&path).status().expect("mkfifo runs");
     assert!(made.success());
     let recording = Recording::start(&["--all", "--pipes"]);
-    let mut both = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .open(&path)
-        .expect("opened");
+    let mut both = OpenOptions::new().read(true).write(true).open(&path).expect("opened");
     both.write_all(b"some text").expect("written");
     both.read_exact(&mut [0; 9]).expect("read");
     let recorded = Recorded::of(recording);
     assert_eq!(rows(&recorded, &both), [[(0, 9)], [(0, 9)]]);
-    let named = recorded
-        .connections
-        .values()
-        .filter(|row| row.local_address == "a fifo");
+    let named = recorded.connections.values().filter(|row| row.local_address == "a fifo");
     for end in named {
         assert_eq!((end.family, end.sequences), (Family::Pipe, Sequences::Seen));
     }

@@ -37,11 +37,7 @@ impl Host {
 
     /// The path by which commands find it while this process lives.
     pub(crate) fn path(&self) -> String {
-        format!(
-            "/proc/{}/fd/{}",
-            std::process::id(),
-            self.namespace.as_raw_fd()
-        )
+        format!("/proc/{}/fd/{}", std::process::id(), self.namespace.as_raw_fd())
     }
 
     /// Its number, as traces have it.
@@ -100,29 +96,16 @@ impl Place {
             luc_testkit::skipped!("ip (iproute2) is not installed");
             return None;
         }
-        let place = Self {
-            client: Host::new(),
-            server: Host::new(),
-            between: Host::new(),
-        };
-        place
-            .between
-            .run("ip link add bridge type bridge forward_delay 0");
+        let place = Self { client: Host::new(), server: Host::new(), between: Host::new() };
+        place.between.run("ip link add bridge type bridge forward_delay 0");
         place.between.run("ip link set bridge up");
         for (host, name, number) in [(&place.client, "client", 1), (&place.server, "server", 2)] {
             host.run(&format!("ip link add eth0 type veth peer name to_{name}"));
-            host.run(&format!(
-                "ip link set to_{name} netns {}",
-                place.between.path()
-            ));
-            place
-                .between
-                .run(&format!("ip link set to_{name} master bridge up"));
+            host.run(&format!("ip link set to_{name} netns {}", place.between.path()));
+            place.between.run(&format!("ip link set to_{name} master bridge up"));
             // Without duplicate address detection the address can be used at once.
             let disable = "sysctl -qw net.ipv6.conf.eth0.accept_dad=0";
-            let _ = host
-                .command(&disable.split(' ').collect::<Vec<_>>())
-                .output();
+            let _ = host.command(&disable.split(' ').collect::<Vec<_>>()).output();
             host.run("ip link set eth0 up");
             host.run(&format!("ip address add 10.77.0.{number}/24 dev eth0"));
             host.run(&format!("ip address add fd77::{number}/64 dev eth0 nodad"));

@@ -8,9 +8,7 @@ use tempfile::TempDir;
 use super::place::Host;
 
 fn source(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/programs")
-        .join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(name)
 }
 
 /// The path of a program of this name, compiled into `folder`.
@@ -45,11 +43,7 @@ impl Network {
             .arg("-o")
             .arg(folder.path().join("network.o"))
             .status();
-        assert!(
-            status
-                .expect("clang, which building needs anyway")
-                .success()
-        );
+        assert!(status.expect("clang, which building needs anyway").success());
         Some(Self { folder })
     }
 

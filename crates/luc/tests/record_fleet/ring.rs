@@ -72,26 +72,14 @@ fn no_byte_is_lost_or_doubled_at_a_cut() {
         for row in &part.messages {
             assert!(part.connections.contains_key(&row.connection), "{row:?}");
             assert!(threads.contains(&row.thread), "{row:?}");
-            assert!(
-                (start_ns..=end_ns).contains(&row.at_ns),
-                "{row:?} {:?}",
-                segment.trace
-            );
+            assert!((start_ns..=end_ns).contains(&row.at_ns), "{row:?} {:?}", segment.trace);
         }
         for row in &part.waits {
-            assert!(
-                (start_ns..=end_ns).contains(&row.on_ns),
-                "{row:?} {:?}",
-                segment.trace
-            );
+            assert!((start_ns..=end_ns).contains(&row.on_ns), "{row:?} {:?}", segment.trace);
         }
         let clocks: BTreeSet<u64> = part.clocks.iter().map(|row| row.at_ns).collect();
         assert_eq!(clocks.len(), part.clocks.len());
-        assert!(
-            clocks
-                .first()
-                .is_some_and(|&at_ns| at_ns < start_ns + 100_000_000)
-        );
+        assert!(clocks.first().is_some_and(|&at_ns| at_ns < start_ns + 100_000_000));
         // Also what nothing happens on, and who sleeps all the time.
         for port in [port, idle_port] {
             part.ends(place.client.inode(), place.server.inode(), port);
@@ -141,15 +129,7 @@ fn a_killed_recorder_leaves_complete_segments() {
     let luc = record(&directory);
     wait_for(&directory, 1, || thread::sleep(Duration::from_millis(50)));
     let second = Command::new(LUC)
-        .args([
-            "record",
-            "--fleet",
-            "--ring",
-            "5m",
-            "--duration",
-            "1s",
-            "--out",
-        ])
+        .args(["record", "--fleet", "--ring", "5m", "--duration", "1s", "--out"])
         .arg(&directory)
         .output()
         .expect("luc runs");
@@ -157,25 +137,17 @@ fn a_killed_recorder_leaves_complete_segments() {
     kill(luc);
     let before = segments(&directory);
     assert!(!before.is_empty());
-    let plain = Command::new(LUC)
-        .args(["record", "--out"])
-        .arg(&directory)
-        .args(["--", "true"])
-        .output();
+    let plain =
+        Command::new(LUC).args(["record", "--out"]).arg(&directory).args(["--", "true"]).output();
     assert!(refusal(&plain.expect("luc runs")).contains("it is a ring"));
     for segment in &before {
         assert!(!alone(segment).clocks.is_empty());
     }
     let last = before[before.len() - 1].name;
     let luc = record(&directory);
-    wait_for(&directory, before.len() + 1, || {
-        thread::sleep(Duration::from_millis(50))
-    });
+    wait_for(&directory, before.len() + 1, || thread::sleep(Duration::from_millis(50)));
     let said = kill(luc);
-    let torn = Name {
-        number: last.number + 1,
-        ..last
-    };
+    let torn = Name { number: last.number + 1, ..last };
     let line = format!("{torn} is removed");
     assert!(said.contains(&line), "{said}");
     let after = segments(&directory);
@@ -185,22 +157,10 @@ fn a_killed_recorder_leaves_complete_segments() {
 #[test]
 fn what_a_ring_cannot_be_is_refused() {
     for (words, reason) in [
-        (
-            &["--fleet", "--ring", "1s", "--out", "r"][..],
-            "shorter than a segment",
-        ),
-        (
-            &["--fleet", "--ring", "540m", "--out", "r"],
-            "longer --segment",
-        ),
-        (
-            &["--fleet", "--ring", "1m", "--segment", "1s", "--out", "r"],
-            "give 5s or more",
-        ),
-        (
-            &["--fleet", "--ring", "1m", "--ring-size", "1k", "--out", "r"],
-            "16M or more",
-        ),
+        (&["--fleet", "--ring", "1s", "--out", "r"][..], "shorter than a segment"),
+        (&["--fleet", "--ring", "540m", "--out", "r"], "longer --segment"),
+        (&["--fleet", "--ring", "1m", "--segment", "1s", "--out", "r"], "give 5s or more"),
+        (&["--fleet", "--ring", "1m", "--ring-size", "1k", "--out", "r"], "16M or more"),
         (&["--fleet", "--ring", "1m"], "--out"),
         (&["--ring", "1m", "--out", "r"], "--fleet"),
     ] {

@@ -32,11 +32,7 @@ impl Running {
             .spawn()
             .expect("the program runs");
         let output = BufReader::new(program.stdout.take().expect("piped"));
-        Self {
-            program,
-            output,
-            folder: None,
-        }
+        Self { program, output, folder: None }
     }
 
     /// The next line that it says.

@@ -65,10 +65,7 @@ fn the_clocks_are_sampled() {
     let clocks = &recorded.clocks;
     assert!(clocks.len() >= 2, "one at the beginning, one at the end");
     for pair in clocks.windows(2) {
-        assert!(
-            pair[0].at_ns + pair[0].width_ns <= pair[1].at_ns,
-            "{pair:?}"
-        );
+        assert!(pair[0].at_ns + pair[0].width_ns <= pair[1].at_ns, "{pair:?}");
         assert!(pair[0].raw_ns < pair[1].raw_ns, "{pair:?}");
         let passed =
             |clock: fn(&ClockSample) -> u64| clock(&pair[1]).abs_diff(clock(&pair[0])) as f64;

@@ -42,13 +42,9 @@ fn counted(rows: &[ExchangeSum], place: &Place, side: Side, port: u32) -> Counte
         Side::Client => &place.client,
         _ => &place.server,
     };
-    let rows = rows
-        .iter()
-        .filter(|row| (row.namespace, row.side, row.port) == (host.inode(), side, port));
-    let mut found = Counted {
-        least_ns: u64::MAX,
-        ..Counted::default()
-    };
+    let rows =
+        rows.iter().filter(|row| (row.namespace, row.side, row.port) == (host.inode(), side, port));
+    let mut found = Counted { least_ns: u64::MAX, ..Counted::default() };
     for row in rows {
         assert!(row.total_ns >= row.at_least_ns * row.count, "{row:?}");
         assert!(row.interval_ns > 0 && !row.program.is_empty(), "{row:?}");
@@ -179,10 +175,8 @@ fn many_peers_are_all_counted() {
         port
     });
     let rows = rows(recording);
-    let asked: Vec<&ExchangeSum> = rows
-        .iter()
-        .filter(|row| (row.side, row.port) == (Side::Client, u32::from(port)))
-        .collect();
+    let asked: Vec<&ExchangeSum> =
+        rows.iter().filter(|row| (row.side, row.port) == (Side::Client, u32::from(port))).collect();
     assert_eq!(asked.iter().map(|row| row.count).sum::<u64>(), PEERS);
     let together: Vec<_> = asked.iter().filter(|row| row.peer.is_empty()).collect();
     let alone = asked.len() - together.len();
@@ -260,10 +254,7 @@ fn the_report_shows_services() {
     ask(&pair, EXCHANGES);
     let port = port(&pair);
     let trace = recording.stop();
-    let output = Command::new(common::LUC)
-        .arg("explain")
-        .arg(trace.path())
-        .output();
+    let output = Command::new(common::LUC).arg("explain").arg(trace.path()).output();
     let output = output.expect("luc runs");
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{text}");
@@ -272,8 +263,5 @@ fn the_report_shows_services() {
         let words: Vec<&str> = line.split_whitespace().collect();
         words.contains(&"client") && words.contains(&port.to_string().as_str())
     });
-    assert!(
-        line.is_some_and(|line| line.contains(SERVER_IPV4)),
-        "{text}"
-    );
+    assert!(line.is_some_and(|line| line.contains(SERVER_IPV4)), "{text}");
 }

@@ -23,13 +23,9 @@ pub(crate) struct Pair {
 impl Pair {
     /// Connects from the client to `to`, where the server listens at `bind`.
     pub(crate) fn new(place: &Place, bind: &str, to: &str) -> Self {
-        let listener = place
-            .server
-            .within(|| TcpListener::bind((bind, 0)).expect("bound"));
+        let listener = place.server.within(|| TcpListener::bind((bind, 0)).expect("bound"));
         let port = listener.local_addr().expect("its address").port();
-        let client = place
-            .client
-            .within(|| TcpStream::connect((to, port)).expect("connected"));
+        let client = place.client.within(|| TcpStream::connect((to, port)).expect("connected"));
         let (server, _) = listener.accept().expect("accepted");
         Self { client, server }
     }

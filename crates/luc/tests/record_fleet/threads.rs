@@ -18,10 +18,7 @@ pub(crate) const THREADS: usize = 50;
 /// The process that runs the program of this name.
 fn process_of(recorded: &Recorded, name: &str) -> Tgid {
     let path = format!("/{name}");
-    let mut found = recorded
-        .programs
-        .iter()
-        .filter(|row| row.path.ends_with(&path));
+    let mut found = recorded.programs.iter().filter(|row| row.path.ends_with(&path));
     let first = found.next().expect("a row of the program");
     assert!(found.all(|row| row.process == first.process), "two of them");
     first.process
@@ -31,10 +28,7 @@ fn process_of(recorded: &Recorded, name: &str) -> Tgid {
 pub(crate) fn starts<'r>(recorded: &'r Recorded, name: &str) -> (Tgid, Vec<&'r ThreadStart>) {
     let process = process_of(recorded, name);
     let starts = recorded.starts.iter();
-    (
-        process,
-        starts.filter(|row| row.process == process).collect(),
-    )
+    (process, starts.filter(|row| row.process == process).collect())
 }
 
 fn functions_are_known(under: &[&str]) {
@@ -70,18 +64,14 @@ static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
 #[test]
 fn functions_of_threads_old_and_new_are_known() {
-    let _alone = ALONE
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     functions_are_known(&[]);
 }
 
 /// There, paths and process ids are others.
 #[test]
 fn functions_of_threads_in_a_container_are_known() {
-    let _alone = ALONE
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     functions_are_known(&["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]);
 }
 

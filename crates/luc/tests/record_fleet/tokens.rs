@@ -31,28 +31,16 @@ fn messages() -> Vec<(String, Option<&'static str>)> {
     let far = format!("Cookie: {}\r\n", "c".repeat(500));
     vec![
         (format!("{begin}{traceparent}\r\n"), Some(TRACE_ID)),
-        (
-            format!("POST / HTTP/1.1\r\nTraceParent:00-{TRACE_ID}-1\r\n\r\nbody"),
-            Some(TRACE_ID),
-        ),
-        (
-            format!("{begin}X-Request-ID:   {ID}\r\nAccept: */*\r\n\r\n"),
-            Some(ID),
-        ),
+        (format!("POST / HTTP/1.1\r\nTraceParent:00-{TRACE_ID}-1\r\n\r\nbody"), Some(TRACE_ID)),
+        (format!("{begin}X-Request-ID:   {ID}\r\nAccept: */*\r\n\r\n"), Some(ID)),
         (format!("{begin}{id}{traceparent}\r\n"), Some(TRACE_ID)),
         (format!("{begin}{traceparent}{id}\r\n"), Some(TRACE_ID)),
         // Neither names nor requests.
         (format!("{begin}\r\n{traceparent}"), None),
-        (
-            format!("{begin}Not-{traceparent}X-Request-Identity: {ID}\r\n\r\n"),
-            None,
-        ),
+        (format!("{begin}Not-{traceparent}X-Request-Identity: {ID}\r\n\r\n"), None),
         (format!("{begin}X-Request-Id: {long}\r\n\r\n"), None),
         (format!("{begin}X-Request-Id:\r\n\r\n"), None),
-        (
-            format!("{begin}traceparent: 00-{}\r\n\r\n", &TRACE_ID[..20]),
-            None,
-        ),
+        (format!("{begin}traceparent: 00-{}\r\n\r\n", &TRACE_ID[..20]), None),
         (format!("{begin}{far}{traceparent}\r\n"), None),
         // It ends before its name does; what the buffer has from before is no part of it.
         (format!("{begin}x-request-id: req"), None),

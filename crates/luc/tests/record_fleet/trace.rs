@@ -104,10 +104,7 @@ impl Recorded {
                 && remote_port.is_none_or(|port| row.remote_port == port)
         });
         let first = found.next();
-        assert!(
-            found.next().is_none(),
-            "two connections with one pair of ports"
-        );
+        assert!(found.next().is_none(), "two connections with one pair of ports");
         first
             .unwrap_or_else(|| panic!("no connection of port {local_port}: {:?}", self.connections))
     }
@@ -123,10 +120,7 @@ impl Recorded {
                 && row.sequences != Sequences::Unknown
         });
         let server = matching.next().expect("the server's end");
-        assert!(
-            matching.next().is_none(),
-            "initial sequence numbers are of one connection"
-        );
+        assert!(matching.next().is_none(), "initial sequence numbers are of one connection");
         assert_eq!((client.side, server.side), (Side::Client, Side::Server));
         Ends { client, server }
     }
@@ -186,10 +180,7 @@ impl Recorded {
                 let mut with_bytes: Vec<_> = rows.iter().filter(|row| row.bytes > 0).collect();
                 with_bytes.sort_by_key(|row| row.first_byte);
                 for pair in with_bytes.windows(2) {
-                    assert!(
-                        pair[0].first_byte + pair[0].bytes <= pair[1].first_byte,
-                        "{pair:?}"
-                    );
+                    assert!(pair[0].first_byte + pair[0].bytes <= pair[1].first_byte, "{pair:?}");
                 }
             }
             for (sent, received) in overlapping(&sent, &received, |row| (row.first_byte, row.bytes))

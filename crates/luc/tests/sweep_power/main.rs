@@ -93,16 +93,8 @@ fn frequencies_are_set_and_energy_is_beside_each_repeat() {
         .arg(place.path("sys"))
         .output()
         .expect("luc runs");
-    assert!(
-        stdout(&again).contains("energy by powercap"),
-        "{}",
-        stdout(&again)
-    );
-    assert!(
-        stdout(&again).contains("gross 2.000 J"),
-        "{}",
-        stdout(&again)
-    );
+    assert!(stdout(&again).contains("energy by powercap"), "{}", stdout(&again));
+    assert!(stdout(&again).contains("gross 2.000 J"), "{}", stdout(&again));
     // No other sweep is let in while one has the processors.
     let held = fs::File::open(place.path(CPU)).expect("open");
     held.lock().expect("locked");
@@ -121,17 +113,9 @@ fn what_cannot_be_done_is_refused_before_anything_is_touched() {
     }
     assert!(!place.path("out").exists());
     for (from, to, words) in [
-        (
-            "2.4GHz",
-            "3.5GHz",
-            &["3.5GHz", "nearest possible is 3GHz"][..],
-        ),
+        ("2.4GHz", "3.5GHz", &["3.5GHz", "nearest possible is 3GHz"][..]),
         ("2.4GHz", "1200MHz", &["1.2GHz", "twice"]),
-        (
-            "2.4GHz",
-            "fast",
-            &["plan.toml:2:", "'fast'", "throttle:50%"],
-        ),
+        ("2.4GHz", "fast", &["plan.toml:2:", "'fast'", "throttle:50%"]),
         ("2.4GHz", "throttle:50%", &["cpu controller"]),
         ("turbo", "turbu", &["plan.toml:3:", "'turbo'"]),
         ("idle = ", "idel = ", &["plan.toml:6:", "'idle'"]),
@@ -153,15 +137,11 @@ fn a_failed_workload_and_a_failed_meter_leave_nothing_set() {
     // There is no package to write to.
     assert!(message.contains("exit status: 6"), "{message}");
     place.assert_as_before();
-    let place = Place::with_processors(&FREQUENCIES.replace(
-        r#"idle = "20ms""#,
-        r#"command = "echo nothing", idle = "0""#,
-    ));
-    let message = refusal(&place.run());
-    assert!(
-        message.contains("energy.command") && message.contains("'nothing'"),
-        "{message}"
+    let place = Place::with_processors(
+        &FREQUENCIES.replace(r#"idle = "20ms""#, r#"command = "echo nothing", idle = "0""#),
     );
+    let message = refusal(&place.run());
+    assert!(message.contains("energy.command") && message.contains("'nothing'"), "{message}");
     place.assert_as_before();
 }
 
@@ -197,20 +177,13 @@ directory = "$HERE/work"
     }
     assert!(output.status.success(), "{message}");
     let text = stdout(&output);
-    for words in [
-        "throttle:50%(not-a-frequency)",
-        "not a frequency",
-        "1.000 marks",
-        "2.000 marks",
-    ] {
+    for words in ["throttle:50%(not-a-frequency)", "not a frequency", "1.000 marks", "2.000 marks"]
+    {
         assert!(text.contains(words), "{text}");
     }
     let groups = fs::read_to_string(place.path("groups")).expect("written");
     assert_eq!(groups.lines().count(), 6, "{groups}");
-    let name = groups
-        .lines()
-        .next()
-        .and_then(|line| line.rsplit('/').next());
+    let name = groups.lines().next().and_then(|line| line.rsplit('/').next());
     let name = name.expect("a cgroup");
     assert!(name.starts_with("luc-sweep-"), "{name}");
     for root in ["", "unified/", "cpu/", "cpu,cpuacct/"] {

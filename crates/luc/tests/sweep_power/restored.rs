@@ -86,9 +86,7 @@ fn without_its_cleanup_process_the_sweep_puts_everything_back_itself() {
 }
 
 fn assert_put_back(place: &Place) {
-    until("the processors", || {
-        !place.path("out/processors.json").exists()
-    });
+    until("the processors", || !place.path("out/processors.json").exists());
     until("a clear house", || !place.path("out/work").exists());
     place.assert_as_before();
     let meter = place.get("meter");
@@ -124,12 +122,7 @@ fn killed_with_its_cleanup_process_the_next_command_of_any_kind_puts_everything_
     assert_eq!(stdout(&next), "no disks\n");
     let message = stderr(&next);
     assert_eq!(message.lines().count(), 1, "{message}");
-    for words in [
-        "killed sweep",
-        "the processors' settings",
-        "out/work",
-        "restored",
-    ] {
+    for words in ["killed sweep", "the processors' settings", "out/work", "restored"] {
         assert!(message.contains(words), "{message}");
     }
     place.assert_as_before();
@@ -162,10 +155,7 @@ fn what_others_may_have_written_is_not_restored() {
     let output = next_luc(&place, &["sweep", "restore", "--json"]);
     let message = stderr(&output);
     assert_eq!(output.status.code(), Some(2), "{message}");
-    assert!(
-        message.contains("processors.json") && message.contains("mode 666"),
-        "{message}"
-    );
+    assert!(message.contains("processors.json") && message.contains("mode 666"), "{message}");
     let one = ["1200000", "1200000", "powersave"];
     assert_eq!(place.settings(), [&["1", "off"][..], &one, &one].concat());
     let message = refusal(&place.sweep_without_restoring());
@@ -174,24 +164,14 @@ fn what_others_may_have_written_is_not_restored() {
     open(&place.path("out"), 0o777);
     let output = next_luc(&place, &["sweep", "restore"]);
     let message = stdout(&output);
-    assert!(
-        output.status.success() && message.contains("restored"),
-        "{}",
-        stderr(&output)
-    );
+    assert!(output.status.success() && message.contains("restored"), "{}", stderr(&output));
     place.assert_as_before();
     let message = refusal(&place.run());
-    assert!(
-        message.contains("out") && message.contains("mode 777"),
-        "{message}"
-    );
+    assert!(message.contains("out") && message.contains("mode 777"), "{message}");
 }
 
 fn signal_to(signal: &str, pids: &[&str]) {
-    let sent = Command::new("kill")
-        .arg(format!("-{signal}"))
-        .args(pids)
-        .status();
+    let sent = Command::new("kill").arg(format!("-{signal}")).args(pids).status();
     assert!(sent.expect("kill runs").success());
 }
 
@@ -199,9 +179,7 @@ fn signal_to(signal: &str, pids: &[&str]) {
 fn cleanup_of(sweep: u32) -> String {
     let parent = format!("PPid:\t{sweep}\n");
     let entries = fs::read_dir("/proc").expect("listed");
-    let mut pids = entries
-        .flatten()
-        .filter_map(|entry| entry.file_name().into_string().ok());
+    let mut pids = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
     let found = pids.find(|pid| {
         let read =
             |name: &str| fs::read_to_string(format!("/proc/{pid}/{name}")).unwrap_or_default();

@@ -28,11 +28,7 @@ fn load(bench: &Bench) -> Load {
         "--file-size",
         "1k",
     ];
-    let child = bench
-        .command(&arguments)
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn();
+    let child = bench.command(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
     Load(child.expect("luc runs"))
 }
 
@@ -76,20 +72,14 @@ fn it_shows_commits_bears_resizes_and_stops_and_gives_the_terminal_back() {
     let mut terminal = Terminal::open(&bench, &["--delay", "500ms"], 120, 30);
     let rate = terminal.wait("a rate of commits", |lines| commits_per_s(lines, &mount));
     assert!(rate < 1_000.0, "a flush takes 6 ms: {rate}");
-    terminal.wait("the keys", |lines| {
-        lines[29].contains("F1Help").then_some(())
-    });
+    terminal.wait("the keys", |lines| lines[29].contains("F1Help").then_some(()));
     terminal.wait("the caller", |lines| {
-        let line = lines
-            .iter()
-            .find(|line| line.trim_end().ends_with(" luc"))?;
+        let line = lines.iter().find(|line| line.trim_end().ends_with(" luc"))?;
         line.contains('%').then_some(())
     });
 
     terminal.resize(20, 5);
-    terminal.wait("a tiny view", |lines| {
-        lines[4].contains("F1Help").then_some(())
-    });
+    terminal.wait("a tiny view", |lines| lines[4].contains("F1Help").then_some(()));
     terminal.resize(90, 40);
     terminal.wait("a larger view", |lines| {
         commits_per_s(lines, &mount[..16])?;
@@ -97,31 +87,22 @@ fn it_shows_commits_bears_resizes_and_stops_and_gives_the_terminal_back() {
     });
 
     terminal.press("?");
-    terminal.wait("the help", |lines| {
-        lines.concat().contains("any other key").then_some(())
-    });
+    terminal.wait("the help", |lines| lines.concat().contains("any other key").then_some(()));
     terminal.press("x");
 
     terminal.signal(Signal::TSTP);
     until("the stop", || terminal.is_stopped());
-    assert!(
-        terminal.is_as_it_was(),
-        "stopped, it has given the terminal back"
-    );
+    assert!(terminal.is_as_it_was(), "stopped, it has given the terminal back");
     terminal.resize(100, 30);
     terminal.signal(Signal::CONT);
-    terminal.wait("the view after the stop", |lines| {
-        commits_per_s(lines, &mount[..16])
-    });
+    terminal.wait("the view after the stop", |lines| commits_per_s(lines, &mount[..16]));
     assert!(!terminal.is_as_it_was());
 
     terminal.press("q");
     assert_eq!(terminal.end(), (Some(0), true));
 
     let mut terminal = Terminal::open(&bench, &[], 80, 24);
-    terminal.wait("the view", |lines| {
-        lines[0].contains("luc top").then_some(())
-    });
+    terminal.wait("the view", |lines| lines[0].contains("luc top").then_some(()));
     terminal.signal(Signal::TERM);
     assert_eq!(terminal.end(), (Some(0), true));
 }
@@ -146,15 +127,12 @@ fn lines_and_json_are_for_scripts() {
     };
     let mount = bench.mount();
     let _load = load(&bench);
-    let output = bench.luc(&[
-        "top", "--batch", "--json", "--count", "2", "--delay", "1s", "--device", &mount,
-    ]);
+    let output = bench
+        .luc(&["top", "--batch", "--json", "--count", "2", "--delay", "1s", "--device", &mount]);
     assert!(output.status.success(), "{output:?}");
     let text = String::from_utf8(output.stdout).expect("text");
-    let lines: Vec<serde_json::Value> = text
-        .lines()
-        .map(|line| serde_json::from_str(line).expect("JSON"))
-        .collect();
+    let lines: Vec<serde_json::Value> =
+        text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     assert_eq!(lines.len(), 2);
     for line in lines {
         let found = line["file_systems"].as_array().expect("a list");
@@ -189,15 +167,7 @@ fn a_trace_recorded_as_summary_is_explained() {
     };
     let (mount, trace) = (bench.mount(), bench.path("trace"));
     let load = load(&bench);
-    let recorded = bench.luc(&[
-        "record",
-        "-q",
-        "--summary",
-        "--duration",
-        "3s",
-        "--out",
-        &trace,
-    ]);
+    let recorded = bench.luc(&["record", "-q", "--summary", "--duration", "3s", "--out", &trace]);
     assert!(recorded.status.success(), "{recorded:?}");
     drop(load);
     let output = bench.luc(&["explain", "--json", &trace]);
@@ -212,10 +182,7 @@ fn a_trace_recorded_as_summary_is_explained() {
     assert!(mean_ns(&found["syncs"]["latency"]) > commit_ns, "{found}");
     let findings = report["findings"].as_array().expect("a list");
     let is_one = |kind: &str| findings.iter().any(|finding| finding["kind"] == kind);
-    assert!(
-        is_one("synchronization_bound") && is_one("device_bound"),
-        "{findings:?}"
-    );
+    assert!(is_one("synchronization_bound") && is_one("device_bound"), "{findings:?}");
 }
 
 #[test]

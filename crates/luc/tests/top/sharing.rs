@@ -35,12 +35,9 @@ fn shared(line: &Value, readers: &[u32; 2]) -> Option<Value> {
         let users = disk["users"].as_array().expect("a list");
         users.iter().any(|used| used["task"]["process"] == reader)
     };
-    let mut of_both = disks
-        .iter()
-        .filter(|disk| readers.iter().all(|&reader| used_by(disk, reader)));
-    of_both
-        .find(|disk| disk["predicted_gain"].as_f64() > Some(0.2))
-        .cloned()
+    let mut of_both =
+        disks.iter().filter(|disk| readers.iter().all(|&reader| used_by(disk, reader)));
+    of_both.find(|disk| disk["predicted_gain"].as_f64() > Some(0.2)).cloned()
 }
 
 #[test]
@@ -77,9 +74,7 @@ fn a_disk_that_two_readers_share_is_shown_with_what_that_costs() {
     terminal.wait("the disk", |lines| {
         let mut lines = lines.iter();
         lines.find(|line| line.trim_start().starts_with(name) && line.contains("dd ("))?;
-        lines
-            .find(|line| line.starts_with("luc throttle top: "))
-            .map(drop)
+        lines.find(|line| line.starts_with("luc throttle top: ")).map(drop)
     });
     terminal.press("q");
     assert_eq!(terminal.end(), (Some(0), true));

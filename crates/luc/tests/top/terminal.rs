@@ -36,13 +36,7 @@ impl Terminal {
                 }
             }
         });
-        Self {
-            child,
-            master,
-            output,
-            message: Vec::new(),
-            screen: Screen::new(columns, rows),
-        }
+        Self { child, master, output, message: Vec::new(), screen: Screen::new(columns, rows) }
     }
 
     /// Waits until the screen is as wanted, and returns what was found.
@@ -57,11 +51,7 @@ impl Terminal {
             if let Some(found) = found(&lines) {
                 return found;
             }
-            assert!(
-                begin.elapsed() < TIMEOUT,
-                "{what} does not come:\n{}",
-                lines.join("\n")
-            );
+            assert!(begin.elapsed() < TIMEOUT, "{what} does not come:\n{}", lines.join("\n"));
         }
     }
 
@@ -141,12 +131,7 @@ pub(crate) fn start(bench: &Disk, arguments: &[&str], columns: u16, rows: u16) -
 }
 
 fn resize(terminal: &File, columns: u16, rows: u16) {
-    let size = Winsize {
-        ws_row: rows,
-        ws_col: columns,
-        ws_xpixel: 0,
-        ws_ypixel: 0,
-    };
+    let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
     tcsetwinsize(terminal, size).expect("resized");
 }
 
@@ -169,10 +154,7 @@ impl Screen {
     }
 
     fn lines(&self) -> Vec<String> {
-        self.cells
-            .iter()
-            .map(|line| line.iter().collect())
-            .collect()
+        self.cells.iter().map(|line| line.iter().collect()).collect()
     }
 
     fn take(&mut self, bytes: &[u8]) {
@@ -185,10 +167,8 @@ impl Screen {
                 left = &left[first.len_utf8()..];
                 continue;
             }
-            let end = left
-                .char_indices()
-                .skip(2)
-                .find(|(_, character)| ('@'..='~').contains(character));
+            let end =
+                left.char_indices().skip(2).find(|(_, character)| ('@'..='~').contains(character));
             match end {
                 Some((at, action)) => {
                     self.act(&left[2..at], action);
@@ -214,9 +194,7 @@ impl Screen {
     }
 
     fn act(&mut self, numbers: &str, action: char) {
-        let mut numbers = numbers
-            .split(';')
-            .map(|number| number.parse::<usize>().unwrap_or(1));
+        let mut numbers = numbers.split(';').map(|number| number.parse::<usize>().unwrap_or(1));
         match action {
             'H' => {
                 self.row = numbers.next().unwrap_or(1) - 1;

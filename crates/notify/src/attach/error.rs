@@ -68,10 +68,7 @@ impl AttachError {
     pub(super) fn denied(process: i32, error: &io::Error) -> Self {
         match error.raw_os_error() {
             Some(libc::ESRCH | libc::ENOENT) => Self::Gone(process),
-            _ => Self::Denied {
-                process,
-                reason: error.to_string(),
-            },
+            _ => Self::Denied { process, reason: error.to_string() },
         }
     }
 }

@@ -70,13 +70,7 @@ impl Tracee {
         ptrace(libc::PTRACE_GETSIGMASK, process, 8, (&raw mut mask).addr()).map_err(lost)?;
         let all = u64::MAX;
         ptrace(libc::PTRACE_SETSIGMASK, process, 8, (&raw const all).addr()).map_err(lost)?;
-        Ok(Self {
-            thread: process,
-            registers,
-            mask,
-            instruction,
-            memory,
-        })
+        Ok(Self { thread: process, registers, mask, instruction, memory })
     }
 
     /// Has the thread make a system call.

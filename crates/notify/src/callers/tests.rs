@@ -24,12 +24,7 @@ impl Programs {
     fn begins(&mut self, thread: u32, fd: i32) -> CallerId {
         self.now_ns += 1_000_000;
         self.callers.process_of(thread, self.now_ns, || 1);
-        let who = Who {
-            thread,
-            process: 1,
-            number: 75,
-            fd,
-        };
+        let who = Who { thread, process: 1, number: 75, fd };
         let (inside, asked) = (&self.inside, &self.asked);
         let arrived = self.callers.arrives(who, self.now_ns, |who| {
             asked.set(asked.get() + 1);
@@ -172,12 +167,7 @@ fn a_recorded_etcd_server_is_two_callers() {
     let mut returned = 0;
     for (index, (thread, fd)) in calls.into_iter().enumerate() {
         callers.process_of(thread, 0, || 1);
-        let who = Who {
-            thread,
-            process: 1,
-            number: 75,
-            fd,
-        };
+        let who = Who { thread, process: 1, number: 75, fd };
         let arrived = callers.arrives(who, 0, |_| at_once.contains(&index));
         returned += arrived.returned.iter().flatten().count();
         callers.get(arrived.caller).unwrap().has_made(Made {
@@ -199,12 +189,7 @@ fn a_recorded_etcd_server_is_two_callers() {
 #[test]
 fn a_held_call_is_nobody_else_s() {
     let mut callers = Callers::default();
-    let who = |thread, fd| Who {
-        thread,
-        process: 1,
-        number: 75,
-        fd,
-    };
+    let who = |thread, fd| Who { thread, process: 1, number: 75, fd };
     let is_making = |_: &Who| -> bool { unreachable!("nothing was let go on") };
     let first = callers.arrives(who(1, 8), 0, is_making).caller;
     callers.get(first).unwrap().is_held();
@@ -217,35 +202,21 @@ fn what_is_gone_is_forgotten() {
     let mut callers = Callers::default();
     let call = |callers: &mut Callers, thread, now_ns| {
         callers.process_of(thread, now_ns, || thread);
-        let who = Who {
-            thread,
-            process: thread,
-            number: 75,
-            fd: 8,
-        };
+        let who = Who { thread, process: thread, number: 75, fd: 8 };
         callers.arrives(who, now_ns, |_| false);
     };
     for thread in 0..MANY as u32 {
         call(&mut callers, thread, 0);
     }
     call(&mut callers, u32::MAX, FORGOTTEN_NS);
-    let left = (
-        callers.threads.len(),
-        callers.files.len(),
-        callers.callers.len(),
-    );
+    let left = (callers.threads.len(), callers.files.len(), callers.callers.len());
     assert_eq!(left, (1, 1, 1));
 }
 
 #[test]
 fn what_comes_without_end_drives_the_oldest_out() {
     let mut callers = Callers::default();
-    let who = |call: u32| Who {
-        thread: call % 20_000,
-        process: 1,
-        number: 75,
-        fd: call as i32,
-    };
+    let who = |call: u32| Who { thread: call % 20_000, process: 1, number: 75, fd: call as i32 };
     let last = 3 * MAX_ENTRIES as u32;
     for call in 0..=last {
         let now_ns = u64::from(call);
@@ -262,20 +233,12 @@ fn what_comes_without_end_drives_the_oldest_out() {
 fn processes_that_take_turns_at_a_file_tell_of_each_other_s_returns() {
     // As backends of a PostgreSQL server: each has the log open by a descriptor of its own.
     let mut callers = Callers::default();
-    let log = Inode {
-        device: 1,
-        number: 7,
-    };
+    let log = Inode { device: 1, number: 7 };
     let mut returned = 0;
     for call in 0..100 {
         let thread = 10 + call % 2;
         callers.process_of(thread, 0, || thread);
-        let who = Who {
-            thread,
-            process: thread,
-            number: 75,
-            fd: 5,
-        };
+        let who = Who { thread, process: thread, number: 75, fd: 5 };
         let arrived = callers.arrives(who, 0, |_| false);
         returned += arrived.returned.iter().flatten().count();
         let before = callers.follows(&who, Some(log), 0, |_| false);

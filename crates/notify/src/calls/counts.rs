@@ -69,9 +69,7 @@ impl Calls {
 
     /// Counts a call that has gone on from a round.
     pub(super) fn count_held(&mut self, gone: &Gone, now_ns: u64) {
-        let Gone {
-            held, room, joined, ..
-        } = gone;
+        let Gone { held, room, joined, .. } = gone;
         room.rounds.complete();
         let place = self.places.of(held.place);
         if let Some(figures) = place.and_then(|place| place.figures) {

@@ -43,12 +43,7 @@ impl Waits {
             ledger.first().receive(listener.as_raw_fd()).unwrap();
             assert!(!ledger.has_begun());
         }
-        Some(Self {
-            listener,
-            ledger,
-            control,
-            command,
-        })
+        Some(Self { listener, ledger, control, command })
     }
 }
 
@@ -79,11 +74,8 @@ fn a_keeper_that_is_lost_before_the_first_call_is_replaced() {
         drop(closed);
         let source = Source::Child(of_keeper.as_fd());
         let lost = Keeper::start(&waits.ledger, control.as_fd(), source).unwrap();
-        let prepared = Prepared {
-            control: waits.control.0,
-            keeper: lost,
-            ledger: Arc::clone(&waits.ledger),
-        };
+        let prepared =
+            Prepared { control: waits.control.0, keeper: lost, ledger: Arc::clone(&waits.ledger) };
         drop((control, waits.listener));
         let beginning = prepared.begin(work()).unwrap();
         assert!(waits.command.join().unwrap().unwrap().success());
@@ -96,10 +88,7 @@ fn work() -> Work {
     Work {
         arena: zeros(),
         figures: zeros(),
-        settings: Settings {
-            policy: luc_gate::Policy::Off,
-            longest_wait_ns: 20_000_000,
-        },
+        settings: Settings { policy: luc_gate::Policy::Off, longest_wait_ns: 20_000_000 },
         count_only: Vec::new(),
     }
 }

@@ -19,12 +19,7 @@ pub(super) struct Counter {
 impl Counter {
     /// Of `range_uj` (`max_energy_range_uj`), at `now_uj` at the time `now`.
     pub(super) fn new(range_uj: u64, now_uj: u64, now: Duration) -> Self {
-        Self {
-            range_uj,
-            last_uj: now_uj,
-            last: now,
-            total_uj: 0,
-        }
+        Self { range_uj, last_uj: now_uj, last: now, total_uj: 0 }
     }
 
     /// So often it has to be read at least: when half of its range may have passed, so that one reading may be late by

@@ -65,9 +65,7 @@ impl Meter {
         let shared = Arc::clone(&seen);
         let pipe = child.stdout.take();
         let read = move || {
-            let lines = pipe
-                .into_iter()
-                .flat_map(|pipe| BufReader::new(pipe).lines());
+            let lines = pipe.into_iter().flat_map(|pipe| BufReader::new(pipe).lines());
             for line in lines.map_while(Result::ok) {
                 let at = origin.elapsed();
                 let mut seen = lock(&shared.0);
@@ -86,9 +84,7 @@ impl Meter {
             seen,
             reader: reader.ok(),
             origin,
-            scope: scope
-                .unwrap_or("what the meter's command measures")
-                .to_owned(),
+            scope: scope.unwrap_or("what the meter's command measures").to_owned(),
             begun: Duration::ZERO,
         };
         meter.wait_for(Duration::ZERO)?;
@@ -104,10 +100,7 @@ impl Meter {
                 return Ok(());
             }
             if seen.ended {
-                return Err(format!(
-                    "the meter has ended; its last line was '{}'",
-                    seen.last_line
-                ));
+                return Err(format!("the meter has ended; its last line was '{}'", seen.last_line));
             }
             if Instant::now() >= until || interrupt::interrupted() {
                 return Err(format!(
@@ -135,9 +128,7 @@ impl Source for Meter {
         self.begun = self.origin.elapsed();
         let mut seen = lock(&self.seen.0);
         // One sample before the run is enough.
-        let before = seen
-            .samples
-            .partition_point(|sample| sample.at <= self.begun);
+        let before = seen.samples.partition_point(|sample| sample.at <= self.begun);
         seen.samples.drain(..before.saturating_sub(1));
         Ok(())
     }
@@ -195,10 +186,7 @@ pub(super) fn joules(samples: &[Sample], begun: Duration, ended: Duration) -> Re
         }
         let gap = b.at - a.at;
         if gap > LONGEST_GAP {
-            return Err(format!(
-                "the meter was silent for {:.1} s",
-                gap.as_secs_f64()
-            ));
+            return Err(format!("the meter was silent for {:.1} s", gap.as_secs_f64()));
         }
         let watts = |at: Duration| {
             let share = (at - a.at).as_secs_f64() / gap.as_secs_f64();

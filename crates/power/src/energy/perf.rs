@@ -77,11 +77,7 @@ impl Perf {
             for &processor in &processors {
                 let file = open(kind, event.config, processor)
                     .map_err(|error| format!("perf event power/{name}: {}", advice(&error)))?;
-                counts.push(Count {
-                    file,
-                    scale: event.scale,
-                    begun: 0,
-                });
+                counts.push(Count { file, scale: event.scale, begun: 0 });
             }
         }
         Ok(Self { counts, has_dram })
@@ -153,12 +149,8 @@ fn list(text: &str) -> Option<Vec<i32>> {
 }
 
 fn open(kind: u32, config: u64, processor: i32) -> io::Result<File> {
-    let attributes = Attributes {
-        kind,
-        size: size_of::<Attributes>() as u32,
-        config,
-        ..Attributes::default()
-    };
+    let attributes =
+        Attributes { kind, size: size_of::<Attributes>() as u32, config, ..Attributes::default() };
     let (every_process, no_group): (libc::pid_t, libc::c_int) = (-1, -1);
     let close_on_exec: libc::c_ulong = 8;
     // SAFETY: the pointer is to a live struct of the size that is in it; the kernel only reads it.

@@ -68,14 +68,7 @@ impl Powercap {
             .name("energy".to_owned())
             .spawn(sample)
             .map_err(|error| format!("no thread to read energy: {error}"))?;
-        Ok(Self {
-            counters,
-            origin,
-            scope,
-            begun: None,
-            end: Some(end),
-            thread: Some(thread),
-        })
+        Ok(Self { counters, origin, scope, begun: None, end: Some(end), thread: Some(thread) })
     }
 }
 
@@ -143,13 +136,7 @@ impl Counters {
             }
             counters.push((path, Counter::new(range_uj, now_uj, now)));
         }
-        Ok(Self {
-            zones: counters,
-            scope,
-            period,
-            faults: 0,
-            last_fault: String::new(),
-        })
+        Ok(Self { zones: counters, scope, period, faults: 0, last_fault: String::new() })
     }
 
     /// Reads all of them, each at the time that `now` gives.
@@ -161,10 +148,7 @@ impl Counters {
                 self.last_fault = format!("{}: {fault}", path.display());
             }
         }
-        Totals {
-            uj: self.zones.iter().map(|(_, zone)| zone.total_uj()).sum(),
-            faults: self.faults,
-        }
+        Totals { uj: self.zones.iter().map(|(_, zone)| zone.total_uj()).sum(), faults: self.faults }
     }
 
     /// The same where a run begins. Errors: one of them could not be read, so that what it says at the run's end would
@@ -172,11 +156,7 @@ impl Counters {
     pub(super) fn begin(&mut self, now: impl Fn() -> Duration) -> Result<Totals, String> {
         let before = self.faults;
         let totals = self.sample(now);
-        if totals.faults == before {
-            Ok(totals)
-        } else {
-            Err(self.last_fault.clone())
-        }
+        if totals.faults == before { Ok(totals) } else { Err(self.last_fault.clone()) }
     }
 
     /// Between two moments. Errors: something was wrong between them.

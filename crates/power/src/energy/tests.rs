@@ -21,9 +21,7 @@ struct Fake {
 
 impl Fake {
     fn new(zones: &[(&str, &str, u64)]) -> Self {
-        let fake = Self {
-            sysfs: TempDir::new().expect("a folder"),
-        };
+        let fake = Self { sysfs: TempDir::new().expect("a folder") };
         for (zone, name, uj) in zones {
             fs::create_dir_all(fake.zone(zone)).expect("made");
             fs::write(fake.zone(zone).join("name"), format!("{name}\n")).expect("written");
@@ -65,10 +63,7 @@ fn server() -> Fake {
 fn packages_and_dram_count_once_and_wrap() {
     let fake = server();
     let mut counters = fake.counters();
-    assert_eq!(
-        counters.scope,
-        "packages and DRAM of the whole machine, not disks"
-    );
+    assert_eq!(counters.scope, "packages and DRAM of the whole machine, not disks");
     let begun = counters.sample(|| Duration::ZERO);
     for (zone, uj) in [
         ("intel-rapl:0", 11_000_000),
@@ -90,10 +85,7 @@ fn packages_and_dram_count_once_and_wrap() {
 
 #[test]
 fn without_dram_and_without_packages() {
-    let amd = Fake::new(&[
-        ("intel-rapl:0", "package-0", 0),
-        ("intel-rapl:0:0", "core", 0),
-    ]);
+    let amd = Fake::new(&[("intel-rapl:0", "package-0", 0), ("intel-rapl:0:0", "core", 0)]);
     assert!(amd.counters().scope.contains("not DRAM"));
     let dies = Fake::new(&[
         ("intel-rapl:0", "package-0-die-0", 0),
@@ -127,11 +119,7 @@ fn they_are_read_before_they_may_start_again_twice() {
     let more = counters.sample(|| period * 5);
     assert_eq!(counters.joules(again, more), Ok(1.0));
     let short = Fake::new(&[("intel-rapl:0", "package-0", 0)]);
-    fs::write(
-        short.zone("intel-rapl:0").join("max_energy_range_uj"),
-        "0\n",
-    )
-    .expect("written");
+    fs::write(short.zone("intel-rapl:0").join("max_energy_range_uj"), "0\n").expect("written");
     let reason = Counters::open(short.sysfs.path(), Duration::ZERO).expect_err("no range");
     assert!(reason.contains("too short"), "{reason}");
 }
@@ -139,14 +127,10 @@ fn they_are_read_before_they_may_start_again_twice() {
 #[test]
 fn a_counter_that_is_reset_gives_no_energy() {
     let mut counter = Counter::new(RANGE_UJ, 5_000_000_000, Duration::ZERO);
-    let reason = counter
-        .add(10, Duration::from_secs(1))
-        .expect_err("no wrap so far from the end");
+    let reason = counter.add(10, Duration::from_secs(1)).expect_err("no wrap so far from the end");
     assert!(reason.contains("no processor"), "{reason}");
     assert_eq!(counter.total_uj(), 0);
-    counter
-        .add(1_000_010, Duration::from_secs(2))
-        .expect("good");
+    counter.add(1_000_010, Duration::from_secs(2)).expect("good");
     assert_eq!(counter.total_uj(), 1_000_000);
 }
 
@@ -179,10 +163,7 @@ fn what_cannot_be_read_is_said_and_never_made_up() {
     let open = |sysfs: &Path| Energymeter::open(sysfs, &Options::default()).expect("no error");
     let mut meter = open(nothing.path());
     let reason = meter.about().unavailable.clone().expect("a reason");
-    assert!(
-        reason.contains("intel-rapl") && reason.contains("devices/power"),
-        "{reason}"
-    );
+    assert!(reason.contains("intel-rapl") && reason.contains("devices/power"), "{reason}");
     assert_eq!(reason.contains("virtual machine"), is_virtual_machine());
     meter.begin();
     assert_eq!(meter.end(), None);
@@ -213,22 +194,13 @@ fn what_cannot_be_read_is_said_and_never_made_up() {
     fake.put("intel-rapl:1", 10_000_000);
     let energy = meter.end().expect("tried");
     assert_eq!(energy.gross_joules, Some(1.0));
-    let off = Options {
-        source: Choice::Off,
-        ..Options::default()
-    };
+    let off = Options { source: Choice::Off, ..Options::default() };
     let meter = Energymeter::open(server().sysfs.path(), &off).expect("no error");
     assert!(!meter.is_there());
 }
 
 fn samples(pairs: &[(u64, f64)]) -> Vec<Sample> {
-    pairs
-        .iter()
-        .map(|&(ms, watts)| Sample {
-            at: Duration::from_millis(ms),
-            watts,
-        })
-        .collect()
+    pairs.iter().map(|&(ms, watts)| Sample { at: Duration::from_millis(ms), watts }).collect()
 }
 
 #[test]
@@ -288,10 +260,7 @@ fn a_meter_with_a_regex_and_meters_that_do_not_work() {
     let energy = works.end().expect("measured");
     assert!(energy.gross_joules.is_some(), "{energy:?}");
     let reason = meter("echo out of order", None).expect_err("no number");
-    assert!(
-        reason.contains("ended") && reason.contains("out of order"),
-        "{reason}"
-    );
+    assert!(reason.contains("ended") && reason.contains("out of order"), "{reason}");
     meter("echo 5", Some("(")).expect_err("no expression");
     // It ends in the middle of the sweep.
     let mut meter = meter("echo 5; read nothing; sleep 0.2", None).expect("works first");

@@ -33,10 +33,8 @@ impl Policy {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             entries => entries.map_err(FrequencyError::io("list", cpu))?,
         };
-        let mut numbers: Vec<u32> = entries
-            .flatten()
-            .filter_map(|entry| number_of(entry.file_name().to_str()?))
-            .collect();
+        let mut numbers: Vec<u32> =
+            entries.flatten().filter_map(|entry| number_of(entry.file_name().to_str()?)).collect();
         numbers.sort_unstable();
         let mut seen = BTreeSet::new();
         let mut policies = Vec::new();
@@ -56,10 +54,7 @@ impl Policy {
 
     /// The policy of one processor.
     pub(super) fn of(cpu: &Path, processor: &str) -> Self {
-        Self {
-            processor: processor.to_owned(),
-            dir: cpu.join(processor).join("cpufreq"),
-        }
+        Self { processor: processor.to_owned(), dir: cpu.join(processor).join("cpufreq") }
     }
 
     pub(super) fn path(&self, name: &str) -> PathBuf {
@@ -196,11 +191,7 @@ impl Policy {
     }
 
     fn not_reached(&self, name: &str, wanted: &str, found: String) -> FrequencyError {
-        FrequencyError::NotReached {
-            path: self.path(name),
-            wanted: wanted.to_owned(),
-            found,
-        }
+        FrequencyError::NotReached { path: self.path(name), wanted: wanted.to_owned(), found }
     }
 }
 

@@ -119,10 +119,6 @@ impl FrequencyError {
 
 impl From<Failed> for FrequencyError {
     fn from(Failed { what, path, source }: Failed) -> Self {
-        Self::File {
-            action: what,
-            path,
-            reason: source,
-        }
+        Self::File { action: what, path, reason: source }
     }
 }

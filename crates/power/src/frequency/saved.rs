@@ -41,15 +41,8 @@ impl Saved {
             let value = sysfs::read(&path).map_err(FrequencyError::io("read", &path))?;
             turbo.push((file, value));
         }
-        let policies = Policy::all(cpu)?
-            .iter()
-            .map(SavedPolicy::read)
-            .collect::<Result<_, _>>()?;
-        Ok(Self {
-            smt: sysfs::read(&cpu.join(SMT)).ok(),
-            turbo,
-            policies,
-        })
+        let policies = Policy::all(cpu)?.iter().map(SavedPolicy::read).collect::<Result<_, _>>()?;
+        Ok(Self { smt: sysfs::read(&cpu.join(SMT)).ok(), turbo, policies })
     }
 
     /// Puts everything back. SMT comes first, since processors that are offline cannot be set, and turbo next, since
@@ -67,15 +60,9 @@ impl Saved {
     /// Governors and limits only, of the processors that are online.
     pub(super) fn restore_policies(&self, cpu: &Path) -> Result<(), FrequencyError> {
         let online = Policy::all(cpu)?;
-        let is_online = |saved: &&SavedPolicy| {
-            online
-                .iter()
-                .any(|policy| policy.processor == saved.processor)
-        };
-        self.policies
-            .iter()
-            .filter(is_online)
-            .try_for_each(|policy| policy.restore(cpu))
+        let is_online =
+            |saved: &&SavedPolicy| online.iter().any(|policy| policy.processor == saved.processor);
+        self.policies.iter().filter(is_online).try_for_each(|policy| policy.restore(cpu))
     }
 
     /// Parses the text of such a file.
@@ -90,15 +77,11 @@ impl Saved {
     /// Names are of processors and switches only: who wrote the file may not be who restores from it.
     fn is_sane(&self) -> bool {
         let is_switch = |path: &Path| {
-            path.components()
-                .all(|part| matches!(part, Component::Normal(_)))
+            path.components().all(|part| matches!(part, Component::Normal(_)))
                 && (path.ends_with("no_turbo") || path.ends_with("boost"))
         };
         self.turbo.iter().all(|(path, _)| is_switch(path))
-            && self
-                .policies
-                .iter()
-                .all(|policy| number_of(&policy.processor).is_some())
+            && self.policies.iter().all(|policy| number_of(&policy.processor).is_some())
     }
 }
 
@@ -153,10 +136,7 @@ pub fn restore(sysfs: &Path, file: &Path) -> Result<(), FrequencyError> {
     let Some(text) = owned::read(file).map_err(FrequencyError::io(TRUST, file))? else {
         return Ok(());
     };
-    let wrong = |reason: String| FrequencyError::Saved {
-        path: file.to_owned(),
-        reason,
-    };
+    let wrong = |reason: String| FrequencyError::Saved { path: file.to_owned(), reason };
     let saved = Saved::parse(&text).map_err(wrong)?;
     saved.restore(&cpu_dir(sysfs))?;
     fs::remove_file(file)
@@ -165,6 +145,5 @@ pub fn restore(sysfs: &Path, file: &Path) -> Result<(), FrequencyError> {
 }
 
 fn sync_folder(file: &Path) -> io::Result<()> {
-    file.parent()
-        .map_or(Ok(()), |folder| File::open(folder)?.sync_all())
+    file.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
 }

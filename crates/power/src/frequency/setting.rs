@@ -85,9 +85,8 @@ impl FromStr for Setting {
         if text == "as-is" {
             return Ok(Self::AsIs);
         }
-        if let Some(percent) = text
-            .strip_prefix("throttle:")
-            .and_then(|rest| rest.strip_suffix('%'))
+        if let Some(percent) =
+            text.strip_prefix("throttle:").and_then(|rest| rest.strip_suffix('%'))
         {
             let percent: u8 = percent.parse().map_err(|_| wrong())?;
             return (1..=99)
@@ -100,9 +99,7 @@ impl FromStr for Setting {
             .iter()
             .find_map(|(unit, factor)| Some((text.strip_suffix(unit)?, factor)))
             .ok_or_else(wrong)?;
-        let is_plain = number
-            .chars()
-            .all(|digit| digit.is_ascii_digit() || digit == '.');
+        let is_plain = number.chars().all(|digit| digit.is_ascii_digit() || digit == '.');
         let khz = number
             .parse::<f64>()
             .ok()
@@ -139,11 +136,7 @@ mod tests {
             ("2401MHz", Setting::Khz(2_401_000), "2.401GHz"),
             ("3000000kHz", Setting::Khz(3_000_000), "3GHz"),
             ("800MHz", Setting::Khz(800_000), "0.8GHz"),
-            (
-                "throttle:50%",
-                Setting::ThrottlePercent(50),
-                "throttle:50%(not-a-frequency)",
-            ),
+            ("throttle:50%", Setting::ThrottlePercent(50), "throttle:50%(not-a-frequency)"),
         ] {
             assert_eq!(text.parse::<Setting>().expect(text), setting);
             assert_eq!(setting.label(), shown);
@@ -169,10 +162,7 @@ mod tests {
             "fast",
         ] {
             let error = text.parse::<Setting>().expect_err(text).to_string();
-            assert!(
-                error.contains(&format!("'{text}'")) && !error.contains('\n'),
-                "{error}"
-            );
+            assert!(error.contains(&format!("'{text}'")) && !error.contains('\n'), "{error}");
         }
     }
 }

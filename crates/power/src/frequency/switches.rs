@@ -28,28 +28,19 @@ impl Change {
         if found == *value {
             return Ok(());
         }
-        Err(FrequencyError::NotReached {
-            path: path.clone(),
-            wanted: value.clone(),
-            found,
-        })
+        Err(FrequencyError::NotReached { path: path.clone(), wanted: value.clone(), found })
     }
 
     pub(super) fn new(path: PathBuf, value: &str) -> Self {
-        Self {
-            path,
-            value: value.to_owned(),
-        }
+        Self { path, value: value.to_owned() }
     }
 }
 
 /// Files that switch turbo, below the folder of the processors, and what each says when it is on: that of intel_pstate,
 /// that of other drivers, and those of single policies, which the one before sets as well.
 pub(super) fn turbo_files(cpu: &Path) -> Result<Vec<(PathBuf, &'static str)>, FrequencyError> {
-    let mut files = vec![
-        (PathBuf::from("intel_pstate/no_turbo"), "0"),
-        (PathBuf::from("cpufreq/boost"), "1"),
-    ];
+    let mut files =
+        vec![(PathBuf::from("intel_pstate/no_turbo"), "0"), (PathBuf::from("cpufreq/boost"), "1")];
     for policy in Policy::all(cpu)? {
         files.push((PathBuf::from(&policy.processor).join("cpufreq/boost"), "1"));
     }

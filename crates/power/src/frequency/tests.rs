@@ -17,9 +17,7 @@ struct Fake {
 impl Fake {
     /// Two processors with a policy each, without turbo or SMT switches.
     fn new(policy: &[(&str, &str)]) -> Self {
-        let fake = Self {
-            sysfs: TempDir::new().expect("a folder"),
-        };
+        let fake = Self { sysfs: TempDir::new().expect("a folder") };
         for number in 0..2 {
             for (name, value) in policy {
                 fake.put(&format!("cpufreq/policy{number}/{name}"), value);
@@ -35,14 +33,8 @@ impl Fake {
     fn with_table() -> Self {
         let fake = Self::new(&[
             ("scaling_driver", "acpi-cpufreq"),
-            (
-                "scaling_available_governors",
-                "ondemand userspace performance",
-            ),
-            (
-                "scaling_available_frequencies",
-                "2401000 2400000 1600000 1200000",
-            ),
+            ("scaling_available_governors", "ondemand userspace performance"),
+            ("scaling_available_frequencies", "2401000 2400000 1600000 1200000"),
             ("cpuinfo_min_freq", "1200000"),
             ("cpuinfo_max_freq", "2401000"),
             ("scaling_min_freq", "1200000"),
@@ -127,23 +119,14 @@ impl Fake {
     }
 }
 
-const NOTHING: Options = Options {
-    turbo: None,
-    smt: None,
-};
-const OFF: Options = Options {
-    turbo: Some(false),
-    smt: Some(false),
-};
+const NOTHING: Options = Options { turbo: None, smt: None };
+const OFF: Options = Options { turbo: Some(false), smt: Some(false) };
 
 #[test]
 fn a_table_is_set_by_userspace_and_put_back() {
     let fake = Fake::with_table();
     let before = fake.all();
-    let no_turbo = Options {
-        turbo: Some(false),
-        smt: None,
-    };
+    let no_turbo = Options { turbo: Some(false), smt: None };
     fake.check("1.6GHz", no_turbo).expect("possible");
     let lent = fake.take(no_turbo);
     lent.set(&Setting::Khz(1_600_000)).expect("set");
@@ -212,10 +195,7 @@ fn an_error_half_way_is_put_back() {
     fs::remove_file(fake.path("intel_pstate/no_turbo")).expect("removed");
     fs::create_dir(fake.path("intel_pstate/no_turbo")).expect("in its place");
     let message = fake.check("as-is", OFF).expect_err("refused before");
-    assert!(
-        message.contains("no_turbo") && message.contains("root"),
-        "{message}"
-    );
+    assert!(message.contains("no_turbo") && message.contains("root"), "{message}");
     fs::remove_dir(fake.path("intel_pstate/no_turbo")).expect("removed");
     fake.put("intel_pstate/no_turbo", "0");
     let before = fake.all();
@@ -224,14 +204,8 @@ fn an_error_half_way_is_put_back() {
     let limit = fake.path("cpu1/cpufreq/scaling_max_freq");
     fs::remove_file(&limit).expect("removed");
     fs::create_dir(&limit).expect("in its place");
-    let message = lent
-        .set(&Setting::Khz(2_200_000))
-        .expect_err("refused")
-        .to_string();
-    assert!(
-        message.contains("cpu1/cpufreq/scaling_max_freq"),
-        "{message}"
-    );
+    let message = lent.set(&Setting::Khz(2_200_000)).expect_err("refused").to_string();
+    assert!(message.contains("cpu1/cpufreq/scaling_max_freq"), "{message}");
     assert_eq!(fake.get("cpu0/cpufreq/scaling_max_freq"), "2200000");
     restore(fake.sysfs.path(), &fake.saved()).expect_err("not yet");
     assert!(fake.saved().exists());
@@ -266,10 +240,8 @@ fn the_lower_limit_is_never_above_the_upper() {
     let fake = Fake::with_range();
     let policy = Policy::of(&cpu_dir(fake.sysfs.path()), "cpu0");
     let order = |min: u64, max: u64| writes(&fake, || policy.limit(min, max).expect("set"));
-    let (min_first, max_first) = (
-        ["scaling_min_freq", "scaling_max_freq"],
-        ["scaling_max_freq", "scaling_min_freq"],
-    );
+    let (min_first, max_first) =
+        (["scaling_min_freq", "scaling_max_freq"], ["scaling_max_freq", "scaling_min_freq"]);
     assert_eq!(order(2_000_000, 2_000_000), min_first);
     assert_eq!(order(3_000_000, 3_000_000), max_first);
     assert_eq!(order(1_000_000, 1_000_000), min_first);
@@ -306,13 +278,7 @@ fn frequencies_that_are_not_there_name_the_nearest() {
 fn a_machine_without_them_says_so() {
     let fake = Fake::new(&[]);
     let message = fake.check("2.4GHz", NOTHING).expect_err("no cpufreq");
-    for words in [
-        "2.4GHz",
-        "cpufreq",
-        "throttle:50%",
-        "no frequency",
-        "virtual time",
-    ] {
+    for words in ["2.4GHz", "cpufreq", "throttle:50%", "no frequency", "virtual time"] {
         assert!(message.contains(words), "{message}");
     }
     let only = |turbo, smt| Options { turbo, smt };
@@ -324,8 +290,7 @@ fn a_machine_without_them_says_so() {
     let message = fake.check("as-is", only(None, Some(false))).expect_err("");
     assert!(message.contains("notimplemented"), "{message}");
     fake.put("smt/control", "notsupported");
-    fake.check("as-is", only(None, Some(false)))
-        .expect("off as it is");
+    fake.check("as-is", only(None, Some(false))).expect("off as it is");
     let message = fake.check("as-is", only(None, Some(true))).expect_err("");
     assert!(message.contains("notsupported"), "{message}");
     fake.check("as-is", NOTHING).expect("nothing to do");
@@ -338,10 +303,7 @@ fn boost_of_single_policies_and_what_the_driver_does_not_do() {
     fake.put("cpufreq/policy0/boost", "1");
     fake.put("cpufreq/policy1/boost", "0");
     let before = fake.all();
-    let no_turbo = Options {
-        turbo: Some(false),
-        smt: None,
-    };
+    let no_turbo = Options { turbo: Some(false), smt: None };
     fake.check("as-is", no_turbo).expect("possible");
     drop(fake.take(no_turbo));
     assert_eq!(fake.get("cpu0/cpufreq/boost"), "0");
@@ -371,10 +333,7 @@ fn one_sweep_at_a_time_and_saved_files_of_others() {
     ] {
         fs::write(fake.saved(), text).expect("written");
         let message = restore(fake.sysfs.path(), &fake.saved()).expect_err(text);
-        assert!(
-            message.to_string().contains("not what a sweep saved"),
-            "{message}"
-        );
+        assert!(message.to_string().contains("not what a sweep saved"), "{message}");
         assert!(fake.saved().exists());
     }
 }
@@ -390,8 +349,5 @@ fn processors_that_share_a_policy_are_one() {
     let names: Vec<&str> = policies.iter().map(|policy| &*policy.processor).collect();
     assert_eq!(names, ["cpu0"]);
     assert_eq!(now_khz(fake.sysfs.path()), None);
-    assert_eq!(
-        now_khz(Fake::with_table().sysfs.path()),
-        Some([1_600_000, 1_600_000])
-    );
+    assert_eq!(now_khz(Fake::with_table().sysfs.path()), Some([1_600_000, 1_600_000]));
 }

@@ -77,10 +77,7 @@ impl Throttle {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
                 Err(FrequencyError::io("make", &dir)(error))
             }
-            _ => Ok(Self {
-                dir,
-                version: place.version,
-            }),
+            _ => Ok(Self { dir, version: place.version }),
         }
     }
 
@@ -104,11 +101,7 @@ impl Throttle {
             sysfs::write(&path, &wanted).map_err(FrequencyError::io("write", &path))?;
             let found = sysfs::read(&path).map_err(FrequencyError::io("read", &path))?;
             if found != wanted {
-                return Err(FrequencyError::NotReached {
-                    path,
-                    wanted,
-                    found,
-                });
+                return Err(FrequencyError::NotReached { path, wanted, found });
             }
         }
         Ok(())
@@ -192,9 +185,7 @@ mod tests {
         let throttle = Throttle::create(&found, "x").expect("there");
         throttle.limit(50).expect("limited");
         let text = fs::read_to_string(sysfs.path().join("fs/cgroup/x/cpu.max")).expect("there");
-        let mut words = text
-            .split(' ')
-            .map(|word| word.parse::<f64>().expect("a number"));
+        let mut words = text.split(' ').map(|word| word.parse::<f64>().expect("a number"));
         let share = words.next().expect("quota") / words.next().expect("period");
         let processors = std::thread::available_parallelism().expect("known").get();
         assert_eq!(share, 0.5 * processors as f64);

@@ -81,9 +81,7 @@ fn obey(client: &FaultClient) -> io::Result<()> {
                 in_turn(&victims, |victim| victim.tried()).map(|outcomes| Reply::Done { outcomes })
             }
         };
-        let reply = reply.unwrap_or_else(|reason| Reply::Failed {
-            reason: reason.to_string(),
-        });
+        let reply = reply.unwrap_or_else(|reason| Reply::Failed { reason: reason.to_string() });
         let mut line = serde_json::to_vec(&reply)?;
         line.push(b'\n');
         io::stdout().lock().write_all(&line)?;
@@ -146,10 +144,7 @@ fn in_turn<T: Send>(
                         return;
                     };
                     let result = act(victim);
-                    results
-                        .lock()
-                        .unwrap_or_else(PoisonError::into_inner)
-                        .push((number, result));
+                    results.lock().unwrap_or_else(PoisonError::into_inner).push((number, result));
                 }
             });
         }
@@ -194,11 +189,7 @@ impl Victim {
             Call::ODsync => libc::O_DSYNC,
         };
         let is_written_by_the_call = how != 0;
-        let mut file = self.open(if self.trial.before == Before::Direct {
-            how
-        } else {
-            0
-        })?;
+        let mut file = self.open(if self.trial.before == Before::Direct { how } else { 0 })?;
         let mut mapping = self.mapping(&file)?;
         if !is_written_by_the_call || self.trial.before == Before::Reopened {
             self.write(&file, mapping.as_mut())?;
@@ -228,11 +219,7 @@ impl Victim {
         drop(mapping);
         // SAFETY: the descriptor is this thread's own, and given up here.
         let close = answer(i64::from(unsafe { libc::close(file.into_raw_fd()) }));
-        Ok(Outcome {
-            first,
-            second,
-            close,
-        })
+        Ok(Outcome { first, second, close })
     }
 
     fn open(&self, flags: c_int) -> io::Result<OwnedFd> {
@@ -246,9 +233,7 @@ impl Victim {
     }
 
     fn mapping(&self, file: &OwnedFd) -> io::Result<Option<Mapping>> {
-        (self.trial.call == Call::Msync)
-            .then(|| Mapping::new(file))
-            .transpose()
+        (self.trial.call == Call::Msync).then(|| Mapping::new(file)).transpose()
     }
 
     /// Writes three blocks, apart from each other: only one of these requests is to fail.
@@ -303,11 +288,7 @@ impl Mapping {
                 0,
             )
         };
-        if start == libc::MAP_FAILED {
-            Err(io::Error::last_os_error())
-        } else {
-            Ok(Self(start))
-        }
+        if start == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(Self(start)) }
     }
 
     fn bytes(&mut self) -> &mut [u8] {
@@ -317,9 +298,7 @@ impl Mapping {
 
     fn synchronize(&self) -> Answer {
         // SAFETY: the mapping is this long.
-        answer(i64::from(unsafe {
-            libc::msync(self.0, FILE_BYTES, libc::MS_SYNC)
-        }))
+        answer(i64::from(unsafe { libc::msync(self.0, FILE_BYTES, libc::MS_SYNC) }))
     }
 }
 
@@ -334,30 +313,17 @@ fn pwrite(file: &OwnedFd, offset: u64) -> Answer {
     let block = [b'2'; BLOCK_BYTES];
     // SAFETY: `block` is that long and outlives the call.
     let written = unsafe {
-        libc::pwrite(
-            file.as_raw_fd(),
-            block.as_ptr().cast(),
-            BLOCK_BYTES,
-            offset as off_t,
-        )
+        libc::pwrite(file.as_raw_fd(), block.as_ptr().cast(), BLOCK_BYTES, offset as off_t)
     };
     answer(written as i64)
 }
 
 /// A call's return value, with errno if it failed. Directly after the call.
 fn answer(value: i64) -> Answer {
-    let errno = if value < 0 {
-        io::Error::last_os_error().raw_os_error().unwrap_or(0)
-    } else {
-        0
-    };
+    let errno = if value < 0 { io::Error::last_os_error().raw_os_error().unwrap_or(0) } else { 0 };
     Answer { value, errno }
 }
 
 fn check(result: c_int) -> io::Result<()> {
-    if result < 0 {
-        Err(io::Error::last_os_error())
-    } else {
-        Ok(())
-    }
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }

@@ -113,27 +113,22 @@ fn run(
         .process_group(0);
     place.fail(&plan.fault)?;
     let program = plan.command[0].to_string_lossy().into_owned();
-    let child = command.spawn().map_err(|reason| FaultsError::Start {
-        program: program.clone(),
-        reason,
-    })?;
+    let child = command
+        .spawn()
+        .map_err(|reason| FaultsError::Start { program: program.clone(), reason })?;
     let status = Group(child).wait();
     let fault = place.clear()?;
     let status = status?;
     if fault.failed == 0 {
         return Err(FaultsError::NothingFailed {
             program,
-            arm: policy.map_or_else(
-                || "without luc".to_owned(),
-                |policy| format!("with policy {policy}"),
-            ),
+            arm: policy
+                .map_or_else(|| "without luc".to_owned(), |policy| format!("with policy {policy}")),
         });
     }
     Ok(CommandRun {
         policy: policy.map(Policy::to_string),
-        status: status
-            .code()
-            .unwrap_or_else(|| 128 + status.signal().unwrap_or(0)),
+        status: status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)),
         failed_requests: fault.failed,
         matched_requests: fault.matched,
         said: last_line(&errors_path),

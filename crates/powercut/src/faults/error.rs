@@ -68,10 +68,6 @@ pub enum FaultsError {
 
 impl From<Failed> for FaultsError {
     fn from(Failed { what, path, source }: Failed) -> Self {
-        Self::Io {
-            what,
-            path,
-            reason: source,
-        }
+        Self::Io { what, path, reason: source }
     }
 }

@@ -37,33 +37,17 @@ struct Extent {
 
 /// The bytes of the disk that hold `len` bytes of the file from `offset` on.
 pub(super) fn of_block(file: &File, offset: u64, len: u64) -> io::Result<ByteRange> {
-    let mut map = Fiemap {
-        start: offset,
-        length: len,
-        count: 1,
-        ..Fiemap::default()
-    };
+    let mut map = Fiemap { start: offset, length: len, count: 1, ..Fiemap::default() };
     // SAFETY: the ioctl reads and writes a `struct fiemap` with room for one extent, which `map` mirrors.
     let result = unsafe { libc::ioctl(file.as_raw_fd(), FS_IOC_FIEMAP, &raw mut map) };
     if result < 0 {
         return Err(io::Error::last_os_error());
     }
-    let Extent {
-        logical,
-        physical,
-        length,
-        flags,
-        ..
-    } = map.extent;
+    let Extent { logical, physical, length, flags, .. } = map.extent;
     let is_whole = map.mapped == 1 && logical <= offset && offset + len <= logical + length;
     if !is_whole || flags & FIEMAP_EXTENT_UNKNOWN != 0 {
-        return Err(io::Error::other(
-            "the file system does not say where a file's block lies",
-        ));
+        return Err(io::Error::other("the file system does not say where a file's block lies"));
     }
     let start_bytes = physical + (offset - logical);
-    Ok(ByteRange {
-        start_bytes,
-        end_bytes: start_bytes + len,
-    })
+    Ok(ByteRange { start_bytes, end_bytes: start_bytes + len })
 }

@@ -107,10 +107,7 @@ mod tests {
             { "mount_point": "/", "gate": null },
             { "mount_point": "/mnt/x", "gate": { "gated": 7 } },
         ] } });
-        assert_eq!(
-            find(&report, "/mnt/x").map(|found| &found["gate"]["gated"]),
-            Some(&json!(7))
-        );
+        assert_eq!(find(&report, "/mnt/x").map(|found| &found["gate"]["gated"]), Some(&json!(7)));
         assert_eq!(find(&report, "/nowhere"), None);
     }
 }

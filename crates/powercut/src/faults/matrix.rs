@@ -48,11 +48,7 @@ pub(super) fn run(plan: &Faults, tick: &mut dyn FnMut(u64, u64)) -> Result<Repor
                 place
             }
         };
-        let table = Table {
-            plan,
-            place,
-            options,
-        };
+        let table = Table { plan, place, options };
         match table.fill(flushes, &mut report, &mut step) {
             Err(FaultsError::Interrupted) => report.interrupted = true,
             Err(_) if interrupted() => report.interrupted = true,
@@ -88,10 +84,8 @@ impl Table<'_> {
             self.writes(policy, &trials, &mut plain, report, step)?;
         }
         if flushes {
-            let trials: Vec<Trial> = trials
-                .into_iter()
-                .filter(|trial| trial.block == Block::First)
-                .collect();
+            let trials: Vec<Trial> =
+                trials.into_iter().filter(|trial| trial.block == Block::First).collect();
             let mut plain = None;
             for policy in self.arms() {
                 self.flushes(policy, &trials, &mut plain, report)?;
@@ -103,9 +97,7 @@ impl Table<'_> {
 
     /// Without luc first, then each policy.
     fn arms(&self) -> impl Iterator<Item = Option<&Policy>> {
-        [None]
-            .into_iter()
-            .chain(self.plan.setting.policies.iter().map(Some))
+        [None].into_iter().chain(self.plan.setting.policies.iter().map(Some))
     }
 
     /// All errnos of writes under one policy, which are compared with `plain`; without a policy they become it.
@@ -118,11 +110,7 @@ impl Table<'_> {
         step: &mut dyn FnMut(),
     ) -> Result<(), FaultsError> {
         let errnos = &self.plan.errnos;
-        let most = if policy == Some(&Policy::Engaged) {
-            WHILE_ENGAGED
-        } else {
-            errnos.len()
-        };
+        let most = if policy == Some(&Policy::Engaged) { WHILE_ENGAGED } else { errnos.len() };
         for errnos in errnos.chunks(most) {
             let mut speaker = self.client(policy)?;
             for &errno in errnos {
@@ -145,10 +133,7 @@ impl Table<'_> {
         report: &mut Report,
     ) -> Result<(), FaultsError> {
         let ranges = speaker.prepare(trials)?;
-        let fault = FaultSpec {
-            ranges,
-            ..FaultSpec::writes(errno)
-        };
+        let fault = FaultSpec { ranges, ..FaultSpec::writes(errno) };
         let batch = self.batch(speaker, &fault, trials)?;
         report.count(policy, trials.len(), batch.failed);
         match (policy, plain.get(&errno)) {
@@ -179,14 +164,7 @@ impl Table<'_> {
         report.count(policy, trials.len(), batch.failed);
         match (policy, &plain) {
             (Some(policy), Some(plain)) => {
-                report.compare(
-                    policy,
-                    self.options,
-                    Fails::Flush,
-                    trials,
-                    plain,
-                    &batch.outcomes,
-                );
+                report.compare(policy, self.options, Fails::Flush, trials, plain, &batch.outcomes);
             }
             _ => *plain = Some(batch.outcomes),
         }
@@ -218,9 +196,6 @@ impl Table<'_> {
         let outcomes = speaker.go(trials);
         // Also if the client has failed: what it left may not fail any more.
         let failed = self.place.clear()?.failed;
-        Ok(Batch {
-            outcomes: outcomes?,
-            failed,
-        })
+        Ok(Batch { outcomes: outcomes?, failed })
     }
 }

@@ -34,10 +34,7 @@ impl Place {
         let work = Scratch::create(&std::env::temp_dir())?;
         let dir = work.path().join("mnt");
         std::fs::create_dir(&dir).map_err(FaultsError::io("making a directory", &dir))?;
-        let mkfs = Mkfs {
-            fs: setting.fs.clone(),
-            options: setting.mkfs_options.clone(),
-        };
+        let mkfs = Mkfs { fs: setting.fs.clone(), options: setting.mkfs_options.clone() };
         let name = format!("faults-{}", std::process::id());
         let info = luc_disk::create(
             &DiskSpec {
@@ -47,21 +44,11 @@ impl Place {
                 huge_pages: false,
                 read_ahead_bytes: luc_disk::READ_AHEAD_BYTES,
                 mkfs: Some(mkfs.clone()),
-                mount: Some(Mount {
-                    dir: dir.clone(),
-                    options: mount_options.to_owned(),
-                }),
+                mount: Some(Mount { dir: dir.clone(), options: mount_options.to_owned() }),
             },
             &setting.luc,
         )?;
-        Ok(Self {
-            name,
-            device: info.device,
-            dir,
-            mkfs,
-            is_removed: false,
-            work,
-        })
+        Ok(Self { name, device: info.device, dir, mkfs, is_removed: false, work })
     }
 
     /// Mount point of the file system.
@@ -91,10 +78,7 @@ impl Place {
             }
             std::thread::sleep(Duration::from_millis(20));
         }
-        let mount = Mount {
-            dir: self.dir.clone(),
-            options: mount_options.to_owned(),
-        };
+        let mount = Mount { dir: self.dir.clone(), options: mount_options.to_owned() };
         Ok(luc_disk::mount(&self.device, &mount)?)
     }
 
@@ -121,11 +105,7 @@ impl Place {
         // What fails now would fail again when this is dropped.
         self.is_removed = true;
         let mut end_users = || kill_strays(DIRECTORY_VARIABLE, &self.dir);
-        Ok(luc_disk::remove_when_free(
-            &self.name,
-            RELEASE_TIMEOUT,
-            &mut end_users,
-        )?)
+        Ok(luc_disk::remove_when_free(&self.name, RELEASE_TIMEOUT, &mut end_users)?)
     }
 }
 

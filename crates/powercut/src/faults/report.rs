@@ -132,11 +132,7 @@ impl Report {
             failed_requests: 0,
             untold_without_gate: 0,
             reported: BTreeMap::new(),
-            policies: [None]
-                .into_iter()
-                .chain(named.map(Some))
-                .map(policy)
-                .collect(),
+            policies: [None].into_iter().chain(named.map(Some)).map(policy).collect(),
             differences: Vec::new(),
             interrupted: false,
         }

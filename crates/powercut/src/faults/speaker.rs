@@ -51,10 +51,8 @@ impl<'a> Speaker<'a> {
         let mut words: Vec<OsString> = vec![luc.into(), "bench".into(), "fault-client".into()];
         words.extend(["--dir".into(), place.dir().into()]);
         words.extend(["--beside".into(), plan.beside.to_string().into()]);
-        let arm = policy.map_or_else(
-            || "no policy".to_owned(),
-            |policy| format!("policy {policy}"),
-        );
+        let arm =
+            policy.map_or_else(|| "no policy".to_owned(), |policy| format!("policy {policy}"));
         let level = &plan.setting.level;
         let mut command = level.command(policy, place, &words)?;
         let before = level.stats(place)?;
@@ -66,10 +64,7 @@ impl<'a> Speaker<'a> {
             .stdout(Stdio::piped())
             .stderr(errors)
             .process_group(0);
-        let start = |reason| FaultsError::Start {
-            program: luc.display().to_string(),
-            reason,
-        };
+        let start = |reason| FaultsError::Start { program: luc.display().to_string(), reason };
         let mut child = command.spawn().map_err(start)?;
         let (to, from) = (child.stdin.take(), child.stdout.take());
         let from = from.ok_or_else(|| start(io::ErrorKind::BrokenPipe.into()))?;
@@ -88,9 +83,7 @@ impl<'a> Speaker<'a> {
 
     /// Has files made for `trials`; the bytes of the disk that are to fail.
     pub(super) fn prepare(&mut self, trials: &[Trial]) -> Result<Vec<ByteRange>, FaultsError> {
-        let order = Order::Prepare {
-            trials: trials.to_vec(),
-        };
+        let order = Order::Prepare { trials: trials.to_vec() };
         match self.ask(&order)? {
             Reply::Prepared { ranges } if ranges.len() == trials.len() => Ok(ranges),
             other => Err(self.failed("did not prepare its files", other)),
@@ -154,10 +147,7 @@ impl<'a> Speaker<'a> {
     }
 
     fn read(&mut self) -> io::Result<()> {
-        let time = Timespec {
-            tv_sec: 0,
-            tv_nsec: POLL_NS,
-        };
+        let time = Timespec { tv_sec: 0, tv_nsec: POLL_NS };
         match poll(&mut [PollFd::new(&self.from, PollFlags::IN)], Some(&time)) {
             Ok(0) | Err(rustix::io::Errno::INTR) => return Ok(()),
             Ok(_) => {}

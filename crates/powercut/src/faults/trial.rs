@@ -89,13 +89,8 @@ pub struct Outcome {
 
 impl Call {
     /// All there are.
-    pub const ALL: [Self; 5] = [
-        Self::Fsync,
-        Self::Fdatasync,
-        Self::Msync,
-        Self::OSync,
-        Self::ODsync,
-    ];
+    pub const ALL: [Self; 5] =
+        [Self::Fsync, Self::Fdatasync, Self::Msync, Self::OSync, Self::ODsync];
 
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
@@ -131,12 +126,7 @@ impl Trial {
             for file in [Kind::Overwritten, Kind::Preallocated] {
                 for before in [Before::Direct, Before::Reopened] {
                     for block in Block::ALL {
-                        trials.push(Self {
-                            call,
-                            block,
-                            before,
-                            file,
-                        });
+                        trials.push(Self { call, block, before, file });
                     }
                 }
             }
@@ -160,11 +150,7 @@ impl fmt::Display for Trial {
             Before::Direct => "",
             Before::Reopened => ", opened again",
         };
-        write!(
-            f,
-            "{}, {block} block of {file} file{before}",
-            self.call.name()
-        )
+        write!(f, "{}, {block} block of {file} file{before}", self.call.name())
     }
 }
 
@@ -178,9 +164,7 @@ impl Answer {
 impl Outcome {
     /// Whether the program was told of a failure at all.
     pub fn is_failure(&self) -> bool {
-        [self.first, self.second, self.close]
-            .into_iter()
-            .any(Answer::is_failure)
+        [self.first, self.second, self.close].into_iter().any(Answer::is_failure)
     }
 }
 
@@ -246,25 +230,14 @@ mod tests {
         for call in Call::ALL {
             assert_eq!(call.name().parse(), Ok(call));
         }
-        assert!(
-            "sync"
-                .parse::<Call>()
-                .is_err_and(|text| text.contains("fdatasync"))
-        );
+        assert!("sync".parse::<Call>().is_err_and(|text| text.contains("fdatasync")));
     }
 
     #[test]
     fn outcomes_in_words() {
         let good = Answer { value: 0, errno: 0 };
-        let bad = Answer {
-            value: -1,
-            errno: libc::ENODATA,
-        };
-        let outcome = Outcome {
-            first: bad,
-            second: good,
-            close: good,
-        };
+        let bad = Answer { value: -1, errno: libc::ENODATA };
+        let outcome = Outcome { first: bad, second: good, close: good };
         assert_eq!(outcome.to_string(), "No data available, then success");
         assert!(outcome.is_failure());
     }

@@ -19,11 +19,7 @@ struct Hook {
 }
 
 const fn hook(tracepoint: &'static str, arguments: u32) -> Hook {
-    Hook {
-        program: tracepoint,
-        tracepoint,
-        arguments,
-    }
+    Hook { program: tracepoint, tracepoint, arguments }
 }
 
 /// Nothing works without these.
@@ -34,11 +30,7 @@ const ENDS: &[Hook] = &[hook("block_io_start", 1), hook("block_io_done", 1)];
 const NO_ENDS: &[Hook] = &[
     hook("block_getrq", 1),
     hook("block_rq_insert", 1),
-    Hook {
-        program: "block_rq_complete_2",
-        tracepoint: "block_rq_complete",
-        arguments: 3,
-    },
+    Hook { program: "block_rq_complete_2", tracepoint: "block_rq_complete", arguments: 3 },
 ];
 /// Requests that come back, or are merged.
 const RETURN: &[Hook] = &[hook("block_rq_requeue", 1), hook("block_rq_merge", 1)];
@@ -46,21 +38,13 @@ const RETURN: &[Hook] = &[hook("block_rq_requeue", 1), hook("block_rq_merge", 1)
 const DIRTY_FOLIO: &[Hook] = &[hook("writeback_dirty_folio", 2)];
 const DIRTY_PAGE: &[Hook] = &[hook("writeback_dirty_page", 2)];
 /// Whose data a flusher writes.
-const FLUSHER: &[Hook] = &[
-    hook("writeback_single_inode_start", 1),
-    hook("writeback_single_inode", 0),
-];
+const FLUSHER: &[Hook] =
+    &[hook("writeback_single_inode_start", 1), hook("writeback_single_inode", 0)];
 /// Who waits for a file lock, or is refused one.
-const LOCKS: &[Hook] = &[
-    hook("posix_lock_inode", 3),
-    hook("flock_lock_inode", 3),
-    hook("break_lease_block", 0),
-];
+const LOCKS: &[Hook] =
+    &[hook("posix_lock_inode", 3), hook("flock_lock_inode", 3), hook("break_lease_block", 0)];
 /// fsyncs on ext4.
-const EXT4_SYNC: &[Hook] = &[
-    hook("ext4_sync_file_enter", 1),
-    hook("ext4_sync_file_exit", 0),
-];
+const EXT4_SYNC: &[Hook] = &[hook("ext4_sync_file_enter", 1), hook("ext4_sync_file_exit", 0)];
 /// fsyncs on all file systems: on the kernel function `vfs_fsync_range`.
 const ANY_SYNC: [&str; 3] = ["fsync_enter", "fsync_exit", "fsync_exit_2"];
 
@@ -111,18 +95,13 @@ impl Programs {
     pub(super) fn missed(&self) -> u64 {
         let loaded = self.object.progs_mut().filter(|program| program.autoload());
         // What cannot be asked has been seen to miss nothing.
-        loaded
-            .map(|program| misses_of(&program).unwrap_or_default())
-            .sum()
+        loaded.map(|program| misses_of(&program).unwrap_or_default()).sum()
     }
 
     /// The map of this name.
     pub(super) fn map(&self, name: &'static str) -> Result<MapHandle, ProbeError> {
         let refused = || ProbeError::refused(format!("map {name}"));
-        let map = self
-            .object
-            .maps()
-            .find(|map| map.name() == OsStr::new(name));
+        let map = self.object.maps().find(|map| map.name() == OsStr::new(name));
         let map = map.ok_or_else(|| ProbeError::Refused {
             what: format!("map {name}"),
             reason: "it is not in the programs".to_owned(),
@@ -143,9 +122,7 @@ impl Chosen {
     fn of(types: &Types, refused: &[String]) -> Result<Self, ProbeError> {
         let is_refused = |program: &str| refused.iter().any(|name| name == program);
         let has = |hooks: &[Hook]| {
-            hooks
-                .iter()
-                .all(|hook| is_there(types, hook) && !is_refused(hook.program))
+            hooks.iter().all(|hook| is_there(types, hook) && !is_refused(hook.program))
         };
         let absent = |hook: &&Hook| !is_there(types, hook) || is_refused(hook.program);
         if let Some(hook) = ALWAYS.iter().find(absent) {
@@ -183,11 +160,7 @@ impl Chosen {
         } else {
             missing.push("fsyncs in progress".to_owned());
         }
-        Ok(Self {
-            names,
-            sees_locks,
-            missing,
-        })
+        Ok(Self { names, sees_locks, missing })
     }
 
     /// A program on fsyncs of all file systems, if these are among them.
@@ -198,9 +171,7 @@ impl Chosen {
 }
 
 fn is_there(types: &Types, hook: &Hook) -> bool {
-    types
-        .arguments_of(hook.tracepoint)
-        .is_some_and(|arguments| arguments >= hook.arguments)
+    types.arguments_of(hook.tracepoint).is_some_and(|arguments| arguments >= hook.arguments)
 }
 
 /// Loads and attaches these programs, or none.

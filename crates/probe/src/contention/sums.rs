@@ -152,11 +152,7 @@ fn busy_now(sum: &AtomicU64) -> Option<u64> {
 /// nanoseconds later.
 fn busy_until(sum: u64, now_ns: u64) -> Option<u64> {
     let is_busy = sum.cast_signed() < 0;
-    let busy_ns = if is_busy {
-        sum.wrapping_add(now_ns)
-    } else {
-        sum
-    };
+    let busy_ns = if is_busy { sum.wrapping_add(now_ns) } else { sum };
     (busy_ns < now_ns).then_some(busy_ns)
 }
 

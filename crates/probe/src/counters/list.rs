@@ -26,11 +26,7 @@ impl Default for CounterList {
     /// Cycles and instructions of user space, and of the kernel.
     fn default() -> Self {
         let of = |mode| ["cycles", "instructions"].map(|name| Event::new(name, mode));
-        Self {
-            groups: [Mode::User, Mode::Kernel]
-                .map(|mode| of(mode).to_vec())
-                .to_vec(),
-        }
+        Self { groups: [Mode::User, Mode::Kernel].map(|mode| of(mode).to_vec()).to_vec() }
     }
 }
 
@@ -121,9 +117,7 @@ mod tests {
         );
         assert_eq!(
             CounterList::default(),
-            "{cycles:u,instructions:u},{cycles:k,instructions:k}"
-                .parse()
-                .expect("the same")
+            "{cycles:u,instructions:u},{cycles:k,instructions:k}".parse().expect("the same")
         );
     }
 

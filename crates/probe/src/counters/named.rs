@@ -136,9 +136,7 @@ impl Named {
 }
 
 fn has_pmu(name: &str) -> bool {
-    std::path::Path::new("/sys/bus/event_source/devices")
-        .join(name)
-        .exists()
+    std::path::Path::new("/sys/bus/event_source/devices").join(name).exists()
 }
 
 /// Whether the stack of a known processor has an event of this name.
@@ -154,11 +152,7 @@ fn cache(name: &str) -> Option<Cache> {
     CACHES.iter().find_map(|&(prefix, which)| {
         let call = name.strip_prefix(prefix)?;
         let (_, operation, result) = CACHE_CALLS.iter().find(|(of, ..)| *of == call)?;
-        Some(Cache {
-            which,
-            operation: *operation,
-            result: *result,
-        })
+        Some(Cache { which, operation: *operation, result: *result })
     })
 }
 
@@ -188,16 +182,12 @@ fn of_pmu(pmu: &str, terms: &str) -> Result<Dynamic, String> {
             continue;
         };
         let value = number(value).ok_or_else(|| format!("`{value}` is no number"))?;
-        builder
-            .field(field, value)
-            .map_err(|error| format!("PMU {pmu}, `{term}`: {error}"))?;
+        builder.field(field, value).map_err(|error| format!("PMU {pmu}, `{term}`: {error}"))?;
     }
     // Fields that are not named are 0, as perf has it.
     let unset: Vec<String> = builder.params().map(str::to_owned).collect();
     for field in unset {
-        builder
-            .field(&field, 0)
-            .map_err(|error| format!("PMU {pmu}, `{field}`: {error}"))?;
+        builder.field(&field, 0).map_err(|error| format!("PMU {pmu}, `{field}`: {error}"))?;
     }
     builder.build().map_err(|error| error.to_string())
 }
@@ -242,17 +232,9 @@ mod tests {
 
     #[test]
     fn what_is_no_name_of_a_pmu_reads_no_file() {
-        for text in [
-            "../cpu/slots/",
-            "cpu/../../type/",
-            ".hidden/a/",
-            "msr/tsc=/",
-        ] {
+        for text in ["../cpu/slots/", "cpu/../../type/", ".hidden/a/", "msr/tsc=/"] {
             let why = named(text).unwrap_err();
-            assert!(
-                why.contains("is no") || why.contains("cannot be read"),
-                "{text}: {why}"
-            );
+            assert!(why.contains("is no") || why.contains("cannot be read"), "{text}: {why}");
         }
     }
 

@@ -66,11 +66,7 @@ mod tests {
             since_ns: 100,
             at_ns: 200,
         };
-        let count = |value, enabled_ns, running_ns| record::Count {
-            value,
-            enabled_ns,
-            running_ns,
-        };
+        let count = |value, enabled_ns, running_ns| record::Count { value, enabled_ns, running_ns };
         let counts = [count(9, 50, 25), count(0, 0, 0), count(4, 50, 51)];
         let mut bytes = head.bytes().to_vec();
         counts.iter().for_each(|count| bytes.extend(count.bytes()));
@@ -85,15 +81,9 @@ mod tests {
             .collect();
         assert_eq!(
             seen,
-            [
-                ("cycles", CounterMode::User, 9, 25),
-                ("page-faults", CounterMode::Kernel, 4, 50)
-            ]
+            [("cycles", CounterMode::User, 9, 25), ("page-faults", CounterMode::Kernel, 4, 50)]
         );
-        assert!(
-            rows.iter()
-                .all(|row| (row.since_ns, row.at_ns) == (100, 200))
-        );
+        assert!(rows.iter().all(|row| (row.since_ns, row.at_ns) == (100, 200)));
         assert!(counters(&bytes[..16], &counted).is_empty());
     }
 }

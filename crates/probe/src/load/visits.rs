@@ -44,9 +44,7 @@ impl Programs {
         let files = self.map(FILES)?;
         let known: Vec<Vec<u8>> = files.keys().collect();
         for file in known {
-            files
-                .delete(&file)
-                .map_err(ProbeError::refused("changing its maps"))?;
+            files.delete(&file).map_err(ProbeError::refused("changing its maps"))?;
         }
         Ok(())
     }
@@ -96,15 +94,13 @@ impl Programs {
         if !self.network {
             return Ok(records);
         }
-        for (name, row_bytes) in [
-            (MESSAGES, size_of::<record::Message>()),
-            (WAITS, size_of::<record::Wait>()),
-        ] {
+        for (name, row_bytes) in
+            [(MESSAGES, size_of::<record::Message>()), (WAITS, size_of::<record::Wait>())]
+        {
             for batch in self.resting(name)? {
                 let rows = BatchHead::read(&batch).map_or(0, |head| head.count as usize);
-                let rows = batch[size_of::<BatchHead>()..]
-                    .chunks_exact(row_bytes)
-                    .take(rows.min(BATCH));
+                let rows =
+                    batch[size_of::<BatchHead>()..].chunks_exact(row_bytes).take(rows.min(BATCH));
                 records.extend(rows.map(<[u8]>::to_vec));
             }
         }
@@ -143,9 +139,7 @@ impl Programs {
                 let link = program.attach().map_err(refused())?;
                 let mut iterator = Iter::new(&link).map_err(refused())?;
                 let mut output = Vec::new();
-                iterator
-                    .read_to_end(&mut output)
-                    .map_err(ProbeError::io("go through", what))?;
+                iterator.read_to_end(&mut output).map_err(ProbeError::io("go through", what))?;
             }
         }
         Ok(())

@@ -96,8 +96,7 @@ impl Standing {
         let tasks = &self.tasks;
         self.starts.retain(|thread, _| tasks.contains_key(thread));
         let processes: HashSet<Tgid> = tasks.values().map(|row| row.process).collect();
-        self.programs
-            .retain(|process, _| processes.contains(process));
+        self.programs.retain(|process, _| processes.contains(process));
     }
 
     /// The rows for a segment that begins at `start_ns`, after a visit; forgets what that has not found.
@@ -148,38 +147,23 @@ mod tests {
     }
 
     fn start(thread: u32) -> Event {
-        let row = ThreadStart {
-            at_ns: 2,
-            thread: Pid(thread),
-            start_ns: 1,
-            ..ThreadStart::default()
-        };
+        let row =
+            ThreadStart { at_ns: 2, thread: Pid(thread), start_ns: 1, ..ThreadStart::default() };
         row.into()
     }
 
     fn program(process: u32) -> Event {
-        let row = Program {
-            process: Tgid(process),
-            ..Program::default()
-        };
+        let row = Program { process: Tgid(process), ..Program::default() };
         row.into()
     }
 
     fn connection(number: u32, at_ns: u64) -> Event {
-        let row = Connection {
-            at_ns,
-            connection: ConnectionId(number),
-            ..Connection::default()
-        };
+        let row = Connection { at_ns, connection: ConnectionId(number), ..Connection::default() };
         row.into()
     }
 
     fn asleep(thread: u32, at_ns: u64) -> Event {
-        let row = Asleep {
-            at_ns,
-            thread: Pid(thread),
-            ..Asleep::default()
-        };
+        let row = Asleep { at_ns, thread: Pid(thread), ..Asleep::default() };
         row.into()
     }
 
@@ -226,10 +210,7 @@ mod tests {
     #[test]
     fn a_closed_connection_stands_only_if_the_visit_finds_it() {
         let closed = |number, at_ns| match connection(number, at_ns) {
-            Event::Connection(row) => Event::from(Connection {
-                closed_ns: at_ns,
-                ..row
-            }),
+            Event::Connection(row) => Event::from(Connection { closed_ns: at_ns, ..row }),
             other => other,
         };
         let mut standing = Standing::default();
@@ -264,27 +245,9 @@ mod tests {
     fn stacks_and_file_systems_stay_and_the_last_clock_sample() {
         let mut standing = Standing::default();
         for at_ns in [1, 2] {
-            standing.see(
-                &Stack {
-                    at_ns,
-                    ..Stack::default()
-                }
-                .into(),
-            );
-            standing.see(
-                &FileSystem {
-                    at_ns,
-                    ..FileSystem::default()
-                }
-                .into(),
-            );
-            standing.see(
-                &ClockSample {
-                    at_ns,
-                    ..ClockSample::default()
-                }
-                .into(),
-            );
+            standing.see(&Stack { at_ns, ..Stack::default() }.into());
+            standing.see(&FileSystem { at_ns, ..FileSystem::default() }.into());
+            standing.see(&ClockSample { at_ns, ..ClockSample::default() }.into());
         }
         standing.visit_begins(100);
         let times: Vec<u64> = standing.rows(200).map(|row| row.time_ns()).collect();

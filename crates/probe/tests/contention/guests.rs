@@ -33,11 +33,7 @@ fn check(version: &str) {
         .run()
         .expect("a guest");
     assert_eq!(outcome.status, 0, "{}", outcome.text());
-    assert!(
-        !outcome.text().contains("not seen here"),
-        "{}",
-        outcome.text()
-    );
+    assert!(!outcome.text().contains("not seen here"), "{}", outcome.text());
 }
 
 #[test]

@@ -15,14 +15,8 @@ use luc_probe::contention::{
 
 use place::{BLOCK, Disk, Place, thread_id};
 
-const QUIET: Notify = Notify {
-    on_submit: false,
-    on_done: false,
-};
-const BOTH: Notify = Notify {
-    on_submit: true,
-    on_done: true,
-};
+const QUIET: Notify = Notify { on_submit: false, on_done: false };
+const BOTH: Notify = Notify { on_submit: true, on_done: true };
 
 #[test]
 fn cgroups_are_told_apart() {
@@ -39,13 +33,7 @@ fn cgroups_are_told_apart() {
         scope.spawn(|| reader.dd(&[&input, "of=/dev/null", "iflag=direct", "count=128"]));
         scope.spawn(|| {
             let output = format!("of={device}");
-            writer.dd(&[
-                "if=/dev/zero",
-                &output,
-                "oflag=direct",
-                "count=64",
-                "conv=notrunc",
-            ]);
+            writer.dd(&["if=/dev/zero", &output, "oflag=direct", "count=64", "conv=notrunc"]);
         });
     });
     other.dd(&[&input, "of=/dev/null", "iflag=direct", "count=32"]);
@@ -58,10 +46,7 @@ fn cgroups_are_told_apart() {
     assert_eq!((writes.bytes_read, writes.bytes_written), (0, 64 * BLOCK));
     let disk = place.contention.disk(place.slot);
     assert_eq!(disk.in_flight, 0);
-    assert_eq!(
-        disk.unowned_bytes - before.unowned_bytes + 192 * BLOCK,
-        disk.bytes - before.bytes
-    );
+    assert_eq!(disk.unowned_bytes - before.unowned_bytes + 192 * BLOCK, disk.bytes - before.bytes);
     assert!(disk.unowned_bytes - before.unowned_bytes >= 32 * BLOCK);
     assert!(disk.requests - before.requests >= reads.requests + writes.requests);
     let device_ns = reads.device_ns + writes.device_ns + disk.unowned_device_ns;
@@ -109,10 +94,7 @@ fn nested_cgroups_count_with_the_innermost() {
     place.contention.unwatch(inner_task);
     read(&inner);
     assert_eq!(place.done(outer_task).bytes_read, 24 * BLOCK);
-    assert_eq!(
-        place.contention.task(inner_task, place.slot),
-        TaskSums::default()
-    );
+    assert_eq!(place.contention.task(inner_task, place.slot), TaskSums::default());
 }
 
 #[test]
@@ -138,11 +120,7 @@ fn notifications_come_on_submit_and_when_done() {
     let kinds = |place: &mut Place| -> Vec<NotificationKind> {
         place.done(task);
         let taken = place.contention.take_notifications();
-        assert!(
-            taken
-                .iter()
-                .all(|n| n.task == task && n.disk == place.slot && n.at_ns > 0)
-        );
+        assert!(taken.iter().all(|n| n.task == task && n.disk == place.slot && n.at_ns > 0));
         taken.iter().map(|n| n.kind).collect()
     };
     assert!(place.contention.take_notifications().is_empty());
@@ -152,17 +130,10 @@ fn notifications_come_on_submit_and_when_done() {
     assert_eq!(both.first(), Some(&NotificationKind::Submit));
     assert_eq!(both.last(), Some(&NotificationKind::Done));
 
-    let on_submit = Notify {
-        on_submit: true,
-        ..QUIET
-    };
+    let on_submit = Notify { on_submit: true, ..QUIET };
     place.contention.set_notify(task, on_submit);
     place.disk.read(1, 1);
-    assert!(
-        kinds(&mut place)
-            .iter()
-            .all(|&kind| kind == NotificationKind::Submit)
-    );
+    assert!(kinds(&mut place).iter().all(|&kind| kind == NotificationKind::Submit));
     place.contention.set_notify(task, QUIET);
     place.disk.read(2, 1);
     assert!(kinds(&mut place).is_empty());
@@ -171,10 +142,7 @@ fn notifications_come_on_submit_and_when_done() {
     place.disk.read(3, 1);
     place.done(task);
     place.contention.unwatch(task);
-    assert_eq!(
-        place.contention.take_notifications(),
-        Vec::<Notification>::new()
-    );
+    assert_eq!(place.contention.take_notifications(), Vec::<Notification>::new());
 }
 
 #[test]
@@ -191,22 +159,14 @@ fn fsync_and_what_it_writes_count() {
     assert!(sums.bytes_written >= 64 * BLOCK, "{sums:?}");
 
     // Nothing is dirty, so that an fsync submits no data, but it is outstanding.
-    let file = OpenOptions::new()
-        .append(true)
-        .open(mount.file("synced"))
-        .unwrap();
+    let file = OpenOptions::new().append(true).open(mount.file("synced")).unwrap();
     file.sync_all().unwrap();
     let thread = place.contention.watch_thread(thread_id(), BOTH).unwrap();
     file.sync_all().unwrap();
     let sums = place.done(thread);
     assert_eq!(sums.bytes_written, 0);
     assert!(sums.last_submit_ns > 0);
-    let kinds: Vec<_> = place
-        .contention
-        .take_notifications()
-        .iter()
-        .map(|n| n.kind)
-        .collect();
+    let kinds: Vec<_> = place.contention.take_notifications().iter().map(|n| n.kind).collect();
     assert_eq!(kinds, [NotificationKind::Submit, NotificationKind::Done]);
 }
 
@@ -255,13 +215,7 @@ fn nothing_stays_outstanding_under_load() {
     thread::scope(|scope| {
         for cgroup in [&first, &second].repeat(4) {
             scope.spawn(|| {
-                cgroup.dd(&[
-                    &input,
-                    "of=/dev/null",
-                    "iflag=direct",
-                    "bs=4k",
-                    "count=2000",
-                ]);
+                cgroup.dd(&[&input, "of=/dev/null", "iflag=direct", "bs=4k", "count=2000"]);
             });
         }
     });
@@ -271,10 +225,7 @@ fn nothing_stays_outstanding_under_load() {
         assert!(sums.bytes_read > 3 * 2000 * 4096, "{sums:?}");
     }
     let disk = place.contention.disk(above);
-    assert_eq!(
-        (disk.in_flight, place.contention.unkept()),
-        (0, Default::default())
-    );
+    assert_eq!((disk.in_flight, place.contention.unkept()), (0, Default::default()));
     let later = place.contention.disk(above);
     assert_eq!(disk.busy_ns, later.busy_ns);
 }
@@ -298,10 +249,7 @@ fn a_place_begins_with_nothing() {
         is_same.then_some(other)
     });
     let again = again.expect("the place is used again");
-    assert_eq!(
-        place.contention.task(again, place.slot),
-        TaskSums::default()
-    );
+    assert_eq!(place.contention.task(again, place.slot), TaskSums::default());
     place.disk.read(0, 2);
     assert_eq!(place.done(again).bytes_read, 2 * BLOCK);
     assert_eq!(place.contention.task(task, place.slot), TaskSums::default());

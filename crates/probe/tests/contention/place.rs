@@ -25,19 +25,13 @@ pub(crate) fn run(program: &str, arguments: &[&str]) -> String {
         .stdin(Stdio::null())
         .output()
         .unwrap_or_else(|error| panic!("{program}: {error}"));
-    assert!(
-        output.status.success(),
-        "{program} {arguments:?}: {output:?}"
-    );
+    assert!(output.status.success(), "{program} {arguments:?}: {output:?}");
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
 /// This thread's number.
 pub(crate) fn thread_id() -> u32 {
-    rustix::thread::gettid()
-        .as_raw_nonzero()
-        .get()
-        .cast_unsigned()
+    rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned()
 }
 
 /// The path of what this process has open, for other programs.
@@ -67,11 +61,7 @@ impl Disk {
         let path = PathBuf::from(&attached.message);
         let number = fs::metadata(&path).expect("a device").rdev();
         let dev = Dev::new(rustix::fs::major(number), rustix::fs::minor(number));
-        Self {
-            path,
-            dev,
-            _attached: attached,
-        }
+        Self { path, dev, _attached: attached }
     }
 
     /// Makes an ext4 file system on it and mounts it.
@@ -83,10 +73,7 @@ impl Disk {
         fsconfig_create(&context).expect("a file system");
         let flags = FsMountFlags::FSMOUNT_CLOEXEC;
         let root = fsmount(&context, flags, MountAttrFlags::empty()).expect("mounted");
-        Mount {
-            path: path_of(&root),
-            _root: root,
-        }
+        Mount { path: path_of(&root), _root: root }
     }
 
     /// Reads `count` blocks of 64 KiB past the page cache, from the block `first` on.
@@ -150,11 +137,7 @@ impl Cgroup {
         let name = path.display().to_string();
         let made = Meanwhile::new("mkdir \"$1\" && echo made", REMOVE, &[&name]);
         let id = fs::metadata(&path).expect("a cgroup").ino();
-        Self {
-            path,
-            id,
-            _made: made,
-        }
+        Self { path, id, _made: made }
     }
 
     pub(crate) fn below(&self) -> Self {
@@ -218,12 +201,7 @@ impl Place {
         }
         let disk = Disk::new(64);
         let slot = contention.watch_disk(disk.dev).expect("watched");
-        Some(Self {
-            contention,
-            slot,
-            disk,
-            cgroups: cgroups.mount_point,
-        })
+        Some(Self { contention, slot, disk, cgroups: cgroups.mount_point })
     }
 
     pub(crate) fn cgroup(&self) -> Cgroup {
@@ -251,10 +229,7 @@ impl Place {
     pub(crate) fn is_notified(&self) -> bool {
         use rustix::event::{PollFd, PollFlags, Timespec, poll};
         let fd = self.contention.notifications();
-        let timeout = Timespec {
-            tv_sec: 10,
-            tv_nsec: 0,
-        };
+        let timeout = Timespec { tv_sec: 10, tv_nsec: 0 };
         let mut fds = [PollFd::new(&fd, PollFlags::IN)];
         poll(&mut fds, Some(&timeout)).expect("polled") == 1
     }

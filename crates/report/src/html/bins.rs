@@ -45,11 +45,7 @@ pub(super) struct Bins {
 
 impl Bins {
     pub(super) fn new(origin_ns: u64) -> Self {
-        Self {
-            origin_ns,
-            width_ns: MIN_STEP_NS,
-            bins: Vec::new(),
-        }
+        Self { origin_ns, width_ns: MIN_STEP_NS, bins: Vec::new() }
     }
 
     /// The step with this moment; what was before the beginning is in the first.

@@ -63,10 +63,7 @@ impl Axis {
         }
         (least <= most).then(|| {
             let from = least.floor() as i32;
-            Self {
-                from,
-                to: (most.ceil() as i32).max(from + 1),
-            }
+            Self { from, to: (most.ceil() as i32).max(from + 1) }
         })
     }
 
@@ -79,11 +76,7 @@ impl Axis {
         };
         let most = 10_f64.powi(self.to) * 1.001;
         (self.from..=self.to)
-            .flat_map(|decade| {
-                factors
-                    .iter()
-                    .map(move |factor| factor * 10_f64.powi(decade))
-            })
+            .flat_map(|decade| factors.iter().map(move |factor| factor * 10_f64.powi(decade)))
             .filter(move |&ns| ns <= most)
     }
 
@@ -156,10 +149,9 @@ pub(super) fn histogram(
             Time(until_ns),
         )?;
     }
-    for (name, ns, anchor, shift) in [
-        ("median", latency.p50_ns, "end", -4.0),
-        ("p99", latency.p99_ns, "start", 4.0),
-    ] {
+    for (name, ns, anchor, shift) in
+        [("median", latency.p50_ns, "end", -4.0), ("p99", latency.p99_ns, "start", 4.0)]
+    {
         let x = axis.x(ns as f64);
         // At an edge the label goes to the other side of its line.
         let (anchor, shift) = match x {
@@ -189,11 +181,7 @@ const STRIP: f64 = 12.0;
 /// journal was.
 pub(super) fn overview(out: &mut String, bins: &Bins) -> fmt::Result {
     let mean_ns = |ns: u64, syncs: u64| ns as f64 / syncs.max(1) as f64;
-    let most_ns = bins
-        .bins
-        .iter()
-        .map(|bin| mean_ns(bin.sync_ns, bin.syncs))
-        .fold(1.0, f64::max);
+    let most_ns = bins.bins.iter().map(|bin| mean_ns(bin.sync_ns, bin.syncs)).fold(1.0, f64::max);
     let floor = TALL - BOTTOM - STRIP - 6.0;
     let step = (WIDE - LEFT) / bins.bins.len().max(1) as f64;
     let (width_ns, in_all) = (bins.width_ns, bins.bins.len());

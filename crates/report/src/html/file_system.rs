@@ -30,11 +30,7 @@ pub(super) fn section(
         out,
         "<section id=\"fs{number}\" class=\"file-system\"><h2>{place}</h2><p class=\"facts\">"
     )?;
-    let kind = if found.kind.is_empty() {
-        "file system"
-    } else {
-        &found.kind
-    };
+    let kind = if found.kind.is_empty() { "file system" } else { &found.kind };
     write!(out, "<span class=\"tag\">{}</span>", Text(kind))?;
     if found.journal_bytes > 0 {
         let size = Size(found.journal_bytes as f64);
@@ -67,11 +63,8 @@ fn syncs(out: &mut String, found: &FileSystemReport) -> fmt::Result {
     if syncs.latency.count == 0 {
         return Ok(());
     }
-    let kinds: Vec<String> = syncs
-        .kinds
-        .iter()
-        .map(|(kind, count)| format!("{count} {kind}"))
-        .collect();
+    let kinds: Vec<String> =
+        syncs.kinds.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
     let callers = match syncs.callers {
         0 => String::new(),
         callers => format!(" by {callers} threads"),
@@ -84,10 +77,7 @@ fn syncs(out: &mut String, found: &FileSystemReport) -> fmt::Result {
         Time::from(syncs.latency.total_ns)
     )?;
     if syncs.parts.sum() == 0 {
-        return writeln!(
-            out,
-            "<p class=\"empty\">Not split: the trace has sums only.</p>"
-        );
+        return writeln!(out, "<p class=\"empty\">Not split: the trace has sums only.</p>");
     }
     charts::stacked(out, &syncs.parts)?;
     parts(out, &syncs.parts)
@@ -126,19 +116,12 @@ fn distributions(out: &mut String, report: &Report, found: &FileSystemReport) ->
         ("commit", &found.commits.full),
         ("fast commit", &found.commits.fast),
     ];
-    let shown: Vec<_> = shown
-        .into_iter()
-        .filter(|(_, latency)| latency.count > 0)
-        .collect();
+    let shown: Vec<_> = shown.into_iter().filter(|(_, latency)| latency.count > 0).collect();
     let latencies: Vec<_> = shown.iter().map(|&(_, latency)| latency).collect();
     let Some(axis) = Axis::of(&latencies) else {
         return Ok(());
     };
-    let per_octave = if report.trace.mode == "summary" {
-        1.0
-    } else {
-        4.0
-    };
+    let per_octave = if report.trace.mode == "summary" { 1.0 } else { 4.0 };
     writeln!(out, "<h3>How long they took</h3><div class=\"columns\">")?;
     for (what, latency) in shown {
         charts::histogram(out, what, latency, axis, per_octave)?;
@@ -178,11 +161,8 @@ fn detail(out: &mut String, number: usize, brief: u64) -> fmt::Result {
 }
 
 fn calls(out: &mut String, found: &FileSystemReport) -> fmt::Result {
-    let mut calls: Vec<(&&str, &CallReport)> = found
-        .calls
-        .iter()
-        .filter(|(_, call)| call.latency.count > 0)
-        .collect();
+    let mut calls: Vec<(&&str, &CallReport)> =
+        found.calls.iter().filter(|(_, call)| call.latency.count > 0).collect();
     if calls.is_empty() {
         return Ok(());
     }

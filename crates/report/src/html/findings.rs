@@ -17,10 +17,7 @@ const MAX_SHOWN: usize = 40;
 pub(super) fn section(out: &mut String, report: &Report) -> fmt::Result {
     writeln!(out, "<section id=\"findings\"><h2>Findings</h2>")?;
     if report.findings.is_empty() {
-        writeln!(
-            out,
-            "<p class=\"empty\">None: no call on a file system is in the trace.</p>"
-        )?;
+        writeln!(out, "<p class=\"empty\">None: no call on a file system is in the trace.</p>")?;
     }
     let shown = report.findings.iter().take(MAX_SHOWN);
     for (index, found) in shown.enumerate() {
@@ -46,11 +43,7 @@ fn fits(remedy: &Remedy, found: &Finding) -> bool {
 }
 
 fn finding(out: &mut String, report: &Report, number: usize, found: &Finding) -> fmt::Result {
-    let share = Share(if found.share.is_finite() {
-        found.share
-    } else {
-        0.0
-    });
+    let share = Share(if found.share.is_finite() { found.share } else { 0.0 });
     writeln!(
         out,
         "<article class=\"finding\" data-finding=\"{}\"><header><span class=\"rank\">{number}</span><div>\
@@ -87,12 +80,8 @@ fn finding(out: &mut String, report: &Report, number: usize, found: &Finding) ->
         }
         writeln!(out, "</tbody></table></div>")?;
     }
-    let fitting: Vec<&Remedy> = report
-        .remedies
-        .iter()
-        .filter(|remedy| fits(remedy, found))
-        .take(MAX_SHOWN)
-        .collect();
+    let fitting: Vec<&Remedy> =
+        report.remedies.iter().filter(|remedy| fits(remedy, found)).take(MAX_SHOWN).collect();
     if !fitting.is_empty() {
         writeln!(out, "<div><h4>What would help, and loses no data</h4>")?;
         remedies(out, &fitting)?;
@@ -122,10 +111,7 @@ fn warnings(out: &mut String, report: &Report) -> fmt::Result {
     if report.warnings.is_empty() {
         return Ok(());
     }
-    writeln!(
-        out,
-        "<section id=\"warnings\"><h2>Beware</h2><ul class=\"warnings\">"
-    )?;
+    writeln!(out, "<section id=\"warnings\"><h2>Beware</h2><ul class=\"warnings\">")?;
     for warning in report.warnings.iter().take(MAX_SHOWN) {
         let (class, word) = match warning.kind {
             WarningKind::LosesData => ("bad", "loses data"),
@@ -160,10 +146,8 @@ fn code(text: &str) -> String {
 
 /// `/srv/mail (7:0)`, escaped.
 pub(super) fn place(report: &Report, dev: Dev) -> String {
-    let mounted = report
-        .file_systems
-        .iter()
-        .find(|found| found.dev == dev && !found.mount_point.is_empty());
+    let mounted =
+        report.file_systems.iter().find(|found| found.dev == dev && !found.mount_point.is_empty());
     match mounted {
         Some(found) => format!("{} ({dev})", Text(&found.mount_point)),
         None => dev.to_string(),

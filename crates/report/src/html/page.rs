@@ -26,11 +26,8 @@ pub(super) fn page(report: &Report, timeline: &Timeline) -> String {
 }
 
 fn write_page(out: &mut String, report: &Report, timeline: &Timeline) -> fmt::Result {
-    let title = if report.trace.command.is_empty() {
-        &report.trace.host
-    } else {
-        &report.trace.command
-    };
+    let title =
+        if report.trace.command.is_empty() { &report.trace.host } else { &report.trace.command };
     writeln!(
         out,
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -45,12 +42,8 @@ fn write_page(out: &mut String, report: &Report, timeline: &Timeline) -> fmt::Re
     writeln!(out, "</style>\n</head>\n<body>")?;
     header(out, report)?;
     writeln!(out, "<main>")?;
-    let shown: Vec<&FileSystemReport> = report
-        .file_systems
-        .iter()
-        .filter(|found| is_busy(found))
-        .take(MAX_SECTIONS)
-        .collect();
+    let shown: Vec<&FileSystemReport> =
+        report.file_systems.iter().filter(|found| is_busy(found)).take(MAX_SECTIONS).collect();
     figures(out, report, shown.first().copied())?;
     findings::section(out, report)?;
     for (number, found) in shown.iter().enumerate() {
@@ -99,10 +92,7 @@ fn colours(out: &mut String) -> fmt::Result {
     writeln!(out, "}}}}")?;
     for (part, _) in colours() {
         let name = part.name();
-        writeln!(
-            out,
-            ".p-{name}{{background:var(--p-{name});fill:var(--p-{name})}}"
-        )?;
+        writeln!(out, ".p-{name}{{background:var(--p-{name});fill:var(--p-{name})}}")?;
     }
     Ok(())
 }
@@ -132,10 +122,7 @@ fn header(out: &mut String, report: &Report) -> fmt::Result {
     if trace.realtime_offset_ns > 0 {
         let began_s = trace.start_ns.saturating_add(trace.realtime_offset_ns) / 1_000_000_000;
         let began = utc(began_s);
-        write!(
-            out,
-            "<span>began <time datetime=\"{began}Z\">{began} UTC</time></span>"
-        )?;
+        write!(out, "<span>began <time datetime=\"{began}Z\">{began} UTC</time></span>")?;
     }
     if !trace.filters.is_empty() {
         write!(out, "<span>filter: {}</span>", Text(&trace.filters))?;
@@ -144,17 +131,10 @@ fn header(out: &mut String, report: &Report) -> fmt::Result {
         write!(out, "<span class=\"tag\">recorded as summary</span>")?;
     }
     if !trace.complete {
-        write!(
-            out,
-            "<span class=\"tag bad\">the recorder did not finish</span>"
-        )?;
+        write!(out, "<span class=\"tag bad\">the recorder did not finish</span>")?;
     }
     for (place, count) in report.lost.iter().take(8) {
-        write!(
-            out,
-            "<span class=\"tag bad\">lost {count} {}</span>",
-            Text(place)
-        )?;
+        write!(out, "<span class=\"tag bad\">lost {count} {}</span>", Text(place))?;
     }
     writeln!(out, "</p></div></header>")
 }
@@ -179,74 +159,32 @@ fn figures(out: &mut String, report: &Report, found: Option<&FileSystemReport>) 
     };
     let count = syncs.latency.count;
     let per_s = format!("{}/s", three_digits(syncs.per_s));
-    figure(
-        "fsyncs",
-        "syncs",
-        count.to_string(),
-        count.to_string(),
-        per_s,
-    )?;
+    figure("fsyncs", "syncs", count.to_string(), count.to_string(), per_s)?;
     let latency = &syncs.latency;
     let median = format!("median {}", Time::from(latency.p50_ns));
     let mean = Time::from(latency.mean_ns).to_string();
-    figure(
-        "mean fsync",
-        "sync_mean_ns",
-        latency.mean_ns.to_string(),
-        mean,
-        median,
-    )?;
+    figure("mean fsync", "sync_mean_ns", latency.mean_ns.to_string(), mean, median)?;
     let longest = format!("longest {}", Time::from(latency.max_ns));
     let p99 = Time::from(latency.p99_ns).to_string();
-    figure(
-        "99 % within",
-        "sync_p99_ns",
-        latency.p99_ns.to_string(),
-        p99,
-        longest,
-    )?;
+    figure("99 % within", "sync_p99_ns", latency.p99_ns.to_string(), p99, longest)?;
     if syncs.parts.sum() > 0 {
         let predecessor_ns = syncs.parts.get(Part::Predecessor);
         let share = Share::of(predecessor_ns, syncs.parts.sum()).to_string();
         let of = "of fsync time".to_owned();
-        figure(
-            "on earlier commits",
-            "predecessor_ns",
-            predecessor_ns.to_string(),
-            share,
-            of,
-        )?;
+        figure("on earlier commits", "predecessor_ns", predecessor_ns.to_string(), share, of)?;
     }
     let count = commits.full.count;
     let mean = format!("mean {}", Time::from(commits.full.mean_ns));
-    figure(
-        "commits",
-        "commits",
-        count.to_string(),
-        count.to_string(),
-        mean,
-    )?;
+    figure("commits", "commits", count.to_string(), count.to_string(), mean)?;
     if commits.serving > 0 {
         let each = three_digits(commits.syncs_per_commit);
         let raw = commits.syncs_per_commit.to_string();
-        figure(
-            "fsyncs per commit",
-            "syncs_per_commit",
-            raw,
-            each,
-            "served".to_owned(),
-        )?;
+        figure("fsyncs per commit", "syncs_per_commit", raw, each, "served".to_owned())?;
     }
     if found.batching.would_help {
         let gain = format!("{:+.0} %", found.batching.gain * 100.0);
         let raw = found.batching.gain.to_string();
-        figure(
-            "predicted gain",
-            "gain",
-            raw,
-            gain,
-            "under luc run".to_owned(),
-        )?;
+        figure("predicted gain", "gain", raw, gain, "under luc run".to_owned())?;
     }
     writeln!(out, "</dl></section>")
 }
@@ -296,10 +234,7 @@ fn footer(out: &mut String, report: &Report) -> fmt::Result {
     let left_out = [
         (omitted.waits, "waits inside very long calls"),
         (omitted.blame, "pairs of victim and culprit"),
-        (
-            omitted.syncs_without_waits,
-            "long calls without recorded waits",
-        ),
+        (omitted.syncs_without_waits, "long calls without recorded waits"),
         (omitted.implausible, "rows with impossible times"),
     ];
     for (count, what) in left_out.into_iter().filter(|&(count, _)| count > 0) {

@@ -31,12 +31,7 @@ pub(super) fn section(out: &mut String, report: &Report) -> fmt::Result {
          takes after another task's beyond what it takes after one of its own.</p>"
     )?;
     for &(dev, found) in shared.iter().take(MAX_DISKS) {
-        writeln!(
-            out,
-            "<h3>{}</h3><p>{}</p>",
-            place(report, dev),
-            Text(&summary(found))
-        )?;
+        writeln!(out, "<h3>{}</h3><p>{}</p>", place(report, dev), Text(&summary(found)))?;
         tasks(out, found)?;
         pairs(out, found)?;
     }
@@ -63,16 +58,8 @@ fn numbers(out: &mut String, cells: &[String]) -> fmt::Result {
 }
 
 fn tasks(out: &mut String, found: &Contention) -> fmt::Result {
-    let columns = [
-        "Device",
-        "Bytes",
-        "Reads on",
-        "Switches",
-        "They cost",
-        "Await",
-        "Service",
-        "Alone",
-    ];
+    let columns =
+        ["Device", "Bytes", "Reads on", "Switches", "They cost", "Await", "Service", "Alone"];
     head(out, &["Task"], &columns)?;
     for task in found.tasks.iter().take(MAX_ROWS) {
         write!(out, "<tr><th scope=\"row\">{}</th>", who(&task.actor))?;

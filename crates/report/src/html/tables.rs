@@ -86,20 +86,13 @@ pub(super) fn blame(out: &mut String, report: &Report) -> fmt::Result {
     for (culprit, _) in &culprits {
         write!(out, "<th scope=\"col\">{}</th>", who(culprit))?;
     }
-    writeln!(
-        out,
-        "<th scope=\"col\" class=\"number\">all</th></tr></thead><tbody>"
-    )?;
+    writeln!(out, "<th scope=\"col\" class=\"number\">all</th></tr></thead><tbody>")?;
     for (victim, sum_ns) in matrix.victims.iter().take(MAX_PARTIES) {
         write!(out, "<tr><th scope=\"row\">{}</th>", who(victim))?;
         for (culprit, _) in &culprits {
             match matrix.cells.get(&(id(victim), id(culprit))) {
                 Some(&(waited_ns, load_ns, waits)) => {
-                    let itself = if id(victim) == id(culprit) {
-                        " itself"
-                    } else {
-                        ""
-                    };
+                    let itself = if id(victim) == id(culprit) { " itself" } else { "" };
                     let heat = (Share::of(waited_ns, most_ns).0.sqrt() * 100.0).clamp(4.0, 100.0);
                     write!(
                         out,
@@ -112,18 +105,10 @@ pub(super) fn blame(out: &mut String, report: &Report) -> fmt::Result {
                 None => write!(out, "<td></td>")?,
             }
         }
-        writeln!(
-            out,
-            "<td class=\"number\">{}</td></tr>",
-            Time::from(*sum_ns)
-        )?;
+        writeln!(out, "<td class=\"number\">{}</td></tr>", Time::from(*sum_ns))?;
     }
     writeln!(out, "</tbody></table></div>")?;
-    more(
-        out,
-        matrix.victims.len().max(matrix.culprits.len()),
-        MAX_PARTIES,
-    )?;
+    more(out, matrix.victims.len().max(matrix.culprits.len()), MAX_PARTIES)?;
     writeln!(out, "</section>")
 }
 
@@ -243,10 +228,7 @@ pub(super) fn accounts(out: &mut String, report: &Report) -> fmt::Result {
     if accounts.processes.is_empty() && accounts.cgroups.is_empty() {
         return Ok(());
     }
-    writeln!(
-        out,
-        "<section id=\"accounts\"><h2>Where all time went</h2><p class=\"legend\">"
-    )?;
+    writeln!(out, "<section id=\"accounts\"><h2>Where all time went</h2><p class=\"legend\">")?;
     for (class, name) in STATES {
         write!(out, "<span><b class=\"key {class}\"></b>{name}</span>")?;
     }
@@ -279,10 +261,7 @@ const STATES: [(&str, &str); 6] = [
 ];
 
 fn states(account: &Account) -> [u64; 6] {
-    let blocked_ns = account
-        .blocked
-        .values()
-        .fold(0, |sum: u64, &ns| sum.saturating_add(ns));
+    let blocked_ns = account.blocked.values().fold(0, |sum: u64, &ns| sum.saturating_add(ns));
     [
         account.user_ns,
         account.system_ns,

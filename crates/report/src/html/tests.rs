@@ -89,10 +89,7 @@ fn a_page_is_bounded_for_a_long_trace() {
     assert!((300_000..3_000_000).contains(&page.len()), "{}", page.len());
     let page = String::from_utf8(page).unwrap();
     check(&page);
-    assert!(
-        page.contains("a typical period"),
-        "it says that details are of a part only"
-    );
+    assert!(page.contains("a typical period"), "it says that details are of a part only");
 }
 
 #[test]

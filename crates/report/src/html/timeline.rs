@@ -100,11 +100,7 @@ pub(super) struct Timeline {
 
 impl Timeline {
     pub(super) fn new(origin_ns: u64) -> Self {
-        Self {
-            origin_ns,
-            names: HashMap::new(),
-            lanes: BTreeMap::new(),
-        }
+        Self { origin_ns, names: HashMap::new(), lanes: BTreeMap::new() }
     }
 
     /// What is known of a file system.
@@ -140,10 +136,7 @@ impl Timeline {
             return;
         };
         lane.bins.commit(row.start_ns, row.end_ns);
-        lane.recent.push_back(CommitBar {
-            row: row.clone(),
-            served: 0,
-        });
+        lane.recent.push_back(CommitBar { row: row.clone(), served: 0 });
         if lane.recent.len() > MAX_COMMITS {
             lane.recent.pop_front();
         }
@@ -218,10 +211,7 @@ impl Timeline {
         let Some(lane) = self.lanes.get(&dev) else {
             return Vec::new();
         };
-        lane.chosen()
-            .into_iter()
-            .map(|(title, period)| self.detail(title, period))
-            .collect()
+        lane.chosen().into_iter().map(|(title, period)| self.detail(title, period)).collect()
     }
 
     fn detail(&self, title: &str, period: &Period) -> Value {
@@ -230,9 +220,7 @@ impl Timeline {
         let mut lanes: BTreeMap<(Tgid, Pid), (u64, Vec<&Bar>)> = BTreeMap::new();
         for call in &period.calls {
             let lane = lanes.entry((call.process, call.thread)).or_default();
-            lane.0 = lane
-                .0
-                .saturating_add(call.exit_ns.saturating_sub(call.enter_ns));
+            lane.0 = lane.0.saturating_add(call.exit_ns.saturating_sub(call.enter_ns));
             lane.1.push(call);
         }
         let mut most: Vec<_> = lanes.into_iter().collect();
@@ -255,12 +243,8 @@ impl Timeline {
         });
         let commits = period.commits.iter().map(|commit| {
             let row = &commit.row;
-            let flushing_ns = row
-                .flushing_ns
-                .clamp(row.start_ns, row.end_ns.max(row.start_ns));
-            let logging_ns = row
-                .logging_ns
-                .clamp(flushing_ns, row.end_ns.max(flushing_ns));
+            let flushing_ns = row.flushing_ns.clamp(row.start_ns, row.end_ns.max(row.start_ns));
+            let logging_ns = row.logging_ns.clamp(flushing_ns, row.end_ns.max(flushing_ns));
             json!([
                 row.start_ns as i64 / 1_000 - from_ns as i64 / 1_000,
                 (flushing_ns - row.start_ns) / 1_000,
@@ -329,10 +313,7 @@ impl Lane {
         let inside = |row: &Commit| row.end_ns >= from_ns && row.start_ns <= to_ns;
         let commits = self.recent.iter().filter(|commit| inside(&commit.row));
         period.commits = commits.cloned().collect();
-        let slowest_ns = self
-            .slowest
-            .as_ref()
-            .map_or(0, |slowest| slowest.slowest_ns);
+        let slowest_ns = self.slowest.as_ref().map_or(0, |slowest| slowest.slowest_ns);
         if self.slowest.is_none() || period.slowest_ns > slowest_ns {
             self.slowest = Some(period.clone());
         }

@@ -109,12 +109,7 @@ impl Families {
     ) -> &mut Family {
         let index = self.0.iter().position(|family| family.name == name);
         let index = index.unwrap_or_else(|| {
-            self.0.push(Family {
-                name,
-                kind,
-                help,
-                samples: String::new(),
-            });
+            self.0.push(Family { name, kind, help, samples: String::new() });
             self.0.len() - 1
         });
         &mut self.0[index]

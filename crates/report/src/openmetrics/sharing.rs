@@ -44,14 +44,14 @@ pub(super) fn sharing(families: &mut Families, disk: &DiskReport) {
     let is_known = found.basis != Basis::Unknown;
     let predicted = predicted.into_iter().filter(|_| is_known);
     for (name, help, value) in [together].into_iter().chain(predicted) {
-        families
-            .family(name, Kind::Gauge, help)
-            .sample("", &labels, value);
+        families.family(name, Kind::Gauge, help).sample("", &labels, value);
     }
     let help = "Times that a disk went from task to task while they contended.";
-    families
-        .family("luc_disk_switches", Kind::Counter, help)
-        .sample("_total", &labels, found.switches as f64);
+    families.family("luc_disk_switches", Kind::Counter, help).sample(
+        "_total",
+        &labels,
+        found.switches as f64,
+    );
     cgroups(families, &labels, found);
     slowed(families, &labels, found);
 }
@@ -88,9 +88,7 @@ fn cgroups(families: &mut Families, labels: &Labels, found: &Contention) {
             ),
         ];
         for (name, help, ns) in counters {
-            families
-                .family(name, Kind::Counter, help)
-                .sample("_total", &labels, seconds(ns));
+            families.family(name, Kind::Counter, help).sample("_total", &labels, seconds(ns));
         }
     }
 }
@@ -106,8 +104,10 @@ fn slowed(families: &mut Families, labels: &Labels, found: &Contention) {
     for ((victim, culprit), ns) in sums {
         let labels = labels.with("victim", victim).with("culprit", culprit);
         let help = "Time in which a cgroup had a request out while a shared disk served a task of another, or of itself.";
-        families
-            .family("luc_disk_waited_seconds", Kind::Counter, help)
-            .sample("_total", &labels, seconds(ns));
+        families.family("luc_disk_waited_seconds", Kind::Counter, help).sample(
+            "_total",
+            &labels,
+            seconds(ns),
+        );
     }
 }

@@ -72,17 +72,11 @@ fn check(text: &str) -> Vec<Sample> {
                     assert_eq!(name, family, "{line}");
                     value.clone_into(&mut kind);
                     let of_another_type = ["_total", "_info", "_bucket", "_sum", "_count"];
-                    assert!(
-                        !of_another_type.iter().any(|suffix| name.ends_with(suffix)),
-                        "{line}"
-                    );
+                    assert!(!of_another_type.iter().any(|suffix| name.ends_with(suffix)), "{line}");
                     // What readers of the older format know.
                     assert!(["counter", "gauge", "histogram"].contains(&value), "{line}");
                 }
-                "UNIT" => assert!(
-                    name == family && name.ends_with(&format!("_{value}")),
-                    "{line}"
-                ),
+                "UNIT" => assert!(name == family && name.ends_with(&format!("_{value}")), "{line}"),
                 "HELP" => {
                     assert!(!value.contains(['\\', '\n']), "{line}");
                     assert!(is_name(name) && families.insert(name.to_owned()), "{line}");
@@ -104,10 +98,7 @@ fn check(text: &str) -> Vec<Sample> {
         assert!(allowed.contains(&suffix), "{line}");
         let names: HashSet<_> = found.1.iter().map(|label| &label.0).collect();
         assert_eq!(names.len(), found.1.len(), "{line}");
-        assert!(
-            seen.insert((found.0.clone(), found.1.clone())),
-            "twice: {line}"
-        );
+        assert!(seen.insert((found.0.clone(), found.1.clone())), "twice: {line}");
         if kind == "counter" || kind == "histogram" {
             assert!(found.2 >= 0.0, "{line}");
         }
@@ -125,10 +116,7 @@ fn histograms(samples: &[Sample]) {
             let mut labels = labels.clone();
             let (label, edge) = labels.pop().expect("an edge");
             assert_eq!(label, "le");
-            let edge = edge
-                .replace("+Inf", "inf")
-                .parse::<f64>()
-                .expect("a number");
+            let edge = edge.replace("+Inf", "inf").parse::<f64>().expect("a number");
             let entry = last.entry((family.to_owned(), labels));
             let last = entry.or_insert((f64::NEG_INFINITY, 0.0));
             assert!(last.0 < edge && last.1 <= *value, "{name} {edge}");
@@ -194,14 +182,8 @@ fn median_of_sum(samples: &[Sample]) -> f64 {
 fn sums_of_histograms_have_right_quantiles() {
     let mut families = Families::default();
     // 100 calls of 12 ms on one file system, 1 of 300 ms on another.
-    for (device, buckets) in [
-        ("1", vec![(12_000_000, 100)]),
-        ("2", vec![(300_000_000, 1)]),
-    ] {
-        let latency = Latency {
-            buckets,
-            ..Latency::default()
-        };
+    for (device, buckets) in [("1", vec![(12_000_000, 100)]), ("2", vec![(300_000_000, 1)])] {
+        let latency = Latency { buckets, ..Latency::default() };
         let labels = Labels::new().with("device", device);
         histogram(&mut families, "luc_x_seconds", "X.", &labels, &latency);
     }
@@ -227,11 +209,8 @@ proptest! {
 
 #[test]
 fn cgroups_beyond_the_first_are_summed() {
-    let account = |cgroup| Account {
-        cgroup: Cgroup(cgroup),
-        user_ns: 1_000_000_000,
-        ..Account::default()
-    };
+    let account =
+        |cgroup| Account { cgroup: Cgroup(cgroup), user_ns: 1_000_000_000, ..Account::default() };
     let mut report = Report::default();
     report.accounts.cgroups = (1..=150).map(account).collect();
     let samples = check(&text(&report, Style::OpenMetrics));
@@ -247,11 +226,7 @@ fn cgroups_beyond_the_first_are_summed() {
 /// A task of a cgroup: a second of the device for 100 requests of 30 ms.
 fn task(process: u32, cgroup: u64) -> DiskTask {
     DiskTask {
-        actor: Actor {
-            process: Tgid(process),
-            cgroup: Cgroup(cgroup),
-            ..Actor::default()
-        },
+        actor: Actor { process: Tgid(process), cgroup: Cgroup(cgroup), ..Actor::default() },
         device_ns: 1_000_000_000,
         requests: 100,
         await_ns: 30_000_000,
@@ -262,10 +237,7 @@ fn task(process: u32, cgroup: u64) -> DiskTask {
 
 #[test]
 fn what_tasks_use_of_a_shared_disk_is_summed_by_cgroup() {
-    let journal = DiskTask {
-        is_kernel: true,
-        ..task(3, 0)
-    };
+    let journal = DiskTask { is_kernel: true, ..task(3, 0) };
     let tasks = vec![task(1, 7), task(2, 7), task(4, 8), journal];
     let slowed = |victim: usize, culprit: usize, waited_ns| Slowed {
         victim: tasks[victim].actor.clone(),
@@ -274,19 +246,10 @@ fn what_tasks_use_of_a_shared_disk_is_summed_by_cgroup() {
         switches: 1,
         switch_ns: 0,
     };
-    let slowed = vec![
-        slowed(0, 2, 2_000_000_000),
-        slowed(1, 2, 1_000_000_000),
-        slowed(2, 0, 0),
-    ];
+    let slowed = vec![slowed(0, 2, 2_000_000_000), slowed(1, 2, 1_000_000_000), slowed(2, 0, 0)];
     let report = Report {
         disks: vec![DiskReport {
-            contention: Some(Contention {
-                gain: 4.0,
-                tasks,
-                slowed,
-                ..Contention::default()
-            }),
+            contention: Some(Contention { gain: 4.0, tasks, slowed, ..Contention::default() }),
             ..DiskReport::default()
         }],
         ..Report::default()

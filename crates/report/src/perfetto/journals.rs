@@ -171,11 +171,7 @@ impl Journal {
         mut held: Held,
     ) {
         let dev = held.row.dev;
-        let place = if place.is_empty() {
-            dev.to_string()
-        } else {
-            format!("{place} ({dev})")
-        };
+        let place = if place.is_empty() { dev.to_string() } else { format!("{place} ({dev})") };
         self.describe(packets, dev, held.row.kind, &place);
         let is_fast = held.row.kind == CommitKind::Fast;
         let row = &held.row;
@@ -199,10 +195,7 @@ impl Journal {
                     let name = &format!("work for commits of {place}");
                     let parent = Some(parent);
                     packets.describe(track, Kind::Named { parent, name });
-                    Work {
-                        track,
-                        written_ns: 0,
-                    }
+                    Work { track, written_ns: 0 }
                 });
                 let from_ns = since_ns.max(found.written_ns);
                 found.written_ns = start_ns.max(from_ns);
@@ -222,11 +215,8 @@ impl Journal {
             };
         }
 
-        let track = if is_fast {
-            Track::FastCommits.uuid(dev.0)
-        } else {
-            Track::Journal.uuid(dev.0)
-        };
+        let track =
+            if is_fast { Track::FastCommits.uuid(dev.0) } else { Track::Journal.uuid(dev.0) };
         let begin = Begin {
             name: &format!("commit {}", row.transaction),
             category: "commit",
@@ -295,11 +285,7 @@ fn phases<W: Write>(
         (Part::Logging, logging_ns, end_ns),
     ] {
         if from_ns < until_ns {
-            let begin = Begin {
-                name: part.name(),
-                category: "phase",
-                ..Begin::default()
-            };
+            let begin = Begin { name: part.name(), category: "phase", ..Begin::default() };
             packets.begin(track, from_ns, &begin);
             packets.end(track, until_ns);
         }

@@ -122,21 +122,14 @@ impl<W: Write> Packets<W> {
     /// Begins a trace. `at_ns`, in CLOCK_MONOTONIC, is when the clocks had these offsets.
     #[must_use]
     pub fn new(out: W, at_ns: u64, boottime_offset_ns: u64, realtime_offset_ns: u64) -> Self {
-        let mut packets = Self {
-            out,
-            error: None,
-            packet: Message::default(),
-            boottime_offset_ns,
-            machine: 0,
-        };
+        let mut packets =
+            Self { out, error: None, packet: Message::default(), boottime_offset_ns, machine: 0 };
         packets.packet(|packet| {
             packet.uint(SEQUENCE_FLAGS, SEQ_INCREMENTAL_STATE_CLEARED);
             packet.message(CLOCK_SNAPSHOT, |snapshot| {
-                for (clock, offset_ns) in [
-                    (BOOTTIME, boottime_offset_ns),
-                    (MONOTONIC, 0),
-                    (REALTIME, realtime_offset_ns),
-                ] {
+                for (clock, offset_ns) in
+                    [(BOOTTIME, boottime_offset_ns), (MONOTONIC, 0), (REALTIME, realtime_offset_ns)]
+                {
                     snapshot.message(1, |entry| {
                         entry.uint(1, clock);
                         entry.uint(2, at_ns.saturating_add(offset_ns));

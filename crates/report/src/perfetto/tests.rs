@@ -37,14 +37,8 @@ fn a_call_is_tied_to_its_commit_and_that_to_its_work() {
         ..Commit::default()
     };
     let events: Vec<Event> = vec![
-        Task {
-            at_ns: ms(1),
-            thread,
-            process,
-            comm: "log writer".to_owned(),
-            ..Task::default()
-        }
-        .into(),
+        Task { at_ns: ms(1), thread, process, comm: "log writer".to_owned(), ..Task::default() }
+            .into(),
         luc_events::tables::Handle {
             at_ns: ms(11),
             dev,
@@ -101,13 +95,7 @@ fn a_call_is_tied_to_its_commit_and_that_to_its_work() {
         .iter()
         .map(|(track, name, depth, begin_ns, end_ns)| {
             let ms = |ns: &u64| (ns - OFFSET_NS) / 1_000_000;
-            (
-                checked.tracks[track].as_str(),
-                name.as_str(),
-                *depth,
-                ms(begin_ns),
-                ms(end_ns),
-            )
+            (checked.tracks[track].as_str(), name.as_str(), *depth, ms(begin_ns), ms(end_ns))
         })
         .collect();
     for expected in [
@@ -121,10 +109,7 @@ fn a_call_is_tied_to_its_commit_and_that_to_its_work() {
         ("journal of 7:0", "locking", 1, 20, 21),
         ("work for commits of 7:0", "for commit 41", 0, 20, 20),
     ] {
-        assert!(
-            named.contains(&expected),
-            "{expected:?} is not in {named:#?}"
-        );
+        assert!(named.contains(&expected), "{expected:?} is not in {named:#?}");
     }
     // One from the sync to its commit, one from the commit to the work in it.
     assert_eq!(checked.flows.len(), 2);

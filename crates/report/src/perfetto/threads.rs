@@ -168,11 +168,7 @@ impl Threads {
             },
         );
         if row.woken_ns > 0 && row.state != WaitState::Preempted {
-            let begin = Begin {
-                name: Part::Runnable.name(),
-                category: "wait",
-                ..Begin::default()
-            };
+            let begin = Begin { name: Part::Runnable.name(), category: "wait", ..Begin::default() };
             packets.begin(track, row.woken_ns.clamp(off_ns, on_ns), &begin);
             packets.end(track, on_ns);
         }
@@ -197,11 +193,7 @@ impl Thread {
             packets.describe(uuid, Kind::Named { parent: None, name });
             return;
         }
-        let kind = Kind::Thread {
-            pid: process.0,
-            tid: thread.0,
-            name: &self.name,
-        };
+        let kind = Kind::Thread { pid: process.0, tid: thread.0, name: &self.name };
         packets.describe(uuid, kind);
     }
 
@@ -269,11 +261,7 @@ impl Thread {
             if part == Part::Running || from_ns >= until_ns {
                 continue;
             }
-            let begin = Begin {
-                name: part.name(),
-                category: "part",
-                ..Begin::default()
-            };
+            let begin = Begin { name: part.name(), category: "part", ..Begin::default() };
             packets.begin(track, from_ns, &begin);
             packets.end(track, until_ns);
             self.calls_ns = until_ns;

@@ -47,9 +47,5 @@ fn service_row(f: &mut fmt::Formatter<'_>, service: &ServiceReport) -> fmt::Resu
 
 /// Its address, or that it is several.
 pub(crate) fn peer(service: &ServiceReport) -> String {
-    if service.peer.is_empty() {
-        "all other peers".to_owned()
-    } else {
-        clean(&service.peer)
-    }
+    if service.peer.is_empty() { "all other peers".to_owned() } else { clean(&service.peer) }
 }

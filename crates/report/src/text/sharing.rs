@@ -45,9 +45,7 @@ impl Text<'_> {
         }
         more(f, found.tasks.len())?;
         for pair in found.slowed.iter().take(ROWS) {
-            let Slowed {
-                victim, culprit, ..
-            } = pair;
+            let Slowed { victim, culprit, .. } = pair;
             writeln!(
                 f,
                 "    {} waited {} while the disk served {}, and {} for {} switches",
@@ -65,11 +63,8 @@ impl Text<'_> {
 /// Time and rate, as they are and without switches.
 pub(crate) fn summary(found: &Contention) -> String {
     let rate = |ns: u64| Size(found.bytes_together as f64 * 1e9 / ns.max(1) as f64);
-    let mut said = format!(
-        "{} together at {}/s",
-        Time::from(found.together_ns),
-        rate(found.together_ns)
-    );
+    let mut said =
+        format!("{} together at {}/s", Time::from(found.together_ns), rate(found.together_ns));
     // Writing to a string cannot fail.
     let _ = if found.gain > 0.0 {
         write!(
@@ -100,11 +95,7 @@ pub(crate) fn summary(found: &Contention) -> String {
         }
     });
     if let Some(soft) = soft(found) {
-        let _ = write!(
-            said,
-            "; {} of a request's time is waiting for other requests",
-            Share(soft)
-        );
+        let _ = write!(said, "; {} of a request's time is waiting for other requests", Share(soft));
     }
     said
 }

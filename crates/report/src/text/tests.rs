@@ -41,10 +41,7 @@ fn the_first_finding_comes_first_with_its_cost() {
     let finding = "  1. /srv/mail (7:0): fsyncs wait for commits that do not serve them\n     \
                    synchronization bound: 2.50 s of thread time, 46.0 % of that in calls\n";
     assert!(text.contains(finding), "{text}");
-    assert!(
-        text.contains("/srv/mail (7:0), ext4, journal 64 MiB\n"),
-        "{text}"
-    );
+    assert!(text.contains("/srv/mail (7:0), ext4, journal 64 MiB\n"), "{text}");
 }
 
 #[test]
@@ -58,10 +55,7 @@ fn names_cannot_steer_the_terminal_and_colours_are_asked_for() {
 #[test]
 fn an_empty_trace_says_so() {
     let text = shown(&Report::default(), false);
-    assert!(
-        text.contains("no call on a file system is in the trace"),
-        "{text}"
-    );
+    assert!(text.contains("no call on a file system is in the trace"), "{text}");
 }
 
 #[test]
@@ -81,14 +75,8 @@ fn a_shared_disk_has_its_gaps_of_bandwidth_and_service_time() {
     };
     let said = super::summary(&found);
     assert!(said.contains("efficiency 25.0 %"), "{said}");
-    assert!(
-        said.contains("75.0 % of a request's time is waiting for other requests"),
-        "{said}"
-    );
-    let of = |basis| luc_explain::Contention {
-        basis,
-        ..found.clone()
-    };
+    assert!(said.contains("75.0 % of a request's time is waiting for other requests"), "{said}");
+    let of = |basis| luc_explain::Contention { basis, ..found.clone() };
     let assumed = super::summary(&of(luc_explain::Basis::Assumed));
     assert!(assumed.contains("efficiency 25.0 %"), "{assumed}");
     assert!(assumed.contains("50 MB/s"), "{assumed}");

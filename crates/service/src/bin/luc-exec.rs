@@ -92,9 +92,6 @@ fn notify(mark: &str, words: Vec<OsString>) -> ExitCode {
         is_notified: entered.is_ok(),
         is_pipe_ignored,
     });
-    eprintln!(
-        "luc-exec: {} cannot be executed: {error}",
-        program.display()
-    );
+    eprintln!("luc-exec: {} cannot be executed: {error}", program.display());
     ExitCode::from(NOT_EXECUTED)
 }

@@ -77,19 +77,11 @@ pub enum ContainerError {
 
 impl ContainerError {
     pub(super) fn without_flag(runtime: String) -> Self {
-        Self::Incapable {
-            runtime,
-            what: FLAG,
-            why: "a signal makes a held call anew",
-        }
+        Self::Incapable { runtime, what: FLAG, why: "a signal makes a held call anew" }
     }
 
     pub(super) fn without_listener(runtime: String) -> Self {
-        Self::Incapable {
-            runtime,
-            what: NOTIFY,
-            why: "nobody is told of a call",
-        }
+        Self::Incapable { runtime, what: NOTIFY, why: "nobody is told of a call" }
     }
 }
 

@@ -13,10 +13,7 @@ use super::profile::{SOCKET, derive};
 use super::runtime::{self, Answer};
 
 /// Where Podman, Buildah and CRI-O have their default: the machine's own, and their package's.
-const DEFAULTS: [&str; 2] = [
-    "/etc/containers/seccomp.json",
-    "/usr/share/containers/seccomp.json",
-];
+const DEFAULTS: [&str; 2] = ["/etc/containers/seccomp.json", "/usr/share/containers/seccomp.json"];
 
 /// No profile is longer; Docker's has 14,000 bytes.
 const MOST_BYTES: u64 = 4 << 20;
@@ -52,10 +49,8 @@ pub fn make(file: Option<&Path>, runtime: Option<&str>) -> Result<Made, Containe
         None => default().ok_or_else(|| ContainerError::NoProfile(DEFAULTS.join(" or ")))?,
     };
     let text = read(path)?;
-    let profile = derive(&text).map_err(|reason| ContainerError::Profile {
-        path: path.to_owned(),
-        reason,
-    })?;
+    let profile = derive(&text)
+        .map_err(|reason| ContainerError::Profile { path: path.to_owned(), reason })?;
     Ok(Made {
         of: path.to_owned(),
         socket: SOCKET,
@@ -74,13 +69,9 @@ fn read(path: &Path) -> Result<String, ContainerError> {
     let mut text = Vec::new();
     let file = File::open(path).map_err(ContainerError::io("read", path))?;
     let mut file = file.take(MOST_BYTES + 1);
-    file.read_to_end(&mut text)
-        .map_err(ContainerError::io("read", path))?;
+    file.read_to_end(&mut text).map_err(ContainerError::io("read", path))?;
     if text.len() as u64 > MOST_BYTES {
-        return Err(ContainerError::Long {
-            path: path.to_owned(),
-            most: MOST_BYTES,
-        });
+        return Err(ContainerError::Long { path: path.to_owned(), most: MOST_BYTES });
     }
     // What is no text is no JSON, which is said of it.
     Ok(String::from_utf8_lossy(&text).into_owned())
@@ -117,9 +108,6 @@ mod tests {
         assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), profile);
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
         let error = write(&profile, &folder.path().join("x/luc.json")).unwrap_err();
-        assert!(
-            error.to_string().contains("luc.json cannot be written"),
-            "{error}"
-        );
+        assert!(error.to_string().contains("luc.json cannot be written"), "{error}");
     }
 }

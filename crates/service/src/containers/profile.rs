@@ -21,13 +21,8 @@ pub(super) const NOTIFY: &str = "SCMP_ACT_NOTIFY";
 const ALLOW: &str = "SCMP_ACT_ALLOW";
 
 /// Names that mean something here, of a profile and of a rule.
-const OF_PROFILE: &[&str] = &[
-    "defaultAction",
-    "flags",
-    "listenerMetadata",
-    "listenerPath",
-    "syscalls",
-];
+const OF_PROFILE: &[&str] =
+    &["defaultAction", "flags", "listenerMetadata", "listenerPath", "syscalls"];
 const OF_RULE: &[&str] = &["action", "args", "excludes", "includes", "name", "names"];
 
 /// Why no profile is made of another one. The text follows a file's name and a colon.
@@ -77,10 +72,7 @@ pub fn derive(text: &str) -> Result<Value, ProfileError> {
         return Err(ProfileError::Notifies("defaultAction".to_owned()));
     }
     if let Some(path) = string(fields, "listenerPath")?.filter(|path| !path.is_empty()) {
-        return Err(ProfileError::Notifies(format!(
-            "listenerPath {}",
-            plain(&path)
-        )));
+        return Err(ProfileError::Notifies(format!("listenerPath {}", plain(&path))));
     }
     let rules = match fields.remove("syscalls") {
         None | Some(Value::Null) => Vec::new(),
@@ -110,10 +102,7 @@ fn notified(rules: Vec<Value>, default: &str) -> Result<Vec<Value>, ProfileError
         let names = names(fields)?;
         let is_ours = |name: &String| NAMES.contains(&name.as_str());
         let (ours, others): (Vec<String>, Vec<String>) = names.into_iter().partition(is_ours);
-        for call in NAMES
-            .iter()
-            .filter(|call| ours.contains(&(**call).to_owned()))
-        {
+        for call in NAMES.iter().filter(|call| ours.contains(&(**call).to_owned())) {
             if action != ALLOW {
                 let action = plain(&action);
                 return Err(ProfileError::Denies { call, action });
@@ -137,10 +126,7 @@ fn notified(rules: Vec<Value>, default: &str) -> Result<Vec<Value>, ProfileError
     if passes {
         changed.push(json!({ "names": NAMES, "action": NOTIFY }));
     } else if let Some(call) = NAMES.iter().find(|call| !named.contains(call)) {
-        return Err(ProfileError::Denies {
-            call,
-            action: plain(default),
-        });
+        return Err(ProfileError::Denies { call, action: plain(default) });
     }
     Ok(changed)
 }
@@ -156,10 +142,8 @@ fn of_names(rule: &Map<String, Value>, names: Vec<String>, action: &str) -> Valu
 
 /// The calls of a rule, of which older profiles have one each.
 fn names(rule: &Map<String, Value>) -> Result<Vec<String>, ProfileError> {
-    let mut names: Vec<String> = string(rule, "name")?
-        .filter(|name| !name.is_empty())
-        .into_iter()
-        .collect();
+    let mut names: Vec<String> =
+        string(rule, "name")?.filter(|name| !name.is_empty()).into_iter().collect();
     names.extend(strings(rule, "names")?.unwrap_or_default());
     Ok(names)
 }
@@ -213,9 +197,7 @@ fn strings(fields: &Map<String, Value>, name: &str) -> Result<Option<Vec<String>
     };
     let texts = list.iter().map(|one| one.as_str().map(ToOwned::to_owned));
     let texts: Option<Vec<String>> = texts.collect();
-    texts
-        .map(Some)
-        .ok_or_else(|| form(&format!("one of its {name} is no text")))
+    texts.map(Some).ok_or_else(|| form(&format!("one of its {name} is no text")))
 }
 
 /// Whether a field says nothing.

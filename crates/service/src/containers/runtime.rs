@@ -72,11 +72,7 @@ fn ask_at(path: &Path) -> Result<Answer, ContainerError> {
         Ok(text) => check(&text, &named)?,
         Err(_) if path.file_name().is_some_and(|name| name == "crun") => {
             let program = fs::read(path).map_err(ContainerError::io("read", path))?;
-            let has = |name: &str| {
-                program
-                    .windows(name.len())
-                    .any(|part| part == name.as_bytes())
-            };
+            let has = |name: &str| program.windows(name.len()).any(|part| part == name.as_bytes());
             if !has("listenerPath") {
                 return Err(ContainerError::without_listener(named));
             }
@@ -86,11 +82,7 @@ fn ask_at(path: &Path) -> Result<Answer, ContainerError> {
         }
         Err(_) => return Err(ContainerError::without_flag(named)),
     }
-    Ok(Answer {
-        path: path.to_owned(),
-        version,
-        lacks: None,
-    })
+    Ok(Answer { path: path.to_owned(), version, lacks: None })
 }
 
 /// What `features` of the OCI's runtime specification say.
@@ -98,19 +90,14 @@ fn check(features: &str, runtime: &str) -> Result<(), ContainerError> {
     let features: Value = serde_json::from_str(features).unwrap_or_default();
     let seccomp = &features["linux"]["seccomp"];
     let has = |list: &Value, name: &str| {
-        list.as_array()
-            .is_some_and(|all| all.iter().any(|one| one == name))
+        list.as_array().is_some_and(|all| all.iter().any(|one| one == name))
     };
     if !has(&seccomp["actions"], NOTIFY) {
         return Err(ContainerError::without_listener(runtime.to_owned()));
     }
     // Known, but not by this kernel or this libseccomp, is not enough.
     let flags = ["supportedFlags", "knownFlags"].map(|name| &seccomp[name]);
-    if !flags
-        .iter()
-        .find(|flags| flags.is_array())
-        .is_some_and(|flags| has(flags, FLAG))
-    {
+    if !flags.iter().find(|flags| flags.is_array()).is_some_and(|flags| has(flags, FLAG)) {
         return Err(ContainerError::without_flag(runtime.to_owned()));
     }
     Ok(())
@@ -128,11 +115,8 @@ fn find(name: &str) -> Option<PathBuf> {
 
 /// What a program prints when it is asked.
 fn run(program: &Path, words: &'static str) -> Result<String, ContainerError> {
-    let silent = |reason: String| ContainerError::Silent {
-        program: program.to_owned(),
-        words,
-        reason,
-    };
+    let silent =
+        |reason: String| ContainerError::Silent { program: program.to_owned(), words, reason };
     let output = Command::new(program)
         .args(words.split(' '))
         .stdin(Stdio::null())
@@ -160,24 +144,15 @@ mod tests {
     fn features_tell_whether_a_runtime_can() {
         let all = json!({ "actions": [NOTIFY], "knownFlags": [FLAG], "supportedFlags": [FLAG] });
         assert_eq!(said(&all), Ok(()));
-        assert_eq!(
-            said(&json!({ "actions": [NOTIFY], "knownFlags": [FLAG] })),
-            Ok(())
-        );
+        assert_eq!(said(&json!({ "actions": [NOTIFY], "knownFlags": [FLAG] })), Ok(()));
         for (seccomp, expected) in [
-            (
-                json!({ "actions": [NOTIFY], "knownFlags": [FLAG], "supportedFlags": [] }),
-                FLAG,
-            ),
+            (json!({ "actions": [NOTIFY], "knownFlags": [FLAG], "supportedFlags": [] }), FLAG),
             (json!({ "actions": [NOTIFY] }), FLAG),
             (json!({ "knownFlags": [FLAG] }), NOTIFY),
             (json!({ "enabled": false }), NOTIFY),
         ] {
             let text = said(&seccomp).unwrap_err();
-            assert!(
-                text.starts_with(&format!("x 1 does not know {expected}")),
-                "{text}"
-            );
+            assert!(text.starts_with(&format!("x 1 does not know {expected}")), "{text}");
         }
         assert!(check("no JSON", "x 1").is_err());
     }
@@ -194,20 +169,11 @@ mod tests {
             ask(path.to_str().unwrap())
         };
         let text = program("listenerPath").unwrap_err().to_string();
-        assert!(
-            text.starts_with("crun version 1.0 (") && text.contains(FLAG),
-            "{text}"
-        );
+        assert!(text.starts_with("crun version 1.0 (") && text.contains(FLAG), "{text}");
         assert!(program(FLAG).unwrap_err().to_string().contains(NOTIFY));
         let answer = program(&format!("listenerPath {FLAG}")).unwrap();
-        assert_eq!(
-            (answer.version.as_str(), answer.lacks),
-            ("crun version 1.0", None)
-        );
+        assert_eq!((answer.version.as_str(), answer.lacks), ("crun version 1.0", None));
         let text = ask("no-such-runtime").unwrap_err().to_string();
-        assert!(
-            text.starts_with("no-such-runtime is not in the PATH"),
-            "{text}"
-        );
+        assert!(text.starts_with("no-such-runtime is not in the PATH"), "{text}");
     }
 }

@@ -107,10 +107,7 @@ impl Container {
     /// What [`keep`](Self::keep) has put into a file.
     #[must_use]
     pub fn kept(file: &OwnedFd) -> Option<Self> {
-        Self::kept_at(&PathBuf::from(format!(
-            "/proc/self/fd/{}",
-            file.as_fd().as_raw_fd()
-        )))
+        Self::kept_at(&PathBuf::from(format!("/proc/self/fd/{}", file.as_fd().as_raw_fd())))
     }
 
     fn kept_at(path: &Path) -> Option<Self> {
@@ -150,10 +147,7 @@ fn cgroup_of(process: u32) -> Option<String> {
     };
     // One that this process cannot see, or that all are in, is none of the container's.
     let is_own = |group: &String| !["", "/"].contains(&group.as_str()) && !group.contains("..");
-    [of("0::"), of(":name=systemd:")]
-        .into_iter()
-        .flatten()
-        .find(is_own)
+    [of("0::"), of(":name=systemd:")].into_iter().flatten().find(is_own)
 }
 
 #[cfg(test)]
@@ -181,11 +175,7 @@ mod tests {
         let mut source = text.as_bytes();
         let container = Container::read(&mut source).unwrap();
         assert_eq!(
-            (
-                container.id.as_str(),
-                container.process,
-                container.metadata.as_str()
-            ),
+            (container.id.as_str(), container.process, container.metadata.as_str()),
             ("web", 53, "luc")
         );
         assert_eq!(container.unit(), "web.container");
@@ -208,10 +198,7 @@ mod tests {
             json!({ "state": { "id": "a".repeat(MOST_OF_NAME + 1) } }),
             json!({ "pid": "53" }),
         ] {
-            assert!(
-                Container::read(state(&more).to_string().as_bytes()).is_err(),
-                "{more}"
-            );
+            assert!(Container::read(state(&more).to_string().as_bytes()).is_err(), "{more}");
         }
         let endless = io::repeat(b' ').chain(io::empty());
         assert!(Container::read(endless).is_err());

@@ -28,9 +28,7 @@ pub(super) fn admit(connection: &UnixStream) -> Result<(String, u32), String> {
         unit_of(&groups).ok_or_else(|| format!("process {} belongs to no service", peer.number))?;
     match DropIn::of(&unit).read() {
         Ok(Some(_)) => Ok((unit, peer.number)),
-        Ok(None) => Err(format!(
-            "{unit} is not enabled: `luc enable {unit}` does that"
-        )),
+        Ok(None) => Err(format!("{unit} is not enabled: `luc enable {unit}` does that")),
         Err(error) => Err(error.to_string()),
     }
 }
@@ -40,17 +38,13 @@ fn unit_of(groups: &str) -> Option<String> {
     let of_systemd = |line: &str| {
         let (_, rest) = line.split_once(':')?;
         let (controllers, path) = rest.split_once(':')?;
-        ["", "name=systemd"]
-            .contains(&controllers)
-            .then(|| path.to_owned())
+        ["", "name=systemd"].contains(&controllers).then(|| path.to_owned())
     };
     let paths = groups.lines().filter_map(of_systemd);
     // The outermost one: what is below it was made by the service itself.
     let mut units = paths.filter_map(|path| {
         let mut parts = path.split('/').filter(|part| part.ends_with(".service"));
-        parts
-            .next()
-            .map(|unit| unit.strip_prefix('_').unwrap_or(unit).to_owned())
+        parts.next().map(|unit| unit.strip_prefix('_').unwrap_or(unit).to_owned())
     });
     units.next()
 }
@@ -62,18 +56,12 @@ mod tests {
     #[test]
     fn the_service_of_a_process_is_that_of_its_cgroup() {
         for (groups, unit) in [
-            (
-                "0::/system.slice/redis-server.service\n",
-                Some("redis-server.service"),
-            ),
+            ("0::/system.slice/redis-server.service\n", Some("redis-server.service")),
             (
                 "0::/system.slice/system-postgresql.slice/postgresql@15-main.service\n",
                 Some("postgresql@15-main.service"),
             ),
-            (
-                "0::/system.slice/docker.service/x/evil.service\n",
-                Some("docker.service"),
-            ),
+            ("0::/system.slice/docker.service/x/evil.service\n", Some("docker.service")),
             (
                 "4:memory:/evil.service\n1:name=systemd:/system.slice/a.service\n0::/\n",
                 Some("a.service"),

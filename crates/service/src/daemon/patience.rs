@@ -79,9 +79,7 @@ impl Patience {
 
 /// A reason without the numbers of processes, which are all different.
 fn kind_of(reason: &str) -> String {
-    let words = reason
-        .split(' ')
-        .filter(|word| word.parse::<u32>().is_err());
+    let words = reason.split(' ').filter(|word| word.parse::<u32>().is_err());
     words.collect::<Vec<_>>().join(" ")
 }
 
@@ -95,17 +93,10 @@ mod tests {
         let mut listened = 0;
         let mut turns = 0;
         for connection in 0..1000 {
-            turns += u32::from(
-                patience
-                    .began
-                    .is_some_and(|began| began.elapsed() >= WINDOW),
-            );
+            turns += u32::from(patience.began.is_some_and(|began| began.elapsed() >= WINDOW));
             if patience.listens(Some(5)) {
                 listened += 1;
-                patience.refused(
-                    Some(5),
-                    &format!("process {connection} belongs to no service"),
-                );
+                patience.refused(Some(5), &format!("process {connection} belongs to no service"));
             }
         }
         assert!(listened <= MOST_REFUSALS * (turns + 1));

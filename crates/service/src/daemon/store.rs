@@ -66,17 +66,10 @@ pub(super) fn taken() -> Taken {
             Some(file) => Container::kept(file)?.unit(),
             None => name_of(memory.as_fd())?,
         };
-        let stored = Stored {
-            unit,
-            number,
-            container,
-        };
+        let stored = Stored { unit, number, container };
         Some((stored, Lasting { listener, memory }))
     };
-    Taken {
-        left: listeners.into_iter().filter_map(whole).collect(),
-        sockets,
-    }
+    Taken { left: listeners.into_iter().filter_map(whole).collect(), sockets }
 }
 
 /// The name that a file in memory was made with.
@@ -99,10 +92,7 @@ impl Stored {
 
     /// Of a container; `file` is what it has [kept](Container::keep).
     pub(super) fn container(unit: &str, file: OwnedFd) -> Self {
-        Self {
-            container: Some(file),
-            ..Self::new(unit)
-        }
+        Self { container: Some(file), ..Self::new(unit) }
     }
 
     pub(super) fn unit(&self) -> &str {
@@ -123,10 +113,7 @@ impl Stored {
     /// Has systemd close it.
     pub(super) fn forget(&self) {
         for name in [LISTENER, MEMORY, CONTAINER] {
-            notify(
-                &format!("FDSTOREREMOVE=1\nFDNAME={name}{}", self.number),
-                &[],
-            );
+            notify(&format!("FDSTOREREMOVE=1\nFDNAME={name}{}", self.number), &[]);
         }
     }
 }
@@ -156,10 +143,5 @@ fn notify(text: &str, files: &[BorrowedFd<'_>]) {
     if !files.is_empty() && !control.push(SendAncillaryMessage::ScmRights(files)) {
         return;
     }
-    let _ = sendmsg(
-        &socket,
-        &[IoSlice::new(text.as_bytes())],
-        &mut control,
-        SendFlags::NOSIGNAL,
-    );
+    let _ = sendmsg(&socket, &[IoSlice::new(text.as_bytes())], &mut control, SendFlags::NOSIGNAL);
 }

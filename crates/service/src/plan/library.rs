@@ -30,12 +30,9 @@ const SHOWN: &str = "ReadWritePaths=/dev/shm";
 /// The plan, or why the library does not get into the unit.
 pub(super) fn plan(facts: &Facts, tools: &Tools, why: String) -> Result<Plan, String> {
     let settings = &facts.settings;
-    if settings
-        .words("UnsetEnvironment")
-        .any(|name| name == PRELOAD)
-    {
+    if settings.words("UnsetEnvironment").any(|name| name == PRELOAD) {
         return Err(
-            "its unit takes LD_PRELOAD out of the environment (UnsetEnvironment)".to_owned(),
+            "its unit takes LD_PRELOAD out of the environment (UnsetEnvironment)".to_owned()
         );
     }
     for (path, text) in &facts.environment_files {
@@ -54,13 +51,11 @@ pub(super) fn plan(facts: &Facts, tools: &Tools, why: String) -> Result<Plan, St
         }
     }
     // systemctl does not show this one.
-    let mut first_as_root = facts
-        .files
-        .iter()
-        .flat_map(|file| file.values("Service", "PermissionsStartOnly"));
+    let mut first_as_root =
+        facts.files.iter().flat_map(|file| file.values("Service", "PermissionsStartOnly"));
     if first_as_root.any(super::is_yes) && !settings.get("User").is_empty() {
         return Err(
-            "its first processes run as another user than itself (PermissionsStartOnly)".to_owned(),
+            "its first processes run as another user than itself (PermissionsStartOnly)".to_owned()
         );
     }
     let is_own = |call: &str| facts.own_values("SystemCallFilter").any(|own| own == call);
@@ -80,19 +75,13 @@ pub(super) fn plan(facts: &Facts, tools: &Tools, why: String) -> Result<Plan, St
     text.push_str("[Service]\n");
     let prefix = privileges(facts);
     // A write to a String cannot fail.
-    let _ = writeln!(
-        text,
-        "ExecStartPre=-{prefix}{} prepare %n",
-        word(&tools.exec)
-    );
+    let _ = writeln!(text, "ExecStartPre=-{prefix}{} prepare %n", word(&tools.exec));
     let preload = preload(facts, tools, &mut notes);
     let _ = writeln!(text, "Environment=\"{PRELOAD}={preload}\" {UNIT}=%n");
     if !missing.is_empty() {
         let missing = missing.join(" ");
         let _ = writeln!(text, "SystemCallFilter={missing}");
-        notes.push(format!(
-            "its filter of system calls lets pass in addition: {missing}"
-        ));
+        notes.push(format!("its filter of system calls lets pass in addition: {missing}"));
     }
     text.push_str(&may_execute(facts, tools, &mut notes));
     if hides_memory(facts) {
@@ -101,13 +90,7 @@ pub(super) fn plan(facts: &Facts, tools: &Tools, why: String) -> Result<Plan, St
             "its processes may write to /dev/shm, which ReadOnlyPaths or InaccessiblePaths took from them".to_owned(),
         );
     }
-    Ok(Plan {
-        unit,
-        way: Way::Library,
-        why,
-        drop_in: text,
-        notes,
-    })
+    Ok(Plan { unit, way: Way::Library, why, drop_in: text, notes })
 }
 
 /// The characters before the unit's program that say as whom it runs: what it shares is to be of the same user.
@@ -128,24 +111,16 @@ fn preload(facts: &Facts, tools: &Tools, notes: &mut Vec<String>) -> String {
         .filter(|path| !path.is_empty() && !path.ends_with(LIBRARY))
         .collect();
     if !own.is_empty() {
-        notes.push(format!(
-            "its own LD_PRELOAD stays behind luc's: {}",
-            own.join(" ")
-        ));
+        notes.push(format!("its own LD_PRELOAD stays behind luc's: {}", own.join(" ")));
     }
     let library = word(&tools.library).to_string();
-    let all: Vec<String> = std::iter::once(library.as_str())
-        .chain(own)
-        .map(escaped)
-        .collect();
+    let all: Vec<String> = std::iter::once(library.as_str()).chain(own).map(escaped).collect();
     all.join(":")
 }
 
 /// Text within double quotes of a unit file.
 fn escaped(text: &str) -> String {
-    text.replace('\\', "\\\\")
-        .replace('"', "\\\"")
-        .replace('%', "%%")
+    text.replace('\\', "\\\\").replace('"', "\\\"").replace('%', "%%")
 }
 
 /// Whether a file with variables sets LD_PRELOAD.
@@ -163,11 +138,9 @@ fn hides_memory(facts: &Facts) -> bool {
         let path = path.trim_start_matches(['-', '+']);
         ["/", "/dev", "/dev/shm"].contains(&path.trim_end_matches('/')) || path == "/"
     };
-    let is_there = settings
-        .words("ReadWritePaths")
-        .any(|path| covers(path) && path.contains("shm"));
-    let is_hidden = ["ReadOnlyPaths", "InaccessiblePaths"]
-        .iter()
-        .any(|name| settings.words(name).any(covers));
+    let is_there =
+        settings.words("ReadWritePaths").any(|path| covers(path) && path.contains("shm"));
+    let is_hidden =
+        ["ReadOnlyPaths", "InaccessiblePaths"].iter().any(|name| settings.words(name).any(covers));
     is_hidden && (facts.has_line(SHOWN) || !is_there)
 }

@@ -18,10 +18,7 @@ pub(super) fn plan(facts: &Facts, tools: &Tools, why: String) -> Result<Plan, Re
     let unit = settings.id().to_owned();
     let mut text = heading(&unit);
     // A write to a String cannot fail.
-    let _ = write!(
-        text,
-        "[Unit]\nWants=lucd.service\nAfter=lucd.service\n[Service]\n"
-    );
+    let _ = write!(text, "[Unit]\nWants=lucd.service\nAfter=lucd.service\n[Service]\n");
     for (line, _) in &lines {
         let _ = writeln!(text, "{ORIGINAL}{line}");
     }
@@ -52,11 +49,7 @@ pub(super) fn plan(facts: &Facts, tools: &Tools, why: String) -> Result<Plan, Re
     ] {
         if is_needed || facts.has_line(&line) {
             let _ = writeln!(text, "{line}");
-            notes.extend(
-                Some(note)
-                    .filter(|note| !note.is_empty())
-                    .map(ToOwned::to_owned),
-            );
+            notes.extend(Some(note).filter(|note| !note.is_empty()).map(ToOwned::to_owned));
         }
     }
     text.push_str(&may_execute(facts, tools, &mut notes));
@@ -68,23 +61,14 @@ pub(super) fn plan(facts: &Facts, tools: &Tools, why: String) -> Result<Plan, Re
         notes.push("its user's number is its own, so it is known by its cgroup".to_owned());
     }
     notes.push(luc_notify::INTERRUPTS.to_owned());
-    Ok(Plan {
-        unit,
-        way: Way::Notify,
-        why,
-        drop_in: text,
-        notes,
-    })
+    Ok(Plan { unit, way: Way::Notify, why, drop_in: text, notes })
 }
 
 /// What the unit's lines in the journal begin with: the name of its program.
 fn name(facts: &Facts) -> String {
     let programs = facts.programs.iter().map(|(path, _)| path.clone());
     let first = programs.chain(facts.settings.programs()).next();
-    let name = first
-        .as_deref()
-        .and_then(Path::file_name)
-        .unwrap_or_default();
+    let name = first.as_deref().and_then(Path::file_name).unwrap_or_default();
     name.to_string_lossy().replace('%', "%%")
 }
 
@@ -98,16 +82,10 @@ fn refuse(facts: &Facts, tools: &Tools) -> Result<(), String> {
     }
     for name in ["AppArmorProfile", "SELinuxContext", "SmackProcessLabel"] {
         if !settings.get(name).is_empty() {
-            return Err(format!(
-                "{name} is for its own program, and luc-exec comes before it"
-            ));
+            return Err(format!("{name} is for its own program, and luc-exec comes before it"));
         }
     }
-    let last = facts
-        .files
-        .iter()
-        .flat_map(|file| file.values("Service", "NoNewPrivileges"))
-        .last();
+    let last = facts.files.iter().flat_map(|file| file.values("Service", "NoNewPrivileges")).last();
     if is_unprivileged(facts)
         && last.is_some_and(|value| !super::is_yes(value) && !value.is_empty())
     {
@@ -148,18 +126,8 @@ fn wrapped(command: &CommandLine, facts: &Facts, tools: &Tools) -> String {
         command.program.replace('$', "$$")
     };
     let mark = if has_name { "@" } else { "--" };
-    let mark = format!(
-        "{}{mark}",
-        if facts.settings.get("IgnoreSIGPIPE") == "no" {
-            "s"
-        } else {
-            ""
-        }
-    );
+    let mark =
+        format!("{}{mark}", if facts.settings.get("IgnoreSIGPIPE") == "no" { "s" } else { "" });
     let space = if command.rest.is_empty() { "" } else { " " };
-    format!(
-        "{prefix}{} notify %n {mark} {program}{space}{}",
-        word(&tools.exec),
-        command.rest
-    )
+    format!("{prefix}{} notify %n {mark} {program}{space}{}", word(&tools.exec), command.rest)
 }

@@ -38,10 +38,7 @@ fn body(plan: &Plan) -> &str {
     let (heading, body) = plan.drop_in.split_once('\n').unwrap();
     assert_eq!(
         heading,
-        format!(
-            "# Written by `luc enable`; `luc disable {}` removes it.",
-            plan.unit
-        )
+        format!("# Written by `luc enable`; `luc disable {}` removes it.", plan.unit)
     );
     body
 }
@@ -51,9 +48,7 @@ fn with(facts: &mut Facts, show: &str, file: &str) {
     let text: String = show.lines().map(|line| format!("{line}\n")).collect();
     let more = Settings::parse(&text);
     facts.settings = facts.settings.clone().replaced_by(more);
-    facts
-        .files
-        .push(UnitFile::parse(Path::new("/etc/x.conf"), file));
+    facts.files.push(UnitFile::parse(Path::new("/etc/x.conf"), file));
 }
 
 const LIBRARY: &str = "[Service]\nExecStartPre=-/usr/lib/luc/luc-exec prepare %n\n\
@@ -107,10 +102,7 @@ fn quotes_escapes_and_lines_that_go_on_are_kept() {
         "{nginx:?}"
     );
     let mariadb = plan("mariadb", Gateability::Gateable, Reach::Notify);
-    let line = body(&mariadb)
-        .lines()
-        .find(|line| line.starts_with("ExecStart=/"))
-        .unwrap();
+    let line = body(&mariadb).lines().find(|line| line.starts_with("ExecStart=/")).unwrap();
     assert!(
         line.contains(" -- /bin/sh -c \"set -f; [ ! -e /usr/bin/galera_recovery ] && VAR= ||"),
         "{line}"
@@ -145,16 +137,12 @@ fn programs_that_clean_their_environment_are_notified() {
 
 #[test]
 fn units_that_start_nothing_name_the_one_that_does() {
-    for (unit, other) in [
-        ("postgresql", "postgresql@15-main.service"),
-        ("postfix", "postfix@-.service"),
-    ] {
+    for (unit, other) in
+        [("postgresql", "postgresql@15-main.service"), ("postfix", "postfix@-.service")]
+    {
         let refusal =
             Plan::of(&facts(unit, Gateability::Gateable), Reach::Auto, &tools()).unwrap_err();
-        assert_eq!(
-            refusal.to_string(),
-            format!("it starts nothing itself: enable {other}")
-        );
+        assert_eq!(refusal.to_string(), format!("it starts nothing itself: enable {other}"));
     }
 }
 
@@ -175,49 +163,22 @@ fn what_cannot_be_enabled_is_refused_with_a_reason_and_what_to_do() {
     assert!(refusal(&|facts| with(facts, "LoadState=masked", ""), auto).contains("masked"));
     assert!(refusal(&|facts| with(facts, "Id=redis.socket", ""), auto).contains("only services"));
     assert!(refusal(&|facts| with(facts, "Id=lucd.service", ""), auto).contains("luc's own"));
-    let preload = (
-        "/etc/default/redis".into(),
-        "A=1\n LD_PRELOAD=/x\n".to_owned(),
-    );
-    let text = refusal(
-        &|facts| facts.environment_files.push(preload.clone()),
-        Reach::Library,
-    );
-    assert!(
-        text.contains("/etc/default/redis sets LD_PRELOAD"),
-        "{text}"
-    );
-    let text = refusal(
-        &|facts| with(facts, "SystemCallFilter=~ioctl bpf", ""),
-        Reach::Library,
-    );
-    assert!(
-        text.contains("(SystemCallFilter: ioctl); use --reach notify"),
-        "{text}"
-    );
+    let preload = ("/etc/default/redis".into(), "A=1\n LD_PRELOAD=/x\n".to_owned());
+    let text = refusal(&|facts| facts.environment_files.push(preload.clone()), Reach::Library);
+    assert!(text.contains("/etc/default/redis sets LD_PRELOAD"), "{text}");
+    let text = refusal(&|facts| with(facts, "SystemCallFilter=~ioctl bpf", ""), Reach::Library);
+    assert!(text.contains("(SystemCallFilter: ioctl); use --reach notify"), "{text}");
     let text = refusal(&|facts| with(facts, "AppArmorProfile=x", ""), Reach::Notify);
     assert!(text.contains("AppArmorProfile"), "{text}");
-    let text = refusal(
-        &|facts| with(facts, "", "[Service]\nNoNewPrivileges=false"),
-        Reach::Notify,
-    );
+    let text = refusal(&|facts| with(facts, "", "[Service]\nNoNewPrivileges=false"), Reach::Notify);
     assert!(text.contains("NoNewPrivileges=no"), "{text}");
-    let text = refusal(
-        &|facts| with(facts, "", "[Service]\nExecStart=/bin/x 'y"),
-        Reach::Notify,
-    );
-    assert!(
-        text.contains("ExecStart=/bin/x 'y is not understood"),
-        "{text}"
-    );
+    let text = refusal(&|facts| with(facts, "", "[Service]\nExecStart=/bin/x 'y"), Reach::Notify);
+    assert!(text.contains("ExecStart=/bin/x 'y is not understood"), "{text}");
     let mut no_kernel = tools();
     no_kernel.no_notifier = Some("it takes Linux 5.19".to_owned());
     let facts = facts("etcd", Gateability::Go);
     let text = Plan::of(&facts, auto, &no_kernel).unwrap_err().to_string();
-    assert!(
-        text.contains("5.19") && text.contains("Go program"),
-        "{text}"
-    );
+    assert!(text.contains("5.19") && text.contains("Go program"), "{text}");
 }
 
 #[test]
@@ -252,9 +213,8 @@ fn what_keeps_the_library_out_leads_to_notifications() {
         with(&mut facts, show, file);
         let plan = Plan::of(&facts, Reach::Auto, &tools()).unwrap();
         assert_eq!(plan.way, Way::Notify, "{show}{file}");
-        let has_root = plan
-            .drop_in
-            .contains("BindReadOnlyPaths=/usr/lib/luc/luc-exec -/run/luc/lucd.sock\n");
+        let has_root =
+            plan.drop_in.contains("BindReadOnlyPaths=/usr/lib/luc/luc-exec -/run/luc/lucd.sock\n");
         assert_eq!(has_root, show.starts_with("RootDirectory"), "{plan:?}");
     }
 }
@@ -264,19 +224,12 @@ fn characters_before_a_program_stay_before_luc_exec() {
     let mut facts = facts("redis-server", Gateability::Gateable);
     let lines =
         "[Service]\nExecStart=\nExecStart=-@/bin/$a name 'x y' ; +:/bin/$b $c\nExecStart=/bin/d\\ ";
-    with(
-        &mut facts,
-        "RestrictAddressFamilies=AF_INET\nDynamicUser=yes",
-        lines,
-    );
+    with(&mut facts, "RestrictAddressFamilies=AF_INET\nDynamicUser=yes", lines);
     let plan = Plan::of(&facts, Reach::Notify, &tools()).unwrap();
     let expected = "ExecStart=\nExecStart=-/usr/lib/luc/luc-exec notify %n @ /bin/$$a name 'x y'\n\
                     ExecStart=+:/usr/lib/luc/luc-exec notify %n -- /bin/$b $c\n";
     assert!(body(&plan).contains(expected), "{plan:?}");
-    assert!(
-        body(&plan).contains("RestrictAddressFamilies=AF_UNIX\n"),
-        "{plan:?}"
-    );
+    assert!(body(&plan).contains("RestrictAddressFamilies=AF_UNIX\n"), "{plan:?}");
 }
 
 #[test]

@@ -20,12 +20,7 @@ pub(super) fn all(lucd: u32) -> Vec<Status> {
 
 /// The container that is meant by a name.
 pub(super) fn named(name: &str, all: &[Status]) -> Option<Status> {
-    let id = |status: &&Status| {
-        status
-            .container
-            .as_ref()
-            .map(|container| container.id.clone())
-    };
+    let id = |status: &&Status| status.container.as_ref().map(|container| container.id.clone());
     let is = |status: &&Status| id(status).as_deref() == Some(name);
     if let Some(found) = all.iter().find(is) {
         return Some(found.clone());
@@ -53,10 +48,8 @@ fn of(lucd: u32, kept: &[Container]) -> Option<Status> {
         .collect();
     numbers.sort_unstable();
     numbers.dedup();
-    let processes: Vec<_> = numbers
-        .into_iter()
-        .filter_map(|process| look(process, &unit, figures.filters))
-        .collect();
+    let processes: Vec<_> =
+        numbers.into_iter().filter_map(|process| look(process, &unit, figures.filters)).collect();
     let names = missed(&processes);
     let note = (!names.is_empty()).then(|| format!("not reached: {}", names.join(", ")));
     Some(Status {
@@ -109,17 +102,10 @@ mod tests {
             file_systems: Vec::new(),
             notes: Vec::new(),
         };
-        let all = [
-            status("web"),
-            status("0123456789abcdef"),
-            status("0123456789abfedc"),
-        ];
+        let all = [status("web"), status("0123456789abcdef"), status("0123456789abfedc")];
         let found = |name| named(name, &all).map(|status| status.unit);
         assert_eq!(found("web").as_deref(), Some("web.container"));
-        assert_eq!(
-            found("0123456789abc").as_deref(),
-            Some("0123456789abcdef.container")
-        );
+        assert_eq!(found("0123456789abc").as_deref(), Some("0123456789abcdef.container"));
         // Of two, or too short.
         assert_eq!(found("0123456789ab"), None);
         assert_eq!(found("we"), None);

@@ -88,10 +88,7 @@ impl Note {
             opened => opened.map_err(SweepError::io("read", &path)).transpose(),
         };
         paths
-            .filter(|path| {
-                path.extension()
-                    .is_some_and(|extension| extension == "json")
-            })
+            .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
             .filter_map(open)
             .collect()
     }
@@ -112,10 +109,7 @@ impl Note {
         }
         let (mine, named) = (file.metadata()?, fs::metadata(path)?);
         let is_it = (mine.dev(), mine.ino()) == (named.dev(), named.ino());
-        Ok(is_it.then(|| Self {
-            path: path.to_owned(),
-            file,
-        }))
+        Ok(is_it.then(|| Self { path: path.to_owned(), file }))
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -134,17 +128,13 @@ impl Note {
     /// Adds a process group; one that has ended in the meantime needs none.
     pub(super) fn add(&mut self, leader: i32) -> Result<(), SweepError> {
         let text = Group::of(leader).map(Group::text).unwrap_or_default();
-        self.file
-            .write_all(text.as_bytes())
-            .map_err(SweepError::io("write", &self.path))
+        self.file.write_all(text.as_bytes()).map_err(SweepError::io("write", &self.path))
     }
 
     /// What it says; `None` of one that was not finished: that sweep had changed nothing.
     pub(super) fn read(&mut self) -> Result<Option<Said>, SweepError> {
         let mut text = String::new();
-        self.file
-            .read_to_string(&mut text)
-            .map_err(SweepError::io("read", &self.path))?;
+        self.file.read_to_string(&mut text).map_err(SweepError::io("read", &self.path))?;
         Ok(parse(&text))
     }
 

@@ -36,10 +36,7 @@ impl Process {
         if ["Z", "X"].contains(fields.first()?) {
             return None;
         }
-        Some(Self {
-            group: fields.get(2)?.parse().ok()?,
-            begun: fields.get(19)?.parse().ok()?,
-        })
+        Some(Self { group: fields.get(2)?.parse().ok()?, begun: fields.get(19)?.parse().ok()? })
     }
 }
 
@@ -98,10 +95,7 @@ pub(super) fn end_group(group: i32) {
 fn end(group: i32, is_meant: impl Fn(i32) -> bool) {
     let begun = Instant::now();
     while begun.elapsed() < PATIENCE {
-        let members: Vec<i32> = members(group)
-            .into_iter()
-            .filter(|&pid| is_meant(pid))
-            .collect();
+        let members: Vec<i32> = members(group).into_iter().filter(|&pid| is_meant(pid)).collect();
         if members.is_empty() {
             return;
         }
@@ -118,9 +112,8 @@ fn members(group: i32) -> Vec<i32> {
     let Ok(entries) = fs::read_dir("/proc") else {
         return Vec::new();
     };
-    let pids = entries
-        .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    let pids =
+        entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
     pids.filter(|&pid| pid != group)
         .filter(|&pid| Process::of(pid).is_some_and(|process| process.group == group))
         .collect()
@@ -142,10 +135,7 @@ mod tests {
 
     #[test]
     fn lines_and_back() {
-        let group = Group {
-            leader: 4711,
-            begun: 123_456,
-        };
+        let group = Group { leader: 4711, begun: 123_456 };
         assert_eq!(Group::parse(group.text().trim_end()), Some(group));
         for wrong in ["", "4711", "0 5", "-3 5", "1 5", "x 5", "5 x"] {
             assert_eq!(Group::parse(wrong), None, "{wrong}");

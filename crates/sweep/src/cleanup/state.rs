@@ -21,11 +21,8 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 #[must_use]
 pub fn name_of(out: &Path) -> String {
     // FNV-1a.
-    let hash = out
-        .as_os_str()
-        .as_encoded_bytes()
-        .iter()
-        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, &byte| {
+    let hash =
+        out.as_os_str().as_encoded_bytes().iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, &byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
         });
     format!("sweep-{hash:016x}")
@@ -61,14 +58,8 @@ impl CleanupState {
         let absolute =
             |path: &Path| std::path::absolute(path).map_err(SweepError::io("find", path));
         let name = name_of(&out);
-        let directories = plan
-            .target
-            .iter()
-            .filter_map(|target| target.directory.as_ref());
-        let devices = plan
-            .target
-            .iter()
-            .filter_map(|target| target.device.clone());
+        let directories = plan.target.iter().filter_map(|target| target.directory.as_ref());
+        let devices = plan.target.iter().filter_map(|target| target.device.clone());
         let cgroup = if plan.throttles() {
             let place = throttle::find(sysfs)?;
             Some(absolute(&place.root.join(format!("luc-{name}")))?)
@@ -83,9 +74,7 @@ impl CleanupState {
             // Whoever restores may be elsewhere.
             sysfs: absolute(sysfs)?,
             work: out.join("work"),
-            scratch: directories
-                .map(|directory| directory.join(format!("luc-{name}")))
-                .collect(),
+            scratch: directories.map(|directory| directory.join(format!("luc-{name}"))).collect(),
             disk: name,
             out,
         })

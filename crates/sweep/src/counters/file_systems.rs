@@ -41,35 +41,20 @@ impl Texts {
 
     pub(super) fn totals(&self) -> Counters {
         let mut totals = Counters::new();
-        let words: Vec<&str> = self
-            .jbd2
-            .lines()
-            .next()
-            .unwrap_or_default()
-            .split(' ')
-            .collect();
+        let words: Vec<&str> = self.jbd2.lines().next().unwrap_or_default().split(' ').collect();
         totals.extend(named(
             "jbd2",
             [
                 ("commits", number(words.first())),
-                (
-                    "requested_commits",
-                    number(words.get(2)).filter(|_| words.len() > 3),
-                ),
+                ("requested_commits", number(words.get(2)).filter(|_| words.len() > 3)),
             ],
         ));
         totals.extend(named(
             "ext4",
             [
                 ("fast_commits", before_word(&self.fast_commit, "commits")),
-                (
-                    "ineligible_fast_commits",
-                    before_word(&self.fast_commit, "ineligible"),
-                ),
-                (
-                    "fast_commit_blocks",
-                    before_word(&self.fast_commit, "numblks"),
-                ),
+                ("ineligible_fast_commits", before_word(&self.fast_commit, "ineligible")),
+                ("fast_commit_blocks", before_word(&self.fast_commit, "numblks")),
             ],
         ));
         let xfs = |line: &str, field: usize| {
@@ -81,10 +66,7 @@ impl Texts {
             [
                 ("synchronous_transactions", xfs("trans ", 0)),
                 ("log_writes", xfs("log ", 0)),
-                (
-                    "log_written_bytes",
-                    xfs("log ", 1).map(|blocks| blocks * 512.0),
-                ),
+                ("log_written_bytes", xfs("log ", 1).map(|blocks| blocks * 512.0)),
                 ("log_forces", xfs("log ", 3)),
                 ("log_force_sleeps", xfs("log ", 4)),
             ],
@@ -96,20 +78,14 @@ impl Texts {
                 ("commit_ms", after_word(&self.btrfs, "total_commit_ms")),
             ],
         ));
-        totals.extend(named(
-            "f2fs",
-            F2FS.map(|(name, file)| (name, after_word(&self.f2fs, file))),
-        ));
+        totals.extend(named("f2fs", F2FS.map(|(name, file)| (name, after_word(&self.f2fs, file)))));
         totals
     }
 
     /// What is a mean since the mount.
     pub(super) fn levels(&self) -> Counters {
         let ends = |words: &str| {
-            let text = self
-                .jbd2
-                .lines()
-                .find_map(|line| line.strip_suffix(words))?;
+            let text = self.jbd2.lines().find_map(|line| line.strip_suffix(words))?;
             number(Some(&text.trim()))
         };
         let mut levels: Counters = named(
@@ -119,28 +95,17 @@ impl Texts {
                 ("mean_wait_ms", ends("ms waiting for transaction")),
                 ("mean_running_ms", ends("ms running transaction")),
                 ("mean_locked_ms", ends("ms transaction was being locked")),
-                (
-                    "mean_flushing_ms",
-                    ends("ms flushing data (in ordered mode)"),
-                ),
+                ("mean_flushing_ms", ends("ms flushing data (in ordered mode)")),
                 ("mean_logging_ms", ends("ms logging transaction")),
                 ("handles_per_commit", ends(" handles per transaction")),
                 ("blocks_per_commit", ends(" blocks per transaction")),
-                (
-                    "logged_blocks_per_commit",
-                    ends(" logged blocks per transaction"),
-                ),
+                ("logged_blocks_per_commit", ends(" logged blocks per transaction")),
             ],
         )
         .collect();
-        let mean = self
-            .fast_commit
-            .lines()
-            .find_map(|line| line.strip_suffix("us avg_commit_time"));
-        levels.extend(named(
-            "ext4",
-            [("mean_fast_commit_us", number(mean.as_ref()))],
-        ));
+        let mean =
+            self.fast_commit.lines().find_map(|line| line.strip_suffix("us avg_commit_time"));
+        levels.extend(named("ext4", [("mean_fast_commit_us", number(mean.as_ref()))]));
         levels
     }
 }
@@ -242,20 +207,13 @@ mod tests {
             fs::create_dir_all(path.parent().expect("a parent")).expect("made");
             fs::write(path, text).expect("written");
         };
-        put(
-            "fs/jbd2/sda1-8/info",
-            "5 transactions (4 requested), each up to 9 blocks\n",
-        );
+        put("fs/jbd2/sda1-8/info", "5 transactions (4 requested), each up to 9 blocks\n");
         put("fs/btrfs/features/raid56", "0");
         put("fs/btrfs/1-2/devices/sda1", "");
         put("fs/btrfs/1-2/commit_stats", "commits 8\n");
         let totals = Texts::now(root.path(), root.path(), "sda1").totals();
         assert_eq!(totals["jbd2.commits"], 5.0);
         assert_eq!(totals["btrfs.commits"], 8.0);
-        assert!(
-            Texts::now(root.path(), root.path(), "sdb")
-                .totals()
-                .is_empty()
-        );
+        assert!(Texts::now(root.path(), root.path(), "sdb").totals().is_empty());
     }
 }

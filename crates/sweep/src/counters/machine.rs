@@ -115,9 +115,7 @@ fn of_vmstat(text: &str) -> Counters {
 /// The fields of a device's line.
 pub(super) fn disk_line(text: &str, major: u32, minor: u32) -> Option<impl Iterator<Item = &str>> {
     let numbers = [major.to_string(), minor.to_string()];
-    let line = text
-        .lines()
-        .find(|line| line.split_whitespace().take(2).eq(numbers.iter()))?;
+    let line = text.lines().find(|line| line.split_whitespace().take(2).eq(numbers.iter()))?;
     Some(line.split_whitespace())
 }
 
@@ -212,11 +210,7 @@ mod tests {
     #[test]
     fn a_disk_by_its_numbers() {
         let text = "   7       1 loop1 9 9 9 9\n   7      11 loop11 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17\n";
-        let disk = Disk {
-            major: 7,
-            minor: 11,
-            name: "loop11".to_owned(),
-        };
+        let disk = Disk { major: 7, minor: 11, name: "loop11".to_owned() };
         let totals = of_disk(text, &disk);
         assert_eq!(totals["disk.reads"], 1.0);
         assert_eq!(totals["disk.read_bytes"], 3.0 * 512.0);

@@ -40,21 +40,12 @@ pub(crate) fn named(report: &Value, names: &BTreeMap<String, String>) -> Counter
 }
 
 /// What is taken of the report of `luc run`.
-const OF_GATE: [&str; 5] = [
-    "gated",
-    "rounds",
-    "mean_wait_us",
-    "mean_write_back_us",
-    "timed_out",
-];
+const OF_GATE: [&str; 5] = ["gated", "rounds", "mean_wait_us", "mean_write_back_us", "timed_out"];
 
 /// The gate's figures on the file system mounted at `mount`, of the report of `luc run`; of the busiest one without it.
 pub(crate) fn gate(report: &str, mount: Option<&str>) -> Counters {
     let report: Value = serde_json::from_str(report).unwrap_or_default();
-    let all = report["file_systems"]
-        .as_array()
-        .cloned()
-        .unwrap_or_default();
+    let all = report["file_systems"].as_array().cloned().unwrap_or_default();
     let is_it = |one: &&Value| mount.is_none_or(|mount| one["mount_point"] == mount);
     let Some(found) = all.iter().find(is_it) else {
         return Counters::new();
@@ -108,13 +99,7 @@ mod tests {
 
     #[test]
     fn others_say_nothing() {
-        for text in [
-            "",
-            "done",
-            "{}",
-            r#"{"operations": 3}"#,
-            r#"[{"operation": 1}]"#,
-        ] {
+        for text in ["", "done", "{}", r#"{"operations": 3}"#, r#"[{"operation": 1}]"#] {
             assert!(counters(text).is_empty(), "{text}");
         }
     }

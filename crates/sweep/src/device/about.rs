@@ -120,12 +120,7 @@ mod tests {
             fs::create_dir_all(file.parent().expect("a parent")).expect("made");
             fs::write(file, text).expect("written");
         }
-        let block = Block {
-            path: "/dev/sdb".into(),
-            major: 8,
-            minor: 16,
-            about,
-        };
+        let block = Block { path: "/dev/sdb".into(), major: 8, minor: 16, about };
         (folder, block)
     }
 
@@ -160,22 +155,13 @@ mod tests {
     fn models_where_they_are() {
         for (files, wanted) in [
             (
-                &[
-                    ("device/vendor", "Samsung"),
-                    ("device/model", "Portable  SSD T5 "),
-                ][..],
+                &[("device/vendor", "Samsung"), ("device/model", "Portable  SSD T5 ")][..],
                 "Samsung Portable SSD T5",
             ),
             (&[("device/model", "WDC SN730")], "WDC SN730"),
             (&[("device/name", "SD32G")], "SD32G"),
-            (
-                &[("device/vendor", "0x1af4"), ("size", "8")],
-                "no model name",
-            ),
-            (
-                &[("loop/backing_file", "/srv/image")],
-                "loop device on /srv/image",
-            ),
+            (&[("device/vendor", "0x1af4"), ("size", "8")], "no model name"),
+            (&[("loop/backing_file", "/srv/image")], "loop device on /srv/image"),
             (&[("dm/name", "vg-home")], "device-mapper vg-home"),
             (&[("md/level", "raid1")], "RAID raid1"),
         ] {

@@ -104,10 +104,7 @@ impl Held {
 pub(super) fn claim(block: &Block) -> Result<File, SweepError> {
     let begun = Instant::now();
     loop {
-        let alone = OpenOptions::new()
-            .read(true)
-            .custom_flags(libc::O_EXCL)
-            .open(&block.path);
+        let alone = OpenOptions::new().read(true).custom_flags(libc::O_EXCL).open(&block.path);
         match alone {
             Ok(file) => return Ok(file),
             Err(error) if error.raw_os_error() != Some(libc::EBUSY) => {
@@ -194,16 +191,10 @@ impl Node {
 /// The node of the device with the folder `about` in sysfs.
 fn node(about: &Path) -> Option<PathBuf> {
     let uevent = fs::read_to_string(about.join("uevent")).ok()?;
-    let name = uevent
-        .lines()
-        .find_map(|line| line.strip_prefix("DEVNAME="))?;
+    let name = uevent.lines().find_map(|line| line.strip_prefix("DEVNAME="))?;
     let path = Path::new("/dev").join(name);
     let number = fs::metadata(&path).ok()?.rdev();
-    let number = format!(
-        "{}:{}",
-        rustix::fs::major(number),
-        rustix::fs::minor(number)
-    );
+    let number = format!("{}:{}", rustix::fs::major(number), rustix::fs::minor(number));
     let is_it = luc_host::sysfs::read(&about.join("dev")).is_ok_and(|dev| dev.trim() == number);
     is_it.then_some(path)
 }
@@ -246,10 +237,7 @@ impl std::fmt::Display for Holder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { pid, name, .. } = self;
         if self.is_cleanup {
-            write!(
-                f,
-                "the cleanup process of a sweep that was ended (pid {pid}) still works and"
-            )
+            write!(f, "the cleanup process of a sweep that was ended (pid {pid}) still works and")
         } else if name == "luc" {
             write!(f, "another luc (pid {pid})")
         } else {
@@ -291,11 +279,7 @@ mod tests {
 
     #[test]
     fn holders_in_words() {
-        let holder = |name: &str, is_cleanup| Holder {
-            pid: 7,
-            name: name.to_owned(),
-            is_cleanup,
-        };
+        let holder = |name: &str, is_cleanup| Holder { pid: 7, name: name.to_owned(), is_cleanup };
         assert_eq!(holder("luc", false).to_string(), "another luc (pid 7)");
         assert_eq!(holder("sfdisk", false).to_string(), "sfdisk (pid 7)");
         let cleanup = holder("luc", true).to_string();
@@ -320,19 +304,13 @@ mod tests {
         };
         let shared = |about: &Path, sets_scheduler| -> Vec<(PathBuf, bool)> {
             let nodes = Node::of(&block(about), sets_scheduler);
-            nodes
-                .into_iter()
-                .map(|node| (node.path, node.is_shared))
-                .collect()
+            nodes.into_iter().map(|node| (node.path, node.is_shared)).collect()
         };
         assert_eq!(shared(&disk, true), [("/dev/null".into(), false)]);
         for sets_scheduler in [false, true] {
             assert_eq!(
                 shared(&partition, sets_scheduler),
-                [
-                    ("/dev/x".into(), false),
-                    ("/dev/null".into(), !sets_scheduler)
-                ]
+                [("/dev/x".into(), false), ("/dev/null".into(), !sets_scheduler)]
             );
         }
         // Another device came to the name.

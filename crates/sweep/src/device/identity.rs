@@ -28,10 +28,7 @@ impl Signature {
 pub(super) fn parse(text: &str) -> Vec<Signature> {
     let signature = |line: &str| {
         let mut words = line.split_whitespace();
-        Some(Signature {
-            kind: words.next()?.to_owned(),
-            uuid: words.next().map(str::to_owned),
-        })
+        Some(Signature { kind: words.next()?.to_owned(), uuid: words.next().map(str::to_owned) })
     };
     text.lines().filter_map(signature).collect()
 }
@@ -78,12 +75,7 @@ mod tests {
     fn signatures_with_and_without_uuid() {
         let uuid = new_uuid().expect("a UUID");
         assert!(is_uuid(&uuid), "{uuid}");
-        for wrong in [
-            "",
-            "--all",
-            "235368AE-4691-49ec-9017-06acdf33967b",
-            "1-2-3-4-5",
-        ] {
+        for wrong in ["", "--all", "235368AE-4691-49ec-9017-06acdf33967b", "1-2-3-4-5"] {
             assert!(!is_uuid(wrong), "{wrong}");
         }
         let found = parse(&format!("ext4 {uuid}\ndos  \nxfs  {uuid}\n"));

@@ -63,10 +63,7 @@ impl Lent {
     pub(crate) fn all(file: &Path) -> Result<Vec<Self>, SweepError> {
         let text = owned::read(file).map_err(SweepError::io(TRUST, file))?;
         text.map_or(Ok(Vec::new()), |text| {
-            Self::parse(&text).map_err(|reason| SweepError::Saved {
-                path: file.to_owned(),
-                reason,
-            })
+            Self::parse(&text).map_err(|reason| SweepError::Saved { path: file.to_owned(), reason })
         })
     }
 
@@ -102,8 +99,7 @@ impl Lent {
             writeln!(place, "{:#}", serde_json::json!(all))?;
             place.sync_all()?;
             fs::rename(&new, file)?;
-            file.parent()
-                .map_or(Ok(()), |folder| File::open(folder)?.sync_all())
+            file.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
         });
         written.map_err(SweepError::io("write", file))
     }
@@ -191,10 +187,8 @@ impl Lent {
         sysfs: &Path,
     ) -> Result<(), SweepError> {
         let all = Self::all(file)?;
-        let named: Vec<Block> = named
-            .iter()
-            .filter_map(|path| Block::open(path, sysfs).ok())
-            .collect();
+        let named: Vec<Block> =
+            named.iter().filter_map(|path| Block::open(path, sysfs).ok()).collect();
         for lent in &all {
             let (Some(block), Some(uuid)) = (lent.block(sysfs), &lent.uuid) else {
                 continue;
@@ -224,12 +218,7 @@ mod tests {
         fs::create_dir_all(disk.join("queue")).expect("made");
         fs::write(disk.join("queue/scheduler"), "[none] bfq").expect("written");
         fs::write(disk.join("diskseq"), "7\n").expect("written");
-        Block {
-            path: "/dev/x".into(),
-            major: 8,
-            minor: 16,
-            about: disk.to_owned(),
-        }
+        Block { path: "/dev/x".into(), major: 8, minor: 16, about: disk.to_owned() }
     }
 
     #[test]
@@ -288,10 +277,7 @@ mod tests {
         ] {
             fs::write(&file, text).expect("written");
             let said = Lent::all(&file).expect_err("refused").to_string();
-            assert!(
-                said.contains("devices.json") && said.lines().count() == 1,
-                "{said}"
-            );
+            assert!(said.contains("devices.json") && said.lines().count() == 1, "{said}");
         }
     }
 }

@@ -16,10 +16,7 @@ pub(super) fn by(block: &Block) -> Option<String> {
         return Some(format!("is mounted on {place}"));
     }
     let swaps = fs::read_to_string("/proc/swaps").unwrap_or_default();
-    let mut areas = swaps
-        .lines()
-        .skip(1)
-        .filter_map(|line| line.split(' ').next());
+    let mut areas = swaps.lines().skip(1).filter_map(|line| line.split(' ').next());
     if areas.any(|area| is_same(Path::new(area), block)) {
         return Some("is used as swap".to_owned());
     }
@@ -96,10 +93,7 @@ fn holder(about: &Path) -> Option<String> {
 fn loop_on(block: &Block) -> Option<(String, u64)> {
     let disk = sysfs::read(&block.disk().join("dev")).unwrap_or_default();
     let whole = disk.split_once(':').and_then(|(major, minor)| {
-        Some(rustix::fs::makedev(
-            major.parse().ok()?,
-            minor.parse().ok()?,
-        ))
+        Some(rustix::fs::makedev(major.parse().ok()?, minor.parse().ok()?))
     });
     let mut entries = fs::read_dir("/sys/block").ok()?.flatten();
     entries.find_map(|entry| {
@@ -123,19 +117,10 @@ mod tests {
             b"36 35 98:0 /mnt1 /srv/a rw,noatime master:1 - ext3 /dev/root rw\n\
               37 35 0:45 / /srv/b rw - btrfs /dev/null rw\n",
         );
-        let block = Block {
-            path: "/dev/x".into(),
-            major: 98,
-            minor: 0,
-            about: "/sys".into(),
-        };
+        let block = Block { path: "/dev/x".into(), major: 98, minor: 0, about: "/sys".into() };
         assert_eq!(mounted_on(&mounts, &block).as_deref(), Some("/srv/a"));
         // By its source: /dev/null has the number 1:3.
-        let other = Block {
-            major: 1,
-            minor: 3,
-            ..block.clone()
-        };
+        let other = Block { major: 1, minor: 3, ..block.clone() };
         assert_eq!(mounted_on(&mounts, &other).as_deref(), Some("/srv/b"));
         let free = Block { minor: 7, ..block };
         assert_eq!(mounted_on(&mounts, &free), None);
@@ -151,10 +136,7 @@ mod tests {
         assert_eq!(said.as_deref(), Some("dm-3 (LVM, encryption or multipath)"));
         fs::write(dm.join("dm/name"), "vg-home\n").expect("written");
         let said = holder(about.path());
-        assert_eq!(
-            said.as_deref(),
-            Some("dm-3 ('vg-home': LVM, encryption or multipath)")
-        );
+        assert_eq!(said.as_deref(), Some("dm-3 ('vg-home': LVM, encryption or multipath)"));
         fs::remove_dir_all(dm).expect("removed");
         fs::create_dir(about.path().join("holders/md127")).expect("made");
         let said = holder(about.path());

@@ -55,17 +55,11 @@ impl Stage {
         // A point that failed in this stage stays a member: guests must be the same when the sweep goes on.
         let failed_here = |key: &str| {
             let rounds = failures.iter().filter(|failure| failure.key == key);
-            rounds
-                .map(|failure| failure.round)
-                .min()
-                .is_some_and(|round| round >= begin)
+            rounds.map(|failure| failure.round).min().is_some_and(|round| round >= begin)
         };
         let is_member =
             |at: &usize| wanted(&verdicts[*at]) == Some(end) || failed_here(&points[*at].key());
-        Some(Self {
-            rounds: begin..end,
-            members: (0..points.len()).filter(is_member).collect(),
-        })
+        Some(Self { rounds: begin..end, members: (0..points.len()).filter(is_member).collect() })
     }
 }
 
@@ -85,11 +79,7 @@ pub(super) struct Batch {
 pub(super) fn partition(plan: &Plan, points: &[Point], stage: &Stage) -> Vec<Batch> {
     let kind = |point: &Point| Some((point.mips?, point.processors));
     let kinds: BTreeSet<(u64, Option<u32>)> = points.iter().filter_map(kind).collect();
-    let most = if plan.disk.is_modelled() {
-        MODELLED_POINTS
-    } else {
-        POINTS
-    };
+    let most = if plan.disk.is_modelled() { MODELLED_POINTS } else { POINTS };
     let mut batches = Vec::new();
     for round in stage.rounds.clone() {
         let order = shuffled(plan.seed, round, points.len());
@@ -108,18 +98,13 @@ pub(super) fn partition(plan: &Plan, points: &[Point], stage: &Stage) -> Vec<Bat
             // Equal shares: a last guest with few points would be a boot for little.
             let guests = of_kind.len().div_ceil(most).max(1);
             let share = of_kind.len().div_ceil(guests).max(1);
-            batches.extend(
-                of_kind
-                    .chunks(share)
-                    .enumerate()
-                    .map(|(number, points)| Batch {
-                        mips,
-                        processors,
-                        round,
-                        number,
-                        points: points.iter().map(|&point| point.clone()).collect(),
-                    }),
-            );
+            batches.extend(of_kind.chunks(share).enumerate().map(|(number, points)| Batch {
+                mips,
+                processors,
+                round,
+                number,
+                points: points.iter().map(|&point| point.clone()).collect(),
+            }));
         }
     }
     batches
@@ -240,33 +225,21 @@ mod tests {
         let points = points(&plan);
         let mut results = Results::default();
         let stage = |results: &Results| Stage::next(&plan, &points, results);
-        let first = Stage {
-            rounds: 0..3,
-            members: vec![0, 1, 2],
-        };
+        let first = Stage { rounds: 0..3, members: vec![0, 1, 2] };
         assert_eq!(stage(&results), Some(first.clone()));
         // Guests end in any order, and what failed is not asked for in a later stage only.
-        results.failures.push(Failure {
-            key: points[1].key(),
-            round: 1,
-            failed: "no".to_owned(),
-        });
+        results.failures.push(Failure { key: points[1].key(), round: 1, failed: "no".to_owned() });
         for (at, round) in [(0, 2), (2, 0), (0, 0), (2, 1), (0, 1), (2, 2)] {
             assert_eq!(stage(&results), Some(first.clone()));
             let base = if at == 0 { 100.0 } else { 90.0 };
             let value = base * (1.0 + round as f64 / 10.0);
-            results
-                .records
-                .push(record(&points[at].key(), round, value));
+            results.records.push(record(&points[at].key(), round, value));
         }
         // Ratios of the same round are all 100/90: it is decided, and would not be of rounds as they came in.
         assert_eq!(stage(&results), None);
         let undecided = &mut results.records[1];
         undecided.value *= 1.2;
-        let second = Stage {
-            rounds: 3..6,
-            members: vec![0, 2],
-        };
+        let second = Stage { rounds: 3..6, members: vec![0, 2] };
         assert_eq!(stage(&results), Some(second));
     }
 }

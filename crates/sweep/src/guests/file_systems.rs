@@ -21,9 +21,5 @@ pub fn needs(file_system: &str) -> Needs {
         "f2fs" => ("f2fs", "mkfs.f2fs", "f2fs-tools"),
         _ => ("ext4", "mke2fs", "e2fsprogs"),
     };
-    Needs {
-        module,
-        program,
-        package,
-    }
+    Needs { module, program, package }
 }

@@ -32,25 +32,19 @@ pub(super) fn records(
     let ended_unix_s = since.map(|time| time.as_secs()).unwrap_or_default();
     let record = |(number, point): (usize, &Point)| {
         let what = || format!("{} repeat {}", point.key(), batch.round + 1);
-        let missing = |figure: &str| SweepError::NoFigure {
-            what: what(),
-            figure: figure.to_owned(),
-        };
+        let missing =
+            |figure: &str| SweepError::NoFigure { what: what(), figure: figure.to_owned() };
         let file = |kind: &str| outcome.file(&format!("{number}.{kind}"));
         if let Some(said) = file("failed") {
             let words: Vec<&str> = said.split_whitespace().collect();
-            return Err(SweepError::InGuest {
-                what: what(),
-                said: words.join(" "),
-            });
+            return Err(SweepError::InGuest { what: what(), said: words.join(" ") });
         }
         let report = file("json").unwrap_or_default();
         let report: Value = serde_json::from_str(&report).map_err(|_| missing("the report"))?;
         let own = point.workload.figure.as_ref();
         let pointer = own.and_then(|figure| figure.json.as_deref());
-        let pointer = pointer
-            .or(point.workload.bench.map(|bench| bench.figure()))
-            .unwrap_or(FLOWOPS);
+        let pointer =
+            pointer.or(point.workload.bench.map(|bench| bench.figure())).unwrap_or(FLOWOPS);
         let value = report.pointer(pointer).and_then(Value::as_f64);
         let value = value
             .filter(|value| value.is_finite() && *value > 0.0)
@@ -72,11 +66,7 @@ pub(super) fn records(
                 started_unix_s: ended_unix_s.saturating_sub(outcome.wall.as_secs()),
                 kernel: kernel.to_owned(),
                 qemu: Some(qemu.to_owned()),
-                mkfs: point
-                    .target
-                    .fs
-                    .as_ref()
-                    .and_then(|fs| mkfs.get(fs).cloned()),
+                mkfs: point.target.fs.as_ref().and_then(|fs| mkfs.get(fs).cloned()),
                 mount: file("mount").map(|line| mount(&line)),
                 caches_dropped: true,
                 io_pressure_us: None,
@@ -157,14 +147,7 @@ fn disk(
     before: &BTreeMap<String, f64>,
     after: &BTreeMap<String, f64>,
 ) -> BTreeMap<String, f64> {
-    let counted = [
-        "reads",
-        "writes",
-        "flushes",
-        "read_bytes",
-        "write_bytes",
-        "written_bytes",
-    ];
+    let counted = ["reads", "writes", "flushes", "read_bytes", "write_bytes", "written_bytes"];
     let since = |name: &str| {
         let count = after.get(name)? - before.get(name)?;
         Some((format!("{kind}.{name}"), count))
@@ -209,10 +192,7 @@ mod tests {
     use super::super::super::time_scale::TimeScale;
     use super::*;
 
-    const TWICE: Speed = Speed {
-        shift: 0,
-        scale: TimeScale { permille: 2000 },
-    };
+    const TWICE: Speed = Speed { shift: 0, scale: TimeScale { permille: 2000 } };
 
     #[test]
     fn counters_have_the_time_of_the_speed() {

@@ -60,9 +60,7 @@ impl GuestRunner {
             Ok(kernel.build_module(&folder, work)?)
         };
         // Modules need the kernel's headers: a model does without lagdisk, and without the other where no point has it.
-        let has_kernel = plan
-            .all_policies()
-            .any(|policy| matches!(policy, Policy::Kernel(..)));
+        let has_kernel = plan.all_policies().any(|policy| matches!(policy, Policy::Kernel(..)));
         let mut modules = Vec::new();
         if has_kernel || !plan.disk.is_modelled() {
             modules.push(module("luc", LUC)?);
@@ -124,11 +122,7 @@ impl GuestRunner {
         for fs in file_systems {
             vm = vm.module(needs(fs).module);
         }
-        for workload in plan
-            .workload
-            .iter()
-            .filter(|workload| workload.filebench.is_some())
-        {
+        for workload in plan.workload.iter().filter(|workload| workload.filebench.is_some()) {
             vm = vm.content(workload_file(&workload.name), workload.text.as_str());
         }
         if plan.disk.is_modelled() {

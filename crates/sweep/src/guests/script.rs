@@ -62,11 +62,7 @@ fn head(plan: &Plan, speed: Speed) -> Result<String, SweepError> {
     if model_file(plan, speed)?.is_some() {
         MODEL_FILE.clone_into(&mut words[1]);
     }
-    let elevator = if spec.is_rotational() {
-        "mq-deadline"
-    } else {
-        ""
-    };
+    let elevator = if spec.is_rotational() { "mq-deadline" } else { "" };
     Ok(format!(
         "MODEL='{}' PAGES={} ELEVATOR={elevator} LENIENT={lenient}\n",
         words.join(" "),
@@ -96,11 +92,7 @@ pub(super) fn workload_file(name: &str) -> String {
 /// The parameters of lagdisk.
 fn disk(disk: &Disk, speed: Speed) -> String {
     let mut all = vec![format!("size_mib={}", disk.size.bytes() >> 20)];
-    for (name, time) in [
-        ("write", &disk.write),
-        ("flush", &disk.flush),
-        ("read", &disk.read),
-    ] {
+    for (name, time) in [("write", &disk.write), ("flush", &disk.flush), ("read", &disk.read)] {
         let ns = time.as_ref().map_or(0, Span::ns);
         all.push(format!("{name}_ns={}", speed.scale.apply(ns)));
     }
@@ -152,10 +144,8 @@ fn settings(point: &Point) -> String {
     let Policy::Kernel(batching, copy_out) = point.policy else {
         return String::new();
     };
-    let mut all = vec![
-        format!("policy={}", batching.name()),
-        format!("copy_out={}", copy_out.name()),
-    ];
+    let mut all =
+        vec![format!("policy={}", batching.name()), format!("copy_out={}", copy_out.name())];
     let own = &point.workload.settings;
     let is_missing = batching == Batching::Delay && !own.contains_key(DELAY_MAX_HOLD_US.0);
     let missing = is_missing.then_some(DELAY_MAX_HOLD_US);
@@ -233,10 +223,7 @@ mod tests {
         let script = |batch| script(&plan, batch).expect("fine");
         assert!(script(&batches[0]).starts_with("MODEL='--model hdd "));
         let slower = script(&batches[1]);
-        assert!(
-            slower.starts_with("MODEL='--model /root/model.toml "),
-            "{slower}"
-        );
+        assert!(slower.starts_with("MODEL='--model /root/model.toml "), "{slower}");
         assert!(
             slower.contains("\npoint ext4 '' '' 'policy=delay copy_out=off max_hold_us=50000' '' ")
         );

@@ -11,10 +11,7 @@ const MOST_COUNTERS: usize = 30;
 const MOST_LOADINGS: usize = 16;
 
 pub(super) fn section(report: &Report) -> Section {
-    let mut section = Section {
-        title: "Correlations".to_owned(),
-        ..Section::default()
-    };
+    let mut section = Section { title: "Correlations".to_owned(), ..Section::default() };
     for explanation in &report.explanations {
         section.graphs.push(Graph::Table(counters(explanation)));
         if !explanation.components.is_empty() {
@@ -59,34 +56,25 @@ fn counters(explanation: &Explanation) -> Table {
         ("p", true),
         ("repeats", true),
     ];
-    let rows = explanation
-        .counters
-        .iter()
-        .take(MOST_COUNTERS)
-        .map(|counter| {
-            let rows = counter
-                .across
-                .or(counter.within)
-                .map_or(0, |found| found.rows);
-            let [across, across_p] = correlation(counter.across);
-            let [within, within_p] = correlation(counter.within);
-            vec![
-                counter.name.as_str().into(),
-                across,
-                across_p,
-                within,
-                within_p,
-                rows.to_string().into(),
-            ]
-        });
+    let rows = explanation.counters.iter().take(MOST_COUNTERS).map(|counter| {
+        let rows = counter.across.or(counter.within).map_or(0, |found| found.rows);
+        let [across, across_p] = correlation(counter.across);
+        let [within, within_p] = correlation(counter.within);
+        vec![
+            counter.name.as_str().into(),
+            across,
+            across_p,
+            within,
+            within_p,
+            rows.to_string().into(),
+        ]
+    });
     Table {
         title: format!(
             "{}: counters that are correlated with {}",
             explanation.workload, explanation.unit
         ),
-        columns: columns
-            .map(|(name, is_number)| (name.to_owned(), is_number))
-            .to_vec(),
+        columns: columns.map(|(name, is_number)| (name.to_owned(), is_number)).to_vec(),
         rows: rows.collect(),
         more: explanation.counters.len().saturating_sub(MOST_COUNTERS),
     }
@@ -94,34 +82,22 @@ fn counters(explanation: &Explanation) -> Table {
 
 fn shares(explanation: &Explanation) -> Table {
     let mut sum = 0.0;
-    let rows = explanation
-        .components
-        .iter()
-        .enumerate()
-        .map(|(number, component)| {
-            sum += component.share;
-            let figure = component.figure_correlation;
-            vec![
-                format!("component {}", number + 1).into(),
-                format!("{:.1} %", component.share * 100.0).into(),
-                format!("{:.1} %", sum * 100.0).into(),
-                Entry {
-                    text: figure.map_or("-".to_owned(), |figure| format!("{figure:+.2}")),
-                    heat: figure,
-                },
-            ]
-        });
-    let columns = [
-        "",
-        "share of the variance",
-        "with those before",
-        "correlation with the figure",
-    ];
+    let rows = explanation.components.iter().enumerate().map(|(number, component)| {
+        sum += component.share;
+        let figure = component.figure_correlation;
+        vec![
+            format!("component {}", number + 1).into(),
+            format!("{:.1} %", component.share * 100.0).into(),
+            format!("{:.1} %", sum * 100.0).into(),
+            Entry {
+                text: figure.map_or("-".to_owned(), |figure| format!("{figure:+.2}")),
+                heat: figure,
+            },
+        ]
+    });
+    let columns = ["", "share of the variance", "with those before", "correlation with the figure"];
     Table {
-        title: format!(
-            "{}: principal components of the counters",
-            explanation.workload
-        ),
+        title: format!("{}: principal components of the counters", explanation.workload),
         rows: rows.collect(),
         columns: columns
             .iter()
@@ -140,11 +116,7 @@ fn loadings(explanation: &Explanation) -> Table {
         let found = loadings.iter().find(|(counter, _)| counter == name);
         found.map_or(0.0, |(_, loading)| *loading)
     };
-    let mut names: Vec<&str> = components[0]
-        .loadings
-        .iter()
-        .map(|(name, _)| &**name)
-        .collect();
+    let mut names: Vec<&str> = components[0].loadings.iter().map(|(name, _)| &**name).collect();
     let weight = |name: &str| -> f64 {
         let weights = (0..components.len()).map(|at| of(at, name).abs() * components[at].share);
         weights.fold(0.0, f64::max)
@@ -155,20 +127,14 @@ fn loadings(explanation: &Explanation) -> Table {
     let row = |name: &&str| {
         let entries = (0..components.len()).map(|at| {
             let loading = of(at, name);
-            Entry {
-                text: format!("{loading:+.2}"),
-                heat: Some(loading),
-            }
+            Entry { text: format!("{loading:+.2}"), heat: Some(loading) }
         });
         std::iter::once(Entry::from(*name)).chain(entries).collect()
     };
     let mut columns = vec![("counter".to_owned(), false)];
     columns.extend((1..=components.len()).map(|number| (format!("component {number}"), true)));
     Table {
-        title: format!(
-            "{}: loadings (correlation of counter and component)",
-            explanation.workload
-        ),
+        title: format!("{}: loadings (correlation of counter and component)", explanation.workload),
         columns,
         rows: names.iter().map(row).collect(),
         more,

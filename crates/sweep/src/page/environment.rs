@@ -18,18 +18,12 @@ pub(super) fn section(report: &Report, notes: Vec<String>) -> Section {
             rows.push(vec![name.into(), text.into()]);
         }
     };
-    row(
-        "kernel",
-        several(all().map(|about| Some(about.kernel.clone()))),
-    );
+    row("kernel", several(all().map(|about| Some(about.kernel.clone()))));
     row("QEMU", several(all().map(|about| about.qemu.clone())));
     row("mkfs", several(all().map(|about| about.mkfs.clone())));
     let mounts = all().map(|about| about.mount.as_deref().map(without_device));
     row("mounts", several(mounts));
-    row(
-        "governor",
-        several(all().map(|about| about.governor.clone())),
-    );
+    row("governor", several(all().map(|about| about.governor.clone())));
     let frequencies = || all().filter_map(|about| about.frequency_khz);
     let lowest = frequencies().map(|[low, _]| low).min();
     if let (Some(low), Some(high)) = (lowest, frequencies().map(|[_, high]| high).max()) {
@@ -37,11 +31,7 @@ pub(super) fn section(report: &Report, notes: Vec<String>) -> Section {
         row("frequency", format!("{} to {} GHz", ghz(low), ghz(high)));
     }
     let caches = all().map(|about| {
-        let words = if about.caches_dropped {
-            "dropped"
-        } else {
-            "not dropped: no root"
-        };
+        let words = if about.caches_dropped { "dropped" } else { "not dropped: no root" };
         Some(words.to_owned())
     });
     row("caches", several(caches));
@@ -59,20 +49,12 @@ pub(super) fn section(report: &Report, notes: Vec<String>) -> Section {
         stolen.map_or(String::new(), |range| format!("{range} %")),
     );
     for (name, of) in [
-        (
-            "time under I/O pressure",
-            (|about| about.io_pressure_us) as fn(&Environment) -> _,
-        ),
-        ("time under processor pressure", |about| {
-            about.cpu_pressure_us
-        }),
+        ("time under I/O pressure", (|about| about.io_pressure_us) as fn(&Environment) -> _),
+        ("time under processor pressure", |about| about.cpu_pressure_us),
     ] {
         let values = || all().filter_map(of).map(|us| us as f64 / 1e6);
         if let (Some(low), Some(high)) = (values().reduce(f64::min), values().reduce(f64::max)) {
-            row(
-                name,
-                format!("{} to {} s a repeat", digits(low), digits(high)),
-            );
+            row(name, format!("{} to {} s a repeat", digits(low), digits(high)));
         }
     }
     let table = Table {
@@ -81,11 +63,7 @@ pub(super) fn section(report: &Report, notes: Vec<String>) -> Section {
         rows,
         more: 0,
     };
-    Section {
-        title: "Environment".to_owned(),
-        text: notes,
-        graphs: vec![Graph::Table(table)],
-    }
+    Section { title: "Environment".to_owned(), text: notes, graphs: vec![Graph::Table(table)] }
 }
 
 /// The different values, the most frequent first, with how often they are there if there are several.
@@ -101,9 +79,7 @@ fn several(values: impl Iterator<Item = Option<String>>) -> String {
     }
     let more = counts.len().saturating_sub(MOST_VALUES);
     let named = counts.iter().take(MOST_VALUES);
-    let mut words: Vec<String> = named
-        .map(|(value, count)| format!("{value} ({count})"))
-        .collect();
+    let mut words: Vec<String> = named.map(|(value, count)| format!("{value} ({count})")).collect();
     if more > 0 {
         words.push(format!("{more} more"));
     }
@@ -125,17 +101,11 @@ mod tests {
     #[test]
     fn values_and_how_often() {
         let some = |values: &[&str]| {
-            values
-                .iter()
-                .map(|value| Some((*value).to_owned()))
-                .collect::<Vec<_>>()
+            values.iter().map(|value| Some((*value).to_owned())).collect::<Vec<_>>()
         };
         assert_eq!(several(some(&["a", "a"]).into_iter()), "a");
         assert_eq!(several(some(&["a", "b", "b"]).into_iter()), "b (2); a (1)");
         assert_eq!(several([None, None].into_iter()), "");
-        assert_eq!(
-            without_device("ext4 /dev/loop3 rw,noatime rw"),
-            "ext4 rw,noatime rw"
-        );
+        assert_eq!(without_device("ext4 /dev/loop3 rw,noatime rw"), "ext4 rw,noatime rw");
     }
 }

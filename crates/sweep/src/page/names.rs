@@ -71,9 +71,7 @@ pub(super) fn value_name(axis: Axis, value: &str) -> String {
 
 /// The number that a value of an axis is; frequencies in GHz.
 pub(super) fn number(value: &str) -> Option<f64> {
-    let end = value
-        .find(|c: char| !(c.is_ascii_digit() || c == '.'))
-        .unwrap_or(value.len());
+    let end = value.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(value.len());
     let (digits, unit) = value.split_at(end);
     let factor = match unit {
         "" | "GHz" => 1.0,
@@ -101,10 +99,7 @@ pub(super) fn is_time(unit: &str) -> bool {
 }
 
 pub(super) fn estimate(interval: &MedianInterval) -> Estimate {
-    Estimate {
-        value: interval.median,
-        interval: Some((interval.low, interval.high)),
-    }
+    Estimate { value: interval.median, interval: Some((interval.low, interval.high)) }
 }
 
 /// How many times as fast, from a ratio of figures.
@@ -112,10 +107,7 @@ pub(super) fn speedup(ratio: &MedianInterval, unit: &str) -> Estimate {
     if !is_time(unit) {
         return estimate(ratio);
     }
-    Estimate {
-        value: 1.0 / ratio.median,
-        interval: Some((1.0 / ratio.high, 1.0 / ratio.low)),
-    }
+    Estimate { value: 1.0 / ratio.median, interval: Some((1.0 / ratio.high, 1.0 / ratio.low)) }
 }
 
 #[cfg(test)]
@@ -128,24 +120,14 @@ mod tests {
         assert_eq!(number("2.4GHz"), Some(2.4));
         assert_eq!(number("800MHz"), Some(0.8));
         assert_eq!(number("64k"), Some(65536.0));
-        for value in [
-            "as-is",
-            "throttle:50%(not-a-frequency)",
-            "",
-            "ext4",
-            "1.2.3",
-        ] {
+        for value in ["as-is", "throttle:50%(not-a-frequency)", "", "ext4", "1.2.3"] {
             assert_eq!(number(value), None, "{value}");
         }
     }
 
     #[test]
     fn a_shorter_time_is_a_speedup() {
-        let half = MedianInterval {
-            median: 0.5,
-            low: 0.4,
-            high: 0.8,
-        };
+        let half = MedianInterval { median: 0.5, low: 0.4, high: 0.8 };
         assert_eq!(speedup(&half, "files/s"), estimate(&half));
         let faster = speedup(&half, "s");
         assert_eq!((faster.value, faster.interval), (2.0, Some((1.25, 2.5))));

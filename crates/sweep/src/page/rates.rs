@@ -16,24 +16,16 @@ const MOST_MATRICES: usize = 12;
 
 /// The figures of every point, by workload.
 pub(super) fn bars(report: &Report, axes: &Axes) -> Section {
-    let mut section = Section {
-        title: "Figures".to_owned(),
-        ..Section::default()
-    };
-    if axes
-        .values(Axis::Target)
-        .iter()
-        .any(|target| report.is_unsafe(target))
-    {
+    let mut section = Section { title: "Figures".to_owned(), ..Section::default() };
+    if axes.values(Axis::Target).iter().any(|target| report.is_unsafe(target)) {
         section.text.push(
             "Bars of what is UNSAFE are cut off where they are longer than all others.".to_owned(),
         );
     }
     for workload in axes.values(Axis::Workload) {
         let all = report.points.iter();
-        let points: Vec<&PointReport> = all
-            .filter(|point| point.value(Axis::Workload) == workload)
-            .collect();
+        let points: Vec<&PointReport> =
+            all.filter(|point| point.value(Axis::Workload) == workload).collect();
         let unit = points.first().map_or("", |point| &*point.unit);
         let common = axes.common(&points);
         let bar = |point: &PointReport| {
@@ -74,10 +66,7 @@ pub(super) fn bars(report: &Report, axes: &Axes) -> Section {
 
 /// Targets by workloads, for each point of the other axes: figures, and what a joule gives.
 pub(super) fn matrix(report: &Report, axes: &Axes) -> Section {
-    let mut section = Section {
-        title: "Targets by workload".to_owned(),
-        ..Section::default()
-    };
+    let mut section = Section { title: "Targets by workload".to_owned(), ..Section::default() };
     if axes.values(Axis::Target).len() < 2 {
         return section;
     }
@@ -115,9 +104,7 @@ pub(super) fn matrix(report: &Report, axes: &Axes) -> Section {
         );
     }
     if more > 0 {
-        section.text.push(format!(
-            "{more} more are not shown here; report.json has them."
-        ));
+        section.text.push(format!("{more} more are not shown here; report.json has them."));
     }
     section
 }
@@ -144,29 +131,18 @@ fn one(
         found.map(|(_, interval)| interval.median).collect()
     };
     let has_choice = |workload: &&String| safe(workload).len() > 1;
-    let workloads: Vec<&String> = axes
-        .values(Axis::Workload)
-        .iter()
-        .filter(has_choice)
-        .collect();
+    let workloads: Vec<&String> = axes.values(Axis::Workload).iter().filter(has_choice).collect();
     if workloads.is_empty() {
         return None;
     }
-    let mut matrix = Matrix {
-        title: title.to_owned(),
-        row: "target".to_owned(),
-        ..Matrix::default()
-    };
+    let mut matrix =
+        Matrix { title: title.to_owned(), row: "target".to_owned(), ..Matrix::default() };
     let mut best = Vec::new();
     for workload in &workloads {
         let mut found = targets.iter().filter_map(|target| find(target, workload));
         let unit = found.next().map_or(String::new(), |(unit, _)| unit);
         let medians = safe(workload).into_iter();
-        best.push(if is_time(&unit) {
-            medians.reduce(f64::min)
-        } else {
-            medians.reduce(f64::max)
-        });
+        best.push(if is_time(&unit) { medians.reduce(f64::min) } else { medians.reduce(f64::max) });
         matrix.columns.push(format!("{workload}, {unit}"));
     }
     for target in targets {
@@ -175,11 +151,7 @@ fn one(
             let (unit, interval) = find(target, workload)?;
             let best = best.filter(|_| !is_unsafe);
             let share = |best: f64| {
-                if is_time(&unit) {
-                    best / interval.median
-                } else {
-                    interval.median / best
-                }
+                if is_time(&unit) { best / interval.median } else { interval.median / best }
             };
             Some(Cell {
                 figure: estimate(&interval),
@@ -245,20 +217,10 @@ pub(super) fn ratios(report: &Report, axes: &Axes) -> Section {
     ];
     let table = Table {
         title: "Against the first value of each axis".to_owned(),
-        columns: columns
-            .map(|(name, is_number)| (name.to_owned(), is_number))
-            .to_vec(),
+        columns: columns.map(|(name, is_number)| (name.to_owned(), is_number)).to_vec(),
         rows,
         more,
     };
-    let graphs = if table.rows.is_empty() {
-        Vec::new()
-    } else {
-        vec![Graph::Table(table)]
-    };
-    Section {
-        title: "Ratios".to_owned(),
-        text: Vec::new(),
-        graphs,
-    }
+    let graphs = if table.rows.is_empty() { Vec::new() } else { vec![Graph::Table(table)] };
+    Section { title: "Ratios".to_owned(), text: Vec::new(), graphs }
 }

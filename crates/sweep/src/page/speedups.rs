@@ -23,18 +23,8 @@ pub(super) fn section(report: &Report, axes: &Axes) -> Section {
                 .iter()
                 .filter(|point| point.value(Axis::Workload) == workload)
                 .collect();
-            let by = if axis == Axis::Mips {
-                "speed"
-            } else {
-                axis.name()
-            };
-            split(
-                &points,
-                axes,
-                axis,
-                &format!("{workload} by {by}"),
-                &mut graphs,
-            );
+            let by = if axis == Axis::Mips { "speed" } else { axis.name() };
+            split(&points, axes, axis, &format!("{workload} by {by}"), &mut graphs);
         }
     }
     let more = graphs.len().saturating_sub(MOST_GRAPHS);
@@ -48,9 +38,7 @@ pub(super) fn section(report: &Report, axes: &Axes) -> Section {
         ));
     }
     if more > 0 {
-        text.push(format!(
-            "{more} more are not shown here; report.json has them."
-        ));
+        text.push(format!("{more} more are not shown here; report.json has them."));
     }
     Section {
         title: "Speedups".to_owned(),
@@ -93,11 +81,8 @@ fn split(points: &[&PointReport], axes: &Axes, axis: Axis, title: &str, graphs: 
         .filter(|other| present(*other).len() > 1);
     if let (true, Some(widest)) = (names.len() > MOST_SERIES, widest) {
         for kept in present(widest) {
-            let rest: Vec<&PointReport> = points
-                .iter()
-                .copied()
-                .filter(|point| point.value(widest) == kept)
-                .collect();
+            let rest: Vec<&PointReport> =
+                points.iter().copied().filter(|point| point.value(widest) == kept).collect();
             let title = format!("{title}, {}", value_name(widest, kept));
             split(&rest, axes, axis, &title, graphs);
         }
@@ -158,10 +143,7 @@ fn split(points: &[&PointReport], axes: &Axes, axis: Axis, title: &str, graphs: 
 }
 
 fn place(value: &str) -> Place {
-    Place {
-        name: value.to_owned(),
-        number: number(value),
-    }
+    Place { name: value.to_owned(), number: number(value) }
 }
 
 /// The speedup of a point of `line`, whose points differ in `axis` only; 1 for the one that the others are compared
@@ -174,8 +156,5 @@ fn figure(point: &PointReport, axis: Axis, line: &[&PointReport]) -> Option<Esti
     let is_first = line
         .iter()
         .any(|other| along(other).is_some_and(|at| other.ratios[at].to == point.value(axis)));
-    is_first.then_some(Estimate {
-        value: 1.0,
-        interval: Some((1.0, 1.0)),
-    })
+    is_first.then_some(Estimate { value: 1.0, interval: Some((1.0, 1.0)) })
 }

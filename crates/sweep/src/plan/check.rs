@@ -22,13 +22,7 @@ use luc_workload::nearest::meant;
 impl Plan {
     pub(super) fn check(&self) -> Result<(), SweepError> {
         let refuse = |reason: String| Err(SweepError::Plan(reason));
-        let Stop {
-            goal,
-            min,
-            max,
-            best,
-            stolen,
-        } = self.stop;
+        let Stop { goal, min, max, best, stolen } = self.stop;
         let fewest = if best { FEWEST_ROUNDS } else { FEWEST };
         if !(goal > 0.0 && goal < 1.0) {
             return refuse(format!("stop.goal = {goal}: write a share such as 0.05"));
@@ -62,17 +56,10 @@ impl Plan {
         }
         check_energy(&self.energy)?;
         let is_rate = |workload: &Workload| {
-            workload
-                .figure
-                .as_ref()
-                .is_some_and(|figure| figure.unit.ends_with("/s"))
+            workload.figure.as_ref().is_some_and(|figure| figure.unit.ends_with("/s"))
         };
         let is_command = |workload: &&Workload| workload.command.is_some();
-        if let Some(workload) = self
-            .workload
-            .iter()
-            .filter(is_command)
-            .find(|one| !is_rate(one))
+        if let Some(workload) = self.workload.iter().filter(is_command).find(|one| !is_rate(one))
             && best
         {
             return refuse(format!(
@@ -81,21 +68,13 @@ impl Plan {
                 workload.name
             ));
         }
-        axis(
-            "workload",
-            self.workload.iter().map(|workload| workload.name.clone()),
-        )?;
-        axis(
-            "target",
-            self.target.iter().map(|target| target.name.clone()),
-        )?;
+        axis("workload", self.workload.iter().map(|workload| workload.name.clone()))?;
+        axis("target", self.target.iter().map(|target| target.name.clone()))?;
         for workload in &self.workload {
             workload.check(workload.threads.as_ref().unwrap_or(&self.threads))?;
             workload.check_own_axes(&self.target)?;
         }
-        self.target
-            .iter()
-            .try_for_each(|target| target.check(&self.disk))?;
+        self.target.iter().try_for_each(|target| target.check(&self.disk))?;
         for target in self.target.iter().filter(|target| target.is_emulated()) {
             self.disk_of(target).check()?;
         }
@@ -129,10 +108,7 @@ impl Plan {
             if !rustix::process::geteuid().is_root() {
                 return Err(luc_disk::Error::NotRoot.into());
             }
-            luc_disk::check_mkfs(&Mkfs {
-                fs: fs.clone(),
-                options: String::new(),
-            })?;
+            luc_disk::check_mkfs(&Mkfs { fs: fs.clone(), options: String::new() })?;
         }
         Ok(())
     }
@@ -178,10 +154,8 @@ impl Workload {
             }
             _ => return refuse("write one of bench, filebench and command"),
         }
-        if let Some((name, pointer)) = self
-            .counters
-            .iter()
-            .find(|(_, pointer)| !pointer.starts_with('/'))
+        if let Some((name, pointer)) =
+            self.counters.iter().find(|(_, pointer)| !pointer.starts_with('/'))
         {
             return refuse(&format!(
                 "counters: {name} = \"{pointer}\" is no JSON pointer: write \"/a/b\""
@@ -244,10 +218,7 @@ impl Workload {
         let heeds_no_fsync = self.bench.is_some_and(|bench| bench != Bench::Commit);
         if !heeds_no_fsync {
             let no_fsync = targets.iter().find(|target| {
-                let is_mine = self
-                    .target
-                    .as_ref()
-                    .is_none_or(|names| names.contains(&target.name));
+                let is_mine = self.target.as_ref().is_none_or(|names| names.contains(&target.name));
                 is_mine && target.no_fsync
             });
             if let Some(target) = no_fsync {
@@ -303,9 +274,7 @@ fn check_energy(energy: &energy::Options) -> Result<(), SweepError> {
 fn check_threads(name: &str, threads: &[usize]) -> Result<(), SweepError> {
     unique(name, threads.iter().map(ToString::to_string))?;
     if threads.iter().any(|&count| count == 0 || count > 4096) {
-        return Err(SweepError::Plan(format!(
-            "{name}: write numbers from 1 to 4096"
-        )));
+        return Err(SweepError::Plan(format!("{name}: write numbers from 1 to 4096")));
     }
     Ok(())
 }

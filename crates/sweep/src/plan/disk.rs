@@ -99,11 +99,7 @@ impl Disk {
         let mut words = vec!["--model".to_owned(), model];
         words.extend(["--size".to_owned(), self.size.to_string()]);
         for (option, value) in self.costs() {
-            words.extend(
-                value
-                    .iter()
-                    .flat_map(|value| [format!("--{option}"), value.to_string()]),
-            );
+            words.extend(value.iter().flat_map(|value| [format!("--{option}"), value.to_string()]));
         }
         words
     }
@@ -119,10 +115,6 @@ impl Disk {
     }
 
     pub(super) fn costs(&self) -> [(&'static str, &Option<Span>); 3] {
-        [
-            ("flush", &self.flush),
-            ("write", &self.write),
-            ("read", &self.read),
-        ]
+        [("flush", &self.flush), ("write", &self.write), ("read", &self.read)]
     }
 }

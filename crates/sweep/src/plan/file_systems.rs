@@ -36,9 +36,8 @@ pub fn kernel_has(name: &str) -> bool {
 
 /// Whether a distribution's kernel of that version, as `6.1`, has it: Linux 6.13 removed ReiserFS.
 pub fn distribution_has(version: &str, name: &str) -> bool {
-    let mut numbers = version
-        .split(|c: char| !c.is_ascii_digit())
-        .map(|part| part.parse().unwrap_or(0));
+    let mut numbers =
+        version.split(|c: char| !c.is_ascii_digit()).map(|part| part.parse().unwrap_or(0));
     let version: (u32, u32) = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
     name != "reiserfs" || version < (6, 13)
 }
@@ -57,21 +56,14 @@ impl Target {
                 "the workload's fsyncs do nothing: a power cut loses what they would have kept",
             );
         }
-        if mounted_with(&[
-            "nobarrier",
-            "barrier=0",
-            "barrier=none",
-            "fsync_mode=nobarrier",
-        ]) {
+        if mounted_with(&["nobarrier", "barrier=0", "barrier=none", "fsync_mode=nobarrier"]) {
             return Some("no flushes: a power cut loses what fsync has promised");
         }
         if mounted_with(&["noload", "norecovery"]) {
             return Some("the journal is not replayed");
         }
         let has_no_journal = self.fs.as_deref() == Some("ext2")
-            || options(&self.mkfs)
-                .iter()
-                .any(|word| word == "^has_journal");
+            || options(&self.mkfs).iter().any(|word| word == "^has_journal");
         if has_no_journal {
             return Some("no journal: a power cut may damage the file system itself");
         }
@@ -115,10 +107,7 @@ mod tests {
             let target = target(fs, mkfs, mount);
             assert!(target.danger().is_some(), "{target:?}");
         }
-        let no_fsync = Target {
-            no_fsync: true,
-            ..target("ext4", "", "")
-        };
+        let no_fsync = Target { no_fsync: true, ..target("ext4", "", "") };
         assert!(no_fsync.danger().is_some());
         for (fs, mkfs, mount) in [
             ("ext3", "", "data=ordered"),

@@ -57,19 +57,10 @@ const SHORT: [(&str, Policy); 10] = [
     ("gate:delay", Policy::Gate(Batching::Delay)),
     ("gate:pid", Policy::Gate(Batching::Pid)),
     ("kernel:off", Policy::Kernel(Batching::Off, CopyOut::Off)),
-    (
-        "kernel:delay",
-        Policy::Kernel(Batching::Delay, CopyOut::Off),
-    ),
+    ("kernel:delay", Policy::Kernel(Batching::Delay, CopyOut::Off)),
     ("kernel:pid", Policy::Kernel(Batching::Pid, CopyOut::Off)),
-    (
-        "kernel:copy-out",
-        Policy::Kernel(Batching::Off, CopyOut::Heuristic),
-    ),
-    (
-        "kernel:luc",
-        Policy::Kernel(Batching::Pid, CopyOut::Heuristic),
-    ),
+    ("kernel:copy-out", Policy::Kernel(Batching::Off, CopyOut::Heuristic)),
+    ("kernel:luc", Policy::Kernel(Batching::Pid, CopyOut::Heuristic)),
     ("kernel:auto", Policy::Kernel(Batching::Auto, CopyOut::Auto)),
 ];
 
@@ -150,9 +141,7 @@ impl FromStr for Policy {
             Some(Self::Kernel(batching?, copy_out?))
         };
         let found = short.map(|(_, policy)| *policy).or_else(parts);
-        found.ok_or_else(|| UnknownPolicy {
-            given: text.to_owned(),
-        })
+        found.ok_or_else(|| UnknownPolicy { given: text.to_owned() })
     }
 }
 
@@ -219,14 +208,7 @@ mod tests {
         ] {
             assert_eq!(given.parse::<Policy>().expect("known").to_string(), shown);
         }
-        for wrong in [
-            "gate:off",
-            "gate:on",
-            "kernel:of+on",
-            "kernel:off+",
-            "+on",
-            "",
-        ] {
+        for wrong in ["gate:off", "gate:on", "kernel:of+on", "kernel:off+", "+on", ""] {
             wrong.parse::<Policy>().expect_err("refused");
         }
     }

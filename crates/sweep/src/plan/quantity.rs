@@ -30,10 +30,7 @@ impl Span {
 
     /// Of whole milliseconds.
     pub(super) fn of_ms(ms: u64) -> Self {
-        Self {
-            text: format!("{ms}ms"),
-            ns: ms * 1_000_000,
-        }
+        Self { text: format!("{ms}ms"), ns: ms * 1_000_000 }
     }
 }
 
@@ -46,10 +43,7 @@ impl Size {
 
     /// Of a number of bytes.
     pub fn of_bytes(bytes: u64) -> Self {
-        Self {
-            text: format_size(bytes),
-            bytes,
-        }
+        Self { text: format_size(bytes), bytes }
     }
 }
 

@@ -58,10 +58,7 @@ impl Target {
     /// Whether the program that makes its file system is here, where a guest has it from.
     pub(super) fn check_program(&self) -> Result<(), SweepError> {
         let fs = self.fs.clone().unwrap_or_default();
-        let mkfs = Mkfs {
-            fs: fs.clone(),
-            options: String::new(),
-        };
+        let mkfs = Mkfs { fs: fs.clone(), options: String::new() };
         luc_disk::check_mkfs(&mkfs).map_err(|_| {
             SweepError::Plan(format!(
                 "target '{}': mkfs.{fs} is not installed: install {}, or leave the target out",
@@ -88,9 +85,7 @@ impl Target {
             ));
         }
         if !device.is_absolute() {
-            return refuse(format!(
-                "device = \"{shown}\": write its absolute path, as /dev/sdb"
-            ));
+            return refuse(format!("device = \"{shown}\": write its absolute path, as /dev/sdb"));
         }
         let fs = self.fs.as_deref().unwrap_or_default();
         if let Some(word) = own_identity(fs, &self.mkfs) {

@@ -65,44 +65,24 @@ fn a_whole_plan() {
 #[test]
 fn what_is_wrong_is_named() {
     for (from, to, words) in [
-        (
-            "threads",
-            "thread",
-            &["p.toml:2:", "`thread`", "'threads'"][..],
-        ),
+        ("threads", "thread", &["p.toml:2:", "`thread`", "'threads'"][..]),
         ("goal", "gaol", &["p.toml:5:", "'goal'"]),
         ("metarates", "metarate", &["p.toml:13:", "'metarates'"]),
         ("file-size", "filesize", &["'filesize'", "'file-size'"]),
         ("'1k'", "'1x'", &["file-size", "1x"]),
         ("0.5", "-1", &["seconds"]),
         ("min = 6", "min = 5", &["stop.min = 5"]),
-        (
-            "min = 6",
-            "min = 6\nstolen = 2",
-            &["stop.stolen = 2", "0.02"],
-        ),
+        ("min = 6", "min = 6\nstolen = 2", &["stop.stolen = 2", "0.02"]),
         ("threads", "poll-idel = true\nthreads", &["'poll-idle'"]),
         ("size = '64M'", "size = '4M'", &["ext4", "16M", "4M"]),
         ("'1ms'", "'1 mile'", &["p.toml:10:", "'1 mile'", "6ms"]),
         ("'64M'", "'64Q'", &["p.toml:9:", "'64Q'", "512M"]),
-        (
-            "threads",
-            "settle = 'soon'\nthreads",
-            &["p.toml:2:", "'soon'"],
-        ),
+        ("threads", "settle = 'soon'\nthreads", &["p.toml:2:", "'soon'"]),
         ("[1, 4]", "[4, 4]", &["twice"]),
         ("[1, 4]", "[]", &["no value"]),
         ("fs = 'ext4'", "fs = 'vfat'", &["vfat", "xfs"]),
-        (
-            "fs = 'ext4'",
-            "fs = 'ext4'\ndisk = { size = '4M' }",
-            &["'ext4'", "16M", "4M"],
-        ),
-        (
-            "fs = 'ext4'",
-            "fs = 'ext4'\ndisk = { flus = '1ms' }",
-            &["p.toml:18:", "'flush'"],
-        ),
+        ("fs = 'ext4'", "fs = 'ext4'\ndisk = { size = '4M' }", &["'ext4'", "16M", "4M"]),
+        ("fs = 'ext4'", "fs = 'ext4'\ndisk = { flus = '1ms' }", &["p.toml:18:", "'flush'"]),
         (
             "fs = 'ext4'",
             "directory = '/'\ndisk = { flush = '1ms' }",
@@ -123,37 +103,13 @@ fn what_is_wrong_is_named() {
             "fs = 'ext4'\ndevice = '/dev/sda'\nerase = '/dev/sdb'",
             &["/dev/sda", "/dev/sdb", "twice"],
         ),
-        (
-            "fs = 'ext4'",
-            "device = '/dev/sda'\nerase = '/dev/sda'",
-            &["/dev/sda", "goes with fs"],
-        ),
-        (
-            "fs = 'ext4'",
-            "fs = 'ext4'\ndevice = 'sda'\nerase = 'sda'",
-            &["sda", "absolute"],
-        ),
-        (
-            "fs = 'ext4'",
-            "fs = 'ext4'\noverwrite = true",
-            &["go with device"],
-        ),
-        (
-            "threads",
-            "scheduler = ['kiber']\nthreads",
-            &["p.toml:2:", "`kiber`", "'kyber'"],
-        ),
-        (
-            "threads",
-            "scheduler = ['bfq', 'bfq']\nthreads",
-            &["bfq", "twice"],
-        ),
+        ("fs = 'ext4'", "device = '/dev/sda'\nerase = '/dev/sda'", &["/dev/sda", "goes with fs"]),
+        ("fs = 'ext4'", "fs = 'ext4'\ndevice = 'sda'\nerase = 'sda'", &["sda", "absolute"]),
+        ("fs = 'ext4'", "fs = 'ext4'\noverwrite = true", &["go with device"]),
+        ("threads", "scheduler = ['kiber']\nthreads", &["p.toml:2:", "`kiber`", "'kyber'"]),
+        ("threads", "scheduler = ['bfq', 'bfq']\nthreads", &["bfq", "twice"]),
         ("[disk]", "[disk]\nmodel = 'no.toml'", &["no.toml"]),
-        (
-            "name = 'create'",
-            "name = 'create'\nmemory = '60M'",
-            &["memory", "[virtual]"],
-        ),
+        ("name = 'create'", "name = 'create'\nmemory = '60M'", &["memory", "[virtual]"]),
         ("fs = 'ext4'", "directory = '/no/such'", &["/no/such"]),
         ("'auto'", "'gate:dela'", &["p.toml:3:", "'gate:delay'"]),
         (
@@ -166,11 +122,7 @@ fn what_is_wrong_is_named() {
             "slow-factor = 'x', slow-clients = 1",
             &["slow-factor", "write a number"],
         ),
-        (
-            "bench = 'metarates'",
-            "command = ['x']",
-            &["without options"],
-        ),
+        ("bench = 'metarates'", "command = ['x']", &["without options"]),
     ] {
         let said = refusal(from, to);
         assert!(words.iter().all(|word| said.contains(word)), "{said}");
@@ -187,11 +139,7 @@ fn a_target_has_a_disk_of_its_own() {
     assert_eq!(words(0), "--model fixed --size 64M --flush 1ms");
     assert_eq!(words(1), "--model fixed --size 300M --flush 20us");
     // A result of before has no such key.
-    assert!(
-        !serde_json::json!(plan.target[0])
-            .to_string()
-            .contains("disk")
-    );
+    assert!(!serde_json::json!(plan.target[0]).to_string().contains("disk"));
 }
 
 #[test]
@@ -204,26 +152,14 @@ fn a_workload_file_is_read_and_checked() {
     assert!(plan.workload[0].text.contains("define fileset"));
     for (text, words) in [
         ("filebench = 'webservr'", &["webservr"][..]),
-        (
-            "filebench = 'webserver'",
-            &["'create'", "nthreads={threads}"],
-        ),
-        (
-            "filebench = 'webserver'\noptions = { cold = 1 }",
-            &["cold = 1", "true or false"],
-        ),
-        (
-            "filebench = 'webserver'\noptions = { second = 1 }",
-            &["'second'", "'seconds'"],
-        ),
+        ("filebench = 'webserver'", &["'create'", "nthreads={threads}"]),
+        ("filebench = 'webserver'\noptions = { cold = 1 }", &["cold = 1", "true or false"]),
+        ("filebench = 'webserver'\noptions = { second = 1 }", &["'second'", "'seconds'"]),
         (
             "filebench = 'webserver'\noptions = { set = ['nthreads={threads}', 'nfiles'] }",
             &["nfiles", "name=value"],
         ),
-        (
-            "filebench = 'webserver'\nbench = 'oltp'",
-            &["without bench"],
-        ),
+        ("filebench = 'webserver'\nbench = 'oltp'", &["without bench"]),
     ] {
         let error = Plan::parse(&file(text), Path::new("p.toml")).expect_err("refused");
         let said = error.to_string();
@@ -267,10 +203,7 @@ fn a_model_file_is_beside_the_plan_and_part_of_it() {
     assert!(read().is_err());
     fs::write(&model, "model = 'hdd'\nno_such_key = 1\n").expect("written");
     let said = read().expect_err("refused").to_string();
-    assert!(
-        said.contains("slow.toml") && said.lines().count() == 1,
-        "{said}"
-    );
+    assert!(said.contains("slow.toml") && said.lines().count() == 1, "{said}");
     fs::write(&model, "model = 'fixed'\nflush_ns = 5\n").expect("written");
     let first = read().expect("fine");
     let words = first.disk.words();
@@ -296,18 +229,12 @@ fn only_the_best_needs_three_rounds_and_a_rate() {
 fn a_plan_is_read_back_from_its_results() {
     let filebench = WHOLE
         .replace("bench = 'metarates'", "filebench = 'varmail'")
-        .replace(
-            "{ seconds = 0.5, file-size = '1k' }",
-            "{ set = ['nthreads={threads}'] }",
-        );
+        .replace("{ seconds = 0.5, file-size = '1k' }", "{ set = ['nthreads={threads}'] }");
     for text in [WHOLE, &filebench, VIRTUAL] {
         let plan = Plan::parse(text, Path::new("p.toml")).expect("fine");
         let mut head = plan.head().expect("readable");
         let back: Plan = serde_json::from_value(head["plan"].take()).expect("a plan");
-        assert_eq!(
-            back.head().expect("readable"),
-            plan.head().expect("readable")
-        );
+        assert_eq!(back.head().expect("readable"), plan.head().expect("readable"));
     }
 }
 

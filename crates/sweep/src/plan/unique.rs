@@ -9,15 +9,11 @@ pub(super) fn unique(name: &str, values: impl Iterator<Item = String>) -> Result
     let mut seen = BTreeSet::new();
     for value in values {
         if !seen.insert(value.clone()) {
-            return Err(SweepError::Plan(format!(
-                "{name} '{value}' is there twice: keep one"
-            )));
+            return Err(SweepError::Plan(format!("{name} '{value}' is there twice: keep one")));
         }
     }
     if seen.is_empty() {
-        return Err(SweepError::Plan(format!(
-            "{name} has no value: write at least one"
-        )));
+        return Err(SweepError::Plan(format!("{name} has no value: write at least one")));
     }
     Ok(())
 }

@@ -130,11 +130,8 @@ impl VirtualTime {
         if !is_default(&plan.energy) {
             return refuse("energy does not go with virtual: leave it out".to_owned());
         }
-        let largest = if plan.disk.is_modelled() {
-            LARGEST_GUEST_DISK_BYTES
-        } else {
-            LARGEST_DISK_BYTES
-        };
+        let largest =
+            if plan.disk.is_modelled() { LARGEST_GUEST_DISK_BYTES } else { LARGEST_DISK_BYTES };
         for Disk { size, model, .. } in plan.target.iter().map(|target| plan.disk_of(target)) {
             if size.bytes() > largest {
                 return refuse(format!(
@@ -143,9 +140,7 @@ impl VirtualTime {
                 ));
             }
         }
-        plan.target
-            .iter()
-            .try_for_each(|target| check_target(target, &self.kernel))?;
+        plan.target.iter().try_for_each(|target| check_target(target, &self.kernel))?;
         for policy in plan.all_policies() {
             match policy {
                 Policy::Gate(batching) => {
@@ -179,11 +174,7 @@ impl VirtualTime {
             return Ok(());
         };
         let of_workloads = plan.workload.iter().filter_map(|load| load.mips.as_ref());
-        let speeds: Vec<u64> = of_workloads
-            .chain([&self.mips])
-            .flatten()
-            .copied()
-            .collect();
+        let speeds: Vec<u64> = of_workloads.chain([&self.mips]).flatten().copied().collect();
         let is_one = speeds.iter().all(|speed| *speed == speeds[0]);
         if is_one && SPEEDS.contains(&speeds[0]) {
             return Ok(());
@@ -241,10 +232,7 @@ impl VirtualTime {
         }
         for setting in workload.settings.keys() {
             if !SETTINGS.contains(&&**setting) {
-                return refuse(format!(
-                    "settings: '{setting}'{}",
-                    meant(setting, &SETTINGS)
-                ));
+                return refuse(format!("settings: '{setting}'{}", meant(setting, &SETTINGS)));
             }
         }
         Ok(())
@@ -322,10 +310,7 @@ fn check_memory(workload: &Workload, is_modelled: bool) -> Result<(), SweepError
 fn check_speeds(name: &str, mips: &[u64]) -> Result<(), SweepError> {
     unique(name, mips.iter().map(ToString::to_string))?;
     let least = mips.iter().copied().min().unwrap_or(1);
-    if mips
-        .iter()
-        .any(|&mips| !(10..=100_000).contains(&mips) || mips > 16 * least)
-    {
+    if mips.iter().any(|&mips| !(10..=100_000).contains(&mips) || mips > 16 * least) {
         return Err(SweepError::Plan(format!(
             "{name}: write numbers from 10 to 100000, the greatest at most 16 times the least"
         )));
@@ -349,9 +334,7 @@ fn check_repeats(name: &str, repeats: usize) -> Result<(), SweepError> {
     if (1..=1000).contains(&repeats) {
         return Ok(());
     }
-    Err(SweepError::Plan(format!(
-        "{name} = {repeats}: write a number from 1 to 1000"
-    )))
+    Err(SweepError::Plan(format!("{name} = {repeats}: write a number from 1 to 1000")))
 }
 
 fn check_target(target: &Target, kernel: &str) -> Result<(), SweepError> {
@@ -369,7 +352,8 @@ fn check_target(target: &Target, kernel: &str) -> Result<(), SweepError> {
             refuse("mkfs and mount have no ' in a guest: leave it out".to_owned())
         }
         Some(_) if target.mkfs.split_whitespace().any(|word| word.starts_with("-E")) => refuse(
-            "mkfs: -E is the guest's own, which makes the same file system each time: leave it out".to_owned(),
+            "mkfs: -E is the guest's own, which makes the same file system each time: leave it out"
+                .to_owned(),
         ),
         Some(_) => Ok(()),
     }

@@ -8,10 +8,7 @@ use crate::journal::Record;
 /// A line for each.
 pub(super) fn write(f: &mut impl Write, report: &Report) -> fmt::Result {
     if report.plan.poll_idle {
-        writeln!(
-            f,
-            "idle processors polled and did not halt (0 in /dev/cpu_dma_latency)"
-        )?;
+        writeln!(f, "idle processors polled and did not halt (0 in /dev/cpu_dma_latency)")?;
     }
     let Some(most) = report.plan.stop.stolen else {
         return Ok(());
@@ -47,10 +44,7 @@ mod tests {
         let mut plan = plan();
         let mut records = vec![record("w,1,a,off", 0, 5.0), record("w,1,b,off", 0, 6.0)];
         let said = |plan: &Plan, records: &[Record]| {
-            let results = Results {
-                records: records.to_vec(),
-                failures: Vec::new(),
-            };
+            let results = Results { records: records.to_vec(), failures: Vec::new() };
             let report = report(plan, &points(plan), results, About::default(), false);
             let mut text = String::new();
             write(&mut text, &report).expect("a string takes all");
@@ -61,10 +55,7 @@ mod tests {
         plan.poll_idle = true;
         let said_of_idle = said(&plan, &records);
         assert!(said_of_idle.contains("polled") && said_of_idle.lines().count() == 1);
-        let attempt = Discarded {
-            value: 4.0,
-            stolen_share: 0.1,
-        };
+        let attempt = Discarded { value: 4.0, stolen_share: 0.1 };
         records[0].discarded = vec![attempt; 3];
         records[0].environment.stolen_share = 0.03;
         let text = said(&plan, &records);

@@ -57,27 +57,18 @@ pub(super) fn write_about(
     about: &About,
     repeats: &[Record],
 ) -> fmt::Result {
-    let About {
-        source,
-        scope,
-        idle_watts,
-        unavailable,
-    } = about;
+    let About { source, scope, idle_watts, unavailable } = about;
     if let (Some(source), Some(scope)) = (source, scope) {
         let idle = match (idle_watts, unavailable) {
             (Some(watts), _) => {
-                format!(
-                    "net of {} W, measured idle before the sweep",
-                    FourDigits(*watts)
-                )
+                format!("net of {} W, measured idle before the sweep", FourDigits(*watts))
             }
             (None, Some(reason)) => format!("no net: {reason}"),
             (None, None) => "no net: idle power was not measured".to_owned(),
         };
         writeln!(f, "energy by {source}: {scope}; {idle}")?;
-        let mut missing = repeats
-            .iter()
-            .filter_map(|record| record.energy.as_ref()?.missing.as_deref());
+        let mut missing =
+            repeats.iter().filter_map(|record| record.energy.as_ref()?.missing.as_deref());
         let (count, last) = (missing.clone().count(), missing.next_back());
         if let Some(reason) = last {
             writeln!(f, "{count} repeats have no energy: {reason}")?;

@@ -26,28 +26,14 @@ impl Report {
     fn csv(&self) -> String {
         let mut text = format!(
             "{},round,value,unit,stolen_share,io_pressure_us,gross_joules,net_joules,per_gross_joule,per_net_joule\n",
-            self.axes
-                .iter()
-                .map(|axis| axis.name())
-                .collect::<Vec<_>>()
-                .join(",")
+            self.axes.iter().map(|axis| axis.name()).collect::<Vec<_>>().join(",")
         );
-        let units: HashMap<&str, &str> = self
-            .points
-            .iter()
-            .map(|point| (&*point.key, &*point.unit))
-            .collect();
+        let units: HashMap<&str, &str> =
+            self.points.iter().map(|point| (&*point.key, &*point.unit)).collect();
         for record in &self.repeats {
             let about = &record.environment;
-            let unit = units
-                .get(&*record.key)
-                .copied()
-                .unwrap_or_default()
-                .replace('"', "\"\"");
-            let pressure = about
-                .io_pressure_us
-                .map(|us| us.to_string())
-                .unwrap_or_default();
+            let unit = units.get(&*record.key).copied().unwrap_or_default().replace('"', "\"\"");
+            let pressure = about.io_pressure_us.map(|us| us.to_string()).unwrap_or_default();
             let energy = record.energy.as_ref();
             let joules = [
                 energy.and_then(|energy| energy.gross_joules),

@@ -103,10 +103,8 @@ impl Predicted {
             .map(|(task, rate)| fit::task(task, from_ns, Some(rate)))
             .collect();
         let measured: Option<Measured> = seen.measured.as_ref().map(Learned::for_policy);
-        let ahead: Vec<Spec> = specs
-            .iter()
-            .map(|spec| fit::read_ahead(spec, READ_AHEAD_BYTES))
-            .collect();
+        let ahead: Vec<Spec> =
+            specs.iter().map(|spec| fit::read_ahead(spec, READ_AHEAD_BYTES)).collect();
         let processors = seen.processors as f64;
         let without = |specs: &[Spec]| run_beside(&disk, processors, specs, &mut Nothing, LIMIT_NS);
         let none = without(&specs);
@@ -138,10 +136,7 @@ fn varied(specs: &[Spec], number: usize) -> Vec<Spec> {
     let later = |(place, spec): (usize, &Spec)| {
         // Spread evenly, without any chance.
         let part = ((number * (place + 1)) as f64 * 0.618_034).fract();
-        Spec {
-            start_ns: spec.start_ns + (part * VARIED_NS) as u64,
-            ..*spec
-        }
+        Spec { start_ns: spec.start_ns + (part * VARIED_NS) as u64, ..*spec }
     };
     specs.iter().enumerate().map(later).collect()
 }
@@ -208,18 +203,14 @@ impl DiskAdvice {
         let forecasts = predicted.figures();
         let then = middle_figures(&forecasts);
         let speedups = forecasts.iter().map(|figures| figures.weighted_speedup);
-        let then_range = (
-            speedups.clone().fold(f64::INFINITY, f64::min),
-            speedups.fold(0.0, f64::max),
-        );
+        let then_range =
+            (speedups.clone().fold(f64::INFINITY, f64::min), speedups.fold(0.0, f64::max));
         let (worst, part) = predicted.worst(&took_ns);
         let model_over_seen = ratio(predicted.none.makespan_ns() as f64, all_done_ns as f64);
         let model_off = mean_off(&predicted.none.took_ns, &took_ns);
         let device_ns: u64 = tasks.iter().map(|task| task.read_ns + task.write_ns).sum();
-        let waited_ns: u64 = tasks
-            .iter()
-            .map(|task| task.took_ns.saturating_sub(task.think_ns))
-            .sum();
+        let waited_ns: u64 =
+            tasks.iter().map(|task| task.took_ns.saturating_sub(task.think_ns)).sum();
         let ahead_s = seconds(predicted.ahead.makespan_ns());
         let mut advice = Self {
             disk: seen.name.clone(),
@@ -260,9 +251,7 @@ impl DiskAdvice {
             reason: String::new(),
         };
         for (number, user) in users.iter().enumerate() {
-            advice
-                .tasks
-                .push(task(&seen.tasks[*user], &predicted, number));
+            advice.tasks.push(task(&seen.tasks[*user], &predicted, number));
         }
         (advice.gains, advice.reason) = advice.judge();
         Some(advice)
@@ -309,9 +298,7 @@ fn figures(alone_ns: &[u64], took_ns: &[u64], all_done_ns: u64) -> Figures {
     let parts = alone_ns.iter().zip(took_ns);
     Figures {
         all_done_s: seconds(all_done_ns),
-        weighted_speedup: parts
-            .map(|(alone, took)| ratio(*alone as f64, *took as f64))
-            .sum(),
+        weighted_speedup: parts.map(|(alone, took)| ratio(*alone as f64, *took as f64)).sum(),
         throughput_per_s: ratio(took_ns.len() as f64, seconds(all_done_ns)),
     }
 }
@@ -331,10 +318,7 @@ fn task(seen: &SeenTask, predicted: &Predicted, number: usize) -> TaskAdvice {
         none_s: seconds(predicted.none.took_ns[number]),
         then_s: seconds(predicted.then_ns(number)),
         longest_frozen_s: {
-            let longest = predicted
-                .then
-                .iter()
-                .map(|then| then.longest_frozen_ns[number]);
+            let longest = predicted.then.iter().map(|then| then.longest_frozen_ns[number]);
             seconds(longest.max().unwrap_or(0))
         },
         seen: SeenFigures {
@@ -369,11 +353,7 @@ fn slowed(seen: &SeenDisk, users: &[usize]) -> Vec<Slowed> {
         .slowed_ns
         .iter()
         .filter_map(|((slow, by), ns)| {
-            Some(Slowed {
-                task: number(*slow)?,
-                by: number(*by)?,
-                seconds: ns / 1e9,
-            })
+            Some(Slowed { task: number(*slow)?, by: number(*by)?, seconds: ns / 1e9 })
         })
         .collect();
     all.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));

@@ -195,8 +195,6 @@ impl DiskAdvice {
 
     /// Those who would take longer than now.
     pub fn losers(&self) -> impl Iterator<Item = &TaskAdvice> {
-        self.tasks
-            .iter()
-            .filter(|task| task.then_s > LOSES * task.now_s)
+        self.tasks.iter().filter(|task| task.then_s > LOSES * task.now_s)
     }
 }

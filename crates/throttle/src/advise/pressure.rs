@@ -46,9 +46,7 @@ impl Pressure {
     /// Time of processors that it has used in all, ns; 0 where the kernel does not say.
     pub(super) fn processor_ns(&self) -> u64 {
         let text = fs::read_to_string(&self.used).unwrap_or_default();
-        let line = text
-            .lines()
-            .find_map(|line| line.strip_prefix("usage_usec "));
+        let line = text.lines().find_map(|line| line.strip_prefix("usage_usec "));
         let used_us = line.and_then(|used| used.trim().parse::<u64>().ok());
         used_us.unwrap_or(0).saturating_mul(1_000)
     }

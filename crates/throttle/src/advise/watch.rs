@@ -80,9 +80,7 @@ struct Watched {
 
 impl std::fmt::Debug for Watch<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Watch")
-            .field("tasks", &self.tasks)
-            .finish_non_exhaustive()
+        f.debug_struct("Watch").field("tasks", &self.tasks).finish_non_exhaustive()
     }
 }
 
@@ -96,9 +94,7 @@ impl<'t> Watch<'t> {
         let observer = Observer::open(disks)?;
         let disk = |disk: &Disk| {
             let first = observer.disk(disk);
-            let size_bytes = Identity::of(disk.dev)
-                .ok()
-                .map(|identity| identity.size_bytes);
+            let size_bytes = Identity::of(disk.dev).ok().map(|identity| identity.size_bytes);
             WatchedDisk {
                 first,
                 last: first,
@@ -161,19 +157,14 @@ impl<'t> Watch<'t> {
     /// Watches these cgroups from now on, and no longer those that have gone.
     pub(super) fn follow(&mut self, wanted: &BTreeMap<PathBuf, Kind>, root: &Path) {
         for (path, kind) in wanted {
-            let is_there = self
-                .tasks
-                .iter()
-                .any(|task| task.end_ns.is_none() && task.cgroup.path() == path);
+            let is_there =
+                self.tasks.iter().any(|task| task.end_ns.is_none() && task.cgroup.path() == path);
             if is_there || kind.class == Class::Ignored || self.refused.contains(path) {
                 continue;
             }
             let name = path.strip_prefix(root).unwrap_or(path);
             // One that is too many, or has gone this moment, is left out.
-            if self
-                .add(name.display().to_string(), kind.class, path)
-                .is_err()
-            {
+            if self.add(name.display().to_string(), kind.class, path).is_err() {
                 self.refused.insert(path.clone());
             }
         }
@@ -191,13 +182,9 @@ impl<'t> Watch<'t> {
     fn has_begun(&self) -> bool {
         let has_used = |task: &Watched| {
             let disks = self.observer.disks();
-            disks
-                .iter()
-                .any(|disk| self.observer.has_used(task.slot, disk))
+            disks.iter().any(|disk| self.observer.has_used(task.slot, disk))
         };
-        self.tasks
-            .iter()
-            .any(|task| task.is_awaited() && has_used(task))
+        self.tasks.iter().any(|task| task.is_awaited() && has_used(task))
     }
 
     /// Looks once; returns when to look again, ns.
@@ -210,9 +197,8 @@ impl<'t> Watch<'t> {
             .iter()
             .map(|task| task.tallies.iter().map(|tally| tally.seen).collect())
             .collect();
-        let steps: Vec<Vec<Step>> = (0..self.tasks.len())
-            .map(|task| self.look_at(task, elapsed_ns, now))
-            .collect();
+        let steps: Vec<Vec<Step>> =
+            (0..self.tasks.len()).map(|task| self.look_at(task, elapsed_ns, now)).collect();
         for (number, disk) in self.disks.iter_mut().enumerate() {
             let sample = self.observer.disk(&self.observer.disks()[number]);
             let requests = sample.requests.saturating_sub(disk.last.requests);
@@ -306,9 +292,7 @@ impl<'t> Watch<'t> {
             queue_ns: tally.queue_ns,
             active_ns: tally.active_ns,
             seen: Seen {
-                place: size_sectors
-                    .zip(tally.sector())
-                    .map(|(size, sector)| sector / size),
+                place: size_sectors.zip(tally.sector()).map(|(size, sector)| sector / size),
                 measured_bytes_per_s: measured
                     .zip(tally.sector())
                     .map(|(learned, sector)| learned.bytes_per_s_at(sector)),
@@ -386,11 +370,7 @@ impl Onlooker for Watch<'_> {
             let is_new = |task: &Watched| now < task.start_ns + FIRST_FOR_NS;
             let mut tasks = self.tasks.iter();
             let is_awaited = tasks.any(|task| task.is_awaited() && is_new(task));
-            return if is_awaited {
-                due_ns.min(now + FIRST_EVERY_NS)
-            } else {
-                due_ns
-            };
+            return if is_awaited { due_ns.min(now + FIRST_EVERY_NS) } else { due_ns };
         }
         self.look_now()
     }

@@ -20,10 +20,7 @@ impl Lock {
     pub(super) fn take(folder: &Path) -> Result<Self, ThrottleError> {
         let path = folder.join("daemon.lock");
         let open = || -> io::Result<File> {
-            DirBuilder::new()
-                .mode(0o700)
-                .recursive(true)
-                .create(folder)?;
+            DirBuilder::new().mode(0o700).recursive(true).create(folder)?;
             OpenOptions::new()
                 .read(true)
                 .write(true)
@@ -58,9 +55,7 @@ mod tests {
     fn a_second_one_names_the_first() {
         let folder = tempfile::tempdir().expect("a folder");
         let first = Lock::take(folder.path()).expect("the first");
-        let said = Lock::take(folder.path())
-            .expect_err("the second")
-            .to_string();
+        let said = Lock::take(folder.path()).expect_err("the second").to_string();
         assert!(said.contains(&std::process::id().to_string()), "{said}");
         drop(first);
         Lock::take(folder.path()).expect("free again");

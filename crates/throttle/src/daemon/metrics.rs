@@ -22,27 +22,12 @@ fn text(status: &Status) -> String {
 fn fill(out: &mut String, status: &Status) -> fmt::Result {
     type Figure = fn(&TaskStatus) -> f64;
     let of_tasks: [(&str, &str, &str, Figure); 6] = [
-        ("frozen", "gauge", "Whether the task is frozen.", |task| {
-            f64::from(u8::from(task.frozen))
+        ("frozen", "gauge", "Whether the task is frozen.", |task| f64::from(u8::from(task.frozen))),
+        ("frozen_seconds_total", "counter", "Time that the task was frozen.", |task| task.frozen_s),
+        ("freezes_total", "counter", "How often the task was frozen.", |task| task.freezes as f64),
+        ("bytes_total", "counter", "Bytes that the task has read and written.", |task| {
+            task.bytes as f64
         }),
-        (
-            "frozen_seconds_total",
-            "counter",
-            "Time that the task was frozen.",
-            |task| task.frozen_s,
-        ),
-        (
-            "freezes_total",
-            "counter",
-            "How often the task was frozen.",
-            |task| task.freezes as f64,
-        ),
-        (
-            "bytes_total",
-            "counter",
-            "Bytes that the task has read and written.",
-            |task| task.bytes as f64,
-        ),
         (
             "device_seconds_total",
             "counter",
@@ -68,26 +53,12 @@ fn fill(out: &mut String, status: &Status) -> fmt::Result {
             )?;
         }
     }
-    head(
-        out,
-        "disk_busy_seconds_total",
-        "counter",
-        "Time that the disk was busy.",
-    )?;
+    head(out, "disk_busy_seconds_total", "counter", "Time that the disk was busy.")?;
     for disk in &status.disks {
         let name = label(&disk.name);
-        writeln!(
-            out,
-            "luc_throttle_disk_busy_seconds_total{{disk=\"{name}\"}} {}",
-            disk.busy_s
-        )?;
+        writeln!(out, "luc_throttle_disk_busy_seconds_total{{disk=\"{name}\"}} {}", disk.busy_s)?;
     }
-    head(
-        out,
-        "orders_total",
-        "counter",
-        "Freezes and thaws by reason.",
-    )?;
+    head(out, "orders_total", "counter", "Freezes and thaws by reason.")?;
     for order in &status.orders {
         writeln!(
             out,
@@ -109,11 +80,7 @@ fn fill(out: &mut String, status: &Status) -> fmt::Result {
             status.thawed_at_limit as f64,
         ),
         ("looks_total", "Looks at the disks.", status.looks as f64),
-        (
-            "looking_seconds_total",
-            "Time spent looking and deciding.",
-            status.looking_s,
-        ),
+        ("looking_seconds_total", "Time spent looking and deciding.", status.looking_s),
     ];
     for (name, help, value) in single {
         head(out, name, "counter", help)?;
@@ -129,9 +96,7 @@ fn head(out: &mut String, name: &str, kind: &str, help: &str) -> fmt::Result {
 
 /// A label's value: backslash, quote and newline are escaped.
 fn label(text: &str) -> String {
-    text.replace('\\', r"\\")
-        .replace('"', "\\\"")
-        .replace('\n', r"\n")
+    text.replace('\\', r"\\").replace('"', "\\\"").replace('\n', r"\n")
 }
 
 #[cfg(test)]

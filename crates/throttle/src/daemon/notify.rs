@@ -14,9 +14,7 @@ pub(super) struct Notifier {
 
 impl Notifier {
     pub(super) fn from_environment() -> Self {
-        Self {
-            socket: env::var_os("NOTIFY_SOCKET"),
-        }
+        Self { socket: env::var_os("NOTIFY_SOCKET") }
     }
 
     pub(super) fn ready(&self) {
@@ -40,10 +38,9 @@ impl Notifier {
             Some(name) => SocketAddrUnix::new_abstract_name(name),
             None => SocketAddrUnix::new(name.as_os_str()),
         };
-        if let (Ok(address), Ok(socket)) = (
-            address,
-            socket(AddressFamily::UNIX, SocketType::DGRAM, None),
-        ) {
+        if let (Ok(address), Ok(socket)) =
+            (address, socket(AddressFamily::UNIX, SocketType::DGRAM, None))
+        {
             let _ = sendto(&socket, state, SendFlags::NOSIGNAL, &address);
         }
     }

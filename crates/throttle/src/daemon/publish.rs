@@ -32,11 +32,7 @@ impl Publisher {
             }
             status::remove();
         });
-        Self {
-            next: Some(next),
-            said,
-            thread: Some(thread),
-        }
+        Self { next: Some(next), said, thread: Some(thread) }
     }
 
     /// Has a status written, unless two are waiting to be.

@@ -21,8 +21,6 @@ pub(super) struct Controller {
 
 impl std::fmt::Debug for Controller {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Controller")
-            .field("disk", &self.disk)
-            .finish_non_exhaustive()
+        f.debug_struct("Controller").field("disk", &self.disk).finish_non_exhaustive()
     }
 }

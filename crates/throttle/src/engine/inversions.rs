@@ -22,9 +22,7 @@ impl Engine {
             let tasks = self.tasks.values();
             tasks.map(|task| task.candidate(now)).collect()
         };
-        let found = self
-            .inversions
-            .look(&self.hierarchy, &self.observer, candidates, changes, now);
+        let found = self.inversions.look(&self.hierarchy, &self.observer, candidates, changes, now);
         for inversion in found {
             self.resolve(&inversion, now)?;
         }
@@ -57,10 +55,6 @@ impl Engine {
 
     /// When to look for inversions again at the latest, ns.
     pub(super) fn inversions_look_ns(&self, now: u64) -> u64 {
-        if self.frozen.any() {
-            self.inversions.look_ns().max(now)
-        } else {
-            u64::MAX
-        }
+        if self.frozen.any() { self.inversions.look_ns().max(now) } else { u64::MAX }
     }
 }

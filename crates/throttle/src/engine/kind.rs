@@ -17,10 +17,6 @@ impl TaskKind {
     /// One of which nothing else is known.
     #[must_use]
     pub fn of(class: Class) -> Self {
-        Self {
-            class,
-            size_bytes: None,
-            p99_ns: None,
-        }
+        Self { class, size_bytes: None, p99_ns: None }
     }
 }

@@ -58,11 +58,7 @@ impl Engine {
             let until_ns = now + SHARED_NS;
             controller.policy.couple(pair, Reason::SameData, until_ns);
         }
-        let decision = controller.policy.decide(&Sample {
-            now_ns: now,
-            disk,
-            tasks: &samples,
-        });
+        let decision = controller.policy.decide(&Sample { now_ns: now, disk, tasks: &samples });
         controller.look_again_ns = decision.look_again_ns;
         for order in decision.orders {
             self.obey(index, order, now)?;

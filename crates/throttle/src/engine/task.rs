@@ -141,8 +141,7 @@ impl Task {
     }
 
     pub(super) fn is_frozen_longer_than(&self, limit_ns: u64, now: u64) -> bool {
-        self.frozen_since_ns
-            .is_some_and(|since| now.saturating_sub(since) >= limit_ns)
+        self.frozen_since_ns.is_some_and(|since| now.saturating_sub(since) >= limit_ns)
     }
 
     /// Freezes it on behalf of a disk's policy. One that somebody else has frozen is left alone.

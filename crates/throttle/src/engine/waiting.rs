@@ -16,10 +16,7 @@ const MOST_THREADS: usize = 64;
 pub(super) fn is_waiting(cgroup: &Cgroup) -> bool {
     let threads = cgroup.single_threads().unwrap_or_default();
     let own = |thread: u32| Path::new("/proc").join(thread.to_string());
-    if threads
-        .into_iter()
-        .any(|thread| sleeps_in_disk(&own(thread)))
-    {
+    if threads.into_iter().any(|thread| sleeps_in_disk(&own(thread))) {
         return true;
     }
     let processes = cgroup.processes().unwrap_or_default();

@@ -67,9 +67,7 @@ impl FileLocks {
     /// Whether something was heard that is worth a look at once.
     pub(super) fn has_news(&self, observer: &Observer, now_ns: u64) -> bool {
         now_ns >= self.rests_until_ns
-            && observer
-                .lock_news()
-                .is_some_and(|news| news != self.last.news)
+            && observer.lock_news().is_some_and(|news| news != self.last.news)
     }
 
     /// Who waits for a frozen task now. `changes` counts freezes and thaws.
@@ -105,15 +103,12 @@ impl FileLocks {
         let held = Locks::read();
         let waits = held.waits();
         self.last.has_waiters = !waits.is_empty();
-        let mut found: Vec<Inversion> = waits
-            .iter()
-            .filter_map(|wait| behind_lock(hierarchy, candidates, wait))
-            .collect();
+        let mut found: Vec<Inversion> =
+            waits.iter().filter_map(|wait| behind_lock(hierarchy, candidates, wait)).collect();
         for lock in refused {
             let in_the_way = held.in_the_way_of(&lock);
-            let inversions = in_the_way
-                .iter()
-                .filter_map(|wait| behind_lock(hierarchy, candidates, wait));
+            let inversions =
+                in_the_way.iter().filter_map(|wait| behind_lock(hierarchy, candidates, wait));
             let before = found.len();
             found.extend(inversions);
             if found.len() == before {
@@ -178,13 +173,7 @@ fn behind_lock(
     }
     let waiter = of.and_then(|cgroup| innermost(candidates, cgroup, |_| true));
     let waiter = waiter.map(|candidate| candidate.id);
-    Some(Inversion {
-        holder,
-        waiter,
-        waiter_cgroup,
-        resource: Resource::FileLock,
-        is_usual: true,
-    })
+    Some(Inversion { holder, waiter, waiter_cgroup, resource: Resource::FileLock, is_usual: true })
 }
 
 /// The innermost task of those wanted to which a cgroup belongs.
@@ -219,10 +208,7 @@ mod tests {
         let second = READ_EVERY_NS;
         let mut last = Last::default();
         let quiet = LockNews::default();
-        let waits = LockNews {
-            waits: 1,
-            ..LockNews::default()
-        };
+        let waits = LockNews { waits: 1, ..LockNews::default() };
         assert!(last.may_have_waiters(quiet, 0, second), "never read");
         last.read_ns = second;
         assert!(!last.may_have_waiters(quiet, 0, second + 1));

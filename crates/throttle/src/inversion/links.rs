@@ -91,11 +91,8 @@ impl Links {
         }
         self.changes = changes;
         let tasks = &tasks()[..];
-        let frozen: BTreeSet<TaskId> = tasks
-            .iter()
-            .filter(|task| task.is_frozen)
-            .map(|task| task.id)
-            .collect();
+        let frozen: BTreeSet<TaskId> =
+            tasks.iter().filter(|task| task.is_frozen).map(|task| task.id).collect();
         if is_scan_due {
             let begun_ns = clock::now_ns();
             self.scan(tasks);
@@ -117,11 +114,7 @@ impl Links {
             self.look_at(index, now_ns, &mut found);
         }
         let is_looked_at_again = self.fallen_asleep.iter().any(|task| self.is_calm(*task));
-        self.again_ns = if is_looked_at_again {
-            now_ns + AGAIN_NS
-        } else {
-            0
-        };
+        self.again_ns = if is_looked_at_again { now_ns + AGAIN_NS } else { 0 };
         found
     }
 
@@ -149,9 +142,7 @@ impl Links {
     }
 
     fn is_calm(&self, task: TaskId) -> bool {
-        self.restless
-            .get(&task)
-            .is_none_or(|times| *times < MOST_RESTLESS)
+        self.restless.get(&task).is_none_or(|times| *times < MOST_RESTLESS)
     }
 
     /// Waiters in the order in which they are to be looked at, without those that nobody listens to.
@@ -190,9 +181,7 @@ impl Links {
                     continue;
                 };
                 let (sleeps, _) = asleep.entry(*holder).or_insert((BTreeSet::new(), *kind));
-                let waits = calls
-                    .iter()
-                    .filter(|call| call.may_wait_for(common, &self.peers));
+                let waits = calls.iter().filter(|call| call.may_wait_for(common, &self.peers));
                 sleeps.extend(waits.filter_map(|call| call.sleep()));
             }
         }
@@ -228,9 +217,7 @@ impl Links {
         let mut now = BTreeSet::new();
         for process in self.processes.iter_mut().filter(|one| one.task == holder) {
             let has = shares(&folder(process.of.unwrap_or(process.id)), &self.peers);
-            process
-                .shares
-                .retain(|one| is_memory(one) || has.contains(one));
+            process.shares.retain(|one| is_memory(one) || has.contains(one));
             now.extend(has);
         }
         let waiter = &mut self.waiters[index];
@@ -252,8 +239,7 @@ impl Links {
         self.peers = peers();
         self.processes = processes(tasks, &self.peers);
         let is_there = |id: &TaskId| tasks.iter().any(|task| task.id == *id);
-        self.pairs
-            .retain(|(holder, waiter), _| is_there(holder) && is_there(waiter));
+        self.pairs.retain(|(holder, waiter), _| is_there(holder) && is_there(waiter));
         self.looked_ns.retain(|task, _| is_there(task));
         self.fallen_asleep.retain(is_there);
         self.restless.retain(|task, _| is_there(task));
@@ -275,10 +261,7 @@ mod tests {
                 holders: BTreeMap::from([(TaskId(9), Vec::new())]),
             }],
         };
-        Links {
-            waiters: (0..tasks).map(waiter).collect(),
-            ..Links::default()
-        }
+        Links { waiters: (0..tasks).map(waiter).collect(), ..Links::default() }
     }
 
     #[test]
@@ -288,9 +271,7 @@ mod tests {
         let all = shares(&folder(own), &BTreeMap::new());
         let file = std::fs::File::from(std::os::fd::OwnedFd::from(writer));
         let inode = std::os::unix::fs::MetadataExt::ino(&file.metadata().expect("about it"));
-        let pipe = all
-            .into_iter()
-            .find(|one| one.0 == Kind::Pipe && one.2 == inode);
+        let pipe = all.into_iter().find(|one| one.0 == Kind::Pipe && one.2 == inode);
         let pipe = pipe.expect("the pipe is open");
         let only = std::slice::from_ref(&pipe);
         let processes = vec![Process::having(9, own, only), Process::having(1, 1, only)];

@@ -192,18 +192,10 @@ mod tests {
     #[test]
     fn waiters_stand_behind_their_holder() {
         let waits = waits(TEXT);
-        let pairs: Vec<_> = waits
-            .iter()
-            .map(|wait| (wait.holder, wait.waiter))
-            .collect();
+        let pairs: Vec<_> = waits.iter().map(|wait| (wait.holder, wait.waiter)).collect();
         assert_eq!(
             pairs,
-            [
-                (Some(2312), Some(2313)),
-                (Some(2312), Some(2314)),
-                (None, None),
-                (None, Some(9))
-            ]
+            [(Some(2312), Some(2313)), (Some(2312), Some(2314)), (None, None), (None, Some(9))]
         );
         assert_eq!(waits[2].lock.kind, "OFDLCK");
     }
@@ -245,15 +237,9 @@ mod tests {
         assert_eq!(holders(refused(5, 1_073_741_825, 1_073_741_825, false)), []);
         assert_eq!(holders(refused(5, 0, i64::MAX as u64, true)), []);
         assert_eq!(holders(refused(6, 0, i64::MAX as u64, false)), []);
-        assert_eq!(
-            holders(refused(1234, 0, i64::MAX as u64, true)),
-            [Some(2312)]
-        );
+        assert_eq!(holders(refused(1234, 0, i64::MAX as u64, true)), [Some(2312)]);
         assert_eq!(holders(refused(77, 0, 5, false)), [None]);
-        let elsewhere = RefusedLock {
-            dev: Dev::new(0xfe, 1),
-            ..shared
-        };
+        let elsewhere = RefusedLock { dev: Dev::new(0xfe, 1), ..shared };
         assert_eq!(holders(elsewhere), []);
     }
 

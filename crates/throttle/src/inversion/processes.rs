@@ -39,11 +39,8 @@ pub(super) fn process_of(thread: u32) -> Option<u32> {
 /// Pipes and sockets that a process has open, and memory that it shares and may write.
 pub(super) fn shares(folder: &Path, peers: &BTreeMap<u64, u64>) -> BTreeSet<Shared> {
     let files = fs::read_dir(folder.join("fd")).into_iter().flatten();
-    let mut shares: BTreeSet<Shared> = files
-        .flatten()
-        .take(MOST_FILES)
-        .filter_map(|file| end(&file.path(), peers))
-        .collect();
+    let mut shares: BTreeSet<Shared> =
+        files.flatten().take(MOST_FILES).filter_map(|file| end(&file.path(), peers)).collect();
     let maps = fs::read(folder.join("maps")).unwrap_or_default();
     shares.extend(String::from_utf8_lossy(&maps).lines().filter_map(memory));
     shares
@@ -79,15 +76,10 @@ pub(super) fn has_one_thread(process: u32) -> bool {
 pub(super) fn calls(process: u32, has_one_thread: bool) -> Vec<Call> {
     let threads = folder(process).join("task");
     if has_one_thread {
-        return Call::of(threads.join(process.to_string()))
-            .into_iter()
-            .collect();
+        return Call::of(threads.join(process.to_string())).into_iter().collect();
     }
     let threads = fs::read_dir(threads).into_iter().flatten().flatten();
-    threads
-        .take(MOST_THREADS)
-        .filter_map(|thread| Call::of(thread.path()))
-        .collect()
+    threads.take(MOST_THREADS).filter_map(|thread| Call::of(thread.path())).collect()
 }
 
 /// The beginning of a file in /proc, in one read.
@@ -133,12 +125,7 @@ impl Call {
             .zip(value)
             .filter(|_| number == libc::SYS_futex)
             .and_then(|(operation, value)| joined(operation, value));
-        is_known.then_some(Self {
-            folder,
-            number,
-            argument,
-            joined,
-        })
+        is_known.then_some(Self { folder, number, argument, joined })
     }
 
     /// Whether it waits until a thread of its own process has ended. A thaw does not help it: the thread may have much
@@ -277,11 +264,7 @@ mod tests {
             std::thread::sleep(std::time::Duration::from_millis(1));
         }
         assert!(!joins.is_empty());
-        assert!(
-            joins
-                .iter()
-                .all(|call| !call.may_wait(std::slice::from_ref(&memory), |_| None))
-        );
+        assert!(joins.iter().all(|call| !call.may_wait(std::slice::from_ref(&memory), |_| None)));
         drop(end);
         assert!(joining.join().expect("ends"));
         // The value of any other word is no thread's number.

@@ -19,14 +19,7 @@ const MOST: usize = 256;
 pub(super) type Key = (u64, u32, u64, u64, bool);
 
 pub(super) fn key(lock: &RefusedLock) -> Key {
-    let RefusedLock {
-        cgroup,
-        dev,
-        inode,
-        first_byte,
-        is_flock,
-        ..
-    } = *lock;
+    let RefusedLock { cgroup, dev, inode, first_byte, is_flock, .. } = *lock;
     (cgroup, dev.0, inode, first_byte, is_flock)
 }
 
@@ -80,9 +73,7 @@ impl Refusals {
             }
         }
         let outcome = self.0.entry(key).or_default();
-        outcome
-            .thawed
-            .get_or_insert((now_ns, lock.takings, lock.takings_by_others));
+        outcome.thawed.get_or_insert((now_ns, lock.takings, lock.takings_by_others));
         outcome.thawed_ns = now_ns;
         outcome.helped
     }

@@ -58,9 +58,8 @@ pub(super) fn processes(tasks: &[Candidate<'_>], peers: &BTreeMap<u64, u64>) -> 
             let Some(process) = process_of(id) else {
                 continue;
             };
-            let of_process = of_processes
-                .entry(process)
-                .or_insert_with(|| shares(&folder(process), peers));
+            let of_process =
+                of_processes.entry(process).or_insert_with(|| shares(&folder(process), peers));
             let mut shares = of_process.clone();
             shares.insert((Kind::Memory, String::new(), process.into()));
             all.push(Process {
@@ -77,9 +76,8 @@ pub(super) fn processes(tasks: &[Candidate<'_>], peers: &BTreeMap<u64, u64>) -> 
 
 /// The running tasks that share something with frozen ones.
 pub(super) fn waiters(processes: &[Process], frozen: &BTreeSet<TaskId>) -> Vec<Waiter> {
-    let (holders, running): (Vec<_>, Vec<_>) = processes
-        .iter()
-        .partition(|process| frozen.contains(&process.task));
+    let (holders, running): (Vec<_>, Vec<_>) =
+        processes.iter().partition(|process| frozen.contains(&process.task));
     let mut having: BTreeMap<&Shared, Vec<&Process>> = BTreeMap::new();
     for holder in holders {
         for shared in &holder.shares {
@@ -103,17 +101,11 @@ pub(super) fn waiters(processes: &[Process], frozen: &BTreeSet<TaskId>) -> Vec<W
         if common.is_empty() {
             continue;
         }
-        let linked = Linked {
-            id: process.id,
-            has_one_thread: process.has_one_thread,
-            holders: common,
-        };
+        let linked =
+            Linked { id: process.id, has_one_thread: process.has_one_thread, holders: common };
         match waiters.last_mut().filter(|last| last.task == process.task) {
             Some(last) => last.processes.push(linked),
-            None => waiters.push(Waiter {
-                task: process.task,
-                processes: vec![linked],
-            }),
+            None => waiters.push(Waiter { task: process.task, processes: vec![linked] }),
         }
     }
     waiters

@@ -48,22 +48,13 @@ pub fn measure(
     tick: &mut dyn FnMut(f64),
 ) -> Result<Learned, ThrottleError> {
     let folder = plan.folder.join(format!("{PREFIX}{}", std::process::id()));
-    fs::create_dir(&folder).map_err(ThrottleError::process(format!(
-        "cannot make {}",
-        folder.display()
-    )))?;
+    fs::create_dir(&folder)
+        .map_err(ThrottleError::process(format!("cannot make {}", folder.display())))?;
     let folder = Folder(folder);
-    let files: Vec<PathBuf> = (0..plan.files)
-        .map(|number| folder.0.join(number.to_string()))
-        .collect();
+    let files: Vec<PathBuf> =
+        (0..plan.files).map(|number| folder.0.join(number.to_string())).collect();
     make(luc, plan, &files)?;
-    let mut stand = Stand {
-        luc,
-        plan,
-        files: &files,
-        cells: 0,
-        tick,
-    };
+    let mut stand = Stand { luc, plan, files: &files, cells: 0, tick };
     let random = stand.cell(1, RANDOM_BYTES, 0, true)?;
     let rates = stand.rates()?;
     let mut fastest: Vec<Vec<Seen>> = Vec::new();
@@ -140,12 +131,9 @@ impl Stand<'_> {
         // The farthest apart: all of them for 8, the first and the last for 2.
         let last = self.files.len() - 1;
         let steps = (tasks as usize - 1).max(1);
-        let files: Vec<&Path> = (0..tasks as usize)
-            .map(|number| self.files[number * last / steps].as_path())
-            .collect();
-        Ok(self
-            .run(&files, (block_bytes, think_ns), is_random)?
-            .seen_on_first())
+        let files: Vec<&Path> =
+            (0..tasks as usize).map(|number| self.files[number * last / steps].as_path()).collect();
+        Ok(self.run(&files, (block_bytes, think_ns), is_random)?.seen_on_first())
     }
 
     /// What a stream moves at each file's place: its sector, and bytes per second; ascending.

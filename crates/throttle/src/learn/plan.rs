@@ -58,10 +58,8 @@ impl Plan {
     ///
     /// [`ThrottleError::Learn`]: there is no disk, no file system or not enough space.
     pub fn new(target: &Path, for_ns: u64) -> Result<Self, ThrottleError> {
-        let refused = |reason: String| ThrottleError::Learn {
-            what: target.display().to_string(),
-            reason,
-        };
+        let refused =
+            |reason: String| ThrottleError::Learn { what: target.display().to_string(), reason };
         if for_ns < CELLS * SHORTEST_NS {
             return Err(ThrottleError::Learn {
                 what: "--for".to_owned(),
@@ -86,14 +84,7 @@ impl Plan {
                 (files * FREE_PART * SMALLEST_BYTES) >> 20
             )));
         }
-        Ok(Self {
-            disk,
-            folder,
-            files,
-            file_bytes,
-            measuring_ns: for_ns,
-            identity,
-        })
+        Ok(Self { disk, folder, files, file_bytes, measuring_ns: for_ns, identity })
     }
 
     /// Bytes that are read at most.
@@ -120,10 +111,7 @@ fn folder_of(target: &Path) -> Result<PathBuf, String> {
         return Ok(target);
     }
     if !about.file_type().is_block_device() {
-        return target
-            .parent()
-            .map(Path::to_owned)
-            .ok_or_else(|| "it is in no folder".to_owned());
+        return target.parent().map(Path::to_owned).ok_or_else(|| "it is in no folder".to_owned());
     }
     let mounts = mountinfo::mounts().map_err(|error| error.to_string())?;
     let wanted = disk_of(about.rdev())?.1;
@@ -131,13 +119,9 @@ fn folder_of(target: &Path) -> Result<PathBuf, String> {
         let about = fs::metadata(&mount.mount_point);
         about.is_ok_and(|about| disk_of(about.dev()).is_ok_and(|(_, dev)| dev == wanted))
     };
-    mounts
-        .iter()
-        .find(is_on)
-        .map(|mount| mount.mount_point.clone())
-        .ok_or_else(|| {
-            "no file system of it is mounted: mount one, as files are needed to measure".to_owned()
-        })
+    mounts.iter().find(is_on).map(|mount| mount.mount_point.clone()).ok_or_else(|| {
+        "no file system of it is mounted: mount one, as files are needed to measure".to_owned()
+    })
 }
 
 /// The disk of a device number, which may be a partition's: its name and number.
@@ -159,8 +143,5 @@ fn disk_of(number: u64) -> Result<(String, Dev), String> {
     let (major, minor) = dev.trim().split_once(':').ok_or_else(no_disk)?;
     let number = |text: &str| text.parse().map_err(|_| no_disk());
     let name = disk.file_name().ok_or_else(no_disk)?;
-    Ok((
-        name.to_string_lossy().into_owned(),
-        Dev::new(number(major)?, number(minor)?),
-    ))
+    Ok((name.to_string_lossy().into_owned(), Dev::new(number(major)?, number(minor)?)))
 }

@@ -85,20 +85,14 @@ impl Identity {
             text.trim().to_owned()
         };
         let words = [text("model"), text("serial"), text("wwid")];
-        let known: Vec<&str> = words
-            .iter()
-            .map(String::as_str)
-            .filter(|word| !word.is_empty())
-            .collect();
+        let known: Vec<&str> =
+            words.iter().map(String::as_str).filter(|word| !word.is_empty()).collect();
         let mut name = known.join(" ");
         if words[1].is_empty() && words[2].is_empty() {
             // A model alone may be there twice.
             name = format!("{name} {}:{}", dev.major(), dev.minor());
         }
-        Ok(Self {
-            name: name.trim().to_owned(),
-            size_bytes: sectors * SECTOR_BYTES,
-        })
+        Ok(Self { name: name.trim().to_owned(), size_bytes: sectors * SECTOR_BYTES })
     }
 
     /// The file's name: what may not be in one is left out.
@@ -134,10 +128,7 @@ impl Learned {
     #[must_use]
     pub fn bytes_per_s_at(&self, sector: f64) -> f64 {
         let after = self.rates.partition_point(|(place, _)| *place <= sector);
-        match (
-            after.checked_sub(1).and_then(|i| self.rates.get(i)),
-            self.rates.get(after),
-        ) {
+        match (after.checked_sub(1).and_then(|i| self.rates.get(i)), self.rates.get(after)) {
             (Some((a, low)), Some((b, high))) if b > a => {
                 low + (high - low) * (sector - a) / (b - a)
             }
@@ -163,10 +154,7 @@ impl Learned {
     /// What a policy begins with.
     #[must_use]
     pub fn for_policy(&self) -> Measured {
-        Measured {
-            switch_ns: self.switch_ns,
-            speed_ups: self.speed_ups.clone(),
-        }
+        Measured { switch_ns: self.switch_ns, speed_ups: self.speed_ups.clone() }
     }
 
     /// Keeps it; returns the file. Whoever reads meanwhile sees the old one or the new one.
@@ -184,10 +172,8 @@ impl Learned {
     /// Whether its figures can be.
     fn is_sane(&self) -> bool {
         let is_rate = |rate: f64| rate.is_finite() && rate > 0.0;
-        let are_rates = self
-            .rates
-            .iter()
-            .all(|(sector, rate)| sector.is_finite() && is_rate(*rate));
+        let are_rates =
+            self.rates.iter().all(|(sector, rate)| sector.is_finite() && is_rate(*rate));
         let is_time = |ns: u64| ns < 60_000_000_000;
         let is_worth =
             |(tasks, worth): &(usize, f64)| *tasks > 1 && *tasks <= 1024 && is_rate(*worth);
@@ -233,10 +219,7 @@ mod tests {
         Learned {
             peak_bytes_per_s: 1e8,
             speed_ups: vec![(2, 0.3)],
-            ..Learned::new(Identity {
-                name: "Model/X 1".to_owned(),
-                size_bytes: 5,
-            })
+            ..Learned::new(Identity { name: "Model/X 1".to_owned(), size_bytes: 5 })
         }
     }
 
@@ -248,10 +231,7 @@ mod tests {
         let file = learned.disk.file();
         assert_eq!(file, Path::new(DIRECTORY).join("Model-X-1-5.json"));
         assert_eq!(learned.model().slots, 1);
-        let zoned = Learned {
-            rates: vec![(100.0, 2e8), (200.0, 1e8)],
-            ..learned
-        };
+        let zoned = Learned { rates: vec![(100.0, 2e8), (200.0, 1e8)], ..learned };
         for (sector, rate) in [(0.0, 2e8), (150.0, 1.5e8), (900.0, 1e8)] {
             assert!((zoned.bytes_per_s_at(sector) - rate).abs() < 1.0);
         }
@@ -260,10 +240,7 @@ mod tests {
     #[test]
     fn others_and_older_ones_are_refused() {
         let learned = learned();
-        let other = Identity {
-            size_bytes: 6,
-            ..learned.disk.clone()
-        };
+        let other = Identity { size_bytes: 6, ..learned.disk.clone() };
         let text = serde_json::to_string(&learned).expect("JSON");
         assert!(parse(&text, &other).is_err());
         let newer = text.replace("\"version\":2", "\"version\":3");

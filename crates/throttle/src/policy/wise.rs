@@ -61,10 +61,8 @@ impl WiseChoice {
         };
         let mut points: Vec<VectorPoint> = self.points.iter().map(point).collect();
         if points.is_empty() {
-            points.push(VectorPoint {
-                demand_bytes_per_s: peak_bytes_per_s * 24.3 / 90.0,
-                tasks: 2,
-            });
+            points
+                .push(VectorPoint { demand_bytes_per_s: peak_bytes_per_s * 24.3 / 90.0, tasks: 2 });
         }
         WiseConfig {
             check_interval_ns: self.check_ns,
@@ -159,9 +157,7 @@ mod tests {
         let config = plain.config();
         assert_eq!(config.vector_points[0].tasks, 2);
         assert!((config.vector_points[0].demand_bytes_per_s - 24.3e6).abs() < 1.0);
-        let other: WiseChoice = "90MB,point=0:2,order=arrival,check=100ms"
-            .parse()
-            .expect("keys");
+        let other: WiseChoice = "90MB,point=0:2,order=arrival,check=100ms".parse().expect("keys");
         let config = other.config();
         assert_eq!(config.vector_points.len(), 1);
         assert_eq!(config.suspend_first, SuspendFirst::Oldest);

@@ -75,9 +75,7 @@ impl Child {
         // SAFETY: between fork and exec only one system call is made; nothing allocates or locks.
         unsafe {
             shell.pre_exec(move || {
-                rustix::io::write(&entrance, b"0")
-                    .map(|_| ())
-                    .map_err(Into::into)
+                rustix::io::write(&entrance, b"0").map(|_| ()).map_err(Into::into)
             });
         }
         let start_ns = now_ns();
@@ -116,18 +114,12 @@ impl Child {
         let ended = self
             .process
             .try_wait()
-            .map_err(ThrottleError::process(format!(
-                "waiting for {:?}",
-                self.command
-            )))?;
+            .map_err(ThrottleError::process(format!("waiting for {:?}", self.command)))?;
         let Some(status) = ended else {
             return Ok(false);
         };
         self.finish_ns = now_ns();
-        self.status = status
-            .code()
-            .or_else(|| Some(128 + status.signal()?))
-            .unwrap_or(LOST);
+        self.status = status.code().or_else(|| Some(128 + status.signal()?)).unwrap_or(LOST);
         let moved = std::fs::read_to_string(self.cgroup.join("io.stat"));
         self.bytes = moved.ok().map(|text| bytes_of(&text));
         self.pidfd = None;
@@ -183,9 +175,7 @@ fn bytes_of(text: &str) -> u64 {
     let words = text.split_whitespace();
     let counts = words.filter_map(|word| {
         let (key, count) = word.split_once('=')?;
-        ["rbytes", "wbytes"]
-            .contains(&key)
-            .then(|| count.parse::<u64>().ok())?
+        ["rbytes", "wbytes"].contains(&key).then(|| count.parse::<u64>().ok())?
     });
     counts.fold(0, u64::saturating_add)
 }

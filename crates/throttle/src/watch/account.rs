@@ -69,9 +69,7 @@ impl Account {
                 let used = since(task, find(&last, &task.cgroup), disk);
                 (task, used)
             });
-            let uses: Vec<_> = uses
-                .filter(|(task, used)| wants(task, used, disk))
-                .collect();
+            let uses: Vec<_> = uses.filter(|(task, used)| wants(task, used, disk)).collect();
             let was_busy_ns = last.disks.get(disk).map_or(sums.busy_ns, |was| was.busy_ns);
             let busy_ns = sums.busy_ns.saturating_sub(was_busy_ns) as f64;
             let device_ns: u64 = uses.iter().map(|(_, used)| used.device_ns).sum();
@@ -87,8 +85,7 @@ impl Account {
             }
         }
         self.fair.retain(|cgroup, _| find(&now, cgroup).is_some());
-        self.alone
-            .retain(|(cgroup, _), _| find(&now, cgroup).is_some());
+        self.alone.retain(|(cgroup, _), _| find(&now, cgroup).is_some());
         self.last = Some(now);
     }
 

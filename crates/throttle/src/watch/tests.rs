@@ -18,10 +18,7 @@ impl Model {
         };
         Self(Sums {
             at_ns: 1_000 * MS,
-            disks: vec![DiskSums {
-                name: "sda".to_owned(),
-                ..DiskSums::default()
-            }],
+            disks: vec![DiskSums { name: "sda".to_owned(), ..DiskSums::default() }],
             tasks: vec![task("a"), task("b")],
             ..Sums::default()
         })
@@ -65,10 +62,7 @@ fn what_switches_cost_is_known_from_time_alone() {
         |value: Option<f64>, wanted: f64| (value.expect("known") / wanted - 1.0).abs() < 0.01;
     assert!(near(disk.efficiency, 10.0 / 22.0), "{disk:?}");
     assert!(near(disk.switch_ns, 12e6), "{disk:?}");
-    assert!(
-        near(disk.lost_bytes_per_s, 100.0 * MIB as f64 * 12.0 / 22.0),
-        "{disk:?}"
-    );
+    assert!(near(disk.lost_bytes_per_s, 100.0 * MIB as f64 * 12.0 / 22.0), "{disk:?}");
     assert_eq!((disk.tasks, seen.tasks.len()), (2, 2));
     assert!((seen.tasks[0].share - 0.5).abs() < 0.01, "{seen:?}");
     assert!(near(seen.tasks[0].slowdown, 1.0), "{seen:?}");
@@ -105,21 +99,11 @@ fn a_frozen_task_falls_behind_fair_sharing() {
     let seen = account.seen();
     assert_eq!(seen.tasks[0].cgroup, "a");
     let frozen = &seen.tasks[1];
-    assert_eq!(
-        (frozen.state, frozen.frozen_ns),
-        (State::Frozen, 2_000 * MS)
-    );
+    assert_eq!((frozen.state, frozen.frozen_ns), (State::Frozen, 2_000 * MS));
     assert_eq!(frozen.why, "turn");
     // Half of two seconds and the tenth before, over that tenth.
-    assert!(
-        frozen.slowdown.is_some_and(|slowdown| slowdown > 9.0),
-        "{frozen:?}"
-    );
-    assert!(
-        seen.tasks[0]
-            .slowdown
-            .is_some_and(|slowdown| slowdown < 0.6)
-    );
+    assert!(frozen.slowdown.is_some_and(|slowdown| slowdown > 9.0), "{frozen:?}");
+    assert!(seen.tasks[0].slowdown.is_some_and(|slowdown| slowdown < 0.6));
     assert_eq!(seen.disks[0].waiting, 1);
 }
 

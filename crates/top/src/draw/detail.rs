@@ -27,23 +27,16 @@ pub(super) fn render(top: &Top, area: Rect, buffer: &mut Buffer) {
             .file_systems()
             .get(place)
             .map(|row| (of_file_system(row), file_system(row, area.width, theme))),
-        Pane::Actors => top
-            .actors()
-            .get(place)
-            .map(|row| (of_actor(row), actor(row, area.width, theme))),
+        Pane::Actors => {
+            top.actors().get(place).map(|row| (of_actor(row), actor(row, area.width, theme)))
+        }
     }
     .unwrap_or_else(|| (String::new(), vec![Line::raw("nothing is selected")]));
     let line = Rect { height: 1, ..area };
     buffer.set_style(line, theme.title(false));
     Line::styled(title, theme.title(false)).render(line, buffer);
-    let rest = Rect {
-        y: area.y + 1,
-        height: area.height - 1,
-        ..area
-    };
-    Paragraph::new(lines)
-        .wrap(Wrap { trim: false })
-        .render(rest, buffer);
+    let rest = Rect { y: area.y + 1, height: area.height - 1, ..area };
+    Paragraph::new(lines).wrap(Wrap { trim: false }).render(rest, buffer);
 }
 
 fn of_file_system(row: &FileSystemRow) -> String {
@@ -60,22 +53,8 @@ fn of_actor(row: &ActorRow) -> String {
 
 fn file_system(row: &FileSystemRow, width: u16, theme: Theme) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
-    bar(
-        "fsync",
-        &row.sync_time,
-        Group::name,
-        width,
-        theme,
-        &mut lines,
-    );
-    bar(
-        "others",
-        &row.call_time,
-        Group::name,
-        width,
-        theme,
-        &mut lines,
-    );
+    bar("fsync", &row.sync_time, Group::name, width, theme, &mut lines);
+    bar("others", &row.call_time, Group::name, width, theme, &mut lines);
     if lines.is_empty() {
         lines.push(Line::raw("no calls in this interval"));
     }
@@ -96,10 +75,9 @@ fn actor(row: &ActorRow, width: u16, theme: Theme) -> Vec<Line<'static>> {
         None => Group::name,
     };
     bar("calls", &row.time, name, width, theme, &mut lines);
-    for (what, others) in [
-        ("waits for the work of", &row.waits_for),
-        ("makes wait", &row.makes_wait),
-    ] {
+    for (what, others) in
+        [("waits for the work of", &row.waits_for), ("makes wait", &row.makes_wait)]
+    {
         if !others.is_empty() {
             lines.push(Line::raw(format!("{what} {}", named(others))));
         }
@@ -144,10 +122,7 @@ fn bar(
         return;
     }
     let length = f64::from(width.saturating_sub(LABEL + 1));
-    let mut spans = vec![Span::raw(format!(
-        "{label:<width$}",
-        width = usize::from(LABEL)
-    ))];
+    let mut spans = vec![Span::raw(format!("{label:<width$}", width = usize::from(LABEL)))];
     let mut legend = vec![Span::raw(" ".repeat(usize::from(LABEL) - 1))];
     let (mut done, mut drawn) = (0.0, 0);
     for group in Group::ALL {
@@ -155,19 +130,12 @@ fn bar(
         done += share;
         let end = (done * length).round() as usize;
         let (letter, style) = theme.group(group);
-        spans.push(Span::styled(
-            letter.to_string().repeat(end.saturating_sub(drawn)),
-            style,
-        ));
+        spans.push(Span::styled(letter.to_string().repeat(end.saturating_sub(drawn)), style));
         drawn = drawn.max(end);
         if share >= 0.005 {
             legend.push(Span::raw(" "));
             legend.push(Span::styled(letter.to_string(), style));
-            legend.push(Span::raw(format!(
-                " {} {:.0} %",
-                name(group),
-                share * 100.0
-            )));
+            legend.push(Span::raw(format!(" {} {:.0} %", name(group), share * 100.0)));
         }
     }
     lines.push(Line::from(spans));

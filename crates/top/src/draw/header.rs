@@ -12,20 +12,12 @@ use crate::model::Top;
 pub(super) fn render(top: &Top, area: Rect, buffer: &mut Buffer) {
     let lines = match &top.interval {
         Some(interval) => lines(top, interval, area.width),
-        None => vec![Line::styled(
-            "luc top: the first figures need two seconds",
-            top.theme.strong(),
-        )],
+        None => {
+            vec![Line::styled("luc top: the first figures need two seconds", top.theme.strong())]
+        }
     };
     for (line, y) in lines.into_iter().zip(area.y..area.bottom()) {
-        line.render(
-            Rect {
-                y,
-                height: 1,
-                ..area
-            },
-            buffer,
-        );
+        line.render(Rect { y, height: 1, ..area }, buffer);
     }
 }
 
@@ -46,10 +38,7 @@ fn lines(top: &Top, interval: &Interval, width: u16) -> Vec<Line<'static>> {
     }
     let filters = top.lists.iter().filter(|list| !list.filter.is_empty());
     for list in filters {
-        first.push(Span::styled(
-            format!("  filter: {}", list.filter),
-            top.theme.strong(),
-        ));
+        first.push(Span::styled(format!("  filter: {}", list.filter), top.theme.strong()));
     }
     let sum = |of: fn(&crate::row::FileSystemRow) -> f64| {
         interval.file_systems.iter().map(of).sum::<f64>()
@@ -57,16 +46,10 @@ fn lines(top: &Top, interval: &Interval, width: u16) -> Vec<Line<'static>> {
     let lost_ns: f64 = interval.processes.iter().map(|row| row.lost_ns_per_s).sum();
     let second = vec![
         Span::raw("fsyncs "),
-        Span::styled(
-            format!("{}/s", three_digits(sum(|row| row.syncs_per_s))),
-            top.theme.strong(),
-        ),
+        Span::styled(format!("{}/s", three_digits(sum(|row| row.syncs_per_s))), top.theme.strong()),
         Span::raw("  commits "),
         Span::styled(
-            format!(
-                "{}/s",
-                three_digits(sum(|row| row.commits_per_s.unwrap_or(0.0)))
-            ),
+            format!("{}/s", three_digits(sum(|row| row.commits_per_s.unwrap_or(0.0)))),
             top.theme.strong(),
         ),
         Span::raw("  lost in calls "),
@@ -75,15 +58,9 @@ fn lines(top: &Top, interval: &Interval, width: u16) -> Vec<Line<'static>> {
     let mut third = Vec::new();
     if let Some(pressure) = machine.pressure {
         third.push(Span::raw("I/O pressure: some "));
-        third.push(Span::styled(
-            Share(pressure.some).to_string(),
-            top.theme.strong(),
-        ));
+        third.push(Span::styled(Share(pressure.some).to_string(), top.theme.strong()));
         third.push(Span::raw(", full "));
-        third.push(Span::styled(
-            Share(pressure.full).to_string(),
-            top.theme.strong(),
-        ));
+        third.push(Span::styled(Share(pressure.full).to_string(), top.theme.strong()));
         third.push(Span::raw("  "));
     }
     let lost = format!("lost events {}", machine.lost);

@@ -32,20 +32,13 @@ pub(super) fn render(top: &Top, area: Rect, buffer: &mut Buffer) {
     let Some(interval) = top.interval.as_ref().filter(|_| area.height > 0) else {
         return;
     };
-    let table = Rect {
-        height: area.height - 1,
-        ..area
-    };
+    let table = Rect { height: area.height - 1, ..area };
     let rows: Vec<&SharedDisk> = interval.shared_disks.iter().take(DISKS).collect();
     Table {
         columns: SHARED,
         rows: &rows,
         // None is selected, and they are not sorted by a column.
-        list: &List {
-            place: usize::MAX,
-            sort: usize::MAX,
-            ..List::default()
-        },
+        list: &List { place: usize::MAX, sort: usize::MAX, ..List::default() },
         active: false,
         theme: top.theme,
     }
@@ -56,12 +49,5 @@ pub(super) fn render(top: &Top, area: Rect, buffer: &mut Buffer) {
         None => Span::raw("no daemon runs"),
     };
     let line = Line::from(vec![Span::raw("luc throttle top: "), said]);
-    line.render(
-        Rect {
-            y: table.bottom(),
-            height: 1,
-            ..area
-        },
-        buffer,
-    );
+    line.render(Rect { y: table.bottom(), height: 1, ..area }, buffer);
 }

@@ -14,11 +14,7 @@ const DISK: Dev = Dev(8 << 20);
 const MS: u64 = 1_000_000;
 
 fn actor(process: u32) -> Actor {
-    Actor {
-        process: Tgid(process),
-        comm: "dd".to_owned(),
-        cgroup: Cgroup(1),
-    }
+    Actor { process: Tgid(process), comm: "dd".to_owned(), cgroup: Cgroup(1) }
 }
 
 /// Of a second: 450 ms of the device, 50 requests of 128 KiB, 18 ms each, half of it at the device.
@@ -37,11 +33,7 @@ fn task(process: u32, seconds: u64) -> DiskTask {
 
 /// After so many seconds in which two readers and a journal shared a disk.
 fn report(seconds: u64) -> Report {
-    let journal = DiskTask {
-        is_kernel: true,
-        device_ns: 50 * MS * seconds,
-        ..task(30, seconds)
-    };
+    let journal = DiskTask { is_kernel: true, device_ns: 50 * MS * seconds, ..task(30, seconds) };
     let slowed = |victim, culprit, each_ns| Slowed {
         victim: actor(victim),
         culprit: actor(culprit),
@@ -91,11 +83,8 @@ fn throttled() -> Throttled {
 }
 
 fn interval(throttle: Option<Throttled>) -> Interval {
-    let machine = Machine {
-        disk_names: [(DISK, "sda".to_owned())].into(),
-        throttle,
-        ..Machine::default()
-    };
+    let machine =
+        Machine { disk_names: [(DISK, "sda".to_owned())].into(), throttle, ..Machine::default() };
     Interval::between(&report(3), &report(5), 2.0, machine)
 }
 
@@ -110,9 +99,7 @@ fn drawn(top: &mut Top, width: u16, height: u16) -> Vec<String> {
     terminal.draw(|frame| top.draw(frame)).unwrap();
     let buffer = terminal.backend().buffer().clone();
     let lines = buffer.content.chunks(usize::from(width).max(1));
-    lines
-        .map(|line| line.iter().map(|cell| cell.symbol()).collect())
-        .collect()
+    lines.map(|line| line.iter().map(|cell| cell.symbol()).collect()).collect()
 }
 
 #[test]
@@ -121,15 +108,9 @@ fn figures_are_of_the_interval_alone() {
     assert_eq!((found.name.as_str(), found.tasks), ("sda", 2));
     assert_eq!((found.busy, found.together), (0.95, 1.0));
     assert_eq!(found.switches_per_s, 80.0);
-    assert_eq!(
-        (found.efficiency, found.switch_ns),
-        (Some(0.1), Some(12 * MS))
-    );
+    assert_eq!((found.efficiency, found.switch_ns), (Some(0.1), Some(12 * MS)));
     assert_eq!(found.predicted_gain, Some(8.0));
-    assert_eq!(
-        (found.await_ns, found.service_ns),
-        (Some(18 * MS), Some(9 * MS))
-    );
+    assert_eq!((found.await_ns, found.service_ns), (Some(18 * MS), Some(9 * MS)));
     assert_eq!(found.soft(), Some(0.5));
     assert_eq!(found.users.len(), 3, "the journal uses it, too");
     assert_eq!(found.users[0].device, 0.45);
@@ -160,50 +141,26 @@ fn what_was_never_seen_without_switches_is_not_known() {
     };
     let between = Interval::between(&unknown(3), &unknown(5), 2.0, Machine::default());
     let found = &between.shared_disks[0];
-    assert_eq!(
-        (found.efficiency, found.switch_ns, found.predicted_gain),
-        (None, None, None)
-    );
+    assert_eq!((found.efficiency, found.switch_ns, found.predicted_gain), (None, None, None));
     assert_eq!(found.name, "8:0", "without a name its number");
 }
 
 #[test]
 fn a_terminal_of_80_columns_has_the_disk_and_whom_the_throttle_has_frozen() {
     let lines = screen(interval(Some(throttled())), 80, 24);
-    let disk = lines
-        .iter()
-        .find(|line| line.trim_start().starts_with("sda"))
-        .unwrap();
-    for figure in [
-        "95%",
-        " 2 ",
-        "10%",
-        "50%",
-        "12 ms",
-        "80",
-        "440 ms dd (11) for 10",
-    ] {
+    let disk = lines.iter().find(|line| line.trim_start().starts_with("sda")).unwrap();
+    for figure in ["95%", " 2 ", "10%", "50%", "12 ms", "80", "440 ms dd (11) for 10"] {
         assert!(disk.contains(figure), "{figure}: {disk}");
     }
-    let throttle = lines
-        .iter()
-        .find(|line| line.starts_with("luc throttle top: "))
-        .unwrap();
+    let throttle = lines.iter().find(|line| line.starts_with("luc throttle top: ")).unwrap();
     let said = "backup.service is frozen for 1.20 s (turn), and 1 more ";
     assert!(throttle.contains(said), "{throttle}");
 }
 
 #[test]
 fn the_throttle_is_shown_where_nobody_contends() {
-    let machine = Machine {
-        throttle: Some(throttled()),
-        ..Machine::default()
-    };
-    let lines = screen(
-        Interval::between(&report(5), &report(5), 2.0, machine),
-        80,
-        24,
-    );
+    let machine = Machine { throttle: Some(throttled()), ..Machine::default() };
+    let lines = screen(Interval::between(&report(5), &report(5), 2.0, machine), 80, 24);
     assert!(lines.concat().contains("1 more") && !lines.concat().contains("EFFIC"));
 }
 
@@ -221,10 +178,7 @@ fn lines_for_scripts_have_the_same_figures() {
     }
     let json = serde_json::to_value(interval(Some(throttled()))).unwrap();
     assert_eq!(json["shared_disks"][0]["switch_ns"], 12 * MS);
-    assert_eq!(
-        json["machine"]["throttle"]["frozen"][0]["cgroup"],
-        "system.slice/backup.service"
-    );
+    assert_eq!(json["machine"]["throttle"]["frozen"][0]["cgroup"], "system.slice/backup.service");
 }
 
 #[test]

@@ -15,19 +15,11 @@ fn share(share: f64) -> String {
 }
 
 fn rate(bytes: f64) -> String {
-    if bytes > 0.0 {
-        Size(bytes).to_string()
-    } else {
-        nothing()
-    }
+    if bytes > 0.0 { Size(bytes).to_string() } else { nothing() }
 }
 
 fn or_text(text: &str) -> String {
-    if text.is_empty() {
-        nothing()
-    } else {
-        plain(text)
-    }
+    if text.is_empty() { nothing() } else { plain(text) }
 }
 
 fn number(value: f64) -> Value {
@@ -72,10 +64,7 @@ pub(super) const DISKS: &[Column<DiskSeen>] = &[
         about: "what a switch from task to task costs",
         width: 8,
         dispensable: 2,
-        text: |row| {
-            row.switch_ns
-                .map_or_else(nothing, |ns| Time(ns).to_string())
-        },
+        text: |row| row.switch_ns.map_or_else(nothing, |ns| Time(ns).to_string()),
         value: |row| Value::Number(row.switch_ns),
     },
     Column {

@@ -22,12 +22,7 @@ pub struct Text<'a>(pub &'a Seen);
 impl fmt::Display for Text<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let seen = self.0;
-        writeln!(
-            f,
-            "luc throttle top: {}; {:.2} s\n",
-            about(seen),
-            seen.seconds
-        )?;
+        writeln!(f, "luc throttle top: {}; {:.2} s\n", about(seen), seen.seconds)?;
         table(f, DISKS, seen.disks.iter())?;
         writeln!(f)?;
         table(f, TASKS, seen.tasks.iter())?;

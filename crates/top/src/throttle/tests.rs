@@ -50,9 +50,7 @@ fn lines(view: &mut View, width: u16, height: u16) -> Vec<String> {
     let mut buffer = Buffer::empty(area);
     view.render(area, &mut buffer);
     let row = |y| (0..width).map(move |x| (x, y));
-    (0..height)
-        .map(|y| row(y).map(|at| buffer[at].symbol()).collect())
-        .collect()
+    (0..height).map(|y| row(y).map(|at| buffer[at].symbol()).collect()).collect()
 }
 
 #[test]
@@ -95,10 +93,7 @@ fn keys_ask_for_help_pause_and_quit() {
     view.update(seen());
     assert_eq!(view.key(Key::Char('?')), Action::Draw);
     let help = lines(&mut view, 120, 40).concat();
-    assert!(
-        help.contains("any key goes back") && help.contains("EFFIC"),
-        "{help}"
-    );
+    assert!(help.contains("any key goes back") && help.contains("EFFIC"), "{help}");
     assert!(!lines(&mut view, 120, 10).concat().contains("CGROUP "));
     for _ in 0..10 {
         view.key(Key::PageDown);
@@ -108,11 +103,7 @@ fn keys_ask_for_help_pause_and_quit() {
     assert_eq!(view.key(Key::Char('q')), Action::Draw);
     view.key(Key::Char(' '));
     view.update(Seen::default());
-    assert!(
-        lines(&mut view, 120, 20)
-            .concat()
-            .contains("backup.service")
-    );
+    assert!(lines(&mut view, 120, 20).concat().contains("backup.service"));
     for _ in 0..20 {
         view.key(Key::Char('+'));
     }
@@ -125,13 +116,7 @@ fn keys_ask_for_help_pause_and_quit() {
 fn lines_are_for_scripts() {
     let text = Text(&seen()).to_string();
     assert!(text.contains("daemon 4711; 2.00 s"), "{text}");
-    assert!(
-        text.contains("frozen") && text.contains("system.slice/backup.service"),
-        "{text}"
-    );
+    assert!(text.contains("frozen") && text.contains("system.slice/backup.service"), "{text}");
     let nobody = Text(&Seen::default()).to_string();
-    assert!(
-        nobody.contains("no daemon runs, nobody is frozen"),
-        "{nobody}"
-    );
+    assert!(nobody.contains("no daemon runs, nobody is frozen"), "{nobody}");
 }

@@ -42,10 +42,7 @@ pub struct View {
 impl View {
     /// A view that shows nothing yet.
     pub fn new(delay_ms: u64, colours: bool) -> Self {
-        let list = |sort| List {
-            sort,
-            ..List::default()
-        };
+        let list = |sort| List { sort, ..List::default() };
         Self {
             seen: None,
             tasks: list(3),
@@ -139,34 +136,20 @@ impl View {
         let head = take(1);
         let bottom = u16::from(area.height >= 4);
         let room = area.height.saturating_sub(1 + bottom);
-        let wanted = u16::try_from(disks.len())
-            .unwrap_or(u16::MAX)
-            .saturating_add(1);
+        let wanted = u16::try_from(disks.len()).unwrap_or(u16::MAX).saturating_add(1);
         let of_disks = take(wanted.max(2).min((room / 2).max(1)));
         let of_tasks = take(room.saturating_sub(of_disks.height));
         let of_keys = take(bottom);
         Line::styled(self.headline(), self.theme.strong()).render(head, buffer);
         let rows: Vec<&DiskSeen> = disks.iter().collect();
-        Table {
-            columns: DISKS,
-            rows: &rows,
-            list: &self.disks,
-            active: false,
-            theme: self.theme,
-        }
-        .render(of_disks, buffer);
+        Table { columns: DISKS, rows: &rows, list: &self.disks, active: false, theme: self.theme }
+            .render(of_disks, buffer);
         let rows: Vec<&TaskSeen> = tasks.iter().collect();
         let height = usize::from(of_tasks.height.saturating_sub(1));
         self.tasks.place = self.tasks.place.min(rows.len().saturating_sub(1));
         self.tasks.scroll(height, rows.len());
-        Table {
-            columns: TASKS,
-            rows: &rows,
-            list: &self.tasks,
-            active: true,
-            theme: self.theme,
-        }
-        .render(of_tasks, buffer);
+        Table { columns: TASKS, rows: &rows, list: &self.tasks, active: true, theme: self.theme }
+            .render(of_tasks, buffer);
         self.keys(of_keys, buffer);
         if let Some(line) = self.help {
             self.help = Some(help(line, area, buffer));
@@ -187,17 +170,9 @@ impl View {
 
     fn keys(&self, area: Rect, buffer: &mut Buffer) {
         let pause = if self.is_paused { "Go on" } else { "Pause" };
-        let keys = [
-            ("F1", "Help"),
-            ("Space", pause),
-            ("+-", "Delay"),
-            ("F10", "Quit"),
-        ];
+        let keys = [("F1", "Help"), ("Space", pause), ("+-", "Delay"), ("F10", "Quit")];
         let spans = keys.into_iter().flat_map(|(key, what)| {
-            [
-                Span::raw(key),
-                Span::styled(format!("{what} "), self.theme.key_name()),
-            ]
+            [Span::raw(key), Span::styled(format!("{what} "), self.theme.key_name())]
         });
         Line::from(spans.collect::<Vec<_>>()).render(area, buffer);
     }
@@ -217,10 +192,8 @@ pub(super) fn about(seen: &Seen) -> String {
 
 /// Draws the help from a line on; returns the line from which there is something to show.
 fn help(line: u16, area: Rect, buffer: &mut Buffer) -> u16 {
-    let mut lines: Vec<String> = KEYS
-        .iter()
-        .map(|(keys, what)| format!("{keys:<26} {what}"))
-        .collect();
+    let mut lines: Vec<String> =
+        KEYS.iter().map(|(keys, what)| format!("{keys:<26} {what}")).collect();
     lines.push(String::new());
     columns("Disks", DISKS, &mut lines);
     columns("Tasks", TASKS, &mut lines);

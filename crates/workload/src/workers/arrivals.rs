@@ -60,11 +60,7 @@ impl Arrivals {
             reason: "not a spread of at most a minute",
             advice: "write 40us, exponential:40us, or file:PATH",
         })?;
-        Ok(if is_exponential {
-            Self::Exponential(ns)
-        } else {
-            Self::Uniform(ns)
-        })
+        Ok(if is_exponential { Self::Exponential(ns) } else { Self::Uniform(ns) })
     }
 
     /// The same with its times changed by `stretch`, which makes ns of ns; times of a file stay as they are.
@@ -102,10 +98,7 @@ impl Arrivals {
         if offsets_ns.is_empty() {
             return Err(refuse(option(), "no line with a duration"));
         }
-        Ok(Self::Listed {
-            path: path.to_owned(),
-            offsets_ns,
-        })
+        Ok(Self::Listed { path: path.to_owned(), offsets_ns })
     }
 
     /// How long after the others' earliest moment client `client` of `clients` begins in `round`, ns.
@@ -173,8 +166,7 @@ mod tests {
         let draws = |arrivals: &Arrivals, seed| -> Vec<u64> {
             let of_round = |round| (0..4).map(move |client| (round, client));
             let all = (0..5000).flat_map(of_round);
-            all.map(|(round, client)| arrivals.offset_ns(seed, round, (client, 4)))
-                .collect()
+            all.map(|(round, client)| arrivals.offset_ns(seed, round, (client, 4))).collect()
         };
         let mean = |draws: &[u64]| draws.iter().sum::<u64>() as f64 / draws.len() as f64;
         let uniform = Arrivals::Uniform(40_000);

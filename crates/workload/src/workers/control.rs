@@ -20,10 +20,7 @@ pub struct Fault {
 impl Fault {
     /// The failure of `operation`.
     pub fn of(operation: usize) -> impl Fn(io::Error) -> Self {
-        move |error| Self {
-            operation,
-            errno: error.raw_os_error().unwrap_or(libc::EIO),
-        }
+        move |error| Self { operation, errno: error.raw_os_error().unwrap_or(libc::EIO) }
     }
 }
 
@@ -91,9 +88,7 @@ impl Control {
 
     pub(super) fn set_fault(&self, fault: Fault) {
         let packed = (fault.operation as u64 + 1) << 32 | u64::from(fault.errno.unsigned_abs());
-        let _ = self
-            .fault()
-            .compare_exchange(0, packed, Ordering::Release, Ordering::Relaxed);
+        let _ = self.fault().compare_exchange(0, packed, Ordering::Release, Ordering::Relaxed);
         self.end_ns().fetch_min(now_ns(), Ordering::Relaxed);
     }
 

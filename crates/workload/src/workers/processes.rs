@@ -29,11 +29,7 @@ where
                 dismiss(control);
                 children.wait_all();
                 let clients = schedule.clients;
-                return Err(BenchError::Start {
-                    client: index + 1,
-                    clients,
-                    reason,
-                });
+                return Err(BenchError::Start { client: index + 1, clients, reason });
             }
         }
     }
@@ -116,10 +112,7 @@ impl Children {
             } else {
                 return false;
             };
-            failed.get_or_insert(BenchError::Died {
-                client: index + 1,
-                how,
-            });
+            failed.get_or_insert(BenchError::Died { client: index + 1, how });
             false
         });
     }

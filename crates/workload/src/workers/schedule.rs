@@ -45,12 +45,7 @@ impl Schedule {
             });
         }
         let warmup_ns = warmup_ns.unwrap_or_else(|| (measured_ns / 10).max(1_000_000_000));
-        Ok(Self {
-            clients,
-            kind,
-            warmup_ns,
-            measured_ns,
-        })
+        Ok(Self { clients, kind, warmup_ns, measured_ns })
     }
 }
 

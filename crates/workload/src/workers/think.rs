@@ -39,12 +39,7 @@ pub struct Think {
 impl Default for Think {
     /// No pauses, no slow client.
     fn default() -> Self {
-        Self {
-            mean_ns: 0,
-            distribution: Distribution::Constant,
-            slow_clients: 0,
-            slow_factor: 1.0,
-        }
+        Self { mean_ns: 0, distribution: Distribution::Constant, slow_clients: 0, slow_factor: 1.0 }
     }
 }
 
@@ -132,9 +127,7 @@ mod tests {
         };
         let draws = |seed| {
             let mut pauses = Pauses::of(&think, seed, 3);
-            (0..20_000)
-                .map(|_| pauses.length_ns(5))
-                .collect::<Vec<u64>>()
+            (0..20_000).map(|_| pauses.length_ns(5)).collect::<Vec<u64>>()
         };
         let first = draws(1);
         let count = first.len() as f64;
@@ -148,12 +141,7 @@ mod tests {
 
     #[test]
     fn a_slow_client_s_rounds_take_the_factor_times_as_long() {
-        let think = Think {
-            mean_ns: 1000,
-            slow_clients: 1,
-            slow_factor: 10.0,
-            ..Think::default()
-        };
+        let think = Think { mean_ns: 1000, slow_clients: 1, slow_factor: 10.0, ..Think::default() };
         // Round and pause take 1200 ns; ten times that without the round's 200 ns.
         assert_eq!(Pauses::of(&think, 1, 0).length_ns(200), 11_800);
         assert_eq!(Pauses::of(&think, 1, 1).length_ns(200), 1000);
@@ -162,12 +150,7 @@ mod tests {
     #[test]
     fn what_cannot_be_is_refused() {
         let slow = |slow_clients, slow_factor| {
-            Think {
-                slow_clients,
-                slow_factor,
-                ..Think::default()
-            }
-            .check(4)
+            Think { slow_clients, slow_factor, ..Think::default() }.check(4)
         };
         assert!(slow(4, 1.0).is_ok());
         for (clients, factor, word) in [

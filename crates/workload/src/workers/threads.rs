@@ -26,21 +26,14 @@ where
                 Err(reason) => {
                     dismiss(control);
                     let clients = schedule.clients;
-                    return Err(BenchError::Start {
-                        client: index + 1,
-                        clients,
-                        reason,
-                    });
+                    return Err(BenchError::Start { client: index + 1, clients, reason });
                 }
             }
         }
         let outcome = coordinate(schedule, control, || None, tick);
         for (index, handle) in handles.into_iter().enumerate() {
             if handle.join().is_err() {
-                return Err(BenchError::Died {
-                    client: index + 1,
-                    how: "panic".to_owned(),
-                });
+                return Err(BenchError::Died { client: index + 1, how: "panic".to_owned() });
             }
         }
         outcome

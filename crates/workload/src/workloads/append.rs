@@ -148,8 +148,7 @@ impl Workload for Append {
                 }
             }
             let place = (&log.file, log.end_bytes);
-            self.timed
-                .write_durably(client, place, &record, self.call, WRITE)?;
+            self.timed.write_durably(client, place, &record, self.call, WRITE)?;
             log.end_bytes += self.record_size_bytes;
             Ok(())
         })
@@ -214,10 +213,7 @@ mod tests {
     #[test]
     fn a_record_fits_into_the_log() {
         for (record_size_bytes, preallocate) in [(0, None), (513, Some(512))] {
-            let plan = Append {
-                record_size_bytes,
-                ..plan(Path::new("/tmp"), preallocate)
-            };
+            let plan = Append { record_size_bytes, ..plan(Path::new("/tmp"), preallocate) };
             let error = run(&plan, &mut |_| {}).expect_err("refused");
             assert!(error.to_string().contains("--record-size"), "{error}");
         }

@@ -125,10 +125,9 @@ struct Round {
 /// # Errors
 /// [`BenchError`]: a number is zero, or the directory cannot be used or is full.
 pub fn run(plan: &Commit, tick: &mut dyn FnMut(usize)) -> Result<Report, BenchError> {
-    for (option, value, most) in [
-        ("--files", plan.files, 100_000),
-        ("--rounds", plan.rounds, 1_000_000),
-    ] {
+    for (option, value, most) in
+        [("--files", plan.files, 100_000), ("--rounds", plan.rounds, 1_000_000)]
+    {
         if !(1..=most).contains(&value) {
             return Err(BenchError::Input {
                 option: format!("{option} {value}"),
@@ -140,10 +139,7 @@ pub fn run(plan: &Commit, tick: &mut dyn FnMut(usize)) -> Result<Report, BenchEr
     raise_file_limit(plan.files)?;
     let scratch = Scratch::create(&plan.directory)?;
     let failed = |(what, error)| BenchError::operation(&plan.directory, what, error);
-    let data = random::bytes(
-        &mut random::stream(plan.seed, 0),
-        plan.file_size_bytes as usize,
-    );
+    let data = random::bytes(&mut random::stream(plan.seed, 0), plan.file_size_bytes as usize);
     let warmup_rounds = (plan.rounds / 10).max(1);
     let all_rounds = warmup_rounds + plan.rounds;
     let logs = logs(scratch.path(), plan, &data, all_rounds).map_err(failed)?;
@@ -185,9 +181,7 @@ fn logs(directory: &Path, plan: &Commit, data: &[u8], rounds: usize) -> Result<V
         Work::Create | Work::Replace => 0,
         Work::Append | Work::Preallocated | Work::Overwrite => plan.files,
     };
-    (0..logs)
-        .map(|number| make(number).map_err(|error| ("making a log", error)))
-        .collect()
+    (0..logs).map(|number| make(number).map_err(|error| ("making a log", error))).collect()
 }
 
 /// Creates and writes the files of a round; those of an old one go if the work has it so.
@@ -232,8 +226,7 @@ fn one_round(
                 _ => round as u64 * data.len() as u64,
             };
             for log in logs {
-                log.write_all_at(data, at)
-                    .map_err(|error| ("write", error))?;
+                log.write_all_at(data, at).map_err(|error| ("write", error))?;
             }
             Vec::new()
         }
@@ -279,10 +272,7 @@ fn sync_range(file: &File, flags: libc::c_uint) -> io::Result<()> {
 
 fn report(plan: &Commit, warmup_rounds: usize, rounds: &[Round]) -> Option<Report> {
     let part = |time_ns: fn(&Round) -> u64| {
-        let times: Vec<f64> = rounds
-            .iter()
-            .map(|round| time_ns(round) as f64 / 1e3)
-            .collect();
+        let times: Vec<f64> = rounds.iter().map(|round| time_ns(round) as f64 / 1e3).collect();
         let interval = median_interval(&times);
         Some(Part {
             median_us: median(&times)?,
@@ -325,21 +315,13 @@ mod tests {
             seed: 1,
         };
         let rounds: Vec<Round> = [1, 3, 2]
-            .map(|n| Round {
-                create: n * 1000,
-                start: 1000,
-                wait: 2000,
-                fsync: 4000,
-            })
+            .map(|n| Round { create: n * 1000, start: 1000, wait: 2000, fsync: 4000 })
             .into();
         let report = report(&plan, 1, &rounds).expect("figures");
         assert!((report.total.median_us - 9.0).abs() < 1e-9);
         assert!((report.create.median_us - 2.0).abs() < 1e-9);
         assert!((report.files_per_second - 10.0 / 9e-6).abs() < 1e-3);
-        assert_eq!(
-            report.total.low_us, None,
-            "three rounds give no 95 % interval"
-        );
+        assert_eq!(report.total.low_us, None, "three rounds give no 95 % interval");
         assert!(!report.interrupted);
     }
 
@@ -358,13 +340,8 @@ mod tests {
 
     #[test]
     fn every_work_runs_and_nothing_is_left() {
-        for work in [
-            Work::Create,
-            Work::Replace,
-            Work::Append,
-            Work::Preallocated,
-            Work::Overwrite,
-        ] {
+        for work in [Work::Create, Work::Replace, Work::Append, Work::Preallocated, Work::Overwrite]
+        {
             let parent = Scratch::create(&std::env::temp_dir()).expect("scratch");
             let plan = Commit {
                 directory: parent.path().to_path_buf(),

@@ -188,13 +188,7 @@ fn is_zero(value: &u64) -> bool {
 }
 
 fn check(plan: &InitialWrite) -> Result<(), BenchError> {
-    let refuse = |option: String, reason, advice| {
-        Err(BenchError::Input {
-            option,
-            reason,
-            advice,
-        })
-    };
+    let refuse = |option: String, reason, advice| Err(BenchError::Input { option, reason, advice });
     if !(1..=4096).contains(&plan.clients) {
         let option = format!("--threads {}", plan.clients);
         return refuse(option, "not a number of clients", "use 1 to 4096");
@@ -251,11 +245,8 @@ fn one_round(
         let name = format!("child{:04}", client.index);
         let path = plan.directory_of(scratch, client.index).join(name);
         let start = now_ns();
-        let file = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .open(path)
-            .map_err(Fault::of(OPEN))?;
+        let file =
+            OpenOptions::new().write(true).create_new(true).open(path).map_err(Fault::of(OPEN))?;
         client.record(OPEN, now_ns() - start);
         Ok((file, record))
     };
@@ -324,12 +315,7 @@ fn throughput(file_size_bytes: u64, times: &[AtomicU64]) -> Round {
     let kib = file_size_bytes as f64 / 1024.0;
     let children: Vec<(u64, u64)> = times
         .chunks_exact(2)
-        .map(|pair| {
-            (
-                pair[0].load(Ordering::Acquire),
-                pair[1].load(Ordering::Acquire),
-            )
-        })
+        .map(|pair| (pair[0].load(Ordering::Acquire), pair[1].load(Ordering::Acquire)))
         .collect();
     let rate = |kib: f64, ns: u64| kib / (ns.max(1) as f64 / 1e9);
     let first = children.iter().map(|child| child.0).min().unwrap_or(0);
@@ -374,10 +360,7 @@ fn report(plan: &InitialWrite, rounds: Vec<Round>, recorders: &Recorders) -> Opt
         no_fsync: plan.no_fsync,
         children_kib_per_second: figure(|round| round.children_kib_per_second)?,
         parent_kib_per_second: figure(|round| round.parent_kib_per_second)?,
-        blocked_children: rounds
-            .iter()
-            .map(|round| round.blocked_children as f64)
-            .sum::<f64>()
+        blocked_children: rounds.iter().map(|round| round.blocked_children as f64).sum::<f64>()
             / rounds.len() as f64,
         operations: OPERATIONS
             .iter()

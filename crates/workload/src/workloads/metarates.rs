@@ -87,18 +87,12 @@ pub fn run(plan: &Metarates, tick: &mut dyn FnMut(Progress)) -> Result<Report, B
 fn in_rounds(plan: &Metarates, count: usize) -> Result<Outcome, BenchError> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
-    let rounds = Rounds {
-        count,
-        arrivals: plan.arrivals.as_ref(),
-    };
+    let rounds = Rounds { count, arrivals: plan.arrivals.as_ref() };
     let prepare = |scratch: &PathBuf, client: &Client<'_>, round: usize| {
         let directory = plan.directory_of(scratch, client.index);
         let mut random = random::stream(plan.timed.seed, client.index as u64);
         let data = random::bytes(&mut random, plan.file_size_bytes as usize);
-        Ok((
-            directory.join(format!("c{:04}.{round:08}", client.index)),
-            data,
-        ))
+        Ok((directory.join(format!("c{:04}.{round:08}", client.index)), data))
     };
     let body = |_: &PathBuf, client: &Client<'_>, (path, data): (PathBuf, Vec<u8>)| {
         let laps = plan.one_file(&options, path.as_os_str(), &data)?;
@@ -230,13 +224,7 @@ impl Metarates {
         self.timed.sync(&handle).map_err(Fault::of(FSYNC))?;
         let synced = now_ns();
         close(handle);
-        Ok(Laps {
-            start,
-            opened,
-            written,
-            synced,
-            closed: now_ns(),
-        })
+        Ok(Laps { start, opened, written, synced, closed: now_ns() })
     }
 }
 
@@ -270,13 +258,11 @@ fn report(plan: &Metarates, outcome: Outcome) -> Report {
 /// FCR over the clients that completed a file; 0 if none did.
 fn file_creation_rate(measured: &Measured) -> f64 {
     let mut per_client: Vec<f64> = Vec::new();
-    let parts: Vec<Vec<(u64, u64)>> = [OPEN, FSYNC, CLOSE]
-        .map(|operation| measured.totals(operation).collect())
-        .into();
+    let parts: Vec<Vec<(u64, u64)>> =
+        [OPEN, FSYNC, CLOSE].map(|operation| measured.totals(operation).collect()).into();
     for client in 0..parts[0].len() {
-        let (sum_ns, count) = parts.iter().fold((0, 0), |(sum, _), part| {
-            (sum + part[client].0, part[client].1)
-        });
+        let (sum_ns, count) =
+            parts.iter().fold((0, 0), |(sum, _), part| (sum + part[client].0, part[client].1));
         if count > 0 {
             per_client.push(sum_ns as f64 / count as f64);
         }
@@ -288,11 +274,7 @@ fn file_creation_rate(measured: &Measured) -> f64 {
 fn rate(client_ns: &[f64]) -> f64 {
     let clients = client_ns.len() as f64;
     let sum: f64 = client_ns.iter().sum();
-    if sum == 0.0 {
-        0.0
-    } else {
-        clients / (sum / clients) * 1e9
-    }
+    if sum == 0.0 { 0.0 } else { clients / (sum / clients) * 1e9 }
 }
 
 #[cfg(test)]
@@ -314,10 +296,7 @@ mod tests {
     #[test]
     fn each_client_keeps_its_last_files() {
         let parent = Scratch::create(&std::env::temp_dir()).expect("scratch");
-        let plan = Metarates {
-            keep: Some(2),
-            ..plan(parent.path())
-        };
+        let plan = Metarates { keep: Some(2), ..plan(parent.path()) };
         let report = run(&plan, &mut |_| {}).expect("run");
         let unlinked = report.operations.last().expect("operations");
         assert_eq!(unlinked.operation, "unlink");
@@ -329,10 +308,7 @@ mod tests {
     #[test]
     fn in_rounds_every_client_creates_one_file() {
         let parent = Scratch::create(&std::env::temp_dir()).expect("scratch");
-        let plan = Metarates {
-            rounds: Some(4),
-            ..plan(parent.path())
-        };
+        let plan = Metarates { rounds: Some(4), ..plan(parent.path()) };
         let report = run(&plan, &mut |_| {}).expect("run");
         assert_eq!(report.creations, 3 * 4);
         assert!(report.creations_per_second > 0.0);
@@ -359,12 +335,7 @@ mod tests {
         let report = run(&plan(parent.path()), &mut |_| {}).expect("run");
         assert!(report.creations > 0);
         assert_eq!(report.operations.len(), 4);
-        assert!(
-            report
-                .operations
-                .iter()
-                .all(|figures| figures.count == report.creations)
-        );
+        assert!(report.operations.iter().all(|figures| figures.count == report.creations));
         assert!(report.file_creation_rate_per_second > 0.0);
         assert_eq!(fs::read_dir(parent.path()).expect("list").count(), 0);
     }

@@ -85,9 +85,8 @@ impl Database {
         let failed =
             |error| BenchError::operation(&plan.timed.directory, "making the files", error);
         let mut random = random::stream(plan.timed.seed, u64::MAX);
-        let paths: Vec<_> = (1..=parameters.files)
-            .map(|file| scratch.join(format!("data{file:05}")))
-            .collect();
+        let paths: Vec<_> =
+            (1..=parameters.files).map(|file| scratch.join(format!("data{file:05}"))).collect();
         let log = scratch.join("log");
         let sizes = paths.iter().map(|path| (path, parameters.file_size_bytes));
         for (path, size) in sizes.chain([(&log, parameters.log_size_bytes)]) {
@@ -121,14 +120,8 @@ impl Database {
 
 /// Filebench's semaphores: the writers', then the log's.
 fn demands(parameters: &Parameters) -> Vec<Demand> {
-    let writer = Demand {
-        reads: 1000,
-        ahead: 2000,
-    };
-    let log = Demand {
-        reads: 3200,
-        ahead: 1000,
-    };
+    let writer = Demand { reads: 1000, ahead: 2000 };
+    let log = Demand { reads: 3200, ahead: 1000 };
     let mut demands = vec![writer; parameters.writers];
     demands.push(log);
     demands
@@ -151,9 +144,7 @@ enum Role {
 
 impl Oltp {
     fn role(&self, client: usize) -> Role {
-        let Parameters {
-            readers, writers, ..
-        } = self.parameters;
+        let Parameters { readers, writers, .. } = self.parameters;
         match client.checked_sub(readers) {
             None => Role::Reader(client),
             Some(writer) if writer < writers => Role::Writer(writer),
@@ -178,20 +169,11 @@ impl Workload for Oltp {
             Role::Log => self.parameters.log_io_size_bytes,
             Role::Reader(_) | Role::Writer(_) => self.parameters.io_size_bytes,
         };
-        Ok(Own {
-            buffer: random::bytes(&mut random, size as usize),
-            memory: vec![0; 4096],
-            random,
-        })
+        Ok(Own { buffer: random::bytes(&mut random, size as usize), memory: vec![0; 4096], random })
     }
 
     fn work(&self, database: &Database, client: &Client<'_>, own: Own) -> Result<(), Fault> {
-        let mut session = Session {
-            plan: self,
-            client,
-            database,
-            own,
-        };
+        let mut session = Session { plan: self, client, database, own };
         match self.role(client.index) {
             Role::Reader(number) => session.read(number),
             Role::Writer(number) => session.write(number),
@@ -244,13 +226,8 @@ impl<'a> Session<'a> {
     }
 
     fn log(&mut self) -> Result<(), Fault> {
-        let Parameters {
-            writers,
-            log_size_bytes,
-            log_io_size_bytes,
-            log_durability,
-            ..
-        } = self.plan.parameters;
+        let Parameters { writers, log_size_bytes, log_io_size_bytes, log_durability, .. } =
+            self.plan.parameters;
         let records = log_size_bytes / log_io_size_bytes;
         self.plan.timed.rounds(self.client, |round| {
             let offset = round % records * log_io_size_bytes;
@@ -271,11 +248,7 @@ impl<'a> Session<'a> {
 
     /// A random place in a data file. In Filebench the last block is never chosen; here it is.
     fn place(&mut self) -> u64 {
-        let Parameters {
-            file_size_bytes,
-            io_size_bytes,
-            ..
-        } = self.plan.parameters;
+        let Parameters { file_size_bytes, io_size_bytes, .. } = self.plan.parameters;
         let blocks = file_size_bytes / io_size_bytes;
         self.own.random.random_range(0..blocks) * io_size_bytes
     }
@@ -289,8 +262,7 @@ impl<'a> Session<'a> {
         (write, sync): (usize, usize),
     ) -> Result<(), Fault> {
         let start = now_ns();
-        file.write_all_at(&self.own.buffer, offset)
-            .map_err(Fault::of(write))?;
+        file.write_all_at(&self.own.buffer, offset).map_err(Fault::of(write))?;
         let written = now_ns();
         self.count(write, start, written);
         if durability == Durability::Fsync {

@@ -72,10 +72,7 @@ pub struct Report {
 /// [`BenchError`]: a size is out of range, the directory cannot be used or is full, or a client
 /// could not start.
 pub fn run(plan: &Overwrite, tick: &mut dyn FnMut(Progress)) -> Result<Report, BenchError> {
-    checked_record(
-        plan.record_size_bytes,
-        ("--file-size", plan.file_size_bytes),
-    )?;
+    checked_record(plan.record_size_bytes, ("--file-size", plan.file_size_bytes))?;
     let outcome = timed::run(plan, &plan.timed, tick)?;
     Ok(report(plan, outcome))
 }
@@ -96,17 +93,12 @@ impl Overwrite {
     fn make_file(&self, path: &Path, random: &mut rand_chacha::ChaCha8Rng) -> std::io::Result<()> {
         const PIECE_BYTES: u64 = 1 << 20;
         let mut file = File::create(path)?;
-        rustix::fs::fallocate(
-            &file,
-            rustix::fs::FallocateFlags::empty(),
-            0,
-            self.file_size_bytes,
-        )
-        .or_else(|error| match error {
-            // Not every file system has fallocate; writing allocates as well.
-            rustix::io::Errno::OPNOTSUPP => Ok(()),
-            error => Err(error),
-        })?;
+        rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, self.file_size_bytes)
+            .or_else(|error| match error {
+                // Not every file system has fallocate; writing allocates as well.
+                rustix::io::Errno::OPNOTSUPP => Ok(()),
+                error => Err(error),
+            })?;
         let piece = random::bytes(random, self.file_size_bytes.min(PIECE_BYTES) as usize);
         let mut left = self.file_size_bytes as usize;
         while left > 0 {
@@ -133,8 +125,7 @@ impl Workload for Overwrite {
             if interrupt::interrupted() {
                 return Err(BenchError::Interrupted);
             }
-            self.make_file(&path_of(scratch, client), &mut random)
-                .map_err(failed)?;
+            self.make_file(&path_of(scratch, client), &mut random).map_err(failed)?;
         }
         timed::sync_file_system(scratch).map_err(failed)?;
         Ok(scratch.to_path_buf())
@@ -161,8 +152,7 @@ impl Workload for Overwrite {
                 Offsets::Random => own.random.random_range(0..records),
             };
             let place = (&own.file, record * self.record_size_bytes);
-            self.timed
-                .write_durably(client, place, &own.record, self.call, WRITE)
+            self.timed.write_durably(client, place, &own.record, self.call, WRITE)
         })
     }
 }
@@ -206,40 +196,26 @@ mod tests {
             assert_eq!(report.operations.len(), 2);
             assert_eq!(report.operations[0].count, report.syncs);
             assert_eq!(report.operations[1].operation, "fdatasync");
-            assert_eq!(
-                std::fs::read_dir(parent.path()).expect("list").count(),
-                0,
-                "{offsets:?}"
-            );
+            assert_eq!(std::fs::read_dir(parent.path()).expect("list").count(), 0, "{offsets:?}");
         }
     }
 
     #[test]
     fn a_file_is_written_as_a_whole_before() {
         let parent = Scratch::create(&std::env::temp_dir()).expect("scratch");
-        let plan = Overwrite {
-            file_size_bytes: (1 << 20) + 1000,
-            ..plan(parent.path(), Offsets::Random)
-        };
+        let plan =
+            Overwrite { file_size_bytes: (1 << 20) + 1000, ..plan(parent.path(), Offsets::Random) };
         let path = parent.path().join("file");
-        plan.make_file(&path, &mut random::stream(1, 0))
-            .expect("made");
+        plan.make_file(&path, &mut random::stream(1, 0)).expect("made");
         let contents = std::fs::read(&path).expect("contents");
         assert_eq!(contents.len() as u64, plan.file_size_bytes);
-        assert!(
-            contents
-                .chunks(512)
-                .all(|sector| sector.iter().any(|&byte| byte != 0))
-        );
+        assert!(contents.chunks(512).all(|sector| sector.iter().any(|&byte| byte != 0)));
     }
 
     #[test]
     fn a_record_fits_into_the_file() {
         for record_size_bytes in [0, 40_001] {
-            let plan = Overwrite {
-                record_size_bytes,
-                ..plan(Path::new("/tmp"), Offsets::Random)
-            };
+            let plan = Overwrite { record_size_bytes, ..plan(Path::new("/tmp"), Offsets::Random) };
             let error = run(&plan, &mut |_| {}).expect_err("refused");
             assert!(error.to_string().contains("--record-size"), "{error}");
         }

@@ -122,10 +122,7 @@ pub fn run(plan: &Ranking, tick: &mut dyn FnMut(f64)) -> Result<Report, BenchErr
     let failed = |what: &'static str| {
         move |reason: io::Error| BenchError::operation(&plan.file, what, reason)
     };
-    let size_bytes = file
-        .metadata()
-        .map_err(failed("looking at the file"))?
-        .len();
+    let size_bytes = file.metadata().map_err(failed("looking at the file"))?.len();
     if plan.cold {
         files::forget(&file).map_err(failed("dropping it from the page cache"))?;
     }
@@ -134,9 +131,8 @@ pub fn run(plan: &Ranking, tick: &mut dyn FnMut(f64)) -> Result<Report, BenchErr
     let mut paced = |log: &mut Log, bytes: usize| {
         log.add(bytes as u64);
         let of_file = log.bytes as f64 / size_bytes.max(1) as f64;
-        let of_time = plan
-            .for_ns
-            .map_or(0.0, |for_ns| log.elapsed_ns() as f64 / for_ns.max(1) as f64);
+        let of_time =
+            plan.for_ns.map_or(0.0, |for_ns| log.elapsed_ns() as f64 / for_ns.max(1) as f64);
         tick(of_file.max(of_time));
         log.is_interrupted = interrupt::interrupted();
         if log.is_interrupted || of_time >= 1.0 {
@@ -170,9 +166,7 @@ pub fn run(plan: &Ranking, tick: &mut dyn FnMut(f64)) -> Result<Report, BenchErr
         while log.bytes < size_bytes {
             let bytes = (size_bytes - log.bytes).min(plan.block_bytes) as usize;
             fill(&mut block[..bytes], log.bytes);
-            writer
-                .write_all(&block[..bytes])
-                .map_err(failed("writing"))?;
+            writer.write_all(&block[..bytes]).map_err(failed("writing"))?;
             if !paced(&mut log, bytes) {
                 break;
             }
@@ -186,11 +180,7 @@ pub fn run(plan: &Ranking, tick: &mut dyn FnMut(f64)) -> Result<Report, BenchErr
 }
 
 fn check(plan: &Ranking) -> Result<(), BenchError> {
-    let input = |option: String, reason, advice| BenchError::Input {
-        option,
-        reason,
-        advice,
-    };
+    let input = |option: String, reason, advice| BenchError::Input { option, reason, advice };
     if !(1..=MOST_BLOCK_BYTES).contains(&plan.block_bytes) {
         let option = format!("--block {}", plan.block_bytes);
         let advice = "write a size such as 32, 4K or 128K";
@@ -202,22 +192,11 @@ fn check(plan: &Ranking) -> Result<(), BenchError> {
     }
     if !(1_000_000..=3_600_000_000_000).contains(&plan.interval_ns) {
         let advice = "write a time such as 100ms or 1s";
-        return Err(input(
-            "--interval".into(),
-            "not between 1ms and 1 hour",
-            advice,
-        ));
+        return Err(input("--interval".into(), "not between 1ms and 1 hour", advice));
     }
-    if plan
-        .for_ns
-        .is_some_and(|ns| !(1..=LONGEST_NS).contains(&ns))
-    {
+    if plan.for_ns.is_some_and(|ns| !(1..=LONGEST_NS).contains(&ns)) {
         let advice = "write a time such as 10s";
-        return Err(input(
-            "--for".into(),
-            "no time, or longer than a day",
-            advice,
-        ));
+        return Err(input("--for".into(), "no time, or longer than a day", advice));
     }
     Ok(())
 }
@@ -233,11 +212,8 @@ fn open(plan: &Ranking) -> Result<File, BenchError> {
         }
     };
     let writes = plan.direction == Direction::Write;
-    let file = OpenOptions::new()
-        .read(true)
-        .write(writes)
-        .open(&plan.file)
-        .map_err(failed("opening"))?;
+    let file =
+        OpenOptions::new().read(true).write(writes).open(&plan.file).map_err(failed("opening"))?;
     let about = file.metadata().map_err(failed("looking at it"))?;
     if about.is_dir() {
         return Err(failed("opening")(io::ErrorKind::IsADirectory.into()));

@@ -68,12 +68,7 @@ pub(super) fn run<W: Workload, T>(
     let measured = Measured::of_rounds(recorders, clients, interval_ns, made < rounds.count);
     let head = Head {
         no_fsync: timed.no_fsync,
-        ..Head::new(
-            W::NAME,
-            (&timed.directory, timed.seed),
-            &timed.schedule,
-            &measured,
-        )
+        ..Head::new(W::NAME, (&timed.directory, timed.seed), &timed.schedule, &measured)
     };
     Ok(Outcome { head, measured })
 }

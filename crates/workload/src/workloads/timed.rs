@@ -80,8 +80,7 @@ impl Timed {
         write: usize,
     ) -> Result<(), Fault> {
         let start = now_ns();
-        file.write_all_at(record, at_bytes)
-            .map_err(Fault::of(write))?;
+        file.write_all_at(record, at_bytes).map_err(Fault::of(write))?;
         let written = now_ns();
         self.synchronize(call, file).map_err(Fault::of(write + 1))?;
         let synced = now_ns();
@@ -97,12 +96,7 @@ impl Timed {
     pub(super) fn of_threads(directory: &Path, clients: usize, measured_ns: u64) -> Self {
         Self {
             directory: directory.to_path_buf(),
-            schedule: Schedule {
-                clients,
-                kind: ClientKind::Thread,
-                warmup_ns: 0,
-                measured_ns,
-            },
+            schedule: Schedule { clients, kind: ClientKind::Thread, warmup_ns: 0, measured_ns },
             think: Think::default(),
             seed: 1,
             no_fsync: false,
@@ -287,9 +281,8 @@ pub(super) fn run<W: Workload>(
     )
     .map_err(|failure| explain(&timed.directory, W::OPERATIONS, failure))?;
     let ran_s = (now_ns() - began_ns) as f64 / 1e9;
-    let processors_busy = processors::spent_s()
-        .zip(spent_before_s)
-        .map(|(after, before)| (after - before) / ran_s);
+    let processors_busy =
+        processors::spent_s().zip(spent_before_s).map(|(after, before)| (after - before) / ran_s);
     drop(shared);
     scratch.remove()?;
     let think = &timed.think;
@@ -302,12 +295,7 @@ pub(super) fn run<W: Workload>(
         slow_factor: if has_slow { think.slow_factor } else { 1.0 },
         processors_busy,
         no_fsync: timed.no_fsync,
-        ..Head::new(
-            W::NAME,
-            (&timed.directory, timed.seed),
-            &timed.schedule,
-            &measured,
-        )
+        ..Head::new(W::NAME, (&timed.directory, timed.seed), &timed.schedule, &measured)
     };
     Ok(Outcome { head, measured })
 }

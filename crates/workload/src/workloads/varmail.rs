@@ -118,10 +118,7 @@ pub fn run(plan: &Varmail, tick: &mut dyn FnMut(Progress)) -> Result<Report, Ben
 }
 
 fn in_rounds(plan: &Varmail, count: usize) -> Result<Outcome, BenchError> {
-    let rounds = Rounds {
-        count,
-        arrivals: plan.arrivals.as_ref(),
-    };
+    let rounds = Rounds { count, arrivals: plan.arrivals.as_ref() };
     let prepare = |_: &Vec<Tree>, client: &Client<'_>, round: usize| {
         let number = round * plan.timed.schedule.clients + client.index;
         Ok(plan.own(number as u64))
@@ -207,8 +204,7 @@ impl Workload for Varmail {
             false => 1,
         };
         let each = 0..directories;
-        each.map(|number| Tree::create(self, scratch, (number, directories)))
-            .collect()
+        each.map(|number| Tree::create(self, scratch, (number, directories))).collect()
     }
 
     fn prepare(&self, _: &Vec<Tree>, client: &Client<'_>) -> Result<Own, Fault> {
@@ -233,12 +229,7 @@ impl Varmail {
     }
 
     fn session<'a>(&'a self, trees: &'a [Tree], client: &'a Client<'_>, own: Own) -> Session<'a> {
-        Session {
-            timed: &self.timed,
-            client,
-            tree: &trees[client.index % trees.len()],
-            own,
-        }
+        Session { timed: &self.timed, client, tree: &trees[client.index % trees.len()], own }
     }
 }
 
@@ -292,11 +283,7 @@ impl Session<'_> {
     /// group has its own choice. Without a file to open or a name to create, the group is skipped and not counted.
     fn group(&mut self, first: usize) -> Result<(), Fault> {
         let create = first == GROUPS[0];
-        let wanted = if create {
-            Wanted::Missing
-        } else {
-            Wanted::Existing
-        };
+        let wanted = if create { Wanted::Missing } else { Wanted::Existing };
         let Some(index) = self.tree.set.pick(wanted) else {
             return Ok(());
         };
@@ -349,10 +336,7 @@ fn report(plan: &Varmail, outcome: Outcome) -> Report {
         .map(|figures| figures.count)
         .sum();
     Report {
-        parameters: Parameters {
-            clients: outcome.head.clients,
-            ..plan.parameters
-        },
+        parameters: Parameters { clients: outcome.head.clients, ..plan.parameters },
         directory_per_client: plan.directory_per_client,
         rounds: plan.rounds,
         arrivals: plan.arrivals.clone(),
@@ -381,14 +365,8 @@ mod tests {
         };
         let report = run(&plan, &mut |_| {}).expect("run");
         assert_eq!(report.operations.len(), 13);
-        assert!(
-            report.operations.iter().all(|figures| figures.count > 0),
-            "{report:?}"
-        );
-        assert_eq!(
-            report.flowops,
-            report.operations.iter().map(|row| row.count).sum::<u64>()
-        );
+        assert!(report.operations.iter().all(|figures| figures.count > 0), "{report:?}");
+        assert_eq!(report.flowops, report.operations.iter().map(|row| row.count).sum::<u64>());
         assert_eq!(fs::read_dir(parent.path()).expect("list").count(), 0);
     }
 
@@ -403,10 +381,7 @@ mod tests {
             arrivals: Some(Arrivals::Uniform(100_000)),
         };
         let report = run(&plan, &mut |_| {}).expect("run");
-        assert!(
-            report.operations.iter().all(|figures| figures.count == 6),
-            "{report:?}"
-        );
+        assert!(report.operations.iter().all(|figures| figures.count == 6), "{report:?}");
         assert_eq!(report.rounds, Some(2));
         assert_eq!(report.arrivals, plan.arrivals);
         assert_eq!(fs::read_dir(parent.path()).expect("list").count(), 0);
@@ -418,15 +393,9 @@ mod tests {
         let sizes = |name: &str, seed| {
             let directory = parent.path().join(name);
             fs::create_dir(&directory).expect("directory");
-            let parameters = Parameters {
-                files: 50,
-                ..FILEBENCH
-            };
+            let parameters = Parameters { files: 50, ..FILEBENCH };
             let plan = Varmail {
-                timed: Timed {
-                    seed,
-                    ..Timed::of_threads(&directory, 1, 1)
-                },
+                timed: Timed { seed, ..Timed::of_threads(&directory, 1, 1) },
                 parameters,
                 directory_per_client: false,
                 rounds: None,
@@ -439,9 +408,6 @@ mod tests {
         let first = sizes("a", 1);
         assert_eq!(first, sizes("b", 1));
         assert_ne!(first, sizes("c", 2));
-        assert!(
-            (25..50).contains(&first.iter().flatten().count()),
-            "about 80 % exist"
-        );
+        assert!((25..50).contains(&first.iter().flatten().count()), "about 80 % exist");
     }
 }

@@ -24,11 +24,7 @@ impl<R: Rng> Generator<'_, R> {
             return;
         };
         self.push(Op::Spawn, &[i32::from(number)]);
-        self.actors.push(Actor {
-            number,
-            process: self.at.process,
-            is_thread: true,
-        });
+        self.actors.push(Actor { number, process: self.at.process, is_thread: true });
         if self.chance(15) {
             let enabled = self.below(2);
             self.push_as(number, Op::CancelState, &[enabled], false);
@@ -49,21 +45,13 @@ impl<R: Rng> Generator<'_, R> {
         self.handled[process] = self.handled[self.at.process];
         self.opened[process] = self.opened[self.at.process];
         self.spoils_cancel[process] = self.spoils_cancel[self.at.process];
-        self.actors.push(Actor {
-            number,
-            process,
-            is_thread: false,
-        });
+        self.actors.push(Actor { number, process, is_thread: false });
     }
 
     /// A child that only synchronizes.
     pub(super) fn child(&mut self) {
         let slot = self.slot();
-        let op = if self.is_limited || self.chance(60) {
-            Op::VforkSync
-        } else {
-            Op::SpawnSync
-        };
+        let op = if self.is_limited || self.chance(60) { Op::VforkSync } else { Op::SpawnSync };
         self.push(op, &[slot]);
     }
 
@@ -112,8 +100,7 @@ impl<R: Rng> Generator<'_, R> {
         let at = self.at;
         self.handled[at.process] = [false; 2];
         self.spoils_cancel[at.process] = false;
-        self.actors
-            .retain(|one| one.process != at.process || one.number == at.number);
+        self.actors.retain(|one| one.process != at.process || one.number == at.number);
         let own = self.actors.iter_mut().find(|one| one.number == at.number);
         if let Some(own) = own {
             // It is its process' only thread then.

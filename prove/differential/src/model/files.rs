@@ -74,11 +74,7 @@ pub(super) struct Files {
 
 impl Default for Files {
     fn default() -> Self {
-        Self {
-            files: Vec::new(),
-            history: vec![Names::new()],
-            names: None,
-        }
+        Self { files: Vec::new(), history: vec![Names::new()], names: None }
     }
 }
 
@@ -272,9 +268,7 @@ impl File {
     /// How a file on the disk differs from all that it may be.
     fn differs(&self, bytes: &[u8], disk: &Disk) -> Option<String> {
         let cells = bytes.len() / CELL_BYTES;
-        let sizes = self.versions[self.whole.unwrap_or(0)..]
-            .iter()
-            .map(Content::size);
+        let sizes = self.versions[self.whole.unwrap_or(0)..].iter().map(Content::size);
         let (least, most) = (sizes.clone().min()?, sizes.max()?);
         if !bytes.len().is_multiple_of(CELL_BYTES) || cells < least || cells > most {
             return Some(format!(
@@ -295,9 +289,7 @@ impl File {
             let may = versions.iter().any(|one| Cell::Step(one.cell(at)) == cell);
             if !may {
                 let first = versions.first()?.cell(at);
-                return Some(format!(
-                    "has {cell:?} in cell {at}, not Step({first}) or later"
-                ));
+                return Some(format!("has {cell:?} in cell {at}, not Step({first}) or later"));
             }
         }
         None

@@ -48,9 +48,7 @@ pub(crate) fn ask(
     let (mut peak, mut is_told) = (0, false);
     let status = loop {
         peak = peak.max(peak_bytes(child.id()));
-        let status = child
-            .try_wait()
-            .map_err(EvaluateError::file("wait for", &text))?;
+        let status = child.try_wait().map_err(EvaluateError::file("wait for", &text))?;
         if let Some(status) = status {
             break status;
         }
@@ -82,12 +80,7 @@ pub(crate) fn ask(
         });
     }
     let answer = fs::read(&out).map_err(EvaluateError::file("read", &out))?;
-    let asked = Asked {
-        command: text,
-        seconds,
-        peak_bytes: peak,
-        answer_bytes: answer.len(),
-    };
+    let asked = Asked { command: text, seconds, peak_bytes: peak, answer_bytes: answer.len() };
     Ok((asked, answer))
 }
 

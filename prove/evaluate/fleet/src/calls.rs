@@ -48,13 +48,8 @@ impl Calls {
             self.unknown += 1;
             return;
         };
-        let of = if is_cause(cause) {
-            &mut self.right
-        } else {
-            &mut self.wrong
-        };
-        *of.entry(row.evidence.clone().unwrap_or_default())
-            .or_default() += 1;
+        let of = if is_cause(cause) { &mut self.right } else { &mut self.wrong };
+        *of.entry(row.evidence.clone().unwrap_or_default()).or_default() += 1;
     }
 
     /// The counts in a few words.
@@ -75,10 +70,7 @@ impl Calls {
         self.calls += other.calls;
         self.unknown += other.unknown;
         self.missing += other.missing;
-        for (all, more) in [
-            (&mut self.right, &other.right),
-            (&mut self.wrong, &other.wrong),
-        ] {
+        for (all, more) in [(&mut self.right, &other.right), (&mut self.wrong, &other.wrong)] {
             for (evidence, count) in more {
                 *all.entry(evidence.clone()).or_default() += count;
             }
@@ -88,13 +80,7 @@ impl Calls {
 
 /// Counts by evidence, as words.
 pub(crate) fn words(counts: &BTreeMap<String, u64>) -> String {
-    let words = counts
-        .iter()
-        .map(|(evidence, count)| format!("{count} {evidence}"));
+    let words = counts.iter().map(|(evidence, count)| format!("{count} {evidence}"));
     let words: Vec<String> = words.collect();
-    if words.is_empty() {
-        "0".to_owned()
-    } else {
-        words.join(", ")
-    }
+    if words.is_empty() { "0".to_owned() } else { words.join(", ") }
 }

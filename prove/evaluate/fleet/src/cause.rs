@@ -79,31 +79,20 @@ impl Expected {
     pub(crate) fn compare(&self, first: &Finding) -> Vec<&'static str> {
         let who = &first.who;
         let is_thread_right = self.threads.is_empty()
-            || who
-                .thread
-                .is_some_and(|thread| self.threads.contains(&thread));
+            || who.thread.is_some_and(|thread| self.threads.contains(&thread));
         let of = |party: &Party| party.process_id;
         let waiter_cause = first.waiter.as_ref().and_then(|one| one.cause.as_deref());
         let all = [
             (first.kind == self.kind, "cause"),
             (who.process_id == self.process, "process"),
-            (
-                self.host.as_ref().is_none_or(|host| *host == who.host),
-                "host",
-            ),
+            (self.host.as_ref().is_none_or(|host| *host == who.host), "host"),
             (is_thread_right, "thread"),
             (
                 self.waiter_cause.is_none() || waiter_cause == self.waiter_cause,
                 "why others wait for it",
             ),
-            (
-                !self.is_sent_again || first.retransmits > 0,
-                "segments that were sent again",
-            ),
-            (
-                self.holder.is_none() || first.holder.as_ref().and_then(of) == self.holder,
-                "holder",
-            ),
+            (!self.is_sent_again || first.retransmits > 0, "segments that were sent again"),
+            (self.holder.is_none() || first.holder.as_ref().and_then(of) == self.holder, "holder"),
             (
                 self.beside.is_none()
                     || first.beside.as_ref().and_then(|one| of(&one.who)) == self.beside,
@@ -167,45 +156,19 @@ mod tests {
             beside: None,
         };
         let right = Finding {
-            waiter: Some(Waiter {
-                cause: Some("futex".to_owned()),
-            }),
+            waiter: Some(Waiter { cause: Some("futex".to_owned()) }),
             ..finding("timer", 7, 9)
         };
         assert!(expected.compare(&right).is_empty());
         let other = Finding {
-            who: Party {
-                host: "b".to_owned(),
-                process_id: Some(6),
-                thread: None,
-            },
+            who: Party { host: "b".to_owned(), process_id: Some(6), thread: None },
             ..finding("lock", 6, 0)
         };
         let wrong = expected.compare(&other);
-        assert_eq!(
-            wrong,
-            [
-                "cause",
-                "process",
-                "host",
-                "thread",
-                "why others wait for it"
-            ]
-        );
-        let lossy = Expected {
-            is_sent_again: true,
-            ..Expected::default()
-        };
-        assert!(
-            lossy
-                .compare(&right)
-                .contains(&"segments that were sent again")
-        );
-        let held = Expected {
-            holder: Some(5),
-            beside: Some(4),
-            ..Expected::default()
-        };
+        assert_eq!(wrong, ["cause", "process", "host", "thread", "why others wait for it"]);
+        let lossy = Expected { is_sent_again: true, ..Expected::default() };
+        assert!(lossy.compare(&right).contains(&"segments that were sent again"));
+        let held = Expected { holder: Some(5), beside: Some(4), ..Expected::default() };
         let wrong = held.compare(&right);
         assert!(wrong.contains(&"holder") && wrong.contains(&"for whom the disk worked"));
         let nothing = Judgement::new(None, |_| Vec::new());

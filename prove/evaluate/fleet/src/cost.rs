@@ -133,11 +133,7 @@ impl Cell {
             Self::Select | Self::Update => {
                 let requests = after("number of transactions actually processed: ")?;
                 // Of none pgbench tells no rate.
-                let rate = if requests > 0.0 {
-                    after("tps = ")?
-                } else {
-                    0.0
-                };
+                let rate = if requests > 0.0 { after("tps = ")? } else { 0.0 };
                 Some((requests, rate))
             }
             Self::Search => {
@@ -167,13 +163,8 @@ enum Setting {
 }
 
 impl Setting {
-    const RECORDERS: [Self; 5] = [
-        Self::Record,
-        Self::Fleet,
-        Self::Tokens,
-        Self::FleetOfServer,
-        Self::Sums,
-    ];
+    const RECORDERS: [Self; 5] =
+        [Self::Record, Self::Fleet, Self::Tokens, Self::FleetOfServer, Self::Sums];
 
     fn name(self) -> &'static str {
         match self {
@@ -237,12 +228,7 @@ struct Run {
 impl Run {
     /// Processor time of client, server and recorder for a request, µs.
     fn processor_us(&self) -> f64 {
-        let Loaded {
-            client_s,
-            server_s,
-            recorder_s,
-            ..
-        } = self.loaded;
+        let Loaded { client_s, server_s, recorder_s, .. } = self.loaded;
         (client_s + server_s + recorder_s) / self.requests.max(1.0) * 1e6
     }
 }
@@ -261,10 +247,8 @@ struct Round {
 pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let repeats = harness.options.repeats.unwrap_or(10);
     let seconds = harness.options.seconds.unwrap_or(3.0);
-    let cells: Vec<Cell> = Cell::ALL
-        .into_iter()
-        .filter(|cell| harness.options.wants(&cell.name()))
-        .collect();
+    let cells: Vec<Cell> =
+        Cell::ALL.into_iter().filter(|cell| harness.options.wants(&cell.name())).collect();
     harness.keep_processors_awake()?;
     harness.let_others_pass()?;
     let servers = Servers::start(harness, cells.iter().map(|cell| cell.server()))?;
@@ -321,9 +305,8 @@ fn calibrate(
         let mut command = std::process::Command::new(&words[0]);
         command.args(&words[1..]);
         let said = harness.execute(&mut command, &[0])?.stdout;
-        let (_, rate) = cell
-            .result(&said, requests)
-            .ok_or_else(|| missing("the rate of requests"))?;
+        let (_, rate) =
+            cell.result(&said, requests).ok_or_else(|| missing("the rate of requests"))?;
         requests = (rate * wanted_s).max(1.0).round();
     }
     Ok(requests)
@@ -358,13 +341,9 @@ fn once(
     let recorded_by = recorder.map(Recorder::stop).transpose()?;
     let loaded: Loaded =
         serde_json::from_str(&output).map_err(|_| missing("what the client did"))?;
-    let (requests, requests_per_s) = cell
-        .result(&loaded.said, requests)
-        .ok_or_else(|| missing("the rate of requests"))?;
-    let rows = recorded_by
-        .is_some()
-        .then(|| recorded::taken(&trace))
-        .transpose()?;
+    let (requests, requests_per_s) =
+        cell.result(&loaded.said, requests).ok_or_else(|| missing("the rate of requests"))?;
+    let rows = recorded_by.is_some().then(|| recorded::taken(&trace)).transpose()?;
     Ok(Run {
         setting,
         recorder: recorded_by,
@@ -385,10 +364,7 @@ mod tests {
     #[test]
     fn what_the_clients_say() {
         let said = "\"test\",\"rps\",\"avg_latency_ms\"\n\"SET\",\"98765.43\",\"0.25\"\n";
-        assert_eq!(
-            Cell::Redis(50).result(said, 300.0),
-            Some((300.0, 98_765.43))
-        );
+        assert_eq!(Cell::Redis(50).result(said, 300.0), Some((300.0, 98_765.43)));
         let said = "\"test\",\"rps\"\n\"lrange list 0 -1\",\"70175.44\"\n";
         assert_eq!(Cell::RedisLists.result(said, 9.0), Some((9.0, 70_175.44)));
         let said = "pgbench (15)\nnumber of transactions actually processed: 6103\n\
@@ -411,9 +387,6 @@ mod tests {
         let words = |servers| Setting::FleetOfServer.words("t", servers);
         let words = |servers| words(servers).expect("a recorder").join(" ");
         assert_eq!(words(&[7]), "record --fleet --pid 7 --quiet --out t");
-        assert_eq!(
-            words(&[7, 8]),
-            "record --fleet --pid 7 --pid 8 --quiet --out t"
-        );
+        assert_eq!(words(&[7, 8]), "record --fleet --pid 7 --pid 8 --quiet --out t");
     }
 }

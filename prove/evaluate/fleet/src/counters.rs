@@ -22,43 +22,25 @@ const SEEDS: usize = 50;
 /// Steps of the model of 1 ms.
 const SECONDS_10: usize = 10_000;
 
-const PHASED: Noise = Noise {
-    variation: 0.2,
-    busy_share: 1.0,
-};
+const PHASED: Noise = Noise { variation: 0.2, busy_share: 1.0 };
 const ROWS: [Row; 10] = [
     row("phases of 1 s", phases(1000.0)),
     row("phases of 0.1 s", phases(100.0)),
     row("phases of 20 ms, shorter than a rotation", phases(20.0)),
     row("no phases", Phases::None),
-    Row {
-        steps_per_reading: 100,
-        ..row("phases of 1 s, readings of 100 ms", phases(1000.0))
-    },
-    Row {
-        group: 1,
-        ..row(
-            "phases of 1 s, no groups: a rotation of 160 ms",
-            phases(1000.0),
-        )
-    },
+    Row { steps_per_reading: 100, ..row("phases of 1 s, readings of 100 ms", phases(1000.0)) },
+    Row { group: 1, ..row("phases of 1 s, no groups: a rotation of 160 ms", phases(1000.0)) },
     Row {
         steps: 1000,
         is_claimed: false,
         ..row("phases of 0.1 s, recorded for 1 s", phases(100.0))
     },
     Row {
-        noise: Noise {
-            variation: 0.2,
-            busy_share: 0.01,
-        },
+        noise: Noise { variation: 0.2, busy_share: 0.01 },
         is_claimed: false,
         ..row("each event in 1 % of the time only", Phases::None)
     },
-    Row {
-        is_claimed: false,
-        ..row("a period of 28 ms, as the rotation has", IN_STEP)
-    },
+    Row { is_claimed: false, ..row("a period of 28 ms, as the rotation has", IN_STEP) },
     Row {
         order: Order::Shuffled,
         is_claimed: false,
@@ -68,10 +50,7 @@ const ROWS: [Row; 10] = [
 const IN_STEP: Phases = Phases::Periodic { steps: 28 };
 
 const fn phases(mean_steps: f64) -> Phases {
-    Phases::Random {
-        mean_steps,
-        kinds: 4,
-    }
+    Phases::Random { mean_steps, kinds: 4 }
 }
 
 const fn row(name: &'static str, phases: Phases) -> Row {
@@ -96,10 +75,7 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let seeds = || (0..count).map(|seed| harness.options.seed + seed);
     let wants = |name: &str| harness.options.wants(name);
     let rows: Vec<Row> = ROWS.into_iter().filter(|row| wants(row.name)).collect();
-    let kinds: Vec<Kind> = Kind::ALL
-        .into_iter()
-        .filter(|kind| wants(kind.name()))
-        .collect();
+    let kinds: Vec<Kind> = Kind::ALL.into_iter().filter(|kind| wants(kind.name())).collect();
     let mut progress = Progress::new(harness.part, (rows.len() + kinds.len()) * count as usize);
     let mut measured = Vec::new();
     for row in rows {

@@ -16,12 +16,8 @@ use luc_harness::harness::Harness;
 use crate::answer::Answer;
 
 /// How the clocks differ from the kernel's: by so many ns, and so many more each second.
-const CLOCKS: [(i64, i64); 4] = [
-    (0, 0),
-    (86_400_000_000_123, 40_000),
-    (7_000_456, -25_000),
-    (-3_000_789, 10_000),
-];
+const CLOCKS: [(i64, i64); 4] =
+    [(0, 0), (86_400_000_000_123, 40_000), (7_000_456, -25_000), (-3_000_789, 10_000)];
 
 /// Which rows are a host's.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,11 +41,7 @@ impl Clock {
     /// That of the host of this place, since a time of the kernel's clock.
     fn of(place: usize, since_ns: u64) -> Self {
         let (offset_ns, drift_ns_per_s) = CLOCKS[place % CLOCKS.len()];
-        Self {
-            offset_ns,
-            drift_ns_per_s,
-            since_ns,
-        }
+        Self { offset_ns, drift_ns_per_s, since_ns }
     }
 
     /// What it shows when the kernel's shows `at_ns`; 0 stays "not known".
@@ -127,21 +119,13 @@ fn write(
         start_ns: clock.time_ns(reader.trace().start_ns),
         ..reader.trace().clone()
     };
-    let begin = Trace {
-        at_ns: trace.start_ns,
-        end_ns: 0,
-        ..trace.clone()
-    };
+    let begin = Trace { at_ns: trace.start_ns, end_ns: 0, ..trace.clone() };
     let mut writer = Writer::create(to, begin)?;
     network(&reader, &mut writer, host, clock)?;
     threads(&reader, &mut writer, others, clock)?;
     disks(&reader, &mut writer, others, clock)?;
     let end_ns = clock.time_ns(reader.trace().end_ns);
-    writer.finish(Trace {
-        at_ns: end_ns,
-        end_ns,
-        ..trace
-    })
+    writer.finish(Trace { at_ns: end_ns, end_ns, ..trace })
 }
 
 /// What went through the host's namespace, and its clocks.

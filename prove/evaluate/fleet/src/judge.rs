@@ -52,11 +52,7 @@ mod tests {
             remote: remote.to_owned(),
             first_byte,
             bytes: 10,
-            asked: Side {
-                process: 1,
-                thread: 1,
-                at_ns: 1,
-            },
+            asked: Side { process: 1, thread: 1, at_ns: 1 },
             made_for,
             evidence: made_for.map(|_| "effect".to_owned()),
             span: None,
@@ -93,19 +89,10 @@ mod tests {
         });
         let counts = count(&asked, &calls, &rows);
         let one = BTreeMap::from([("effect".to_owned(), 1)]);
-        let expected = Calls {
-            calls: 4,
-            right: one.clone(),
-            wrong: one,
-            unknown: 1,
-            missing: 1,
-        };
+        let expected = Calls { calls: 4, right: one.clone(), wrong: one, unknown: 1, missing: 1 };
         assert_eq!(counts, expected);
         let mut twice = counts.clone();
         twice.add(&counts);
-        assert_eq!(
-            (twice.calls, twice.all_right(), twice.all_wrong()),
-            (8, 2, 2)
-        );
+        assert_eq!((twice.calls, twice.all_right(), twice.all_wrong()), (8, 2, 2));
     }
 }

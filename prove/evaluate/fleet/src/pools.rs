@@ -54,9 +54,7 @@ struct Run {
 /// A subject that cannot be made or does not answer, a recording or an explanation that fails, and interruption.
 pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let rounds = harness.options.repeats.unwrap_or(ROUNDS).max(1);
-    let wanted = SUBJECTS
-        .iter()
-        .filter(|subject| harness.options.wants(subject.name));
+    let wanted = SUBJECTS.iter().filter(|subject| harness.options.wants(subject.name));
     let wanted: Vec<&Subject> = wanted.collect();
     if wanted.is_empty() {
         let only = harness.options.only.clone().unwrap_or_default();
@@ -95,11 +93,7 @@ fn once(harness: &Harness, subject: &Subject, seed: u64) -> Result<Run, Evaluate
     let port = free_port()?;
     let server = subject.start(harness, port, back_end_port)?;
     answers(port)?;
-    let tokens: &[&str] = if subject.has_tokens {
-        &["--tokens"]
-    } else {
-        &[]
-    };
+    let tokens: &[&str] = if subject.has_tokens { &["--tokens"] } else { &[] };
     let recorder = Recorder::of_fleet_with(harness, &trace, tokens)?;
     let asked = clients::ask(port, (subject.clients, REQUESTS), subject.has_tokens, seed)?;
     let mut commands = vec![recorder.stop()?, server.command.clone()];
@@ -109,9 +103,7 @@ fn once(harness: &Harness, subject: &Subject, seed: u64) -> Result<Run, Evaluate
     let spans = subject.has_spans.then(|| subjects::spans_of(harness));
     let answer = Answer::with_spans(harness, &[&trace], spans.as_deref())?;
     let calls = read_calls(&calls)?;
-    let spans = spans
-        .map(|path| Spans::judge(&path, &asked, &calls, &answer.rows))
-        .transpose()?;
+    let spans = spans.map(|path| Spans::judge(&path, &asked, &calls, &answer.rows)).transpose()?;
     fs::remove_dir_all(&trace).map_err(EvaluateError::file("remove", &trace))?;
     let run = Run {
         subject: subject.name,

@@ -33,9 +33,7 @@ pub(crate) fn bound(signal: &str, as_user: bool) -> Command {
 
 fn log(path: &Path) -> Result<[Stdio; 2], EvaluateError> {
     let file = fs::File::create(path).map_err(EvaluateError::file("make", path))?;
-    let copy = file
-        .try_clone()
-        .map_err(EvaluateError::file("write", path))?;
+    let copy = file.try_clone().map_err(EvaluateError::file("write", path))?;
     Ok([file.into(), copy.into()])
 }
 
@@ -43,11 +41,7 @@ fn log(path: &Path) -> Result<[Stdio; 2], EvaluateError> {
 pub(crate) fn started(mut command: Command, log_path: &Path) -> Result<Child, EvaluateError> {
     let [out, err] = log(log_path)?;
     let program = command.get_program().to_owned();
-    command
-        .stdout(out)
-        .stderr(err)
-        .spawn()
-        .map_err(EvaluateError::file("run", program))
+    command.stdout(out).stderr(err).spawn().map_err(EvaluateError::file("run", program))
 }
 
 /// A port that nobody listens on.
@@ -79,9 +73,7 @@ pub(crate) fn answers(port: u16) -> Result<(), EvaluateError> {
             Ok(_) => return Ok(()),
             Err(_) if began.elapsed() < PATIENCE => thread::sleep(LOOK),
             Err(error) => {
-                return Err(EvaluateError::file("connect to", format!("port {port}"))(
-                    error,
-                ));
+                return Err(EvaluateError::file("connect to", format!("port {port}"))(error));
             }
         }
     }

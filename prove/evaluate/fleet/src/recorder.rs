@@ -58,13 +58,8 @@ impl Recorder {
         let mut command = Command::new(harness.luc_path());
         command.args(words).stdin(Stdio::null());
         command.stdout(Stdio::null()).stderr(file);
-        let child = command
-            .spawn()
-            .map_err(EvaluateError::file("run", harness.luc_path()))?;
-        let mut recorder = Self {
-            child,
-            command: line(&command),
-        };
+        let child = command.spawn().map_err(EvaluateError::file("run", harness.luc_path()))?;
+        let mut recorder = Self { child, command: line(&command) };
         let began = Instant::now();
         while !fs::read_dir(trace).is_ok_and(|mut files| files.next().is_some()) {
             let ended = recorder.child.try_wait();
@@ -105,9 +100,7 @@ impl Recorder {
     fn end(&mut self) -> Result<Option<i32>, EvaluateError> {
         let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
         let status = self.child.wait();
-        status
-            .map(|status| status.code())
-            .map_err(EvaluateError::file("wait for", "luc"))
+        status.map(|status| status.code()).map_err(EvaluateError::file("wait for", "luc"))
     }
 }
 

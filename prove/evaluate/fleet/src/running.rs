@@ -22,10 +22,7 @@ pub(crate) struct Running {
 impl Running {
     pub(crate) fn start(command: Command, log: &Path) -> Result<Self, EvaluateError> {
         let text = line(&command);
-        Ok(Self {
-            child: started(command, log)?,
-            command: text,
-        })
+        Ok(Self { child: started(command, log)?, command: text })
     }
 
     pub(crate) fn process(&self) -> u32 {
@@ -34,8 +31,7 @@ impl Running {
 
     /// Ends it, and waits until it has done what it does then.
     pub(crate) fn end(mut self) -> Result<ExitStatus, EvaluateError> {
-        self.terminate()
-            .map_err(EvaluateError::file("wait for", &self.command))
+        self.terminate().map_err(EvaluateError::file("wait for", &self.command))
     }
 
     fn terminate(&mut self) -> std::io::Result<ExitStatus> {

@@ -59,14 +59,10 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let options = &harness.options;
     let sizes = SIZES.iter().filter(|(name, _)| options.wants(name));
     let sizes: Vec<&(&str, u64)> = sizes.collect();
-    let shapes: Vec<Shape> = Shape::ALL
-        .into_iter()
-        .filter(|shape| options.wants(shape.name()))
-        .collect();
+    let shapes: Vec<Shape> =
+        Shape::ALL.into_iter().filter(|shape| options.wants(shape.name())).collect();
     if sizes.is_empty() && shapes.is_empty() {
-        return Err(EvaluateError::NoCell(
-            options.only.clone().unwrap_or_default(),
-        ));
+        return Err(EvaluateError::NoCell(options.only.clone().unwrap_or_default()));
     }
     let steps = (sizes.len() + shapes.len()) * repeats;
     let mut progress = Progress::new(harness.part, steps);
@@ -100,11 +96,7 @@ fn explain(
 ) -> Result<Explained, EvaluateError> {
     let requests = rows / ROWS_PER_REQUEST;
     let directory = harness.path("traces");
-    let mut fleet = PlantedFleet {
-        back_ends: BACK_ENDS,
-        requests,
-        waits: 0,
-    };
+    let mut fleet = PlantedFleet { back_ends: BACK_ENDS, requests, waits: 0 };
     fleet.waits = (rows - fleet.rows()) / HOSTS;
     let traces = fleet
         .write(&directory)

@@ -62,10 +62,8 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
         .into_iter()
         .filter(|clients| harness.options.wants(&page::name(*clients)))
         .collect();
-    let troubles: Vec<Trouble> = Trouble::ALL
-        .into_iter()
-        .filter(|trouble| harness.options.wants(trouble.name()))
-        .collect();
+    let troubles: Vec<Trouble> =
+        Trouble::ALL.into_iter().filter(|trouble| harness.options.wants(trouble.name())).collect();
     if wanted.is_empty() && troubles.is_empty() {
         let only = harness.options.only.clone().unwrap_or_default();
         return Err(EvaluateError::NoCell(only));
@@ -93,23 +91,11 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
 /// Records the service under a load, and judges what is said of its calls.
 fn once(harness: &Harness, solr: &Solr, clients: u64, seed: u64) -> Result<Run, EvaluateError> {
     let trace = harness.path("trace");
-    let service = Service::start(
-        harness,
-        solr,
-        Wanted {
-            seed,
-            ..Wanted::default()
-        },
-    )?;
+    let service = Service::start(harness, solr, Wanted { seed, ..Wanted::default() })?;
     let tap = service.tap(harness)?;
     let recorder = Recorder::of_fleet(harness, &trace)?;
-    let load = Load {
-        clients,
-        queries: Some(QUERIES / clients),
-        longest: LONGEST,
-        think: THINK,
-        seed,
-    };
+    let load =
+        Load { clients, queries: Some(QUERIES / clients), longest: LONGEST, think: THINK, seed };
     let asked = service.ask(harness, load)?;
     let mut commands = vec![recorder.stop()?];
     let (queries, calls) = service.apart(tap.end()?);

@@ -30,11 +30,8 @@ const MOST_REQUESTS: u64 = 50_000;
 /// Queries of the tables in the schema `fleet` are made once of so many rows: these tables take minutes each time.
 const ONCE_FROM_ROWS: u64 = 100_000_000;
 /// Sizes of the traces, in rows.
-const SCALES: [(&str, u64); 3] = [
-    ("10^6 rows", 1_000_000),
-    ("10^7 rows", 10_000_000),
-    ("10^8 rows", 100_000_000),
-];
+const SCALES: [(&str, u64); 3] =
+    [("10^6 rows", 1_000_000), ("10^7 rows", 10_000_000), ("10^8 rows", 100_000_000)];
 
 /// A query, and what it is.
 #[derive(Debug, Clone, Copy)]
@@ -138,11 +135,7 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     }
     let repeats_of = |rows: u64, query: &Query| {
         let is_found = query.sql.contains("fleet.");
-        if is_found && rows >= ONCE_FROM_ROWS {
-            1
-        } else {
-            repeats
-        }
+        if is_found && rows >= ONCE_FROM_ROWS { 1 } else { repeats }
     };
     let steps = wanted
         .iter()
@@ -170,18 +163,10 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
                 let known: Known =
                     serde_json::from_value(result).map_err(|_| missing("the run of a query"))?;
                 size = known.size;
-                progress.step(&format!(
-                    "{scale}, {}: {:.1} s",
-                    query.name, known.run.one.seconds
-                ));
+                progress.step(&format!("{scale}, {}: {:.1} s", query.name, known.run.one.seconds));
                 runs.push(known.run);
             }
-            cells.push(Cell {
-                scale,
-                size,
-                query: query.name,
-                runs,
-            });
+            cells.push(Cell { scale, size, query: query.name, runs });
         }
         if planted.is_some() {
             fs::remove_dir_all(&directory).map_err(EvaluateError::file("remove", &directory))?;
@@ -194,11 +179,7 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
 /// Makes traces of about so many rows.
 fn plant(directory: &Path, rows: u64) -> Result<(Size, Vec<PathBuf>), EvaluateError> {
     let requests = (rows / 100).min(MOST_REQUESTS);
-    let mut fleet = PlantedFleet {
-        back_ends: BACK_ENDS,
-        requests,
-        waits: 0,
-    };
+    let mut fleet = PlantedFleet { back_ends: BACK_ENDS, requests, waits: 0 };
     fleet.waits = (rows - fleet.rows()) / (BACK_ENDS + 2);
     let traces = fleet
         .write(directory)
@@ -207,11 +188,7 @@ fn plant(directory: &Path, rows: u64) -> Result<(Size, Vec<PathBuf>), EvaluateEr
     for trace in &traces {
         bytes += directory_bytes(trace)?;
     }
-    let size = Size {
-        rows: fleet.rows(),
-        requests,
-        bytes,
-    };
+    let size = Size { rows: fleet.rows(), requests, bytes };
     Ok((size, traces))
 }
 

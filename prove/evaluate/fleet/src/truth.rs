@@ -36,10 +36,7 @@ use crate::hosts::{self, Clock, HostPart};
 const SEEDS: usize = 20;
 /// Where reads and fsyncs are planted: an emulated disk like a volume of a cloud, as this machine's own may do them sooner
 /// than a search takes.
-const DISK: DiskSpec = DiskSpec {
-    model: &["--model", "cloud"],
-    ..EXT4
-};
+const DISK: DiskSpec = DiskSpec { model: &["--model", "cloud"], ..EXT4 };
 /// The twin's program, beside this one.
 const TWIN: &str = "luc-twin";
 /// What it says where a kernel cannot do something.
@@ -81,9 +78,7 @@ struct Judged {
 pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let twin = twin(harness)?;
     let seeds = harness.options.repeats.unwrap_or(SEEDS).max(1) as u64;
-    let wanted = PLANTS
-        .iter()
-        .filter(|plant| harness.options.wants(plant.name));
+    let wanted = PLANTS.iter().filter(|plant| harness.options.wants(plant.name));
     let wanted: Vec<&Plant> = wanted.collect();
     if wanted.is_empty() {
         let only = harness.options.only.clone().unwrap_or_default();
@@ -116,24 +111,11 @@ fn once(harness: &Harness, twin: &Path, plant: &Plant, seed: u64) -> Result<Run,
     let (trace, truth) = (harness.path("trace"), harness.path("truth"));
     let disk = plant.needs_disk().then(|| Disk::create(harness, &DISK));
     let disk = disk.transpose()?;
-    let folder = disk
-        .as_ref()
-        .map_or_else(|| Path::new(""), |disk| disk.mount.as_path());
+    let folder = disk.as_ref().map_or_else(|| Path::new(""), |disk| disk.mount.as_path());
     let words = plant.words(seed, folder);
-    let mut command = harness.luc(&[
-        "record",
-        "--fleet",
-        "--all",
-        "--no-calls",
-        "--quiet",
-        "--out",
-    ]);
-    command
-        .arg(&trace)
-        .arg("--")
-        .arg(twin)
-        .arg("run")
-        .arg(&truth);
+    let mut command =
+        harness.luc(&["record", "--fleet", "--all", "--no-calls", "--quiet", "--out"]);
+    command.arg(&trace).arg("--").arg(twin).arg("run").arg(&truth);
     command.args(&words);
     let finished = harness.execute(&mut command, &[0, 2])?;
     let mut run = Run {
@@ -173,9 +155,7 @@ fn judge(harness: &Harness, plant: &Plant, run: &mut Run) -> Result<(), Evaluate
     let folder = Folder::read(&truth).map_err(|error| wrong(error.to_string()))?;
     // What is compared with must be whole.
     streams(&folder).map_err(|error| wrong(error.to_string()))?;
-    run.queries = trees(&folder)
-        .map_err(|error| wrong(error.to_string()))?
-        .len();
+    run.queries = trees(&folder).map_err(|error| wrong(error.to_string()))?.len();
     let answer = Answer::of(harness, &[trace.as_path()])?;
     run.lost_rows = answer.lost_rows();
     run.one_host = judged(plant, &folder, &answer, None);
@@ -199,9 +179,7 @@ fn judged(plant: &Plant, folder: &Folder, answer: &Answer, clocks: Option<&[Cloc
         requests: requests::count(folder, &answer.rows),
         waits: idle::count(folder, answer, clocks),
         sums: answer.sums(),
-        cause: plant
-            .kind
-            .map(|kind| cause::judge(kind, folder, answer, clocks.is_some())),
+        cause: plant.kind.map(|kind| cause::judge(kind, folder, answer, clocks.is_some())),
     }
 }
 
@@ -220,9 +198,5 @@ fn remove(folder: &Path) -> Result<(), EvaluateError> {
 }
 
 fn failed(command: &Command, status: i32, said: String) -> EvaluateError {
-    EvaluateError::Command {
-        command: line(command),
-        how: format!("exit status: {status}"),
-        said,
-    }
+    EvaluateError::Command { command: line(command), how: format!("exit status: {status}"), said }
 }

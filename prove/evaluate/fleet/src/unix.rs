@@ -46,11 +46,7 @@ const SETTINGS: [Setting; 6] = [
 ];
 
 const fn setting(name: &'static str, is_tcp: bool, workers: usize) -> Setting {
-    Setting {
-        name,
-        is_tcp,
-        workers,
-    }
+    Setting { name, is_tcp, workers }
 }
 
 /// What a run came to.
@@ -75,9 +71,7 @@ struct Run {
 /// A program that cannot be compiled or fails, and interruption.
 pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let seeds = harness.options.repeats.unwrap_or(SEEDS).max(1) as u64;
-    let wanted = SETTINGS
-        .iter()
-        .filter(|setting| harness.options.wants(setting.name));
+    let wanted = SETTINGS.iter().filter(|setting| harness.options.wants(setting.name));
     let wanted: Vec<&Setting> = wanted.collect();
     if wanted.is_empty() {
         let only = harness.options.only.clone().unwrap_or_default();
@@ -114,11 +108,7 @@ fn once(
     let recorder = Recorder::of_fleet(harness, &trace)?;
     let mut command = bound("KILL", false);
     command.arg(program);
-    command.arg(if setting.is_tcp {
-        Path::new("tcp")
-    } else {
-        &sockets
-    });
+    command.arg(if setting.is_tcp { Path::new("tcp") } else { &sockets });
     command.arg(seed.to_string());
     command.args([setting.workers, CLIENTS, REQUESTS].map(|count| count.to_string()));
     let said = harness.execute(&mut command, &[0])?.stdout;
@@ -214,10 +204,7 @@ struct Seen {
 
 impl Seen {
     fn new(process: u32, rows: &Rows) -> Self {
-        let mut seen = Self {
-            by_thread: HashMap::new(),
-            received: 0,
-        };
+        let mut seen = Self { by_thread: HashMap::new(), received: 0 };
         let own = |row: &RequestRow| row.asked.process == process;
         for (at, row) in rows.requests.iter().enumerate().filter(|(_, row)| own(row)) {
             seen.received += usize::from(!row.is_sent);
@@ -259,12 +246,7 @@ mod tests {
             by_thread: HashMap::from([((true, 8), vec![(15, 0), (30, 1), (31, 2)])]),
             received: 0,
         };
-        let deed = |from_ns, to_ns| Deed {
-            number: 1,
-            thread: 8,
-            from_ns,
-            to_ns,
-        };
+        let deed = |from_ns, to_ns| Deed { number: 1, thread: 8, from_ns, to_ns };
         assert_eq!(seen.row(&deed(10, 20), true), Some(0));
         assert_eq!(seen.row(&deed(25, 35), true), None);
         assert_eq!(seen.row(&deed(10, 20), false), None);

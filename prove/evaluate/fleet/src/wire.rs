@@ -20,12 +20,7 @@ pub(crate) struct Connection {
 impl Connection {
     pub(crate) fn new(socket: TcpStream) -> io::Result<Self> {
         socket.set_nodelay(true)?;
-        Ok(Self {
-            socket,
-            unread: Vec::new(),
-            read: 0,
-            sent: 0,
-        })
+        Ok(Self { socket, unread: Vec::new(), read: 0, sent: 0 })
     }
 
     pub(crate) fn socket(&self) -> &TcpStream {
@@ -35,10 +30,7 @@ impl Connection {
     /// Reads a head, and says which byte of the direction its first one is. `None`: the peer has closed the connection.
     pub(crate) fn head(&mut self) -> io::Result<Option<(u64, String)>> {
         loop {
-            let end = self
-                .unread
-                .windows(END_OF_HEAD.len())
-                .position(|bytes| bytes == END_OF_HEAD);
+            let end = self.unread.windows(END_OF_HEAD.len()).position(|bytes| bytes == END_OF_HEAD);
             if let Some(end) = end {
                 let first_byte = self.read;
                 return Ok(Some((first_byte, self.take(end + END_OF_HEAD.len()))));
@@ -112,10 +104,7 @@ mod tests {
     fn only_good_answers_have_a_length() {
         let head = |first: &str| format!("{first}\r\nServer: x\r\ncontent-length: 8\r\n\r\n");
         assert_eq!(body_bytes(&head("HTTP/1.1 200 OK")), Some(8));
-        assert_eq!(
-            body_bytes(&head("HTTP/1.1 500 Internal Server Error")),
-            None
-        );
+        assert_eq!(body_bytes(&head("HTTP/1.1 500 Internal Server Error")), None);
         assert_eq!(body_bytes("HTTP/1.1 200 OK\r\n\r\n"), None);
         assert_eq!(body_bytes(""), None);
     }

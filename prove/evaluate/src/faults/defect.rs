@@ -23,10 +23,7 @@ pub(super) fn report(harness: &Harness) -> Result<Result<Value, String>, Evaluat
     };
     let path = tree.to_string_lossy().into_owned();
     // A source tree without history has no such commit.
-    let added = harness.execute(
-        &mut git(&["worktree", "add", "--detach", &path, COMMIT]),
-        &[0],
-    );
+    let added = harness.execute(&mut git(&["worktree", "add", "--detach", &path, COMMIT]), &[0]);
     if let Err(error) = added {
         return match error {
             EvaluateError::Interrupted => Err(error),
@@ -34,11 +31,7 @@ pub(super) fn report(harness: &Harness) -> Result<Result<Value, String>, Evaluat
         };
     }
     let report = tried(harness, &tree);
-    harness.finish(
-        &mut git(&["worktree", "remove", "--force", &path]),
-        &[0],
-        false,
-    )?;
+    harness.finish(&mut git(&["worktree", "remove", "--force", &path]), &[0], false)?;
     report.map(Ok)
 }
 
@@ -47,15 +40,7 @@ fn tried(harness: &Harness, tree: &Path) -> Result<Value, EvaluateError> {
     let mut build = Command::new(tree.join("scripts/cargo.sh"));
     build
         .current_dir(tree)
-        .args([
-            "build",
-            "--release",
-            "--locked",
-            "-p",
-            "luc",
-            "-p",
-            "luc-gate-preload",
-        ])
+        .args(["build", "--release", "--locked", "-p", "luc", "-p", "luc-gate-preload"])
         .env("CARGO_TARGET_DIR", &target);
     harness.execute(&mut build, &[0])?;
     let runner = target.join("release/luc");

@@ -30,22 +30,16 @@ pub(super) fn report(
     let script =
         format!("{SETUP}{load}luc faults --json {words} >\"$OUT/report.json\"\n[ $? -le 1 ]\n");
     let guests = Guests::prepare(harness, version)?;
-    let vm = guests
-        .machine(LIMIT)
-        .program(harness.luc_path().with_file_name("libluc_gate_preload.so"));
-    let vm = ["ext4", "loop", "fuse"]
-        .into_iter()
-        .fold(vm, luc_vm::Vm::module);
+    let vm =
+        guests.machine(LIMIT).program(harness.luc_path().with_file_name("libluc_gate_preload.so"));
+    let vm = ["ext4", "loop", "fuse"].into_iter().fold(vm, luc_vm::Vm::module);
     let outcome = succeed(&vm.script(script), "luc faults")?;
     let text = outcome.file("report.json").unwrap_or_default();
     let mut report: Value =
         serde_json::from_str(&text).map_err(|_| missing("the report of luc faults"))?;
     let of_the_disk = |line: &&str| OF_THE_DISK.iter().any(|words| line.contains(words));
     let warnings = outcome.complaints();
-    let warnings: Vec<&str> = warnings
-        .into_iter()
-        .filter(|line| !of_the_disk(line))
-        .collect();
+    let warnings: Vec<&str> = warnings.into_iter().filter(|line| !of_the_disk(line)).collect();
     report["warnings"] = json!(warnings);
     Ok(report)
 }

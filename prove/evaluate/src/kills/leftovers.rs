@@ -81,10 +81,7 @@ impl Look<'_> {
             }
         }
         for name in ["run/disk", "run/sweep", "kernel/run/luc/kernel/holders"] {
-            let entries = fs::read_dir(self.folder.join(name))
-                .into_iter()
-                .flatten()
-                .flatten();
+            let entries = fs::read_dir(self.folder.join(name)).into_iter().flatten().flatten();
             left.extend(
                 entries.map(|entry| format!("{name}/{}", entry.file_name().to_string_lossy())),
             );
@@ -104,10 +101,7 @@ impl Look<'_> {
             Ok(output) if output.status.success() && output.stdout.is_empty() => {}
             Ok(output) => {
                 let text = [output.stdout, output.stderr].concat();
-                left.push(format!(
-                    "on the device: {}",
-                    String::from_utf8_lossy(&text).trim()
-                ));
+                left.push(format!("on the device: {}", String::from_utf8_lossy(&text).trim()));
             }
             Err(error) => left.push(format!("wipefs cannot be run: {error}")),
         }
@@ -119,8 +113,7 @@ impl Look<'_> {
     pub(super) fn cut(&self, before: &Before) -> usize {
         let is_cut = |path: &Path| sysfs::read(path).is_ok_and(|text| text.is_empty());
         let cut = before.0.iter().filter(|(path, _)| is_cut(path));
-        cut.filter(|(path, value)| sysfs::write(path, value).is_ok())
-            .count()
+        cut.filter(|(path, value)| sysfs::write(path, value).is_ok()).count()
     }
 
     /// Loop devices on files of the site but its own.
@@ -146,10 +139,7 @@ impl Look<'_> {
     /// Brings all back that can be brought back, after something was left.
     pub(super) fn force(&self, before: &Before) {
         let run = |program: &str, words: &[&str]| {
-            let _ = Command::new(program)
-                .args(words)
-                .stderr(Stdio::null())
-                .status();
+            let _ = Command::new(program).args(words).stderr(Stdio::null()).status();
         };
         run("umount", &[self.device]);
         run("wipefs", &["--all", "--quiet", self.device]);

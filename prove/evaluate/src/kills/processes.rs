@@ -67,9 +67,8 @@ pub(super) fn with(variable: &str) -> Vec<(Role, i32)> {
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
     let role = |pid: i32| {
         let read = |name: &str| fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default();
-        let is_ours = read("environ")
-            .split(|&byte| byte == 0)
-            .any(|found| found == variable.as_bytes());
+        let is_ours =
+            read("environ").split(|&byte| byte == 0).any(|found| found == variable.as_bytes());
         (is_ours && is_alive(pid))
             .then(|| (Role::of(&String::from_utf8_lossy(&read("cmdline"))), pid))
     };
@@ -111,10 +110,7 @@ mod tests {
             ("/x/luc\0sweep\0plan.toml\0--out\0out\0", Role::Sweep),
             ("luc\0disk\0serve\0--dir\0/x\0", Role::DiskDaemon),
             ("luc\0kernel\0watch\x0012-0\0", Role::Watcher),
-            (
-                "luc\0run\0--level\0kernel\0--\0sh\0-c\0x\0luc-kills-command\0",
-                Role::Run,
-            ),
+            ("luc\0run\0--level\0kernel\0--\0sh\0-c\0x\0luc-kills-command\0", Role::Run),
             ("sh\0-c\0x\0luc-kills-command\0", Role::Command),
             ("sleep\x001000\0", Role::Command),
             ("mkfs.ext4\0/dev/loop3\0", Role::Program),

@@ -23,12 +23,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const POLL: Duration = Duration::from_millis(10);
 
 /// The commands of which one comes next.
-pub(super) const NEXT: [&[&str]; 4] = [
-    &["disk", "list"],
-    &["kernel", "status"],
-    &["completions", "bash"],
-    &["sweep", "restore"],
-];
+pub(super) const NEXT: [&[&str]; 4] =
+    [&["disk", "list"], &["kernel", "status"], &["completions", "bash"], &["sweep", "restore"]];
 
 /// Endless: two disks, of which one is a device of the user's, three settings of the processors.
 const PLAN: &str = r#"
@@ -126,9 +122,7 @@ impl Site {
         let image = folder.join("image");
         let mut losetup = Command::new("losetup");
         losetup.args(["--find", "--show"]).arg(&image);
-        let output = losetup
-            .output()
-            .map_err(EvaluateError::file("run", "losetup"))?;
+        let output = losetup.output().map_err(EvaluateError::file("run", "losetup"))?;
         let device = String::from_utf8_lossy(&output.stdout).trim().to_owned();
         let mut site = Self {
             luc: harness.luc_path().to_owned(),
@@ -184,10 +178,7 @@ impl Site {
     }
 
     pub(super) fn look(&self) -> Look<'_> {
-        Look {
-            folder: &self.folder,
-            device: &self.device,
-        }
+        Look { folder: &self.folder, device: &self.device }
     }
 
     /// `luc WORDS`, apart from all others.
@@ -210,9 +201,7 @@ impl Site {
         sweep.arg(sysfs);
         let script =
             "dd if=/dev/zero of=synced bs=1k count=1 conv=fsync status=none; exec sleep 1000";
-        let words = [
-            "run", "--level", "kernel", "--quiet", "--", "sh", "-c", script,
-        ];
+        let words = ["run", "--level", "kernel", "--quiet", "--", "sh", "-c", script];
         let mut run = self.luc(&words);
         run.arg("luc-kills-command");
         let spawn = |mut command: Command, log: &str| {
@@ -238,10 +227,8 @@ impl Site {
     /// Ends what is left of both by SIGTERM; whether that took too long.
     pub(super) fn end(&mut self) -> bool {
         let mut hung = false;
-        let children: Vec<Child> = [self.sweep.take(), self.run.take()]
-            .into_iter()
-            .flatten()
-            .collect();
+        let children: Vec<Child> =
+            [self.sweep.take(), self.run.take()].into_iter().flatten().collect();
         for child in &children {
             processes::send(child.id().cast_signed(), Signal::TERM);
         }
@@ -259,12 +246,7 @@ impl Site {
         }
         // The command of a run that was killed goes on, as that of any other program would.
         let is_command = |(role, _): &(Role, i32)| *role == Role::Command;
-        let commands = || {
-            self.processes()
-                .into_iter()
-                .filter(is_command)
-                .map(|(_, pid)| pid)
-        };
+        let commands = || self.processes().into_iter().filter(is_command).map(|(_, pid)| pid);
         commands().for_each(|pid| processes::send(pid, Signal::KILL));
         processes::await_end(commands());
         hung
@@ -272,10 +254,7 @@ impl Site {
 
     /// Runs one more command; what it said on standard error.
     pub(super) fn next(&self, words: &[&str]) -> Result<String, EvaluateError> {
-        let output = self
-            .luc(words)
-            .output()
-            .map_err(EvaluateError::file("run", &self.luc))?;
+        let output = self.luc(words).output().map_err(EvaluateError::file("run", &self.luc))?;
         let mut said = String::from_utf8_lossy(&output.stderr).into_owned();
         if words == NEXT[3] {
             said += &String::from_utf8_lossy(&output.stdout);
@@ -290,9 +269,7 @@ impl Site {
         loop {
             let mut left = self.look().left(&self.before);
             left.extend(
-                self.processes()
-                    .iter()
-                    .map(|(role, _)| format!("process: {}", role.name())),
+                self.processes().iter().map(|(role, _)| format!("process: {}", role.name())),
             );
             if left.is_empty() || begun.elapsed() > PATIENCE || interrupt::interrupted() {
                 return left;
@@ -333,9 +310,7 @@ impl Drop for Site {
         let is_left = !self.left_at_last().is_empty();
         // Also on the way out of an error: nothing of it may stay.
         let _ = self.reset(is_left);
-        let _ = Command::new("losetup")
-            .args(["--detach", &self.device])
-            .status();
+        let _ = Command::new("losetup").args(["--detach", &self.device]).status();
     }
 }
 
@@ -376,10 +351,7 @@ fn make(folder: &Path) -> std::io::Result<()> {
         put(format!("{journal}/{name}"), value)?;
     }
     for name in STATS {
-        put(
-            format!("{journal}/stats/{name}"),
-            if name == "state" { "engaged" } else { "0" },
-        )?;
+        put(format!("{journal}/stats/{name}"), if name == "state" { "engaged" } else { "0" })?;
     }
     File::create(folder.join("image"))?.set_len(64 << 20)
 }

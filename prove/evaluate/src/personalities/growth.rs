@@ -12,12 +12,8 @@ use std::time::Duration;
 use rustix::fs::FallocateFlags;
 
 /// Those that only write, one call behind the other.
-const GROWING: &[&str] = &[
-    "fivestreamwrite",
-    "fivestreamwritedirect",
-    "singlestreamwrite",
-    "singlestreamwritedirect",
-];
+const GROWING: &[&str] =
+    &["fivestreamwrite", "fivestreamwritedirect", "singlestreamwrite", "singlestreamwritedirect"];
 /// What a file keeps of its end, bytes: more than a writer adds during one look at its size.
 const KEPT_BYTES: u64 = 256 << 20;
 /// Holes end at multiples of this, bytes: no block is partly in one.
@@ -74,10 +70,7 @@ mod tests {
         }
         release(scratch.path()).expect("given back");
         let allocated = |path| fs::metadata(path).expect("there").blocks() * 512;
-        assert_eq!(
-            fs::metadata(&large).expect("there").len(),
-            KEPT_BYTES + 2 * ALIGNMENT
-        );
+        assert_eq!(fs::metadata(&large).expect("there").len(), KEPT_BYTES + 2 * ALIGNMENT);
         assert!(allocated(&large) <= KEPT_BYTES + ALIGNMENT);
         assert!(allocated(&large) >= KEPT_BYTES);
         assert!(allocated(&small) >= ALIGNMENT);
@@ -86,10 +79,7 @@ mod tests {
     #[test]
     fn the_growing_ones_are_personalities() {
         for name in GROWING {
-            assert!(
-                super::super::STOCKS.iter().any(|stock| stock.name == *name),
-                "{name}"
-            );
+            assert!(super::super::STOCKS.iter().any(|stock| stock.name == *name), "{name}");
         }
     }
 }

@@ -31,10 +31,7 @@ impl Folder {
         let build = build(luc)?;
         let begun = folder.path.exists();
         if begun && fs::read_to_string(&folder.build).ok().as_deref() != Some(&build) {
-            return Err(EvaluateError::OtherBuild {
-                part,
-                folder: folder.path,
-            });
+            return Err(EvaluateError::OtherBuild { part, folder: folder.path });
         }
         fs::write(&folder.build, build).map_err(EvaluateError::file("write", &folder.build))?;
         Ok(folder)

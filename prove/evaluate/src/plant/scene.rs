@@ -34,10 +34,8 @@ pub fn play(words: &[String]) -> Result<Value, EvaluateError> {
         match outcome {
             Ok(output) if output.status.success() => {
                 let said = String::from_utf8_lossy(&output.stdout);
-                let rounds = said
-                    .split_whitespace()
-                    .next()
-                    .and_then(|word| word.parse::<u64>().ok());
+                let rounds =
+                    said.split_whitespace().next().and_then(|word| word.parse::<u64>().ok());
                 played.push(json!({ "process": process, "rounds": rounds }));
             }
             Ok(_) => failed = failed.or(Some(missing("the rounds of a program"))),

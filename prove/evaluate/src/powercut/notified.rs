@@ -22,9 +22,7 @@ const LEAST_CUTS: u64 = 200;
 
 pub(crate) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let cuts = harness.options.cuts.unwrap_or(CUTS);
-    let wanted = SETTINGS
-        .into_iter()
-        .filter(|(setting, _)| harness.options.wants(setting));
+    let wanted = SETTINGS.into_iter().filter(|(setting, _)| harness.options.wants(setting));
     let mut progress = Progress::new(harness.part, wanted.clone().count() * steps(cuts));
     let mut table = Table::new(&[&["clients"], &HEADS[..]].concat());
     let mut targets = Vec::new();

@@ -12,11 +12,7 @@ const SETTINGS: [(&str, &[&str], bool); 5] = [
     ("ext4", &[], true),
     ("ext4 + gate", &["--policy", "auto"], true),
     ("fast_commit", &["--mkfs-options", "-O fast_commit"], false),
-    (
-        "fast_commit + gate",
-        &["--policy", "auto", "--mkfs-options", "-O fast_commit"],
-        false,
-    ),
+    ("fast_commit + gate", &["--policy", "auto", "--mkfs-options", "-O fast_commit"], false),
     ("XFS", &["--fs", "xfs"], false),
 ];
 
@@ -25,9 +21,7 @@ const CUTS: u64 = 50;
 
 pub(crate) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let cuts = harness.options.cuts.unwrap_or(CUTS);
-    let wanted = SETTINGS
-        .into_iter()
-        .filter(|(setting, ..)| harness.options.wants(setting));
+    let wanted = SETTINGS.into_iter().filter(|(setting, ..)| harness.options.wants(setting));
     let mut progress = Progress::new(harness.part, wanted.clone().count() * steps(cuts));
     let mut table = Table::new(&[&["setting"], &HEADS[..]].concat());
     let mut targets = Vec::new();

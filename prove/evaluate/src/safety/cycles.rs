@@ -18,12 +18,8 @@ use crate::runs::Runs;
 const CHUNK: u64 = 250;
 /// What comes and goes, and how many boots of which kernel: 1,000 cycles of luc.ko, and as many in one boot of a
 /// module that has nothing to do with it.
-const BOOTS: [(&str, &str, u64); 4] = [
-    (LUC, "6.1", 3),
-    (LUC, "6.12", 1),
-    (OTHER, "6.1", 1),
-    (OTHER, "6.12", 1),
-];
+const BOOTS: [(&str, &str, u64); 4] =
+    [(LUC, "6.1", 3), (LUC, "6.12", 1), (OTHER, "6.1", 1), (OTHER, "6.12", 1)];
 const LUC: &str = "luc";
 const OTHER: &str = "crc7";
 /// What a boot may take.
@@ -62,9 +58,7 @@ fn growing(outcome: &Outcome, cycles: u64) -> BTreeMap<String, i64> {
     let objects = |name: &str| -> BTreeMap<String, i64> {
         let text = outcome.file(name).unwrap_or_default();
         let lines = text.lines().filter_map(|line| line.split_once(' '));
-        lines
-            .filter_map(|(cache, count)| Some((cache.to_owned(), count.parse().ok()?)))
-            .collect()
+        lines.filter_map(|(cache, count)| Some((cache.to_owned(), count.parse().ok()?))).collect()
     };
     let before = objects("slab.before");
     let more = |(cache, after): (String, i64)| {
@@ -124,21 +118,9 @@ pub(crate) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     }
     let noise_kib = NOISE_KIB_PER_CYCLE * each as i64;
     let targets = vec![
-        Target::new(
-            "at least 1000 cycles",
-            sums.cycles >= 1000,
-            sums.cycles.to_string(),
-        ),
-        Target::new(
-            "no warning in any kernel's log",
-            sums.warned == 0,
-            sums.warned.to_string(),
-        ),
-        Target::new(
-            "no slab cache grows with the cycles",
-            sums.grown == 0,
-            sums.grown.to_string(),
-        ),
+        Target::new("at least 1000 cycles", sums.cycles >= 1000, sums.cycles.to_string()),
+        Target::new("no warning in any kernel's log", sums.warned == 0, sums.warned.to_string()),
+        Target::new("no slab cache grows with the cycles", sums.grown == 0, sums.grown.to_string()),
         Target::new(
             format!("the kernel's memory is back to its start, {noise_kib} KiB of noise allowed"),
             sums.most_kib <= noise_kib,

@@ -31,12 +31,7 @@ impl Guests {
             kernel.build_module(&Path::new(SOURCES).join(name), &harness.path("modules"))
         };
         let (lagdisk, module) = (build("lagdisk")?, build("luc")?);
-        Ok(Self {
-            kernel,
-            lagdisk,
-            module,
-            luc: harness.luc_path().to_owned(),
-        })
+        Ok(Self { kernel, lagdisk, module, luc: harness.luc_path().to_owned() })
     }
 
     /// The kernel's release.
@@ -60,9 +55,6 @@ impl Guests {
 /// The kernel's warnings, without what it must say at a power cut.
 pub(crate) fn warnings(outcome: &Outcome) -> Vec<String> {
     let expected = |line: &str| EXPECTED_AT_A_CUT.iter().any(|words| line.contains(words));
-    let lines = outcome
-        .complaints()
-        .into_iter()
-        .filter(|line| !expected(line));
+    let lines = outcome.complaints().into_iter().filter(|line| !expected(line));
     lines.map(str::to_owned).collect()
 }

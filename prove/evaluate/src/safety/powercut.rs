@@ -50,13 +50,7 @@ struct Cell {
 }
 
 fn cell(name: &str, module: &str, words: &str, cuts: u64, expect: Expect) -> Cell {
-    Cell {
-        name: name.to_owned(),
-        module: module.to_owned(),
-        words: words.to_owned(),
-        cuts,
-        expect,
-    }
+    Cell { name: name.to_owned(), module: module.to_owned(), words: words.to_owned(), cuts, expect }
 }
 
 fn cells(harness: &Harness) -> Vec<Cell> {
@@ -76,38 +70,14 @@ fn cells(harness: &Harness) -> Vec<Cell> {
     let rivals = wanted(RIVAL_CUTS);
     let fast = "--mkfs-options -Ofast_commit";
     cells.push(cell("stock, data=ordered", "", "", rivals, Expect::Clean));
-    cells.push(cell(
-        "stock, fast_commit",
-        "",
-        fast,
-        rivals,
-        Expect::Anything,
-    ));
+    cells.push(cell("stock, fast_commit", "", fast, rivals, Expect::Anything));
     let auto = "policy=auto copy_out=auto";
-    cells.push(cell(
-        "auto, fast_commit",
-        auto,
-        fast,
-        rivals,
-        Expect::Anything,
-    ));
+    cells.push(cell("auto, fast_commit", auto, fast, rivals, Expect::Anything));
     cells.push(cell("XFS", "", "--fs xfs", rivals, Expect::Anything));
     let cuts = wanted(UNSAFE_CUTS);
     let skip = "--unsafe-no-fsync";
-    cells.push(cell(
-        "stock, clients that skip fsync",
-        "",
-        skip,
-        cuts,
-        Expect::Losses,
-    ));
-    cells.push(cell(
-        "auto, clients that skip fsync",
-        auto,
-        skip,
-        cuts,
-        Expect::Losses,
-    ));
+    cells.push(cell("stock, clients that skip fsync", "", skip, cuts, Expect::Losses));
+    cells.push(cell("auto, clients that skip fsync", auto, skip, cuts, Expect::Losses));
     cells.retain(|cell| harness.options.wants(&cell.name));
     cells
 }
@@ -117,24 +87,14 @@ fn chunk(guests: &Guests, cell: &Cell, rounds: u64, seed: u64) -> Result<Value, 
     let vm = guests
         .machine(LIMIT)
         .variable("MODULE", &cell.module)
-        .variable(
-            "WORDS",
-            &format!(
-                "--clients 16 --rounds {rounds} --seed {seed} {}",
-                cell.words
-            ),
-        )
+        .variable("WORDS", &format!("--clients 16 --rounds {rounds} --seed {seed} {}", cell.words))
         .script(include_str!("powercut.sh"));
     let outcome = succeed(&vm, "luc powercut in a guest")?;
     let report = outcome.file("report.json").unwrap_or_default();
     let report: Value =
         serde_json::from_str(&report).map_err(|_| missing("the report of luc powercut"))?;
-    let number = |name| {
-        outcome
-            .file(name)
-            .and_then(|text| text.trim().parse::<u64>().ok())
-            .unwrap_or(0)
-    };
+    let number =
+        |name| outcome.file(name).and_then(|text| text.trim().parse::<u64>().ok()).unwrap_or(0);
     Ok(json!({
         "report": report, "holds": number("holds"), "copies": number("copies"),
         "warnings": warnings(&outcome), "release": guests.release(), "wall_s": outcome.wall.as_secs(),
@@ -165,18 +125,9 @@ impl Sum {
     }
 
     fn cells(&self) -> Vec<String> {
-        let more = [
-            self.kept_sectors,
-            self.lost_sectors,
-            self.holds,
-            self.copies,
-            self.warnings as u64,
-        ];
-        [
-            self.tally.cells(),
-            more.map(|count| count.to_string()).into(),
-        ]
-        .concat()
+        let more =
+            [self.kept_sectors, self.lost_sectors, self.holds, self.copies, self.warnings as u64];
+        [self.tally.cells(), more.map(|count| count.to_string()).into()].concat()
     }
 }
 
@@ -184,18 +135,9 @@ pub(crate) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let cells = cells(harness);
     let guests = Guests::prepare(harness, VERSION)?;
     let runs = Runs::open(harness);
-    let steps = cells
-        .iter()
-        .map(|cell| cell.cuts.div_ceil(CHUNK) as usize)
-        .sum();
+    let steps = cells.iter().map(|cell| cell.cuts.div_ceil(CHUNK) as usize).sum();
     let mut progress = Progress::new(harness.part, steps);
-    let more = [
-        "sectors kept",
-        "sectors lost",
-        "commits held",
-        "copies",
-        "warnings",
-    ];
+    let more = ["sectors kept", "sectors lost", "commits held", "copies", "warnings"];
     let mut table = Table::new(&[&["setting"], &HEADS[..], &more].concat());
     let mut targets = Vec::new();
     let (mut all, mut warned) = (Tally::default(), 0);
@@ -216,10 +158,7 @@ pub(crate) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
         warned += sum.warnings;
         match cell.expect {
             Expect::Clean => {
-                let what = format!(
-                    "{}: nothing lost, torn, not mountable or unclean",
-                    cell.name
-                );
+                let what = format!("{}: nothing lost, torn, not mountable or unclean", cell.name);
                 targets.push(Target::new(what, sum.tally.bad() == 0, sum.tally.text()));
             }
             Expect::Losses => {
@@ -246,11 +185,7 @@ pub(crate) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
         all.rounds >= LEAST_CUTS,
         format!("{} cuts, {} acknowledged", all.rounds, all.acknowledged),
     ));
-    targets.push(Target::new(
-        "no warning in any kernel's log",
-        warned == 0,
-        format!("{warned}"),
-    ));
+    targets.push(Target::new("no warning in any kernel's log", warned == 0, format!("{warned}")));
     Ok(Page {
         title: "Power cuts under luc.ko".to_owned(),
         about: format!(

@@ -25,23 +25,13 @@ const VERSION: &str = "6.1";
 /// What a boot with all cases may take.
 const LIMIT: Duration = Duration::from_secs(3600);
 /// Tools beside those of every guest.
-const TOOLS: [&str; 7] = [
-    "stress-ng",
-    "fallocate",
-    "fsfreeze",
-    "dd",
-    "truncate",
-    "sync",
-    "stat",
-];
+const TOOLS: [&str; 7] = ["stress-ng", "fallocate", "fsfreeze", "dd", "truncate", "sync", "stat"];
 
 /// A case's exit status, its checker's, and the digest of its tree.
 type Results = BTreeMap<String, [String; 3]>;
 
 fn boot(harness: &Harness, guests: &Guests, module: &str) -> Result<Value, EvaluateError> {
-    let vm = TOOLS
-        .into_iter()
-        .fold(guests.machine(LIMIT), |vm, tool| vm.program(tool));
+    let vm = TOOLS.into_iter().fold(guests.machine(LIMIT), |vm, tool| vm.program(tool));
     let vm = vm
         .module("quota_v2")
         .variable("MODULE", module)
@@ -57,17 +47,12 @@ fn boot(harness: &Harness, guests: &Guests, module: &str) -> Result<Value, Evalu
 }
 
 fn results(value: &Value) -> Result<Results, EvaluateError> {
-    let lines = value["results"]
-        .as_array()
-        .ok_or_else(|| missing("results"))?;
+    let lines = value["results"].as_array().ok_or_else(|| missing("results"))?;
     let parse = |line: &Value| {
         let mut words = line.as_str()?.split_whitespace().map(str::to_owned);
         Some((words.next()?, [words.next()?, words.next()?, words.next()?]))
     };
-    lines
-        .iter()
-        .map(|line| parse(line).ok_or_else(|| missing("a result")))
-        .collect()
+    lines.iter().map(|line| parse(line).ok_or_else(|| missing("a result"))).collect()
 }
 
 pub(crate) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
@@ -90,31 +75,18 @@ pub(crate) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
         let result = runs.get(&key, || boot(harness, &guests, module))?;
         let found = results(&result)?;
         let stock = all.first().map_or(&found, |(_, stock)| stock);
-        let same = found
-            .iter()
-            .filter(|(case, result)| stock.get(*case) == Some(*result))
-            .count();
+        let same = found.iter().filter(|(case, result)| stock.get(*case) == Some(*result)).count();
         let count = |index: usize| found.values().filter(|result| result[index] == "0").count();
         let warned = result["warnings"].as_array().map_or(0, Vec::len);
         let figures = [found.len(), count(0), count(1), same, warned];
-        table.row(
-            [
-                vec![name.to_owned()],
-                figures.map(|figure| figure.to_string()).into(),
-            ]
-            .concat(),
-        );
-        progress.step(&format!(
-            "{name}: {same} of {} cases as stock, {warned} warnings",
-            found.len()
-        ));
+        table
+            .row([vec![name.to_owned()], figures.map(|figure| figure.to_string()).into()].concat());
+        progress
+            .step(&format!("{name}: {same} of {} cases as stock, {warned} warnings", found.len()));
         let good =
             same == stock.len() && count(1) == found.len() && warned == 0 && !found.is_empty();
-        let figure = format!(
-            "{same} of {} cases, {} clean, {warned} warnings",
-            stock.len(),
-            count(1)
-        );
+        let figure =
+            format!("{same} of {} cases, {} clean, {warned} warnings", stock.len(), count(1));
         targets.push(Target::new(
             format!("{name}: results as stock, clean, no warning"),
             good,
@@ -122,22 +94,14 @@ pub(crate) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
         ));
         all.push((name, found));
     }
-    let stock = all
-        .first()
-        .map(|(_, stock)| stock.clone())
-        .unwrap_or_default();
+    let stock = all.first().map(|(_, stock)| stock.clone()).unwrap_or_default();
     for (case, result) in &stock {
         let others: Vec<&str> = all
             .iter()
             .filter(|(_, found)| found.get(case) != Some(result))
             .map(|(name, _)| *name)
             .collect();
-        cases.row(vec![
-            case.clone(),
-            result[0].clone(),
-            result[1].clone(),
-            others.join(", "),
-        ]);
+        cases.row(vec![case.clone(), result[0].clone(), result[1].clone(), others.join(", ")]);
     }
     Ok(Page {
         title: "Stress of a file system under luc.ko".to_owned(),

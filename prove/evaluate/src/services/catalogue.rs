@@ -106,11 +106,7 @@ pub(super) const SERVICES: [Service; 14] = [
         shared: MAIL,
         package: "postfix",
         instances: 1,
-        ..Service::new(
-            "Postfix and Dovecot, 8 clients",
-            script!("postfix.sh"),
-            65.0,
-        )
+        ..Service::new("Postfix and Dovecot, 8 clients", script!("postfix.sh"), 65.0)
     },
     Service {
         about: "each client delivers mail after mail of 1 KiB to a maildir",
@@ -127,11 +123,7 @@ pub(super) const SERVICES: [Service; 14] = [
         package: "docker-registry",
         instances: 1,
         only_notified: true,
-        ..Service::new(
-            "Container registry, 8 clients",
-            script!("registry.sh"),
-            16.0,
-        )
+        ..Service::new("Container registry, 8 clients", script!("registry.sh"), 16.0)
     },
     Service {
         about: "each client pushes commits of 120 small files to a repository of its own",
@@ -209,11 +201,7 @@ mod tests {
     #[test]
     fn clients_think_only_where_their_script_knows_how() {
         for service in SERVICES.iter().filter(|service| service.think_ms > 0) {
-            assert!(
-                service.script.1.contains("\n\t\tthink "),
-                "{}",
-                service.name
-            );
+            assert!(service.script.1.contains("\n\t\tthink "), "{}", service.name);
         }
     }
 }

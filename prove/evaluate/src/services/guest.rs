@@ -21,36 +21,25 @@ const VERSION: &str = "6.1";
 /// How many times the work of a service is done that goes on.
 const GOES_ON: u32 = 5;
 
-const REDIS_GOES_ON: Inside = Inside {
-    times: GOES_ON,
-    ..Inside::new("Redis, 8 servers, thinking")
-};
+const REDIS_GOES_ON: Inside =
+    Inside { times: GOES_ON, ..Inside::new("Redis, 8 servers, thinking") };
 
 const INSIDE: [Inside; 14] = [
     Inside::new("etcd, 8 servers"),
     Inside::new("etcd, 8 servers, thinking"),
     Inside::new("Redis, 8 servers"),
     Inside::new("Redis, 8 servers, thinking"),
-    Inside {
-        more: &["dovecot-lmtpd", "tzdata"],
-        ..Inside::new("Postfix and Dovecot, 8 clients")
-    },
+    Inside { more: &["dovecot-lmtpd", "tzdata"], ..Inside::new("Postfix and Dovecot, 8 clients") },
     Inside::new("Container registry, 8 clients"),
     Inside::new("git daemon, 8 clients"),
     // Its clients are shell scripts, which take long on an emulated processor.
-    Inside {
-        work: Some(600.0),
-        ..Inside::new("NATS JetStream, 8 publishers")
-    },
+    Inside { work: Some(600.0), ..Inside::new("NATS JetStream, 8 publishers") },
     Inside::new("MariaDB, 8 clients"),
     Inside::new("MariaDB, 8 servers"),
     Inside::new("PostgreSQL, 8 servers"),
     Inside::new("SQLite, 8 writers"),
     REDIS_GOES_ON,
-    Inside {
-        times: GOES_ON,
-        ..Inside::new("Container registry, 8 clients")
-    },
+    Inside { times: GOES_ON, ..Inside::new("Container registry, 8 clients") },
 ];
 
 /// Those whose arrivals decide what a trial says, and git's daemon, which starts a process for each call.
@@ -63,11 +52,8 @@ const UNDER_RUN: [Inside; 6] = [
     REDIS_GOES_ON,
 ];
 
-const WITH_MODULE: Comparison = Comparison {
-    services: &INSIDE,
-    others: &[Setting::Kernel],
-    more: &[],
-};
+const WITH_MODULE: Comparison =
+    Comparison { services: &INSIDE, others: &[Setting::Kernel], more: &[] };
 
 const UNDER_LUC: Comparison = Comparison {
     services: &UNDER_RUN,

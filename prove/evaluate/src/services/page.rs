@@ -32,12 +32,8 @@ pub(super) fn page(outcomes: &[Outcome], repeats: usize) -> Page {
         "what `--reach notify` said",
         "not reached by `luc run`",
     ]);
-    let mut kinds = Table::of_words(&[
-        "service",
-        "version",
-        "what is done",
-        "what it batches itself",
-    ]);
+    let mut kinds =
+        Table::of_words(&["service", "version", "what is done", "what it batches itself"]);
     let mut targets = Vec::new();
     for outcome in outcomes {
         let name = outcome.service.name;
@@ -87,10 +83,7 @@ pub(super) fn page(outcomes: &[Outcome], repeats: usize) -> Page {
         title: "Services of the distribution".to_owned(),
         about: about(repeats),
         tables: vec![
-            (
-                "Times of the clients without luc, and gains with it:".to_owned(),
-                gains,
-            ),
+            ("Times of the clients without luc, and gains with it:".to_owned(), gains),
             ("What held them back:".to_owned(), reasons),
             ("What was run:".to_owned(), kinds),
         ],
@@ -154,23 +147,15 @@ impl Outcome {
             seconds.filter(|_| run["status"] == 0)
         };
         let repeats = self.of(Way::Stock).zip(self.of(way));
-        let ratios: Vec<f64> = repeats
-            .filter_map(|(stock, with)| Some(seconds(stock)? / seconds(with)?))
-            .collect();
+        let ratios: Vec<f64> =
+            repeats.filter_map(|(stock, with)| Some(seconds(stock)? / seconds(with)?)).collect();
         let of_median = median_interval(&ratios)?;
-        Some(Interval {
-            ratio: of_median.median,
-            low: of_median.low,
-            high: of_median.high,
-        })
+        Some(Interval { ratio: of_median.median, low: of_median.low, high: of_median.high })
     }
 
     /// Flushes of the disk per request, the median over the runs of a way: starting and stopping included.
     fn flushes_per_request(&self, way: Way) -> Option<f64> {
-        let flushes: Vec<f64> = self
-            .of(way)
-            .filter_map(|run| run["flushes"].as_f64())
-            .collect();
+        let flushes: Vec<f64> = self.of(way).filter_map(|run| run["flushes"].as_f64()).collect();
         median(&flushes).map(|flushes| flushes / self.requests)
     }
 
@@ -252,10 +237,7 @@ fn said(luc: &Value) -> String {
         return "saw no call".to_owned();
     }
     let held = luc["gated"].as_f64().unwrap_or(0.0);
-    let mut words = vec![format!(
-        "held {:.0} % of {calls:.0} calls",
-        held / calls * 100.0
-    )];
+    let mut words = vec![format!("held {:.0} % of {calls:.0} calls", held / calls * 100.0)];
     if let Some(us) = luc["mean_wait_us"].as_f64() {
         words[0] += &format!(", {} ms each", number(us / 1e3));
     }
@@ -272,9 +254,7 @@ fn said(luc: &Value) -> String {
 /// Programs, with the number of their processes.
 fn unreached(programs: &Value) -> String {
     let programs = programs.as_object().into_iter().flatten();
-    let names: Vec<String> = programs
-        .map(|(name, count)| format!("{name} ({count})"))
-        .collect();
+    let names: Vec<String> = programs.map(|(name, count)| format!("{name} ({count})")).collect();
     if names.is_empty() {
         return "-".to_owned();
     }
@@ -315,12 +295,7 @@ mod tests {
         assert_eq!(met(11.0, 1), [Some(false), Some(false), Some(false)]);
         let mut good = outcome(5.0, 0);
         good.runs.pop();
-        assert!(
-            page(&[good], 2)
-                .targets
-                .iter()
-                .all(|target| target.met == Some(true))
-        );
+        assert!(page(&[good], 2).targets.iter().all(|target| target.met == Some(true)));
     }
 
     #[test]

@@ -82,13 +82,7 @@ impl<'a> Stage<'a> {
             let id = Some(USER_ID);
             chown(&folder, id, id).map_err(EvaluateError::file("hand over", &folder))?;
         }
-        let stage = Self {
-            harness,
-            service,
-            disk,
-            script: scripts(harness, service)?,
-            folder,
-        };
+        let stage = Self { harness, service, disk, script: scripts(harness, service)?, folder };
         harness.execute(&mut stage.command(&[], "prepare"), &[0])?;
         Ok(stage)
     }
@@ -138,8 +132,7 @@ impl<'a> Stage<'a> {
         let file = trace.display().to_string();
         let record = [&*luc, "record", "--quiet", "--out", &file, "--"];
         self.disk.settle()?;
-        self.harness
-            .execute(&mut self.command(&record, "run"), &every_status())?;
+        self.harness.execute(&mut self.command(&record, "run"), &every_status())?;
         let syncs = &rounds::explain(self.harness, &self.disk, &trace)?["syncs"];
         Ok(json!({ "syncs": syncs["latency"]["count"], "parts": syncs["parts"] }))
     }
@@ -149,14 +142,7 @@ impl<'a> Stage<'a> {
         let user: &[&str] = if self.service.as_root {
             &[]
         } else {
-            &[
-                "setpriv",
-                "--reuid",
-                USER,
-                "--regid",
-                GROUP,
-                "--clear-groups",
-            ]
+            &["setpriv", "--reuid", USER, "--regid", GROUP, "--clear-groups"]
         };
         let script = self.script.display().to_string();
         let folder = self.folder.display().to_string();
@@ -220,10 +206,7 @@ fn reports(folder: &Path) -> Result<Vec<Value>, EvaluateError> {
 /// What all `luc run`s of a run said together of the disk's file system. The rounds are one for all, and so is the
 /// decision.
 pub(super) fn summary(reports: &[Value], device: &str) -> Value {
-    let rows: Vec<&Value> = reports
-        .iter()
-        .map(|report| of_disk(report, device))
-        .collect();
+    let rows: Vec<&Value> = reports.iter().map(|report| of_disk(report, device)).collect();
     let sum = |of: &dyn Fn(&Value) -> f64| -> f64 { rows.iter().map(|row| of(row)).sum() };
     let number = |value: &Value| value.as_f64().unwrap_or(0.0);
     let gated = sum(&|row| number(&row["gate"]["gated"]));
@@ -236,11 +219,7 @@ pub(super) fn summary(reports: &[Value], device: &str) -> Value {
         .max_by(|a, b| number(&a["gate"]["gated"]).total_cmp(&number(&b["gate"]["gated"])));
     let gate = busiest.map(|row| &row["gate"]);
     let mut unreached: BTreeMap<&str, u64> = BTreeMap::new();
-    for program in reports
-        .iter()
-        .filter_map(|report| report["unreached"].as_array())
-        .flatten()
-    {
+    for program in reports.iter().filter_map(|report| report["unreached"].as_array()).flatten() {
         let name = program["program"].as_str().unwrap_or_default();
         *unreached.entry(name).or_default() += program["processes"].as_u64().unwrap_or(0);
     }

@@ -93,18 +93,8 @@ impl<'a> Crowd<'a> {
             .stdout(create(&counted)?)
             .stderr(create(&harness.path("crowd.err"))?);
         let command = line(&luc);
-        let luc = luc
-            .spawn()
-            .map_err(EvaluateError::file("run", luc.get_program()))?;
-        Ok(Self {
-            disk,
-            luc,
-            command,
-            over,
-            counted,
-            report,
-            seen: Vec::new(),
-        })
+        let luc = luc.spawn().map_err(EvaluateError::file("run", luc.get_program()))?;
+        Ok(Self { disk, luc, command, over, counted, report, seen: Vec::new() })
     }
 
     /// The process number of `luc run`.
@@ -150,9 +140,7 @@ impl<'a> Crowd<'a> {
             counted.is_some()
         })?;
         let luc = &mut self.luc;
-        until("the end of luc run", || {
-            luc.try_wait().is_ok_and(|ended| ended.is_some())
-        })?;
+        until("the end of luc run", || luc.try_wait().is_ok_and(|ended| ended.is_some()))?;
         counted.ok_or_else(|| missing("calls"))
     }
 
@@ -167,8 +155,7 @@ impl<'a> Crowd<'a> {
     pub(super) fn left(&self) -> usize {
         await_end(self.seen.iter().map(|process| process.cast_signed()));
         let left = self.seen.iter();
-        left.filter(|process| is_alive(process.cast_signed()))
-            .count()
+        left.filter(|process| is_alive(process.cast_signed())).count()
     }
 
     /// Waits until the run has a process of this name, another one than `before`.
@@ -194,11 +181,9 @@ impl Drop for Crowd<'_> {
         if !ended {
             all.extend(with_descendants(self.luc.id(), MOST_PROCESSES));
         }
-        let ours = all.into_iter().filter(|&process| {
-            [PROGRAM, KEEPER, "sh"]
-                .iter()
-                .any(|name| is_named(process, name))
-        });
+        let ours = all
+            .into_iter()
+            .filter(|&process| [PROGRAM, KEEPER, "sh"].iter().any(|name| is_named(process, name)));
         ours.for_each(|process| send(process.cast_signed(), Signal::KILL));
         let _ = self.luc.kill();
         let _ = self.luc.wait();
@@ -235,18 +220,10 @@ mod tests {
     fn figures_of_a_crowd() {
         let text = "calls 12 slow 0 failed 1 longest_ms 34\n";
         let mut counted = Counted::of(text).expect("figures");
-        let one = Counted {
-            calls: 12,
-            slow: 0,
-            failed: 1,
-            longest_ms: 34,
-        };
+        let one = Counted { calls: 12, slow: 0, failed: 1, longest_ms: 34 };
         assert_eq!(counted, one);
         assert_eq!(Counted::of("calls 12 slow 0 failed"), None);
-        counted.add(Counted {
-            longest_ms: 20,
-            ..one
-        });
+        counted.add(Counted { longest_ms: 20, ..one });
         assert_eq!((counted.calls, counted.longest_ms), (24, 34));
     }
 }

@@ -81,11 +81,8 @@ struct Place<'a> {
 
 impl Place<'_> {
     fn start(&self) -> Result<Crowd<'_>, EvaluateError> {
-        let (callers, time_ms, limit_ms) = (
-            CALLERS.to_string(),
-            FOR_EVER_MS.to_string(),
-            HANGS_MS.to_string(),
-        );
+        let (callers, time_ms, limit_ms) =
+            (CALLERS.to_string(), FOR_EVER_MS.to_string(), HANGS_MS.to_string());
         let program = self.program.to_string_lossy();
         let words = [&*program, "crowd", &callers, &time_ms, &limit_ms];
         Crowd::start(self.harness, self.disk, &words)
@@ -108,11 +105,7 @@ impl Place<'_> {
         } else {
             crowd.until_executed()?;
             crowd.next_keeper(None)?;
-            let when_us = if victim == Victim::Supervisor {
-                SERVING_US
-            } else {
-                STARTING_US
-            };
+            let when_us = if victim == Victim::Supervisor { SERVING_US } else { STARTING_US };
             pause(random, when_us);
             send(crowd.supervisor(), Signal::KILL);
         }
@@ -193,11 +186,7 @@ pub(crate) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let source = include_str!("../../../../crates/luc/tests/programs/notified.c");
     let program = harness.compile("notified", source, &["-static"])?;
     let disk = Disk::create(harness, &EXT4)?;
-    let place = Place {
-        harness,
-        disk: &disk,
-        program: &program,
-    };
+    let place = Place { harness, disk: &disk, program: &program };
     let mut victims = Victim::ALL.to_vec();
     victims.retain(|victim| harness.options.wants(victim.name()));
     let each = kills.div_ceil(victims.len().max(1) as u64);
@@ -243,22 +232,14 @@ pub(crate) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
         ]);
         all.kills += tally.kills;
         all.counted.add(counted);
-        all.held = all
-            .held
-            .or(Some(0))
-            .map(|held| held + tally.held.unwrap_or(0));
+        all.held = all.held.or(Some(0)).map(|held| held + tally.held.unwrap_or(0));
         all.left += tally.left;
     }
     Ok(page(&all, table))
 }
 
 fn page(all: &Tally, table: Table) -> Page {
-    let Counted {
-        calls,
-        slow,
-        failed,
-        longest_ms,
-    } = all.counted;
+    let Counted { calls, slow, failed, longest_ms } = all.counted;
     let held = all.held.unwrap_or(0);
     Page {
         title: "Killed supervisors, keepers and programs".to_owned(),
@@ -281,11 +262,7 @@ fn page(all: &Tally, table: Table) -> Page {
                 all.kills >= KILLS,
                 format!("{} kills", all.kills),
             ),
-            Target::new(
-                "no call fails",
-                failed == 0 && calls > 0,
-                format!("{failed} of {calls}"),
-            ),
+            Target::new("no call fails", failed == 0 && calls > 0, format!("{failed} of {calls}")),
             Target::new(
                 format!("no call takes longer than {HANGS_MS} ms"),
                 slow == 0 && calls > 0,
@@ -296,11 +273,7 @@ fn page(all: &Tally, table: Table) -> Page {
                 held > 0,
                 format!("{held} held where it is known"),
             ),
-            Target::new(
-                "no process is left",
-                all.left == 0,
-                format!("{} left", all.left),
-            ),
+            Target::new("no process is left", all.left == 0, format!("{} left", all.left)),
         ],
     }
 }

@@ -151,27 +151,15 @@ impl fmt::Display for Drive {
 
 impl Expected {
     fn first(finding: &'static str, victim: Named, culprit: Named) -> Self {
-        Self {
-            disk: None,
-            finding,
-            victim,
-            culprit,
-            determined: None,
-        }
+        Self { disk: None, finding, victim, culprit, determined: None }
     }
 
     fn on(self, disk: usize) -> Self {
-        Self {
-            disk: Some(disk),
-            ..self
-        }
+        Self { disk: Some(disk), ..self }
     }
 
     fn with(self, what: Figure, flushes: f64) -> Self {
-        Self {
-            determined: Some(Determined { what, flushes }),
-            ..self
-        }
+        Self { determined: Some(Determined { what, flushes }), ..self }
     }
 }
 
@@ -182,37 +170,21 @@ const FLUSHES: f64 = 2.0;
 /// All cases on disks that are so much slower than the first time.
 pub(super) fn all(slowdown: f64) -> Vec<Case> {
     let drive = |write: f64, flush: f64, mkfs| Drive {
-        model: Model::Fixed {
-            read: 0.02,
-            write: write * slowdown,
-            flush: flush * slowdown,
-        },
+        model: Model::Fixed { read: 0.02, write: write * slowdown, flush: flush * slowdown },
         mkfs,
         dirty_limit_bytes: None,
     };
     let flushing = || drive(0.02, 20.0, "");
-    let role = |name, words| Role {
-        name,
-        disk: 0,
-        words,
-    };
+    let role = |name, words| Role { name, disk: 0, words };
     let case = |name, disk, roles: &[Role], expected| Case {
         name,
         disks: vec![disk],
         roles: roles.to_vec(),
         expected: vec![expected],
     };
-    let slow_reads = Drive {
-        model: Model::SlowReads {
-            read: 60.0 * slowdown,
-            flush: 2.0,
-        },
-        ..flushing()
-    };
-    let little_dirty = Drive {
-        dirty_limit_bytes: Some(4 << 20),
-        ..drive(2.0, 2.0, "")
-    };
+    let slow_reads =
+        Drive { model: Model::SlowReads { read: 60.0 * slowdown, flush: 2.0 }, ..flushing() };
+    let little_dirty = Drive { dirty_limit_bytes: Some(4 << 20), ..drive(2.0, 2.0, "") };
     vec![
         case(
             "a lone fsyncer",
@@ -225,12 +197,8 @@ pub(super) fn all(slowdown: f64) -> Vec<Case> {
             "two alternating groups",
             flushing(),
             &[role("group", "log --threads 8")],
-            Expected::first(
-                "synchronization_bound",
-                Named::Role("group"),
-                Named::Role("group"),
-            )
-            .with(Figure::OwnCommit, FLUSHES),
+            Expected::first("synchronization_bound", Named::Role("group"), Named::Role("group"))
+                .with(Figure::OwnCommit, FLUSHES),
         ),
         case(
             "two alternating processes",
@@ -242,28 +210,14 @@ pub(super) fn all(slowdown: f64) -> Vec<Case> {
         case(
             "100 MB dirtied beside a small fsyncer",
             drive(0.5, 6.0, ""),
-            &[
-                role("small", "log"),
-                role("dumper", "dump --think-us 100000"),
-            ],
-            Expected::first(
-                "someone_elses_data",
-                Named::Role("small"),
-                Named::Role("dumper"),
-            ),
+            &[role("small", "log"), role("dumper", "dump --think-us 100000")],
+            Expected::first("someone_elses_data", Named::Role("small"), Named::Role("dumper")),
         ),
         case(
             "a log writer and overwriters",
             drive(4.0, 2.0, ""),
-            &[
-                role("log", "log"),
-                role("pages", "overwrite --threads 8 --think-us 1000"),
-            ],
-            Expected::first(
-                "write_delay_bound",
-                Named::Role("pages"),
-                Named::Role("log"),
-            ),
+            &[role("log", "log"), role("pages", "overwrite --threads 8 --think-us 1000")],
+            Expected::first("write_delay_bound", Named::Role("pages"), Named::Role("log")),
         ),
         case(
             "a directory lock convoy",
@@ -279,32 +233,20 @@ pub(super) fn all(slowdown: f64) -> Vec<Case> {
                 role("small", "overwrite --threads 4 --think-us 1000"),
                 role("filler", "directories --threads 4"),
             ],
-            Expected::first(
-                "checkpoint_pressure",
-                Named::Role("small"),
-                Named::Role("filler"),
-            ),
+            Expected::first("checkpoint_pressure", Named::Role("small"), Named::Role("filler")),
         ),
         case(
             "a small journal",
             drive(0.5, 2.0, "-J size=4"),
             &[role("filler", "directories --threads 8")],
-            Expected::first(
-                "checkpoint_pressure",
-                Named::Role("filler"),
-                Named::Role("filler"),
-            ),
+            Expected::first("checkpoint_pressure", Named::Role("filler"), Named::Role("filler")),
         ),
         case(
             "fast_commit",
             drive(0.02, 20.0, "-O fast_commit"),
             &[role("lone", "log")],
-            Expected::first(
-                "fast_commit_bound",
-                Named::Role("lone"),
-                Named::Role("lone"),
-            )
-            .with(Figure::OwnCommit, FLUSHES),
+            Expected::first("fast_commit_bound", Named::Role("lone"), Named::Role("lone"))
+                .with(Figure::OwnCommit, FLUSHES),
         ),
         // Here a caller's own wait is anything up to a commit: who comes while another's fast commit is under way waits
         // for the rest of that one and is done (`jbd2_fc_begin_commit` returns -EALREADY, `ext4_fc_commit` then 0).
@@ -312,23 +254,15 @@ pub(super) fn all(slowdown: f64) -> Vec<Case> {
             "fast_commit, 8 threads",
             drive(0.02, 20.0, "-O fast_commit"),
             &[role("many", "log --threads 8")],
-            Expected::first(
-                "fast_commit_bound",
-                Named::Role("many"),
-                Named::Role("many"),
-            )
-            .with(Figure::FastCommit, FLUSHES),
+            Expected::first("fast_commit_bound", Named::Role("many"), Named::Role("many"))
+                .with(Figure::FastCommit, FLUSHES),
         ),
         Case {
             name: "two file systems",
             disks: vec![flushing(), flushing()],
             roles: vec![
                 role("lone", "log"),
-                Role {
-                    name: "group",
-                    disk: 1,
-                    words: "log --threads 8",
-                },
+                Role { name: "group", disk: 1, words: "log --threads 8" },
             ],
             expected: vec![
                 Expected::first("device_bound", Named::Role("lone"), Named::Any)
@@ -356,15 +290,8 @@ pub(super) fn all(slowdown: f64) -> Vec<Case> {
         case(
             "a writer without end beside a small one",
             little_dirty,
-            &[
-                role("stream", "stream --threads 2"),
-                role("small", "overwrite --think-us 100"),
-            ],
-            Expected::first(
-                "dirty_throttling",
-                Named::Role("small"),
-                Named::Role("stream"),
-            ),
+            &[role("stream", "stream --threads 2"), role("small", "overwrite --think-us 100")],
+            Expected::first("dirty_throttling", Named::Role("small"), Named::Role("stream")),
         ),
         case(
             "a program that computes",

@@ -45,12 +45,7 @@ impl Known {
 impl fmt::Display for Known {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (measured, must) = (number(self.measured_ms), number(self.must_ms));
-        write!(
-            f,
-            "{} {measured} ms, must be {must} ({:+.1} %)",
-            self.what,
-            self.error() * 100.0
-        )
+        write!(f, "{} {measured} ms, must be {must} ({:+.1} %)", self.what, self.error() * 100.0)
     }
 }
 
@@ -106,11 +101,7 @@ pub(super) fn judge(
     let is_culprit_right = is_named(expected.culprit, culprit, victim, actors);
     let known = expected.determined.and_then(|determined| {
         let (what, measured_ms) = figure(determined.what, file_system)?;
-        Some(Known {
-            what,
-            measured_ms,
-            must_ms: determined.flushes * case.disks[on].flush_ms(),
-        })
+        Some(Known { what, measured_ms, must_ms: determined.flushes * case.disks[on].flush_ms() })
     });
     let is_close = known.as_ref().is_none_or(Known::is_close);
     let checks = [
@@ -118,10 +109,7 @@ pub(super) fn judge(
         (is_victim_right, "the victim"),
         (is_culprit_right, "the culprit"),
         (is_close, "the figure"),
-        (
-            expected.determined.is_none() || known.is_some(),
-            "no figure",
-        ),
+        (expected.determined.is_none() || known.is_some(), "no figure"),
     ];
     let wrong = checks.iter().filter(|(right, _)| !right);
     Ok(Judgement {
@@ -140,9 +128,7 @@ pub(super) fn judge(
 fn actor<'a>(party: &Value, actors: &'a [Actor]) -> Option<&'a Actor> {
     actors.iter().find(|actor| {
         party["process"].as_u64() == Some(actor.process)
-            && actor
-                .cgroup
-                .is_none_or(|cgroup| party["cgroup"].as_u64() == Some(cgroup))
+            && actor.cgroup.is_none_or(|cgroup| party["cgroup"].as_u64() == Some(cgroup))
     })
 }
 
@@ -201,19 +187,14 @@ mod tests {
     use super::*;
 
     fn actors() -> Vec<Actor> {
-        let actor = |name, process, cgroup| Actor {
-            name,
-            process,
-            cgroup: Some(cgroup),
-            rounds: 1,
-        };
+        let actor =
+            |name, process, cgroup| Actor { name, process, cgroup: Some(cgroup), rounds: 1 };
         vec![actor("small", 10, 70), actor("dumper", 11, 71)]
     }
 
     fn case() -> Case {
-        let found = all(1.0)
-            .into_iter()
-            .find(|case| case.roles.iter().any(|role| role.name == "dumper"));
+        let found =
+            all(1.0).into_iter().find(|case| case.roles.iter().any(|role| role.name == "dumper"));
         found.expect("the case")
     }
 
@@ -239,26 +220,16 @@ mod tests {
     #[test]
     fn another_finding_process_or_cgroup_is_wrong() {
         assert_eq!(judged("device_bound", (11, 71)).wrong, ["the finding"]);
-        assert_eq!(
-            judged("someone_elses_data", (10, 70)).wrong,
-            ["the culprit"]
-        );
+        assert_eq!(judged("someone_elses_data", (10, 70)).wrong, ["the culprit"]);
         assert_eq!(judged("someone_elses_data", (11, 1)).wrong, ["the culprit"]);
     }
 
     #[test]
     fn a_figure_is_close_or_not() {
-        let known = |measured_ms| Known {
-            what: "own commit",
-            measured_ms,
-            must_ms: 20.0,
-        };
+        let known = |measured_ms| Known { what: "own commit", measured_ms, must_ms: 20.0 };
         assert!(known(21.0).is_close());
         assert!(!known(24.0).is_close());
-        assert_eq!(
-            known(21.0).to_string(),
-            "own commit 21.0 ms, must be 20.0 (+5.0 %)"
-        );
+        assert_eq!(known(21.0).to_string(), "own commit 21.0 ms, must be 20.0 (+5.0 %)");
     }
 
     #[test]

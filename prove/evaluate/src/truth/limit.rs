@@ -16,13 +16,8 @@ impl Limit {
     /// Sets it on the disk mounted at `mount`, or takes back what a killed evaluation may have left.
     pub(super) fn set(mount: &Path, bytes: Option<u64>) -> Result<Self, EvaluateError> {
         let about = fs::metadata(mount).map_err(EvaluateError::file("look at", mount))?;
-        let (major, minor) = (
-            rustix::fs::major(about.dev()),
-            rustix::fs::minor(about.dev()),
-        );
-        let limit = Self {
-            directory: PathBuf::from(format!("/sys/class/bdi/{major}:{minor}")),
-        };
+        let (major, minor) = (rustix::fs::major(about.dev()), rustix::fs::minor(about.dev()));
+        let limit = Self { directory: PathBuf::from(format!("/sys/class/bdi/{major}:{minor}")) };
         match bytes {
             Some(bytes) => {
                 limit.write("max_bytes", bytes)?;

@@ -29,10 +29,7 @@ fn mixes() -> Vec<Mix> {
     let mut all = vec![
         Mix::streams(4, 32),
         Mix::streams(8, 32),
-        Mix {
-            name: "4 long streams".to_owned(),
-            ..Mix::streams(4, 128)
-        },
+        Mix { name: "4 long streams".to_owned(), ..Mix::streams(4, 128) },
         Mix::unequal(4, 16),
     ];
     all.extend((0..5).map(Mix::compounded));
@@ -46,14 +43,10 @@ fn mixes() -> Vec<Mix> {
 /// [`EvaluateError`].
 pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let kernel = Kernel::bootable(KERNEL)?;
-    let all: Vec<Mix> = mixes()
-        .into_iter()
-        .filter(|mix| harness.options.wants(&mix.name))
-        .collect();
+    let all: Vec<Mix> =
+        mixes().into_iter().filter(|mix| harness.options.wants(&mix.name)).collect();
     if all.is_empty() {
-        return Err(EvaluateError::NoCell(
-            harness.options.only.clone().unwrap_or_default(),
-        ));
+        return Err(EvaluateError::NoCell(harness.options.only.clone().unwrap_or_default()));
     }
     let seeds = harness.options.repeats.unwrap_or(1) as u64;
     let runs = Runs::open(harness);
@@ -100,9 +93,8 @@ fn in_guest(
     let report = |name: String| -> Result<Value, EvaluateError> {
         serde_json::from_str(&file(name.clone())?).map_err(|_| missing(&name))
     };
-    let alone: Result<Vec<Value>, EvaluateError> = (1..=mix.kinds.len())
-        .map(|task| report(format!("alone.{task}.json")))
-        .collect();
+    let alone: Result<Vec<Value>, EvaluateError> =
+        (1..=mix.kinds.len()).map(|task| report(format!("alone.{task}.json"))).collect();
     let mut result = json!({ "tasks": mix.about(), "alone": alone? });
     for knowledge in KNOWLEDGE {
         let auto: Result<Vec<Value>, EvaluateError> = (0..THROTTLED_RUNS)
@@ -134,13 +126,9 @@ struct Compared {
 
 impl Compared {
     fn of(mix: &Mix, knowledge: &'static str, result: &Value) -> Result<Self, EvaluateError> {
-        let alone = result["alone"]
-            .as_array()
-            .ok_or_else(|| missing("the runs alone"))?;
-        let alone: Result<Vec<f64>, EvaluateError> = alone
-            .iter()
-            .map(|run| Ok(seconds(run)?.iter().sum()))
-            .collect();
+        let alone = result["alone"].as_array().ok_or_else(|| missing("the runs alone"))?;
+        let alone: Result<Vec<f64>, EvaluateError> =
+            alone.iter().map(|run| Ok(seconds(run)?.iter().sum())).collect();
         let alone = alone?;
         let of = &result[knowledge];
         let advice = &of["advice"]["disks"][0];
@@ -154,14 +142,7 @@ impl Compared {
         let runs = of["auto"].as_array().ok_or_else(|| missing("the runs"))?;
         let runs: Result<Vec<_>, EvaluateError> = runs
             .iter()
-            .map(|run| {
-                Ok(obtained(
-                    &alone,
-                    &none,
-                    &seconds(run)?,
-                    number(&run["makespan_s"])?,
-                ))
-            })
+            .map(|run| Ok(obtained(&alone, &none, &seconds(run)?, number(&run["makespan_s"])?)))
             .collect();
         let runs = runs?;
         let mut alone_error = 0.0;
@@ -195,9 +176,7 @@ fn number(value: &Value) -> Result<f64, EvaluateError> {
 
 /// How long each command of a run of `luc throttle run` took, from its own start.
 fn seconds(run: &Value) -> Result<Vec<f64>, EvaluateError> {
-    let tasks = run["tasks"]
-        .as_array()
-        .ok_or_else(|| missing("the tasks of a run"))?;
+    let tasks = run["tasks"].as_array().ok_or_else(|| missing("the tasks of a run"))?;
     tasks.iter().map(|task| number(&task["seconds"])).collect()
 }
 
@@ -205,11 +184,7 @@ fn seconds(run: &Value) -> Result<Vec<f64>, EvaluateError> {
 fn obtained(alone: &[f64], none: &[f64], auto: &[f64], all_done_s: f64) -> [f64; 3] {
     let parts = alone.iter().zip(auto).map(|(alone, auto)| alone / auto);
     let worst = auto.iter().zip(none).map(|(auto, none)| auto / none);
-    [
-        parts.sum(),
-        auto.len() as f64 / all_done_s,
-        worst.fold(0.0, f64::max),
-    ]
+    [parts.sum(), auto.len() as f64 / all_done_s, worst.fold(0.0, f64::max)]
 }
 
 /// The median over all runs, figure by figure.
@@ -261,10 +236,7 @@ fn page(compared: &[Compared], release: &str) -> Page {
     }
     let mut targets = Vec::new();
     for knowledge in KNOWLEDGE {
-        let of: Vec<&Compared> = compared
-            .iter()
-            .filter(|one| one.knowledge == knowledge)
-            .collect();
+        let of: Vec<&Compared> = compared.iter().filter(|one| one.knowledge == knowledge).collect();
         let mut all = Vec::new();
         for (i, what) in PREDICTED.iter().enumerate() {
             let errors: Vec<f64> = of.iter().map(|one| one.errors()[i].abs()).collect();

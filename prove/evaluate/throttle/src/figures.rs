@@ -63,10 +63,7 @@ pub(super) struct Group {
 
 impl Group {
     pub(super) fn new(mix: &Mix) -> Self {
-        Self {
-            mix: mix.clone(),
-            rows: Rows::new(),
-        }
+        Self { mix: mix.clone(), rows: Rows::new() }
     }
 
     /// Adds the result of a guest.
@@ -109,14 +106,9 @@ impl Group {
         }
         let is_near = |of: fn(&Run) -> f64| {
             let own = self.rows.get(rival).and_then(|row| row.median(of));
-            let best = if is_usual(rival) {
-                self.best_usual(of)
-            } else {
-                self.best(of)
-            };
+            let best = if is_usual(rival) { self.best_usual(of) } else { self.best(of) };
             let best = best.and_then(|row| row.median(of));
-            own.zip(best)
-                .is_none_or(|(own, best)| own >= NEAR_BEST * best)
+            own.zip(best).is_none_or(|(own, best)| own >= NEAR_BEST * best)
         };
         is_near(|run| run.together.throughput) || is_near(Run::speedup)
     }
@@ -134,9 +126,7 @@ impl Group {
     fn best_of(&self, of: impl Fn(&Run) -> f64, is_wanted: impl Fn(&Row) -> bool) -> Option<&Row> {
         let rivals = self.rows.rivals().filter(|row| is_wanted(row));
         let figures = rivals.filter_map(|row| Some((row.median(&of)?, row)));
-        figures
-            .max_by(|one, other| one.0.total_cmp(&other.0))
-            .map(|(_, row)| row)
+        figures.max_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, row)| row)
     }
 
     /// Ours against these: throughput, where there is a bound for it, and weighted speedup.
@@ -157,9 +147,8 @@ impl Group {
                 "{name}: weighted speedup against the best rival but for timeout_sync ({})",
                 of(by_speedup)
             );
-            let ratio = self.ratio(by_speedup, |ours, rival| {
-                Some(ours.speedup() / rival.speedup())
-            });
+            let ratio =
+                self.ratio(by_speedup, |ours, rival| Some(ours.speedup() / rival.speedup()));
             Target::at_least(what, ratio, bound)
         });
         throughput.into_iter().chain(speedup).collect()
@@ -171,9 +160,7 @@ impl Group {
     }
 
     fn throughput_against(&self, rival: Option<&Row>) -> Option<f64> {
-        self.ratio(rival, |ours, rival| {
-            Some(ours.together.throughput / rival.together.throughput)
-        })
+        self.ratio(rival, |ours, rival| Some(ours.together.throughput / rival.together.throughput))
     }
 
     fn best_by_throughput(&self) -> Option<&Row> {
@@ -186,9 +173,7 @@ impl Group {
 
     /// Weighted speedup against the rival that has most of it.
     fn speedup_against_best(&self) -> Option<f64> {
-        self.ratio(self.best_by_speedup(), |ours, rival| {
-            Some(ours.speedup() / rival.speedup())
-        })
+        self.ratio(self.best_by_speedup(), |ours, rival| Some(ours.speedup() / rival.speedup()))
     }
 
     /// The worst slowdown over the worst under the rival with the most throughput.
@@ -254,9 +239,7 @@ impl Group {
     /// What must be shown of this mix.
     fn targets(&self) -> Vec<Target> {
         let name = &self.mix.name;
-        let best = self
-            .best_by_throughput()
-            .map_or("-", |row| row.name.as_str());
+        let best = self.best_by_throughput().map_or("-", |row| row.name.as_str());
         let on_best = format!("{name}: throughput against the best rival ({best})");
         let on_plain = self.throughput_against(self.rows.get(PLAIN));
         if self.mix.has_nothing_to_gain() {
@@ -266,10 +249,7 @@ impl Group {
         }
         if self.mix.model != Model::Hdd {
             let speedup = self.rows.get(OURS).and_then(|row| row.median(Run::speedup));
-            let worst = self
-                .rows
-                .get(OURS)
-                .and_then(|row| row.median(Run::worst_slowdown));
+            let worst = self.rows.get(OURS).and_then(|row| row.median(Run::worst_slowdown));
             let worst = worst.map_or_else(|| "-".to_owned(), number);
             return vec![
                 Target::at_least(
@@ -283,11 +263,7 @@ impl Group {
         if self.mix.at_a_time.is_some() {
             let mut all = vec![
                 Target::at_least(format!("{name}: throughput against none"), on_plain, 3.0),
-                Target::at_least(
-                    on_best,
-                    self.throughput_against(self.best_by_throughput()),
-                    1.08,
-                ),
+                Target::at_least(on_best, self.throughput_against(self.best_by_throughput()), 1.08),
             ];
             all.extend(self.targets_of_usual(Some(1.08), None));
             return all;
@@ -295,9 +271,7 @@ impl Group {
         let streams = |few: f64, many: f64| if self.mix.kinds.len() > 4 { many } else { few };
         let speedup = |bound| {
             let rival = self.best_by_speedup().map_or("-", |row| row.name.as_str());
-            let worst = self
-                .worst_against_best()
-                .map_or_else(|| "-".to_owned(), number);
+            let worst = self.worst_against_best().map_or_else(|| "-".to_owned(), number);
             let what = format!(
                 "{name}: weighted speedup against the best rival ({rival}), with {worst} of the worst slowdown under {best}"
             );
@@ -311,9 +285,7 @@ impl Group {
         }
         let mut all = vec![Target::below(
             format!("{name}: all done over the sum of the times alone"),
-            self.rows
-                .get(OURS)
-                .and_then(|row| row.median(Run::over_alone)),
+            self.rows.get(OURS).and_then(|row| row.median(Run::over_alone)),
             1.03,
         )];
         let does_not_help = |row: &&Row| {
@@ -339,9 +311,7 @@ impl Group {
         ));
         all.push(speedup(streams(2.0, 2.5)));
         all.extend(self.targets_of_usual(Some(1.08), Some(streams(2.0, 2.5))));
-        let own = self
-            .largest_against_best()
-            .map_or_else(|| "-".to_owned(), number);
+        let own = self.largest_against_best().map_or_else(|| "-".to_owned(), number);
         all.push(Target::below(
             format!(
                 "{name}: the worst slowdown over that under the best rival ({best}; a task's time over its own there: at \
@@ -386,15 +356,10 @@ mod tests {
             "alone_s": [1.0, 1.0],
             "cells": [cell(&plain, &[10.0, 10.0]), cell(&bfq, &[2.2, 2.2]), cell(&auto, &[1.0, 2.0])],
         });
-        group
-            .add(&[&plain, &bfq, &auto], &result)
-            .expect("a result");
+        group.add(&[&plain, &bfq, &auto], &result).expect("a result");
         assert_eq!(group.best_by_throughput().expect("one").name, bfq.name);
         let close = |value: Option<f64>, to: f64| (value.expect("a figure") - to).abs() < 1e-9;
-        assert!(close(
-            group.throughput_against(group.best_by_throughput()),
-            1.1
-        ));
+        assert!(close(group.throughput_against(group.best_by_throughput()), 1.1));
         assert!(close(group.speedup_against_best(), 1.5 / (2.0 / 2.2)));
         let near = [&bfq.name, &plain.name, "unknown"].map(|name| group.is_near_best(name));
         assert_eq!(near, [true, false, true]);
@@ -402,10 +367,7 @@ mod tests {
         assert!(close(group.largest_against_best(), 2.0 / 2.2));
         let targets: Vec<String> = group.targets().iter().map(ToString::to_string).collect();
         assert_eq!(targets.len(), 7);
-        assert!(
-            targets[2].contains("BFQ, low_latency 0) >= 1.08 -> met"),
-            "{targets:?}"
-        );
+        assert!(targets[2].contains("BFQ, low_latency 0) >= 1.08 -> met"), "{targets:?}");
         let (sentence, table) = group.table();
         assert!(sentence.contains("2 streams"), "{sentence}");
         assert!(table.to_string().contains("| 1.50 |"), "{table}");

@@ -42,12 +42,7 @@ pub(super) fn run(
     settings: &[&Setting],
     seed: u64,
 ) -> Result<Value, EvaluateError> {
-    let outcome = boot(
-        harness,
-        kernel,
-        mix,
-        script(mix, &cells(mix, &plain(), settings), seed),
-    )?;
+    let outcome = boot(harness, kernel, mix, script(mix, &cells(mix, &plain(), settings), seed))?;
     read(&outcome, kernel.release(), mix, settings)
 }
 
@@ -71,10 +66,7 @@ pub(super) fn machine<'a>(
 ) -> Vm<'a> {
     let memory_mib = SYSTEM_MIB + 2 * (file_bytes >> 20);
     let mut vm = Vm::new(kernel)
-        .mode(Mode::VirtualTime {
-            shift: 0,
-            processors: 1,
-        })
+        .mode(Mode::VirtualTime { shift: 0, processors: 1 })
         .memory_mib(memory_mib as u32)
         .timeout(LIMIT)
         .program(harness.luc_path())
@@ -113,16 +105,11 @@ pub(super) fn cells(mix: &Mix, alone: &Setting, settings: &[&Setting]) -> Vec<St
     let tasks = mix.kinds.len();
     let cell = |name: String, tasks: String, setting: &Setting, slots: &str| {
         let words = setting.words().join(" ");
-        format!(
-            "cell {name} '{tasks}' {words} '{slots}' '{}'",
-            setting.policy
-        )
+        format!("cell {name} '{tasks}' {words} '{slots}' '{}'", setting.policy)
     };
     let alone = (1..=tasks).map(|task| cell(format!("alone.{task}"), task.to_string(), alone, ""));
     let all: Vec<String> = (1..=tasks).map(|task| task.to_string()).collect();
-    let slots = mix
-        .at_a_time
-        .map_or_else(String::new, |count| count.to_string());
+    let slots = mix.at_a_time.map_or_else(String::new, |count| count.to_string());
     let together = settings.iter().enumerate().map(|(number, setting)| {
         cell(format!("together.{number}"), all.join(" "), setting, &slots)
     });
@@ -155,9 +142,8 @@ fn read(
     for (number, setting) in settings.iter().enumerate() {
         let of = times(&file(&format!("together.{number}.tasks"))?)?;
         let report = outcome.file(&format!("together.{number}.json"));
-        let report: Value = report
-            .and_then(|text| serde_json::from_str(&text).ok())
-            .unwrap_or_default();
+        let report: Value =
+            report.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
         cells.push(json!({ "setting": setting.name, "tasks": of, "throttle": report }));
     }
     Ok(json!({
@@ -175,10 +161,7 @@ pub(super) fn times(text: &str) -> Result<Vec<(f64, f64)>, EvaluateError> {
     let lines: Option<Vec<_>> = text.lines().map(line).collect();
     let mut lines = lines.ok_or_else(|| missing("a task's times"))?;
     lines.sort_by(|one, other| one.0.total_cmp(&other.0));
-    let first = lines
-        .iter()
-        .map(|(_, start, _)| *start)
-        .fold(f64::INFINITY, f64::min);
+    let first = lines.iter().map(|(_, start, _)| *start).fold(f64::INFINITY, f64::min);
     let microseconds = |time: f64| ((time - first) * 1e6).round() / 1e6;
     let since = |(_, start, finish): (f64, f64, f64)| (microseconds(start), microseconds(finish));
     Ok(lines.into_iter().map(since).collect())

@@ -57,11 +57,7 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
         }
         groups.push(group);
     }
-    Ok(figures::page(
-        "Tasks that share a disk, on the running kernel",
-        &groups,
-        ABOUT.to_owned(),
-    ))
+    Ok(figures::page("Tasks that share a disk, on the running kernel", &groups, ABOUT.to_owned()))
 }
 
 const ABOUT: &str = "As in [throttle](throttle.md), but in real time on the running kernel, on `luc disk` with a hard \
@@ -110,21 +106,13 @@ impl<'a> Site<'a> {
             disk.mount.display(),
             disk.device(),
             mounts.cgroups.display(),
-            mounts
-                .blkio
-                .map_or_else(String::new, |path| path.display().to_string()),
+            mounts.blkio.map_or_else(String::new, |path| path.display().to_string()),
             work.display(),
             out.display(),
             cell.display(),
         );
         let scheduler = PathBuf::from(format!("/sys/block/{}/queue/scheduler", disk.device()));
-        let site = Self {
-            harness,
-            before: chosen(&scheduler),
-            disk,
-            scheduler,
-            head,
-        };
+        let site = Self { harness, before: chosen(&scheduler), disk, scheduler, head };
         site.shell(&mix.preparation(harness.options.seed))?;
         Ok(site)
     }
@@ -145,10 +133,7 @@ impl<'a> Site<'a> {
     ) -> Result<Value, EvaluateError> {
         let lines = cells(mix, &plain(), settings);
         let mut order: Vec<usize> = (0..lines.len()).collect();
-        order.shuffle(&mut random::stream(
-            self.harness.options.seed,
-            repeat as u64,
-        ));
+        order.shuffle(&mut random::stream(self.harness.options.seed, repeat as u64));
         let tasks = mix.kinds.len();
         let mut made = vec![Vec::new(); lines.len()];
         for cell in order {
@@ -201,9 +186,7 @@ impl Drop for Site<'_> {
 /// The scheduler in brackets: `mq-deadline [none]`.
 fn chosen(file: &Path) -> String {
     let text = fs::read_to_string(file).unwrap_or_default();
-    let name = text
-        .split_once('[')
-        .and_then(|(_, rest)| rest.split_once(']'));
+    let name = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
     name.map_or("none", |(name, _)| name).to_owned()
 }
 
@@ -235,10 +218,7 @@ impl Mounts {
                 _ => {}
             }
         }
-        Some(Self {
-            cgroups: found.0?,
-            blkio: found.1,
-        })
+        Some(Self { cgroups: found.0?, blkio: found.1 })
     }
 }
 
@@ -252,10 +232,7 @@ mod tests {
                     cgroup2 /sys/fs/cgroup/unified cgroup2 rw,relatime 0 0\n";
         let mounts = Mounts::of(text).expect("cgroup2");
         assert_eq!(mounts.cgroups, Path::new("/sys/fs/cgroup/unified"));
-        assert_eq!(
-            mounts.blkio.as_deref(),
-            Some(Path::new("/sys/fs/cgroup/blkio"))
-        );
+        assert_eq!(mounts.blkio.as_deref(), Some(Path::new("/sys/fs/cgroup/blkio")));
         assert!(Mounts::of("proc /proc proc rw 0 0\n").is_none());
     }
 }

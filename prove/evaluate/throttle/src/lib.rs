@@ -43,10 +43,8 @@ fn cases() -> Vec<Case> {
         let mix = Mix::streams(count, file_mib);
         (mix, rivals(count), ours())
     });
-    let long = [4, 8].map(|count| Mix {
-        name: format!("{count} long streams"),
-        ..Mix::streams(count, 128)
-    });
+    let long = [4, 8]
+        .map(|count| Mix { name: format!("{count} long streams"), ..Mix::streams(count, 128) });
     let unequal = Mix::unequal(4, 16);
     let batches = [16, 32].map(|count| Mix::batch(count, 16));
     let compounded = (0..5).map(Mix::compounded);
@@ -55,10 +53,7 @@ fn cases() -> Vec<Case> {
         name: format!("4 long streams, {}", model.name()),
         ..Mix::on(model, 256)
     });
-    let alone = Mix {
-        name: "1 stream".to_owned(),
-        ..Mix::streams(1, 64)
-    };
+    let alone = Mix { name: "1 stream".to_owned(), ..Mix::streams(1, 64) };
     let mut all: Vec<Case> = streams.into();
     let rest = long.into_iter().chain([unequal]);
     let rest = rest.chain(batches).chain(compounded);
@@ -76,18 +71,12 @@ fn cases() -> Vec<Case> {
 pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let kernel = Kernel::bootable(KERNEL)?;
     let seeds = harness.options.repeats.unwrap_or(SEEDS);
-    let all: Vec<Case> = cases()
-        .into_iter()
-        .filter(|(mix, ..)| harness.options.wants(&mix.name))
-        .collect();
+    let all: Vec<Case> =
+        cases().into_iter().filter(|(mix, ..)| harness.options.wants(&mix.name)).collect();
     if all.is_empty() {
-        return Err(EvaluateError::NoCell(
-            harness.options.only.clone().unwrap_or_default(),
-        ));
+        return Err(EvaluateError::NoCell(harness.options.only.clone().unwrap_or_default()));
     }
-    let has_throttle = harness
-        .execute(&mut harness.luc(&["throttle", "--help"]), &[0])
-        .is_ok();
+    let has_throttle = harness.execute(&mut harness.luc(&["throttle", "--help"]), &[0]).is_ok();
     let runs = Runs::open(harness);
     let mut progress = Progress::new(harness.part, all.len() * seeds);
     let mut groups: Vec<Group> = all.iter().map(|(mix, ..)| Group::new(mix)).collect();
@@ -95,17 +84,11 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     for seed in 0..seeds as u64 {
         for ((mix, rivals, ours), group) in all.iter().zip(&mut groups) {
             let ours = ours.iter().filter(|_| has_throttle);
-            let rivals = rivals
-                .iter()
-                .filter(|setting| seed == 0 || group.is_near_best(&setting.name));
+            let rivals =
+                rivals.iter().filter(|setting| seed == 0 || group.is_near_best(&setting.name));
             let settings: Vec<&Setting> = rivals.chain(ours).collect();
-            let result = results(
-                harness,
-                &runs,
-                &kernel,
-                (mix, &settings),
-                harness.options.seed + seed,
-            )?;
+            let result =
+                results(harness, &runs, &kernel, (mix, &settings), harness.options.seed + seed)?;
             group.add(&settings, &result)?;
             progress.step(&format!("{}, places {}", mix.name, seed + 1));
         }
@@ -143,11 +126,8 @@ fn results(
     let mut all = Vec::new();
     let mut alone = Value::Null;
     for is_ours in [false, true] {
-        let of: Vec<&Setting> = settings
-            .iter()
-            .copied()
-            .filter(|setting| setting.is_ours() == is_ours)
-            .collect();
+        let of: Vec<&Setting> =
+            settings.iter().copied().filter(|setting| setting.is_ours() == is_ours).collect();
         if of.is_empty() {
             continue;
         }

@@ -26,15 +26,8 @@ pub(super) enum Kind {
 }
 
 /// The kinds of which compounded mixes are drawn.
-const KINDS: [Kind; 7] = [
-    Kind::Stream,
-    Kind::Think,
-    Kind::Compute,
-    Kind::Random,
-    Kind::Write,
-    Kind::Tree,
-    Kind::Copy,
-];
+const KINDS: [Kind; 7] =
+    [Kind::Stream, Kind::Think, Kind::Compute, Kind::Random, Kind::Write, Kind::Tree, Kind::Copy];
 /// The sizes of files of which those of compounded mixes are drawn.
 const SIZES_MIB: [u64; 4] = [8, 16, 32, 64];
 /// Files of a tree.
@@ -130,11 +123,7 @@ impl Mix {
 
     /// Equal streams.
     pub(super) fn streams(count: usize, file_mib: u64) -> Self {
-        Self::of(
-            format!("{count} streams"),
-            vec![Kind::Stream; count],
-            file_mib,
-        )
+        Self::of(format!("{count} streams"), vec![Kind::Stream; count], file_mib)
     }
 
     /// Streams over files of which each is twice as large as the one before.
@@ -142,21 +131,13 @@ impl Mix {
         let sizes = (0..count).map(|number| least_mib << number);
         Self {
             file_mib: sizes.collect(),
-            ..Self::of(
-                format!("{count} unequal streams"),
-                vec![Kind::Stream; count],
-                0,
-            )
+            ..Self::of(format!("{count} unequal streams"), vec![Kind::Stream; count], 0)
         }
     }
 
     /// Equal streams on another disk.
     pub(super) fn on(model: Model, file_mib: u64) -> Self {
-        Self {
-            name: format!("4 streams, {}", model.name()),
-            model,
-            ..Self::streams(4, file_mib)
-        }
+        Self { name: format!("4 streams, {}", model.name()), model, ..Self::streams(4, file_mib) }
     }
 
     /// Tasks that think most of the time, on a disk that serves each at once.
@@ -185,25 +166,16 @@ impl Mix {
         });
         Self {
             at_a_time: Some(8),
-            ..Self::of(
-                format!("batch of {count}, 8 at a time"),
-                kinds.collect(),
-                file_mib,
-            )
+            ..Self::of(format!("batch of {count}, 8 at a time"), kinds.collect(), file_mib)
         }
     }
 
     /// The compounded mix `number`: 8 tasks drawn at random, and the sizes of their files.
     pub(super) fn compounded(number: u64) -> Self {
         let mut random = random::stream(17, number);
-        let kinds: Vec<Kind> = (0..8)
-            .map(|_| KINDS[random.random_range(0..KINDS.len())])
-            .collect();
+        let kinds: Vec<Kind> = (0..8).map(|_| KINDS[random.random_range(0..KINDS.len())]).collect();
         let sizes = (0..8).map(|_| SIZES_MIB[random.random_range(0..SIZES_MIB.len())]);
-        Self {
-            file_mib: sizes.collect(),
-            ..Self::of(format!("C{number}"), kinds, 0)
-        }
+        Self { file_mib: sizes.collect(), ..Self::of(format!("C{number}"), kinds, 0) }
     }
 
     /// How many tasks there are, by kind: `3 stream, 1 think`.
@@ -263,11 +235,7 @@ impl Mix {
             if *kind == Kind::Tree {
                 let _ = writeln!(script, "make_tree \"$MNT/tree.{number}\" {TREE_FILES}");
             }
-            let _ = writeln!(
-                script,
-                "echo '{}' >\"$WORK/task.{number}\"",
-                kind.commands(number)
-            );
+            let _ = writeln!(script, "echo '{}' >\"$WORK/task.{number}\"", kind.commands(number));
         }
         script
     }

@@ -33,22 +33,13 @@ const ABLATIONS: &str = "ablations";
 
 /// What runs, but for the ablations.
 fn stages() -> Vec<Stage> {
-    let similar = [
-        Program::Similarity,
-        Program::Kmeans,
-        Program::Search,
-        Program::Encode,
-        Program::Build,
-    ];
+    let similar =
+        [Program::Similarity, Program::Kmeans, Program::Search, Program::Encode, Program::Build];
     let similar = similar.into_iter().map(Stage::similar);
     let compounded = (0..5).map(Stage::compounded);
     let batches = [16, 32].into_iter().map(Stage::batch);
     let threads = [48, 64].into_iter().map(Stage::threads);
-    similar
-        .chain(compounded)
-        .chain(batches)
-        .chain(threads)
-        .collect()
+    similar.chain(compounded).chain(batches).chain(threads).collect()
 }
 
 /// What each service runs under.
@@ -88,10 +79,7 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let kernel = Kernel::bootable(KERNEL)?;
     let compiled = Compiled::of(harness)?;
     let wants = |name: &str| harness.options.wants(name);
-    let stages: Vec<Stage> = stages()
-        .into_iter()
-        .filter(|stage| wants(&stage.name))
-        .collect();
+    let stages: Vec<Stage> = stages().into_iter().filter(|stage| wants(&stage.name)).collect();
     let wants_ablations = wants(ABLATIONS);
     let seeds = harness.options.repeats.unwrap_or(1) as u64;
     let runs = Runs::open(harness);
@@ -108,9 +96,7 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let one = |stage: &Stage, name: &str, policies: &[Under], seed: u64| {
         let all: Vec<&str> = policies.iter().map(|under| under.policy.as_str()).collect();
         let key = json!({ "stage": name, "places": seed, "policies": all });
-        runs.get(&key, || {
-            guest::run(harness, &kernel, &compiled, (stage, policies), seed)
-        })
+        runs.get(&key, || guest::run(harness, &kernel, &compiled, (stage, policies), seed))
     };
     // Seed by seed: an evaluation that is ended early has all services.
     for seed in first..first + seeds {
@@ -130,12 +116,9 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
 
 /// What was done.
 fn about(release: &str, stages: &[Stage]) -> String {
-    let drawn = stages
-        .iter()
-        .filter(|stage| stage.services.len() == 1 && stage.tasks.len() > 1);
-    let drawn: Vec<String> = drawn
-        .map(|stage| format!("{}: {}", stage.name, stage.about()))
-        .collect();
+    let drawn = stages.iter().filter(|stage| stage.services.len() == 1 && stage.tasks.len() > 1);
+    let drawn: Vec<String> =
+        drawn.map(|stage| format!("{}: {}", stage.name, stage.about())).collect();
     format!(
         "The experiments of Lv et al., *WiseThrottling* (The Journal of Supercomputing, 2015), in guests with Linux \
          {release} in virtual time, one processor, CFS and no disk scheduler where the paper has CFS and CFQ on 64 \

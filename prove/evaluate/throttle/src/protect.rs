@@ -54,9 +54,7 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
         .filter(|(_, settings)| !settings.is_empty())
         .collect();
     if guests.is_empty() {
-        return Err(EvaluateError::NoCell(
-            harness.options.only.clone().unwrap_or_default(),
-        ));
+        return Err(EvaluateError::NoCell(harness.options.only.clone().unwrap_or_default()));
     }
     let runs = Runs::open(harness);
     let mut progress = Progress::new(harness.part, guests.len() * seeds);
@@ -90,25 +88,16 @@ fn in_guest(
 ) -> Result<Value, EvaluateError> {
     let seconds = harness.options.seconds.unwrap_or(SECONDS);
     let mut lines = vec![BESIDE.to_owned()];
-    let mut commands = format!(
-        "cat >\"$WORK/client\" <<'END'\n{}\nEND\n",
-        scenario.client(seconds, seed)
-    );
+    let mut commands =
+        format!("cat >\"$WORK/client\" <<'END'\n{}\nEND\n", scenario.client(seconds, seed));
     for number in 1..=scenario.batch() {
         let task = scenario.batch_task(number);
-        let _ = write!(
-            commands,
-            "cat >\"$WORK/batch.{number}\" <<'END'\n{task}\nEND\n"
-        );
+        let _ = write!(commands, "cat >\"$WORK/batch.{number}\" <<'END'\n{task}\nEND\n");
     }
     lines.push(commands);
     lines.push(format!("beside alone 0 {}", settings::plain().words()));
     for (number, setting) in settings.iter().enumerate() {
-        lines.push(format!(
-            "beside {number} {} {}",
-            scenario.batch(),
-            setting.words()
-        ));
+        lines.push(format!("beside {number} {} {}", scenario.batch(), setting.words()));
     }
     let files = scenario.files();
     let outcome = boot(harness, kernel, &files, script(&files, &lines, seed))?;
@@ -143,19 +132,11 @@ fn in_guest(
 fn moved(before: &str, after: &str) -> Result<Value, EvaluateError> {
     const SECTOR_BYTES: f64 = 512.0;
     let numbers = |text: &str| -> Vec<f64> {
-        text.split_whitespace()
-            .filter_map(|word| word.parse().ok())
-            .collect()
+        text.split_whitespace().filter_map(|word| word.parse().ok()).collect()
     };
     let (before, after) = (numbers(before), numbers(after));
     let since = |place: usize| Some(after.get(place)? - before.get(place)?);
-    let of = || {
-        Some((
-            since(0)?,
-            since(3)? * SECTOR_BYTES,
-            since(7)? * SECTOR_BYTES,
-        ))
-    };
+    let of = || Some((since(0)?, since(3)? * SECTOR_BYTES, since(7)? * SECTOR_BYTES));
     let (seconds, read_bytes, written_bytes) =
         of().ok_or_else(|| missing("the disk's counters"))?;
     Ok(json!({ "seconds": seconds, "read_bytes": read_bytes, "written_bytes": written_bytes }))

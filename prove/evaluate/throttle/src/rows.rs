@@ -49,11 +49,7 @@ impl<R> Rows<R> {
     pub(super) fn add(&mut self, name: &str, is_ours: bool, run: R) {
         match self.0.iter_mut().find(|row| row.name == name) {
             Some(row) => row.runs.push(run),
-            None => self.0.push(Row {
-                name: name.to_owned(),
-                is_ours,
-                runs: vec![run],
-            }),
+            None => self.0.push(Row { name: name.to_owned(), is_ours, runs: vec![run] }),
         }
     }
 

@@ -117,10 +117,7 @@ fn kills(
         let thawed_ms = begun.elapsed().as_secs_f64() * 1e3;
         let _ = daemon.0.wait();
         harness.keep(json!({ "guardian_first": guardian_first, "thawed_ms": thawed_ms }));
-        all.push(Kill {
-            guardian_first,
-            thawed_ms,
-        });
+        all.push(Kill { guardian_first, thawed_ms });
         if (number + 1) % 50 == 0 {
             progress.step(&format!("{} kills", number + 1));
         }
@@ -136,13 +133,9 @@ fn longest(harness: &Harness, services: &[Service], config: &Path) -> Result<f64
     let mut command = harness.luc(&["throttle", "status", "--json"]);
     let status = harness.json_of(command.env(run_dir::VARIABLE, harness.path("run")))?;
     daemon.end();
-    let tasks = status["tasks"]
-        .as_array()
-        .ok_or_else(|| missing("the tasks"))?;
-    let longest = tasks
-        .iter()
-        .filter_map(|task| task["longest_frozen_s"].as_f64())
-        .fold(0.0, f64::max);
+    let tasks = status["tasks"].as_array().ok_or_else(|| missing("the tasks"))?;
+    let longest =
+        tasks.iter().filter_map(|task| task["longest_frozen_s"].as_f64()).fold(0.0, f64::max);
     harness.keep(json!({ "longest": status }));
     Ok(longest)
 }
@@ -217,20 +210,9 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
 }
 
 fn page(killed: &[Kill], longest_s: f64, shares: &[(&str, f64)]) -> Page {
-    let late = killed
-        .iter()
-        .filter(|kill| kill.thawed_ms > LIMIT_MS)
-        .count();
-    let mut thaws = Table::new(&[
-        "killed",
-        "times",
-        "until nothing was frozen, ms",
-        "longest, ms",
-    ]);
-    for (name, guardian_first) in [
-        ("the daemon", false),
-        ("its guardian, then the daemon", true),
-    ] {
+    let late = killed.iter().filter(|kill| kill.thawed_ms > LIMIT_MS).count();
+    let mut thaws = Table::new(&["killed", "times", "until nothing was frozen, ms", "longest, ms"]);
+    for (name, guardian_first) in [("the daemon", false), ("its guardian, then the daemon", true)] {
         let ms: Vec<f64> = killed
             .iter()
             .filter(|kill| kill.guardian_first == guardian_first)
@@ -268,17 +250,11 @@ fn page(killed: &[Kill], longest_s: f64, shares: &[(&str, f64)]) -> Page {
         ),
         tables: vec![
             ("Kills:".to_owned(), thaws),
-            (
-                "Processor time of the daemon and its guardian:".to_owned(),
-                costs,
-            ),
+            ("Processor time of the daemon and its guardian:".to_owned(), costs),
         ],
         targets: [
             Target::new(
-                format!(
-                    "{} kills: something frozen {LIMIT_MS} ms later: never",
-                    killed.len()
-                ),
+                format!("{} kills: something frozen {LIMIT_MS} ms later: never", killed.len()),
                 late == 0 && !killed.is_empty(),
                 format!("{late} times"),
             ),

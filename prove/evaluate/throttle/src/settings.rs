@@ -81,10 +81,7 @@ pub(super) fn plain() -> Setting {
 
 /// BFQ with a group for each task. Without low latency it is made for throughput.
 fn bfq(name: &str, queue: &'static str) -> Setting {
-    Setting {
-        queue,
-        ..Setting::of("bfq", name)
-    }
+    Setting { queue, ..Setting::of("bfq", name) }
 }
 
 /// The rivals that a kernel has without the io controller of cgroup v2.
@@ -97,14 +94,8 @@ pub(super) fn schedulers() -> Vec<Setting> {
         Setting::of("kyber", "kyber"),
         throughput.clone(),
         bfq("BFQ, low_latency 1", "low_latency=1"),
-        bfq(
-            "BFQ, low_latency 0, timeout_sync 1000 ms",
-            "low_latency=0 timeout_sync=1000",
-        ),
-        bfq(
-            "BFQ, low_latency 0, timeout_sync 10000 ms",
-            "low_latency=0 timeout_sync=10000",
-        ),
+        bfq("BFQ, low_latency 0, timeout_sync 1000 ms", "low_latency=0 timeout_sync=1000"),
+        bfq("BFQ, low_latency 0, timeout_sync 10000 ms", "low_latency=0 timeout_sync=10000"),
     ];
     for of in [plain(), deadline, throughput] {
         all.extend(LARGER_KIB.map(|kib| of.reading_ahead(kib)));
@@ -115,10 +106,7 @@ pub(super) fn schedulers() -> Vec<Setting> {
 /// All rivals, where `tasks` run at a time.
 pub(super) fn rivals(tasks: usize) -> Vec<Setting> {
     let mut all = schedulers();
-    let cost = |name: &str, cost| Setting {
-        cost,
-        ..Setting::of("none", name)
-    };
+    let cost = |name: &str, cost| Setting { cost, ..Setting::of("none", name) };
     all.push(cost("iocost, automatic", COST_AUTOMATIC));
     all.push(cost("iocost, measured", COST_MEASURED));
     all.push(Setting {
@@ -143,10 +131,7 @@ pub(super) fn main_rivals() -> Vec<Setting> {
 
 /// `luc throttle` without a scheduler below it, and its own choice with others.
 pub(super) fn ours() -> Vec<Setting> {
-    let policy = |policy, name: &str| Setting {
-        policy,
-        ..Setting::of("none", name)
-    };
+    let policy = |policy, name: &str| Setting { policy, ..Setting::of("none", name) };
     let auto = policy("auto", "luc throttle, auto");
     vec![
         auto.clone(),

@@ -39,10 +39,7 @@ impl ColdFile {
         // Only pages that are on the disk can be dropped.
         file.sync_all().map_err(failed())?;
         fadvise(&file, 0, None, Advice::Random).map_err(TwinError::file(directory))?;
-        Ok(Self {
-            file,
-            places: Mutex::new(ChaCha8Rng::from_rng(random)),
-        })
+        Ok(Self { file, places: Mutex::new(ChaCha8Rng::from_rng(random)) })
     }
 
     /// Reads it at so many places.

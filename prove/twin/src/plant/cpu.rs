@@ -27,11 +27,7 @@ impl Cpu {
         let window = Window::draw(random, searches);
         let drawn_ms = random.random_range(DRAWN_MS[0]..=DRAWN_MS[1]);
         let burn_ns = how_ms.unwrap_or(drawn_ms).saturating_mul(NS_PER_MS);
-        Self {
-            window,
-            burn_ns,
-            span: Span::new(Kind::Cpu, burn_ns),
-        }
+        Self { window, burn_ns, span: Span::new(Kind::Cpu, burn_ns) }
     }
 }
 

@@ -45,10 +45,7 @@ impl Mutex {
             let error = io::Error::from_raw_os_error(result);
             return Err(TwinError::system("locking a mutex")(error));
         }
-        Ok(Held {
-            mutex: self,
-            _thread: std::marker::PhantomData,
-        })
+        Ok(Held { mutex: self, _thread: std::marker::PhantomData })
     }
 }
 

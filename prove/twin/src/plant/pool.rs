@@ -21,19 +21,13 @@ impl Pool {
     pub(super) fn new(spec: &Spec) -> Result<Self, TwinError> {
         let workers = spec.number()?.map(u32::try_from).transpose();
         let workers = workers.map_err(|_| spec.wrong("that is no small pool"))?;
-        Ok(Self {
-            from_ns: now_ns(),
-            workers: workers.unwrap_or(WORKERS),
-        })
+        Ok(Self { from_ns: now_ns(), workers: workers.unwrap_or(WORKERS) })
     }
 }
 
 impl Plant for Pool {
     fn serve(&self) -> Option<Serve> {
-        Some(Serve::Pool {
-            workers: self.workers,
-            answerer: Answerer::Connection,
-        })
+        Some(Serve::Pool { workers: self.workers, answerer: Answerer::Connection })
     }
 
     fn planted(&self) -> Vec<Planted> {

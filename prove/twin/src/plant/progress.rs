@@ -27,10 +27,7 @@ impl Window {
             (searches as f64 * share) as u64
         };
         let from = at(BEGINS).max(1);
-        Self {
-            from,
-            to: at(ENDS).max(from),
-        }
+        Self { from, to: at(ENDS).max(from) }
     }
 
     /// How many searches it has.
@@ -84,10 +81,7 @@ impl Progress {
         let mut turn = locked(&self.turn);
         self.awaited.store(ordinal, Ordering::SeqCst);
         while self.seen() < ordinal {
-            turn = self
-                .changed
-                .wait(turn)
-                .unwrap_or_else(PoisonError::into_inner);
+            turn = self.changed.wait(turn).unwrap_or_else(PoisonError::into_inner);
         }
         self.awaited.store(u64::MAX, Ordering::SeqCst);
     }
@@ -103,9 +97,8 @@ mod tests {
 
     #[test]
     fn windows_are_in_the_middle_and_differ() {
-        let windows: Vec<Window> = (0..20)
-            .map(|seed| Window::draw(&mut random(seed, Kind::Cpu), 1_000))
-            .collect();
+        let windows: Vec<Window> =
+            (0..20).map(|seed| Window::draw(&mut random(seed, Kind::Cpu), 1_000)).collect();
         for (at, window) in windows.iter().enumerate() {
             assert!((250..400).contains(&window.from) && (600..750).contains(&window.to));
             assert!(!windows[..at].contains(window));

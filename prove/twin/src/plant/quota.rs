@@ -33,19 +33,15 @@ pub(super) fn draw(
     let percent = spec.number()?.unwrap_or(drawn);
     let cgroup = cgroup.ok_or_else(|| spec.wrong("--cgroup must say which cgroup this is"))?;
     let cgroup = cgroup.to_owned();
-    Switched::spawn(
-        "quota",
-        Span::new(Kind::Quota, percent),
-        move |progress, span| {
-            progress.wait_for(window.from);
-            span.begin();
-            set(&cgroup, Some(PERIOD_US * percent / 100))?;
-            progress.wait_for(window.to);
-            set(&cgroup, None)?;
-            span.end();
-            Ok(())
-        },
-    )
+    Switched::spawn("quota", Span::new(Kind::Quota, percent), move |progress, span| {
+        progress.wait_for(window.from);
+        span.begin();
+        set(&cgroup, Some(PERIOD_US * percent / 100))?;
+        progress.wait_for(window.to);
+        set(&cgroup, None)?;
+        span.end();
+        Ok(())
+    })
 }
 
 /// Sets how long a cgroup may use the processors in each period, us; `None`: without a limit.
@@ -60,8 +56,5 @@ fn set(cgroup: &Path, quota_us: Option<u64>) -> Result<(), TwinError> {
     }
     let [period, quota] = OLD_FILES;
     write(period, &PERIOD_US.to_string())?;
-    write(
-        quota,
-        &quota_us.map_or("-1".to_owned(), |quota_us| quota_us.to_string()),
-    )
+    write(quota, &quota_us.map_or("-1".to_owned(), |quota_us| quota_us.to_string()))
 }

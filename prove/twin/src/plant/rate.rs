@@ -23,7 +23,5 @@ pub(super) fn draw(
     let kbit_per_s = how.unwrap_or(drawn);
     let span = Span::new(Kind::Rate, kbit_per_s);
     let begin = move || slow_down(Namespace::Own, kbit_per_s);
-    Switched::network("rate", span, window, begin, || {
-        slow_down_nothing(Namespace::Own)
-    })
+    Switched::network("rate", span, window, begin, || slow_down_nothing(Namespace::Own))
 }

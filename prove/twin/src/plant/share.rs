@@ -21,10 +21,7 @@ pub(crate) struct Span {
 /// Which two of the clients.
 pub(crate) fn draw(seed: u64, clients: u32) -> Result<[u32; 2], TwinError> {
     if clients < 2 {
-        let spec = Spec {
-            kind: Kind::Share,
-            how: None,
-        };
+        let spec = Spec { kind: Kind::Share, how: None };
         return Err(spec.wrong("it takes two clients"));
     }
     let mut random = random(seed, Kind::Share);

@@ -22,19 +22,9 @@ struct State {
 
 impl Span {
     pub(super) fn new(kind: Kind, strength: u64) -> Self {
-        let planted = Planted {
-            kind,
-            from_ns: u64::MAX,
-            to_ns: 0,
-            thread: 0,
-            holder: 0,
-            strength,
-            times: 0,
-        };
-        Self(Mutex::new(State {
-            planted,
-            is_open: false,
-        }))
+        let planted =
+            Planted { kind, from_ns: u64::MAX, to_ns: 0, thread: 0, holder: 0, strength, times: 0 };
+        Self(Mutex::new(State { planted, is_open: false }))
     }
 
     /// It is there from now on.

@@ -26,10 +26,6 @@ pub(super) fn draw(
     let stopped = Duration::from_millis(how_ms.unwrap_or(drawn_ms));
     let between = Duration::from_millis(random.random_range(BETWEEN_MS[0]..=BETWEEN_MS[1]));
     let stopped_ns = u64::try_from(stopped.as_nanos()).unwrap_or(u64::MAX);
-    let options = NeighbourOptions::Stop {
-        process: std::process::id(),
-        stopped,
-        between,
-    };
+    let options = NeighbourOptions::Stop { process: std::process::id(), stopped, between };
     Switched::neighbour("stop", Span::new(Kind::Stop, stopped_ns), window, options)
 }

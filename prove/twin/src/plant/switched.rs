@@ -68,10 +68,7 @@ impl Switched {
         span: Span,
         switch: impl FnOnce(&Progress, &Span) -> Result<(), TwinError> + Send + 'static,
     ) -> Result<Self, TwinError> {
-        let plant = Self {
-            progress: Progress::new(),
-            span: Arc::new(span),
-        };
+        let plant = Self { progress: Progress::new(), span: Arc::new(span) };
         let (progress, span) = (Arc::clone(&plant.progress), Arc::clone(&plant.span));
         spawn(name, move || switch(&progress, &span))?;
         Ok(plant)

@@ -63,10 +63,7 @@ impl Cgroup {
         if status.success() {
             return Ok(());
         }
-        Err(TwinError::Ended {
-            name: "what removes the cgroup".into(),
-            status: status.to_string(),
-        })
+        Err(TwinError::Ended { name: "what removes the cgroup".into(), status: status.to_string() })
     }
 }
 
@@ -109,10 +106,7 @@ fn with_controller(root: PathBuf) -> Result<PathBuf, TwinError> {
 }
 
 fn unable(why: String) -> TwinError {
-    TwinError::Unable {
-        what: "--plant quota".into(),
-        why,
-    }
+    TwinError::Unable { what: "--plant quota".into(), why }
 }
 
 /// The remover's own work: waits until the standard input ends, then removes the cgroup.

@@ -33,12 +33,7 @@ impl Host {
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(ended(name, "no pipes".into()));
         };
-        let mut host = Self {
-            name: name.to_owned(),
-            child,
-            input,
-            output: BufReader::new(output),
-        };
+        let mut host = Self { name: name.to_owned(), child, input, output: BufReader::new(output) };
         host.wait_for(SAYS_NETWORK)?;
         Ok(host)
     }
@@ -71,10 +66,8 @@ impl Host {
 
     /// Waits until it has ended by itself.
     pub(super) fn wait(mut self) -> Result<(), TwinError> {
-        let status = self
-            .child
-            .wait()
-            .map_err(TwinError::system(format!("waiting for {}", self.name)))?;
+        let status =
+            self.child.wait().map_err(TwinError::system(format!("waiting for {}", self.name)))?;
         if status.success() {
             return Ok(());
         }
@@ -97,8 +90,5 @@ impl Drop for Host {
 }
 
 fn ended(name: &str, status: String) -> TwinError {
-    TwinError::Ended {
-        name: name.to_owned(),
-        status,
-    }
+    TwinError::Ended { name: name.to_owned(), status }
 }

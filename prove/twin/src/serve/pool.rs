@@ -37,11 +37,7 @@ struct Queue {
 impl Queue {
     fn put(&self, question: Frame, to: To) {
         let mut jobs = locked(&self.jobs);
-        jobs.push_back(Job {
-            question,
-            queued_ns: now_ns(),
-            to,
-        });
+        jobs.push_back(Job { question, queued_ns: now_ns(), to });
         self.filled.notify_one();
     }
 
@@ -51,10 +47,7 @@ impl Queue {
             if let Some(job) = jobs.pop_front() {
                 return job;
             }
-            jobs = self
-                .filled
-                .wait(jobs)
-                .unwrap_or_else(PoisonError::into_inner);
+            jobs = self.filled.wait(jobs).unwrap_or_else(PoisonError::into_inner);
         }
     }
 }
@@ -74,9 +67,7 @@ pub(super) fn start(
         for stream in listener.incoming() {
             let stream = stream.map_err(TwinError::system("accepting a connection"))?;
             let queue = Arc::clone(&queue);
-            server.spawn("connection", move |server| {
-                read(server, stream, &queue, answerer)
-            })?;
+            server.spawn("connection", move |server| read(server, stream, &queue, answerer))?;
         }
         Ok(())
     })

@@ -54,10 +54,6 @@ pub(crate) fn run(arguments: &[&str]) -> Folder {
     let folder = folder();
     let truth: PathBuf = folder.path().join("truth");
     let output = output(&truth, arguments);
-    assert!(
-        output.status.success(),
-        "{arguments:?}: {}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     Folder::read(&truth).expect("read")
 }

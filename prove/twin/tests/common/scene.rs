@@ -37,12 +37,7 @@ impl Scene {
             assert!(0 < planted.from_ns && planted.from_ns < planted.to_ns);
             assert!(planted.times > 0 && planted.strength > 0);
         }
-        Self {
-            host: *hosts.first().expect("a host"),
-            folder,
-            trees,
-            planted,
-        }
+        Self { host: *hosts.first().expect("a host"), folder, trees, planted }
     }
 
     pub(crate) fn process(&self) -> &Truth {
@@ -51,19 +46,13 @@ impl Scene {
 
     pub(crate) fn planted_work(&self) -> Vec<Work> {
         let work = self.process().work();
-        work.filter(|work| work.kind == WorkKind::Planted)
-            .copied()
-            .collect()
+        work.filter(|work| work.kind == WorkKind::Planted).copied().collect()
     }
 
     /// How long searches took at the planted host, between the question and the answer there: of the requests that
     /// the trouble's own work rows name, and of the others.
     pub(crate) fn searches(&self) -> [Vec<u64>; 2] {
-        let planted: BTreeSet<u64> = self
-            .planted_work()
-            .iter()
-            .map(|work| work.request)
-            .collect();
+        let planted: BTreeSet<u64> = self.planted_work().iter().map(|work| work.request).collect();
         self.split(|search| planted.contains(&search.request))
     }
 

@@ -61,15 +61,8 @@ pub fn write(path: &Path, truth: &Truth) -> io::Result<()> {
 /// # Errors
 /// It cannot be opened, or a line of it is not what it should be.
 pub fn read(path: &Path) -> Result<Truth, TruthError> {
-    let system = |source| TruthError::File {
-        path: path.to_owned(),
-        source,
-    };
-    let wrong = |line, why: String| TruthError::Line {
-        path: path.to_owned(),
-        line,
-        why,
-    };
+    let system = |source| TruthError::File { path: path.to_owned(), source };
+    let wrong = |line, why: String| TruthError::Line { path: path.to_owned(), line, why };
     let mut file = BufReader::new(File::open(path).map_err(system)?);
     let mut bytes = Vec::new();
     let mut header: Option<Header> = None;

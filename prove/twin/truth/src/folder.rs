@@ -21,10 +21,7 @@ impl Folder {
     /// # Errors
     /// One of them cannot be read.
     pub fn read(path: &Path) -> Result<Self, TruthError> {
-        let system = |source| TruthError::File {
-            path: path.to_owned(),
-            source,
-        };
+        let system = |source| TruthError::File { path: path.to_owned(), source };
         let mut processes = Vec::new();
         for entry in path.read_dir().map_err(system)? {
             let file = entry.map_err(system)?.path();
@@ -38,9 +35,7 @@ impl Folder {
 
     /// The processes of a role.
     pub fn of(&self, role: Role) -> impl Iterator<Item = &Truth> {
-        self.processes
-            .iter()
-            .filter(move |process| process.header.role == role)
+        self.processes.iter().filter(move |process| process.header.role == role)
     }
 
     /// What was planted, with the process that did it.

@@ -42,11 +42,7 @@ pub fn streams(folder: &Folder) -> Result<usize, StreamFault> {
         }
         let fault = |is_sent, (local, remote), why| StreamFault {
             host: process.header.host.clone(),
-            direction: if is_sent {
-                Direction::Sent
-            } else {
-                Direction::Received
-            },
+            direction: if is_sent { Direction::Sent } else { Direction::Received },
             local,
             remote,
             why,
@@ -94,12 +90,7 @@ pub fn streams(folder: &Folder) -> Result<usize, StreamFault> {
 type Shape = (u64, u64, u64, u32);
 
 fn shape(message: &Message) -> Shape {
-    (
-        message.first_byte,
-        message.request,
-        message.parent,
-        message.bytes,
-    )
+    (message.first_byte, message.request, message.parent, message.bytes)
 }
 
 /// Where a stream ends; the messages are sorted.
@@ -122,11 +113,7 @@ fn end(messages: &mut [&Message]) -> Result<u64, String> {
 fn counted(rows: &[Row], ends: Stream, is_sent: bool) -> Option<u64> {
     rows.iter().find_map(|row| match row {
         Row::Connection(connection) if (connection.local, connection.remote) == ends => {
-            Some(if is_sent {
-                connection.sent_bytes
-            } else {
-                connection.received_bytes
-            })
+            Some(if is_sent { connection.sent_bytes } else { connection.received_bytes })
         }
         _ => None,
     })

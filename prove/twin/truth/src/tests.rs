@@ -23,10 +23,7 @@ fn address(host: usize, port: u16) -> SocketAddrV4 {
 /// The ends of a connection: who asks and who answers.
 fn ends(connection: usize) -> [SocketAddrV4; 2] {
     let (asks, answers) = CONNECTIONS[connection];
-    [
-        address(asks, 40_000 + connection as u16),
-        address(answers, 7_000),
-    ]
+    [address(asks, 40_000 + connection as u16), address(answers, 7_000)]
 }
 
 fn host(name: &str, role: Role) -> Truth {
@@ -58,11 +55,7 @@ fn ask(
     let mut add = |at_host: usize, kind, direction, at_ns| {
         let is_asker = at_host == asks;
         let rows = &mut folder.processes[at_host].rows;
-        let [local, remote] = if is_asker {
-            [asking, answering]
-        } else {
-            [answering, asking]
-        };
+        let [local, remote] = if is_asker { [asking, answering] } else { [answering, asking] };
         let before = rows.iter().filter(|row| {
             matches!(row, Row::Message(message)
                 if message.local == local && message.remote == remote
@@ -156,12 +149,7 @@ fn a_whole_run_is_a_tree_and_six_streams() {
 
 #[test]
 fn what_is_missing_in_a_tree_is_said() {
-    for kind in [
-        MessageKind::Query,
-        MessageKind::Answer,
-        MessageKind::Search,
-        MessageKind::Texts,
-    ] {
+    for kind in [MessageKind::Query, MessageKind::Answer, MessageKind::Search, MessageKind::Texts] {
         for direction in [Direction::Sent, Direction::Received] {
             let folder =
                 changed(|_, message| message.kind != kind || message.direction != direction);
@@ -232,9 +220,7 @@ fn what_is_wrong_in_a_stream_is_said() {
     });
     assert!(said_of_streams(&other).contains("has sent other messages"));
     let mut uncounted = whole();
-    uncounted.processes[0]
-        .rows
-        .retain(|row| !matches!(row, Row::Connection(_)));
+    uncounted.processes[0].rows.retain(|row| !matches!(row, Row::Connection(_)));
     assert!(said_of_streams(&uncounted).contains("None"));
     let unread = changed(|at, message| at != 1 || message.direction == Direction::Sent);
     assert!(said_of_streams(&unread).contains("nobody has received it"));

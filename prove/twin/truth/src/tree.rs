@@ -59,10 +59,8 @@ struct Rows {
 
 impl Rows {
     fn add(&mut self, at: usize, message: &Message) -> Result<(), &'static str> {
-        let (is_question, is_sent) = (
-            message.kind.is_question(),
-            message.direction == Direction::Sent,
-        );
+        let (is_question, is_sent) =
+            (message.kind.is_question(), message.direction == Direction::Sent);
         if self.kind.is_some() && self.parent != message.parent {
             return Err("its messages disagree on whose part it is");
         }
@@ -123,11 +121,7 @@ pub fn trees(folder: &Folder) -> Result<Vec<Tree>, TreeFault> {
         let question = rows.question(request);
         let question = question.ok_or_else(|| fault(request, "a message is missing".into()))?;
         if rows.parent == 0 {
-            let tree = Tree {
-                query: question,
-                searches: Vec::new(),
-                snippets: Vec::new(),
-            };
+            let tree = Tree { query: question, searches: Vec::new(), snippets: Vec::new() };
             roots.insert(request, tree);
         } else {
             parts.push((rows.parent, question));
@@ -170,12 +164,8 @@ fn check(tree: &Tree, back_ends: usize) -> Result<(), String> {
     }
     let questions = || tree.searches.iter().chain(&tree.snippets);
     for question in questions().chain([&tree.query]) {
-        let times = [
-            question.asked_ns,
-            question.received_ns,
-            question.answered_ns,
-            question.gathered_ns,
-        ];
+        let times =
+            [question.asked_ns, question.received_ns, question.answered_ns, question.gathered_ns];
         if !times.is_sorted() {
             return Err(format!("times of {:x} are out of order", question.request));
         }

@@ -53,18 +53,13 @@ impl Assumed {
             alone: None,
             is_sure: false,
         });
-        Some(Self {
-            parts: parts.collect(),
-            first: alone(first, after_ns)?,
-        })
+        Some(Self { parts: parts.collect(), first: alone(first, after_ns)? })
     }
 
     /// The sum over the tasks of their rate together over their rate alone.
     pub(super) fn speed_up(&self) -> f64 {
         let parts = self.parts.iter();
-        parts
-            .map(|part| part.together / part.alone.unwrap_or(self.first))
-            .sum()
+        parts.map(|part| part.together / part.alone.unwrap_or(self.first)).sum()
     }
 
     /// Puts it into the curve, in the place of what was known of this number of tasks.

@@ -15,9 +15,7 @@ pub(super) fn least_turn_ns(config: &AutoConfig, tasks: usize) -> u64 {
 
 /// When a task that is frozen since `since_ns` must be thawed, ns.
 pub(super) fn deadline_ns(config: &AutoConfig, since_ns: u64) -> u64 {
-    since_ns
-        .saturating_add(config.max_frozen_ns)
-        .saturating_sub(AHEAD_NS)
+    since_ns.saturating_add(config.max_frozen_ns).saturating_sub(AHEAD_NS)
 }
 
 /// The task that must run now lest somebody be frozen too long, if all that are frozen are given the shortest turn
@@ -56,9 +54,8 @@ pub(super) fn late(
         .filter(|finish| table.get(finish.task).is_some_and(|task| task.competes()))
         .filter_map(|finish| {
             let fair_ns = finish.finish_ns.saturating_sub(finish.arrived_ns) as f64;
-            let latest_end_ns = finish
-                .arrived_ns
-                .saturating_add((fair_ns * config.max_slowdown) as u64);
+            let latest_end_ns =
+                finish.arrived_ns.saturating_add((fair_ns * config.max_slowdown) as u64);
             let latest_begin_ns = latest_end_ns.saturating_sub(lacking_ns(finish.task)?);
             (latest_begin_ns <= now_ns.saturating_add(ahead_ns))
                 .then_some((latest_end_ns, finish.task))

@@ -80,11 +80,9 @@ impl Learned {
         self.changed_ns = now_ns;
         let mut running = table.competing().filter(|task| !task.is_frozen);
         self.turn = match (running.next(), running.next()) {
-            (Some(task), None) => Some(Turn {
-                task: task.id(),
-                began_ns: now_ns,
-                bytes: task.last.bytes,
-            }),
+            (Some(task), None) => {
+                Some(Turn { task: task.id(), began_ns: now_ns, bytes: task.last.bytes })
+            }
             _ => None,
         };
     }
@@ -96,15 +94,10 @@ impl Learned {
 
     /// Learns from what was seen since the last look.
     pub(super) fn look(&mut self, table: &mut Table, elapsed_ns: u64, now_ns: u64) {
-        let running: Vec<TaskId> = table
-            .competing()
-            .filter(|task| !task.is_frozen)
-            .map(super::task::Task::id)
-            .collect();
+        let running: Vec<TaskId> =
+            table.competing().filter(|task| !task.is_frozen).map(super::task::Task::id).collect();
         // The request of a task that was frozen just now is still served, and moves the arm away.
-        let is_disturbed = table
-            .iter()
-            .any(|task| task.is_frozen && task.had_outstanding);
+        let is_disturbed = table.iter().any(|task| task.is_frozen && task.had_outstanding);
         if is_disturbed {
             self.changed_ns = now_ns;
         }
@@ -153,9 +146,7 @@ impl Learned {
             return;
         };
         let elapsed_ns = now_ns.saturating_sub(turn.began_ns);
-        let task = table
-            .get(task)
-            .map(|task| (task.last.bytes, task.solo.per_ns()));
+        let task = table.get(task).map(|task| (task.last.bytes, task.solo.per_ns()));
         if let Some((bytes, Some(rate))) = task.filter(|_| elapsed_ns >= JUDGED_AFTER_NS) {
             let worth_ns = bytes.saturating_sub(turn.bytes) as f64 / rate;
             let cost_ns = (elapsed_ns as f64 - worth_ns).clamp(0.0, elapsed_ns as f64);

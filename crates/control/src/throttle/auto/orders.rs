@@ -55,11 +55,7 @@ impl Auto {
             };
             task.order(!runs, reason, now_ns);
             let action = if runs { Action::Thaw } else { Action::Freeze };
-            orders.push(Order {
-                task: id,
-                action,
-                reason,
-            });
+            orders.push(Order { task: id, action, reason });
         }
         orders.sort_by_key(|order| order.action);
         orders

@@ -74,12 +74,8 @@ impl Client {
             self.gaps.pop_front();
         }
         self.gaps.push_back(gap_ns);
-        let mut short: Vec<u64> = self
-            .gaps
-            .iter()
-            .copied()
-            .filter(|gap| *gap <= MAX_QUIET_NS)
-            .collect();
+        let mut short: Vec<u64> =
+            self.gaps.iter().copied().filter(|gap| *gap <= MAX_QUIET_NS).collect();
         short.sort_unstable();
         let covered = short.len() * COVERED_TENTHS / 10;
         self.quiet_ns = match short.get(covered.min(short.len().saturating_sub(1))) {
@@ -119,14 +115,10 @@ impl Protect {
     pub(super) fn look(&mut self, tasks: &[TaskSample], now_ns: u64) {
         let protected = || tasks.iter().filter(|task| task.class == Class::Protected);
         if !self.clients.is_empty() {
-            self.clients
-                .retain(|id, _| protected().any(|task| task.task == *id));
+            self.clients.retain(|id, _| protected().any(|task| task.task == *id));
         }
         for task in protected() {
-            self.clients
-                .entry(task.task)
-                .or_default()
-                .look(task, now_ns);
+            self.clients.entry(task.task).or_default().look(task, now_ns);
         }
         self.is_present = self.clients.values().any(|client| {
             let idle_ns = now_ns.saturating_sub(client.idle_since_ns);
@@ -181,11 +173,7 @@ impl Protect {
 
     /// How long batch is kept away after a protected request, ns: the longest of the learned quiet times.
     pub(super) fn quiet_ns(&self) -> u64 {
-        self.clients
-            .values()
-            .map(|client| client.quiet_ns)
-            .max()
-            .unwrap_or(0)
+        self.clients.values().map(|client| client.quiet_ns).max().unwrap_or(0)
     }
 }
 
@@ -217,11 +205,7 @@ mod tests {
     #[test]
     fn a_waiting_client_holds_batch_and_the_quiet_time_is_learned() {
         let mut protect = after(&[10, 20, 30, 40]);
-        assert!(
-            (5 * MS..8 * MS).contains(&protect.quiet_ns()),
-            "{}",
-            protect.quiet_ns()
-        );
+        assert!((5 * MS..8 * MS).contains(&protect.quiet_ns()), "{}", protect.quiet_ns());
         assert_eq!(protect.holds_until_ns(), 45 * MS + protect.quiet_ns());
         protect.look(&[client(1, 50 * MS)], 50 * MS);
         assert_eq!(protect.holds_until_ns(), u64::MAX);
@@ -285,10 +269,8 @@ mod tests {
             open += u64::from(is_open);
             let is_long = is_open && open % 5 == 0;
             long += u64::from(is_long);
-            let sample = |outstanding| TaskSample {
-                p99_ns: Some(20 * MS),
-                ..client(outstanding, at)
-            };
+            let sample =
+                |outstanding| TaskSample { p99_ns: Some(20 * MS), ..client(outstanding, at) };
             protect.look(&[sample(1)], at);
             let done = at + if is_long { 25 * MS } else { 8 * MS };
             protect.look(&[sample(0)], done);

@@ -74,11 +74,8 @@ impl Auto {
             Some(_) => f64::NEG_INFINITY,
             None => self.rank(task, false, 0, now_ns).place,
         };
-        let mut tasks: Vec<(f64, TaskId)> = self
-            .table
-            .competing()
-            .map(|task| (place(task), task.id()))
-            .collect();
+        let mut tasks: Vec<(f64, TaskId)> =
+            self.table.competing().map(|task| (place(task), task.id())).collect();
         tasks.sort_by(|a, b| a.0.total_cmp(&b.0));
         tasks.into_iter().map(|(_, id)| id).collect()
     }

@@ -61,11 +61,7 @@ impl Auto {
             has_turn: task.wants && self.token.admits(task.id()).is_some(),
             reason: task.reason,
             since_ns: task.since_ns,
-            slowdown: if attained_ns == 0 {
-                1.0
-            } else {
-                fair_ns as f64 / attained_ns as f64
-            },
+            slowdown: if attained_ns == 0 { 1.0 } else { fair_ns as f64 / attained_ns as f64 },
             solo_bytes_per_s: task.solo.per_ns().map(|rate| rate * 1e9),
         }
     }

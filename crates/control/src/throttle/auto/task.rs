@@ -198,11 +198,7 @@ impl Task {
         self.served_ns = sample.device_ns.saturating_sub(self.last.device_ns);
         self.call_ns += self.served_ns;
         self.had_outstanding = self.last.outstanding > 0 || sample.outstanding > 0;
-        self.active_ns = self.active_ns.max(if is_busy {
-            now_ns
-        } else {
-            sample.last_submit_ns
-        });
+        self.active_ns = self.active_ns.max(if is_busy { now_ns } else { sample.last_submit_ns });
         self.last = *sample;
         self.is_seen = true;
         self.all_done_ns = match sample.remaining_bytes {
@@ -265,10 +261,7 @@ impl Table {
             .tasks
             .iter()
             .filter(|task| !task.is_seen)
-            .map(|task| Ended {
-                task: task.id(),
-                attained_ns: task.attained_ns(),
-            })
+            .map(|task| Ended { task: task.id(), attained_ns: task.attained_ns() })
             .collect();
         self.tasks.retain(|task| task.is_seen);
         ended

@@ -37,11 +37,8 @@ impl Bench {
     }
 
     fn look(&mut self) -> Vec<Order> {
-        let decision = self.auto.decide(&Sample {
-            now_ns: self.now_ns,
-            disk: self.disk,
-            tasks: &self.tasks,
-        });
+        let decision =
+            self.auto.decide(&Sample { now_ns: self.now_ns, disk: self.disk, tasks: &self.tasks });
         for order in &decision.orders {
             self.apply(order);
         }
@@ -49,11 +46,7 @@ impl Bench {
     }
 
     fn apply(&mut self, order: &Order) {
-        let task = self
-            .tasks
-            .iter_mut()
-            .find(|task| task.task == order.task)
-            .unwrap();
+        let task = self.tasks.iter_mut().find(|task| task.task == order.task).unwrap();
         task.frozen = order.action == Action::Freeze;
     }
 
@@ -100,10 +93,7 @@ fn whoever_does_nothing_for_20_ms_lets_the_next_in() {
     bench.now_ns += 10 * MS;
     let orders = bench.look();
     assert_eq!(orders.len(), 1);
-    assert_eq!(
-        (orders[0].task, orders[0].reason),
-        (TaskId(1), Reason::Idle)
-    );
+    assert_eq!((orders[0].task, orders[0].reason), (TaskId(1), Reason::Idle));
     assert_eq!(bench.running(), [0, 1], "it may compute");
     bench.busy_look();
     assert_eq!(bench.running(), [1], "until it submits");
@@ -114,19 +104,10 @@ fn a_task_that_is_waited_for_is_thawed_and_not_frozen_at_once() {
     let mut bench = Bench::new(AutoConfig::default(), 2);
     bench.busy_look();
     let order = bench.auto.thaw_for(TaskId(1), bench.now_ns).unwrap();
-    assert_eq!(
-        (order.action, order.reason),
-        (Action::Thaw, Reason::Inversion)
-    );
+    assert_eq!((order.action, order.reason), (Action::Thaw, Reason::Inversion));
     bench.apply(&order);
-    assert!(
-        bench.auto.thaw_for(TaskId(1), bench.now_ns).is_none(),
-        "it runs"
-    );
-    assert!(
-        bench.auto.thaw_for(TaskId(9), bench.now_ns).is_none(),
-        "there is none"
-    );
+    assert!(bench.auto.thaw_for(TaskId(1), bench.now_ns).is_none(), "it runs");
+    assert!(bench.auto.thaw_for(TaskId(9), bench.now_ns).is_none(), "there is none");
     for _ in 0..20 {
         assert!(bench.busy_look().is_empty());
     }
@@ -139,11 +120,7 @@ fn a_task_that_is_waited_for_is_thawed_and_not_frozen_at_once() {
 #[test]
 fn a_couple_runs_together_until_it_is_over() {
     let mut bench = Bench::new(AutoConfig::default(), 3);
-    bench.auto.couple(
-        (TaskId(2), TaskId(0)),
-        Reason::Inversion,
-        bench.now_ns + 1_000 * MS,
-    );
+    bench.auto.couple((TaskId(2), TaskId(0)), Reason::Inversion, bench.now_ns + 1_000 * MS);
     bench.busy_look();
     assert_eq!(bench.running(), [0, 2]);
     for _ in 0..110 {
@@ -211,10 +188,7 @@ fn a_task_that_others_thawed_is_not_frozen_at_once() {
 #[test]
 fn a_protected_request_freezes_batch_at_once_and_its_end_thaws() {
     let mut bench = Bench::new(AutoConfig::default(), 1);
-    bench.tasks.push(TaskSample {
-        class: Class::Protected,
-        ..TaskSample::new(TaskId(7))
-    });
+    bench.tasks.push(TaskSample { class: Class::Protected, ..TaskSample::new(TaskId(7)) });
     bench.tasks[0].last_submit_ns = bench.now_ns;
     bench.look();
     bench.now_ns += MS;
@@ -222,25 +196,16 @@ fn a_protected_request_freezes_batch_at_once_and_its_end_thaws() {
     bench.tasks[1].outstanding = 1;
     bench.tasks[1].last_submit_ns = bench.now_ns;
     let orders = bench.look();
-    assert_eq!(
-        (orders[0].action, orders[0].reason),
-        (Action::Freeze, Reason::Protect)
-    );
+    assert_eq!((orders[0].action, orders[0].reason), (Action::Freeze, Reason::Protect));
     bench.now_ns += 5 * MS;
     bench.tasks[1].outstanding = 0;
     let orders = bench.look();
-    assert_eq!(
-        (orders[0].action, orders[0].reason),
-        (Action::Thaw, Reason::Protect)
-    );
+    assert_eq!((orders[0].action, orders[0].reason), (Action::Thaw, Reason::Protect));
 }
 
 #[test]
 fn a_disk_that_serves_several_is_left_alone_for_protected_tasks_unless_contended() {
-    let config = AutoConfig {
-        prior: Prior::Together,
-        ..AutoConfig::default()
-    };
+    let config = AutoConfig { prior: Prior::Together, ..AutoConfig::default() };
     let mut bench = Bench::new(config, 3);
     bench.tasks.push(TaskSample {
         class: Class::Protected,
@@ -255,10 +220,7 @@ fn a_disk_that_serves_several_is_left_alone_for_protected_tasks_unless_contended
         bench.disk.busy_ns += 10 * MS;
         orders.extend(bench.busy_look());
     }
-    assert!(
-        orders.iter().any(|order| order.reason == Reason::Protect),
-        "{orders:?}"
-    );
+    assert!(orders.iter().any(|order| order.reason == Reason::Protect), "{orders:?}");
 }
 
 #[test]

@@ -31,14 +31,7 @@ pub(super) struct Holder {
 
 impl Holder {
     fn new(task: TaskId, reason: Reason) -> Self {
-        Self {
-            task,
-            used_ns: 0,
-            promised_ns: 0,
-            reason,
-            ended_ns: None,
-            interrupted: None,
-        }
+        Self { task, used_ns: 0, promised_ns: 0, reason, ended_ns: None, interrupted: None }
     }
 }
 
@@ -123,10 +116,7 @@ impl Token {
 
     /// How long it takes until somebody else can be let in, ns.
     pub(super) fn busy_for_ns(&self, turn_ns: u64) -> u64 {
-        let left = self
-            .holders
-            .values()
-            .map(|holder| turn_ns.saturating_sub(holder.used_ns));
+        let left = self.holders.values().map(|holder| turn_ns.saturating_sub(holder.used_ns));
         left.min().unwrap_or(0)
     }
 
@@ -137,11 +127,7 @@ impl Token {
         match known {
             Some(couple) if couple.until_ns >= until_ns => {}
             Some(couple) => (couple.until_ns, couple.reason) = (until_ns, reason),
-            None => self.couples.push(Couple {
-                tasks,
-                until_ns,
-                reason,
-            }),
+            None => self.couples.push(Couple { tasks, until_ns, reason }),
         }
     }
 
@@ -157,13 +143,11 @@ impl Token {
 
     /// Tasks that are treated as one with this one, and why.
     fn partners(&self, task: TaskId) -> impl Iterator<Item = (TaskId, Reason)> {
-        self.couples
-            .iter()
-            .filter_map(move |couple| match couple.tasks {
-                (a, b) if a == task => Some((b, couple.reason)),
-                (a, b) if b == task => Some((a, couple.reason)),
-                _ => None,
-            })
+        self.couples.iter().filter_map(move |couple| match couple.tasks {
+            (a, b) if a == task => Some((b, couple.reason)),
+            (a, b) if b == task => Some((a, couple.reason)),
+            _ => None,
+        })
     }
 
     /// Why a task is in the running set, by itself or by its partner.
@@ -178,8 +162,7 @@ impl Token {
 
     /// Whether a task of the running set is treated as one with another.
     pub(super) fn has_coupled(&self) -> bool {
-        self.tasks()
-            .any(|task| self.partners(task).next().is_some())
+        self.tasks().any(|task| self.partners(task).next().is_some())
     }
 
     fn uses_the_disk(&self, table: &Table, task: TaskId) -> bool {
@@ -195,8 +178,7 @@ impl Token {
                 holder.used_ns += contest.elapsed_ns;
             }
         }
-        self.holders
-            .retain(|id, _| table.get(*id).is_some_and(Task::is_ours));
+        self.holders.retain(|id, _| table.get(*id).is_some_and(Task::is_ours));
         let reason = self.drop_idle(table);
         self.rescue(contest);
         let mut waiting = self.waiting(contest);
@@ -204,11 +186,7 @@ impl Token {
         for (task, rank) in waiting {
             // Whoever's partner was let in before it needs no place.
             if self.holders.len() < contest.size && self.admits(task).is_none() {
-                let reason = if rank.is_late {
-                    Reason::Slowdown
-                } else {
-                    reason
-                };
+                let reason = if rank.is_late { Reason::Slowdown } else { reason };
                 self.admit(Holder::new(task, reason));
             }
         }
@@ -225,18 +203,11 @@ impl Token {
         if !table.competing().any(is_outside) {
             return Reason::Turn;
         }
-        let idle: Vec<TaskId> = self
-            .tasks()
-            .filter(|id| !self.uses_the_disk(table, *id))
-            .collect();
+        let idle: Vec<TaskId> = self.tasks().filter(|id| !self.uses_the_disk(table, *id)).collect();
         for id in &idle {
             self.holders.remove(id);
         }
-        if idle.is_empty() {
-            Reason::Turn
-        } else {
-            Reason::Idle
-        }
+        if idle.is_empty() { Reason::Turn } else { Reason::Idle }
     }
 
     /// Lets a starved task in, in the place of somebody who was promised no more.
@@ -248,11 +219,8 @@ impl Token {
         holder.promised_ns = contest.least_turn_ns;
         if self.holders.len() >= contest.size {
             let has_had_its_part = |holder: &&Holder| holder.used_ns >= holder.promised_ns;
-            let Some(before) = self
-                .holders
-                .values()
-                .copied()
-                .find(|holder| has_had_its_part(&holder))
+            let Some(before) =
+                self.holders.values().copied().find(|holder| has_had_its_part(&holder))
             else {
                 return;
             };
@@ -267,11 +235,7 @@ impl Token {
         let holders: Vec<Holder> = self.holders.values().copied().collect();
         for holder in holders {
             let is_rescued = holder.promised_ns > 0;
-            let turn_ns = if is_rescued {
-                holder.promised_ns
-            } else {
-                contest.turn_ns
-            };
+            let turn_ns = if is_rescued { holder.promised_ns } else { contest.turn_ns };
             let Some(task) = contest.table.get(holder.task) else {
                 continue;
             };
@@ -285,9 +249,7 @@ impl Token {
             if !is_over && !is_passed {
                 continue;
             }
-            let interrupted = waiting
-                .iter()
-                .position(|(id, _)| Some(*id) == holder.interrupted);
+            let interrupted = waiting.iter().position(|(id, _)| Some(*id) == holder.interrupted);
             let next = if is_passed || first.1.place + own.margin < own.place {
                 Some(place)
             } else {
@@ -296,11 +258,7 @@ impl Token {
             };
             if let Some(i) = next.filter(|_| !self.is_let_finish(&holder, &own, turn_ns)) {
                 let (id, rank) = waiting.remove(i);
-                let reason = if rank.is_late {
-                    Reason::Slowdown
-                } else {
-                    Reason::Turn
-                };
+                let reason = if rank.is_late { Reason::Slowdown } else { Reason::Turn };
                 self.holders.remove(&holder.task);
                 self.admit(Holder::new(id, reason));
             }

@@ -177,9 +177,7 @@ impl Trials {
                 && *tasks != size
                 && last_ns.is_none_or(|last_ns| now_ns >= last_ns + AGAIN_NS)
         };
-        let tasks = [(size * 2).min(waiting), size / 2]
-            .into_iter()
-            .find(is_due)?;
+        let tasks = [(size * 2).min(waiting), size / 2].into_iter().find(is_due)?;
         let cost_ns = self.window_cost_ns(learned, size, tasks, now_ns);
         (!self.is_on() && self.allowance_ns >= cost_ns).then_some(tasks)
     }
@@ -204,10 +202,7 @@ impl Trials {
         self.allowance_ns -= cost_ns;
         self.tried_ns.insert(tasks, now_ns);
         if unknown.is_empty() {
-            self.stage = Stage::Size {
-                tasks,
-                began_ns: now_ns,
-            };
+            self.stage = Stage::Size { tasks, began_ns: now_ns };
         } else {
             self.start_alone(table, unknown, Some(tasks), now_ns);
         }
@@ -225,8 +220,7 @@ impl Trials {
             Prior::Together => 0.3,
         };
         let then = learned.curve.speed_up(tasks, now_ns);
-        then.map_or(unknown, |then| 1.0 - then / now.max(0.01))
-            .clamp(0.05, 1.0)
+        then.map_or(unknown, |then| 1.0 - then / now.max(0.01)).clamp(0.05, 1.0)
     }
 
     /// Goes on with what is being tried.
@@ -271,21 +265,16 @@ impl Alone {
     /// Goes on with the next task when this one's solo rate is known. Ends early where together is better: a first
     /// glance is enough for that, so where nothing is to be gained little is lost.
     fn look(mut self, table: &Table, learned: &mut Learned, now_ns: u64) -> After {
-        let Some(task) = self
-            .queue
-            .last()
-            .and_then(|id| table.get(*id))
-            .filter(|task| task.competes())
+        let Some(task) =
+            self.queue.last().and_then(|id| table.get(*id)).filter(|task| task.competes())
         else {
             // It ended, or has something else to do: what it would be worth stays unknown.
             return After::Stage(self.next(now_ns));
         };
         let beside = task.together.per_ns();
         let part = |alone: f64| beside.map_or(0.0, |beside| beside / alone);
-        let glance = task
-            .solo
-            .per_ns_after(GLANCE_NS)
-            .filter(|_| task.solo_requests >= GLANCE_REQUESTS);
+        let glance =
+            task.solo.per_ns_after(GLANCE_NS).filter(|_| task.solo_requests >= GLANCE_REQUESTS);
         let is_hopeless = glance.is_some_and(|alone| {
             part(alone) >= UNHURT || self.speed_up + part(alone) >= TOGETHER_PAYS
         });
@@ -307,11 +296,7 @@ impl Alone {
             assumed.write(&mut learned.curve, now_ns);
             return After::Engage(assumed);
         }
-        let wanted_ns = if self.then.is_some() {
-            WINDOW_NS / 2
-        } else {
-            WINDOW_NS
-        };
+        let wanted_ns = if self.then.is_some() { WINDOW_NS / 2 } else { WINDOW_NS };
         let alone = task.solo.per_ns_after(wanted_ns as f64);
         if alone.is_none() && now_ns.saturating_sub(self.began_ns) < LONGEST_WINDOW_NS {
             return After::Stage(Stage::Alone(self));
@@ -319,9 +304,7 @@ impl Alone {
         self.speed_up += alone.map_or(1.0, part);
         if self.then.is_none() && self.queue.len() == 1 {
             learned.curve.forget(self.tasks);
-            learned
-                .curve
-                .add(self.tasks, self.speed_up, LONGEST_WINDOW_NS, now_ns);
+            learned.curve.add(self.tasks, self.speed_up, LONGEST_WINDOW_NS, now_ns);
         }
         After::Stage(self.next(now_ns))
     }
@@ -331,10 +314,7 @@ impl Alone {
         self.began_ns = now_ns;
         match self.then {
             _ if !self.queue.is_empty() => Stage::Alone(self),
-            Some(tasks) => Stage::Size {
-                tasks,
-                began_ns: now_ns,
-            },
+            Some(tasks) => Stage::Size { tasks, began_ns: now_ns },
             None => Stage::None,
         }
     }

@@ -118,15 +118,14 @@ pub fn disk(tasks: &[Seen], measured: Option<&DiskModel>, has_arm: bool) -> Disk
             .sum::<f64>();
     let far_seen =
         (elsewhere >= LEAST_REQUESTS).then(|| (elsewhere_ns / elsewhere as f64).max(0.0) as u64);
-    let far_ns = far_seen
-        .or(measured.map(|disk| disk.far_ns))
-        .unwrap_or(if has_arm { 12_000_000 } else { 0 });
+    let far_ns = far_seen.or(measured.map(|disk| disk.far_ns)).unwrap_or(if has_arm {
+        12_000_000
+    } else {
+        0
+    });
     let jumps = sum(|task| task.alone.requests.saturating_sub(task.alone.continued));
     let jumps_ns = sum(|task| task.alone.device_ns) as f64
-        - (0..)
-            .zip(tasks)
-            .map(|(number, task)| move_ns(number, task.alone.bytes))
-            .sum::<f64>();
+        - (0..).zip(tasks).map(|(number, task)| move_ns(number, task.alone.bytes)).sum::<f64>();
     let near_seen = (jumps >= LEAST_REQUESTS).then(|| (jumps_ns / jumps as f64).max(0.0) as u64);
     // What was measured with nobody else on the disk is better than what was seen between others, whose writes a disk
     // may still be at.
@@ -178,16 +177,13 @@ pub fn placed(tasks: &[Seen], bytes_per_s: f64, is_even: bool) -> Vec<f64> {
         _ => bytes_per_s,
     };
     let tasks = tasks.iter();
-    tasks
-        .map(|task| rate_of(task).unwrap_or_else(|| of_place(task)))
-        .collect()
+    tasks.map(|task| rate_of(task).unwrap_or_else(|| of_place(task))).collect()
 }
 
 /// The rate where a task's data is: as measured, or as it was seen to read there, bytes per second.
 fn rate_of(task: &Seen) -> Option<f64> {
     let is_stream = task.jumps() < STREAM_JUMPS && task.think_ns < task.took_ns / 4;
-    task.measured_bytes_per_s
-        .or_else(|| told_rate(task).filter(|_| is_stream))
+    task.measured_bytes_per_s.or_else(|| told_rate(task).filter(|_| is_stream))
 }
 
 /// What a task's sequential reads moved, gaps included, bytes per second; `None` of too few.
@@ -224,19 +220,11 @@ pub fn task(seen: &Seen, from_ns: u64, bytes_per_s: Option<f64>) -> Spec {
     let after_ns = seen.after_ns.min(seen.think_ns);
     let rest_ns = seen.think_ns - after_ns;
     // What is thought before a last call alone is before its first request.
-    let before_ns = if requests == 0 {
-        rest_ns
-    } else {
-        seen.before_ns.min(rest_ns)
-    };
+    let before_ns = if requests == 0 { rest_ns } else { seen.before_ns.min(rest_ns) };
     let each_ns = (rest_ns - before_ns) / requests.max(1);
     let is_stream = jumps < STREAM_JUMPS;
     Spec {
-        class: if seen.is_batch {
-            Class::Batch
-        } else {
-            Class::Protected
-        },
+        class: if seen.is_batch { Class::Batch } else { Class::Protected },
         bytes_per_s,
         start_ns: seen.start_ns.saturating_sub(from_ns),
         bytes: bytes + last_call.map_or(0, |last| last.bytes),
@@ -306,24 +294,15 @@ mod tests {
 
     #[test]
     fn without_an_arm_all_reads_tell_the_rate_and_a_switch_costs_nothing() {
-        let seen = Seen {
-            read_ns: (64 << 20) * 1_000 / 330,
-            ..stream(64 << 20)
-        };
+        let seen = Seen { read_ns: (64 << 20) * 1_000 / 330, ..stream(64 << 20) };
         let fitted = disk(&[seen, seen], None, false);
-        assert!(
-            (fitted.bytes_per_s / 330e6 - 1.0).abs() < 0.001,
-            "{fitted:?}"
-        );
+        assert!((fitted.bytes_per_s / 330e6 - 1.0).abs() < 0.001, "{fitted:?}");
         assert!(fitted.far_ns < 1_000, "{fitted:?}");
     }
 
     #[test]
     fn a_stream_alone_takes_its_bytes_and_a_thinking_one_its_thoughts() {
-        let think = Seen {
-            think_ns: 512 * 2_000_000,
-            ..stream(64 << 20)
-        };
+        let think = Seen { think_ns: 512 * 2_000_000, ..stream(64 << 20) };
         let specs = [task(&stream(64 << 20), 0, None), task(&think, 0, None)];
         let alone = alone_ns(&ARM, &specs);
         assert!(alone[0].abs_diff((64 << 20) * 1_000 / 105) < 20_000_000);
@@ -345,10 +324,7 @@ mod tests {
         assert_eq!((spec.before_ns, spec.after_ns), (100_000_000, 50_000_000));
         let alone = alone_ns(&ARM, &[spec])[0];
         let moved_ns = (64 << 20) * 1_000 / 105;
-        assert!(
-            alone.abs_diff(moved_ns + 150_000_000) < 20_000_000,
-            "{alone}"
-        );
+        assert!(alone.abs_diff(moved_ns + 150_000_000) < 20_000_000, "{alone}");
     }
 
     #[test]
@@ -360,20 +336,14 @@ mod tests {
             ..stream(32 << 20)
         };
         assert!(told_rate(&reads).is_some());
-        let thinks = Seen {
-            think_ns: 256 * 2_200_000,
-            ..reads
-        };
+        let thinks = Seen { think_ns: 256 * 2_200_000, ..reads };
         assert_eq!(told_rate(&thinks), None);
         assert!(sequential_rate(&thinks).is_some(), "alone it is what it is");
     }
 
     #[test]
     fn an_arm_moves_less_at_the_end_of_the_disk() {
-        let at = |place| Seen {
-            place: Some(place),
-            ..Seen::default()
-        };
+        let at = |place| Seen { place: Some(place), ..Seen::default() };
         let tasks = [at(0.0), at(0.5), at(1.0)];
         let rates = placed(&tasks, 90e6, false);
         assert!((rates[0] - 120e6).abs() < 1.0 && (rates[1] - 90e6).abs() < 1.0);

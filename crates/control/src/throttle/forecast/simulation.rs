@@ -43,11 +43,7 @@ pub(super) fn run(
     let mut simulation = Simulation {
         disk: *disk,
         processors,
-        tasks: specs
-            .iter()
-            .enumerate()
-            .map(|(i, spec)| State::new(i, *spec))
-            .collect(),
+        tasks: specs.iter().enumerate().map(|(i, spec)| State::new(i, *spec)).collect(),
         in_service: Vec::new(),
         heads: vec![u64::MAX; disk.slots.max(1)],
         last_dispatched: 0,
@@ -109,19 +105,14 @@ impl Simulation {
     }
 
     fn is_protected_waiting(&self) -> Vec<bool> {
-        let protected = self
-            .tasks
-            .iter()
-            .filter(|task| task.spec.class == Class::Protected);
+        let protected = self.tasks.iter().filter(|task| task.spec.class == Class::Protected);
         protected.map(|task| task.sample.outstanding > 0).collect()
     }
 
     fn complete(&mut self) {
         let now_ns = self.now_ns;
-        let (done, rest): (Vec<InService>, Vec<InService>) = self
-            .in_service
-            .iter()
-            .partition(|service| service.ends_ns <= now_ns);
+        let (done, rest): (Vec<InService>, Vec<InService>) =
+            self.in_service.iter().partition(|service| service.ends_ns <= now_ns);
         self.in_service = rest;
         for service in done {
             let device_ns = now_ns - service.issued_ns.max(self.sums.last_complete_ns);
@@ -156,10 +147,8 @@ impl Simulation {
                 |slot: &usize| self.in_service.iter().all(|service| service.slot != *slot);
             let is_near = |slot: &usize| State::is_of(self.heads[*slot], task);
             let mut free = (0..self.heads.len()).filter(is_free);
-            let slot = head
-                .or_else(|| free.clone().find(is_near))
-                .or_else(|| free.next())
-                .unwrap_or(0);
+            let slot =
+                head.or_else(|| free.clone().find(is_near)).or_else(|| free.next()).unwrap_or(0);
             let access = if head.is_some() || request.is_written_back {
                 Access::Next
             } else if is_near(&slot) {
@@ -171,10 +160,7 @@ impl Simulation {
                 self.heads[slot] = request.position + request.bytes;
             }
             let disk = DiskModel {
-                bytes_per_s: self.tasks[task]
-                    .spec
-                    .bytes_per_s
-                    .unwrap_or(self.disk.bytes_per_s),
+                bytes_per_s: self.tasks[task].spec.bytes_per_s.unwrap_or(self.disk.bytes_per_s),
                 ..self.disk
             };
             self.in_service.push(InService {
@@ -213,18 +199,11 @@ impl Simulation {
             .filter(|task| task.is_there(self.now_ns))
             .map(State::sample)
             .collect();
-        let decision = policy.decide(&Sample {
-            now_ns: self.now_ns,
-            disk: self.sums,
-            tasks: &there,
-        });
+        let decision =
+            policy.decide(&Sample { now_ns: self.now_ns, disk: self.sums, tasks: &there });
         self.outcome.orders += decision.orders.len();
         for order in &decision.orders {
-            if let Some(task) = self
-                .tasks
-                .iter_mut()
-                .find(|task| task.sample.task == order.task)
-            {
+            if let Some(task) = self.tasks.iter_mut().find(|task| task.sample.task == order.task) {
                 task.order(order.action, self.now_ns);
             }
         }
@@ -249,16 +228,10 @@ impl Simulation {
         let now_ns = self.now_ns;
         for task in &mut self.tasks {
             task.note_frozen(now_ns);
-            self.outcome
-                .finish_ns
-                .push(task.finish_ns.saturating_sub(MS));
-            self.outcome
-                .took_ns
-                .push(task.finish_ns.saturating_sub(MS + task.spec.start_ns));
+            self.outcome.finish_ns.push(task.finish_ns.saturating_sub(MS));
+            self.outcome.took_ns.push(task.finish_ns.saturating_sub(MS + task.spec.start_ns));
             self.outcome.longest_frozen_ns.push(task.longest_frozen_ns);
-            self.outcome
-                .latencies_ns
-                .push(std::mem::take(&mut task.latencies_ns));
+            self.outcome.latencies_ns.push(std::mem::take(&mut task.latencies_ns));
             self.outcome.bytes.push(task.sample.bytes);
         }
         self.outcome.end_ns = now_ns - MS;

@@ -56,11 +56,7 @@ impl State {
             thinks_ns: spec.before_ns,
             frozen_since_ns: 0,
             // Who has nothing to do is done.
-            finish_ns: if spec.bytes == 0 {
-                spec.start_ns + MS
-            } else {
-                0
-            },
+            finish_ns: if spec.bytes == 0 { spec.start_ns + MS } else { 0 },
             longest_frozen_ns: 0,
             latencies_ns: Vec::new(),
         }
@@ -103,16 +99,10 @@ impl State {
     fn part(&self) -> (u64, f64, u64) {
         let first_bytes = self.first_bytes();
         match self.spec.last_call {
-            Some(last) if self.submitted_bytes >= first_bytes => (
-                last.request_bytes,
-                last.jumps,
-                self.spec.bytes - self.submitted_bytes,
-            ),
-            _ => (
-                self.spec.request_bytes,
-                self.spec.jumps,
-                first_bytes - self.submitted_bytes,
-            ),
+            Some(last) if self.submitted_bytes >= first_bytes => {
+                (last.request_bytes, last.jumps, self.spec.bytes - self.submitted_bytes)
+            }
+            _ => (self.spec.request_bytes, self.spec.jumps, first_bytes - self.submitted_bytes),
         }
     }
 
@@ -162,11 +152,7 @@ impl State {
 
     /// Processors that it would keep busy now.
     pub(super) fn processors(&self, now_ns: u64) -> f64 {
-        if self.is_thinking(now_ns) {
-            self.spec.processors
-        } else {
-            0.0
-        }
+        if self.is_thinking(now_ns) { self.spec.processors } else { 0.0 }
     }
 
     fn is_thinking(&self, now_ns: u64) -> bool {
@@ -261,29 +247,20 @@ impl State {
 mod tests {
     use super::super::{DiskModel, Nothing, Spec, run_beside};
 
-    const DISK: DiskModel = DiskModel {
-        bytes_per_s: 100e6,
-        near_ns: 0,
-        far_ns: 0,
-        request_ns: 0,
-        slots: 1,
-    };
+    const DISK: DiskModel =
+        DiskModel { bytes_per_s: 100e6, near_ns: 0, far_ns: 0, request_ns: 0, slots: 1 };
 
     /// How long each of two equal tasks takes that think 100 ms before they read.
     fn took_ns(processors_each: f64, processors: f64) -> Vec<u64> {
-        let task = Spec {
-            before_ns: 100_000_000,
-            processors: processors_each,
-            ..Spec::stream(1_000_000)
-        };
+        let task =
+            Spec { before_ns: 100_000_000, processors: processors_each, ..Spec::stream(1_000_000) };
         run_beside(&DISK, processors, &[task; 2], &mut Nothing, u64::MAX / 2).took_ns
     }
 
     #[test]
     fn tasks_that_compute_share_processors_and_those_that_sleep_do_not() {
         let near = |took: Vec<u64>, ms: u64| {
-            took.iter()
-                .all(|ns| ns.abs_diff(ms * 1_000_000) < 25_000_000)
+            took.iter().all(|ns| ns.abs_diff(ms * 1_000_000) < 25_000_000)
         };
         assert!(near(took_ns(1.0, 1.0), 215));
         assert!(near(took_ns(0.0, 1.0), 115));

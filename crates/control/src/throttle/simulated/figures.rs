@@ -9,11 +9,7 @@ const MB: u64 = 1_000_000;
 const LIMIT_NS: u64 = 3_600_000 * MS;
 
 fn auto(prior: Prior, sequence: Sequence) -> Auto {
-    Auto::new(AutoConfig {
-        prior,
-        sequence,
-        ..AutoConfig::default()
-    })
+    Auto::new(AutoConfig { prior, sequence, ..AutoConfig::default() })
 }
 
 /// Runs tasks under the default policy.
@@ -22,12 +18,7 @@ fn under_auto(disk: Disk, specs: &[Spec]) -> Outcome {
         Disk::Arm | Disk::Pair => Prior::Engaged,
         Disk::Flash | Disk::Cloud => Prior::Together,
     };
-    let outcome = run(
-        disk,
-        specs,
-        &mut auto(prior, Sequence::FairSojourn),
-        LIMIT_NS,
-    );
+    let outcome = run(disk, specs, &mut auto(prior, Sequence::FairSojourn), LIMIT_NS);
     assert!(outcome.violations.is_empty(), "{:?}", outcome.violations);
     outcome
 }
@@ -101,43 +92,23 @@ fn long_streams_of_unknown_size_are_served_in_classes() {
     let outcome = under_auto(Disk::Arm, &specs);
     let alone = alone_ns(Disk::Arm, &specs);
     assert!(outcome.makespan_ns() as f64 <= 1.03 * alone.iter().sum::<u64>() as f64);
-    assert!(
-        outcome.took_ns[3] <= alone[3] + 1_000 * MS,
-        "{} ms",
-        outcome.took_ns[3] / MS
-    );
+    assert!(outcome.took_ns[3] <= alone[3] + 1_000 * MS, "{} ms", outcome.took_ns[3] / MS);
 }
 
 #[test]
 fn weights_and_sizes_decide_who_is_first() {
-    let heavy = Spec {
-        weight: 800,
-        ..Spec::stream(200 * MB)
-    };
+    let heavy = Spec { weight: 800, ..Spec::stream(200 * MB) };
     let specs = [Spec::stream(100 * MB), heavy, Spec::stream(40 * MB)];
     let outcome = under_auto(Disk::Arm, &specs);
-    assert!(
-        outcome.finish_ns[1] < outcome.finish_ns[0],
-        "{:?}",
-        outcome.finish_ns
-    );
-    assert!(
-        outcome.finish_ns[2] < outcome.finish_ns[0],
-        "{:?}",
-        outcome.finish_ns
-    );
+    assert!(outcome.finish_ns[1] < outcome.finish_ns[0], "{:?}", outcome.finish_ns);
+    assert!(outcome.finish_ns[2] < outcome.finish_ns[0], "{:?}", outcome.finish_ns);
 }
 
 #[test]
 fn ablations_keep_the_bandwidth_and_lose_the_order() {
     let specs = vec![Spec::stream(192 * MB); 4];
     let by = |sequence| {
-        let outcome = run(
-            Disk::Arm,
-            &specs,
-            &mut auto(Prior::Engaged, sequence),
-            LIMIT_NS,
-        );
+        let outcome = run(Disk::Arm, &specs, &mut auto(Prior::Engaged, sequence), LIMIT_NS);
         figures(Disk::Arm, &specs, &outcome)
     };
     let turns = by(Sequence::RoundRobin);
@@ -223,35 +194,24 @@ fn tasks_that_are_not_like_the_first_are_let_run_together_again() {
 #[test]
 fn nothing_is_done_where_nothing_is_gained() {
     // Row 15: one task anywhere; tasks that flash serves side by side.
-    for (disk, n) in [
-        (Disk::Arm, 1),
-        (Disk::Cloud, 1),
-        (Disk::Flash, 1),
-        (Disk::Flash, 2),
-        (Disk::Flash, 6),
-    ] {
+    for (disk, n) in
+        [(Disk::Arm, 1), (Disk::Cloud, 1), (Disk::Flash, 1), (Disk::Flash, 2), (Disk::Flash, 6)]
+    {
         let specs = vec![Spec::stream(400 * MB); n];
         let outcome = under_auto(disk, &specs);
         assert!(figures(disk, &specs, &outcome).against_none >= 0.99);
     }
     let light = vec![Spec::random(200).pausing(20 * MS); 4];
     let outcome = under_auto(Disk::Flash, &light);
-    assert_eq!(
-        outcome.orders, 0,
-        "a disk that is mostly idle is not contended"
-    );
+    assert_eq!(outcome.orders, 0, "a disk that is mostly idle is not contended");
 }
 
 #[test]
 fn a_protected_client_hardly_notices_three_streams() {
     // Row 9.
     let client = Spec::client(30 * MS);
-    let alone = run(
-        Disk::Arm,
-        &[client, Spec::stream(BLOCK).from(20_000 * MS)],
-        &mut Nothing,
-        20_000 * MS,
-    );
+    let alone =
+        run(Disk::Arm, &[client, Spec::stream(BLOCK).from(20_000 * MS)], &mut Nothing, 20_000 * MS);
     let mut specs = vec![client];
     specs.extend(vec![Spec::stream(100_000 * MB); 3]);
     let mut auto = auto(Prior::Engaged, Sequence::FairSojourn);
@@ -262,20 +222,14 @@ fn a_protected_client_hardly_notices_three_streams() {
     println!("mean latency {ratio:.3} of that alone, batch {batch_mb_per_s:.2} MB/s");
     assert!(ratio <= 1.1);
     assert!(batch_mb_per_s >= 1.0);
-    assert!(
-        beside.bytes[1..].iter().all(|bytes| *bytes > 0),
-        "everybody gets something"
-    );
+    assert!(beside.bytes[1..].iter().all(|bytes| *bytes > 0), "everybody gets something");
 }
 
 #[test]
 fn a_percentile_that_is_to_be_held_is_held_and_batch_gets_what_it_leaves() {
     // Batch in a gap is in the way of the next request, which then takes 17 ms instead of 12.
     let beside = |p99_ms: u64| {
-        let client = Spec {
-            p99_ns: Some(p99_ms * MS),
-            ..Spec::client(20 * MS)
-        };
+        let client = Spec { p99_ns: Some(p99_ms * MS), ..Spec::client(20 * MS) };
         let mut specs = vec![client];
         specs.extend(vec![Spec::stream(100_000 * MB); 3]);
         let mut auto = auto(Prior::Engaged, Sequence::FairSojourn);
@@ -297,12 +251,8 @@ fn a_percentile_that_is_to_be_held_is_held_and_batch_gets_what_it_leaves() {
 fn batch_uses_what_a_rare_client_leaves() {
     let mut specs = vec![Spec::client(400 * MS)];
     specs.extend(vec![Spec::stream(100_000 * MB); 3]);
-    let outcome = run(
-        Disk::Arm,
-        &specs,
-        &mut auto(Prior::Engaged, Sequence::FairSojourn),
-        20_000 * MS,
-    );
+    let outcome =
+        run(Disk::Arm, &specs, &mut auto(Prior::Engaged, Sequence::FairSojourn), 20_000 * MS);
     let batch_mb_per_s =
         outcome.bytes[1..].iter().sum::<u64>() as f64 / outcome.end_ns as f64 * 1e3;
     println!("batch {batch_mb_per_s:.2} MB/s beside a rare client");
@@ -311,15 +261,8 @@ fn batch_uses_what_a_rare_client_leaves() {
 
 /// Writes a file and fsyncs it at its end.
 fn writer(bytes: u64) -> Spec {
-    let last_call = LastCall {
-        bytes,
-        request_bytes: 4 * BLOCK,
-        jumps: 0.0,
-    };
-    Spec {
-        last_call: Some(last_call),
-        ..Spec::stream(bytes).unknown()
-    }
+    let last_call = LastCall { bytes, request_bytes: 4 * BLOCK, jumps: 0.0 };
+    Spec { last_call: Some(last_call), ..Spec::stream(bytes).unknown() }
 }
 
 #[test]
@@ -336,11 +279,7 @@ fn a_task_whose_last_fsync_ended_while_it_was_frozen_may_exit() {
 #[test]
 fn a_shorter_task_passes_before_the_turn_is_over() {
     // The random reader is believed to be the shortest, until it is seen how slow it is.
-    let random = Spec {
-        request_bytes: BLOCK / 2,
-        jumps: 1.0,
-        ..Spec::stream(8 * MB)
-    };
+    let random = Spec { request_bytes: BLOCK / 2, jumps: 1.0, ..Spec::stream(8 * MB) };
     let specs = [random, Spec::stream(10 * MB).from(20 * MS)];
     let outcome = under_auto(Disk::Arm, &specs);
     assert!(outcome.took_ns[1] < 400 * MS, "{:?}", outcome.took_ns);
@@ -349,17 +288,9 @@ fn a_shorter_task_passes_before_the_turn_is_over() {
 #[test]
 fn tasks_of_unknown_size_are_not_last() {
     // Row 7: a mix of readers that think, of a random reader, of a writer and of copies, as on the evaluation's page.
-    let copy = |bytes| Spec {
-        bytes: 2 * bytes,
-        is_size_known: true,
-        ..writer(bytes)
-    };
+    let copy = |bytes| Spec { bytes: 2 * bytes, is_size_known: true, ..writer(bytes) };
     let think = |mb| Spec::stream(mb * MB).pausing(2 * MS);
-    let random = Spec {
-        request_bytes: BLOCK / 2,
-        jumps: 1.0,
-        ..Spec::stream(16 * MB)
-    };
+    let random = Spec { request_bytes: BLOCK / 2, jumps: 1.0, ..Spec::stream(16 * MB) };
     let specs = [
         think(64),
         random,
@@ -370,10 +301,7 @@ fn tasks_of_unknown_size_are_not_last() {
         think(16),
         copy(16 * MB),
     ];
-    let specs: Vec<Spec> = (0_u64..)
-        .zip(specs)
-        .map(|(i, spec)| spec.from(i * 10 * MS))
-        .collect();
+    let specs: Vec<Spec> = (0_u64..).zip(specs).map(|(i, spec)| spec.from(i * 10 * MS)).collect();
     let outcome = under_auto(Disk::Arm, &specs);
     let figures = figures(Disk::Arm, &specs, &outcome);
     assert!(figures.weighted_speedup >= 2.5);
@@ -390,12 +318,7 @@ fn mixed_tasks_gain_together() {
             Spec::random(400),
             Spec::stream(20 * MB).pausing(5 * MS),
         ],
-        vec![
-            Spec::random(500),
-            Spec::random(500),
-            Spec::random(500),
-            Spec::stream(300 * MB),
-        ],
+        vec![Spec::random(500), Spec::random(500), Spec::random(500), Spec::stream(300 * MB)],
         vec![
             Spec::stream(60 * MB).computing(64, 300 * MS),
             Spec::stream(60 * MB).computing(64, 300 * MS),
@@ -407,14 +330,9 @@ fn mixed_tasks_gain_together() {
         let alone = alone_ns(Disk::Arm, &specs);
         let outcome = under_auto(Disk::Arm, &specs);
         let none = run(Disk::Arm, &specs, &mut Nothing, LIMIT_NS);
-        let (with, without) = (
-            outcome.weighted_speedup(&alone),
-            none.weighted_speedup(&alone),
-        );
+        let (with, without) = (outcome.weighted_speedup(&alone), none.weighted_speedup(&alone));
         let took = outcome.took_ns.iter().zip(&none.took_ns);
-        let worst = took
-            .map(|(with, without)| *with as f64 / *without as f64)
-            .fold(0.0, f64::max);
+        let worst = took.map(|(with, without)| *with as f64 / *without as f64).fold(0.0, f64::max);
         println!("mix: WS {with:.2}, without {without:.2}, worst task {worst:.2}");
         assert!(with >= 2.0 * without);
         assert!(outcome.makespan_ns() as f64 <= 0.8 * none.makespan_ns() as f64);

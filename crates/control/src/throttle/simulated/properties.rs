@@ -26,12 +26,7 @@ fn batch() -> impl Strategy<Value = Spec> {
             .prop_map(|(mb, requests, ms)| Spec::stream(mb * MB).computing(requests, ms * MS)),
     ];
     (kind, 0_u64..3_000, any::<bool>(), 1_u32..4).prop_map(|(spec, start_ms, is_known, weight)| {
-        Spec {
-            start_ns: start_ms * MS,
-            is_size_known: is_known,
-            weight: weight * 100,
-            ..spec
-        }
+        Spec { start_ns: start_ms * MS, is_size_known: is_known, weight: weight * 100, ..spec }
     })
 }
 
@@ -41,10 +36,8 @@ fn others() -> impl Strategy<Value = Vec<Spec>> {
         p99_ns: p99_ms.map(|ms| ms * MS),
         ..Spec::client(ms * MS)
     });
-    let ignored = (5_u64..50).prop_map(|ms| Spec {
-        class: Class::Ignored,
-        ..Spec::client(ms * MS)
-    });
+    let ignored =
+        (5_u64..50).prop_map(|ms| Spec { class: Class::Ignored, ..Spec::client(ms * MS) });
     prop_oneof![
         3 => Just(Vec::new()),
         1 => client.clone().prop_map(|client| vec![client]),
@@ -84,11 +77,7 @@ fn config() -> impl Strategy<Value = AutoConfig> {
 fn holds(outcome: &Outcome, specs: &[Spec], config: &AutoConfig) -> Result<(), TestCaseError> {
     prop_assert!(outcome.violations.is_empty(), "{:?}", outcome.violations);
     let longest_ns = outcome.longest_frozen_ns.iter().copied().max().unwrap_or(0);
-    prop_assert!(
-        longest_ns <= config.max_frozen_ns,
-        "frozen for {} ms",
-        longest_ns / MS
-    );
+    prop_assert!(longest_ns <= config.max_frozen_ns, "frozen for {} ms", longest_ns / MS);
     let has_client = specs.iter().any(|spec| spec.class == Class::Protected);
     let allowed_ns = STALL_NS + if has_client { QUIET_NS } else { 0 };
     prop_assert!(

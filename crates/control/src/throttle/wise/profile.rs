@@ -31,11 +31,7 @@ pub fn profile(log_bytes_per_s: &[u64], busy_bytes_per_s: u64) -> Profile {
     }
     let mean_scan = mean(scans_bytes_per_s.iter().copied());
     let dtimeslice = (mean_scan / busy_bytes_per_s.max(1) as f64) as u64;
-    Profile {
-        dtimeslice: dtimeslice.max(1),
-        scans_bytes_per_s,
-        skips_s,
-    }
+    Profile { dtimeslice: dtimeslice.max(1), scans_bytes_per_s, skips_s }
 }
 
 /// 0 of nothing.
@@ -51,11 +47,7 @@ mod tests {
     #[test]
     fn phases_are_runs_of_busy_and_idle_seconds() {
         let profile = profile(&[30, 50, 0, 5, 0, 80], 10);
-        assert_eq!(
-            profile.scans_bytes_per_s,
-            [40.0, 80.0],
-            "the last phase is open, and counts"
-        );
+        assert_eq!(profile.scans_bytes_per_s, [40.0, 80.0], "the last phase is open, and counts");
         assert_eq!(profile.skips_s, [3]);
         assert_eq!(profile.dtimeslice, 6, "(40 + 80) / 2 / 10");
     }

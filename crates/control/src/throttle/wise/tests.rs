@@ -19,11 +19,7 @@ impl Driver {
         for (id, dtimeslice) in ids.clone().zip(dtimeslices) {
             wise.describe(id, *dtimeslice);
         }
-        let mut driver = Self {
-            wise,
-            tasks: ids.map(TaskSample::new).collect(),
-            now_ns: 0,
-        };
+        let mut driver = Self { wise, tasks: ids.map(TaskSample::new).collect(), now_ns: 0 };
         driver.look();
         driver
     }
@@ -37,11 +33,7 @@ impl Driver {
         for order in &decision.orders {
             self.tasks[order.task.0 as usize].frozen = order.action == Action::Freeze;
         }
-        decision
-            .orders
-            .iter()
-            .map(|order| (order.task.0, order.action))
-            .collect()
+        decision.orders.iter().map(|order| (order.task.0, order.action)).collect()
     }
 
     /// A second in which tasks that are not frozen moved this much.
@@ -59,17 +51,9 @@ impl Driver {
 }
 
 fn config() -> WiseConfig {
-    let point = |demand: f64, tasks| VectorPoint {
-        demand_bytes_per_s: demand * 1e6,
-        tasks,
-    };
+    let point = |demand: f64, tasks| VectorPoint { demand_bytes_per_s: demand * 1e6, tasks };
     // The one point that the paper names, and three like those of Fig. 10.
-    let points = vec![
-        point(24.3, 2),
-        point(16.0, 3),
-        point(12.0, 5),
-        point(8.0, 7),
-    ];
+    let points = vec![point(24.3, 2), point(16.0, 3), point(12.0, 5), point(8.0, 7)];
     WiseConfig::paper(90e6, points)
 }
 
@@ -83,10 +67,8 @@ fn figure_17_the_interval_grows_while_idle_and_shrinks_when_busy() {
         driver.second(&[if is_busy { 9 } else { 0 }]);
         seen.push(driver.dtimeslice(0));
     }
-    let changes: Vec<(usize, u64)> = (1..seen.len())
-        .filter(|s| seen[*s] != seen[s - 1])
-        .map(|s| (s, seen[s]))
-        .collect();
+    let changes: Vec<(usize, u64)> =
+        (1..seen.len()).filter(|s| seen[*s] != seen[s - 1]).map(|s| (s, seen[s])).collect();
     assert_eq!(changes, [(24, 2), (44, 1)]);
 }
 
@@ -94,49 +76,19 @@ fn figure_17_the_interval_grows_while_idle_and_shrinks_when_busy() {
 fn figure_19_suspends_the_most_sensitive_and_resumes_the_longest_suspended() {
     use Action::{Freeze, Thaw};
     // Task 0, task 1, the two threads of task 2 (as 2 and 3), the two threads of task 3 (as 4 and 5).
-    let mut driver = Driver::new(
-        WiseConfig {
-            turnable_ext: 2,
-            ..config()
-        },
-        &[2, 2, 3, 3, 1, 1],
-    );
+    let mut driver = Driver::new(WiseConfig { turnable_ext: 2, ..config() }, &[2, 2, 3, 3, 1, 1]);
     let nothing: Vec<(u32, Action)> = Vec::new();
     assert_eq!(driver.second(&[30, 20, 12, 11, 0, 0]), [(0, Freeze)]);
     assert_eq!(driver.dtimeslice(4), 1);
-    assert_eq!(
-        driver.second(&[30, 0, 25, 23, 0, 0]),
-        nothing,
-        "violated, but nobody due is busy"
-    );
+    assert_eq!(driver.second(&[30, 0, 25, 23, 0, 0]), nothing, "violated, but nobody due is busy");
     assert_eq!(driver.dtimeslice(4), 2);
-    assert_eq!(
-        driver.second(&[30, 0, 25, 23, 0, 0]),
-        nothing,
-        "task 1 need not be suspended"
-    );
-    assert_eq!(
-        driver.second(&[30, 0, 25, 23, 0, 0]),
-        [(2, Freeze)],
-        "one thread of task 2"
-    );
-    assert_eq!(
-        driver.second(&[30, 5, 25, 8, 0, 0]),
-        [(0, Thaw)],
-        "the longest suspended"
-    );
+    assert_eq!(driver.second(&[30, 0, 25, 23, 0, 0]), nothing, "task 1 need not be suspended");
+    assert_eq!(driver.second(&[30, 0, 25, 23, 0, 0]), [(2, Freeze)], "one thread of task 2");
+    assert_eq!(driver.second(&[30, 5, 25, 8, 0, 0]), [(0, Thaw)], "the longest suspended");
     assert_eq!(driver.dtimeslice(4), 4);
-    assert_eq!(
-        driver.second(&[15, 5, 25, 8, 0, 0]),
-        nothing,
-        "nobody is due"
-    );
+    assert_eq!(driver.second(&[15, 5, 25, 8, 0, 0]), nothing, "nobody is due");
     assert_eq!(driver.second(&[15, 5, 25, 8, 0, 0]), [(2, Thaw)]);
-    assert_eq!(
-        driver.wise.description(TaskId(0)).unwrap().1,
-        15e6,
-        "sensitivity follows the I/O"
-    );
+    assert_eq!(driver.wise.description(TaskId(0)).unwrap().1, 15e6, "sensitivity follows the I/O");
 }
 
 #[test]
@@ -160,22 +112,13 @@ fn nobody_is_ordered_between_checks() {
 fn ablations_change_who_is_suspended_and_when() {
     use Action::Freeze;
     let first = |suspend_first| {
-        let config = WiseConfig {
-            suspend_first,
-            ..config()
-        };
+        let config = WiseConfig { suspend_first, ..config() };
         Driver::new(config, &[1, 1, 1]).second(&[20, 30, 10])
     };
     assert_eq!(first(SuspendFirst::MostSensitive), [(1, Freeze)]);
     assert_eq!(first(SuspendFirst::LeastSensitive)[0], (2, Freeze));
     assert_eq!(first(SuspendFirst::Oldest)[0], (0, Freeze));
-    let mut fixed = Driver::new(
-        WiseConfig {
-            self_tuning: false,
-            ..config()
-        },
-        &[1],
-    );
+    let mut fixed = Driver::new(WiseConfig { self_tuning: false, ..config() }, &[1]);
     for _ in 0..30 {
         fixed.second(&[0]);
     }

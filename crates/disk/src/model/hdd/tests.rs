@@ -30,10 +30,7 @@ fn a_random_read_is_a_seek_and_half_a_revolution() {
 
 #[test]
 fn without_a_cache_so_is_a_write() {
-    let parameters = HddParameters {
-        cache_bytes: 0,
-        ..HddParameters::default()
-    };
+    let parameters = HddParameters { cache_bytes: 0, ..HddParameters::default() };
     let mean_ms = mean_random_ms(&mut Hdd::new(parameters, CAPACITY), Kind::Write);
     assert!((13.5..=14.1).contains(&mean_ms), "{mean_ms}");
 }

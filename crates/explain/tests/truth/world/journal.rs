@@ -66,14 +66,10 @@ impl World {
                 .map(|interval| bytes_in(burst, interval))
                 .sum()
         });
-        let asker = self
-            .waiters
-            .iter()
-            .find(|waiter| waiter.transaction == self.running);
+        let asker = self.waiters.iter().find(|waiter| waiter.transaction == self.running);
         let asker = asker.map(|waiter| (waiter.off_ns, self.threads[waiter.thread].clone()));
-        let (asked_ns, asked_by, process) = asker.map_or((0, 0, 0), |(at_ns, thread)| {
-            (at_ns, thread.pid, thread.process)
-        });
+        let (asked_ns, asked_by, process) =
+            asker.map_or((0, 0, 0), |(at_ns, thread)| (at_ns, thread.pid, thread.process));
         let flushing_ns = now_ns + setting.locking_ns;
         let logging_ns = flushing_ns + setting.flushing_ns;
         let end_ns = logging_ns + setting.logging_ns + (bytes as f64 * setting.ns_per_byte) as u64;
@@ -89,11 +85,7 @@ impl World {
             flushing_ns: full(flushing_ns),
             logging_ns: full(logging_ns),
             end_ns,
-            kind: if setting.fast {
-                CommitKind::Fast
-            } else {
-                CommitKind::Full
-            },
+            kind: if setting.fast { CommitKind::Fast } else { CommitKind::Full },
             handles: 3,
             blocks: 10,
             blocks_logged: 8,
@@ -115,9 +107,7 @@ impl World {
         let mut handles: BTreeMap<(u32, u32, u64), u32> = BTreeMap::new();
         for waiter in served {
             let thread = &self.threads[waiter.thread];
-            *handles
-                .entry((thread.pid, thread.process, thread.cgroup))
-                .or_default() += 3;
+            *handles.entry((thread.pid, thread.process, thread.cgroup)).or_default() += 3;
             self.return_from_fsync(&waiter, &commit);
         }
         for ((pid, process, cgroup), dirtied) in handles {
@@ -146,11 +136,7 @@ impl World {
     }
 
     fn return_from_fsync(&mut self, waiter: &Waiter, commit: &Commit) {
-        let cause = if self.setting.fast {
-            Cause::FastCommit
-        } else {
-            Cause::CommitWait
-        };
+        let cause = if self.setting.fast { Cause::FastCommit } else { Cause::CommitWait };
         let on_ns = self.wait(waiter.thread, waiter.off_ns, commit.end_ns + WAKE_NS, cause);
         let exit_ns = on_ns + CALL_CPU_NS;
         let thread = &self.threads[waiter.thread];
@@ -184,9 +170,7 @@ impl World {
         truth.total_ns += exit_ns - waiter.enter_ns;
         truth.data_ns += waiter.data_ns;
         truth.predecessor_ns += predecessor_ns;
-        let start_ns = commit
-            .start_ns
-            .saturating_sub(waiter.off_ns.max(waiter.busy_until_ns));
+        let start_ns = commit.start_ns.saturating_sub(waiter.off_ns.max(waiter.busy_until_ns));
         truth.start_ns += start_ns;
         truth.own_ns += own_ns;
         // A fast commit's part begins with its request and ends with the caller's wake-up.

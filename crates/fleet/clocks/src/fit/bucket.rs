@@ -21,11 +21,7 @@ pub(super) struct Bucket {
 /// All messages in buckets, in order.
 pub(super) fn buckets(points: &PairPoints, settings: &Settings) -> Vec<Bucket> {
     let mut up = points.forward.clone();
-    let mut down: Vec<Point> = points
-        .backward
-        .iter()
-        .map(|point| point.mirrored())
-        .collect();
+    let mut down: Vec<Point> = points.backward.iter().map(|point| point.mirrored()).collect();
     up.sort_unstable();
     down.sort_unstable();
     let (mut up, mut down) = (&up[..], &down[..]);
@@ -38,12 +34,7 @@ pub(super) fn buckets(points: &PairPoints, settings: &Settings) -> Vec<Bucket> {
             *points = rest;
             these.to_vec()
         };
-        buckets.push(Bucket::new(
-            next,
-            split(&mut up),
-            split(&mut down),
-            settings,
-        ));
+        buckets.push(Bucket::new(next, split(&mut up), split(&mut down), settings));
     }
     buckets
 }
@@ -59,13 +50,7 @@ impl Bucket {
                 .filter(|point| last.replace(point.at_ns()) != Some(point.at_ns()));
             lower_hull(lowest, |a, b, c| is_needless(a, b, c, settings.kappa))
         };
-        Self {
-            index,
-            up_hull: hull(&up),
-            down_hull: hull(&down),
-            up,
-            down,
-        }
+        Self { index, up_hull: hull(&up), down_hull: hull(&down), up, down }
     }
 
     /// The part until this time; `None` if that is empty.
@@ -105,11 +90,7 @@ impl Bucket {
     /// The height of one of its messages, to calculate relative to it.
     pub(super) fn base_ns(&self) -> i64 {
         let down = self.down_hull.first().map(|point| -point.offset_ns());
-        self.up_hull
-            .first()
-            .map(|point| point.offset_ns())
-            .or(down)
-            .unwrap_or(0)
+        self.up_hull.first().map(|point| point.offset_ns()).or(down).unwrap_or(0)
     }
 }
 
@@ -127,8 +108,5 @@ pub(super) fn seconds(ns: i64) -> f64 {
 /// A message seen from a knot, a little looser than it is: rounding must not break a bound.
 pub(super) fn seen(point: Point, at_ns: i64, base_ns: i64, error_ns: f64) -> Vertex {
     let y = (point.offset_ns() - base_ns) as f64;
-    Vertex {
-        x: seconds(point.at_ns() - at_ns),
-        y: y + error_ns + 1e-3 + y.abs() * 1e-15,
-    }
+    Vertex { x: seconds(point.at_ns() - at_ns), y: y + error_ns + 1e-3 + y.abs() * 1e-15 }
 }

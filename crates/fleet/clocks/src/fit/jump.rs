@@ -23,10 +23,7 @@ impl Cut {
         Self {
             before_until_ns: after_ns,
             after_from_ns: before_ns,
-            jump: Jump {
-                after_ns,
-                before_ns,
-            },
+            jump: Jump { after_ns, before_ns },
         }
     }
 
@@ -35,10 +32,7 @@ impl Cut {
         Self {
             before_until_ns: at_ns - 1,
             after_from_ns: at_ns + 1,
-            jump: Jump {
-                after_ns: at_ns,
-                before_ns: at_ns,
-            },
+            jump: Jump { after_ns: at_ns, before_ns: at_ns },
         }
     }
 }
@@ -93,9 +87,8 @@ impl Window {
         let base_ns = up.first().map_or(0, |point| point.offset_ns());
         let view = |points: &[Point], base_ns| {
             let mut last = None;
-            let lowest = points
-                .iter()
-                .filter(|point| last.replace(point.at_ns()) != Some(point.at_ns()));
+            let lowest =
+                points.iter().filter(|point| last.replace(point.at_ns()) != Some(point.at_ns()));
             let seen =
                 lowest.map(|&point| seen(point, at_ns, base_ns, settings.timestamp_error_ns));
             bent(seen, settings.kappa)

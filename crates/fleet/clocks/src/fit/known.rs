@@ -53,10 +53,6 @@ impl Estimate {
             Bounds::Both { low_ns, high_ns } => Some(low_ns.midpoint(high_ns)),
             _ => None,
         };
-        Self {
-            offset_ns: middle,
-            bounds,
-            evidence,
-        }
+        Self { offset_ns: middle, bounds, evidence }
     }
 }

@@ -36,10 +36,7 @@ pub(super) fn fit(buckets: &[Bucket], settings: &Settings) -> Result<Segment, Cu
         if at > 0 && bucket.index - buckets[at - 1].index > settings.steps {
             across(buckets, at, settings)?;
         }
-        for index in [bucket.index, bucket.index + 1]
-            .into_iter()
-            .skip(usize::from(is_shared))
-        {
+        for index in [bucket.index, bucket.index + 1].into_iter().skip(usize::from(is_shared)) {
             let window = around(buckets, at, index, settings);
             knots.push(solve(window, index, base_ns, settings)?);
         }
@@ -73,12 +70,8 @@ pub(super) fn fit(buckets: &[Bucket], settings: &Settings) -> Result<Segment, Cu
 fn around<'b>(buckets: &'b [Bucket], near: usize, index: i64, settings: &Settings) -> &'b [Bucket] {
     let earlier = buckets[..near].iter().rev();
     let later = buckets[near..].iter();
-    let begin = earlier
-        .take_while(|bucket| bucket.index >= index - settings.steps)
-        .count();
-    let end = later
-        .take_while(|bucket| bucket.index < index + settings.steps)
-        .count();
+    let begin = earlier.take_while(|bucket| bucket.index >= index - settings.steps).count();
+    let end = later.take_while(|bucket| bucket.index < index + settings.steps).count();
     &buckets[near - begin..near + end]
 }
 
@@ -92,12 +85,8 @@ fn solve(window: &[Bucket], index: i64, base_ns: i64, settings: &Settings) -> Re
 fn tube_at(window: &[Bucket], at_ns: i64, base_ns: i64, settings: &Settings) -> Option<Tube> {
     let view = |point| seen(point, at_ns, base_ns, settings.timestamp_error_ns);
     let down_view = |point| seen(point, at_ns, -base_ns, settings.timestamp_error_ns);
-    let up = window
-        .iter()
-        .flat_map(|bucket| bucket.up_hull.iter().copied().map(view));
-    let down = window
-        .iter()
-        .flat_map(|bucket| bucket.down_hull.iter().copied().map(down_view));
+    let up = window.iter().flat_map(|bucket| bucket.up_hull.iter().copied().map(view));
+    let down = window.iter().flat_map(|bucket| bucket.down_hull.iter().copied().map(down_view));
     tube(&bent(up, settings.kappa), &bent(down, settings.kappa))
 }
 
@@ -109,9 +98,7 @@ fn across(buckets: &[Bucket], next: usize, settings: &Settings) -> Result<(), Cu
     let window = &buckets[next - begin..next + end];
     let middle_ns = last.last_ns().midpoint(first.first_ns());
     let cut = Cut::between(last.last_ns(), first.first_ns());
-    tube_at(window, middle_ns, last.base_ns(), settings)
-        .map(drop)
-        .ok_or(cut)
+    tube_at(window, middle_ns, last.base_ns(), settings).map(drop).ok_or(cut)
 }
 
 /// Knots before the first message or after the last, as far as a window, from the nearest one on. They see the
@@ -130,9 +117,7 @@ fn beyond(
         let end = buckets[last].index + 1;
         (end, around(buckets, last, end, settings))
     };
-    (1..=settings.steps)
-        .map(|step| solve(window, end + side * step, base_ns, settings))
-        .collect()
+    (1..=settings.steps).map(|step| solve(window, end + side * step, base_ns, settings)).collect()
 }
 
 impl Segment {

@@ -13,20 +13,13 @@ pub(super) fn tighten(knots: &mut [Bounded], kappa: f64) -> bool {
     let highs = tightened(knots.iter().map(|knot| (knot.at_ns, knot.high)), kappa);
     let lows = tightened(knots.iter().map(|knot| (knot.at_ns, -knot.low)), kappa);
     // Each is the highest, or the lowest, of the same lines but for rounding.
-    let crosses = highs
-        .iter()
-        .zip(&lows)
-        .any(|(high, low)| high + low < -1e-3);
+    let crosses = highs.iter().zip(&lows).any(|(high, low)| high + low < -1e-3);
     if crosses {
         return false;
     }
     for ((knot, high), low) in knots.iter_mut().zip(highs).zip(lows) {
         let middle = f64::midpoint(high, -low);
-        (knot.low, knot.high) = if high < -low {
-            (middle, middle)
-        } else {
-            (-low, high)
-        };
+        (knot.low, knot.high) = if high < -low { (middle, middle) } else { (-low, high) };
     }
     true
 }
@@ -59,11 +52,7 @@ mod tests {
     use super::*;
 
     fn knot(at_s: i64, low: f64, high: f64) -> Bounded {
-        Bounded {
-            at_ns: at_s * 1_000_000_000,
-            low,
-            high,
-        }
+        Bounded { at_ns: at_s * 1_000_000_000, low, high }
     }
 
     #[test]

@@ -51,11 +51,7 @@ pub(super) struct Curve {
 
 impl Curve {
     pub(super) fn new(kappa: f64) -> Self {
-        Self {
-            kappa: kappa * OTHER_CLOCK,
-            parts: Vec::new(),
-            is_interrupted: true,
-        }
+        Self { kappa: kappa * OTHER_CLOCK, parts: Vec::new(), is_interrupted: true }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -80,24 +76,14 @@ impl Curve {
 
     /// What the reference's clock shows when the host's shows `at_ns`.
     pub(super) fn place(&self, at_ns: i64) -> Placed {
-        let nothing = Placed {
-            at_ns: None,
-            bounds: Bounds::Unknown,
-        };
+        let nothing = Placed { at_ns: None, bounds: Bounds::Unknown };
         let is_in = |part: &&Vec<Anchor>| {
             part.first().is_some_and(|first| first.at_ns <= at_ns)
                 && part.last().is_some_and(|last| at_ns <= last.at_ns)
         };
         // A clock that was set back shows some times twice: which was meant is not known.
-        let found = self
-            .parts
-            .iter()
-            .filter(is_in)
-            .map(|part| self.within(part, at_ns));
-        let merged = found.reduce(|a, b| Placed {
-            at_ns: None,
-            bounds: a.bounds.or(b.bounds),
-        });
+        let found = self.parts.iter().filter(is_in).map(|part| self.within(part, at_ns));
+        let merged = found.reduce(|a, b| Placed { at_ns: None, bounds: a.bounds.or(b.bounds) });
         merged.unwrap_or(nothing)
     }
 
@@ -105,21 +91,14 @@ impl Curve {
         let next = part.partition_point(|anchor| anchor.at_ns < at_ns);
         let b = part[next];
         let a = part[next.saturating_sub(usize::from(b.at_ns > at_ns))];
-        let (before, after) = (
-            (at_ns - a.at_ns) as f64 * 1e-9,
-            (b.at_ns - at_ns) as f64 * 1e-9,
-        );
+        let (before, after) = ((at_ns - a.at_ns) as f64 * 1e-9, (b.at_ns - at_ns) as f64 * 1e-9);
         let shift = (b.base_ns - a.base_ns) as f64;
         let height = |a: f64, b: f64| a + chord(0.0, b + shift - a, before, after);
         let (offset, low, high) = if a.at_ns == b.at_ns {
             (b.offset, b.low, b.high)
         } else {
             let bend = bend(self.kappa, before, after);
-            (
-                height(a.offset, b.offset),
-                height(a.low, b.low) - bend,
-                height(a.high, b.high) + bend,
-            )
+            (height(a.offset, b.offset), height(a.low, b.low) - bend, height(a.high, b.high) + bend)
         };
         let about_ns = a.base_ns.saturating_add(at_ns);
         Placed {

@@ -44,10 +44,7 @@ impl<'f> Network<'f> {
         Self {
             hosts,
             reference: number(&reference),
-            pairs: fits
-                .iter()
-                .map(|((a, b), fit)| (number(a), number(b), fit))
-                .collect(),
+            pairs: fits.iter().map(|((a, b), fit)| (number(a), number(b), fit)).collect(),
         }
     }
 
@@ -114,15 +111,9 @@ impl<'f> Network<'f> {
             })
             .collect();
         let places = place(self.hosts.len(), &bounds, self.reference);
-        let places = places.map_err(|host| ClockError::Contradiction {
-            host: self.hosts[host],
-            at_ns,
-        })?;
-        Ok(Moment {
-            at_ns,
-            clocks,
-            places,
-        })
+        let places =
+            places.map_err(|host| ClockError::Contradiction { host: self.hosts[host], at_ns })?;
+        Ok(Moment { at_ns, clocks, places })
     }
 
     /// What each host's clock shows, along paths of few pairs.
@@ -187,19 +178,15 @@ fn back(fit: &PairFit, from: Clock) -> Option<Clock> {
     // Each round leaves of an error what the clocks drift in that time, some millionths.
     for _ in 0..4 {
         let known = fit.at(at_ns);
-        let Some(offset) = known
-            .offset_ns
-            .filter(|_| known.evidence != Evidence::Beyond || half_width.is_none())
+        let Some(offset) =
+            known.offset_ns.filter(|_| known.evidence != Evidence::Beyond || half_width.is_none())
         else {
             break;
         };
         at_ns = from.at_ns.checked_sub(offset)?;
         half_width = known.bounds.half_width_ns();
     }
-    Some(Clock {
-        at_ns: in_range(at_ns)?,
-        error_ns: error_of(from, half_width?),
-    })
+    Some(Clock { at_ns: in_range(at_ns)?, error_ns: error_of(from, half_width?) })
 }
 
 /// Errors add up along a path, and a clock's drift while another is off adds less than a thousandth.

@@ -41,9 +41,7 @@ impl Order {
 /// By how much the second of two times is later.
 pub(super) fn later_by(first: Bounds, second: Bounds) -> Bounds {
     let difference = |second: Option<i64>, first: Option<i64>| {
-        second
-            .zip(first)
-            .map(|(second, first)| second.saturating_sub(first))
+        second.zip(first).map(|(second, first)| second.saturating_sub(first))
     };
     Bounds::of(
         difference(second.low_ns(), first.high_ns()),
@@ -69,23 +67,14 @@ mod tests {
         assert_eq!(order(-3, 6), Order::Unknown);
         assert_eq!(order(0, 0), Order::Unknown);
         assert_eq!(order(i64::MIN, i64::MAX), Order::Unknown);
-        assert_eq!(
-            Order::of(Bounds::AtLeast(1), None),
-            Order::Certain(Ordering::Less)
-        );
+        assert_eq!(Order::of(Bounds::AtLeast(1), None), Order::Certain(Ordering::Less));
         assert_eq!(Order::of(Bounds::AtLeast(-1), None), Order::Unknown);
     }
 
     #[test]
     fn differences_saturate() {
-        let far = Bounds::Both {
-            low_ns: i64::MIN,
-            high_ns: i64::MAX,
-        };
+        let far = Bounds::Both { low_ns: i64::MIN, high_ns: i64::MAX };
         assert_eq!(later_by(far, far), far);
-        assert_eq!(
-            later_by(Bounds::AtMost(3), Bounds::AtLeast(5)),
-            Bounds::AtLeast(2)
-        );
+        assert_eq!(later_by(Bounds::AtMost(3), Bounds::AtLeast(5)), Bounds::AtLeast(2));
     }
 }

@@ -14,12 +14,6 @@ pub struct Placed {
 impl Placed {
     /// A time of the reference host's own.
     pub(super) fn exactly(at_ns: i64) -> Self {
-        Self {
-            at_ns: Some(at_ns),
-            bounds: Bounds::Both {
-                low_ns: at_ns,
-                high_ns: at_ns,
-            },
-        }
+        Self { at_ns: Some(at_ns), bounds: Bounds::Both { low_ns: at_ns, high_ns: at_ns } }
     }
 }

@@ -32,21 +32,13 @@ pub(super) fn estimates(
         .iter()
         .zip(lows)
         .zip(&is_reached)
-        .map(|((high, low), &is_reached)| {
-            if is_reached {
-                f64::midpoint(*high, -low)
-            } else {
-                0.0
-            }
-        })
+        .map(|((high, low), &is_reached)| if is_reached { f64::midpoint(*high, -low) } else { 0.0 })
         .collect();
     let mut best = middles.clone();
     solve(&measured, &is_reached, reference, &mut best);
     let share = share_inside(pairs, &is_reached, &middles, &best);
     let offset = |host: usize| middles[host] + share * (best[host] - middles[host]);
-    (0..hosts)
-        .map(|host| is_reached[host].then(|| offset(host)))
-        .collect()
+    (0..hosts).map(|host| is_reached[host].then(|| offset(host))).collect()
 }
 
 impl Measured {
@@ -140,17 +132,10 @@ fn solve(measured: &[Measured], is_reached: &[bool], reference: usize, offsets: 
 /// How far one can go from the middles, which fulfil all bounds, to the best, without leaving a bound: 1 all the way.
 fn share_inside(pairs: &[PairBounds], is_reached: &[bool], middles: &[f64], best: &[f64]) -> f64 {
     let mut share = 1.0_f64;
-    for pair in pairs
-        .iter()
-        .filter(|pair| is_reached[pair.a] && is_reached[pair.b])
-    {
+    for pair in pairs.iter().filter(|pair| is_reached[pair.a] && is_reached[pair.b]) {
         let from = middles[pair.b] - middles[pair.a];
         let change = best[pair.b] - best[pair.a] - from;
-        let room = if change > 0.0 {
-            pair.high_ns - from
-        } else {
-            from - pair.low_ns
-        };
+        let room = if change > 0.0 { pair.high_ns - from } else { from - pair.low_ns };
         if change.abs() > room.max(0.0) {
             share = share.min(room.max(0.0) / change.abs());
         }

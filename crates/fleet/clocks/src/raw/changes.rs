@@ -25,10 +25,7 @@ pub(super) struct Change {
 /// All of them, in order, and those in which the map's lines meet although nothing tells of a change. `error_ns` is how
 /// far apart the readings of a sample may be.
 pub(super) fn changes(samples: &[ClockSample], error_ns: f64, corners: &[Corner]) -> Vec<Change> {
-    let chords: Vec<f64> = samples
-        .windows(2)
-        .map(|pair| chord(pair[0], pair[1]))
-        .collect();
+    let chords: Vec<f64> = samples.windows(2).map(|pair| chord(pair[0], pair[1])).collect();
     let noise = |at: usize| {
         2.0 * error_ns / (samples[at + 1].monotonic_ns - samples[at].monotonic_ns) as f64 + ROUNDED
     };
@@ -64,12 +61,7 @@ pub(super) fn changes(samples: &[ClockSample], error_ns: f64, corners: &[Corner]
                 (rate.min(least), rate.max(most))
             });
         let margin = (most - least) * MARGIN + ROUNDED;
-        Some(Change {
-            first,
-            last,
-            least: least - margin,
-            most: most + margin,
-        })
+        Some(Change { first, last, least: least - margin, most: most + margin })
     };
     (0..chords.len()).filter_map(change).collect()
 }

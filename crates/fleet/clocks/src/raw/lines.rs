@@ -55,10 +55,7 @@ fn longest(samples: &[ClockSample], error_ns: f64) -> usize {
 fn excess(origin: ClockSample, sample: ClockSample) -> (f64, f64) {
     let monotonic = sample.monotonic_ns - origin.monotonic_ns;
     let raw = sample.raw_ns - origin.raw_ns;
-    (
-        monotonic as f64,
-        (i128::from(raw) - i128::from(monotonic)) as f64,
-    )
+    (monotonic as f64, (i128::from(raw) - i128::from(monotonic)) as f64)
 }
 
 impl Stretch {
@@ -96,11 +93,7 @@ impl Stretch {
         let gained = (self.height + self.excess * since as f64).round() as i64;
         Corner {
             monotonic_ns,
-            raw_ns: self
-                .origin
-                .raw_ns
-                .saturating_add(since)
-                .saturating_add(gained),
+            raw_ns: self.origin.raw_ns.saturating_add(since).saturating_add(gained),
         }
     }
 
@@ -113,8 +106,6 @@ impl Stretch {
         let (before, after) = (apart(self.last_ns), apart(next.first_ns));
         let share = before / (before - after);
         let length = (next.first_ns - self.last_ns) as f64;
-        (0.0..=1.0)
-            .contains(&share)
-            .then(|| self.last_ns + (share * length).round() as i64)
+        (0.0..=1.0).contains(&share).then(|| self.last_ns + (share * length).round() as i64)
     }
 }

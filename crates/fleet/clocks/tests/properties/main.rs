@@ -12,12 +12,7 @@ const SECOND: i64 = 1_000_000_000;
 fn any_clocks() -> impl Strategy<Value = Clocks> {
     let curvatures =
         prop::collection::vec(prop_oneof![Just(-KAPPA), Just(KAPPA), -KAPPA..KAPPA], 1..12);
-    (
-        -1_000_000_000_000_i64..1_000_000_000_000,
-        -50_000_f64..50_000.0,
-        curvatures,
-        0.1_f64..4.0,
-    )
+    (-1_000_000_000_000_i64..1_000_000_000_000, -50_000_f64..50_000.0, curvatures, 0.1_f64..4.0)
         .prop_map(|(offset_ns, rate, curvatures, part_s)| Clocks {
             offset_ns,
             rate,
@@ -30,14 +25,8 @@ fn any_clocks() -> impl Strategy<Value = Clocks> {
 /// Up to 12 s of messages, bursts and silence; some cross the instant in no time.
 fn messages(fewest: usize) -> impl Strategy<Value = Vec<Message>> {
     let delay = prop_oneof![Just(0_i64), 10_000_i64..12_000, 10_000_i64..2_000_000];
-    let message =
-        (0..12 * SECOND, delay, any::<bool>()).prop_map(|(sent_ns, delay_ns, is_forward)| {
-            Message {
-                sent_ns,
-                delay_ns,
-                is_forward,
-            }
-        });
+    let message = (0..12 * SECOND, delay, any::<bool>())
+        .prop_map(|(sent_ns, delay_ns, is_forward)| Message { sent_ns, delay_ns, is_forward });
     prop::collection::vec(message, fewest..120)
 }
 
@@ -51,10 +40,7 @@ fn options() -> impl Strategy<Value = FitOptions> {
 }
 
 fn is_in_order(bounds: Bounds) -> bool {
-    bounds
-        .low_ns()
-        .zip(bounds.high_ns())
-        .is_none_or(|(low, high)| low <= high)
+    bounds.low_ns().zip(bounds.high_ns()).is_none_or(|(low, high)| low <= high)
 }
 
 proptest! {
@@ -180,15 +166,7 @@ proptest! {
 fn extremes_of_time() {
     let far = MAX_TIME_NS;
     let mut points = PairPoints::default();
-    for (a, b) in [
-        (-far, far),
-        (far, -far),
-        (far, far),
-        (-far, -far),
-        (0, 0),
-        (0, far),
-        (far, 0),
-    ] {
+    for (a, b) in [(-far, far), (far, -far), (far, far), (-far, -far), (0, 0), (0, far), (far, 0)] {
         points.add_forward(a, b).expect("in range");
         points.add_backward(a, b).expect("in range");
     }
@@ -201,13 +179,7 @@ fn extremes_of_time() {
 
 #[test]
 fn messages_of_one_moment_that_contradict_each_other_are_left_out() {
-    let clocks = Clocks {
-        offset_ns: 0,
-        rate: 0.0,
-        curvatures: vec![0.0],
-        part_s: 1.0,
-        jump: None,
-    };
+    let clocks = Clocks { offset_ns: 0, rate: 0.0, curvatures: vec![0.0], part_s: 1.0, jump: None };
     let messages = (0..400_i64).flat_map(|index| {
         [true, false].map(|is_forward| Message {
             sent_ns: index * 10_000_000,
@@ -216,12 +188,8 @@ fn messages_of_one_moment_that_contradict_each_other_are_left_out() {
         })
     });
     let mut points = clocks.record(messages);
-    points
-        .add_forward(2_005_000_000, 2_005_000_000 - 900_000)
-        .expect("in range");
-    points
-        .add_backward(2_005_000_000 + 900_000, 2_005_000_000)
-        .expect("in range");
+    points.add_forward(2_005_000_000, 2_005_000_000 - 900_000).expect("in range");
+    points.add_backward(2_005_000_000 + 900_000, 2_005_000_000).expect("in range");
     let found = fit(&points, &FitOptions::default()).expect("a fit");
     assert!(!found.jumps().is_empty());
     for at_ns in [1_000_000_000, 3_000_000_000] {
@@ -237,9 +205,7 @@ fn messages_of_one_moment_that_contradict_each_other_are_left_out() {
 fn one_direction_bounds_one_side() {
     let mut points = PairPoints::default();
     for index in 0..100_i64 {
-        points
-            .add_forward(index * 10_000_000, index * 10_000_000 + 500_000)
-            .expect("in range");
+        points.add_forward(index * 10_000_000, index * 10_000_000 + 500_000).expect("in range");
     }
     let found = fit(&points, &FitOptions::default()).expect("a fit");
     let known = found.at(500_000_000);

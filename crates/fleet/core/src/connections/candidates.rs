@@ -24,11 +24,7 @@ pub(super) struct Known {
 
 impl Known {
     pub(super) fn of(end: End, reach: Reach) -> Self {
-        Self {
-            end,
-            sent: Window::sent(&end, reach),
-            received: Window::received(&end, reach),
-        }
+        Self { end, sent: Window::sent(&end, reach), received: Window::received(&end, reach) }
     }
 
     fn has_both_initial(&self) -> bool {
@@ -60,11 +56,8 @@ pub(super) fn shifts(a: &Known, b: &Known) -> Option<[i64; 2]> {
 
 /// Ends of which each is the other's peer.
 pub(super) fn by_host(known: &[Known], state: &mut [Found]) -> Vec<(usize, usize)> {
-    let places: HashMap<EndId, usize> = known
-        .iter()
-        .enumerate()
-        .map(|(at, known)| (known.end.id(), at))
-        .collect();
+    let places: HashMap<EndId, usize> =
+        known.iter().enumerate().map(|(at, known)| (known.end.id(), at)).collect();
     let mut choices = Choices::new(known.len());
     for (at, known) in known.iter().enumerate() {
         let other = known.end.peer.and_then(|connection| {
@@ -123,9 +116,7 @@ pub(super) fn by_addresses(known: &[Known], state: &mut [Found]) -> Vec<(usize, 
         let (Found::Nothing, Some((local, remote))) = (state[at], addresses(&one.end)) else {
             continue;
         };
-        let others = by_addresses
-            .get(&(remote, local))
-            .map_or(&[][..], Vec::as_slice);
+        let others = by_addresses.get(&(remote, local)).map_or(&[][..], Vec::as_slice);
         if others.len() > MOST {
             choices.give_up(at);
             continue;
@@ -138,12 +129,7 @@ pub(super) fn by_addresses(known: &[Known], state: &mut [Found]) -> Vec<(usize, 
             if other == at || (local.ip().is_loopback() && !is_same_network) {
                 continue;
             }
-            choices.compare(
-                known,
-                at,
-                other,
-                CHANCE_WITH_ADDRESSES / others.len() as f64,
-            );
+            choices.compare(known, at, other, CHANCE_WITH_ADDRESSES / others.len() as f64);
         }
     }
     choices.settle(state)

@@ -17,12 +17,8 @@ pub(super) struct Reach {
 /// How far each end got.
 pub(super) fn reaches(messages: &[Message], packets: &[Packet]) -> HashMap<EndId, Reach> {
     let mut reaches: HashMap<EndId, Reach> = HashMap::new();
-    let of_messages = messages
-        .iter()
-        .map(|row| (row.end(), row.way, row.first_byte, row.bytes));
-    let of_packets = packets
-        .iter()
-        .map(|row| (row.end(), row.way, row.first_byte, row.bytes));
+    let of_messages = messages.iter().map(|row| (row.end(), row.way, row.first_byte, row.bytes));
+    let of_packets = packets.iter().map(|row| (row.end(), row.way, row.first_byte, row.bytes));
     for (end, way, first_byte, bytes) in of_messages.chain(of_packets) {
         let reach = reaches.entry(end).or_default();
         let reach = match way {
@@ -47,21 +43,13 @@ impl Window {
     /// Of what an end sends; `None` if no number is known.
     pub(super) fn sent(end: &End, reach: Reach) -> Option<Self> {
         let origin = end.own_isn.or(end.at_start.map(|start| start.snd_nxt))?;
-        Some(Self {
-            origin,
-            length: reach.sent,
-            is_initial: end.own_isn.is_some(),
-        })
+        Some(Self { origin, length: reach.sent, is_initial: end.own_isn.is_some() })
     }
 
     /// Of what an end receives; `None` if no number is known.
     pub(super) fn received(end: &End, reach: Reach) -> Option<Self> {
         if let Some(origin) = end.peer_isn {
-            return Some(Self {
-                origin,
-                length: reach.received,
-                is_initial: true,
-            });
+            return Some(Self { origin, length: reach.received, is_initial: true });
         }
         let start = end.at_start?;
         let unread = u64::from(start.rcv_nxt.wrapping_sub(start.copied_seq));
@@ -88,11 +76,7 @@ pub(super) enum Fit {
 /// Compares the windows of a direction.
 pub(super) fn compare(sender: Window, receiver: Window) -> Fit {
     if sender.is_initial && receiver.is_initial {
-        return if sender.origin == receiver.origin {
-            Fit::Shift(0)
-        } else {
-            Fit::Apart
-        };
+        return if sender.origin == receiver.origin { Fit::Shift(0) } else { Fit::Apart };
     }
     if sender.length.saturating_add(receiver.length) >= ROUND {
         return Fit::TooWide;
@@ -121,11 +105,7 @@ mod tests {
     use super::*;
 
     fn window(origin: u32, length: u64) -> Window {
-        Window {
-            origin,
-            length,
-            is_initial: false,
-        }
+        Window { origin, length, is_initial: false }
     }
 
     #[test]
@@ -136,27 +116,15 @@ mod tests {
         assert_eq!(shift(window(100, 49), window(150, 9)), Fit::Apart);
         assert_eq!(shift(window(100, 0), window(60, 40)), Fit::Shift(-40));
         let near_the_end = u32::MAX - 9;
-        assert_eq!(
-            shift(window(near_the_end, 30), window(20, 5)),
-            Fit::Shift(30)
-        );
-        assert_eq!(
-            shift(window(20, 5), window(near_the_end, 30)),
-            Fit::Shift(-30)
-        );
+        assert_eq!(shift(window(near_the_end, 30), window(20, 5)), Fit::Shift(30));
+        assert_eq!(shift(window(20, 5), window(near_the_end, 30)), Fit::Shift(-30));
         assert_eq!(shift(window(0, ROUND - 1), window(0, 1)), Fit::TooWide);
-        assert_eq!(
-            shift(window(0, u64::MAX), window(0, u64::MAX)),
-            Fit::TooWide
-        );
+        assert_eq!(shift(window(0, u64::MAX), window(0, u64::MAX)), Fit::TooWide);
     }
 
     #[test]
     fn nothing_is_before_an_initial_number() {
-        let initial = |origin, length| Window {
-            is_initial: true,
-            ..window(origin, length)
-        };
+        let initial = |origin, length| Window { is_initial: true, ..window(origin, length) };
         assert_eq!(compare(initial(100, 90), window(150, 0)), Fit::Shift(50));
         assert_eq!(compare(initial(100, 90), window(50, 80)), Fit::Apart);
         assert_eq!(compare(window(150, 10), initial(100, 60)), Fit::Shift(-50));

@@ -80,12 +80,7 @@ pub(super) fn pieces(ranges: &[Range]) -> Vec<Piece> {
                 {
                     last.end = at;
                 }
-                _ => pieces.push(Piece {
-                    first,
-                    end: at,
-                    sent,
-                    received,
-                }),
+                _ => pieces.push(Piece { first, end: at, sent, received }),
             }
         }
         first = at;
@@ -100,12 +95,7 @@ mod tests {
 
     #[test]
     fn each_byte_has_its_rows() {
-        let range = |first, end, is_received, row| Range {
-            first,
-            end,
-            is_received,
-            row,
-        };
+        let range = |first, end, is_received, row| Range { first, end, is_received, row };
         let found = pieces(&[
             range(10, 20, false, 7),
             range(0, 10, false, 5),
@@ -113,12 +103,7 @@ mod tests {
             range(5, 12, true, 3),
             range(40, u64::MAX, true, 1),
         ]);
-        let piece = |first, end, sent, received| Piece {
-            first,
-            end,
-            sent,
-            received,
-        };
+        let piece = |first, end, sent, received| Piece { first, end, sent, received };
         assert_eq!(
             found,
             [

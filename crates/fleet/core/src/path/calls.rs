@@ -56,11 +56,7 @@ impl Calls {
             sent.sort_unstable();
             sent.shrink_to_fit();
         }
-        Self {
-            of_threads,
-            sent,
-            received: received(edges),
-        }
+        Self { of_threads, sent, received: received(edges) }
     }
 
     /// Those of a thread in the order of time.

@@ -42,9 +42,8 @@ impl<'r> Effects<'r> {
             }
         }
         let owed = owed.into_iter();
-        let owed: HashMap<ThreadId, Intervals<usize>> = owed
-            .map(|(thread, open)| (thread, Intervals::new(open)))
-            .collect();
+        let owed: HashMap<ThreadId, Intervals<usize>> =
+            owed.map(|(thread, open)| (thread, Intervals::new(open))).collect();
         for (&thread, owed) in &owed {
             let waits = paths.waits_of(thread);
             for wait in waits.into_iter().flat_map(ThreadWaits::iter) {
@@ -138,12 +137,7 @@ mod tests {
     }
 
     fn side(id: u32, at_ns: u64) -> Side {
-        Side {
-            host: HostId(0),
-            thread: thread(id),
-            process: 1,
-            at_ns,
-        }
+        Side { host: HostId(0), thread: thread(id), process: 1, at_ns }
     }
 
     /// A request that a thread reads, and that it answers.
@@ -151,17 +145,11 @@ mod tests {
         let answer = side(id, answered_ns);
         Incoming {
             exchange: Exchange {
-                end: EndId {
-                    host: HostId(0),
-                    connection: u64::from(id),
-                },
+                end: EndId { host: HostId(0), connection: u64::from(id) },
                 asked: side(id, asked_ns),
                 first_byte: 0,
                 bytes: 1,
-                answer: Some(Answer {
-                    first: answer,
-                    last: answer,
-                }),
+                answer: Some(Answer { first: answer, last: answer }),
                 token: None,
                 sure_until_ns: answered_ns,
                 is_of_several: false,
@@ -206,10 +194,7 @@ mod tests {
             let thread = thread(id);
             effects.on_another_before(ThreadId { host, thread }, at_ns)
         };
-        let worker = ThreadId {
-            host: HostId(0),
-            thread: thread(9),
-        };
+        let worker = ThreadId { host: HostId(0), thread: thread(9) };
         assert_eq!(effects.request_at(worker, 50), Some(0));
         assert_eq!(effects.request_at(worker, 51), None);
         assert_eq!(before(9, 70), Some(50));
@@ -226,20 +211,13 @@ mod tests {
         // Thread 1 answers its first request at 30 and reads another one at 40. It gives a lock to thread 2, whose request
         // is open, at 50.
         let requests = Requests {
-            incoming: vec![
-                incoming(1, 10, 30),
-                incoming(1, 40, 60),
-                incoming(2, 15, 95),
-            ],
+            incoming: vec![incoming(1, 10, 30), incoming(1, 40, 60), incoming(2, 15, 95)],
             ..Requests::default()
         };
         let waits = Waits::of(&[wait(2, 16, 50, 1)]).expect("few");
         let paths = Paths::new(&waits, &[], &[]);
         let effects = Effects::new(&requests, &paths);
-        let thread = ThreadId {
-            host: HostId(0),
-            thread: thread(1),
-        };
+        let thread = ThreadId { host: HostId(0), thread: thread(1) };
         // What it did for thread 2 was after it had read its own.
         assert_eq!(effects.on_another_before(thread, 60), Some(30));
         // It is no worker of thread 2.
@@ -255,10 +233,7 @@ mod tests {
         let waits = [wait(2, 6, 20, 9), wait(1, 13, 50, 9), wait(1, 61, 70, 9)];
         let waits = Waits::of(&waits).expect("few");
         let effects = Effects::new(&requests, &Paths::new(&waits, &[], &[]));
-        let thread = ThreadId {
-            host: HostId(0),
-            thread: thread(9),
-        };
+        let thread = ThreadId { host: HostId(0), thread: thread(9) };
         assert_eq!(effects.on_another_before(thread, 50), None);
         assert_eq!(effects.on_another_before(thread, 70), Some(20));
     }

@@ -23,10 +23,7 @@ pub(crate) struct Intervals<T> {
 impl<T: Ord> Intervals<T> {
     pub(crate) fn new(mut all: Vec<Interval<T>>) -> Self {
         all.sort_unstable();
-        let mut intervals = Self {
-            latest_ns: vec![0; all.len()],
-            all,
-        };
+        let mut intervals = Self { latest_ns: vec![0; all.len()], all };
         intervals.find_latest(0..intervals.all.len());
         intervals
     }
@@ -85,11 +82,7 @@ mod tests {
         let mut met = Vec::new();
         intervals.visit(between_ns, |one| {
             met.push(*one);
-            if met.len() < most {
-                ControlFlow::Continue(())
-            } else {
-                ControlFlow::Break(())
-            }
+            if met.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
         met
     }

@@ -49,11 +49,7 @@ impl<'w> Running<'w> {
     #[must_use]
     pub fn new(paths: &Paths<'w>) -> Self {
         let hosts = paths.waits().hosts();
-        Self {
-            of_host: hosts
-                .map(|waits| (waits.host(), Runs::new(waits)))
-                .collect(),
-        }
+        Self { of_host: hosts.map(|waits| (waits.host(), Runs::new(waits))).collect() }
     }
 
     /// How long each thread of a host ran on each processor between two times of its clock, in the threads' order; those
@@ -94,9 +90,7 @@ impl<'w> Runs<'w> {
         let firsts = firsts.filter_map(|(thread, waits)| Some((thread, waits.get(0)?.off_ns)));
         let firsts: Vec<(Thread, u64)> = firsts.collect();
         let since_ns = firsts.iter().map(|(_, off_ns)| *off_ns).min();
-        let in_trace = firsts
-            .into_iter()
-            .filter(|(thread, _)| since_ns < Some(thread.start_ns));
+        let in_trace = firsts.into_iter().filter(|(thread, _)| since_ns < Some(thread.start_ns));
         let first = in_trace.map(|(thread, off_ns)| Interval {
             from_ns: thread.start_ns,
             to_ns: off_ns,
@@ -178,9 +172,7 @@ mod tests {
         let running = Running::new(&paths);
         let during = |begin_ns, end_ns| -> Vec<(u32, u64)> {
             let all = running.during(HostId(0), begin_ns, end_ns);
-            all.iter()
-                .map(|ran| (ran.thread.thread.id, ran.ran_ns))
-                .collect()
+            all.iter().map(|ran| (ran.thread.thread.id, ran.ran_ns)).collect()
         };
         assert_eq!(during(25, 70), [(1, 35), (2, 10)]);
         assert_eq!(during(51, 59), []);
@@ -193,15 +185,8 @@ mod tests {
 
     #[test]
     fn a_run_is_on_the_processor_that_the_thread_got() {
-        let on = |processor, wait| Wait {
-            processor: Some(processor),
-            ..wait
-        };
-        let waits = [
-            on(0, wait(1, 10, 20)),
-            on(1, wait(1, 50, 60)),
-            wait(1, 90, 95),
-        ];
+        let on = |processor, wait| Wait { processor: Some(processor), ..wait };
+        let waits = [on(0, wait(1, 10, 20)), on(1, wait(1, 50, 60)), wait(1, 90, 95)];
         let waits = Waits::of(&waits).expect("few");
         let running = Running::new(&Paths::new(&waits, &[], &[]));
         let ran = running.during(HostId(0), 0, 100);

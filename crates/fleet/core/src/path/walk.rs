@@ -163,13 +163,8 @@ impl<P: Fn(Event) -> Option<Placed>> Walk<'_, P> {
         } else {
             self.until(frame, wait.off_ns)
         };
-        let reading = Reading {
-            sent,
-            to,
-            at_ns: wait.on_ns,
-            until_ns,
-            wait_off_ns: Some(wait.off_ns),
-        };
+        let reading =
+            Reading { sent, to, at_ns: wait.on_ns, until_ns, wait_off_ns: Some(wait.off_ns) };
         let ended = self.message(frame, &reading);
         frame.at_ns = turn.off_ns;
         match ended.filter(|ended| self.may_end(&waiter, ended.by)) {
@@ -194,13 +189,7 @@ impl<P: Fn(Event) -> Option<Placed>> Walk<'_, P> {
             return None;
         }
         self.to(frame, at_ns, PartKind::Running, None);
-        let reading = Reading {
-            sent,
-            to,
-            at_ns,
-            until_ns,
-            wait_off_ns: None,
-        };
+        let reading = Reading { sent, to, at_ns, until_ns, wait_off_ns: None };
         let ended = self.message(frame, &reading)?;
         let waiter = *frame;
         self.mark(&waiter, Before::OnlyForItself);
@@ -298,9 +287,7 @@ impl<P: Fn(Event) -> Option<Placed>> Walk<'_, P> {
         let error_ns = if sent.host == frame.thread.host {
             Some(0)
         } else {
-            sent_error_ns
-                .zip(own_error_ns)
-                .map(|(a, b)| a.saturating_add(b))
+            sent_error_ns.zip(own_error_ns).map(|(a, b)| a.saturating_add(b))
         };
         // Without this message the thread would have waited for the next one.
         let others = self.paths.other_senders(frame.thread, reading.at_ns, to);
@@ -313,12 +300,7 @@ impl<P: Fn(Event) -> Option<Placed>> Walk<'_, P> {
         let kind = PartKind::Network { from, to, error_ns };
         let begin_ns = sent_ns.max(reading.until_ns);
         self.add(frame, begin_ns, kind, reading.wait_off_ns);
-        Some(Ended {
-            by: from,
-            at_ns: sent.at_ns,
-            is_message: true,
-            slack_ns,
-        })
+        Some(Ended { by: from, at_ns: sent.at_ns, is_message: true, slack_ns })
     }
 
     /// A time of a host on the home's clock, and by how much it may be off.
@@ -326,19 +308,15 @@ impl<P: Fn(Event) -> Option<Placed>> Walk<'_, P> {
         if host == self.home {
             return Some((at_ns, Some(0)));
         }
-        let placed = (self.place)(Event {
-            host,
-            at_ns: i64::try_from(at_ns).ok()?,
-        })?;
+        let placed = (self.place)(Event { host, at_ns: i64::try_from(at_ns).ok()? })?;
         let error_ns = placed.bounds.half_width_ns().map(|half| half.ceil() as u64);
         Some((u64::try_from(placed.at_ns?).ok()?, error_ns))
     }
 
     /// Goes back to a time of the thread's host; where its clock is not known, as far as the thread is looked at.
     fn to(&mut self, frame: &mut Frame, at_ns: u64, kind: PartKind, wait_off_ns: Option<u64>) {
-        let home_ns = self
-            .at_home(frame.thread.host, at_ns)
-            .map_or(frame.until_ns, |(home_ns, _)| home_ns);
+        let home_ns =
+            self.at_home(frame.thread.host, at_ns).map_or(frame.until_ns, |(home_ns, _)| home_ns);
         self.add(frame, home_ns, kind, wait_off_ns);
         frame.at_ns = at_ns;
     }

@@ -24,12 +24,7 @@ pub(super) fn backward(
     known: &[Before],
 ) -> (Vec<(usize, usize)>, Vec<usize>) {
     let has_results = has_results(timeline, known);
-    let walk = Walk {
-        timeline,
-        spans,
-        known,
-        has_results,
-    };
+    let walk = Walk { timeline, spans, known, has_results };
     let (mut rounds, mut found) = (vec![Vec::new(); timeline.threads], Vec::new());
     walk.tasks(|thread, task| {
         if task.doubtful.is_empty() {
@@ -44,11 +39,7 @@ pub(super) fn backward(
         let before = doubtful.next().map(|(_, request)| *request);
         let before = before.filter(|request| doubtful.all(|(_, other)| other == request));
         for (at, round) in task.rounds.iter().enumerate() {
-            let request = if at < most {
-                Some(task.request)
-            } else {
-                before
-            };
+            let request = if at < most { Some(task.request) } else { before };
             let Some(request) = request.filter(|_| at < most.saturating_mul(2)) else {
                 break;
             };
@@ -95,12 +86,7 @@ impl Work {
     /// Begins a task, and returns one that is complete with it.
     fn begin(&mut self, request: usize) -> Option<Task> {
         let first = (self.0.len() == MOST_EFFECTS).then(|| self.0.remove(0));
-        self.0.push(Task {
-            request,
-            rounds: Vec::new(),
-            is_new_round: true,
-            doubtful: Vec::new(),
-        });
+        self.0.push(Task { request, rounds: Vec::new(), is_new_round: true, doubtful: Vec::new() });
         first.filter(|task| !task.rounds.is_empty())
     }
 
@@ -112,9 +98,7 @@ impl Work {
 
     /// Ends all tasks, and returns those with calls.
     fn end(&mut self) -> impl Iterator<Item = Task> {
-        std::mem::take(&mut self.0)
-            .into_iter()
-            .filter(|task| !task.rounds.is_empty())
+        std::mem::take(&mut self.0).into_iter().filter(|task| !task.rounds.is_empty())
     }
 
     /// Adds a call, and returns tasks that are complete with it.
@@ -160,9 +144,7 @@ struct Walk<'t> {
 impl Walk<'_> {
     /// Goes back in time, and hands over each task with calls that is complete.
     fn tasks(&self, mut add: impl FnMut(usize, Task)) {
-        let mut works: Vec<Work> = (0..self.timeline.threads)
-            .map(|_| Work::default())
-            .collect();
+        let mut works: Vec<Work> = (0..self.timeline.threads).map(|_| Work::default()).collect();
         for (event, before) in self.timeline.events.iter().zip(self.known).rev() {
             let thread = event.thread;
             let is_open = |request: &usize| self.spans[*request].contains(event.at_ns);

@@ -144,11 +144,7 @@ impl Exchanges {
         let number = self.all.len();
         self.parts.push((place, number, Part::Opens));
         self.answers.push(None);
-        self.shapes.push(Shape {
-            asking_rows: 1,
-            is_answered_by_several: false,
-            has_hole: false,
-        });
+        self.shapes.push(Shape { asking_rows: 1, is_answered_by_several: false, has_hole: false });
         self.all.push(Exchange {
             end: row.end(),
             asked: Side::of(row),
@@ -216,14 +212,8 @@ mod tests {
         found.add(&rows, places, asks, None);
         found.finish();
         let answer = |answer: Answer| (answer.first.at_ns, answer.last.at_ns);
-        let plain = |one: &Exchange| {
-            (
-                one.first_byte,
-                one.bytes,
-                one.answer.map(answer),
-                one.sure_until_ns,
-            )
-        };
+        let plain =
+            |one: &Exchange| (one.first_byte, one.bytes, one.answer.map(answer), one.sure_until_ns);
         found.all.iter().map(plain).collect()
     }
 
@@ -233,19 +223,9 @@ mod tests {
     #[test]
     fn directions_alternate() {
         // A greeting, a request in two reads, an answer in two writes, another request without one, and a FIN.
-        let rows = [
-            (S, 1, 9),
-            (R, 1, 5),
-            (R, 6, 5),
-            (S, 10, 7),
-            (S, 17, 7),
-            (R, 11, 3),
-        ];
+        let rows = [(S, 1, 9), (R, 1, 5), (R, 6, 5), (S, 10, 7), (S, 17, 7), (R, 11, 3)];
         let found = exchanges(R, &rows);
-        assert_eq!(
-            found,
-            [(1, 10, Some((30, 40)), 40), (11, 3, None, u64::MAX)]
-        );
+        assert_eq!(found, [(1, 10, Some((30, 40)), 40), (11, 3, None, u64::MAX)]);
         let with_fin = [&rows[..5], &[(R, 11, 1)]].concat();
         assert_eq!(exchanges(R, &with_fin), [(1, 10, Some((30, 40)), 40)]);
         // At the client a FIN is no part of the answer.

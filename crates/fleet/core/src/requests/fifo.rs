@@ -65,11 +65,8 @@ pub(super) fn told(
         return Vec::new();
     };
     let requests = queue_requests(&threads, calls, requests);
-    let mut queue = Queue {
-        calls: queue_calls(&threads, calls),
-        requests: &requests,
-        waits_in_order: false,
-    };
+    let mut queue =
+        Queue { calls: queue_calls(&threads, calls), requests: &requests, waits_in_order: false };
     queue.waits_in_order = queue.waits_in_order();
     let stretches = queue.stretches(each);
     let Some(sure) = queue.sure(&stretches) else {
@@ -90,15 +87,9 @@ fn queue_calls(threads: &Threads, calls: &[Call]) -> Vec<QueueCall> {
         .map(|call| {
             let before_ns = last_ns.get(&call.thread).copied().unwrap_or(0);
             last_ns.insert(call.thread, call.asked_ns.max(call.answered_ns));
-            let sent = Moment {
-                thread: call.thread,
-                at_ns: call.asked_ns,
-                is_first: call.is_first,
-            };
-            QueueCall {
-                taken: threads.taken(sent, before_ns.min(call.asked_ns)),
-                call: *call,
-            }
+            let sent =
+                Moment { thread: call.thread, at_ns: call.asked_ns, is_first: call.is_first };
+            QueueCall { taken: threads.taken(sent, before_ns.min(call.asked_ns)), call: *call }
         })
         .collect()
 }
@@ -187,10 +178,8 @@ impl Queue<'_> {
         calls.sort_by_key(|&call| (self.calls[call].taken.middle(), call));
         let mut order: Vec<Rank> = (0..self.requests.len()).collect();
         order.sort_by_key(|&rank| (self.requests[rank].put.middle(), rank));
-        let ranks: Vec<Rank> = order
-            .iter()
-            .flat_map(|&rank| std::iter::repeat_n(rank, each))
-            .collect();
+        let ranks: Vec<Rank> =
+            order.iter().flat_map(|&rank| std::iter::repeat_n(rank, each)).collect();
         let mut place_of = vec![0; order.len()];
         for (place, &rank) in order.iter().enumerate() {
             place_of[rank] = place;
@@ -199,10 +188,7 @@ impl Queue<'_> {
         for begin in (0..calls.len()).step_by(STRETCH) {
             let end = (begin + STRETCH).min(calls.len());
             let inner = &calls[begin..end];
-            if inner
-                .iter()
-                .all(|&call| self.calls[call].call.cause.is_some())
-            {
+            if inner.iter().all(|&call| self.calls[call].call.cause.is_some()) {
                 continue;
             }
             let known = (begin..end).filter_map(|place| {
@@ -252,10 +238,8 @@ impl Queue<'_> {
                     }
                 }
             }
-            let is_told: HashSet<usize> = stretch.calls[stretch.told.clone()]
-                .iter()
-                .copied()
-                .collect();
+            let is_told: HashSet<usize> =
+                stretch.calls[stretch.told.clone()].iter().copied().collect();
             let shares = counts.into_iter().map(|((call, rank), count)| Drawn {
                 call,
                 rank,

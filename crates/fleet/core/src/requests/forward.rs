@@ -49,11 +49,7 @@ struct State {
 impl State {
     fn forget(&mut self, spans: &[Span], at_ns: u64) {
         let is_open = |request: &usize| spans[*request].contains(at_ns);
-        while self
-            .owes
-            .first()
-            .is_some_and(|&(until_ns, _)| until_ns < at_ns)
-        {
+        while self.owes.first().is_some_and(|&(until_ns, _)| until_ns < at_ns) {
             self.owes.pop_first();
         }
         self.own = self.own.filter(is_open);
@@ -76,12 +72,7 @@ pub(super) fn forward(
     let mut states: Vec<State> = (0..timeline.threads).map(|_| State::default()).collect();
     let mut known = Vec::with_capacity(timeline.events.len());
     for event in &timeline.events {
-        let &Event {
-            at_ns,
-            kind,
-            thread,
-            since_ns,
-        } = event;
+        let &Event { at_ns, kind, thread, since_ns } = event;
         states[thread].forget(spans, at_ns);
         if let Kind::Woken(Some(waker)) = kind {
             states[waker].forget(spans, at_ns);
@@ -91,9 +82,7 @@ pub(super) fn forward(
             owes: states[thread].owes_one(),
             owes_many: states[thread].owes.len() > 1,
             may_be_result: false,
-            woken_for: states[thread]
-                .woken_for
-                .map(|request| (request, states[thread].rounds)),
+            woken_for: states[thread].woken_for.map(|request| (request, states[thread].rounds)),
         };
         if !timeline.has_wake_ups && before.owes_many {
             // What it has read last may be another wait ago.

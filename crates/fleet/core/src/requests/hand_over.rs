@@ -101,10 +101,8 @@ impl Requests {
                 .exchange
                 .token
                 .and_then(|token| named.get(&(asked.host, asked.process, token)));
-            let mut open = all
-                .into_iter()
-                .flatten()
-                .filter(|&&request| spans[request].contains(asked.at_ns));
+            let mut open =
+                all.into_iter().flatten().filter(|&&request| spans[request].contains(asked.at_ns));
             if let (Some(&request), None) = (open.next(), open.next()) {
                 outgoing.cause = Some((request, HandOver::Token));
             }
@@ -147,9 +145,8 @@ impl Requests {
                     continue;
                 }
                 // A thread that makes more rounds of calls than it usually does may have begun another task.
-                let woken_for = before
-                    .woken_for
-                    .filter(|&(_, rounds)| rounds <= usual_rounds[event.thread]);
+                let woken_for =
+                    before.woken_for.filter(|&(_, rounds)| rounds <= usual_rounds[event.thread]);
                 calls.push((call, woken_for.map(|(request, _)| request)));
                 self.note(call, causes[call], HandOver::SameThread);
             }
@@ -157,12 +154,7 @@ impl Requests {
         // What the sender has done next is no result of a call that may be another one's.
         let mut by_effect = readers.believed(by_effect);
         by_effect.retain(|(call, _)| others.in_doubt.binary_search(call).is_err());
-        for (call, request) in others
-            .found
-            .into_iter()
-            .chain(readers.found())
-            .chain(by_effect)
-        {
+        for (call, request) in others.found.into_iter().chain(readers.found()).chain(by_effect) {
             let process = self.outgoing[call].exchange.asked.process;
             if loops.follows_what_it_reads(process) {
                 self.note(call, Some(request), HandOver::Backward);
@@ -275,9 +267,7 @@ impl Requests {
                 asked_ns: times.asked_ns,
                 answered_ns: times.answered_ns,
                 is_first: exchange.first_byte == 0,
-                cause: times
-                    .cause
-                    .and_then(|(cause, _)| ranks.get(&cause).copied()),
+                cause: times.cause.and_then(|(cause, _)| ranks.get(&cause).copied()),
                 is_heard: times.cause.is_some_and(|(_, by)| by == HandOver::Backward),
             }
         });

@@ -49,9 +49,8 @@ fn shift_of(calls: &[Call], stretch: Range<usize>, spans: &[Span], each: usize) 
         });
         outside.take(NEAR_OUTSIDE).count()
     };
-    let counts: Vec<(i64, usize)> = (-FARTHEST..=FARTHEST)
-        .map(|shift| (shift, outside(shift)))
-        .collect();
+    let counts: Vec<(i64, usize)> =
+        (-FARTHEST..=FARTHEST).map(|shift| (shift, outside(shift))).collect();
     let &(good, _) = counts.iter().find(|(_, outside)| *outside == 0)?;
     let is_refuted = |&(shift, outside): &(i64, usize)| {
         let is_near = (shift - good).unsigned_abs() <= each as u64;
@@ -86,11 +85,7 @@ mod tests {
         let mut calls: Vec<Call> = (0..3 * requests)
             .map(|task| {
                 let rank = task / 3;
-                let late = if is_swapped && rank % 2 == 0 {
-                    130_000
-                } else {
-                    0
-                };
+                let late = if is_swapped && rank % 2 == 0 { 130_000 } else { 0 };
                 let asked_ns = rank as u64 * 100_000 + late + 10 + task as u64 % 3;
                 Call {
                     asked_ns,

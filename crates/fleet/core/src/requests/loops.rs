@@ -40,9 +40,7 @@ impl Loops {
                 continue;
             };
             let exchange = received(request);
-            let begins = exchange
-                .answer
-                .is_some_and(|answer| answer.first.at_ns == event.at_ns);
+            let begins = exchange.answer.is_some_and(|answer| answer.first.at_ns == event.at_ns);
             if begins {
                 let process = exchange.asked.process;
                 let answers = loops.of_process.entry(process).or_default();

@@ -50,9 +50,7 @@ impl Others {
                     own,
                     by_reader: readers.says(number),
                     asked_ns: exchange.asked.at_ns,
-                    answered_ns: exchange
-                        .answer
-                        .map_or(u64::MAX, |answer| answer.first.at_ns),
+                    answered_ns: exchange.answer.map_or(u64::MAX, |answer| answer.first.at_ns),
                 });
             }
         }
@@ -162,8 +160,7 @@ impl<'a> OfServer<'a> {
 
     /// Whether the thread of the other request has sent one that is for this one's, by its reader.
     fn is_exchanged(&self, call: &Call, by_reader: usize) -> bool {
-        self.at_once(by_reader, call)
-            .any(|other| other.by_reader == Some(call.own))
+        self.at_once(by_reader, call).any(|other| other.by_reader == Some(call.own))
     }
 
     /// The only call that the thread of the other request has sent at the same time, if nobody was woken for its answer.
@@ -178,8 +175,7 @@ impl<'a> OfServer<'a> {
 
     /// Whether its sender's request has another one under way that is its own, by its reader.
     fn has_known_at_once(&self, call: &Call) -> bool {
-        self.at_once(call.own, call)
-            .any(|other| other.by_reader == Some(call.own))
+        self.at_once(call.own, call).any(|other| other.by_reader == Some(call.own))
     }
 }
 

@@ -33,11 +33,8 @@ impl Readers {
         (sent, calls): (impl Fn(usize) -> Exchange, Range<usize>),
     ) -> Self {
         let first = calls.start;
-        let mut readers = Self {
-            first,
-            is_others: vec![false; calls.len()],
-            request: vec![None; calls.len()],
-        };
+        let mut readers =
+            Self { first, is_others: vec![false; calls.len()], request: vec![None; calls.len()] };
         let mut senders: Vec<Option<usize>> = vec![None; calls.len()];
         // The call whose answer each thread has, and whether it was handed over.
         let mut answers: Vec<Option<usize>> = vec![None; timeline.threads];

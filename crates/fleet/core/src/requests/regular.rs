@@ -58,11 +58,7 @@ pub(super) fn told(calls: &[Call], requests: &[usize], spans: &[Span]) -> Told {
         return Told::default();
     };
     if regular.contradicts() {
-        return Told {
-            is_contradictory: true,
-            doubted: regular.not_in_order(),
-            found: Vec::new(),
-        };
+        return Told { is_contradictory: true, doubted: regular.not_in_order(), found: Vec::new() };
     }
     let doubted = regular.doubt_too_many();
     let mut found = Vec::new();
@@ -109,10 +105,8 @@ impl<'a> Regular<'a> {
     fn new(calls: &'a [Call], requests: &[usize], spans: &[Span]) -> Option<Self> {
         let each = each(calls.len(), requests.len())?;
         let of_request: HashMap<usize, usize> = requests.iter().copied().zip(0..).collect();
-        let ranks: Vec<Option<usize>> = calls
-            .iter()
-            .map(|call| of_request.get(&call.cause?.0).copied())
-            .collect();
+        let ranks: Vec<Option<usize>> =
+            calls.iter().map(|call| of_request.get(&call.cause?.0).copied()).collect();
         let mut counts = vec![0; requests.len()];
         for &rank in ranks.iter().flatten() {
             counts[rank] += 1;
@@ -154,9 +148,8 @@ impl<'a> Regular<'a> {
     /// Forgets the causes of calls of requests that have too many while others that lack one were open, and returns their
     /// places. A name in the bytes stays.
     fn doubt_too_many(&mut self) -> Vec<usize> {
-        let lacking: Vec<usize> = (0..self.counts.len())
-            .filter(|&rank| self.lacks(rank) > 0)
-            .collect();
+        let lacking: Vec<usize> =
+            (0..self.counts.len()).filter(|&rank| self.lacks(rank) > 0).collect();
         let may_be_others = |place: usize| {
             let call = &self.calls[place];
             let next = lacking.partition_point(|&rank| self.spans[rank].opened_ns <= call.asked_ns);
@@ -189,9 +182,7 @@ impl<'a> Regular<'a> {
     /// The places of known calls, and their ranks.
     fn known(&self) -> Vec<(usize, usize)> {
         let known = self.ranks.iter().enumerate();
-        known
-            .filter_map(|(place, rank)| Some((place, (*rank)?)))
-            .collect()
+        known.filter_map(|(place, rank)| Some((place, (*rank)?))).collect()
     }
 
     fn lacks(&self, rank: usize) -> usize {
@@ -219,13 +210,7 @@ mod tests {
     fn story(open_ns: u64, queued_ns: u64) -> (Vec<Call>, Vec<usize>, Vec<Span>) {
         let requests: Vec<usize> = (100..200).collect();
         let begin_ns = |number: usize| 1_000 * (number as u64 - 99);
-        let mut spans = vec![
-            Span {
-                opened_ns: 0,
-                sure_until_ns: 0
-            };
-            100
-        ];
+        let mut spans = vec![Span { opened_ns: 0, sure_until_ns: 0 }; 100];
         spans.extend(requests.iter().map(|&number| Span {
             opened_ns: begin_ns(number),
             sure_until_ns: begin_ns(number) + open_ns,
@@ -251,10 +236,7 @@ mod tests {
             call.cause = call.cause.map(|(cause, _)| (cause, HandOver::SameThread));
         }
         let told = told(&calls, &requests, &spans);
-        assert_eq!(
-            told.doubted,
-            [32, 33, 34, 35, 62, 63, 64, 65, 92, 93, 94, 95]
-        );
+        assert_eq!(told.doubted, [32, 33, 34, 35, 62, 63, 64, 65, 92, 93, 94, 95]);
         let mut found = told.found;
         found.sort_unstable();
         let right: Vec<(usize, usize)> =
@@ -284,9 +266,7 @@ mod tests {
             calls[place].cause = None;
         }
         let by = |evidence, places: &[usize]| -> Vec<(usize, usize, HandOver)> {
-            let told = places
-                .iter()
-                .map(|&place| (place, 100 + place / 3, evidence));
+            let told = places.iter().map(|&place| (place, 100 + place / 3, evidence));
             told.collect()
         };
         let all = found(&calls, &requests, &spans);
@@ -334,11 +314,7 @@ mod tests {
         }
         assert_eq!(
             told(&calls, &requests, &spans),
-            Told {
-                is_contradictory: true,
-                doubted: vec![30, 60, 90],
-                found: Vec::new()
-            }
+            Told { is_contradictory: true, doubted: vec![30, 60, 90], found: Vec::new() }
         );
     }
 }

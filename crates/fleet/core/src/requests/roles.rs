@@ -91,19 +91,11 @@ pub(super) fn roles(
             _ => None,
         }
     };
-    let mut roles: HashMap<EndId, Role> = by_id
-        .iter()
-        .filter_map(|(&id, end)| Some((id, own(end)?)))
-        .collect();
+    let mut roles: HashMap<EndId, Role> =
+        by_id.iter().filter_map(|(&id, end)| Some((id, own(end)?))).collect();
     for pair in &connections.pairs {
         let [a, b] = pair.ends;
-        let sure = pair.client.map(|client| {
-            if client == a {
-                Role::Client
-            } else {
-                Role::Server
-            }
-        });
+        let sure = pair.client.map(|client| if client == a { Role::Client } else { Role::Server });
         let found = match (roles.get(&a).copied(), roles.get(&b).copied()) {
             _ if sure.is_some() => sure,
             (Some(of_a), Some(of_b)) => (of_a != of_b).then_some(of_a),
@@ -152,10 +144,7 @@ mod tests {
             shifts: [0, 0],
             evidence: PairEvidence::Addresses,
         });
-        let connections = Connections {
-            pairs: pairs.collect(),
-            unpaired: Vec::new(),
-        };
+        let connections = Connections { pairs: pairs.collect(), unpaired: Vec::new() };
         roles(ends, &connections).0.get(&ends[which].id()).copied()
     }
 
@@ -178,11 +167,8 @@ mod tests {
 
     #[test]
     fn an_address_with_several_peers_is_a_servers() {
-        let ends = [
-            end(0, 1, 80, 5000, None),
-            end(0, 2, 80, 5001, None),
-            end(1, 1, 5000, 80, None),
-        ];
+        let ends =
+            [end(0, 1, 80, 5000, None), end(0, 2, 80, 5001, None), end(1, 1, 5000, 80, None)];
         assert_eq!(role_of(&ends, &[(0, 2)], 0), Some(Role::Server));
         assert_eq!(role_of(&ends, &[(0, 2)], 2), Some(Role::Client));
         assert_eq!(role_of(&ends, &[], 2), None);
@@ -198,10 +184,8 @@ mod tests {
 
     #[test]
     fn rows_that_contradict_each_other_have_no_role() {
-        let ends = [
-            end(0, 1, 80, 5000, Some(Opener::Peer)),
-            end(0, 1, 80, 5000, Some(Opener::This)),
-        ];
+        let ends =
+            [end(0, 1, 80, 5000, Some(Opener::Peer)), end(0, 1, 80, 5000, Some(Opener::This))];
         assert_eq!(role_of(&ends, &[], 0), None);
     }
 }

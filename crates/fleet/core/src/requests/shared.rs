@@ -62,8 +62,7 @@ impl Exchanges {
             for &number in &read {
                 self.all[number].answer(Side::of(row));
             }
-            self.parts
-                .extend(read.first().map(|&number| (place, number, Part::Answers)));
+            self.parts.extend(read.first().map(|&number| (place, number, Part::Answers)));
         }
         numbers
     }
@@ -100,10 +99,7 @@ impl Exchanges {
         };
         let answered = self.answers.get(number)?.as_ref();
         let answered = answered.map(|bytes| moved(bytes, shifts[1].checked_neg()?));
-        Some(Bounds {
-            asked: moved(&asked, shifts[0])?,
-            answered: answered.flatten(),
-        })
+        Some(Bounds { asked: moved(&asked, shifts[0])?, answered: answered.flatten() })
     }
 }
 
@@ -145,10 +141,7 @@ mod tests {
         let row = |at_ns, thread, way, first_byte, bytes| Message {
             host: HostId(0),
             at_ns,
-            thread: Thread {
-                id: thread,
-                start_ns: 0,
-            },
+            thread: Thread { id: thread, start_ns: 0 },
             process: 1,
             connection: 1,
             way,

@@ -98,17 +98,11 @@ impl Timeline {
         for event in events.iter().rev() {
             let next = &mut reads_next[event.thread];
             keep.push(!matches!(event.kind, Kind::Woken(_)) || !*next);
-            *next = matches!(
-                event.kind,
-                Kind::ReadsRequest(_) | Kind::ReadsAnswer(_) | Kind::Reads
-            );
+            *next =
+                matches!(event.kind, Kind::ReadsRequest(_) | Kind::ReadsAnswer(_) | Kind::Reads);
         }
         let mut keep = keep.into_iter().rev();
         events.retain(|_| keep.next().unwrap_or(true));
-        Self {
-            events,
-            threads,
-            has_wake_ups,
-        }
+        Self { events, threads, has_wake_ups }
     }
 }

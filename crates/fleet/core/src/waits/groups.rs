@@ -50,10 +50,7 @@ impl Groups {
 
     /// The group of a thread.
     pub(super) fn of(&self, thread: u32) -> &[u32] {
-        let (begin, end) = (
-            self.begins[thread as usize],
-            self.begins[thread as usize + 1],
-        );
+        let (begin, end) = (self.begins[thread as usize], self.begins[thread as usize + 1]);
         &self.places[begin as usize..end as usize]
     }
 
@@ -65,9 +62,6 @@ impl Groups {
 
     /// The rows of such a pair.
     pub(super) fn pair(&self, number: u32) -> [u32; 2] {
-        [
-            self.places[number as usize],
-            self.places[number as usize + 1],
-        ]
+        [self.places[number as usize], self.places[number as usize + 1]]
     }
 }

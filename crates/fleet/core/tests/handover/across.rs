@@ -12,24 +12,14 @@ use crate::{SECOND, analysed, truth_of_incoming};
 
 #[test]
 fn edges_of_all_messages_are_found() {
-    let service = Service {
-        mode: Mode::Scatter(4),
-        clients: 8,
-        back_ends: 3,
-        think_ns: 500_000,
-        lock_ns: 0,
-    };
+    let service =
+        Service { mode: Mode::Scatter(4), clients: 8, back_ends: 3, think_ns: 500_000, lock_ns: 0 };
     let simulation = service.simulate(5, SECOND / 5);
     let connections = Connections::pair(&simulation.ends(), &simulation.messages, &[]);
     let found = Messages::matched(&connections, &simulation.messages);
     assert_eq!(found.left_out, LeftOut::default());
     // When the trace ends, some bytes are on their way.
-    assert!(
-        found
-            .gaps
-            .iter()
-            .all(|gap| gap.kind == GapKind::NoReception)
-    );
+    assert!(found.gaps.iter().all(|gap| gap.kind == GapKind::NoReception));
     let mut by_reception: HashMap<(EndId, u64), u64> = HashMap::new();
     for edge in &found.edges {
         assert_eq!(edge.sent.host, edge.from.host);
@@ -39,13 +29,8 @@ fn edges_of_all_messages_are_found() {
                 && (row.first_byte..row.first_byte + row.bytes).contains(&edge.first_byte)
         });
         let send = send.expect("the row that sent it");
-        assert_eq!(
-            (send.thread, send.at_ns),
-            (edge.sent.thread, edge.sent.at_ns)
-        );
-        *by_reception
-            .entry((edge.to, edge.received.at_ns))
-            .or_default() += edge.bytes;
+        assert_eq!((send.thread, send.at_ns), (edge.sent.thread, edge.sent.at_ns));
+        *by_reception.entry((edge.to, edge.received.at_ns)).or_default() += edge.bytes;
     }
     let receptions: HashMap<(EndId, u64), u64> = simulation
         .messages
@@ -58,13 +43,8 @@ fn edges_of_all_messages_are_found() {
 
 #[test]
 fn trees_reach_across_hosts() {
-    let service = Service {
-        mode: Mode::Scatter(4),
-        clients: 4,
-        back_ends: 3,
-        think_ns: 500_000,
-        lock_ns: 0,
-    };
+    let service =
+        Service { mode: Mode::Scatter(4), clients: 4, back_ends: 3, think_ns: 500_000, lock_ns: 0 };
     let simulation = service.simulate(7, SECOND / 5);
     let (connections, found) = analysed(&simulation);
     let truth = truth_of_incoming(&simulation, &connections, &found);
@@ -86,22 +66,13 @@ fn trees_reach_across_hosts() {
             })
             .collect();
         // The front end, each back end, and the owners again.
-        let expected = simulation
-            .truth
-            .values()
-            .filter(|&&other| other == request)
-            .count()
-            / 2;
+        let expected = simulation.truth.values().filter(|&&other| other == request).count() / 2;
         whole += usize::from(hosts.len() == expected);
         assert!(hosts.contains(&(FRONT as u32)));
     }
-    let asked = found
-        .outgoing
-        .iter()
-        .filter(|outgoing| outgoing.exchange.answer.is_some());
-    let asked = asked
-        .filter(|outgoing| outgoing.exchange.end.host == HostId(CLIENT_HOST as u32))
-        .count();
+    let asked = found.outgoing.iter().filter(|outgoing| outgoing.exchange.answer.is_some());
+    let asked =
+        asked.filter(|outgoing| outgoing.exchange.end.host == HostId(CLIENT_HOST as u32)).count();
     println!("{whole} of {asked} requests have all of their tree");
     assert!(whole * 100 >= asked * 95);
 }
@@ -110,13 +81,7 @@ fn trees_reach_across_hosts() {
 fn critical_paths_find_the_slow_back_end() {
     const SLOW: usize = 3;
     for mode in [Mode::SameThread, Mode::Pool(4), Mode::Scatter(16)] {
-        let service = Service {
-            mode,
-            clients: 4,
-            back_ends: 3,
-            think_ns: 500_000,
-            lock_ns: 0,
-        };
+        let service = Service { mode, clients: 4, back_ends: 3, think_ns: 500_000, lock_ns: 0 };
         let simulation = service.simulate_with_slow(11, SECOND / 2, Some(SLOW));
         let (connections, found) = analysed(&simulation);
         let edges = Messages::matched(&connections, &simulation.messages).edges;
@@ -127,17 +92,13 @@ fn critical_paths_find_the_slow_back_end() {
             let at_ns = event.at_ns + simulation.offset_ns(event.host.0 as usize, CLIENT_HOST);
             Some(Placed {
                 at_ns: Some(at_ns),
-                bounds: Bounds::Both {
-                    low_ns: at_ns - 1000,
-                    high_ns: at_ns + 1000,
-                },
+                bounds: Bounds::Both { low_ns: at_ns - 1000, high_ns: at_ns + 1000 },
             })
         };
         let (mut all, mut right) = (0, 0);
         for exchange in found.outgoing.iter().map(|outgoing| &outgoing.exchange) {
-            let Some(answer) = exchange
-                .answer
-                .filter(|_| exchange.end.host == HostId(CLIENT_HOST as u32))
+            let Some(answer) =
+                exchange.answer.filter(|_| exchange.end.host == HostId(CLIENT_HOST as u32))
             else {
                 continue;
             };
@@ -157,10 +118,7 @@ fn critical_paths_find_the_slow_back_end() {
                 }
             }
             assert_eq!(reached_ns, answer.last.at_ns);
-            let most = by_host
-                .iter()
-                .max_by_key(|(_, time)| **time)
-                .map(|(host, _)| *host);
+            let most = by_host.iter().max_by_key(|(_, time)| **time).map(|(host, _)| *host);
             all += 1;
             right += usize::from(most == Some(SLOW as u32));
         }

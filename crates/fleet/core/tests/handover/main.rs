@@ -60,8 +60,7 @@ fn truth_of_incoming(
         .collect();
     let truth = |end: EndId, first_byte| simulation.request_at(peers[&end], first_byte);
     let all = found.incoming.iter().map(|incoming| &incoming.exchange);
-    all.map(|exchange| truth(exchange.end, exchange.first_byte))
-        .collect()
+    all.map(|exchange| truth(exchange.end, exchange.first_byte)).collect()
 }
 
 fn add_score(simulation: &Simulation, score: &mut Score) {
@@ -124,21 +123,12 @@ fn saturated_pools_hand_over_as_they_should() {
         (Mode::Scatter(16), 16, 20_000, 0.9, 0.01),
     ];
     for (mode, clients, lock_ns, least_right, most_wrong) in cases {
-        let service = Service {
-            mode,
-            clients,
-            back_ends: 3,
-            think_ns: 500_000,
-            lock_ns,
-        };
+        let service = Service { mode, clients, back_ends: 3, think_ns: 500_000, lock_ns };
         let mut score = Score::default();
         for seed in 0..2 {
             add_score(&service.simulate(seed, SECOND * 6 / 10), &mut score);
         }
-        let (right, wrong) = (
-            score.right as f64 / score.all(),
-            score.wrong as f64 / score.all(),
-        );
+        let (right, wrong) = (score.right as f64 / score.all(), score.wrong as f64 / score.all());
         println!(
             "{mode:?}, {clients} clients, lock {lock_ns} ns: {} calls, {:.2} % right, {:.2} % wrong, (right, wrong) by \
              evidence {:?}",
@@ -148,38 +138,21 @@ fn saturated_pools_hand_over_as_they_should() {
             score.by
         );
         assert!(score.all() > 1000.0);
-        assert!(
-            right >= least_right && wrong <= most_wrong,
-            "{mode:?} {score:?}"
-        );
+        assert!(right >= least_right && wrong <= most_wrong, "{mode:?} {score:?}");
     }
 }
 
 #[test]
 fn lost_rows_leave_causes_unknown() {
-    for mode in [
-        Mode::SameThread,
-        Mode::Pool(4),
-        Mode::PoolAnswers(4),
-        Mode::Scatter(4),
-    ] {
-        let service = Service {
-            mode,
-            clients: 16,
-            back_ends: 3,
-            think_ns: 500_000,
-            lock_ns: 0,
-        };
+    for mode in [Mode::SameThread, Mode::Pool(4), Mode::PoolAnswers(4), Mode::Scatter(4)] {
+        let service = Service { mode, clients: 16, back_ends: 3, think_ns: 500_000, lock_ns: 0 };
         let mut simulation = service.simulate(17, SECOND * 6 / 10);
         let mut random = random::stream(32, 0);
         simulation.messages.retain(|_| !random.random_bool(0.01));
         simulation.waits.retain(|_| !random.random_bool(0.01));
         let mut score = Score::default();
         add_score(&simulation, &mut score);
-        let (right, wrong) = (
-            score.right as f64 / score.all(),
-            score.wrong as f64 / score.all(),
-        );
+        let (right, wrong) = (score.right as f64 / score.all(), score.wrong as f64 / score.all());
         println!(
             "{mode:?}, 1 % of rows lost: {:.2} % right, {:.2} % wrong {score:?}",
             100.0 * right,
@@ -201,17 +174,9 @@ fn summed_waits_tell_nothing() {
         (Mode::Scatter(4), 0.0),
     ];
     for (mode, least_right) in cases {
-        let service = Service {
-            mode,
-            clients: 16,
-            back_ends: 3,
-            think_ns: 500_000,
-            lock_ns: 0,
-        };
+        let service = Service { mode, clients: 16, back_ends: 3, think_ns: 500_000, lock_ns: 0 };
         let mut simulation = service.simulate(18, SECOND * 6 / 10);
-        simulation
-            .waits
-            .retain(|wait| wait.on_ns - wait.off_ns >= 1_000_000);
+        simulation.waits.retain(|wait| wait.on_ns - wait.off_ns >= 1_000_000);
         let ends = simulation.ends();
         let connections = Connections::pair(&ends, &simulation.messages, &[]);
         let find = |is_complete| {
@@ -224,10 +189,7 @@ fn summed_waits_tell_nothing() {
             );
             let mut score = Score::default();
             add_score_of(&simulation, &connections, &found, &mut score);
-            (
-                score.right as f64 / score.all(),
-                score.wrong as f64 / score.all(),
-            )
+            (score.right as f64 / score.all(), score.wrong as f64 / score.all())
         };
         let (believed, known) = (find(true), find(false));
         println!(
@@ -239,13 +201,8 @@ fn summed_waits_tell_nothing() {
 
 #[test]
 fn a_name_in_the_bytes_is_the_best_evidence() {
-    let service = Service {
-        mode: Mode::SameThread,
-        clients: 2,
-        back_ends: 2,
-        think_ns: 500_000,
-        lock_ns: 0,
-    };
+    let service =
+        Service { mode: Mode::SameThread, clients: 2, back_ends: 2, think_ns: 500_000, lock_ns: 0 };
     let mut simulation = service.simulate(3, SECOND / 20);
     let (connections, before) = analysed(&simulation);
     let truth = truth_of_incoming(&simulation, &connections, &before);
@@ -290,12 +247,8 @@ fn renamed(simulation: &Simulation, seed: u64) -> (Vec<End>, Vec<Message>, Vec<W
     let mut ends = simulation.ends();
     let (mut messages, mut waits) = (simulation.messages.clone(), simulation.waits.clone());
     ends.iter_mut().for_each(|end| end.host = rename(end.host));
-    messages
-        .iter_mut()
-        .for_each(|row| row.host = rename(row.host));
-    waits
-        .iter_mut()
-        .for_each(|wait| wait.host = rename(wait.host));
+    messages.iter_mut().for_each(|row| row.host = rename(row.host));
+    waits.iter_mut().for_each(|wait| wait.host = rename(wait.host));
     for at in (1..messages.len()).rev() {
         messages.swap(at, random.random_range(0..=at));
     }
@@ -308,17 +261,10 @@ fn renamed(simulation: &Simulation, seed: u64) -> (Vec<End>, Vec<Message>, Vec<W
 
 #[test]
 fn neither_names_of_hosts_nor_the_order_of_rows_matter() {
-    for (seed, mode) in [Mode::Scatter(2), Mode::PoolAnswers(2), Mode::SameThread]
-        .into_iter()
-        .enumerate()
+    for (seed, mode) in
+        [Mode::Scatter(2), Mode::PoolAnswers(2), Mode::SameThread].into_iter().enumerate()
     {
-        let service = Service {
-            mode,
-            clients: 6,
-            back_ends: 2,
-            think_ns: 300_000,
-            lock_ns: 5000,
-        };
+        let service = Service { mode, clients: 6, back_ends: 2, think_ns: 300_000, lock_ns: 5000 };
         let simulation = service.simulate(seed as u64, SECOND / 10);
         let (_, before) = analysed(&simulation);
         let (ends, messages, waits) = renamed(&simulation, seed as u64);
@@ -329,11 +275,7 @@ fn neither_names_of_hosts_nor_the_order_of_rows_matter() {
         let plain = |found: &Requests| -> BTreeSet<_> {
             let all = found.outgoing.iter().map(|outgoing| {
                 let place = |exchange: &Exchange| {
-                    (
-                        exchange.end.connection,
-                        exchange.first_byte,
-                        exchange.asked.at_ns,
-                    )
+                    (exchange.end.connection, exchange.first_byte, exchange.asked.at_ns)
                 };
                 let cause = outgoing
                     .cause

@@ -74,14 +74,9 @@ impl Service {
         }
         for _ in 0..self.clients {
             let [client, server] = simulation.connect(CLIENT_HOST, FRONT);
-            simulation.thread(
-                CLIENT_HOST,
-                vec![Op::Then(ask_for_ever(client, self.think_ns))],
-            );
-            simulation.thread(
-                FRONT,
-                vec![Op::Then(serve_for_ever(*self, server, queue, idle.clone()))],
-            );
+            simulation.thread(CLIENT_HOST, vec![Op::Then(ask_for_ever(client, self.think_ns))]);
+            simulation
+                .thread(FRONT, vec![Op::Then(serve_for_ever(*self, server, queue, idle.clone()))]);
         }
         simulation.run(until_ns);
         simulation
@@ -99,11 +94,7 @@ fn ask_for_ever(end: usize, think_ns: u64) -> Then {
         let request = simulation.new_request();
         vec![
             Op::Run(think_ns),
-            Op::Send {
-                end,
-                bytes,
-                request,
-            },
+            Op::Send { end, bytes, request },
             Op::Receive { end },
             Op::Then(ask_for_ever(end, think_ns)),
         ]
@@ -124,19 +115,13 @@ fn serve_for_ever(service: Service, end: usize, queue: usize, idle: Idle) -> The
             match service.mode {
                 Mode::SameThread => ops.extend([Op::Then(everything), answer]),
                 Mode::ThreadPerRequest => {
-                    ops.push(Op::Spawn(Box::new(|_, _| {
-                        vec![Op::Then(everything), answer]
-                    })));
+                    ops.push(Op::Spawn(Box::new(|_, _| vec![Op::Then(everything), answer])));
                 }
                 Mode::Pool(_) => {
                     let counter = simulation.counter();
                     let task: Then =
                         Box::new(move |_, _| vec![Op::Then(everything), Op::Count { counter }]);
-                    ops.extend([
-                        Op::Push { queue, task },
-                        Op::Await { counter, until: 1 },
-                        answer,
-                    ]);
+                    ops.extend([Op::Push { queue, task }, Op::Await { counter, until: 1 }, answer]);
                 }
                 Mode::PoolAnswers(_) => {
                     let task: Then = Box::new(|_, _| vec![Op::Then(everything), answer]);
@@ -146,9 +131,7 @@ fn serve_for_ever(service: Service, end: usize, queue: usize, idle: Idle) -> The
                     let all: Vec<usize> = (0..service.back_ends).collect();
                     let some = owners(simulation, service);
                     for asked in [all, some] {
-                        ops.extend(scattered(
-                            simulation, service, &asked, request, queue, &idle,
-                        ));
+                        ops.extend(scattered(simulation, service, &asked, request, queue, &idle));
                         ops.push(Op::Run(simulation.about(15_000)));
                     }
                     ops.push(answer);
@@ -164,14 +147,7 @@ fn serve_for_ever(service: Service, end: usize, queue: usize, idle: Idle) -> The
 fn answer(end: usize, request: u64) -> Then {
     Box::new(move |simulation, _| {
         let bytes = simulation.random.random_range(1000..5000);
-        vec![
-            Op::Run(simulation.about(10_000)),
-            Op::Send {
-                end,
-                bytes,
-                request,
-            },
-        ]
+        vec![Op::Run(simulation.about(10_000)), Op::Send { end, bytes, request }]
     })
 }
 
@@ -179,11 +155,7 @@ fn answer(end: usize, request: u64) -> Then {
 fn owners(simulation: &mut Simulation, service: Service) -> Vec<usize> {
     let first = simulation.random.random_range(0..service.back_ends);
     let second = simulation.random.random_range(0..service.back_ends);
-    if first == second {
-        vec![first]
-    } else {
-        vec![first, second]
-    }
+    if first == second { vec![first] } else { vec![first, second] }
 }
 
 /// Asks all back ends, merges, and asks the owners for snippets, in one thread.
@@ -193,10 +165,7 @@ fn handle(service: Service, request: u64, idle: Idle) -> Then {
         let some = owners(simulation, service);
         let all = (0..service.back_ends).collect();
         let mut ops = service.locked(simulation);
-        ops.extend([
-            Op::Then(calls(all, request, idle.clone())),
-            Op::Run(merge_ns),
-        ]);
+        ops.extend([Op::Then(calls(all, request, idle.clone())), Op::Run(merge_ns)]);
         ops.extend(service.locked(simulation));
         ops.extend([Op::Then(calls(some, request, idle)), Op::Run(merge_ns / 2)]);
         ops.extend(service.locked(simulation));
@@ -219,10 +188,7 @@ fn scattered(
         let idle = idle.clone();
         let task: Then = Box::new(move |simulation, _| {
             let mut ops = service.locked(simulation);
-            ops.extend([
-                Op::Then(calls(vec![back_end], request, idle)),
-                Op::Run(2000),
-            ]);
+            ops.extend([Op::Then(calls(vec![back_end], request, idle)), Op::Run(2000)]);
             ops.extend(service.locked(simulation));
             ops.push(Op::Count { counter });
             ops
@@ -243,19 +209,13 @@ fn calls(back_ends: Vec<usize>, request: u64, idle: Idle) -> Then {
             let last = idle.borrow_mut()[back_end].pop();
             let end = last.unwrap_or_else(|| {
                 let [client, server] = simulation.connect(FRONT, 2 + back_end);
-                simulation.thread(
-                    2 + back_end,
-                    vec![Op::Then(work_for_ever(2 + back_end, server))],
-                );
+                simulation
+                    .thread(2 + back_end, vec![Op::Then(work_for_ever(2 + back_end, server))]);
                 client
             });
             ends.push(end);
         }
-        let send = |&end: &usize| Op::Send {
-            end,
-            bytes: 150 + request % 50,
-            request,
-        };
+        let send = |&end: &usize| Op::Send { end, bytes: 150 + request % 50, request };
         let mut ops: Vec<Op> = ends.iter().map(send).collect();
         ops.extend(ends.iter().map(|&end| Op::Receive { end }));
         ops.push(Op::Then(Box::new(move |_, _| {
@@ -274,11 +234,7 @@ fn work_for_ever(host: usize, end: usize) -> Then {
         let then: Then = Box::new(move |simulation, _| {
             let request = simulation.request_of(end);
             let is_slow = simulation.slow_host == Some(host);
-            let work_ns = if is_slow {
-                SLOW_NS
-            } else {
-                simulation.about(1_000_000)
-            };
+            let work_ns = if is_slow { SLOW_NS } else { simulation.about(1_000_000) };
             vec![
                 Op::Run(work_ns),
                 Op::Then(answer(end, request)),

@@ -19,11 +19,7 @@ pub(crate) enum Op {
     /// Computes for this long.
     Run(u64),
     /// Sends a whole message for a request, in one or two calls.
-    Send {
-        end: usize,
-        bytes: u64,
-        request: u64,
-    },
+    Send { end: usize, bytes: u64, request: u64 },
     /// Reads a whole message, in one call or several.
     Receive { end: usize },
     /// Puts a task into a queue, and wakes a thread that waits for one.
@@ -98,9 +94,7 @@ pub(crate) struct Simulation {
 impl Simulation {
     pub(crate) fn new(seed: u64, hosts: usize) -> Self {
         let mut random = random::stream(21, seed);
-        let clocks = (0..hosts)
-            .map(|_| random.random_range(1..1_000_000_000_000))
-            .collect();
+        let clocks = (0..hosts).map(|_| random.random_range(1..1_000_000_000_000)).collect();
         Self {
             random,
             now_ns: 0,
@@ -131,8 +125,7 @@ impl Simulation {
     fn schedule(&mut self, after_ns: u64, event: Event) {
         let at = self.events.len();
         self.events.push(Some(event));
-        self.heap
-            .push(Reverse((self.now_ns + after_ns, self.next, at)));
+        self.heap.push(Reverse((self.now_ns + after_ns, self.next, at)));
         self.next += 1;
     }
 
@@ -140,10 +133,7 @@ impl Simulation {
         let at = self.threads.len();
         self.threads.push(SimulatedThread {
             host,
-            thread: Thread {
-                id: 1000 + at as u32,
-                start_ns: self.on_clock(host),
-            },
+            thread: Thread { id: 1000 + at as u32, start_ns: self.on_clock(host) },
             script: script.into(),
             is_waiting: false,
             off_ns: 0,
@@ -188,11 +178,7 @@ impl Simulation {
                     own_isn: Some(isn[side]),
                     peer_isn: Some(isn[1 - side]),
                     at_start: None,
-                    opener: Some(if side == 0 {
-                        Opener::This
-                    } else {
-                        Opener::Peer
-                    }),
+                    opener: Some(if side == 0 { Opener::This } else { Opener::Peer }),
                     opened_ns: None,
                     closed_ns: None,
                 },
@@ -337,11 +323,7 @@ impl Simulation {
                     let host = self.threads[at].host;
                     self.thread(host, vec![Op::Then(then)]);
                 }
-                Op::Send {
-                    end,
-                    bytes,
-                    request,
-                } => {
+                Op::Send { end, bytes, request } => {
                     self.send(at, end, bytes, request);
                     // The call takes time, so that no two rows of a thread have one time.
                     self.threads[at].script.push_front(Op::Run(1500));
@@ -390,9 +372,7 @@ impl Simulation {
                 }
                 Op::Await { counter, until } => {
                     if self.counters[counter].0 < until {
-                        self.threads[at]
-                            .script
-                            .push_front(Op::Await { counter, until });
+                        self.threads[at].script.push_front(Op::Await { counter, until });
                         self.counters[counter].1 = Some(at);
                         self.block(at);
                         return;
@@ -414,14 +394,8 @@ impl Simulation {
         let id = self.sockets[end].row.id();
         self.truth.insert((id, first), request);
         let peer = self.sockets[end].peer;
-        self.sockets[peer]
-            .boundaries
-            .push_back((first + bytes, request));
-        let head = if self.random.random_bool(0.3) {
-            bytes / 3
-        } else {
-            bytes
-        };
+        self.sockets[peer].boundaries.push_back((first + bytes, request));
+        let head = if self.random.random_bool(0.3) { bytes / 3 } else { bytes };
         for (part, length) in [(first, head), (first + head, bytes - head)] {
             if length > 0 {
                 self.message(at, end, Way::Sent, part, length);
@@ -445,21 +419,15 @@ impl Simulation {
             self.block(at);
             return;
         }
-        let part = if available > 100 && self.random.random_bool(0.3) {
-            available / 2
-        } else {
-            available
-        };
+        let part =
+            if available > 100 && self.random.random_bool(0.3) { available / 2 } else { available };
         let first = self.sockets[end].read;
         self.message(at, end, Way::Received, first, part);
         let socket = &mut self.sockets[end];
         socket.read += part;
         let is_whole = boundary.is_some_and(|(until, _)| socket.read == until);
         if is_whole {
-            socket.request = socket
-                .boundaries
-                .pop_front()
-                .map_or(0, |(_, request)| request);
+            socket.request = socket.boundaries.pop_front().map_or(0, |(_, request)| request);
         } else {
             self.threads[at].script.push_front(Op::Receive { end });
         }

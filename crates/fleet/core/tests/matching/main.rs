@@ -29,10 +29,7 @@ const KINDS: [Kind; 8] = [
 ];
 
 const fn kind(client_is_old: bool, server_is_old: bool, is_nat: bool) -> Kind {
-    Kind {
-        is_old: [client_is_old, server_is_old],
-        is_nat,
-    }
+    Kind { is_old: [client_is_old, server_is_old], is_nat }
 }
 
 /// Rows of a stream cut at random for each side, as `(first, bytes)`.
@@ -98,33 +95,17 @@ fn all_planted_connections_and_edges_are_found_and_no_others() {
         let found: BTreeSet<[EndId; 2]> = connections.pairs.iter().map(|pair| pair.ends).collect();
         assert_eq!(found, truth, "seed {seed}: {:?}", connections.unpaired);
         assert!(connections.unpaired.is_empty());
-        for evidence in [
-            PairEvidence::InitialNumbers,
-            PairEvidence::Addresses,
-            PairEvidence::Numbers,
-        ] {
-            assert!(
-                connections
-                    .pairs
-                    .iter()
-                    .any(|pair| pair.evidence == evidence)
-            );
+        for evidence in
+            [PairEvidence::InitialNumbers, PairEvidence::Addresses, PairEvidence::Numbers]
+        {
+            assert!(connections.pairs.iter().any(|pair| pair.evidence == evidence));
         }
         let found = Messages::matched(&connections, &messages);
-        let expected: BTreeSet<MessageEdge> = planted
-            .iter()
-            .flat_map(|planted| expected(planted, &messages))
-            .collect();
+        let expected: BTreeSet<MessageEdge> =
+            planted.iter().flat_map(|planted| expected(planted, &messages)).collect();
         assert_eq!(found.edges.len(), expected.len());
-        assert_eq!(
-            found.edges.iter().copied().collect::<BTreeSet<_>>(),
-            expected
-        );
-        assert!(
-            found.gaps.iter().all(is_before_the_trace),
-            "{:?}",
-            found.gaps
-        );
+        assert_eq!(found.edges.iter().copied().collect::<BTreeSet<_>>(), expected);
+        assert!(found.gaps.iter().all(is_before_the_trace), "{:?}", found.gaps);
     }
 }
 
@@ -136,9 +117,7 @@ fn is_before_the_trace(gap: &Gap) -> bool {
 /// All edges of a connection by the plain algorithm.
 fn expected(planted: &Planted, messages: &[Message]) -> Vec<MessageEdge> {
     let of = |side: usize, way| -> Vec<Message> {
-        let rows = messages
-            .iter()
-            .filter(|row| row.end() == planted.ends[side].id());
+        let rows = messages.iter().filter(|row| row.end() == planted.ends[side].id());
         rows.filter(|row| row.way == way).copied().collect()
     };
     let mut edges = Vec::new();
@@ -173,23 +152,12 @@ fn ends_that_fit_several_are_left_unpaired() {
     let mut copy = one.ends[0];
     copy.host = HostId(2);
     let mut rows = one.whole();
-    let copied = rows
-        .clone()
-        .into_iter()
-        .filter(|row| row.end() == one.ends[0].id());
-    rows.extend(copied.map(|row| Message {
-        host: copy.host,
-        ..row
-    }));
+    let copied = rows.clone().into_iter().filter(|row| row.end() == one.ends[0].id());
+    rows.extend(copied.map(|row| Message { host: copy.host, ..row }));
     let pair = |ends: &[End]| Connections::pair(ends, &rows, &[]);
     let found = pair(&[one.ends[0], one.ends[1], copy]);
     assert!(found.pairs.is_empty());
-    assert!(
-        found
-            .unpaired
-            .iter()
-            .all(|(_, why)| *why == WhyUnpaired::Ambiguous)
-    );
+    assert!(found.unpaired.iter().all(|(_, why)| *why == WhyUnpaired::Ambiguous));
     assert_eq!(found.unpaired.len(), 3);
     // With numbers of its own the copy is out.
     let numbers = copy.at_start.as_mut().expect("an old one");
@@ -198,21 +166,12 @@ fn ends_that_fit_several_are_left_unpaired() {
     assert_eq!(found.pairs.len(), 1);
     assert_eq!(found.unpaired, [(copy.id(), WhyUnpaired::NoPeer)]);
     // Rows of one number that contradict each other say nothing.
-    let other = End {
-        closed_ns: Some(5),
-        ..one.ends[0]
-    };
+    let other = End { closed_ns: Some(5), ..one.ends[0] };
     let found = pair(&[one.ends[0], one.ends[1], other]);
     let contradictory = (one.ends[0].id(), WhyUnpaired::Contradictory);
-    assert_eq!(
-        found.unpaired,
-        [contradictory, (one.ends[1].id(), WhyUnpaired::NoPeer)]
-    );
+    assert_eq!(found.unpaired, [contradictory, (one.ends[1].id(), WhyUnpaired::NoPeer)]);
     // The same row twice is one.
-    assert_eq!(
-        pair(&[one.ends[0], one.ends[1], one.ends[0]]).pairs.len(),
-        1
-    );
+    assert_eq!(pair(&[one.ends[0], one.ends[1], one.ends[0]]).pairs.len(), 1);
 }
 
 #[test]
@@ -243,29 +202,20 @@ fn loopback_is_of_one_namespace() {
 #[test]
 fn too_many_bytes_wear_numbers_out() {
     let mut random = random::stream(10, 0);
-    for (bytes, evidence) in [
-        (100_000_000, Some(PairEvidence::Addresses)),
-        (1_u64 << 31, None),
-    ] {
+    for (bytes, evidence) in [(100_000_000, Some(PairEvidence::Addresses)), (1_u64 << 31, None)] {
         let one = plant(&mut random, [0, 1], [1, 2], 40_000, KINDS[2]);
         let rows: Vec<Message> = [0, 1]
             .into_iter()
             .flat_map(|sender| {
                 [0, 1].map(|side| {
-                    one.row(side, sender, one.passed(sender), bytes, 1, 0)
-                        .expect("in the trace")
+                    one.row(side, sender, one.passed(sender), bytes, 1, 0).expect("in the trace")
                 })
             })
             .collect();
         let found = Connections::pair(&one.ends, &rows, &[]);
         assert_eq!(found.pairs.first().map(|pair| pair.evidence), evidence);
         if evidence.is_none() {
-            assert!(
-                found
-                    .unpaired
-                    .iter()
-                    .all(|(_, why)| *why == WhyUnpaired::Worn)
-            );
+            assert!(found.unpaired.iter().all(|(_, why)| *why == WhyUnpaired::Worn));
         }
     }
     // A connection whose begin was seen goes on for ever.
@@ -275,14 +225,7 @@ fn too_many_bytes_wear_numbers_out() {
     let rows = [row(0, first), row(1, first + 5)];
     let connections = Connections::pair(&one.ends, &rows, &[]);
     let found = Messages::matched(&connections, &rows);
-    assert_eq!(
-        found
-            .edges
-            .iter()
-            .map(|edge| edge.bytes)
-            .collect::<Vec<_>>(),
-        [5]
-    );
+    assert_eq!(found.edges.iter().map(|edge| edge.bytes).collect::<Vec<_>>(), [5]);
     assert_eq!(connections.pairs[0].shifts, [0, 0]);
     assert_eq!(connections.pairs[0].client, Some(one.ends[0].id()));
     assert_eq!(one.ends[0].own_isn, Some(one.isn(0)));
@@ -298,10 +241,7 @@ fn a_fin_is_no_loss() {
         let gaps = found.gaps.iter().map(|gap| (gap.kind, gap.bytes));
         (found.edges.len(), gaps.collect::<Vec<_>>())
     };
-    let row = |side, first, bytes| {
-        one.row(side, 0, first, bytes, 1, first)
-            .expect("in the trace")
-    };
+    let row = |side, first, bytes| one.row(side, 0, first, bytes, 1, first).expect("in the trace");
     let sent = [row(0, 0, 100), row(0, 100, 50)];
     let with = |received: &[(u64, u64)]| {
         let rows = received.iter().map(|&(first, bytes)| row(1, first, bytes));
@@ -309,21 +249,12 @@ fn a_fin_is_no_loss() {
     };
     // Read with the last bytes, alone, and not at all.
     assert_eq!(kinds(&with(&[(0, 151)])), (2, vec![(GapKind::Fin, 1)]));
-    assert_eq!(
-        kinds(&with(&[(0, 150), (150, 1)])),
-        (2, vec![(GapKind::Fin, 1)])
-    );
+    assert_eq!(kinds(&with(&[(0, 150), (150, 1)])), (2, vec![(GapKind::Fin, 1)]));
     assert_eq!(kinds(&with(&[(0, 150)])), (2, vec![]));
-    assert_eq!(
-        kinds(&with(&[(0, 120)])),
-        (2, vec![(GapKind::NoReception, 30)])
-    );
+    assert_eq!(kinds(&with(&[(0, 120)])), (2, vec![(GapKind::NoReception, 30)]));
     assert_eq!(kinds(&with(&[(0, 152)])), (2, vec![(GapKind::NoSend, 2)]));
     assert_eq!(
         kinds(&with(&[(0, 60), (90, 60), (140, 10)])),
-        (
-            3,
-            vec![(GapKind::NoReception, 30), (GapKind::SeveralReceptions, 10)]
-        )
+        (3, vec![(GapKind::NoReception, 30), (GapKind::SeveralReceptions, 10)])
     );
 }

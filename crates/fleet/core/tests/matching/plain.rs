@@ -22,17 +22,10 @@ pub(crate) fn edges(sends: &[Message], receptions: &[Message], shift: i64) -> Ve
             let mut parts = vec![both];
             for (own, side) in [(at_send, &sends), (at_reception, &receptions)] {
                 for (_, other) in side.iter().filter(|(at, _)| at != own) {
-                    parts = parts
-                        .into_iter()
-                        .flat_map(|part| without(part, *other))
-                        .collect();
+                    parts = parts.into_iter().flat_map(|part| without(part, *other)).collect();
                 }
             }
-            edges.extend(
-                parts
-                    .into_iter()
-                    .map(|part| (*at_send, *at_reception, part)),
-            );
+            edges.extend(parts.into_iter().map(|part| (*at_send, *at_reception, part)));
         }
     }
     edges
@@ -50,10 +43,7 @@ fn ranges(rows: &[Message], way: Way, shift: i64) -> Vec<(usize, Range)> {
         // Rows beyond 64 bits, also with the shift that keeps offsets from being negative, are damaged.
         let is_damaged = end + moved.max(0).unsigned_abs() > u128::from(u64::MAX);
         if row.bytes > 0 && row.way == way && !is_damaged && !rows[..at].contains(row) {
-            ranges.push((
-                at,
-                (i128::from(row.first_byte) + moved, end as i128 + moved),
-            ));
+            ranges.push((at, (i128::from(row.first_byte) + moved, end as i128 + moved)));
         }
     }
     ranges
@@ -65,8 +55,5 @@ fn without(part: Range, other: Range) -> Vec<Range> {
     if other.1 <= part.0 || part.1 <= other.0 {
         return vec![part];
     }
-    [before, after]
-        .into_iter()
-        .filter(|part| part.0 < part.1)
-        .collect()
+    [before, after].into_iter().filter(|part| part.0 < part.1).collect()
 }

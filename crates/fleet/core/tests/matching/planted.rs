@@ -41,21 +41,13 @@ pub(crate) fn plant(
     // Some so near the end of 32 bits that they wrap; but numbers of a real kernel are random.
     let isn = [0, 1].map(|_| {
         let near: u32 = random.random_range(0..20_000);
-        if random.random_bool(0.9) {
-            random.random()
-        } else {
-            u32::MAX - near
-        }
+        if random.random_bool(0.9) { random.random() } else { u32::MAX - near }
     });
     // The traces begin at different times, so each end has seen another part.
     let passed = [0, 1].map(|_| [0, 1].map(|_| random.random_range(1..10_000_u64)));
     let raw = |side: usize, sender: usize| isn[sender].wrapping_add(passed[side][sender] as u32);
     let (client, server) = (address(hosts[0], port), address(hosts[1], 8080));
-    let seen = if kind.is_nat {
-        address(200, port ^ 0x5555)
-    } else {
-        client
-    };
+    let seen = if kind.is_nat { address(200, port ^ 0x5555) } else { client };
     let end = |side: usize| {
         let is_old = kind.is_old[side];
         End {
@@ -72,21 +64,12 @@ pub(crate) fn plant(
                 rcv_nxt: raw(side, 1 - side),
                 copied_seq: raw(side, 1 - side),
             }),
-            opener: (!is_old).then_some(if side == 0 {
-                Opener::This
-            } else {
-                Opener::Peer
-            }),
+            opener: (!is_old).then_some(if side == 0 { Opener::This } else { Opener::Peer }),
             opened_ns: None,
             closed_ns: None,
         }
     };
-    Planted {
-        ends: [end(0), end(1)],
-        isn,
-        is_old: kind.is_old,
-        passed,
-    }
+    Planted { ends: [end(0), end(1)], isn, is_old: kind.is_old, passed }
 }
 
 impl Planted {
@@ -98,11 +81,7 @@ impl Planted {
 
     /// What an end counts a direction from, as an offset from the initial number.
     fn origin(&self, side: usize, sender: usize) -> u64 {
-        if self.is_old[side] {
-            self.passed[side][sender]
-        } else {
-            0
-        }
+        if self.is_old[side] { self.passed[side][sender] } else { 0 }
     }
 
     /// The offset from which on both ends are traced.
@@ -136,17 +115,10 @@ impl Planted {
         Some(Message {
             host: end.host,
             at_ns,
-            thread: Thread {
-                id: thread,
-                start_ns: 1,
-            },
+            thread: Thread { id: thread, start_ns: 1 },
             process: 1,
             connection: end.connection,
-            way: if side == sender {
-                Way::Sent
-            } else {
-                Way::Received
-            },
+            way: if side == sender { Way::Sent } else { Way::Received },
             first_byte: first.checked_sub(self.origin(side, sender))?,
             bytes,
             token: None,

@@ -68,10 +68,7 @@ fn field<'a>(value: &'a Value, names: &[&str]) -> Option<&'a Value> {
 }
 
 fn list<'a>(value: &'a Value, names: &[&str]) -> impl Iterator<Item = &'a Value> {
-    field(value, names)
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
+    field(value, names).and_then(Value::as_array).into_iter().flatten()
 }
 
 fn text(value: &Value, names: &[&str]) -> Option<String> {
@@ -92,10 +89,7 @@ fn of_resource(process: &Value) -> Group {
     Group {
         process: None,
         host: Attributes::of(resource).text(&["host.name"]),
-        spans: scopes
-            .flat_map(|scope| list(scope, &["spans"]))
-            .map(of_otlp)
-            .collect(),
+        spans: scopes.flat_map(|scope| list(scope, &["spans"])).map(of_otlp).collect(),
     }
 }
 
@@ -132,10 +126,7 @@ fn of_jaeger(trace: &Value) -> Vec<Group> {
     for span in list(trace, &["spans"]) {
         let process = text(span, &["processID"]).unwrap_or_default();
         let found = of_jaeger_span(span);
-        match groups
-            .iter_mut()
-            .find(|group| group.process.as_deref() == Some(&process))
-        {
+        match groups.iter_mut().find(|group| group.process.as_deref() == Some(&process)) {
             Some(group) => group.spans.push(found),
             None => {
                 let about = trace.get("processes").and_then(|all| all.get(&process));
@@ -161,9 +152,8 @@ fn of_jaeger_span(span: &Value) -> Result<Span, String> {
     let attributes = Attributes::of(span);
     let us = |names| field(span, names).map(number).transpose();
     let start_us = us(&["startTime"])?;
-    let end_us = us(&["duration"])?
-        .zip(start_us)
-        .map(|(length, start)| length.saturating_add(start));
+    let end_us =
+        us(&["duration"])?.zip(start_us).map(|(length, start)| length.saturating_add(start));
     let ns = |us: Option<u64>| us.map(|us| us.saturating_mul(1000));
     Span::new(
         span,
@@ -173,9 +163,7 @@ fn of_jaeger_span(span: &Value) -> Result<Span, String> {
     )
     .map(|found| Span {
         name: text(span, &["operationName"]).unwrap_or_default(),
-        kind: attributes
-            .text(&["span.kind"])
-            .map_or(Kind::Other, |kind| Kind::of(&kind)),
+        kind: attributes.text(&["span.kind"]).map_or(Kind::Other, |kind| Kind::of(&kind)),
         attributes,
         ..found
     })
@@ -284,9 +272,7 @@ fn base64(text: &str) -> Option<u128> {
             bits &= (1 << count) - 1;
         }
     }
-    let value = bytes
-        .iter()
-        .fold(0, |value: u128, &byte| value << 8 | u128::from(byte));
+    let value = bytes.iter().fold(0, |value: u128, &byte| value << 8 | u128::from(byte));
     (bytes.len() <= 16).then_some(value)
 }
 
@@ -302,10 +288,7 @@ fn number(value: &Value) -> Result<u64, String> {
 /// `2026-01-31T23:59:59.5Z` in ns since 1970.
 fn date(value: &Value) -> Result<u64, String> {
     let wrong = || "a time is not written like 2026-01-31T23:59:59.5Z".to_owned();
-    let text = value
-        .as_str()
-        .and_then(|text| text.strip_suffix('Z'))
-        .ok_or_else(wrong)?;
+    let text = value.as_str().and_then(|text| text.strip_suffix('Z')).ok_or_else(wrong)?;
     let (day, time) = text.split_once('T').ok_or_else(wrong)?;
     let (time, fraction) = time.split_once('.').unwrap_or((time, ""));
     let parts = |text: &str, between: char| -> Option<[u64; 3]> {
@@ -335,11 +318,7 @@ pub(super) struct Attributes(Value);
 
 impl Attributes {
     fn of(value: &Value) -> Self {
-        Self(
-            field(value, &["attributes", "tags"])
-                .cloned()
-                .unwrap_or_default(),
-        )
+        Self(field(value, &["attributes", "tags"]).cloned().unwrap_or_default())
     }
 
     /// The text of the first of these keys that is there.
@@ -360,10 +339,7 @@ impl Attributes {
             let is_it = |one: &&Value| one.get("key").and_then(Value::as_str) == Some(key);
             let value = list.iter().find(is_it)?.get("value")?;
             if value.is_object() {
-                field(
-                    value,
-                    &["stringValue", "string_value", "intValue", "int_value"],
-                )
+                field(value, &["stringValue", "string_value", "intValue", "int_value"])
             } else {
                 Some(value)
             }
@@ -380,16 +356,8 @@ mod tests {
         let of = |text: &str| date(&Value::from(text));
         assert_eq!(of("1970-01-01T00:00:00Z"), Ok(0));
         assert_eq!(of("2026-01-31T23:59:59.5Z"), Ok(1_769_903_999_500_000_000));
-        assert_eq!(
-            of("2024-02-29T00:00:00.000001Z"),
-            Ok(1_709_164_800_000_001_000)
-        );
-        for text in [
-            "",
-            "2026-01-31",
-            "2026-13-01T00:00:00Z",
-            "9999-01-01T00:00:00Z",
-        ] {
+        assert_eq!(of("2024-02-29T00:00:00.000001Z"), Ok(1_709_164_800_000_001_000));
+        for text in ["", "2026-01-31", "2026-13-01T00:00:00Z", "9999-01-01T00:00:00Z"] {
             assert!(of(text).is_err(), "{text}");
         }
     }

@@ -26,10 +26,7 @@ pub(super) fn run<T: Send>(
     read: impl FnOnce(Counted<'_, ChildStdout>) -> Result<T, StreamError> + Send,
     look: &mut dyn FnMut(u64) -> ControlFlow<()>,
 ) -> Result<(T, String), PullError> {
-    let remote = |reason: String| PullError::Remote {
-        host: host.to_owned(),
-        reason,
-    };
+    let remote = |reason: String| PullError::Remote { host: host.to_owned(), reason };
     let program = command.get_program().to_string_lossy().into_owned();
     let mut child = command
         .stdin(Stdio::null())
@@ -57,10 +54,7 @@ pub(super) fn run<T: Send>(
         let received = scope.spawn(|| read(out));
         wait_for(&mut child, &|| received.is_finished());
         let received = joined(received);
-        if received
-            .as_ref()
-            .is_err_and(|error| !matches!(error, StreamError::Nothing))
-        {
+        if received.as_ref().is_err_and(|error| !matches!(error, StreamError::Nothing)) {
             end(&mut child);
         }
         wait_for(&mut child, &|| said.is_finished());
@@ -74,18 +68,11 @@ pub(super) fn run<T: Send>(
     match received {
         // What the command says tells more than that nothing came.
         Ok(_) | Err(StreamError::Nothing) if !status.success() => {
-            let said = if said.is_empty() {
-                status.to_string()
-            } else {
-                said
-            };
+            let said = if said.is_empty() { status.to_string() } else { said };
             Err(remote(said))
         }
         Ok(received) => Ok((received, said)),
-        Err(reason) => Err(PullError::Stream {
-            host: host.to_owned(),
-            reason,
-        }),
+        Err(reason) => Err(PullError::Stream { host: host.to_owned(), reason }),
     }
 }
 
@@ -96,9 +83,7 @@ fn end(child: &mut Child) {
 
 /// What a thread returns.
 fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
-    thread
-        .join()
-        .unwrap_or_else(|reason| panic::resume_unwind(reason))
+    thread.join().unwrap_or_else(|reason| panic::resume_unwind(reason))
 }
 
 /// Counts what is read.
@@ -131,10 +116,7 @@ mod tests {
 
     #[test]
     fn only_the_last_line_is_repeated_and_harmless() {
-        assert_eq!(
-            last_line(&b"one\n\x1b[2Jtwo\n\n"[..]),
-            luc_units::plain("\x1b[2Jtwo")
-        );
+        assert_eq!(last_line(&b"one\n\x1b[2Jtwo\n\n"[..]), luc_units::plain("\x1b[2Jtwo"));
         assert_eq!(last_line(&b""[..]), "");
     }
 }

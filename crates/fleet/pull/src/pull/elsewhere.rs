@@ -10,11 +10,7 @@ use super::{PullError, there};
 use crate::window::Window;
 
 /// Nobody is there to type a password, and a host that is gone must not hold up the others.
-const OPTIONS: [&str; 3] = [
-    "-oBatchMode=yes",
-    "-oConnectTimeout=10",
-    "-oServerAliveInterval=5",
-];
+const OPTIONS: [&str; 3] = ["-oBatchMode=yes", "-oConnectTimeout=10", "-oServerAliveInterval=5"];
 /// More is not taken: services ask fewer others.
 const MOST_ADDRESSES: usize = 1_000;
 /// The longest that a line with an address may be, and more.
@@ -54,9 +50,7 @@ pub fn freeze_there(
 fn addresses(from: impl Read) -> Result<BTreeSet<SocketAddr>, StreamError> {
     let mut text = String::new();
     let most = MOST_ADDRESSES as u64 * LINE_BYTES;
-    from.take(most)
-        .read_to_string(&mut text)
-        .map_err(StreamError::Read)?;
+    from.take(most).read_to_string(&mut text).map_err(StreamError::Read)?;
     let read = |line: &str| {
         let address: Option<SocketAddr> = line.parse().ok();
         address.ok_or_else(|| StreamError::NoAddress(luc_units::plain(line)))

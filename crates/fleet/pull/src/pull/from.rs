@@ -58,15 +58,9 @@ impl FromStr for PullFrom {
     /// `DIR`, `HOST:DIR`, `USER@HOST:DIR` or `SCHEME://...`, each with `NAME=` before it if wanted. What is a directory as it
     /// stands is one.
     fn from_str(text: &str) -> Result<Self, PullError> {
-        let refused = |reason| PullError::Source {
-            text: text.to_owned(),
-            reason,
-        };
+        let refused = |reason| PullError::Source { text: text.to_owned(), reason };
         if Path::new(text).is_dir() {
-            return Ok(Self {
-                name: None,
-                place: Place::Here(PathBuf::from(text)),
-            });
+            return Ok(Self { name: None, place: Place::Here(PathBuf::from(text)) });
         }
         let (name, rest) = match text.split_once('=') {
             Some((name, rest)) if !name.contains(['/', ':']) => (Some(name), rest),
@@ -98,18 +92,12 @@ impl FromStr for PullFrom {
                         "a directory on another host has letters, digits and '/._-+@%=,' and does not begin with '-'",
                     ));
                 }
-                Place::There {
-                    host: host.to_owned(),
-                    directory: directory.to_owned(),
-                }
+                Place::There { host: host.to_owned(), directory: directory.to_owned() }
             }
             _ if rest.is_empty() => return Err(refused("it has no directory")),
             _ => Place::Here(PathBuf::from(rest)),
         };
-        Ok(Self {
-            name: name.map(str::to_owned),
-            place,
-        })
+        Ok(Self { name: name.map(str::to_owned), place })
     }
 }
 
@@ -129,19 +117,11 @@ fn is_scheme(text: &str) -> bool {
 #[must_use]
 pub fn host_name(text: &str) -> String {
     let plain = |one: char| {
-        if one.is_ascii_alphanumeric() || "._-".contains(one) {
-            one
-        } else {
-            '-'
-        }
+        if one.is_ascii_alphanumeric() || "._-".contains(one) { one } else { '-' }
     };
     let name: String = text.chars().take(64).map(plain).collect();
     let name = name.trim_start_matches(['.', '-', '_']);
-    if name.is_empty() {
-        "host".to_owned()
-    } else {
-        name.to_owned()
-    }
+    if name.is_empty() { "host".to_owned() } else { name.to_owned() }
 }
 
 impl PullFrom {
@@ -160,9 +140,7 @@ impl PullFrom {
                 (host.unwrap_or_default(), received, String::new())
             }
             Place::There { host, directory } => {
-                let machine = host
-                    .split_once('@')
-                    .map_or(host.as_str(), |(_, machine)| machine);
+                let machine = host.split_once('@').map_or(host.as_str(), |(_, machine)| machine);
                 let (received, said) = by_ssh(host, directory, window, into, look)?;
                 (machine.to_owned(), received, said)
             }
@@ -172,11 +150,7 @@ impl PullFrom {
                 (folder.to_owned(), received, said)
             }
         };
-        Ok(Pulled {
-            name: self.name.clone().unwrap_or_else(|| host_name(&own)),
-            received,
-            said,
-        })
+        Ok(Pulled { name: self.name.clone().unwrap_or_else(|| host_name(&own)), received, said })
     }
 }
 
@@ -190,12 +164,7 @@ fn by_ssh(
 ) -> Result<(Received, String), PullError> {
     let [from, to] = window.seconds();
     let words = ["window", "--from", &from, "--to", &to, directory];
-    there::run(
-        (&[], host),
-        &words,
-        |out| receive(out, into, Limits::default()),
-        look,
-    )
+    there::run((&[], host), &words, |out| receive(out, into, Limits::default()), look)
 }
 
 /// Has luc-fleet-store get it; returns what that said last, too.
@@ -220,37 +189,21 @@ mod tests {
 
     #[test]
     fn a_host_stands_before_a_colon() {
-        let read = |text: &str| {
-            text.parse::<PullFrom>()
-                .map(|from| (from.name, from.place))
-                .ok()
-        };
+        let read = |text: &str| text.parse::<PullFrom>().map(|from| (from.name, from.place)).ok();
         let there = |host: &str, directory: &str| Place::There {
             host: host.to_owned(),
             directory: directory.to_owned(),
         };
         let here = |path: &str| Place::Here(PathBuf::from(path));
         assert_eq!(read("web:/ring"), Some((None, there("web", "/ring"))));
-        assert_eq!(
-            read("luc@web-1.a:r=1"),
-            Some((None, there("luc@web-1.a", "r=1")))
-        );
-        assert_eq!(
-            read("a=web:ring"),
-            Some((Some("a".to_owned()), there("web", "ring")))
-        );
-        assert_eq!(
-            read("a=mnt/b:c"),
-            Some((Some("a".to_owned()), here("mnt/b:c")))
-        );
+        assert_eq!(read("luc@web-1.a:r=1"), Some((None, there("luc@web-1.a", "r=1"))));
+        assert_eq!(read("a=web:ring"), Some((Some("a".to_owned()), there("web", "ring"))));
+        assert_eq!(read("a=mnt/b:c"), Some((Some("a".to_owned()), here("mnt/b:c"))));
         assert_eq!(read("./a:b"), Some((None, here("./a:b"))));
         let stored = |url: &str| Place::Stored(url.to_owned());
         let url = "s3://traces/rings/web";
         assert_eq!(read(&format!("{url}/")), Some((None, stored(url))));
-        assert_eq!(
-            read(&format!("a={url}")),
-            Some((Some("a".to_owned()), stored(url)))
-        );
+        assert_eq!(read(&format!("a={url}")), Some((Some("a".to_owned()), stored(url))));
     }
 
     #[test]
@@ -275,10 +228,7 @@ mod tests {
             "",
         ] {
             let read = text.parse::<PullFrom>();
-            assert!(
-                matches!(read, Err(PullError::Source { .. })),
-                "{text}: {read:?}"
-            );
+            assert!(matches!(read, Err(PullError::Source { .. })), "{text}: {read:?}");
         }
     }
 

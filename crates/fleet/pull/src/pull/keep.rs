@@ -74,9 +74,7 @@ fn copy_files(
         if fs::hard_link(&path, &copy).is_err() {
             fs::copy(&path, &copy).map_err(PullError::io(&path, "copy it"))?;
         }
-        let metadata = copy
-            .symlink_metadata()
-            .map_err(PullError::io(&copy, "look at it"))?;
+        let metadata = copy.symlink_metadata().map_err(PullError::io(&copy, "look at it"))?;
         received.files += 1;
         received.bytes += metadata.len();
     }

@@ -24,10 +24,7 @@ pub struct Limits {
 impl Default for Limits {
     /// Hours of a busy host.
     fn default() -> Self {
-        Self {
-            files: 20_000,
-            bytes: 4 << 30,
-        }
+        Self { files: 20_000, bytes: 4 << 30 }
     }
 }
 
@@ -86,9 +83,7 @@ pub fn send(segments: &[Segment], out: impl Write) -> Result<Received, PullError
             header.set_size(bytes);
             header.set_mode(0o600);
             let inside = format!("{}/{name}", segment.name);
-            archive
-                .append_data(&mut header, inside, file.take(bytes))
-                .map_err(send())?;
+            archive.append_data(&mut header, inside, file.take(bytes)).map_err(send())?;
             sent.files += 1;
             sent.bytes += bytes;
         }
@@ -224,14 +219,8 @@ mod tests {
         for segment in ring::segments(folder.path()).expect("listed") {
             let name = segment.name.to_string();
             for file in files(&segment.path).expect("listed") {
-                let before = ring
-                    .path()
-                    .join(&name)
-                    .join(file.file_name().expect("a name"));
-                assert_eq!(
-                    fs::read(file).expect("read"),
-                    fs::read(before).expect("read")
-                );
+                let before = ring.path().join(&name).join(file.file_name().expect("a name"));
+                assert_eq!(fs::read(file).expect("read"), fs::read(before).expect("read"));
             }
         }
     }
@@ -259,10 +248,7 @@ mod tests {
         assert_eq!(names, [segments[1].name]);
         fs::remove_dir_all(&segments[1].path).expect("removed");
         let none = send(&segments, Vec::new());
-        assert!(
-            matches!(none, Err(PullError::Window(WindowError::GoesOn { .. }))),
-            "{none:?}"
-        );
+        assert!(matches!(none, Err(PullError::Window(WindowError::GoesOn { .. }))), "{none:?}");
     }
 
     #[test]
@@ -289,10 +275,7 @@ mod tests {
             b"\xff",
         ] {
             let refused = received(&one(EntryType::Regular, name, b""), Limits::default());
-            assert!(
-                matches!(refused, Err(StreamError::NotOfSegment(_))),
-                "{refused:?}"
-            );
+            assert!(matches!(refused, Err(StreamError::NotOfSegment(_))), "{refused:?}");
         }
         for kind in [
             EntryType::Symlink,
@@ -306,31 +289,16 @@ mod tests {
             EntryType::GNUSparse,
         ] {
             let refused = received(&one(kind, FILE, b""), Limits::default());
-            assert!(
-                matches!(refused, Err(StreamError::NotAFile)),
-                "{kind:?} {refused:?}"
-            );
+            assert!(matches!(refused, Err(StreamError::NotAFile)), "{kind:?} {refused:?}");
         }
     }
 
     #[test]
     fn a_stream_has_bounds() {
         let (_ring, stream) = sent();
-        for limits in [
-            Limits {
-                files: 1,
-                bytes: 1 << 20,
-            },
-            Limits {
-                files: 9,
-                bytes: 100,
-            },
-        ] {
+        for limits in [Limits { files: 1, bytes: 1 << 20 }, Limits { files: 9, bytes: 100 }] {
             let refused = received(&stream, limits);
-            assert!(
-                matches!(refused, Err(StreamError::TooMuch(_))),
-                "{refused:?}"
-            );
+            assert!(matches!(refused, Err(StreamError::TooMuch(_))), "{refused:?}");
         }
         let mut huge = one(EntryType::Regular, FILE, b"");
         huge[124..135].copy_from_slice(b"77777777777");
@@ -339,10 +307,7 @@ mod tests {
         header.set_cksum();
         huge[..512].copy_from_slice(header.as_bytes());
         let refused = received(&huge, Limits::default());
-        assert!(
-            matches!(refused, Err(StreamError::TooMuch(_))),
-            "{refused:?}"
-        );
+        assert!(matches!(refused, Err(StreamError::TooMuch(_))), "{refused:?}");
     }
 
     #[test]
@@ -353,14 +318,8 @@ mod tests {
         let twice: Vec<u8> = [&stream[..stream.len() - 1024], &stream].concat();
         let twice = received(&twice, Limits::default());
         assert!(matches!(twice, Err(StreamError::Twice(_))), "{twice:?}");
-        assert!(matches!(
-            received(&[0; 1024], Limits::default()),
-            Err(StreamError::Nothing)
-        ));
-        assert!(matches!(
-            received(&[], Limits::default()),
-            Err(StreamError::Nothing)
-        ));
+        assert!(matches!(received(&[0; 1024], Limits::default()), Err(StreamError::Nothing)));
+        assert!(matches!(received(&[], Limits::default()), Err(StreamError::Nothing)));
         let noise = one(EntryType::Regular, FILE, b"no Parquet");
         let noise = received(&noise, Limits::default());
         assert!(matches!(noise, Err(StreamError::Segment(_))), "{noise:?}");

@@ -15,8 +15,6 @@ pub(super) fn run<T: Send>(
     look: &mut dyn FnMut(u64) -> ControlFlow<()>,
 ) -> Result<(T, String), PullError> {
     let mut ssh = Command::new("ssh");
-    ssh.args(options)
-        .args([host, "--", "luc-fleet"])
-        .args(words);
+    ssh.args(options).args([host, "--", "luc-fleet"]).args(words);
     command::run(ssh, "install it", host, read, look)
 }

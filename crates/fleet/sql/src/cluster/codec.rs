@@ -70,9 +70,7 @@ impl LogicalExtensionCodec for LogicalCodec {
             Ok(files) if schema.fields().len() >= usize::from(files.has_hosts) => {
                 Ok(Arc::new(FilesTable::of_table(&schema, files)))
             }
-            _ => self
-                .inner
-                .try_decode_table_provider(buf, table_ref, schema, ctx),
+            _ => self.inner.try_decode_table_provider(buf, table_ref, schema, ctx),
         }
     }
 

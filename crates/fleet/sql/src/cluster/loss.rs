@@ -29,11 +29,7 @@ pub(super) struct Cancelling {
 
 impl Cancelling {
     pub(super) fn new(inner: Arc<dyn ClusterState>) -> Self {
-        Self {
-            inner,
-            jobs: Mutex::default(),
-            server: OnceLock::new(),
-        }
+        Self { inner, jobs: Mutex::default(), server: OnceLock::new() }
     }
 
     /// Names the server that jobs are cancelled at. It is made of this state.
@@ -58,10 +54,7 @@ impl ClusterState for Cancelling {
         // No executor is removed between the inner call and the note of it.
         let mut jobs = self.jobs.lock().await;
         let active = active_jobs.clone();
-        let bound = self
-            .inner
-            .bind_schedulable_tasks(distribution, active_jobs, executors)
-            .await?;
+        let bound = self.inner.bind_schedulable_tasks(distribution, active_jobs, executors).await?;
         for of_executor in jobs.values_mut() {
             of_executor.retain(|job| active.contains_key(job));
         }

@@ -87,9 +87,7 @@ impl Scheduler {
             state.cancel_at(server.clone());
             start_grpc_service(self.bind, server).await
         };
-        served
-            .await
-            .map_err(|error: BallistaError| failed(error.to_string()))
+        served.await.map_err(|error: BallistaError| failed(error.to_string()))
     }
 }
 
@@ -154,8 +152,6 @@ impl Executor {
             override_physical_codec: Some(Arc::new(PhysicalCodec::default())),
             ..ExecutorProcessConfig::default()
         };
-        start_executor_process(Arc::new(config))
-            .await
-            .map_err(|error| failed(error.to_string()))
+        start_executor_process(Arc::new(config)).await.map_err(|error| failed(error.to_string()))
     }
 }

@@ -43,10 +43,7 @@ pub(super) struct Columns<R: 'static> {
 
 impl<R> Columns<R> {
     pub(super) fn of(rows: fn(&Relations) -> &[R]) -> Self {
-        Self {
-            rows,
-            columns: Vec::new(),
-        }
+        Self { rows, columns: Vec::new() }
     }
 
     pub(super) fn finish(self) -> Vec<Column> {

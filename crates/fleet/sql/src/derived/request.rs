@@ -11,19 +11,13 @@ pub(super) fn columns() -> Vec<Column> {
              that was sent, the received one that it was made for.",
             |request| request.parent,
         )
-        .number("root", "The one at the top of its tree.", |request| {
-            request.root
-        })
+        .number("root", "The one at the top of its tree.", |request| request.root)
         .number(
             "pre",
             "Its number in pre-order. All below it, and itself, have those from pre to last.",
             |request| request.pre,
         )
-        .number(
-            "last",
-            "The greatest number in pre-order of all below it.",
-            |request| request.last,
-        )
+        .number("last", "The greatest number in pre-order of all below it.", |request| request.last)
         .number("post", "Its number in post-order.", |request| request.post)
         .number_or_none(
             "number",
@@ -31,27 +25,17 @@ pub(super) fn columns() -> Vec<Column> {
              of answered ones without a parent.",
             |request| request.number,
         )
-        .flag(
-            "is_sent",
-            "Whether this end has sent it; else it has received it.",
-            |request| request.is_sent,
-        )
+        .flag("is_sent", "Whether this end has sent it; else it has received it.", |request| {
+            request.is_sent
+        })
         .host("host", "The host of this end.", |request| request.host)
         .number("process", "The process' id.", |request| request.process)
-        .number(
-            "thread",
-            "The thread that sent or read its first bytes.",
-            |request| request.thread,
-        )
-        .count(
-            "connection",
-            "The connection's number in the host's trace.",
-            |request| request.connection,
-        )
-        .text("local", "This end's address.", |request| &request.local)
-        .text("remote", "The other end's address.", |request| {
-            &request.remote
+        .number("thread", "The thread that sent or read its first bytes.", |request| request.thread)
+        .count("connection", "The connection's number in the host's trace.", |request| {
+            request.connection
         })
+        .text("local", "This end's address.", |request| &request.local)
+        .text("remote", "The other end's address.", |request| &request.remote)
         .count("bytes", "How many bytes it has.", |request| request.bytes)
         .time(
             "start_ns",
@@ -66,11 +50,9 @@ pub(super) fn columns() -> Vec<Column> {
         .time_or_none("time_ns", "From start to end.", |request| {
             Some(signed(request.end_ns?.saturating_sub(request.start_ns)))
         })
-        .time_or_none(
-            "start_global_ns",
-            "The start on the first host's clock.",
-            |request| request.start_global_ns,
-        )
+        .time_or_none("start_global_ns", "The start on the first host's clock.", |request| {
+            request.start_global_ns
+        })
         .text_or_none(
             "evidence",
             "What says that it was made for its parent, of one that was sent.",

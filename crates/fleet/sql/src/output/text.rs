@@ -32,14 +32,8 @@ impl<W: Write> Text<W> {
         let is_number = |kind: &DataType| kind.is_numeric();
         Self {
             to,
-            names: fields
-                .iter()
-                .map(|field| luc_units::plain(field.name()))
-                .collect(),
-            is_number: fields
-                .iter()
-                .map(|field| is_number(field.data_type()))
-                .collect(),
+            names: fields.iter().map(|field| luc_units::plain(field.name())).collect(),
+            is_number: fields.iter().map(|field| is_number(field.data_type())).collect(),
             waiting: Vec::new(),
             widths: None,
             rows: 0,

@@ -10,10 +10,8 @@ use crate::{Asked, program, stdout};
 #[test]
 fn every_table_can_be_asked() {
     let asked = Asked::small();
-    let out = program(&asked.temporary())
-        .args(["sql", "--tables", "--json"])
-        .output()
-        .expect("run");
+    let out =
+        program(&asked.temporary()).args(["sql", "--tables", "--json"]).output().expect("run");
     let tables: serde_json::Value = serde_json::from_str(&stdout(&out, "tables")).expect("JSON");
     let tables = tables.as_array().expect("an array");
     assert!(tables.len() > 20);
@@ -22,35 +20,22 @@ fn every_table_can_be_asked() {
         .map(|table| {
             let columns = table["columns"].as_array().expect("columns");
             let names = columns.iter().map(|column| column["name"].as_str());
-            let names: Vec<String> = names
-                .map(|name| format!("count(\"{}\")", name.expect("a name")))
-                .collect();
+            let names: Vec<String> =
+                names.map(|name| format!("count(\"{}\")", name.expect("a name"))).collect();
             let table = table["table"].as_str().expect("a name");
             let table = table.replace("[id]", "id").replace("(id)", "(1)");
-            format!(
-                "select '{table}' as t, {} as n from {table}",
-                names.join(" + ")
-            )
+            format!("select '{table}' as t, {} as n from {table}", names.join(" + "))
         })
         .collect();
     let some = counts.chunks(6);
-    let rows: Vec<Vec<String>> = some
-        .flat_map(|counts| asked.rows(&counts.join(" union all ")))
-        .collect();
+    let rows: Vec<Vec<String>> =
+        some.flat_map(|counts| asked.rows(&counts.join(" union all "))).collect();
     assert_eq!(rows.len(), tables.len());
     let has_rows = |table: &str| {
         let row = rows.iter().find(|row| row[0] == table).expect(table);
         row[1] != "0"
     };
-    for table in [
-        "wait",
-        "message",
-        "packet",
-        "connection",
-        "clock_sample",
-        "task",
-        "trace",
-    ] {
+    for table in ["wait", "message", "packet", "connection", "clock_sample", "task", "trace"] {
         assert!(has_rows(table), "{table}");
     }
     for table in ["fleet.edge", "fleet.request", "fleet.path"] {
@@ -103,11 +88,8 @@ fn sums_are_those_of_the_files() {
         .iter()
         .map(|path| {
             let reader = Reader::open(path).expect("a trace");
-            let waits: Vec<Wait> = reader
-                .rows()
-                .expect("opened")
-                .collect::<Result<_, _>>()
-                .expect("read");
+            let waits: Vec<Wait> =
+                reader.rows().expect("opened").collect::<Result<_, _>>().expect("read");
             let messages = reader.rows::<Message>().expect("opened");
             let bytes: u64 = messages.map(|row| row.expect("read").bytes).sum();
             let ns: u64 = waits.iter().map(|wait| wait.on_ns - wait.off_ns).sum();

@@ -70,10 +70,7 @@ fn listening(ports: u16, start: impl Fn(u16) -> Child) -> (Child, u16) {
             }
             std::thread::sleep(Duration::from_millis(10));
         }
-        assert!(
-            begin.elapsed() < Duration::from_secs(60),
-            "a server ends as it starts"
-        );
+        assert!(begin.elapsed() < Duration::from_secs(60), "a server ends as it starts");
     }
 }
 
@@ -132,11 +129,7 @@ impl Cluster {
             listening(2, start).0
         };
         let executors = (0..EXECUTORS).map(executor).collect();
-        Self {
-            url,
-            scheduler,
-            executors,
-        }
+        Self { url, scheduler, executors }
     }
 
     fn answer(&self, asked: &Asked, query: &str) -> String {
@@ -170,11 +163,7 @@ struct Killing {
 
 impl Killing {
     fn start(query: &'static str) -> Self {
-        let asked = Asked::about(PlantedFleet {
-            back_ends: 3,
-            requests: 200,
-            waits: 1_500,
-        });
+        let asked = Asked::about(PlantedFleet { back_ends: 3, requests: 200, waits: 1_500 });
         let one = asked.command(&["--csv", query]).output().expect("run");
         let answer = stdout(&one, query);
         let cluster = Cluster::start(&asked);
@@ -184,13 +173,7 @@ impl Killing {
             .stderr(File::create(asked.folder().join("err")).expect("made"))
             .spawn()
             .expect("run");
-        Self {
-            query,
-            answer,
-            asking,
-            cluster,
-            asked,
-        }
+        Self { query, answer, asking, cluster, asked }
     }
 
     fn until(&mut self, mut found: impl FnMut(&Asked) -> bool) {
@@ -238,11 +221,7 @@ impl Killing {
         let is = text("out").expect("read");
         // It may have a million lines.
         let [rows, should] = [&is, &self.answer].map(|text| text.lines().count());
-        assert!(
-            is == self.answer,
-            "{}: {rows} lines for {should}",
-            self.query
-        );
+        assert!(is == self.answer, "{}: {rows} lines for {should}", self.query);
         self.asked.assert_nothing_is_left();
         said.matches("asked anew").count()
     }
@@ -258,11 +237,7 @@ impl Drop for Killing {
 
 #[test]
 fn a_cluster_answers_as_one_process_does() {
-    let asked = Asked::about(PlantedFleet {
-        back_ends: 3,
-        requests: 400,
-        waits: 3_000,
-    });
+    let asked = Asked::about(PlantedFleet { back_ends: 3, requests: 400, waits: 3_000 });
     let cluster = Cluster::start(&asked);
     for query in QUERIES {
         let mut command = asked.command(&["--csv", query]);
@@ -270,12 +245,7 @@ fn a_cluster_answers_as_one_process_does() {
         assert!(one.lines().count() > 1, "{query}: {one}");
         assert_eq!(cluster.answer(&asked, query), one, "{query}");
     }
-    let words = [
-        "--csv",
-        "--cluster",
-        &cluster.url,
-        "select nothing from wait",
-    ];
+    let words = ["--csv", "--cluster", &cluster.url, "select nothing from wait"];
     let wrong = asked.command(&words).output().expect("run");
     assert_eq!(wrong.status.code(), Some(2));
     drop(cluster);

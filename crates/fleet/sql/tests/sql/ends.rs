@@ -21,11 +21,7 @@ fn ctrl_c_ends_a_query() {
             .spawn()
             .expect("run");
         // It has begun when its directory is there.
-        while std::fs::read_dir(asked.temporary())
-            .expect("listed")
-            .count()
-            == 0
-        {
+        while std::fs::read_dir(asked.temporary()).expect("listed").count() == 0 {
             assert!(child.try_wait().expect("asked").is_none());
             std::thread::sleep(Duration::from_millis(5));
         }
@@ -35,10 +31,7 @@ fn ctrl_c_ends_a_query() {
         let out = child.wait_with_output().expect("ended");
         assert_eq!(out.status.code(), Some(130));
         assert_eq!(out.stdout, b"");
-        assert_eq!(
-            String::from_utf8_lossy(&out.stderr),
-            "luc-fleet-sql: interrupted\n"
-        );
+        assert_eq!(String::from_utf8_lossy(&out.stderr), "luc-fleet-sql: interrupted\n");
         asked.assert_nothing_is_left();
     }
 }
@@ -54,11 +47,7 @@ fn a_reader_that_has_seen_enough_is_no_error() {
         .expect("run");
     drop(child.stdout.take());
     let out = child.wait_with_output().expect("ended");
-    assert!(
-        out.status.success(),
-        "{}",
-        String::from_utf8_lossy(&out.stderr)
-    );
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     assert_eq!(String::from_utf8_lossy(&out.stderr), "");
     asked.assert_nothing_is_left();
 }

@@ -9,10 +9,8 @@ fn trees_are_ranges() {
     let asked = Asked::small();
     let rows =
         asked.rows("select id, parent, root, pre, last, post from fleet.request order by id");
-    let parents: BTreeMap<String, String> = rows
-        .iter()
-        .map(|row| (row[0].clone(), row[1].clone()))
-        .collect();
+    let parents: BTreeMap<String, String> =
+        rows.iter().map(|row| (row[0].clone(), row[1].clone())).collect();
     // Each request makes the front end ask twice, and each of the three has two ends.
     assert_eq!(rows.len(), 300 * 6);
     let above = |id: &str| {
@@ -83,10 +81,7 @@ fn functions_have_the_rows_of_their_request() {
         ),
     );
     let sums = asked.rows("select sum(time_ns), max(requests) <= 300 from blame()");
-    assert_eq!(
-        sums,
-        asked.rows("select sum(time_ns), true from fleet.path")
-    );
+    assert_eq!(sums, asked.rows("select sum(time_ns), true from fleet.path"));
     let none = asked.rows("select * from subtree(4711000)");
     assert_eq!(none, Vec::<Vec<String>>::new());
 }

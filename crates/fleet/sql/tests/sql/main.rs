@@ -28,11 +28,7 @@ impl Asked {
 
     /// A few requests.
     pub(crate) fn small() -> Self {
-        Self::about(PlantedFleet {
-            back_ends: 2,
-            requests: 300,
-            waits: 500,
-        })
+        Self::about(PlantedFleet { back_ends: 2, requests: 300, waits: 500 })
     }
 
     pub(crate) fn temporary(&self) -> PathBuf {
@@ -55,8 +51,7 @@ impl Asked {
         let out = self.command(&["--csv", query]).output().expect("run");
         let text = stdout(&out, query);
         let rows = text.lines().skip(1);
-        rows.map(|row| row.split(',').map(str::to_owned).collect())
-            .collect()
+        rows.map(|row| row.split(',').map(str::to_owned).collect()).collect()
     }
 
     /// The number that an answer is.

@@ -37,10 +37,7 @@ fn a_query_that_is_none_is_refused() {
         ("insert into wait select * from wait", &["SELECT"]),
         ("drop table wait", &["SELECT"]),
         ("create table a as select 1", &["SELECT"]),
-        (
-            "create external table a stored as csv location '/etc/passwd'",
-            &["SELECT"],
-        ),
+        ("create external table a stored as csv location '/etc/passwd'", &["SELECT"]),
         ("set datafusion.execution.batch_size = 1", &["SELECT"]),
         ("select * from '/etc/passwd'", &["/etc/passwd"]),
         (deep.as_str(), &["--tables"]),
@@ -58,10 +55,7 @@ fn the_longest_query_is_answered() {
     let deep = format!("select count(*){} from trace", "+1".repeat(990));
     assert_eq!(asked.number(&deep), 998);
     let list: Vec<String> = (0..10_000).map(|number| format!("'{number}'")).collect();
-    let long = format!(
-        "select count(*) from trace where host in ({})",
-        list.join(",")
-    );
+    let long = format!("select count(*) from trace where host in ({})", list.join(","));
     assert_eq!(asked.number(&long), 0);
 }
 
@@ -70,10 +64,7 @@ fn nothing_is_written_by_a_query() {
     let asked = Asked::small();
     let target = asked.folder().join("copy.csv");
     let query = format!("copy wait to '{}'", target.display());
-    assert_refused(
-        &asked.command(&[&query]).output().expect("run"),
-        &["SELECT"],
-    );
+    assert_refused(&asked.command(&[&query]).output().expect("run"), &["SELECT"]);
     assert!(!target.exists());
 }
 
@@ -85,15 +76,9 @@ fn a_trace_that_is_none_is_refused() {
         .output()
         .expect("run");
     assert_refused(&out, &["/nonexistent"]);
-    let twice = asked
-        .command(&["select 1"])
-        .arg(&asked.traces[0])
-        .output()
-        .expect("run");
+    let twice = asked.command(&["select 1"]).arg(&asked.traces[0]).output().expect("run");
     assert_refused(&twice, &["client"]);
-    let missing = program(&asked.temporary())
-        .args(["sql", "select 1"])
-        .output();
+    let missing = program(&asked.temporary()).args(["sql", "select 1"]).output();
     assert_refused(&missing.expect("run"), &["DIR"]);
     asked.assert_nothing_is_left();
 }

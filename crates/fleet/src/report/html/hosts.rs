@@ -15,10 +15,7 @@ const LISTED: usize = 100;
 
 /// What threads wait for, as the bars have it.
 const WAITS: [(&str, &[Kind]); 5] = [
-    (
-        "storage, journal, memory",
-        &[Kind::Storage, Kind::Journal, Kind::Fsync, Kind::Memory],
-    ),
+    ("storage, journal, memory", &[Kind::Storage, Kind::Journal, Kind::Fsync, Kind::Memory]),
     ("locks", &[Kind::Lock]),
     ("input: messages, files", &[Kind::Input]),
     ("a time to pass", &[Kind::Timer]),
@@ -36,11 +33,7 @@ pub(super) fn section(found: &Found<'_>, all: &Explanation) -> Section {
     }
     graphs.push(Graph::Stacks(threads(hosts)));
     graphs.push(Graph::Table(list(all)));
-    Section {
-        title: "Hosts".to_owned(),
-        text,
-        graphs,
-    }
+    Section { title: "Hosts".to_owned(), text, graphs }
 }
 
 fn has_processor_times(host: &Host) -> bool {
@@ -52,18 +45,12 @@ fn processors(hosts: &[Host]) -> Stacks {
     let row = |host: &Host| {
         let times = &host.times;
         let summary = &host.summary;
-        let all_ns = summary
-            .length_ns
-            .saturating_mul(u64::from(summary.processors));
-        let idle_ns = all_ns
-            .saturating_sub(times.user_ns)
-            .saturating_sub(times.system_ns);
+        let all_ns = summary.length_ns.saturating_mul(u64::from(summary.processors));
+        let idle_ns = all_ns.saturating_sub(times.user_ns).saturating_sub(times.system_ns);
         Stack {
             name: host.name.clone(),
             note: summary.processors.to_string(),
-            parts: [times.user_ns, times.system_ns, idle_ns]
-                .map(|ns| ns as f64)
-                .to_vec(),
+            parts: [times.user_ns, times.system_ns, idle_ns].map(|ns| ns as f64).to_vec(),
         }
     };
     let shown = hosts.iter().filter(|host| has_processor_times(host));
@@ -155,11 +142,7 @@ pub(super) fn clocks(all: &Explanation) -> Section {
              the clocks."
         }
     };
-    Section {
-        title: "Clocks and messages".to_owned(),
-        text: vec![text.to_owned()],
-        graphs,
-    }
+    Section { title: "Clocks and messages".to_owned(), text: vec![text.to_owned()], graphs }
 }
 
 fn pairs(pairs: &[PairReport]) -> Table {
@@ -176,10 +159,7 @@ fn pairs(pairs: &[PairReport]) -> Table {
             width(|width| width.median_ns).into(),
             width(|width| width.max_ns).into(),
             offset
-                .map_or_else(
-                    || "-".to_owned(),
-                    |offset| Share(offset.without_a_bound).to_string(),
-                )
+                .map_or_else(|| "-".to_owned(), |offset| Share(offset.without_a_bound).to_string())
                 .into(),
             pair.failure.clone().unwrap_or_default().into(),
         ]

@@ -29,11 +29,7 @@ pub(super) fn section(found: &Found<'_>, all: &Explanation) -> Section {
         graphs.push(Graph::Table(table(found, &arrows, more)));
     }
     graphs.extend(services(all));
-    Section {
-        title: "Who calls whom".to_owned(),
-        text: vec![text.to_owned()],
-        graphs,
-    }
+    Section { title: "Who calls whom".to_owned(), text: vec![text.to_owned()], graphs }
 }
 
 fn network(
@@ -92,9 +88,8 @@ fn names(found: &Found<'_>, place: &Place) -> (String, String) {
     match place {
         Place::Process(host, name, service) => {
             let host = found.joined.name(*host);
-            let at = service.map_or_else(String::new, |service| {
-                format!(", {}", found.joined.address(service))
-            });
+            let at = service
+                .map_or_else(String::new, |service| format!(", {}", found.joined.address(service)));
             (name.clone(), format!("on {host}{at}"))
         }
         Place::At(address) => (found.joined.address(*address), "in no trace".to_owned()),
@@ -152,22 +147,18 @@ fn services(all: &Explanation) -> Option<Graph> {
     if all.services.is_empty() {
         return None;
     }
-    let rows = all
-        .services
-        .iter()
-        .take(SERVICES)
-        .map(|service| -> Vec<Entry> {
-            vec![
-                service.process.clone().into(),
-                service.host.clone().into(),
-                service.endpoint().to_string().into(),
-                service.requests.to_string().into(),
-                service.answered.to_string().into(),
-                time(service.p50_ns).into(),
-                time(service.p99_ns).into(),
-                time(service.max_ns).into(),
-            ]
-        });
+    let rows = all.services.iter().take(SERVICES).map(|service| -> Vec<Entry> {
+        vec![
+            service.process.clone().into(),
+            service.host.clone().into(),
+            service.endpoint().to_string().into(),
+            service.requests.to_string().into(),
+            service.answered.to_string().into(),
+            time(service.p50_ns).into(),
+            time(service.p99_ns).into(),
+            time(service.max_ns).into(),
+        ]
+    });
     Some(Graph::Table(Table {
         title: "Services, by the server's own time".to_owned(),
         columns: vec![

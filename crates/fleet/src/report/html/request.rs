@@ -22,13 +22,8 @@ const FINDINGS: usize = 12;
 const LEAST_SHARE: f64 = 0.001;
 
 /// What a part of a path can be, with a colour each.
-const CLASSES: [&str; 5] = [
-    "on a processor",
-    "waits for a processor",
-    "waits",
-    "message",
-    "rows contradict each other",
-];
+const CLASSES: [&str; 5] =
+    ["on a processor", "waits for a processor", "waits", "message", "rows contradict each other"];
 
 pub(super) fn section(
     charges: &Charges<'_>,
@@ -57,11 +52,7 @@ pub(super) fn section(
         graphs.push(Graph::Bars(blame(charges, report)?));
         graphs.push(Graph::Table(parts(report)));
     }
-    Ok(Section {
-        title: title(request),
-        text,
-        graphs,
-    })
+    Ok(Section { title: title(request), text, graphs })
 }
 
 /// All calls, on one axis.
@@ -74,11 +65,7 @@ fn waterfall(report: &RequestReport) -> Spans {
                 end_ns: end(after_ns, call.time_ns),
                 error_ns: call.after_error_ns,
                 class: 0,
-                title: format!(
-                    "{} waits for the answer: {}",
-                    actor(client),
-                    time(call.time_ns)
-                ),
+                title: format!("{} waits for the answer: {}", actor(client), time(call.time_ns)),
                 is_inner: false,
             });
         }
@@ -116,14 +103,9 @@ fn waterfall(report: &RequestReport) -> Spans {
     Spans {
         title: "All calls that were made for it".to_owned(),
         lane: "call".to_owned(),
-        columns: [
-            "sent after",
-            "answered in",
-            "server begins after",
-            "and takes",
-        ]
-        .map(str::to_owned)
-        .to_vec(),
+        columns: ["sent after", "answered in", "server begins after", "and takes"]
+            .map(str::to_owned)
+            .to_vec(),
         length_ns: report.request.time_ns,
         classes: vec![
             "the client waits for the answer".to_owned(),
@@ -184,10 +166,7 @@ fn path(report: &RequestReport) -> (Spans, Vec<String>) {
     let parts = cut(report.path.len(), drawn, "parts, the shortest,");
     let lanes = lanes.into_iter().take(THREADS);
     let lanes = lanes.map(|(_, _, lane, sum_ns)| Lane {
-        cells: vec![
-            Time::from(sum_ns).to_string(),
-            Share::of(sum_ns, whole_ns).to_string(),
-        ],
+        cells: vec![Time::from(sum_ns).to_string(), Share::of(sum_ns, whole_ns).to_string()],
         ..lane
     });
     let spans = Spans {
@@ -213,10 +192,7 @@ fn blame(charges: &Charges<'_>, report: &RequestReport) -> Result<Bars, FleetErr
     let shown = worth_showing(&findings, FINDINGS, LEAST_SHARE);
     let bar = |one: &Finding| Bar {
         name: one.text.clone(),
-        figure: Some(Estimate {
-            value: one.share * 100.0,
-            interval: None,
-        }),
+        figure: Some(Estimate { value: one.share * 100.0, interval: None }),
         remark: format!(
             "{}; shorter without by {}",
             Time::from(one.time_ns),
@@ -238,9 +214,7 @@ fn parts(report: &RequestReport) -> Table {
         vec![
             Time::from(part.after_ns).to_string().into(),
             Time::from(part.time_ns).to_string().into(),
-            Share::of(part.time_ns, report.request.time_ns)
-                .to_string()
-                .into(),
+            Share::of(part.time_ns, report.request.time_ns).to_string().into(),
             format!("{} {} on {}", part.name, part.thread, part.host).into(),
             what(part).into(),
         ]

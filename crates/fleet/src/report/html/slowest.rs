@@ -139,9 +139,8 @@ fn against(found: &Findings) -> Graph {
             parts: parts.map(|ns| mean(ns, group.requests)).collect(),
         }
     };
-    let classes = sums
-        .iter()
-        .map(|((host, kind), _)| format!("{} on {host}", kind.replace('_', " ")));
+    let classes =
+        sums.iter().map(|((host, kind), _)| format!("{} on {host}", kind.replace('_', " ")));
     Graph::Stacks(Stacks {
         title: found.address.clone(),
         row: "requests".to_owned(),

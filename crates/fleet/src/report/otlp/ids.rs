@@ -27,10 +27,7 @@ impl Ids {
         // An id is not 0.
         let seed = XxHash3_128::oneshot(&bytes).max(1);
         let known = request.span.as_ref().map(|span| span.trace_id.clone());
-        Self {
-            seed,
-            trace: known.unwrap_or_else(|| format!("{seed:032x}")),
-        }
+        Self { seed, trace: known.unwrap_or_else(|| format!("{seed:032x}")) }
     }
 
     /// The trace's id: that of the program's own trace, where a span of it is known.
@@ -65,32 +62,14 @@ mod tests {
             span: None,
         };
         let ids = Ids::of(&request, 1_000);
-        let again = Ids::of(
-            &Ranked {
-                number: 2,
-                ..request.clone()
-            },
-            1_000,
-        );
+        let again = Ids::of(&Ranked { number: 2, ..request.clone() }, 1_000);
         assert_eq!(ids.trace(), again.trace());
         assert_eq!(ids.span("client", 1), again.span("client", 1));
         assert_eq!((ids.trace().len(), ids.span("client", 1).len()), (32, 16));
         let others = [
             Ids::of(&request, 1_001),
-            Ids::of(
-                &Ranked {
-                    thread: 8,
-                    ..request.clone()
-                },
-                1_000,
-            ),
-            Ids::of(
-                &Ranked {
-                    connection: 4,
-                    ..request
-                },
-                1_000,
-            ),
+            Ids::of(&Ranked { thread: 8, ..request.clone() }, 1_000),
+            Ids::of(&Ranked { connection: 4, ..request }, 1_000),
         ];
         for other in others {
             assert_ne!(ids.trace(), other.trace());

@@ -29,10 +29,7 @@ pub(super) fn write<W: Write>(file: &mut File<'_, W>, found: &Found<'_>, id: Hos
     let mut threads: BTreeMap<(u32, Thread), Vec<Because>> = BTreeMap::new();
     for (wait, cause) in found.joined.waits_of(id) {
         let process = host.process_of(wait.thread).unwrap_or(wait.thread.id);
-        threads
-            .entry((process, wait.thread))
-            .or_default()
-            .push((wait, cause));
+        threads.entry((process, wait.thread)).or_default().push((wait, cause));
     }
     let processes: BTreeSet<u32> = threads.keys().map(|(process, _)| *process).collect();
     for pid in processes {
@@ -45,11 +42,7 @@ pub(super) fn write<W: Write>(file: &mut File<'_, W>, found: &Found<'_>, id: Hos
             continue;
         }
         let name = host.thread_name(thread);
-        let track = file.track(Kind::Thread {
-            pid,
-            tid: thread.id,
-            name: &name,
-        });
+        let track = file.track(Kind::Thread { pid, tid: thread.id, name: &name });
         track::write(file.packets, track, items);
     }
 }
@@ -57,11 +50,8 @@ pub(super) fn write<W: Write>(file: &mut File<'_, W>, found: &Found<'_>, id: Hos
 /// What a thread waited for, and between that was on a processor.
 fn states<W: Write>(file: &File<'_, W>, host: &Host, mut waits: Vec<Because>) -> Vec<Item> {
     waits.sort_unstable_by_key(|(wait, _)| (wait.off_ns, wait.on_ns));
-    let ran = if host.has_all_waits {
-        "on a processor"
-    } else {
-        "on a processor or in brief waits"
-    };
+    let ran =
+        if host.has_all_waits { "on a processor" } else { "on a processor or in brief waits" };
     let mut items = Vec::new();
     let mut running_since_ns: Option<u64> = None;
     for (wait, cause) in waits {

@@ -13,10 +13,7 @@ use crate::text::request::what;
 pub(super) fn write<W: Write>(file: &mut File<'_, W>, report: &RequestReport, start_ns: u64) {
     let request = &report.request;
     let name = format!("critical path of request {}", request.number);
-    let track = file.track(Kind::Named {
-        parent: None,
-        name: &name,
-    });
+    let track = file.track(Kind::Named { parent: None, name: &name });
     let began_ns = start_ns.saturating_add(request.began_ns);
     let part = |part: &PathPart| {
         let begin_ns = began_ns.saturating_add(part.after_ns);
@@ -29,10 +26,7 @@ pub(super) fn write<W: Write>(file: &mut File<'_, W>, report: &RequestReport, st
             end_ns: Some(begin_ns.saturating_add(part.time_ns)),
             name: format!("{} on {}: {}", part.name, part.host, what(part)),
             category: "critical path",
-            numbers: [("thread", u64::from(part.thread))]
-                .into_iter()
-                .chain(error)
-                .collect(),
+            numbers: [("thread", u64::from(part.thread))].into_iter().chain(error).collect(),
             words: vec![("host", part.host.clone())],
             ..Item::default()
         }

@@ -33,10 +33,7 @@ pub(super) fn write<W: Write>(file: &mut File<'_, W>, found: &Found<'_>) {
             }
         };
         let name = format!("{} {}", host.thread_name(thread.thread), thread.thread.id);
-        let track = file.track(Kind::Named {
-            parent: Some(group),
-            name: &name,
-        });
+        let track = file.track(Kind::Named { parent: Some(group), name: &name });
         track::write(file.packets, track, items);
     }
 }
@@ -52,13 +49,10 @@ fn requests<W: Write>(file: &mut File<'_, W>, found: &Found<'_>, items: &mut Ite
         if let Some((number, hand_over)) = sent.cause
             && let Some(item) = &mut item
         {
-            item.words
-                .push(("made for it by", evidence(hand_over).to_owned()));
+            item.words.push(("made for it by", evidence(hand_over).to_owned()));
             let received = &requests.incoming[number].exchange;
-            let is_placed = file
-                .clock
-                .place_ns(received.asked.host, received.asked.at_ns)
-                .is_some();
+            let is_placed =
+                file.clock.place_ns(received.asked.host, received.asked.at_ns).is_some();
             if thread(&received.asked) != thread(asked) && is_placed {
                 let flow = file.flow();
                 item.flows.push(flow);
@@ -70,10 +64,7 @@ fn requests<W: Write>(file: &mut File<'_, W>, found: &Found<'_>, items: &mut Ite
     for (received, flows) in requests.incoming.iter().zip(flows) {
         let item = slice(file, found, &received.exchange, false);
         let item = item.map(|item| Item { flows, ..item });
-        items
-            .entry(thread(&received.exchange.asked))
-            .or_default()
-            .extend(item);
+        items.entry(thread(&received.exchange.asked)).or_default().extend(item);
     }
 }
 
@@ -93,15 +84,9 @@ fn slice<W: Write>(
         file.clock.place_ns(last.host, last.at_ns)
     });
     let (name, category) = if is_sent {
-        (
-            format!("asks {}", found.joined.address(end.remote)),
-            "request sent",
-        )
+        (format!("asks {}", found.joined.address(end.remote)), "request sent")
     } else {
-        (
-            format!("answers at {}", found.joined.address(end.local)),
-            "request received",
-        )
+        (format!("answers at {}", found.joined.address(end.local)), "request received")
     };
     Some(Item {
         begin_ns,
@@ -131,10 +116,9 @@ fn message<W: Write>(file: &mut File<'_, W>, edge: &MessageEdge, items: &mut Ite
     if let Some(way_ns) = received.at_ns.checked_sub(sent.at_ns) {
         numbers.push(("one-way time ns", way_ns));
     }
-    for (side, at_ns, name) in [
-        (&edge.sent, sent.at_ns, "sends"),
-        (&edge.received, received.at_ns, "receives"),
-    ] {
+    for (side, at_ns, name) in
+        [(&edge.sent, sent.at_ns, "sends"), (&edge.received, received.at_ns, "receives")]
+    {
         items.entry(thread(side)).or_default().push(Item {
             begin_ns: at_ns,
             end_ns: None,
@@ -148,8 +132,5 @@ fn message<W: Write>(file: &mut File<'_, W>, edge: &MessageEdge, items: &mut Ite
 }
 
 fn thread(side: &Side) -> ThreadId {
-    ThreadId {
-        host: side.host,
-        thread: side.thread,
-    }
+    ThreadId { host: side.host, thread: side.thread }
 }

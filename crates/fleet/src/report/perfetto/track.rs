@@ -21,9 +21,7 @@ pub(super) struct Item {
 pub(super) fn write<W: Write>(packets: &mut Packets<W>, track: u64, mut items: Vec<Item>) {
     // Longer slices are around shorter ones, and instants inside of both.
     items.sort_by_key(|item| {
-        let length_ns = item
-            .end_ns
-            .map(|end_ns| end_ns.saturating_sub(item.begin_ns));
+        let length_ns = item.end_ns.map(|end_ns| end_ns.saturating_sub(item.begin_ns));
         (item.begin_ns, std::cmp::Reverse(length_ns))
     });
     let mut open: Vec<u64> = Vec::new();
@@ -36,11 +34,8 @@ pub(super) fn write<W: Write>(packets: &mut Packets<W>, track: u64, mut items: V
         while let Some(end_ns) = open.pop_if(|end_ns| is_over(end_ns)) {
             packets.end(track, end_ns);
         }
-        let words: Vec<(&str, &str)> = item
-            .words
-            .iter()
-            .map(|(name, word)| (*name, word.as_str()))
-            .collect();
+        let words: Vec<(&str, &str)> =
+            item.words.iter().map(|(name, word)| (*name, word.as_str())).collect();
         let begin = Begin {
             name: &item.name,
             category: item.category,
@@ -52,10 +47,7 @@ pub(super) fn write<W: Write>(packets: &mut Packets<W>, track: u64, mut items: V
             Some(end_ns) => {
                 packets.begin(track, item.begin_ns, &begin);
                 let end_ns = end_ns.max(item.begin_ns);
-                open.push(
-                    open.last()
-                        .map_or(end_ns, |around_ns| end_ns.min(*around_ns)),
-                );
+                open.push(open.last().map_or(end_ns, |around_ns| end_ns.min(*around_ns)));
             }
             None => packets.instant(track, item.begin_ns, &begin),
         }

@@ -13,9 +13,7 @@ use super::{CLIENT, chosen, joined, planted, written};
 use crate::planted::{BEGIN_NS, Connected, host, message};
 
 pub(super) fn page(joined: &Joined) -> String {
-    let page = written(joined, chosen(None, 5), |report, out| {
-        html::write(report, out)
-    });
+    let page = written(joined, chosen(None, 5), |report, out| html::write(report, out));
     String::from_utf8(page).expect("text")
 }
 
@@ -27,10 +25,7 @@ fn the_page_has_what_explain_says() {
     let found = explain(&joined, Wanted::default()).expect("explained");
     let request = found.request.expect("a request");
     // The slowest is the one that was planted.
-    assert!(
-        request.request.time_ns.abs_diff(8_200_000) < 1_000,
-        "{request:?}"
-    );
+    assert!(request.request.time_ns.abs_diff(8_200_000) < 1_000, "{request:?}");
     for text in [
         "Request 1: 8.20 ms of clientd on client",
         "serverd 7 at 10.0.0.2:80 on server: serverd waits for the storage device (device)",
@@ -76,18 +71,12 @@ fn many(clients: u32) -> Joined {
             let at_ns = BEGIN_NS + 500_000_000 + i64::from(number) * 1_000_000 + us * 1_000;
             message(connection, CLIENT.monotonic_ns(at_ns), flow, 0, bytes)
         };
-        let of_client = |row: Message| Message {
-            thread: Pid(process),
-            process: Tgid(process),
-            ..row
-        };
-        client.messages.extend([
-            of_client(row(0, Flow::Sent, 40)),
-            of_client(row(800, Flow::Received, 90)),
-        ]);
-        server
+        let of_client =
+            |row: Message| Message { thread: Pid(process), process: Tgid(process), ..row };
+        client
             .messages
-            .extend([row(100, Flow::Received, 40), row(700, Flow::Sent, 90)]);
+            .extend([of_client(row(0, Flow::Sent, 40)), of_client(row(800, Flow::Received, 90))]);
+        server.messages.extend([row(100, Flow::Received, 40), row(700, Flow::Sent, 90)]);
     }
     joined([client, server])
 }

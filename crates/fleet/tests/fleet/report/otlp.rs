@@ -12,9 +12,7 @@ use super::{CLIENT, chosen, joined, planted, written};
 use crate::planted::BEGIN_NS;
 
 pub(super) fn json(joined: &Joined) -> Vec<u8> {
-    written(joined, chosen(None, 5), |report, out| {
-        otlp::write(report, out)
-    })
+    written(joined, chosen(None, 5), |report, out| otlp::write(report, out))
 }
 
 /// A span with its resource's host and process.
@@ -61,10 +59,7 @@ pub(super) fn spans(json: &[u8]) -> HashMap<Vec<u8>, Found> {
                     process: text("service.name"),
                     span: span.clone(),
                 };
-                assert!(
-                    all.insert(span.span_id, found).is_none(),
-                    "an id comes twice"
-                );
+                assert!(all.insert(span.span_id, found).is_none(), "an id comes twice");
             }
         }
     }
@@ -84,24 +79,16 @@ fn spans_are_the_tree_of_calls_and_the_path() {
     }
     assert_eq!(traces.len(), 5);
     for trace in traces.values() {
-        let roots: Vec<&&Found> = trace
-            .iter()
-            .filter(|found| found.span.parent_span_id.is_empty())
-            .collect();
+        let roots: Vec<&&Found> =
+            trace.iter().filter(|found| found.span.parent_span_id.is_empty()).collect();
         let [root] = roots[..] else {
             panic!("{} roots", roots.len());
         };
         let number = root.number("luc.request.number").expect("a number") as usize;
-        let wanted = Wanted {
-            request: Some(number),
-            rows: false,
-        };
+        let wanted = Wanted { request: Some(number), rows: false };
         let request = explain(&joined, wanted).expect("explained").request;
         let request = request.expect("a request");
-        assert_eq!(
-            (root.host.as_str(), root.process.as_str()),
-            ("client", "clientd")
-        );
+        assert_eq!((root.host.as_str(), root.process.as_str()), ("client", "clientd"));
         let began_ns = CLIENT.monotonic_ns(BEGIN_NS) + request.request.began_ns;
         let began_ns = began_ns + 1_700_000_000_000_000_000;
         assert_eq!(root.span.start_time_unix_nano, began_ns);
@@ -120,10 +107,7 @@ fn spans_are_the_tree_of_calls_and_the_path() {
         };
         assert_eq!(server.host, "server");
         let error_ns = request.calls[0].server_after_error_ns;
-        assert_eq!(
-            server.number("luc.clock.error_ns"),
-            error_ns.map(|ns| ns as i64)
-        );
+        assert_eq!(server.number("luc.clock.error_ns"), error_ns.map(|ns| ns as i64));
         let thirds = below(server, 3);
         let [third] = thirds[..] else {
             panic!("{} calls of the server", thirds.len());
@@ -153,9 +137,7 @@ fn spans_are_the_tree_of_calls_and_the_path() {
         assert_eq!(trace.len(), 4 + parts.len());
     }
     // One alone.
-    let one = written(&joined, chosen(Some(2), 5), |report, out| {
-        otlp::write(report, out)
-    });
+    let one = written(&joined, chosen(Some(2), 5), |report, out| otlp::write(report, out));
     let one = spans(&one);
     assert!(one.keys().all(|id| all.contains_key(id)));
     let traces: HashSet<_> = one.values().map(|found| &found.span.trace_id).collect();

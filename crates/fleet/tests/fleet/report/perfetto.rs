@@ -10,9 +10,7 @@ use super::{CLIENT, HOSTILE, REQUESTS, chosen, joined, planted, written};
 use crate::planted::BEGIN_NS;
 
 pub(super) fn trace(joined: &Joined) -> Checked {
-    let trace = written(joined, chosen(None, 5), |report, out| {
-        perfetto::write(report, out)
-    });
+    let trace = written(joined, chosen(None, 5), |report, out| perfetto::write(report, out));
     check(&trace)
 }
 
@@ -27,13 +25,7 @@ fn machines_have_threads_and_flows_connect_messages() {
         .iter()
         .map(|(track, name, _, begin_ns, end_ns)| {
             let machine = found.machine_of[track];
-            (
-                machine,
-                found.path(*track),
-                name.as_str(),
-                *begin_ns,
-                *end_ns,
-            )
+            (machine, found.path(*track), name.as_str(), *begin_ns, *end_ns)
         })
         .collect();
     // The server's clock is 7 ms ahead: the times are the client's.
@@ -56,10 +48,8 @@ fn machines_have_threads_and_flows_connect_messages() {
         });
         assert!(is_it, "{name} of {track} is not in {named:#?}");
     }
-    let path: Vec<_> = named
-        .iter()
-        .filter(|slice| slice.1 == "critical path of request 1")
-        .collect();
+    let path: Vec<_> =
+        named.iter().filter(|slice| slice.1 == "critical path of request 1").collect();
     let sum_ns: u64 = path.iter().map(|slice| slice.4 - slice.3).sum();
     assert!(sum_ns.abs_diff(8_200_000) < 1_000, "{path:?}");
     // Each message that both hosts have seen is a flow from its send to its reception.

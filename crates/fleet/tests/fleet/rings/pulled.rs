@@ -13,14 +13,9 @@ fn windows_come_from_directories_and_by_ssh() {
     let planted = Planted::new();
     fs::create_dir(planted.folder.path().join("db")).expect("made");
     fs::rename(&planted.rings[1], planted.folder.path().join("db/ring")).expect("moved");
-    let words = [
-        "pull", "ring-0", "db:ring", "--around", BEGIN, "--span", "20s", "-o", "out",
-    ];
+    let words = ["pull", "ring-0", "db:ring", "--around", BEGIN, "--span", "20s", "-o", "out"];
     let ssh = format!("echo a note >&2; {SSH}");
-    let output = planted
-        .fleet(&words, &ssh)
-        .output()
-        .expect("luc-fleet runs");
+    let output = planted.fleet(&words, &ssh).output().expect("luc-fleet runs");
     assert!(output.status.success(), "{output:?}");
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("luc-fleet: db says: a note\n"), "{said}");
@@ -47,29 +42,14 @@ fn windows_come_from_directories_and_by_ssh() {
 fn what_cannot_be_pulled_leaves_nothing() {
     let planted = Planted::new();
     let pull = |source: &str, ssh: &str| {
-        planted.refusal(
-            &["pull", "ring-0", source, "--around", BEGIN, "-o", "out"],
-            ssh,
-        )
+        planted.refusal(&["pull", "ring-0", source, "--around", BEGIN, "-o", "out"], ssh)
     };
     for (source, ssh, reason) in [
-        (
-            "db:ring",
-            "echo so; echo 'no such host' >&2; exit 255",
-            "what it sends cannot be read",
-        ),
-        (
-            "db:ring",
-            "echo first >&2; echo 'no such host' >&2; exit 255",
-            "db: no such host",
-        ),
+        ("db:ring", "echo so; echo 'no such host' >&2; exit 255", "what it sends cannot be read"),
+        ("db:ring", "echo first >&2; echo 'no such host' >&2; exit 255", "db: no such host"),
         ("db:ring", "exit 3", "exit status: 3"),
         ("db:ring", "exit 0", "it sends no segment"),
-        (
-            "db:ring",
-            "head -c 100000 /dev/zero | tr '\\0' x",
-            "what it sends cannot be read",
-        ),
+        ("db:ring", "head -c 100000 /dev/zero | tr '\\0' x", "what it sends cannot be read"),
         ("one=ring-1", "", "two sources are named one"),
         ("a@-v:ring", "", "a host has letters"),
         ("db:$(id)", "", "a directory on another host has"),
@@ -130,23 +110,13 @@ fn after_an_interrupt_nothing_is_left() {
     let child = command.stderr(Stdio::piped()).spawn().expect("runs");
     let began = Instant::now();
     while !planted.folder.path().join("asked").exists() {
-        assert!(
-            began.elapsed() < Duration::from_secs(60),
-            "ssh does not run"
-        );
+        assert!(began.elapsed() < Duration::from_secs(60), "ssh does not run");
         thread::sleep(Duration::from_millis(10));
     }
-    let killed = Command::new("kill")
-        .args(["-INT", &child.id().to_string()])
-        .status();
+    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
     assert!(killed.expect("kill runs").success());
     let output = child.wait_with_output().expect("it ends");
     assert_eq!(output.status.code(), Some(130), "{output:?}");
     let left = names(planted.folder.path());
-    assert_eq!(
-        left,
-        [
-            "asked", "programs", "ring-0", "ring-1", "trace-0", "trace-1"
-        ]
-    );
+    assert_eq!(left, ["asked", "programs", "ring-0", "ring-1", "trace-0", "trace-1"]);
 }

@@ -18,9 +18,7 @@ pub struct Histogram {
 impl Histogram {
     /// An empty histogram.
     pub const fn new() -> Self {
-        Self {
-            buckets: [const { AtomicU32::new(0) }; BUCKETS],
-        }
+        Self { buckets: [const { AtomicU32::new(0) }; BUCKETS] }
     }
 
     /// Counts one latency.
@@ -38,11 +36,7 @@ impl Histogram {
     /// The latency that the fraction `quantile` of all recorded ones does not exceed (upper edge of its
     /// bucket), in nanoseconds; `None` when nothing was recorded.
     pub fn quantile_ns(&self, quantile: f64) -> Option<u64> {
-        let total: u64 = self
-            .buckets
-            .iter()
-            .map(|b| u64::from(b.load(Relaxed)))
-            .sum();
+        let total: u64 = self.buckets.iter().map(|b| u64::from(b.load(Relaxed))).sum();
         if total == 0 {
             return None;
         }

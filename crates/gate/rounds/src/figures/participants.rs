@@ -92,11 +92,7 @@ impl Participants {
         let (low, high) = self.entries.split_at(first);
         let free = high.iter().chain(low).position(|entry| {
             let found = entry.process.load(Relaxed);
-            found == 0
-                && entry
-                    .process
-                    .compare_exchange(0, key, AcqRel, Relaxed)
-                    .is_ok()
+            found == 0 && entry.process.compare_exchange(0, key, AcqRel, Relaxed).is_ok()
         });
         let Some(place) = free.map(|place| (place + first) % PARTICIPANTS) else {
             self.others.fetch_add(1, Relaxed);
@@ -151,20 +147,16 @@ impl Participants {
             entry.state.store(0, Relaxed);
             entry.process.store(0, Release);
         }
-        for (ours, theirs) in [
-            (&self.others, &other.others),
-            (&self.calls_of_others, &other.calls_of_others),
-        ] {
+        for (ours, theirs) in
+            [(&self.others, &other.others), (&self.calls_of_others, &other.calls_of_others)]
+        {
             ours.fetch_add(theirs.swap(0, Relaxed), Relaxed);
         }
     }
 
     /// Processes that found no place in the table, and their calls.
     pub fn others(&self) -> (u64, u64) {
-        (
-            self.others.load(Relaxed),
-            self.calls_of_others.load(Relaxed),
-        )
+        (self.others.load(Relaxed), self.calls_of_others.load(Relaxed))
     }
 }
 
@@ -195,11 +187,7 @@ mod tests {
         let first = table.enter(&participant(7));
         table.count(first, 1);
         table.leave(first, State::Filtered);
-        let expected = Participant {
-            calls: 1,
-            state: State::Filtered,
-            ..participant(7)
-        };
+        let expected = Participant { calls: 1, state: State::Filtered, ..participant(7) };
         assert!(table.all().eq([expected]));
         // The same number again is another process.
         for _ in 1..PARTICIPANTS {

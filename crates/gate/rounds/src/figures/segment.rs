@@ -150,10 +150,8 @@ impl FileSystemFigures {
     }
 
     fn take_over(&self, other: &Self) {
-        self.rounds
-            .fetch_add(other.rounds.swap(0, Relaxed), Relaxed);
-        self.longest_wait_ns
-            .fetch_max(other.longest_wait_ns.swap(0, Relaxed), Relaxed);
+        self.rounds.fetch_add(other.rounds.swap(0, Relaxed), Relaxed);
+        self.longest_wait_ns.fetch_max(other.longest_wait_ns.swap(0, Relaxed), Relaxed);
         for (ours, theirs) in self.sums().into_iter().zip(other.sums()) {
             ours.fetch_add(theirs.swap(0, Relaxed), Relaxed);
         }
@@ -163,8 +161,7 @@ impl FileSystemFigures {
     fn record_round(&self, round: &RoundPart) {
         self.gated.fetch_add(1, Relaxed);
         self.waited_ns.fetch_add(round.waited_ns, Relaxed);
-        self.written_back_ns
-            .fetch_add(round.written_back_ns, Relaxed);
+        self.written_back_ns.fetch_add(round.written_back_ns, Relaxed);
         self.longest_wait_ns.fetch_max(round.waited_ns, Relaxed);
         if round.timed_out {
             self.timed_out.fetch_add(1, Relaxed);

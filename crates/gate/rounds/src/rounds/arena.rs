@@ -54,17 +54,11 @@ impl FileSystemRounds {
     pub fn beside(&self, needs: Needs, policy: &Policy, now_ns: u64) -> Beside {
         let others = match needs {
             // Callers that need a commit are in no trial of those that need a flush.
-            Needs::Commit => Others {
-                lost: false,
-                ..self.flushes.as_others(policy, now_ns)
-            },
+            Needs::Commit => Others { lost: false, ..self.flushes.as_others(policy, now_ns) },
             Needs::Flush => self.commits.as_others(policy, now_ns),
         };
         Beside {
-            served: self
-                .commits
-                .completions()
-                .wrapping_add(self.flushes.completions()),
+            served: self.commits.completions().wrapping_add(self.flushes.completions()),
             others,
             crowd: self.under_way.crowd(now_ns),
         }
@@ -165,10 +159,7 @@ mod tests {
         assert_eq!(of_flushes.others, Others::default());
         // Only commits take the others along, so only their trials are both's.
         for set in [&rounds.commits, &rounds.flushes] {
-            set.plan.store(&Plan {
-                lost: true,
-                ..Plan::default()
-            });
+            set.plan.store(&Plan { lost: true, ..Plan::default() });
             set.epoch_ns.0.store(1_000_000_000, Relaxed);
         }
         let lost = |needs| rounds.beside(needs, &Policy::Auto, soon_ns).others.lost;

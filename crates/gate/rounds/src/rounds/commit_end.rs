@@ -76,11 +76,7 @@ impl Rounds {
             return false;
         }
         let mine = generation.wrapping_add(1);
-        if self
-            .ended
-            .compare_exchange(ended, mine, AcqRel, Acquire)
-            .is_err()
-        {
+        if self.ended.compare_exchange(ended, mine, AcqRel, Acquire).is_err() {
             return false;
         }
         let end_ns = sys::now_ns();
@@ -89,11 +85,7 @@ impl Rounds {
         }
         let released_ns = times.released_ns.load(Relaxed);
         let has_commit = times.committers.load(Relaxed) > 0 && released_ns != sys::NO_TIME_NS;
-        let commit_ns = if has_commit {
-            end_ns.saturating_sub(released_ns)
-        } else {
-            0
-        };
+        let commit_ns = if has_commit { end_ns.saturating_sub(released_ns) } else { 0 };
         self.end_commit(
             policy,
             &Ended {
@@ -114,30 +106,17 @@ impl Rounds {
         if end_ns.saturating_sub(last_ns) <= latency_ns / SAME_COMMIT {
             return;
         }
-        if self
-            .epoch_ns
-            .0
-            .compare_exchange(last_ns, end_ns, AcqRel, Relaxed)
-            .is_ok()
-        {
+        if self.epoch_ns.0.compare_exchange(last_ns, end_ns, AcqRel, Relaxed).is_ok() {
             self.end_commit(
                 policy,
-                &Ended {
-                    end_ns,
-                    commit_ns: latency_ns,
-                    released: 0,
-                    beside,
-                    last_end_ns: last_ns,
-                },
+                &Ended { end_ns, commit_ns: latency_ns, released: 0, beside, last_end_ns: last_ns },
             );
         }
     }
 
     /// A look at the state, for reports.
     pub fn snapshot(&self) -> Snapshot {
-        let control = self
-            .with_control(sys::now_ns(), |control| *control)
-            .unwrap_or_default();
+        let control = self.with_control(sys::now_ns(), |control| *control).unwrap_or_default();
         Snapshot {
             auto: control.auto,
             rounds: split(self.round.0.load(Relaxed)).0,
@@ -175,9 +154,7 @@ impl Rounds {
             if idle {
                 control.reset();
             }
-            for (copy, shared) in control.arrivals_ns.0[..arrived]
-                .iter_mut()
-                .zip(&self.arrivals_ns)
+            for (copy, shared) in control.arrivals_ns.0[..arrived].iter_mut().zip(&self.arrivals_ns)
             {
                 *copy = shared.load(Relaxed);
             }
@@ -240,9 +217,7 @@ impl Rounds {
         if holder_ns != 0 && now_ns.saturating_sub(holder_ns) < ABANDONED_NS {
             return None;
         }
-        taken
-            .compare_exchange(holder_ns, now_ns.max(1), Acquire, Relaxed)
-            .ok()?;
+        taken.compare_exchange(holder_ns, now_ns.max(1), Acquire, Relaxed).ok()?;
         // SAFETY: `control_taken_ns` was won by this thread, and nobody else touches `control` until it
         // is given back or abandoned for a second. Should a holder have been stopped that long and go
         // on, both write plain numbers for which every bit pattern is valid.
@@ -274,14 +249,10 @@ fn decide(policy: &Policy, control: &mut Control, arrived: usize, epoch: &Epoch<
         commit_ns: control.commit_ns,
     };
     match policy {
-        Policy::Auto => control.auto.on_epoch(&Epoch {
-            arrivals_ns: &control.arrivals_ns.0[..arrived],
-            ..*epoch
-        }),
-        Policy::Off => Plan {
-            gated: false,
-            ..held
-        },
+        Policy::Auto => control
+            .auto
+            .on_epoch(&Epoch { arrivals_ns: &control.arrivals_ns.0[..arrived], ..*epoch }),
+        Policy::Off => Plan { gated: false, ..held },
         Policy::Delay(_) => held,
         Policy::Pid { set_point } => {
             let seen = control.participants;
@@ -294,10 +265,7 @@ fn decide(policy: &Policy, control: &mut Control, arrived: usize, epoch: &Epoch<
                 PID_SLOPE_NS,
                 bounds_ns,
             );
-            Plan {
-                patience_ns,
-                ..held
-            }
+            Plan { patience_ns, ..held }
         }
     }
 }
@@ -329,10 +297,7 @@ mod tests {
                 end_ns,
                 commit_ns: if is_held { COMMIT_NS } else { 2 * COMMIT_NS },
                 released: if is_held { 16 } else { 0 },
-                beside: Beside {
-                    served: rounds.completions(),
-                    ..Beside::default()
-                },
+                beside: Beside { served: rounds.completions(), ..Beside::default() },
                 last_end_ns,
             };
             rounds.end_commit(&Policy::Auto, &ended);

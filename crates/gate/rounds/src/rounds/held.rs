@@ -40,10 +40,7 @@ impl Rounds {
     pub fn arrive(&self, policy: &Policy, role: Role, arrived_ns: u64, limits: &Limits) -> Waiting {
         let (generation, position, is_released) = match self.enter(policy, role, arrived_ns) {
             Entered::Released(generation) => (generation, 0, true),
-            Entered::Waits {
-                generation,
-                position,
-            } => (generation, position, false),
+            Entered::Waits { generation, position } => (generation, position, false),
         };
         if *policy == Policy::Auto && !is_released {
             self.release_unless_committing(generation, position);
@@ -89,10 +86,7 @@ impl Rounds {
             self.release(generation);
             waiting.is_released = true;
             if now_ns >= waiting.deadline_ns {
-                return Next::Go(Joined {
-                    timed_out: true,
-                    ..joined
-                });
+                return Next::Go(Joined { timed_out: true, ..joined });
             }
         }
         if waiting.role == Role::FlushOnly && waiting.flush_at_ns.is_none() {
@@ -100,10 +94,7 @@ impl Rounds {
         }
         match waiting.flush_at_ns {
             Some(ns) if now_ns < ns => Next::WakeAt(ns),
-            shared => Next::Go(Joined {
-                shares_flush: shared.is_some(),
-                ..joined
-            }),
+            shared => Next::Go(Joined { shares_flush: shared.is_some(), ..joined }),
         }
     }
 

@@ -61,11 +61,7 @@ pub(super) enum Timer {
 
 impl Timer {
     fn at(closes_ns: u64, now_ns: u64) -> Self {
-        if now_ns >= closes_ns {
-            Self::Close
-        } else {
-            Self::WakeAt(closes_ns)
-        }
+        if now_ns >= closes_ns { Self::Close } else { Self::WakeAt(closes_ns) }
     }
 }
 
@@ -100,13 +96,8 @@ impl Rounds {
         let commit_ns = self.plan.commit_ns.load(Relaxed);
         let (least_ns, most_ns) = LOOK_FOR_END_NS;
         let pause_ns = (commit_ns / LOOK_FOR_END_PART).clamp(least_ns, most_ns);
-        let released_ns = self
-            .generation(gathering.wrapping_sub(1))
-            .released_ns
-            .load(Relaxed);
-        released_ns
-            .saturating_add(commit_ns - commit_ns / 8)
-            .max(now_ns + pause_ns)
+        let released_ns = self.generation(gathering.wrapping_sub(1)).released_ns.load(Relaxed);
+        released_ns.saturating_add(commit_ns - commit_ns / 8).max(now_ns + pause_ns)
     }
 
     fn timer_auto(&self, generation: u32, first_ns: u64, last_ns: u64, now_ns: u64) -> Timer {
@@ -159,10 +150,7 @@ impl Rounds {
     fn expected_end_ns(&self, gathering: u32) -> u64 {
         let commit_ns = self.plan.commit_ns.load(Relaxed);
         let before = self.generation(gathering.wrapping_sub(1));
-        before
-            .released_ns
-            .load(Relaxed)
-            .saturating_add(commit_ns.saturating_add(commit_ns / 4))
+        before.released_ns.load(Relaxed).saturating_add(commit_ns.saturating_add(commit_ns / 4))
     }
 }
 

@@ -100,10 +100,7 @@ impl Rounds {
     fn gather(&self, policy: &Policy, role: Role, arrived_ns: u64, limits: &Limits) -> (u32, bool) {
         let (generation, position) = match self.enter(policy, role, arrived_ns) {
             Entered::Released(generation) => return (generation, false),
-            Entered::Waits {
-                generation,
-                position,
-            } => (generation, position),
+            Entered::Waits { generation, position } => (generation, position),
         };
         if *policy == Policy::Auto {
             self.release_unless_committing(generation, position);
@@ -197,10 +194,7 @@ impl Rounds {
     /// caller in. One that has missed it by so little has its changes in that commit already; called
     /// later, its `fsync` would find them committed and flush the device once more, for itself alone.
     fn just_released(&self, gathering: u32, now_ns: u64) -> bool {
-        let released_ns = self
-            .generation(gathering.wrapping_sub(1))
-            .released_ns
-            .load(Relaxed);
+        let released_ns = self.generation(gathering.wrapping_sub(1)).released_ns.load(Relaxed);
         let open_ns = STILL_OPEN_NS.min(self.plan.commit_ns.load(Relaxed) / STILL_OPEN_PART);
         now_ns < released_ns.saturating_add(open_ns) && self.ended.load(Relaxed) != gathering
     }
@@ -255,17 +249,13 @@ impl Rounds {
                 Policy::Delay(_) | Policy::Pid { .. } | Policy::Off => false,
             };
             let outcome = if full {
-                self.open_next(generation, count, word)
-                    .map(|()| Entered::Released(generation))
+                self.open_next(generation, count, word).map(|()| Entered::Released(generation))
             } else {
                 let next = join_halves(generation, count);
                 self.round
                     .0
                     .compare_exchange_weak(word, next, AcqRel, Acquire)
-                    .map(|_| Entered::Waits {
-                        generation,
-                        position,
-                    })
+                    .map(|_| Entered::Waits { generation, position })
             };
             match outcome {
                 Ok(entered) => {

@@ -88,8 +88,7 @@ impl PlanCell {
             (false, false) => 0,
         };
         self.trial.store(trial, Relaxed);
-        self.set_point
-            .store(if plan.gated { plan.set_point.max(1) } else { 0 }, Relaxed);
+        self.set_point.store(if plan.gated { plan.set_point.max(1) } else { 0 }, Relaxed);
     }
 }
 
@@ -201,11 +200,7 @@ impl Rounds {
     pub(super) fn as_others(&self, policy: &Policy, now_ns: u64) -> Others {
         let silent_ns = now_ns.saturating_sub(self.epoch_ns.0.load(Relaxed));
         let is_silent = silent_ns >= TRIES_NS;
-        let trial = if is_silent {
-            0
-        } else {
-            self.plan.trial.load(Relaxed)
-        };
+        let trial = if is_silent { 0 } else { self.plan.trial.load(Relaxed) };
         Others {
             gated: self.is_gated(policy, now_ns),
             trying: trial == TRYING,

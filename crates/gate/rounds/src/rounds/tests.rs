@@ -16,10 +16,7 @@ const LONG_NS: u64 = 20_000_000_000;
 
 /// Limits that only the longest hold bounds.
 fn limits(longest_ns: u64) -> Limits {
-    Limits {
-        longest_ns,
-        own_call_ns: LONG_NS,
-    }
+    Limits { longest_ns, own_call_ns: LONG_NS }
 }
 
 /// Rounds as they are mapped: all zeros, and never freed.
@@ -44,10 +41,7 @@ fn join_all(rounds: &'static Rounds, callers: usize, longest_ns: u64) -> Vec<Joi
             thread::spawn(move || rounds.join(&Policy::Auto, Role::Member, &limits(longest_ns)))
         })
         .collect();
-    threads
-        .into_iter()
-        .map(|thread| thread.join().expect("no panic"))
-        .collect()
+    threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
 }
 
 #[test]
@@ -58,9 +52,7 @@ fn a_full_round_is_released_together() {
         for generation in 0..3 {
             let joined = join_all(rounds, callers, LONG_NS);
             assert!(
-                joined
-                    .iter()
-                    .all(|j| j.generation == generation && !j.timed_out),
+                joined.iter().all(|j| j.generation == generation && !j.timed_out),
                 "{joined:?}"
             );
             let ends: Vec<bool> = joined

@@ -53,20 +53,14 @@ impl UnderWay {
         let index = self.began_ns.iter().position(|place| {
             let known_ns = place.load(Relaxed);
             let is_free = known_ns == 0 || now_ns.saturating_sub(known_ns) > ABANDONED_NS;
-            is_free
-                && place
-                    .compare_exchange(known_ns, now_ns, AcqRel, Relaxed)
-                    .is_ok()
+            is_free && place.compare_exchange(known_ns, now_ns, AcqRel, Relaxed).is_ok()
         });
         let [most, _] = &self.most.0;
         let at_once = index.map_or(PLACES, |index| index + 1) as u32;
         if most.load(Relaxed) < at_once {
             most.fetch_max(at_once, Relaxed);
         }
-        CallPlace {
-            index,
-            began_ns: now_ns,
-        }
+        CallPlace { index, began_ns: now_ns }
     }
 
     /// It has returned at `now_ns`.
@@ -85,17 +79,11 @@ impl UnderWay {
         let at_once = most.load(Relaxed).max(before.load(Relaxed));
         let span_ns = self.span_ns.load(Relaxed);
         if now_ns.saturating_sub(span_ns) > SPAN_NS
-            && self
-                .span_ns
-                .compare_exchange(span_ns, now_ns, AcqRel, Relaxed)
-                .is_ok()
+            && self.span_ns.compare_exchange(span_ns, now_ns, AcqRel, Relaxed).is_ok()
         {
             before.store(most.swap(0, Relaxed), Relaxed);
         }
-        Crowd {
-            most: at_once,
-            latencies_ns: self.latencies_ns.load(Relaxed),
-        }
+        Crowd { most: at_once, latencies_ns: self.latencies_ns.load(Relaxed) }
     }
 }
 
@@ -124,10 +112,7 @@ mod tests {
             calls.end(calls.begin(now_ns), now_ns + 1_000_000);
             calls.crowd(now_ns);
         }
-        let expected = Crowd {
-            most: 1,
-            latencies_ns: 6_000_000,
-        };
+        let expected = Crowd { most: 1, latencies_ns: 6_000_000 };
         assert_eq!(calls.crowd(now_ns), expected);
     }
 

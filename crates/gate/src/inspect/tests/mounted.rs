@@ -18,9 +18,7 @@ use super::super::raw::{
 /// Runs `test` on a folder where a fresh file system made by `mkfs` is mounted, or says why not.
 fn on_mounted(mkfs: &[&str], mount_options: &str, test: impl FnOnce(&Path) + Send) {
     let outcome = thread::scope(|scope| {
-        scope
-            .spawn(|| in_private_namespace(mkfs, mount_options, test))
-            .join()
+        scope.spawn(|| in_private_namespace(mkfs, mount_options, test)).join()
     });
     match outcome {
         Ok(Ok(())) => {}
@@ -39,10 +37,7 @@ fn in_private_namespace(
     }
     // SAFETY: only this thread's namespace changes, and no other thread depends on its mounts.
     if unsafe { libc::unshare(libc::CLONE_NEWNS) } != 0 {
-        return Err(format!(
-            "no mount namespace: {}",
-            std::io::Error::last_os_error()
-        ));
+        return Err(format!("no mount namespace: {}", std::io::Error::last_os_error()));
     }
     run(Command::new("mount").args(["--make-rprivate", "/"]))?;
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
@@ -52,10 +47,7 @@ fn in_private_namespace(
         .and_then(|()| fs::create_dir(&target))
         .map_err(|error| error.to_string())?;
     run(Command::new(mkfs[0]).args(&mkfs[1..]).arg(&image))?;
-    run(Command::new("mount")
-        .args(["-o", mount_options])
-        .arg(&image)
-        .arg(&target))?;
+    run(Command::new("mount").args(["-o", mount_options]).arg(&image).arg(&target))?;
     let mounted = Mounted(&target);
     test(mounted.0);
     Ok(())
@@ -74,31 +66,19 @@ impl Drop for Mounted<'_> {
 
 fn run(command: &mut Command) -> Result<(), String> {
     let name = command.get_program().to_string_lossy().into_owned();
-    let output = command
-        .output()
-        .map_err(|error| format!("{name}: {error}"))?;
+    let output = command.output().map_err(|error| format!("{name}: {error}"))?;
     let message = String::from_utf8_lossy(&output.stderr);
-    output
-        .status
-        .success()
-        .then_some(())
-        .ok_or(format!("{name}: {}", message.trim()))
+    output.status.success().then_some(()).ok_or(format!("{name}: {}", message.trim()))
 }
 
 fn expect(target: &Path, journal: &Journal, kind: JournalKind) {
     let device = fs::metadata(target).unwrap().dev();
     let (major, minor) = (libc::major(device), libc::minor(device));
     assert_eq!(journal_of_device_raw(major, minor), kind);
-    assert_eq!(
-        journal_of_file_raw(File::open(target).unwrap().as_raw_fd()),
-        kind
-    );
+    assert_eq!(journal_of_file_raw(File::open(target).unwrap().as_raw_fd()), kind);
 
     fs::write(target.join("file"), "x").unwrap();
-    for system in [
-        of_path(&target.join("file")).unwrap(),
-        of_device(major, minor).unwrap(),
-    ] {
+    for system in [of_path(&target.join("file")).unwrap(), of_device(major, minor).unwrap()] {
         assert_eq!(system.journal, *journal);
         assert_eq!(system.device, (major, minor));
         assert_eq!(system.mount_point, target);
@@ -108,70 +88,50 @@ fn expect(target: &Path, journal: &Journal, kind: JournalKind) {
 
 #[test]
 fn a_journal() {
-    on_mounted(
-        &["mkfs.ext4", "-q", "-O", "^fast_commit"],
-        "loop",
-        |target| {
-            expect(target, &Journal::Jbd2, JournalKind::Jbd2);
-        },
-    );
+    on_mounted(&["mkfs.ext4", "-q", "-O", "^fast_commit"], "loop", |target| {
+        expect(target, &Journal::Jbd2, JournalKind::Jbd2);
+    });
 }
 
 #[test]
 fn a_journal_with_fast_commit() {
-    on_mounted(
-        &["mkfs.ext4", "-q", "-O", "fast_commit"],
-        "loop",
-        |target| {
-            expect(target, &Journal::Jbd2FastCommit, JournalKind::FastCommit);
-        },
-    );
+    on_mounted(&["mkfs.ext4", "-q", "-O", "fast_commit"], "loop", |target| {
+        expect(target, &Journal::Jbd2FastCommit, JournalKind::FastCommit);
+    });
 }
 
 /// Kernels differ in which of the sources they have, so each is asked alone.
 #[test]
 fn each_source_tells_fast_commit() {
-    on_mounted(
-        &["mkfs.ext4", "-q", "-O", "fast_commit"],
-        "loop",
-        |target| {
-            let system = of_path(target).unwrap();
-            let (name, (major, minor)) = (system.name.as_bytes(), system.device);
-            assert!(!has_seen_fast_commits(name));
-            let file = File::create(target.join("file")).unwrap();
-            file.sync_all().unwrap();
-            assert!(has_seen_fast_commits(name));
+    on_mounted(&["mkfs.ext4", "-q", "-O", "fast_commit"], "loop", |target| {
+        let system = of_path(target).unwrap();
+        let (name, (major, minor)) = (system.name.as_bytes(), system.device);
+        assert!(!has_seen_fast_commits(name));
+        let file = File::create(target.join("file")).unwrap();
+        file.sync_all().unwrap();
+        assert!(has_seen_fast_commits(name));
 
-            let features = features_by_superblock(major, minor, name).unwrap();
-            assert_ne!(features & FEATURE_COMPAT_FAST_COMMIT, 0, "{features:x}");
-            match features_by_ioctl(file.as_raw_fd()) {
-                Some(told) => assert_eq!(told, features),
-                None => luc_testkit::skipped!("the ioctl needs Linux >= 6.18"),
-            }
-        },
-    );
+        let features = features_by_superblock(major, minor, name).unwrap();
+        assert_ne!(features & FEATURE_COMPAT_FAST_COMMIT, 0, "{features:x}");
+        match features_by_ioctl(file.as_raw_fd()) {
+            Some(told) => assert_eq!(told, features),
+            None => luc_testkit::skipped!("the ioctl needs Linux >= 6.18"),
+        }
+    });
 }
 
 #[test]
 fn data_journalling_switches_fast_commit_off() {
-    on_mounted(
-        &["mkfs.ext4", "-q", "-O", "fast_commit"],
-        "loop,data=journal",
-        |target| {
-            expect(target, &Journal::Jbd2, JournalKind::Jbd2);
-        },
-    );
+    on_mounted(&["mkfs.ext4", "-q", "-O", "fast_commit"], "loop,data=journal", |target| {
+        expect(target, &Journal::Jbd2, JournalKind::Jbd2);
+    });
 }
 
 #[test]
 fn no_journal() {
-    on_mounted(
-        &["mkfs.ext4", "-q", "-O", "^has_journal"],
-        "loop",
-        |target| {
-            expect(target, &Journal::None, JournalKind::None);
-        },
-    );
+    on_mounted(&["mkfs.ext4", "-q", "-O", "^has_journal"], "loop", |target| {
+        expect(target, &Journal::None, JournalKind::None);
+    });
     on_mounted(&["mkfs.ext2", "-q"], "loop", |target| {
         expect(target, &Journal::None, JournalKind::None);
     });
@@ -180,17 +140,10 @@ fn no_journal() {
 #[test]
 fn another_file_system() {
     on_mounted(&["mkfs.xfs", "-q"], "loop", |target| {
-        expect(
-            target,
-            &Journal::NotExt4("xfs".to_owned()),
-            JournalKind::NotExt4,
-        );
+        expect(target, &Journal::NotExt4("xfs".to_owned()), JournalKind::NotExt4);
     });
     on_mounted(&["mkfs.btrfs", "-q"], "loop", |target| {
-        assert_eq!(
-            of_path(target).unwrap().journal,
-            Journal::NotExt4("btrfs".to_owned())
-        );
+        assert_eq!(of_path(target).unwrap().journal, Journal::NotExt4("btrfs".to_owned()));
     });
 }
 
@@ -198,25 +151,13 @@ fn another_file_system() {
 fn file_systems_without_a_device() {
     let system = of_path(Path::new("/proc/self")).unwrap();
     assert_eq!(system.journal, Journal::NotExt4("proc".to_owned()));
-    assert_eq!(
-        (system.device.0, system.mount_point.as_path()),
-        (0, Path::new("/proc"))
-    );
+    assert_eq!((system.device.0, system.mount_point.as_path()), (0, Path::new("/proc")));
     let system = of_path(Path::new("/dev/null")).unwrap();
     assert!(matches!(system.journal, Journal::NotExt4(_)), "{system:?}");
 }
 
 #[test]
 fn what_is_not_there_is_an_error() {
-    assert!(matches!(
-        of_path(Path::new("/no/such")),
-        Err(InspectError::Io { .. })
-    ));
-    assert!(matches!(
-        of_device(4095, 7),
-        Err(InspectError::NotMounted {
-            major: 4095,
-            minor: 7
-        })
-    ));
+    assert!(matches!(of_path(Path::new("/no/such")), Err(InspectError::Io { .. })));
+    assert!(matches!(of_device(4095, 7), Err(InspectError::NotMounted { major: 4095, minor: 7 })));
 }

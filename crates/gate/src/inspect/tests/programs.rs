@@ -23,19 +23,10 @@ struct Elf<'a> {
 }
 
 impl Elf<'_> {
-    const NATIVE: u16 = if cfg!(target_arch = "aarch64") {
-        183
-    } else {
-        62
-    };
+    const NATIVE: u16 = if cfg!(target_arch = "aarch64") { 183 } else { 62 };
 
     fn new() -> Self {
-        Self {
-            machine: Self::NATIVE,
-            loader: Some(GLIBC),
-            note: None,
-            section: None,
-        }
+        Self { machine: Self::NATIVE, loader: Some(GLIBC), note: None, section: None }
     }
 
     fn bytes(&self) -> Vec<u8> {
@@ -122,13 +113,7 @@ fn a_program_of_this_machine_and_glibc_is_gateable() {
 
 #[test]
 fn the_others_say_why_not() {
-    let gateability = inspect(
-        &Elf {
-            loader: None,
-            ..Elf::new()
-        }
-        .bytes(),
-    );
+    let gateability = inspect(&Elf { loader: None, ..Elf::new() }.bytes());
     assert_eq!(gateability, Gateability::Static);
     assert_eq!(
         gateability.reason().unwrap(),
@@ -136,57 +121,23 @@ fn the_others_say_why_not() {
     );
     let of_loader = |loader: &'static str| {
         let loader = Some(loader);
-        inspect(
-            &Elf {
-                loader,
-                ..Elf::new()
-            }
-            .bytes(),
-        )
+        inspect(&Elf { loader, ..Elf::new() }.bytes())
     };
     assert!(of_loader("/lib/ld-musl-x86_64.so.1").is_gateable());
     let other = of_loader("/system/bin/linker64");
-    assert_eq!(
-        other,
-        Gateability::ForeignLibc {
-            loader: "/system/bin/linker64".into()
-        }
-    );
+    assert_eq!(other, Gateability::ForeignLibc { loader: "/system/bin/linker64".into() });
     assert!(other.needs_notifier());
     for go in [
-        Elf {
-            note: Some("Go"),
-            ..Elf::new()
-        },
-        Elf {
-            loader: None,
-            note: Some("Go"),
-            ..Elf::new()
-        },
-        Elf {
-            section: Some(".go.buildinfo"),
-            ..Elf::new()
-        },
-        Elf {
-            loader: None,
-            section: Some(".note.go.buildid"),
-            ..Elf::new()
-        },
+        Elf { note: Some("Go"), ..Elf::new() },
+        Elf { loader: None, note: Some("Go"), ..Elf::new() },
+        Elf { section: Some(".go.buildinfo"), ..Elf::new() },
+        Elf { loader: None, section: Some(".note.go.buildid"), ..Elf::new() },
     ] {
         assert_eq!(inspect(&go.bytes()), Gateability::Go);
     }
-    let gateability = inspect(
-        &Elf {
-            machine: 40,
-            ..Elf::new()
-        }
-        .bytes(),
-    );
+    let gateability = inspect(&Elf { machine: 40, ..Elf::new() }.bytes());
     let architecture = "32-bit ARM".to_owned();
-    assert_eq!(
-        gateability,
-        Gateability::ForeignArchitecture { architecture }
-    );
+    assert_eq!(gateability, Gateability::ForeignArchitecture { architecture });
     for other in [&b""[..], b"\x7fELF", b"MZ", b"echo no first line"] {
         assert_eq!(inspect(other), Gateability::NotElf);
     }
@@ -202,15 +153,7 @@ fn a_script_is_what_its_interpreter_is() {
     assert!(program(&path).unwrap().is_gateable());
 
     let fixed = folder.path().join("fixed");
-    fs::write(
-        &fixed,
-        Elf {
-            loader: None,
-            ..Elf::new()
-        }
-        .bytes(),
-    )
-    .unwrap();
+    fs::write(&fixed, Elf { loader: None, ..Elf::new() }.bytes()).unwrap();
     fs::set_permissions(&fixed, Permissions::from_mode(0o755)).unwrap();
     let path = script(&folder, "by-env", "#!/usr/bin/env fixed\n");
     let gateability = program_with_path(&path, Some(folder.path().as_os_str())).unwrap();
@@ -223,10 +166,7 @@ fn a_script_is_what_its_interpreter_is() {
     );
     assert_eq!(
         gateability,
-        Gateability::Script {
-            interpreter: fixed,
-            gateability: Box::new(Gateability::Static)
-        }
+        Gateability::Script { interpreter: fixed, gateability: Box::new(Gateability::Static) }
     );
 }
 
@@ -235,27 +175,15 @@ fn scripts_that_cannot_run_are_errors() {
     let folder = tempfile::tempdir().unwrap();
     let path = script(&folder, "lost", "#!/no/such/shell\n");
     let error = program(&path).unwrap_err();
-    assert!(
-        matches!(error, InspectError::NoInterpreter { .. }),
-        "{error}"
-    );
+    assert!(matches!(error, InspectError::NoInterpreter { .. }), "{error}");
 
     let itself = folder.path().join("itself");
     let path = script(&folder, "itself", &format!("#!{}\n", itself.display()));
     assert!(matches!(program(&path), Err(InspectError::TooDeep(_))));
 
-    assert!(matches!(
-        program(folder.path()),
-        Err(InspectError::IsDirectory(_))
-    ));
-    assert!(matches!(
-        program(Path::new("/dev/null")),
-        Err(InspectError::NotAFile(_))
-    ));
-    assert!(matches!(
-        program(Path::new("/no/such")),
-        Err(InspectError::Io { .. })
-    ));
+    assert!(matches!(program(folder.path()), Err(InspectError::IsDirectory(_))));
+    assert!(matches!(program(Path::new("/dev/null")), Err(InspectError::NotAFile(_))));
+    assert!(matches!(program(Path::new("/no/such")), Err(InspectError::Io { .. })));
 }
 
 #[test]
@@ -265,12 +193,7 @@ fn a_compiler_s_static_program_is_static() {
     fs::write(&source, "int main(void) { return 0; }\n").unwrap();
     for flag in ["-static", "-static-pie"] {
         let out = folder.path().join("a.out");
-        let cc = Command::new("cc")
-            .arg(flag)
-            .arg("-o")
-            .arg(&out)
-            .arg(&source)
-            .output();
+        let cc = Command::new("cc").arg(flag).arg("-o").arg(&out).arg(&source).output();
         if cc.is_ok_and(|output| output.status.success()) {
             assert_eq!(program(&out).unwrap(), Gateability::Static, "{flag}");
         } else {
@@ -286,11 +209,7 @@ fn added_privileges_are_told_unless_they_add_nothing() {
     fs::write(&path, Elf::new().bytes()).unwrap();
     let set_mode = |mode| fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
     set_mode(0o4755);
-    assert_eq!(
-        program(&path).unwrap(),
-        Gateability::Gateable,
-        "set-user-ID to oneself"
-    );
+    assert_eq!(program(&path).unwrap(), Gateability::Gateable, "set-user-ID to oneself");
     if !rustix::process::getuid().is_root() {
         luc_testkit::skipped!("only root can give a program to another user");
         return;

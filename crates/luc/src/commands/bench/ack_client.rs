@@ -32,11 +32,7 @@ pub(super) fn main(args: Args) -> anyhow::Result<ExitCode> {
         directory: args.dir,
         seed: args.seed,
         clients: args.threads,
-        kind: if args.processes {
-            ClientKind::Process
-        } else {
-            ClientKind::Thread
-        },
+        kind: if args.processes { ClientKind::Process } else { ClientKind::Thread },
         unsafe_no_fsync: args.unsafe_no_fsync,
     })?;
     Ok(ExitCode::SUCCESS)

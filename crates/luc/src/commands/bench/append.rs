@@ -52,8 +52,7 @@ pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
         preallocate_bytes,
         call: args.call.into(),
     };
-    args.common
-        .present(&plan.timed, |tick| append::run(&plan, tick))
+    args.common.present(&plan.timed, |tick| append::run(&plan, tick))
 }
 
 impl Shown for Report {

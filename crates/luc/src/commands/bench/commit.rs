@@ -94,20 +94,12 @@ pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
         report.files,
         report.file_size_bytes,
         report.rounds,
-        if report.interrupted {
-            " (interrupted)"
-        } else {
-            ""
-        },
+        if report.interrupted { " (interrupted)" } else { "" },
         report.warmup_rounds,
         report.seed,
         report.files_per_second
     )?;
-    writeln!(
-        out,
-        "{:<18}{:>12}{:>26}",
-        "time, us", "median", "95 % interval"
-    )?;
+    writeln!(out, "{:<18}{:>12}{:>26}", "time, us", "median", "95 % interval")?;
     for (name, part) in [
         (report.work.begin(), report.create),
         ("start writeback", report.start_writeback),
@@ -115,12 +107,7 @@ pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
         ("sync of last", report.fsync),
         ("T_commit, all", report.total),
     ] {
-        writeln!(
-            out,
-            "{name:<18}{:>12.1}{:>26}",
-            part.median_us,
-            interval(&part)
-        )?;
+        writeln!(out, "{name:<18}{:>12.1}{:>26}", part.median_us, interval(&part))?;
     }
     Ok(status(report.interrupted))
 }

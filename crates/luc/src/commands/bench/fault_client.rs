@@ -20,10 +20,7 @@ pub(crate) struct Args {
 /// Runs the client until its standard input ends.
 pub(super) fn main(args: Args) -> anyhow::Result<ExitCode> {
     let directory = args.dir.clone();
-    client::run(&FaultClient {
-        directory: args.dir,
-        beside: args.beside,
-    })
-    .with_context(|| format!("{}: the trials cannot be made", directory.display()))?;
+    client::run(&FaultClient { directory: args.dir, beside: args.beside })
+        .with_context(|| format!("{}: the trials cannot be made", directory.display()))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -58,10 +58,7 @@ pub(crate) struct Args {
 
 /// Runs the workload and prints its figures.
 pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
-    let measured_ns = args
-        .seconds
-        .map(|seconds| seconds_ns("--seconds", seconds))
-        .transpose()?;
+    let measured_ns = args.seconds.map(|seconds| seconds_ns("--seconds", seconds)).transpose()?;
     let workload = Workload::load(&args.file, &args.set)?;
     if rustix::process::geteuid().is_root()
         && !args.system
@@ -102,11 +99,7 @@ pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
         show::json(&report)?;
         return Ok(status(head.interrupted));
     }
-    let quirks = if report.compat {
-        " with Filebench's quirks"
-    } else {
-        ""
-    };
+    let quirks = if report.compat { " with Filebench's quirks" } else { "" };
     let cold = if report.cold { ", caches dropped" } else { "" };
     let first = format!(
         "filebench {}{quirks}{cold}: {}, {}, seed {}",
@@ -124,12 +117,7 @@ pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
     );
     show::text(&[&first, &rates], &report.operations)?;
     for drawn in &report.drawn {
-        let Drawn {
-            operation,
-            count,
-            mean,
-            deviation,
-        } = drawn;
+        let Drawn { operation, count, mean, deviation } = drawn;
         println!("{operation}: {count} draws, mean {mean:.3}, standard deviation {deviation:.3}");
     }
     Ok(status(head.interrupted))

@@ -80,11 +80,7 @@ pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
     let plan = InitialWrite {
         directory: args.dir.clone(),
         clients: args.threads,
-        kind: if args.processes {
-            ClientKind::Process
-        } else {
-            ClientKind::Thread
-        },
+        kind: if args.processes { ClientKind::Process } else { ClientKind::Thread },
         file_size_bytes: file_size_bytes("--file-size", &args.file_size)?,
         record_size_bytes: file_size_bytes("--record-size", &args.record_size)?,
         include: Include {
@@ -120,11 +116,7 @@ pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
         report.file_size_bytes,
         report.record_size_bytes,
         report.rounds.len(),
-        if report.interrupted {
-            " (interrupted)"
-        } else {
-            ""
-        },
+        if report.interrupted { " (interrupted)" } else { "" },
         report.seed,
         show::arrivals(report.arrivals.as_ref()) + &copying(report.copy_ns_per_kib)
     );

@@ -58,8 +58,7 @@ pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
         rounds: args.rounds,
         arrivals: args.arrivals.as_deref().map(Arrivals::parse).transpose()?,
     };
-    args.common
-        .present(&plan.timed, |tick| metarates::run(&plan, tick))
+    args.common.present(&plan.timed, |tick| metarates::run(&plan, tick))
 }
 
 impl Shown for Report {

@@ -114,12 +114,8 @@ pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
         parameters.log_durability = how.into();
     }
     parameters.write_stores = args.write_stores.unwrap_or(parameters.write_stores);
-    let plan = Oltp {
-        timed: args.common.timed(parameters.clients())?,
-        parameters,
-    };
-    args.common
-        .present(&plan.timed, |tick| oltp::run(&plan, tick))
+    let plan = Oltp { timed: args.common.timed(parameters.clients())?, parameters };
+    args.common.present(&plan.timed, |tick| oltp::run(&plan, tick))
 }
 
 impl Shown for Report {

@@ -59,8 +59,7 @@ pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
         },
         call: args.call.into(),
     };
-    args.common
-        .present(&plan.timed, |tick| overwrite::run(&plan, tick))
+    args.common.present(&plan.timed, |tick| overwrite::run(&plan, tick))
 }
 
 impl Shown for Report {

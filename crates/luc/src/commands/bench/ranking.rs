@@ -88,10 +88,7 @@ pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
     } else {
         writeln!(std::io::stdout(), "{}", text(&report))?;
     }
-    if let Some(cached) = report
-        .cached_bytes
-        .filter(|cached| *cached > report.bytes / 100)
-    {
+    if let Some(cached) = report.cached_bytes.filter(|cached| *cached > report.bytes / 100) {
         eprintln!(
             "luc: {cached} bytes of {} were in the page cache and not read from the disk: use --cold",
             report.file.display()
@@ -115,26 +112,17 @@ fn plan(args: &Args) -> Result<Ranking, BenchError> {
         file: file.clone(),
         block_bytes: size_bytes("--block", &args.block)?,
         pace: think_ns.map_or(Pace::Nops(args.nops.unwrap_or(0)), Pace::Think),
-        direction: if args.write {
-            Direction::Write
-        } else {
-            Direction::Read
-        },
+        direction: if args.write { Direction::Write } else { Direction::Read },
         random: args.random,
         cold: args.cold,
         interval_ns: duration_ns("--interval", &args.interval)?,
-        for_ns: for_time
-            .map(|text| duration_ns("--for", text))
-            .transpose()?,
+        for_ns: for_time.map(|text| duration_ns("--for", text)).transpose()?,
     })
 }
 
 fn create(args: &Args, size_bytes: u64) -> anyhow::Result<ExitCode> {
-    let places = files::create(&Creation {
-        files: args.files.clone(),
-        size_bytes,
-        spread: args.spread,
-    })?;
+    let places =
+        files::create(&Creation { files: args.files.clone(), size_bytes, spread: args.spread })?;
     if args.json {
         show::json(&places)?;
         return Ok(ExitCode::SUCCESS);
@@ -147,12 +135,7 @@ fn create(args: &Args, size_bytes: u64) -> anyhow::Result<ExitCode> {
 }
 
 fn line(place: &Place) -> String {
-    let Place {
-        file,
-        size_bytes,
-        device_offset_bytes,
-        extents,
-    } = place;
+    let Place { file, size_bytes, device_offset_bytes, extents } = place;
     let place = match (device_offset_bytes, extents) {
         (Some(offset), Some(1)) => format!("in one piece at {:.1} MB", *offset as f64 / 1e6),
         (Some(offset), Some(pieces)) => {
@@ -170,17 +153,10 @@ fn text(report: &Report) -> String {
     };
     let pace = match (report.nops, report.think_us) {
         (0, 0.0) => String::new(),
-        (0, us) => format!(
-            ", {} of pause after each",
-            format_duration((us * 1e3) as u64)
-        ),
+        (0, us) => format!(", {} of pause after each", format_duration((us * 1e3) as u64)),
         (nops, _) => format!(", {nops} nops after each"),
     };
-    let early = if report.interrupted {
-        " (interrupted)"
-    } else {
-        ""
-    };
+    let early = if report.interrupted { " (interrupted)" } else { "" };
     let order = report.random.map_or("", |_| " in random order");
     format!(
         "ranking: {} {did} in {:.2} s{early}{sync}, blocks of {}{order}{pace}: {:.1} MB/s",

@@ -16,11 +16,7 @@ pub(super) struct Bar(ProgressBar);
 
 /// The first line of a report, which says when nothing was kept.
 pub(super) fn unsafe_if(no_fsync: bool, head: String) -> String {
-    if no_fsync {
-        format!("{head}; UNSAFE: without fsync")
-    } else {
-        head
-    }
+    if no_fsync { format!("{head}; UNSAFE: without fsync") } else { head }
 }
 
 impl Bar {
@@ -30,10 +26,7 @@ impl Bar {
         if total_ns <= SHORT_NS {
             return Self(ProgressBar::hidden());
         }
-        let template = format!(
-            "{name} [{{bar:40}}] {{elapsed}} of {:.0}s",
-            total_ns as f64 / 1e9
-        );
+        let template = format!("{name} [{{bar:40}}] {{elapsed}} of {:.0}s", total_ns as f64 / 1e9);
         Self::visible(total_ns / 1_000_000, &template)
     }
 
@@ -44,10 +37,7 @@ impl Bar {
 
     /// A bar that counts rounds.
     pub(super) fn rounds(name: &'static str, rounds: usize) -> Self {
-        Self::visible(
-            rounds as u64,
-            &format!("{name} [{{bar:40}}] {{pos}}/{{len}}, {{eta}} left"),
-        )
+        Self::visible(rounds as u64, &format!("{name} [{{bar:40}}] {{pos}}/{{len}}, {{eta}} left"))
     }
 
     fn visible(length: u64, template: &str) -> Self {
@@ -88,9 +78,7 @@ pub(super) fn clients(count: usize, kind: ClientKind) -> String {
 
 /// `; clients arrive uniform:40us`, or nothing where all begin at once.
 pub(super) fn arrivals(arrivals: Option<&Arrivals>) -> String {
-    arrivals.map_or(String::new(), |arrivals| {
-        format!("; clients arrive {arrivals}")
-    })
+    arrivals.map_or(String::new(), |arrivals| format!("; clients arrive {arrivals}"))
 }
 
 /// The times of a run.

@@ -75,16 +75,9 @@ impl From<Call> for SyncCall {
 impl Common {
     /// The common part of a plan for `clients` clients.
     pub(super) fn timed(&self, clients: usize) -> Result<Timed, BenchError> {
-        let kind = if self.processes {
-            ClientKind::Process
-        } else {
-            ClientKind::Thread
-        };
-        let warmup_ns = self
-            .warmup
-            .as_deref()
-            .map(|text| duration_ns("--warmup", text))
-            .transpose()?;
+        let kind = if self.processes { ClientKind::Process } else { ClientKind::Thread };
+        let warmup_ns =
+            self.warmup.as_deref().map(|text| duration_ns("--warmup", text)).transpose()?;
         Ok(Timed {
             directory: self.dir.clone(),
             schedule: Schedule::new(

@@ -10,11 +10,7 @@ const MAX_SHOWN: usize = 20;
 /// Prints what the trials came to.
 pub(super) fn of_trials(report: &Report) -> std::io::Result<()> {
     let mut out = stdout().lock();
-    let early = if report.interrupted {
-        " (interrupted)"
-    } else {
-        ""
-    };
+    let early = if report.interrupted { " (interrupted)" } else { "" };
     writeln!(
         out,
         "{} trials{early} on {}, Linux {}: {} requests failed, {} differences",
@@ -36,14 +32,12 @@ pub(super) fn of_trials(report: &Report) -> std::io::Result<()> {
             row.policy.as_deref().unwrap_or("(without luc)"),
             row.trials,
             row.failed_requests,
-            row.held_calls
-                .map_or_else(|| "-".to_owned(), |calls| calls.to_string()),
+            row.held_calls.map_or_else(|| "-".to_owned(), |calls| calls.to_string()),
             row.differences,
-            row.engaged_clients
-                .map_or_else(String::new, |engaged| format!(
-                    "  engaged at the end of {engaged} of {} clients",
-                    row.clients
-                ))
+            row.engaged_clients.map_or_else(String::new, |engaged| format!(
+                "  engaged at the end of {engaged} of {} clients",
+                row.clients
+            ))
         )?;
     }
     let changed: Vec<String> = report
@@ -76,15 +70,11 @@ pub(super) fn of_command(report: &CommandReport) -> std::io::Result<()> {
     let mut out = stdout().lock();
     writeln!(out, "'{}': {}", report.command, report.fault)?;
     for run in &report.runs {
-        let who = run.policy.as_ref().map_or_else(
-            || "without luc".to_owned(),
-            |policy| format!("policy {policy}"),
-        );
-        let said = if run.said.is_empty() {
-            String::new()
-        } else {
-            format!(": {}", run.said)
-        };
+        let who = run
+            .policy
+            .as_ref()
+            .map_or_else(|| "without luc".to_owned(), |policy| format!("policy {policy}"));
+        let said = if run.said.is_empty() { String::new() } else { format!(": {}", run.said) };
         writeln!(
             out,
             "{who}: {} of {} requests failed, exit status {}{said}",

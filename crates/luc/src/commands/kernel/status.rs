@@ -65,10 +65,7 @@ struct Head {
 
 impl Head {
     fn once() -> Self {
-        Self {
-            interval: None,
-            in_place: false,
-        }
+        Self { interval: None, in_place: false }
     }
 }
 
@@ -100,11 +97,7 @@ struct JournalStatus {
 
 pub(super) fn main(machine: &Machine, args: &Args) -> anyhow::Result<ExitCode> {
     let Some(interval) = &args.watch else {
-        show(
-            &look(machine, &mut BTreeMap::new())?,
-            args.json,
-            &Head::once(),
-        )?;
+        show(&look(machine, &mut BTreeMap::new())?, args.json, &Head::once())?;
         return Ok(ExitCode::SUCCESS);
     };
     let interval = Duration::from_nanos(parse_duration_ns(interval)?);
@@ -118,10 +111,7 @@ pub(super) fn main(machine: &Machine, args: &Args) -> anyhow::Result<ExitCode> {
     }
     let mut before = BTreeMap::new();
     let mut due = Instant::now();
-    let mut head = Head {
-        in_place: stdout().is_terminal(),
-        ..Head::once()
-    };
+    let mut head = Head { in_place: stdout().is_terminal(), ..Head::once() };
     loop {
         show(&look(machine, &mut before)?, args.json, &head)?;
         head.interval = Some(interval);
@@ -190,20 +180,13 @@ fn show(status: &Status, json: bool, head: &Head) -> anyhow::Result<()> {
         // Moves to the upper left corner and clears the screen below.
         write!(out, "\x1b[H\x1b[J")?;
     }
-    write!(
-        out,
-        "luc.ko {}, interface {}",
-        status.version, status.interface
-    )?;
+    write!(out, "luc.ko {}, interface {}", status.version, status.interface)?;
     match head.interval {
         Some(interval) => writeln!(out, "; in the last {} s", interval.as_secs_f64())?,
         None => writeln!(out)?,
     }
     if !status.is_kernel_tested {
-        writeln!(
-            out,
-            "WARNING: luc.ko has not been tested on this kernel (tested: 6.1 to 7.3)"
-        )?;
+        writeln!(out, "WARNING: luc.ko has not been tested on this kernel (tested: 6.1 to 7.3)")?;
     }
     if !status.is_layout_checked {
         writeln!(
@@ -212,10 +195,7 @@ fn show(status: &Status, json: bool, head: &Head) -> anyhow::Result<()> {
         )?;
     }
     if status.journals.is_empty() {
-        writeln!(
-            out,
-            "it knows no journal: no ext4 file system with one is mounted"
-        )?;
+        writeln!(out, "it knows no journal: no ext4 file system with one is mounted")?;
         return Ok(out.flush()?);
     }
     let word = |journal: &JournalStatus, key| {
@@ -226,10 +206,7 @@ fn show(status: &Status, json: bool, head: &Head) -> anyhow::Result<()> {
         .journals
         .iter()
         .map(|journal| Row {
-            mount_point: journal
-                .mount_point
-                .clone()
-                .unwrap_or_else(|| "-".to_owned()),
+            mount_point: journal.mount_point.clone().unwrap_or_else(|| "-".to_owned()),
             journal: journal.journal.clone(),
             policy: word(journal, Key::Policy),
             copy_out: word(journal, Key::CopyOut),

@@ -61,10 +61,7 @@ impl Args {
             bail!("--ring-size {}: give 16M or more", self.ring_size);
         }
         Ok(Some(RingOptions {
-            limits: Limits {
-                keep_ns,
-                keep_bytes,
-            },
+            limits: Limits { keep_ns, keep_bytes },
             segment: Duration::from_nanos(segment_ns),
         }))
     }

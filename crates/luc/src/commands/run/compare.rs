@@ -35,11 +35,7 @@ pub(super) fn main(
     compared: Compared<'_>,
     json: Option<JsonFile>,
 ) -> anyhow::Result<ExitCode> {
-    let Compared {
-        command,
-        reach,
-        pairs,
-    } = compared;
+    let Compared { command, reach, pairs } = compared;
     if args.policy == Policy::Off {
         bail!("--compare with --policy off would compare nothing; choose another policy");
     }
@@ -62,11 +58,7 @@ pub(super) fn main(
         say_failures(&outcome);
         Ok(outcome)
     };
-    let options = Options {
-        pairs,
-        seed: args.seed,
-        explains: args.wants_why(),
-    };
+    let options = Options { pairs, seed: args.seed, explains: args.wants_why() };
     let bar = bar();
     let compared = luc_run::compare(options, run, &mut |progress| match progress {
         Progress::Begin(runs) => bar.set_length(runs as u64),

@@ -188,34 +188,21 @@ mod tests {
     #[test]
     fn only_programs_that_nothing_else_reaches_are_notified_unasked() {
         let decide = |reach: Reach, program: Gateability, level| {
-            reach
-                .decide(&program, level)
-                .expect("decided")
-                .is_notified()
+            reach.decide(&program, level).expect("decided").is_notified()
         };
         let gate = EffectiveLevel::Gate;
         let can = luc_notify::available().is_ok();
         assert_eq!(decide(Reach::Auto, Gateability::Static, gate), can);
         assert_eq!(decide(Reach::Auto, Gateability::Go, gate), can);
-        let of_musl = Gateability::ForeignLibc {
-            loader: "/lib/ld-other.so.1".into(),
-        };
+        let of_musl = Gateability::ForeignLibc { loader: "/lib/ld-other.so.1".into() };
         assert_eq!(decide(Reach::Auto, of_musl, gate), can);
         // Without root they would keep it from the privileges that it is made for.
         let set_id = Gateability::SetId(Privilege::Group);
         let is_root = luc_notify::is_privileged();
         assert_eq!(decide(Reach::Auto, set_id, gate), can && is_root);
         assert!(!decide(Reach::Auto, Gateability::Gateable, gate));
-        assert!(!decide(
-            Reach::Auto,
-            Gateability::Static,
-            EffectiveLevel::Kernel
-        ));
-        assert!(!decide(
-            Reach::Notify,
-            Gateability::Static,
-            EffectiveLevel::Kernel
-        ));
+        assert!(!decide(Reach::Auto, Gateability::Static, EffectiveLevel::Kernel));
+        assert!(!decide(Reach::Notify, Gateability::Static, EffectiveLevel::Kernel));
         assert!(!decide(Reach::Library, Gateability::Static, gate));
         if can {
             assert!(decide(Reach::Notify, Gateability::Gateable, gate));

@@ -29,23 +29,15 @@ pub(super) fn enabled(enabled: &Enabled, is_dry: bool) -> String {
     for note in &plan.notes {
         let _ = writeln!(text, "  note: {note}");
     }
-    let (with, without): (Vec<_>, Vec<_>) = enabled
-        .file_systems
-        .iter()
-        .partition(|(_, is_shared)| *is_shared);
+    let (with, without): (Vec<_>, Vec<_>) =
+        enabled.file_systems.iter().partition(|(_, is_shared)| *is_shared);
     let names = |all: &[&(std::path::PathBuf, bool)]| {
-        let names: Vec<String> = all
-            .iter()
-            .map(|(path, _)| path.display().to_string())
-            .collect();
+        let names: Vec<String> = all.iter().map(|(path, _)| path.display().to_string()).collect();
         names.join(", ")
     };
     if !with.is_empty() {
-        let _ = writeln!(
-            text,
-            "  its open files are on journals that can be shared: {}",
-            names(&with)
-        );
+        let _ =
+            writeln!(text, "  its open files are on journals that can be shared: {}", names(&with));
     } else if !without.is_empty() {
         let _ = writeln!(
             text,
@@ -86,11 +78,7 @@ pub(super) fn status(status: &Status) -> String {
             Reached::Nothing => "not reached",
             Reached::Unknown => "not known: only root sees it",
         };
-        let _ = writeln!(
-            text,
-            "  {:>8} {:<16} {reached}",
-            process.process, process.program
-        );
+        let _ = writeln!(text, "  {:>8} {:<16} {reached}", process.process, process.program);
     }
     let more = status.processes.len().saturating_sub(LISTED);
     if more > 0 {

@@ -64,14 +64,8 @@ pub(super) struct Args {
 
 /// Runs the subcommand.
 pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
-    anyhow::ensure!(
-        args.watch_ns > 0,
-        "--for 0: nothing would be seen; give a time such as 30s"
-    );
-    let options = AdviseOptions {
-        disks: args.disk.clone(),
-        max_frozen_ns: args.max_frozen,
-    };
+    anyhow::ensure!(args.watch_ns > 0, "--for 0: nothing would be seen; give a time such as 30s");
+    let options = AdviseOptions { disks: args.disk.clone(), max_frozen_ns: args.max_frozen };
     luc_host::interrupt::install()?;
     let advice = if args.tasks.is_empty() {
         let config = config(args)?;
@@ -117,12 +111,7 @@ fn config(args: &Args) -> anyhow::Result<Config> {
     // As a configuration they are checked as one.
     let text: String = args.cgroups.iter().map(rule).collect();
     let config = Config::parse(&text, Path::new("GLOB"))?;
-    debug_assert!(
-        config
-            .rules
-            .iter()
-            .all(|rule: &Rule| rule.kind.class == Class::Batch)
-    );
+    debug_assert!(config.rules.iter().all(|rule: &Rule| rule.kind.class == Class::Batch));
     Ok(config)
 }
 

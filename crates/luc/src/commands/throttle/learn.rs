@@ -101,10 +101,7 @@ fn print(learned: &Learned) {
         Time(learned.switch_ns as f64),
         Time(learned.random_ns as f64)
     );
-    println!(
-        "{:>8} {:>10} {:>12} {:>6}",
-        "together", "block", "alone", "loss"
-    );
+    println!("{:>8} {:>10} {:>12} {:>6}", "together", "block", "alone", "loss");
     for curve in &learned.curves {
         println!(
             "{:>8} {:>10} {:>10}/s {:>4.0} %",
@@ -119,10 +116,7 @@ fn print(learned: &Learned) {
     }
     for (tasks, demand) in &learned.vector_points {
         if *demand > 0.0 {
-            println!(
-                "     {tasks} tasks bear {}/s each (Vector Point)",
-                Size(*demand)
-            );
+            println!("     {tasks} tasks bear {}/s each (Vector Point)", Size(*demand));
         } else {
             println!("     {tasks} tasks bear none of these demands (Vector Point)");
         }

@@ -109,9 +109,8 @@ fn part(text: &str) -> Result<f64, String> {
 }
 
 fn setting(text: &str) -> Result<(String, String), String> {
-    let (file, value) = text
-        .split_once('=')
-        .ok_or("no '=': write FILE=VALUE, such as io.weight=100")?;
+    let (file, value) =
+        text.split_once('=').ok_or("no '=': write FILE=VALUE, such as io.weight=100")?;
     if file.is_empty() || file.contains('/') {
         return Err("FILE is a name in a cgroup's folder, such as io.weight".to_owned());
     }

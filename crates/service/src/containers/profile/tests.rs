@@ -67,19 +67,12 @@ fn check(before: &Value, after: &Value) {
     assert_eq!(without(before), without(after));
     assert_eq!(after["defaultAction"], before["defaultAction"]);
     assert_eq!(after["listenerPath"], SOCKET);
-    let flags: Vec<&str> = after["flags"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter_map(Value::as_str)
-        .collect();
+    let flags: Vec<&str> =
+        after["flags"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
     assert!(flags.contains(&FLAG), "{flags:?}");
     match before["flags"].as_array() {
         None => assert!(flags.contains(&USUAL_FLAG)),
-        Some(own) => assert!(
-            own.iter()
-                .all(|flag| flags.contains(&flag.as_str().unwrap()))
-        ),
+        Some(own) => assert!(own.iter().all(|flag| flags.contains(&flag.as_str().unwrap()))),
     }
 }
 
@@ -199,10 +192,7 @@ fn rules_are_divided_and_keep_all_that_is_theirs() {
 #[test]
 fn where_all_is_allowed_one_rule_is_added() {
     let after = derived(&json!({ "defaultAction": ALLOW })).unwrap();
-    assert_eq!(
-        after["syscalls"],
-        json!([{ "names": NAMES, "action": NOTIFY }])
-    );
+    assert_eq!(after["syscalls"], json!([{ "names": NAMES, "action": NOTIFY }]));
 }
 
 #[test]
@@ -211,18 +201,9 @@ fn what_cannot_be_changed_is_refused_in_one_line() {
     for (profile, expected) in [
         (json!([]), "it is no object"),
         (json!({}), "no defaultAction"),
-        (
-            json!({ "defaultAction": NOTIFY }),
-            "notifies a supervisor already",
-        ),
-        (
-            json!({ "defaultAction": ALLOW, "listenerPath": "/run/x" }),
-            "listenerPath /run/x",
-        ),
-        (
-            rule(json!({ "names": ["read"], "action": NOTIFY })),
-            "notifies a supervisor already",
-        ),
+        (json!({ "defaultAction": NOTIFY }), "notifies a supervisor already"),
+        (json!({ "defaultAction": ALLOW, "listenerPath": "/run/x" }), "listenerPath /run/x"),
+        (rule(json!({ "names": ["read"], "action": NOTIFY })), "notifies a supervisor already"),
         (
             rule(json!({ "names": NAMES, "action": "SCMP_ACT_LOG" })),
             "SCMP_ACT_LOG is its action for fsync",
@@ -235,27 +216,12 @@ fn what_cannot_be_changed_is_refused_in_one_line() {
             rule(json!({ "names": NAMES, "action": ALLOW, "args": [{ "index": 0 }] })),
             "looks at arguments",
         ),
-        (
-            rule(json!({ "names": "fsync", "action": ALLOW })),
-            "names are no list",
-        ),
-        (
-            rule(json!({ "names": [7], "action": ALLOW })),
-            "one of its names is no text",
-        ),
+        (rule(json!({ "names": "fsync", "action": ALLOW })), "names are no list"),
+        (rule(json!({ "names": [7], "action": ALLOW })), "one of its names is no text"),
         (rule(json!("fsync")), "a rule in its syscalls is no object"),
-        (
-            rule(json!({ "Names": NAMES, "action": ALLOW })),
-            "has 'Names' for 'names'",
-        ),
-        (
-            json!({ "defaultAction": ALLOW, "Syscalls": [] }),
-            "it has 'Syscalls' for 'syscalls'",
-        ),
-        (
-            json!({ "defaultAction": ALLOW, "flags": "x" }),
-            "its flags are no list",
-        ),
+        (rule(json!({ "Names": NAMES, "action": ALLOW })), "has 'Names' for 'names'"),
+        (json!({ "defaultAction": ALLOW, "Syscalls": [] }), "it has 'Syscalls' for 'syscalls'"),
+        (json!({ "defaultAction": ALLOW, "flags": "x" }), "its flags are no list"),
     ] {
         let text = derived(&profile).unwrap_err().to_string();
         assert!(text.contains(expected) && !text.contains('\n'), "{text}");

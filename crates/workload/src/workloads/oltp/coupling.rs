@@ -13,10 +13,7 @@ use crate::shared::SharedSlice;
 use crate::workers::{Client, now_ns};
 
 /// The longest sleep without a look at the end of the run, ns.
-const NAP: Timespec = Timespec {
-    tv_sec: 0,
-    tv_nsec: 50_000_000,
-};
+const NAP: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
 /// What a consumer takes from the readers after each of its bursts.
 #[derive(Debug, Clone, Copy)]
@@ -59,9 +56,7 @@ impl Coupling {
             let Demand { reads, ahead } = self.demands[c];
             mine <= ahead + reads * bursts(c)
         };
-        wait(client, &self.signals[1], || {
-            (0..self.demands.len()).all(allowed)
-        });
+        wait(client, &self.signals[1], || (0..self.demands.len()).all(allowed));
     }
 
     /// Consumer number `consumer` has ended a burst: waits until enough has been read for another.
@@ -69,9 +64,7 @@ impl Coupling {
         let bursts = self.bursts[consumer].fetch_add(1, Ordering::AcqRel) + 1;
         signal(&self.signals[1]);
         let wanted = self.demands[consumer].reads * bursts;
-        wait(client, &self.signals[0], || {
-            self.posted[0].load(Ordering::Acquire) >= wanted
-        });
+        wait(client, &self.signals[0], || self.posted[0].load(Ordering::Acquire) >= wanted);
     }
 }
 

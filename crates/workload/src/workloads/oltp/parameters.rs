@@ -106,13 +106,8 @@ impl Parameters {
     }
 
     pub(super) fn check(&self) -> Result<(), BenchError> {
-        let refuse = |option: String, reason, advice| {
-            Err(BenchError::Input {
-                option,
-                reason,
-                advice,
-            })
-        };
+        let refuse =
+            |option: String, reason, advice| Err(BenchError::Input { option, reason, advice });
         if !(1..=100_000).contains(&self.files) {
             let option = format!("--files {}", self.files);
             return refuse(option, "out of range", "use 1 to 100000 files");

@@ -4,10 +4,7 @@ use super::*;
 use crate::scratch::Scratch;
 
 fn plan(directory: &Path, parameters: Parameters) -> Oltp {
-    Oltp {
-        timed: Timed::of_threads(directory, parameters.clients(), 300_000_000),
-        parameters,
-    }
+    Oltp { timed: Timed::of_threads(directory, parameters.clients(), 300_000_000), parameters }
 }
 
 #[test]
@@ -23,10 +20,7 @@ fn every_operation_runs_and_nothing_is_left() {
     };
     let report = run(&plan(parent.path(), parameters), &mut |_| {}).expect("run");
     assert_eq!(report.operations.len(), 5);
-    assert!(
-        report.operations.iter().all(|figures| figures.count > 0),
-        "{report:?}"
-    );
+    assert!(report.operations.iter().all(|figures| figures.count > 0), "{report:?}");
     let of = |index: usize| report.operations[index].count;
     assert_eq!(report.flowops, of(READ) + of(WRITE) + of(LOG_WRITE));
     assert_eq!(fs::read_dir(parent.path()).expect("list").count(), 0);
@@ -55,53 +49,25 @@ fn coupled_writers_keep_step_with_the_readers() {
     // The slowest consumer is at most its highwater mark and the readers behind.
     let bound = |bursts: u64, value: u64, ahead: u64| ahead + value * (bursts + 1) + 3;
     assert!(reads <= bound(log, 3200, 1000), "{reads} {log}");
-    assert!(
-        reads <= bound(writes / 2 / 100 + 1, 1000, 2000),
-        "{reads} {writes}"
-    );
+    assert!(reads <= bound(writes / 2 / 100 + 1, 1000, 2000), "{reads} {writes}");
     assert!(writes <= 2 * 100 * (reads / 1000 + 1), "{reads} {writes}");
 }
 
 #[test]
 fn roles_are_readers_writers_log() {
-    let parameters = Parameters {
-        readers: 1,
-        writers: 2,
-        ..LUC
-    };
+    let parameters = Parameters { readers: 1, writers: 2, ..LUC };
     let plan = plan(Path::new("/x"), parameters);
     let roles: Vec<Role> = (0..parameters.clients()).map(|c| plan.role(c)).collect();
-    assert_eq!(
-        roles,
-        [Role::Reader(0), Role::Writer(0), Role::Writer(1), Role::Log]
-    );
+    assert_eq!(roles, [Role::Reader(0), Role::Writer(0), Role::Writer(1), Role::Log]);
 }
 
 #[test]
 fn parameters_are_checked() {
     for (bad, words) in [
         (Parameters { files: 0, ..LUC }, "--files 0"),
-        (
-            Parameters {
-                readers: 0,
-                ..FILEBENCH
-            },
-            "--readers 0",
-        ),
-        (
-            Parameters {
-                io_size_bytes: 0,
-                ..LUC
-            },
-            "--io-size 0",
-        ),
-        (
-            Parameters {
-                log_io_size_bytes: 1 << 30,
-                ..LUC
-            },
-            "--log-io-size",
-        ),
+        (Parameters { readers: 0, ..FILEBENCH }, "--readers 0"),
+        (Parameters { io_size_bytes: 0, ..LUC }, "--io-size 0"),
+        (Parameters { log_io_size_bytes: 1 << 30, ..LUC }, "--log-io-size"),
     ] {
         let error = run(&plan(Path::new("/x"), bad), &mut |_| {}).expect_err(words);
         assert!(error.to_string().contains(words), "{error}");

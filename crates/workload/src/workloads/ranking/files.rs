@@ -63,11 +63,7 @@ pub fn create(plan: &Creation) -> Result<Vec<Place>, BenchError> {
     } else {
         for path in &plan.files {
             let failed = |reason| BenchError::operation(path, "making it", reason);
-            let options = OpenOptions::new()
-                .read(true)
-                .write(true)
-                .create_new(true)
-                .open(path);
+            let options = OpenOptions::new().read(true).write(true).create_new(true).open(path);
             made.add(path.clone(), options.map_err(failed)?);
         }
     }
@@ -141,11 +137,7 @@ fn spread(plan: &Creation, made: &mut Made) -> Result<(), BenchError> {
     let wanted = plan.files.len() as u64;
     if usable_bytes / plan.size_bytes < wanted {
         let what = format!("making {wanted} files of {} bytes", plan.size_bytes);
-        return Err(BenchError::operation(
-            &folder,
-            &what,
-            io::ErrorKind::StorageFull.into(),
-        ));
+        return Err(BenchError::operation(&folder, &what, io::ErrorKind::StorageFull.into()));
     }
     let count = (usable_bytes / plan.size_bytes).clamp(wanted, MOST_PIECES.max(wanted));
     let piece_bytes = usable_bytes / count / 4096 * 4096;
@@ -211,9 +203,7 @@ fn common_folder(files: &[PathBuf]) -> Result<PathBuf, BenchError> {
             }
         }
     }
-    found
-        .map(|(folder, _)| folder)
-        .ok_or(BenchError::Interrupted)
+    found.map(|(folder, _)| folder).ok_or(BenchError::Interrupted)
 }
 
 fn no_place(folder: &Path, reason: io::Error) -> BenchError {
@@ -265,9 +255,7 @@ pub(super) fn forget(file: &File) -> io::Result<()> {
 /// file, and says "all" to others.
 pub(super) fn cached_bytes(path: &Path, file: &File, size_bytes: u64) -> Option<u64> {
     access(path, Access::WRITE_OK).ok()?;
-    let length = usize::try_from(size_bytes)
-        .ok()
-        .filter(|length| *length > 0)?;
+    let length = usize::try_from(size_bytes).ok().filter(|length| *length > 0)?;
     // SAFETY: sysconf takes a number and touches no memory of ours.
     let page_bytes = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).ok()?;
     let mut pages = vec![0_u8; length.div_ceil(page_bytes)];
@@ -342,9 +330,8 @@ fn extents(file: &File) -> io::Result<Vec<Extent>> {
 
 /// In how many places the extents are: those that continue one another are one.
 fn pieces(extents: &[Extent]) -> usize {
-    let breaks = extents
-        .windows(2)
-        .filter(|pair| pair[0].physical + pair[0].length != pair[1].physical);
+    let breaks =
+        extents.windows(2).filter(|pair| pair[0].physical + pair[0].length != pair[1].physical);
     breaks.count() + usize::from(!extents.is_empty())
 }
 
@@ -362,11 +349,7 @@ mod tests {
 
     #[test]
     fn extents_that_continue_one_another_are_one_piece() {
-        let extent = |physical, length| Extent {
-            physical,
-            length,
-            ..Extent::default()
-        };
+        let extent = |physical, length| Extent { physical, length, ..Extent::default() };
         assert_eq!(pieces(&[]), 0);
         assert_eq!(pieces(&[extent(10, 5), extent(15, 5)]), 1);
         assert_eq!(pieces(&[extent(10, 5), extent(16, 5), extent(21, 1)]), 2);

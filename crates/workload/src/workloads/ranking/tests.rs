@@ -11,10 +11,7 @@ const MIB: u64 = 1 << 20;
 
 fn made(directory: &TempDir, names: &[&str], spread: bool) -> Creation {
     let plan = Creation {
-        files: names
-            .iter()
-            .map(|name| directory.path().join(name))
-            .collect(),
+        files: names.iter().map(|name| directory.path().join(name)).collect(),
         size_bytes: MIB + 1,
         spread,
     };
@@ -44,10 +41,7 @@ fn each_byte_is_read_once_whatever_the_block() {
     let directory = TempDir::new().expect("directory");
     let files = made(&directory, &["a"], false).files;
     for block_bytes in [32, 4096, 100_000, 128 << 10, 2 * MIB] {
-        let plan = Ranking {
-            block_bytes,
-            ..plan(files[0].clone(), Direction::Read)
-        };
+        let plan = Ranking { block_bytes, ..plan(files[0].clone(), Direction::Read) };
         let report = report(&plan);
         assert_eq!(report.bytes, MIB + 1, "{block_bytes}");
         assert_eq!(report.bytes_per_interval.iter().sum::<u64>(), MIB + 1);
@@ -61,11 +55,8 @@ fn blocks_in_random_order_are_each_used_once() {
     let files = made(&directory, &["a"], false).files;
     let before = fs::read(&files[0]).expect("there");
     for direction in [Direction::Read, Direction::Write] {
-        let plan = Ranking {
-            random: Some(7),
-            block_bytes: 10_000,
-            ..plan(files[0].clone(), direction)
-        };
+        let plan =
+            Ranking { random: Some(7), block_bytes: 10_000, ..plan(files[0].clone(), direction) };
         assert_eq!(report(&plan).bytes, MIB + 1);
     }
     assert!(fs::read(&files[0]).expect("there") == before);
@@ -114,10 +105,7 @@ fn a_writer_leaves_a_file_that_can_be_written_again() {
     let directory = TempDir::new().expect("directory");
     let files = made(&directory, &["a"], false).files;
     for block_bytes in [10, 128 << 10] {
-        let plan = Ranking {
-            block_bytes,
-            ..plan(files[0].clone(), Direction::Write)
-        };
+        let plan = Ranking { block_bytes, ..plan(files[0].clone(), Direction::Write) };
         assert_eq!(report(&plan).bytes, MIB + 1);
     }
     let about = fs::metadata(&files[0]).expect("there");
@@ -132,10 +120,7 @@ fn other_files_are_not_written_over() {
         fs::write(&file, text).expect("written");
         let refused = run(&plan(file.clone(), Direction::Write), &mut |_| {});
         let refused = refused.expect_err("not ours").to_string();
-        assert!(
-            refused.contains("was not made by luc bench ranking"),
-            "{refused}"
-        );
+        assert!(refused.contains("was not made by luc bench ranking"), "{refused}");
         assert_eq!(fs::read_to_string(&file).expect("there"), text);
     }
 }
@@ -145,37 +130,13 @@ fn options_out_of_range_are_named() {
     let fine = plan("/nowhere/x".into(), Direction::Read);
     let of = |plan: Ranking| run(&plan, &mut |_| {}).expect_err("refused").to_string();
     let block_bytes = 0;
-    assert!(
-        of(Ranking {
-            block_bytes,
-            ..fine.clone()
-        })
-        .contains("--block 0")
-    );
+    assert!(of(Ranking { block_bytes, ..fine.clone() }).contains("--block 0"));
     let for_ns = Some(0);
-    assert!(
-        of(Ranking {
-            for_ns,
-            ..fine.clone()
-        })
-        .contains("--for")
-    );
+    assert!(of(Ranking { for_ns, ..fine.clone() }).contains("--for"));
     let pace = Pace::Think(1 << 40);
-    assert!(
-        of(Ranking {
-            pace,
-            ..fine.clone()
-        })
-        .contains("--think")
-    );
+    assert!(of(Ranking { pace, ..fine.clone() }).contains("--think"));
     let interval_ns = 0;
-    assert!(
-        of(Ranking {
-            interval_ns,
-            ..fine.clone()
-        })
-        .contains("--interval")
-    );
+    assert!(of(Ranking { interval_ns, ..fine.clone() }).contains("--interval"));
     assert!(of(fine).contains("/nowhere/x"));
 }
 
@@ -196,11 +157,7 @@ fn what_is_there_is_not_made_again_and_a_failure_leaves_nothing() {
     let directory = TempDir::new().expect("directory");
     made(&directory, &["a"], false);
     let path = |name: &str| directory.path().join(name);
-    let creation = |files: Vec<PathBuf>, size_bytes| Creation {
-        files,
-        size_bytes,
-        spread: false,
-    };
+    let creation = |files: Vec<PathBuf>, size_bytes| Creation { files, size_bytes, spread: false };
     for (plan, word) in [
         (creation(vec![path("b"), path("a")], MIB), "a: "),
         (creation(vec![path("b"), path("b")], MIB), "b: "),
@@ -210,9 +167,6 @@ fn what_is_there_is_not_made_again_and_a_failure_leaves_nothing() {
         let error = create(&plan).expect_err(word).to_string();
         assert!(error.contains(word), "{error}");
     }
-    let left: Vec<_> = fs::read_dir(directory.path())
-        .expect("list")
-        .flatten()
-        .collect();
+    let left: Vec<_> = fs::read_dir(directory.path()).expect("list").flatten().collect();
     assert_eq!(left.len(), 1, "{left:?}");
 }

@@ -35,10 +35,8 @@ const KERNELS: [&str; 2] = ["6.12", "6.1"];
 /// # Errors
 /// A guest, a recording or a fit that fails, and interruption.
 pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
-    let wanted: Vec<Scenario> = SCENARIOS
-        .into_iter()
-        .filter(|scenario| harness.options.wants(scenario.name))
-        .collect();
+    let wanted: Vec<Scenario> =
+        SCENARIOS.into_iter().filter(|scenario| harness.options.wants(scenario.name)).collect();
     if wanted.is_empty() {
         let only = harness.options.only.clone().unwrap_or_default();
         return Err(EvaluateError::NoCell(only));
@@ -47,10 +45,7 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let seconds = harness.options.seconds.unwrap_or(SECONDS);
     let source = include_str!("guests/inside.c");
     let tools = Tools {
-        kernels: KERNELS
-            .iter()
-            .map(|version| Kernel::find(version))
-            .collect::<Result<_, _>>()?,
+        kernels: KERNELS.iter().map(|version| Kernel::find(version)).collect::<Result<_, _>>()?,
         // Named before the source, a library would be left out by itself.
         inside: harness.compile("inside", source, &["-Wl,--no-as-needed", "-lm"])?,
         chrony: chrony::unpack(harness),
@@ -61,14 +56,7 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
         for (place, scenario) in wanted.iter().enumerate() {
             // Each scenario has both kernels, and each round has.
             let kernel = (seed as usize + place) % tools.kernels.len();
-            let run = once(
-                harness,
-                &tools,
-                &tools.kernels[kernel],
-                scenario,
-                seed,
-                seconds,
-            )?;
+            let run = once(harness, &tools, &tools.kernels[kernel], scenario, seed, seconds)?;
             progress.step(&format!("{} {seed}: {}", scenario.name, page::brief(&run)));
             harness.keep(json!(run));
             runs.push(run);

@@ -27,26 +27,13 @@ const ROWS: [Row; 6] = [
     row("100 messages/s", 300.0, 100.0, 500.0),
     row("1,000 messages/s", 300.0, 1000.0, 500.0),
     row("1,000 messages/s, kappa 5", 300.0, 1000.0, 5000.0),
-    Row {
-        is_loaded: true,
-        ..row("1,000 messages/s, loaded network", 300.0, 1000.0, 500.0)
-    },
+    Row { is_loaded: true, ..row("1,000 messages/s, loaded network", 300.0, 1000.0, 500.0) },
     row("10,000 messages/s", 60.0, 10_000.0, 500.0),
-    Row {
-        is_slewed: true,
-        ..row("1,000 messages/s, NTP changes rates", 300.0, 1000.0, 500.0)
-    },
+    Row { is_slewed: true, ..row("1,000 messages/s, NTP changes rates", 300.0, 1000.0, 500.0) },
 ];
 
 const fn row(name: &'static str, seconds: f64, per_s: f64, kappa_ns_per_s2: f64) -> Row {
-    Row {
-        name,
-        seconds,
-        per_s,
-        kappa_ns_per_s2,
-        is_loaded: false,
-        is_slewed: false,
-    }
+    Row { name, seconds, per_s, kappa_ns_per_s2, is_loaded: false, is_slewed: false }
 }
 
 /// Makes part `fleet-clocks`.
@@ -67,10 +54,7 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
             stop_if_interrupted()?;
             let run = pair::run(row, seed).map_err(|error| failed(row.name, &error))?;
             let kept = kept(&run, row.name, seed);
-            progress.step(&format!(
-                "{}: extra error p99 {} ns",
-                row.name, kept["extra_ns"]["p99"]
-            ));
+            progress.step(&format!("{}: extra error p99 {} ns", row.name, kept["extra_ns"]["p99"]));
             harness.keep(kept);
             runs.push(run);
         }
@@ -156,11 +140,7 @@ mod tests {
     #[test]
     fn a_short_run_keeps_its_promises() {
         for row in ROWS {
-            let row = Row {
-                seconds: 4.0,
-                per_s: 200.0,
-                ..row
-            };
+            let row = Row { seconds: 4.0, per_s: 200.0, ..row };
             let run = pair::run(row, 3).expect("a fit");
             assert_eq!((run.inside, run.jumps), (run.events, 0), "{}", row.name);
             assert!(run.inverted_share == 0.0, "{}", row.name);

@@ -54,15 +54,11 @@ pub(super) fn run(
     tools: &Tools,
     kernel: &Kernel,
 ) -> Result<Vec<Counted>, EvaluateError> {
-    let script = SCRIPT
-        .replace("SEEDS", &SEEDS.to_string())
-        .replace("WORK_MS", &WORK_MS.to_string());
+    let script =
+        SCRIPT.replace("SEEDS", &SEEDS.to_string()).replace("WORK_MS", &WORK_MS.to_string());
     let outcome = tools
         .vm(kernel)
-        .mode(Mode::VirtualTime {
-            shift: SHIFT,
-            processors: 1,
-        })
+        .mode(Mode::VirtualTime { shift: SHIFT, processors: 1 })
         .script(script)
         .run()?;
     let outcome = succeeded(kernel, outcome)?;

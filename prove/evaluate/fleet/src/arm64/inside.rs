@@ -84,9 +84,7 @@ pub(super) fn once(
     let outcome = succeeded(kernel, tools.vm(kernel).script(SCRIPT).run()?)?;
     let folder = harness.path("guest");
     unpack(&outcome, &folder)?;
-    let said = outcome
-        .file("said")
-        .ok_or_else(|| missing("what it said"))?;
+    let said = outcome.file("said").ok_or_else(|| missing("what it said"))?;
     let mut said = said.as_bytes();
     let old = Said::read_to("ready", &mut said)?;
     let new = Said::read_to("done", &mut said)?;

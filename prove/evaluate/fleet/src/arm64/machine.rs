@@ -41,9 +41,7 @@ impl Tools {
         let own = harness.luc_path().parent().unwrap_or(Path::new("."));
         let [luc, library] = ["luc", LIBRARY].map(|name| own.join(BUILT).join(name));
         if !luc.is_file() || !library.is_file() {
-            return Err(missing(
-                "luc for 64-bit Arm: run scripts/build-arm64.sh; it",
-            ));
+            return Err(missing("luc for 64-bit Arm: run scripts/build-arm64.sh; it"));
         }
         let compile = |name: &str, source: &str| {
             let (path, file) = (harness.path(name), harness.path(&format!("{name}.c")));

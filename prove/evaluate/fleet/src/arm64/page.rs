@@ -29,10 +29,7 @@ pub(super) fn page(runs: &[Run]) -> Page {
         tables: vec![
             ("What the traces know:".to_owned(), of_names(runs)),
             ("Power cuts:".to_owned(), of_cuts(runs)),
-            (
-                "Totals of counters that take turns:".to_owned(),
-                of_counters(runs),
-            ),
+            ("Totals of counters that take turns:".to_owned(), of_counters(runs)),
         ],
         targets: runs.iter().flat_map(targets).collect(),
     }
@@ -43,10 +40,7 @@ fn kinds(run: &Run) -> [(&'static str, &Counts); 3] {
     [
         ("functions of threads older than the trace", &run.known.old),
         ("functions of threads that begin in it", &run.known.new),
-        (
-            "holders of mutexes taken before the trace",
-            &run.known.holders,
-        ),
+        ("holders of mutexes taken before the trace", &run.known.holders),
     ]
 }
 
@@ -62,12 +56,8 @@ fn targets(run: &Run) -> Vec<Target> {
             )
         })
         .collect();
-    let bytes: Vec<String> = run
-        .wire
-        .bytes
-        .iter()
-        .map(|[found, all]| format!("{found} of {all}"))
-        .collect();
+    let bytes: Vec<String> =
+        run.wire.bytes.iter().map(|[found, all]| format!("{found} of {all}")).collect();
     targets.push(Target::new(
         format!("{kernel}: each byte of a connection, sent and received at both ends, and both ends put together"),
         run.wire.is_right(),
@@ -81,12 +71,7 @@ fn targets(run: &Run) -> Vec<Target> {
         run.finding.clone(),
     ));
     for (what, cuts) in ["library", "notifications"].into_iter().zip(&run.cuts) {
-        let Cuts {
-            acknowledged,
-            lost,
-            torn,
-            ..
-        } = cuts;
+        let Cuts { acknowledged, lost, torn, .. } = cuts;
         targets.push(Target::new(
             format!("{kernel}: power cuts, {what}: nothing acknowledged is lost or torn"),
             *acknowledged > 0.0 && lost + torn == 0.0,
@@ -150,11 +135,7 @@ fn of_counters(runs: &[Run]) -> Table {
         events.sort_unstable();
         events.dedup();
         for event in events {
-            let own: Vec<&Counted> = run
-                .counted
-                .iter()
-                .filter(|one| one.event == event)
-                .collect();
+            let own: Vec<&Counted> = run.counted.iter().filter(|one| one.event == event).collect();
             let of = |what: fn(&Counted) -> Option<f64>, share| {
                 let figures: Vec<f64> = own.iter().filter_map(|one| what(one)).collect();
                 percent(quantile_of(figures.iter(), share))

@@ -21,11 +21,7 @@ impl Row {
         cells: impl Into<Vec<String>>,
         runs: impl Iterator<Item = (&'c Calls, u64)>,
     ) -> Self {
-        let mut row = Self {
-            cells: cells.into(),
-            counts: Calls::default(),
-            lost_rows: 0,
-        };
+        let mut row = Self { cells: cells.into(), counts: Calls::default(), lost_rows: 0 };
         for (counts, lost_rows) in runs {
             row.counts.add(counts);
             row.lost_rows += lost_rows;
@@ -123,12 +119,7 @@ mod tests {
     fn nearly_all_calls_must_be_right_and_hardly_any_wrong() {
         let met = |owed: Owed, right, wrong, calls| {
             let of = |count| BTreeMap::from([("effect".to_owned(), count)]);
-            let counts = Calls {
-                calls,
-                right: of(right),
-                wrong: of(wrong),
-                ..Calls::default()
-            };
+            let counts = Calls { calls, right: of(right), wrong: of(wrong), ..Calls::default() };
             owed.targets("x", &counts).map(|target| target.met)
         };
         let [strict, lax] = [(99.7, 0.2), (99.0, 0.5)].map(|(right, wrong)| Owed { right, wrong });

@@ -53,25 +53,14 @@ pub fn run(orders: &Orders) -> Result<Loaded, EvaluateError> {
     };
     thread::sleep(orders.warmup);
     let of = |process| spent_by_s(process).ok_or_else(|| missing("a process that is measured"));
-    let server_s = || {
-        orders
-            .servers
-            .iter()
-            .map(|&process| of(process))
-            .sum::<Result<f64, _>>()
-    };
+    let server_s = || orders.servers.iter().map(|&process| of(process)).sum::<Result<f64, _>>();
     let recorder_s = || orders.recorder.map_or(Ok(0.0), of);
     let mut command = Command::new(program);
-    command
-        .args(arguments)
-        .stdin(Stdio::null())
-        .stderr(Stdio::inherit());
+    command.args(arguments).stdin(Stdio::null()).stderr(Stdio::inherit());
     let client_s = || Usage::of_children().processor_s();
     let before = (server_s()?, recorder_s()?, client_s());
     let began = Instant::now();
-    let output = command
-        .output()
-        .map_err(EvaluateError::file("run", program))?;
+    let output = command.output().map_err(EvaluateError::file("run", program))?;
     let seconds = began.elapsed().as_secs_f64();
     let (recorder_s, client_s) = (recorder_s()? - before.1, client_s() - before.2);
     if !output.status.success() {

@@ -16,9 +16,7 @@ struct OfCell<'a> {
 impl OfCell<'_> {
     fn figures(&self, setting: Setting, of: impl Fn(&Run) -> Option<f64>) -> Vec<f64> {
         let runs = self.rounds.iter().flat_map(|round| &round.runs);
-        runs.filter(|run| run.setting == setting)
-            .filter_map(of)
-            .collect()
+        runs.filter(|run| run.setting == setting).filter_map(of).collect()
     }
 
     /// A figure of each round over what it would have been unrecorded.
@@ -115,11 +113,7 @@ fn speeds(cells: &[OfCell<'_>]) -> Table {
             }
             let is_recorded = setting != Setting::Unrecorded;
             let over = |of: fn(&Run) -> f64| {
-                let ratios = if is_recorded {
-                    of_cell.over(setting, of)
-                } else {
-                    Vec::new()
-                };
+                let ratios = if is_recorded { of_cell.over(setting, of) } else { Vec::new() };
                 spread_as(&ratios, ratio)
             };
             let recorder = of_cell.figures(setting, |run| {
@@ -180,9 +174,7 @@ fn rows(cells: &[OfCell<'_>]) -> Table {
                 of_rows(of(&|_, rows| {
                     rows.trace_bytes as f64 / (rows.per_s() * rows.trace_s).max(1.0)
                 })),
-                shown(of(&|_, rows| {
-                    rows.trace_bytes as f64 / rows.trace_s.max(1e-9) / 1e3
-                })),
+                shown(of(&|_, rows| rows.trace_bytes as f64 / rows.trace_s.max(1e-9) / 1e3)),
             ]);
         }
     }
@@ -197,11 +189,7 @@ fn targets(cells: &[OfCell<'_>]) -> Vec<Target> {
     for of_cell in cells {
         for setting in Setting::RECORDERS {
             targets.push(Target::at_least(
-                format!(
-                    "{}: {} over unrecorded",
-                    of_cell.cell.name(),
-                    setting.name()
-                ),
+                format!("{}: {} over unrecorded", of_cell.cell.name(), setting.name()),
                 median(&of_cell.over(setting, |run| run.requests_per_s)),
                 setting.least(),
             ));
@@ -225,11 +213,7 @@ fn targets(cells: &[OfCell<'_>]) -> Vec<Target> {
         least_counted,
         1.0,
     ));
-    targets.push(Target::new(
-        "no event lost in any recording",
-        lost == 0.0,
-        number(lost),
-    ));
+    targets.push(Target::new("no event lost in any recording", lost == 0.0, number(lost)));
     targets
 }
 
@@ -266,30 +250,14 @@ mod tests {
                 run("unrecorded", 80.0, None),
             ],
         };
-        let of_cell = OfCell {
-            cell: Cell::Redis(50),
-            rounds: vec![&round],
-        };
-        assert_eq!(
-            of_cell.over(Setting::Fleet, |run| run.requests_per_s),
-            [0.5]
-        );
+        let of_cell = OfCell { cell: Cell::Redis(50), rounds: vec![&round] };
+        assert_eq!(of_cell.over(Setting::Fleet, |run| run.requests_per_s), [0.5]);
         // 100 requests, each received and answered, at both ends.
         assert_eq!(of_cell.shares(Setting::Fleet), [399.0 / 400.0]);
-        let shown: Vec<String> = targets(&[of_cell])
-            .iter()
-            .map(ToString::to_string)
-            .collect();
-        let verdict = |what: &str| {
-            shown
-                .iter()
-                .find(|line| line.contains(what))
-                .expect("it is there")
-        };
-        assert!(
-            verdict("luc record --fleet over").contains("**not met** (0.500)"),
-            "{shown:?}"
-        );
+        let shown: Vec<String> = targets(&[of_cell]).iter().map(ToString::to_string).collect();
+        let verdict =
+            |what: &str| shown.iter().find(|line| line.contains(what)).expect("it is there");
+        assert!(verdict("luc record --fleet over").contains("**not met** (0.500)"), "{shown:?}");
         assert!(verdict("worst run").contains("**not met**"), "{shown:?}");
         assert!(verdict("lost").contains("**not met** (5.00)"), "{shown:?}");
     }

@@ -111,15 +111,9 @@ impl Servers {
                     (postgresql(harness, &servers.programs, port)?, "postgresql")
                 }
             };
-            servers.running.push(Running {
-                server,
-                child,
-                port,
-            });
+            servers.running.push(Running { server, child, port });
             answers(port)?;
-            servers
-                .versions
-                .push(format!("{package} {}", harness.package_version(package)?));
+            servers.versions.push(format!("{package} {}", harness.package_version(package)?));
             match server {
                 Server::Postgresql => servers.fill(harness)?,
                 Server::Redis => push_list(harness, port)?,
@@ -153,12 +147,8 @@ impl Servers {
         };
         let load = search(None, Duration::from_secs_f64(seconds));
         let command = search_service.clients(harness, load);
-        let words = [command.get_program()]
-            .into_iter()
-            .chain(command.get_args());
-        words
-            .map(|word| word.to_string_lossy().into_owned())
-            .collect()
+        let words = [command.get_program()].into_iter().chain(command.get_args());
+        words.map(|word| word.to_string_lossy().into_owned()).collect()
     }
 
     /// The path of a program of PostgreSQL.
@@ -172,9 +162,7 @@ impl Servers {
         loop {
             let mut command = Command::new(self.of_postgresql("pgbench"));
             command.args(["-i", "-q", "-s", SCALE, "-h", "127.0.0.1", "-U", USER]);
-            command
-                .arg("-p")
-                .arg(self.port(Server::Postgresql).to_string());
+            command.arg("-p").arg(self.port(Server::Postgresql).to_string());
             command.arg("postgres");
             // It listens before it lets clients in.
             match harness.execute(&mut command, &[0]) {
@@ -189,13 +177,7 @@ impl Servers {
 
 /// So many queries of each client; `None`: as many as they can make in this time.
 fn search(queries: Option<u64>, longest: Duration) -> Load {
-    Load {
-        clients: SEARCH_CLIENTS,
-        queries,
-        longest,
-        think: Duration::ZERO,
-        seed: 1,
-    }
+    Load { clients: SEARCH_CLIENTS, queries, longest, think: Duration::ZERO, seed: 1 }
 }
 
 /// In memory only.
@@ -226,9 +208,7 @@ fn postgresql(harness: &Harness, programs: &Path, port: u16) -> Result<Child, Ev
     chown(&folder, id, id).map_err(EvaluateError::file("hand over", &folder))?;
     let mut command = bound("KILL", true);
     command.arg(programs.join("initdb"));
-    command
-        .args(["--no-sync", "--auth=trust", "-D"])
-        .arg(&folder);
+    command.args(["--no-sync", "--auth=trust", "-D"]).arg(&folder);
     harness.execute(&mut command, &[0])?;
     let mut command = bound("INT", true);
     command.arg(programs.join("postgres"));

@@ -65,10 +65,7 @@ pub(super) fn tables(
             of_stacks(stacked),
         ),
     ];
-    tables
-        .into_iter()
-        .filter(|(_, table)| !table.is_empty())
-        .collect()
+    tables.into_iter().filter(|(_, table)| !table.is_empty()).collect()
 }
 
 fn of_totals(measured: &[Measured]) -> Table {
@@ -119,9 +116,7 @@ fn of_stacks(stacked: &[(Kind, Vec<Stacked>)]) -> Table {
         };
         let errors = || stacks.iter().flat_map(|one| &one.errors);
         let half_widths = || stacks.iter().flat_map(|one| &one.half_widths);
-        let missing = stacks
-            .iter()
-            .filter_map(|one| one.missing_half_width.as_ref());
+        let missing = stacks.iter().filter_map(|one| one.missing_half_width.as_ref());
         table.row(vec![
             kind.name().to_owned(),
             stacks.len().to_string(),
@@ -133,9 +128,7 @@ fn of_stacks(stacked: &[(Kind, Vec<Stacked>)]) -> Table {
                 percent(mean(|one| one.missing_truth))
             ),
             percent(quantile_of(missing, 0.5)),
-            [0.5, 0.95, 1.0]
-                .map(|share| percent(quantile_of(errors(), share)))
-                .join(" / "),
+            [0.5, 0.95, 1.0].map(|share| percent(quantile_of(errors(), share))).join(" / "),
             percent(quantile_of(half_widths(), 0.5)),
             percent(covered(stacks)),
         ]);

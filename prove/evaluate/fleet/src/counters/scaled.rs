@@ -50,10 +50,7 @@ pub(super) struct Run {
 
 pub(super) fn run(row: Row, seed: u64) -> Run {
     let load = load(row, seed);
-    let pmu = Pmu {
-        order: row.order,
-        ..Pmu::new(COUNTERS, &load, row.group)
-    };
+    let pmu = Pmu { order: row.order, ..Pmu::new(COUNTERS, &load, row.group) };
     let recording = pmu.record(&load, row.steps_per_reading, &mut random::stream(seed, 2));
     let mut run = Run {
         errors: Vec::new(),
@@ -78,11 +75,7 @@ pub(super) fn run(row: Row, seed: u64) -> Run {
         run.errors.push(error);
         run.errors_at_once.push(at_once);
     }
-    for figures in [
-        &mut run.errors,
-        &mut run.errors_at_once,
-        &mut run.half_widths,
-    ] {
+    for figures in [&mut run.errors, &mut run.errors_at_once, &mut run.half_widths] {
         for figure in figures.iter_mut() {
             *figure = (*figure * STEPS_OF_1).round() / STEPS_OF_1;
         }
@@ -93,9 +86,7 @@ pub(super) fn run(row: Row, seed: u64) -> Run {
 
 fn load(row: Row, seed: u64) -> Load {
     let mut random = random::stream(seed, 0);
-    let means: Vec<f64> = (0..EVENTS)
-        .map(|_| 10_f64.powf(random.random_range(3.0..6.5)))
-        .collect();
+    let means: Vec<f64> = (0..EVENTS).map(|_| 10_f64.powf(random.random_range(3.0..6.5))).collect();
     let mut kinds = vec![vec![0.0; EVENTS]; KINDS];
     for rates in &mut kinds {
         for (rate, mean) in rates.iter_mut().zip(&means) {
@@ -105,14 +96,7 @@ fn load(row: Row, seed: u64) -> Load {
     let events = (0..EVENTS).map(|at| Event::new(&format!("event{at}"), Mode::Total));
     let mut random = random::stream(seed, 1);
     let rates = |kind: usize, event: usize| kinds[kind][event];
-    Load::phased(
-        events.collect(),
-        row.steps,
-        row.phases,
-        row.noise,
-        &mut random,
-        rates,
-    )
+    Load::phased(events.collect(), row.steps, row.phases, row.noise, &mut random, rates)
 }
 
 /// As perf scales: over the whole recording.

@@ -13,10 +13,7 @@ use super::scaled::{COUNTERS, EVENTS};
 
 /// Steps that a stack is recorded for.
 const STEPS: usize = 10_000;
-const PHASES: Phases = Phases::Random {
-    mean_steps: 300.0,
-    kinds: KINDS,
-};
+const PHASES: Phases = Phases::Random { mean_steps: 300.0, kinds: KINDS };
 const KINDS: usize = 4;
 /// So many that each event has one for three quarters of the time.
 const MANY_COUNTERS: usize = 30;
@@ -139,21 +136,15 @@ pub(super) fn run(kind: Kind, seed: u64) -> Result<Vec<Stacked>, String> {
     let mut recording = pmu.record(&load, steps_per_reading, &mut random);
     if is_file {
         let text = replay::write(&recording, Style::Csv);
-        recording = replay::parse(&text)
-            .map_err(|error| error.to_string())?
-            .recording;
+        recording = replay::parse(&text).map_err(|error| error.to_string())?.recording;
     }
     // With a counter for each event nothing is scaled.
     let exact = Pmu::new(EVENTS, &load, EVENTS).record(&load, STEPS, &mut random);
     let stack = |recording: &Recording, mode| {
-        processor
-            .stack(recording, mode)
-            .map_err(|error| error.to_string())
+        processor.stack(recording, mode).map_err(|error| error.to_string())
     };
     let modes = Mode::ALL.into_iter();
-    modes
-        .map(|mode| Ok(compare(&stack(&recording, mode)?, &stack(&exact, mode)?)))
-        .collect()
+    modes.map(|mode| Ok(compare(&stack(&recording, mode)?, &stack(&exact, mode)?))).collect()
 }
 
 fn compare(found: &Stack, truth: &Stack) -> Stacked {
@@ -164,10 +155,7 @@ fn compare(found: &Stack, truth: &Stack) -> Stacked {
         closes: found.closure == Closure::Closes,
         misses: found.closure == Closure::Misses,
         missing: value(&found.missing),
-        missing_half_width: found
-            .missing
-            .known()
-            .and_then(|estimate| estimate.half_width),
+        missing_half_width: found.missing.known().and_then(|estimate| estimate.half_width),
         missing_truth: value(&truth.missing),
         errors: Vec::new(),
         half_widths: Vec::new(),
@@ -211,11 +199,7 @@ fn load(
     let kinds: Vec<(f64, [Vec<f64>; 2])> = (0..KINDS)
         .map(|_| {
             let kernel_share = random.random_range(0.1..0.4);
-            let mut draw = || {
-                (0..weights)
-                    .map(|_| random::gamma(random, 1.0, 2.0))
-                    .collect()
-            };
+            let mut draw = || (0..weights).map(|_| random::gamma(random, 1.0, 2.0)).collect();
             (kernel_share, [draw(), draw()])
         })
         .collect();
@@ -232,29 +216,19 @@ fn load(
 }
 
 fn nine(random: &mut ChaCha8Rng) -> Load {
-    let names: Vec<&str> = ["cycles", "instructions"]
-        .into_iter()
-        .chain(NINE_EVENTS)
-        .collect();
-    load(
-        &names,
-        NINE_EVENTS.len(),
-        random,
-        |weights, cycles, random| {
-            let split = split(cycles, weights, random);
-            // Four instructions complete in a cycle.
-            let mut counts = vec![cycles, 4 * split[0]];
-            counts.extend(split);
-            counts
-        },
-    )
+    let names: Vec<&str> = ["cycles", "instructions"].into_iter().chain(NINE_EVENTS).collect();
+    load(&names, NINE_EVENTS.len(), random, |weights, cycles, random| {
+        let split = split(cycles, weights, random);
+        // Four instructions complete in a cycle.
+        let mut counts = vec![cycles, 4 * split[0]];
+        counts.extend(split);
+        counts
+    })
 }
 
 fn zen_4(random: &mut ChaCha8Rng, is_planted: bool) -> Load {
-    let names: Vec<&str> = ["ls_not_halted_cyc", "ex_ret_instr"]
-        .into_iter()
-        .chain(ZEN_4_EVENTS)
-        .collect();
+    let names: Vec<&str> =
+        ["ls_not_halted_cyc", "ex_ret_instr"].into_iter().chain(ZEN_4_EVENTS).collect();
     load(&names, 8, random, |weights, cycles, random| {
         let slots = split(6 * cycles, &weights[..6], random);
         let [retired, latency, bandwidth, speculation, backend, other] =
@@ -284,9 +258,7 @@ fn zen_4(random: &mut ChaCha8Rng, is_planted: bool) -> Load {
 
 /// Splits a count exactly by weights that scatter by 20 %.
 fn split(count: u64, weights: &[f64], random: &mut ChaCha8Rng) -> Vec<u64> {
-    let weights = weights
-        .iter()
-        .map(|weight| weight * random::gamma(random, 1.0, 25.0));
+    let weights = weights.iter().map(|weight| weight * random::gamma(random, 1.0, 25.0));
     let weights: Vec<f64> = weights.collect();
     let sum: f64 = weights.iter().sum();
     let share = |weight: &f64| (count as f64 * weight / sum) as u64;

@@ -90,10 +90,8 @@ pub(super) fn start(harness: &Harness) -> Result<Servers, EvaluateError> {
 pub(super) fn once(harness: &Harness, servers: &Servers) -> Result<Closed, EvaluateError> {
     let trace = harness.path("trace");
     let recorder = Recorder::of_fleet(harness, &trace)?;
-    let clients = [
-        load(harness, "redis", &redis(servers))?,
-        load(harness, "pgbench", &pgbench(servers))?,
-    ];
+    let clients =
+        [load(harness, "redis", &redis(servers))?, load(harness, "pgbench", &pgbench(servers))?];
     thread::sleep(LOADED);
     let begin = threads(harness.luc_path());
     thread::sleep(COMPARED);
@@ -167,10 +165,7 @@ fn redis(servers: &Servers) -> Vec<String> {
 }
 
 fn pgbench(servers: &Servers) -> Vec<String> {
-    let (program, port) = (
-        servers.of_postgresql("pgbench"),
-        servers.port(Server::Postgresql),
-    );
+    let (program, port) = (servers.of_postgresql("pgbench"), servers.port(Server::Postgresql));
     let words =
         format!("{program} -h 127.0.0.1 -p {port} -U {USER} -n -c {CLIENTS} -T 600 -S postgres");
     words.split(' ').map(str::to_owned).collect()
@@ -186,9 +181,7 @@ fn now_ns() -> u64 {
 fn threads(recorder: &Path) -> HashMap<u32, Counted> {
     let numbers = |path: &str| -> Vec<u32> {
         let entries = fs::read_dir(path).into_iter().flatten().flatten();
-        entries
-            .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-            .collect()
+        entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
     };
     let mut all = HashMap::new();
     for process in numbers("/proc") {
@@ -252,11 +245,7 @@ impl Rows {
         let (mut last_ns, mut has_rows) = (0, false);
         for row in self.waits.get(&thread).into_iter().flatten() {
             away += within(row.off_ns, row.on_ns);
-            let ready_ns = if row.woken_ns == 0 {
-                row.off_ns
-            } else {
-                row.woken_ns
-            };
+            let ready_ns = if row.woken_ns == 0 { row.off_ns } else { row.woken_ns };
             runnable += within(ready_ns, row.on_ns);
             last_ns = last_ns.max(row.on_ns);
             has_rows = true;
@@ -303,16 +292,9 @@ mod tests {
             runnable_ns: 40,
             ..BriefWait::default()
         };
-        let asleep = Asleep {
-            thread: Pid(7),
-            since_ns: 900,
-            at_ns: 1_100,
-            ..Asleep::default()
-        };
+        let asleep = Asleep { thread: Pid(7), since_ns: 900, at_ns: 1_100, ..Asleep::default() };
         let rows = Rows {
-            waits: of_threads(vec![wait(50, 120, 150), wait(200, 0, 230)], |row| {
-                row.thread.0
-            }),
+            waits: of_threads(vec![wait(50, 120, 150), wait(200, 0, 230)], |row| row.thread.0),
             brief: of_threads(vec![brief], |row| row.thread.0),
             asleep: of_threads(vec![asleep], |row| row.thread.0),
         };

@@ -160,9 +160,7 @@ impl Program {
     fn go_on(&mut self) -> Result<(), EvaluateError> {
         let input = self.child.stdin.as_mut();
         let input = input.ok_or_else(|| missing("the program's input"))?;
-        input
-            .write_all(b"\n")
-            .map_err(EvaluateError::file("write to", "the program"))
+        input.write_all(b"\n").map_err(EvaluateError::file("write to", "the program"))
     }
 }
 

@@ -26,10 +26,7 @@ pub(super) fn page(known: &[Known], closed: &[Closed], repeats: usize) -> Page {
     Page {
         title: "Functions of threads, holders of locks, and times that close".to_owned(),
         about: about(repeats),
-        tables: tables
-            .into_iter()
-            .filter(|(_, table)| !table.is_empty())
-            .collect(),
+        tables: tables.into_iter().filter(|(_, table)| !table.is_empty()).collect(),
         targets: targets(known, closed),
     }
 }
@@ -59,15 +56,9 @@ fn kinds(known: &[Known]) -> [(&'static str, Counts); 3] {
         counts
     };
     [
-        (
-            "functions of threads older than the trace",
-            sum(|run| &run.old),
-        ),
+        ("functions of threads older than the trace", sum(|run| &run.old)),
         ("functions of threads that begin in it", sum(|run| &run.new)),
-        (
-            "holders of mutexes taken before the trace",
-            sum(|run| &run.holders),
-        ),
+        ("holders of mutexes taken before the trace", sum(|run| &run.holders)),
     ]
 }
 
@@ -113,9 +104,7 @@ fn of_runs(closed: &[Closed]) -> Table {
 }
 
 fn targets(known: &[Known], closed: &[Closed]) -> Vec<Target> {
-    let of_names = kinds(known)
-        .into_iter()
-        .filter(|(_, counts)| counts.all > 0);
+    let of_names = kinds(known).into_iter().filter(|(_, counts)| counts.all > 0);
     let mut targets: Vec<Target> = of_names
         .map(|(what, counts)| {
             Target::new(
@@ -133,10 +122,7 @@ fn targets(known: &[Known], closed: &[Closed]) -> Vec<Target> {
             close > 0 && close == threads().count(),
             format!("{close} of {}", threads().count()),
         ));
-        let worst = closed
-            .iter()
-            .map(|run| run.machine.abs())
-            .fold(0.0, f64::max);
+        let worst = closed.iter().map(|run| run.machine.abs()).fold(0.0, f64::max);
         targets.push(Target::new(
             format!("what all threads ran closes within {:.0} %", CLOSES * 100.0),
             worst <= CLOSES,
@@ -152,11 +138,7 @@ mod tests {
 
     #[test]
     fn one_that_is_not_known_misses_the_target() {
-        let counts = |right| Counts {
-            all: 2,
-            right,
-            wrong: 0,
-        };
+        let counts = |right| Counts { all: 2, right, wrong: 0 };
         let known = |right| Known {
             commands: Vec::new(),
             old: counts(2),

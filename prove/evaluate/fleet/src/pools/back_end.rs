@@ -64,29 +64,16 @@ pub fn run(orders: &Orders) -> Result<(), EvaluateError> {
 /// Answers `GET /NAME` and `GET /NAME/CALL` with the name.
 fn serve(socket: TcpStream, seed: u64, calls: &Mutex<Vec<Named>>) -> io::Result<()> {
     let mut connection = Connection::new(socket)?;
-    let (from, to) = (
-        connection.socket().peer_addr()?,
-        connection.socket().local_addr()?,
-    );
+    let (from, to) = (connection.socket().peer_addr()?, connection.socket().local_addr()?);
     while let Some((first_byte, head)) = connection.head()? {
         let (name, call) = named(&head).ok_or_else(|| wrong("a call without a name"))?;
-        let call_to_note = Named {
-            name,
-            from,
-            to,
-            first_byte,
-        };
-        calls
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(call_to_note);
+        let call_to_note = Named { name, from, to, first_byte };
+        calls.lock().unwrap_or_else(PoisonError::into_inner).push(call_to_note);
         let mut random = random::stream(seed, name << 8 | call);
         thread::sleep(Duration::from_micros(random.random_range(DELAY_US)));
         let body = text(name);
         let length = body.len();
-        connection.send(&format!(
-            "HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{body}"
-        ))?;
+        connection.send(&format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{body}"))?;
     }
     Ok(())
 }

@@ -36,9 +36,7 @@ pub(super) fn ask(
             })
             .collect();
         let joined = threads.into_iter().map(|thread| thread.join());
-        joined
-            .map(|asked| asked.unwrap_or_else(|_| Err(wrong("a client has panicked"))))
-            .collect()
+        joined.map(|asked| asked.unwrap_or_else(|_| Err(wrong("a client has panicked")))).collect()
     });
     let mut all = Vec::new();
     for asked in of_each {
@@ -75,21 +73,15 @@ fn one(
         } else {
             String::new()
         };
-        let first_byte = connection.send(&format!(
-            "GET /{text} HTTP/1.1\r\nHost: subject\r\n{token}\r\n"
-        ))?;
+        let first_byte =
+            connection.send(&format!("GET /{text} HTTP/1.1\r\nHost: subject\r\n{token}\r\n"))?;
         let closed = || wrong("the connection was closed without an answer");
         let (_, head) = connection.head()?.ok_or_else(closed)?;
         let length = body_bytes(&head).ok_or_else(|| wrong(&head))?;
         if connection.body(length)? != text {
             return Err(wrong("an answer to another request"));
         }
-        asked.push(Named {
-            name,
-            from,
-            to,
-            first_byte,
-        });
+        asked.push(Named { name, from, to, first_byte });
     }
     Ok(asked)
 }

@@ -9,10 +9,7 @@ use crate::calls::tables::{Owed, Row, of_evidence, of_shares};
 use crate::recorder::WARMUP;
 
 /// What a Java pool owes.
-const OWED: Owed = Owed {
-    right: 99.0,
-    wrong: 0.5,
-};
+const OWED: Owed = Owed { right: 99.0, wrong: 0.5 };
 
 /// A run in a few words.
 pub(super) fn brief(run: &Run) -> String {
@@ -20,14 +17,9 @@ pub(super) fn brief(run: &Run) -> String {
 }
 
 pub(super) fn page(runs: &[Run], versions: &[String], rounds: usize) -> Page {
-    let of_subjects = SUBJECTS
-        .iter()
-        .filter_map(|one| Some((one, row(one, runs)?)));
+    let of_subjects = SUBJECTS.iter().filter_map(|one| Some((one, row(one, runs)?)));
     let (subjects, rows): (Vec<&Subject>, Vec<Row>) = of_subjects.unzip();
-    let owing = subjects
-        .iter()
-        .zip(&rows)
-        .filter(|(subject, _)| subject.is_target);
+    let owing = subjects.iter().zip(&rows).filter(|(subject, _)| subject.is_target);
     let mut tables = vec![
         (
             "What is said of each server's calls; in parentheses the 95 % score interval over all of them:"
@@ -43,10 +35,7 @@ pub(super) fn page(runs: &[Run], versions: &[String], rounds: usize) -> Page {
         .iter()
         .map(|subject| {
             let of_subject = runs.iter().filter(|run| run.subject == subject.name);
-            (
-                subject.name,
-                of_subject.filter_map(|run| run.spans).collect(),
-            )
+            (subject.name, of_subject.filter_map(|run| run.spans).collect())
         })
         .collect();
     if let Some(table) = spans::table(&with_spans) {
@@ -57,9 +46,7 @@ pub(super) fn page(runs: &[Run], versions: &[String], rounds: usize) -> Page {
         title: "Requests handed over inside servers, told from their messages and waits".to_owned(),
         about: about(versions, rounds),
         tables,
-        targets: owing
-            .flat_map(|(subject, row)| OWED.targets(subject.name, &row.counts))
-            .collect(),
+        targets: owing.flat_map(|(subject, row)| OWED.targets(subject.name, &row.counts)).collect(),
     }
 }
 
@@ -68,11 +55,7 @@ fn row(subject: &Subject, runs: &[Run]) -> Option<Row> {
     let of_subject = runs.iter().filter(|run| run.subject == subject.name);
     let of_subject: Vec<&Run> = of_subject.collect();
     let requests: usize = of_subject.iter().map(|run| run.requests).sum();
-    let cells = [
-        subject.name.to_owned(),
-        subject.clients.to_string(),
-        requests.to_string(),
-    ];
+    let cells = [subject.name.to_owned(), subject.clients.to_string(), requests.to_string()];
     let counts = of_subject.iter().map(|run| (&run.counts, run.lost_rows));
     (!of_subject.is_empty()).then(|| Row::sum(cells, counts))
 }

@@ -88,21 +88,13 @@ impl Spans {
             let is_right = names
                 .get(&span.span_id)
                 .is_some_and(|name| name.is_sent == row.is_sent && name_of(row) == Some(name.name));
-            *(if is_right {
-                &mut counts.right
-            } else {
-                &mut counts.wrong
-            }) += 1;
+            *(if is_right { &mut counts.right } else { &mut counts.wrong }) += 1;
         }
         counted
     }
 
     fn of_side(&mut self, is_sent: bool) -> &mut Counts {
-        if is_sent {
-            &mut self.sent
-        } else {
-            &mut self.received
-        }
+        if is_sent { &mut self.sent } else { &mut self.received }
     }
 }
 
@@ -116,10 +108,7 @@ struct Name {
 /// The spans of an exporter's request, by their ids.
 fn spans(request: &Value) -> Vec<(String, Name)> {
     fn all<'a>(values: impl Iterator<Item = &'a Value>, key: &str) -> Vec<&'a Value> {
-        values
-            .filter_map(|value| value.get(key)?.as_array())
-            .flatten()
-            .collect()
+        values.filter_map(|value| value.get(key)?.as_array()).flatten().collect()
     }
     let of_processes = all([request].into_iter(), "resourceSpans");
     let of_scopes = all(of_processes.into_iter(), "scopeSpans");
@@ -131,9 +120,8 @@ fn named(span: &Value) -> Option<(String, Name)> {
     let is_sent = span.get("kind")?.as_u64()? == 3;
     let key = if is_sent { "url.full" } else { "url.path" };
     let attributes = span.get("attributes")?.as_array()?;
-    let attribute = attributes
-        .iter()
-        .find(|one| one.get("key").and_then(Value::as_str) == Some(key))?;
+    let attribute =
+        attributes.iter().find(|one| one.get("key").and_then(Value::as_str) == Some(key))?;
     let url = attribute.get("value")?.get("stringValue")?.as_str()?;
     // http://HOST/NAME/CALL, and /NAME.
     let place = if is_sent { 3 } else { 1 };
@@ -144,14 +132,7 @@ fn named(span: &Value) -> Option<(String, Name)> {
 
 /// The table of the servers that wrote spans, each with those of its runs; `None`: none did.
 pub(super) fn table(servers: &[(&str, Vec<Spans>)]) -> Option<Table> {
-    let mut table = Table::new(&[
-        "server",
-        "spans of",
-        "spans",
-        "right",
-        "wrong",
-        "put to none",
-    ]);
+    let mut table = Table::new(&["server", "spans of", "spans", "right", "wrong", "put to none"]);
     let servers = servers.iter().filter(|(_, runs)| !runs.is_empty());
     for (server, runs) in servers {
         let mut sum = Spans::default();
@@ -232,18 +213,10 @@ mod tests {
             ],
         };
         let name = |name, is_sent| Name { name, is_sent };
-        let names = [
-            ("a", name(7, false)),
-            ("b", name(8, true)),
-            ("c", name(9, true)),
-        ];
+        let names = [("a", name(7, false)), ("b", name(8, true)), ("c", name(9, true))];
         let names = names.map(|(id, name)| (id.to_owned(), name)).into();
         let spans = Spans::of(&names, &asked, &calls, &rows);
-        let counts = |spans, right, wrong| Counts {
-            spans,
-            right,
-            wrong,
-        };
+        let counts = |spans, right, wrong| Counts { spans, right, wrong };
         assert_eq!(spans.received, counts(1, 1, 1));
         assert_eq!(spans.sent, counts(2, 1, 0));
     }

@@ -61,11 +61,7 @@ const fn subject(
 
 /// The same, with a traceparent in its requests.
 const fn with_tokens(name: &'static str, subject: Subject) -> Subject {
-    Subject {
-        name,
-        has_tokens: true,
-        ..subject
-    }
+    Subject { name, has_tokens: true, ..subject }
 }
 
 const GO: Subject = subject("Go", Program::Go, [8, 3], None);
@@ -76,34 +72,14 @@ pub(super) const SUBJECTS: [Subject; 15] = [
     subject("Java pool, 16 workers", Program::Java, [8, 3], Some(16)),
     subject("Java pool, 2 workers", Program::Java, [8, 3], Some(2)),
     subject("Java pool, 4 workers", Program::Java, [16, 3], Some(4)),
-    subject(
-        "Python pool, 16 workers",
-        Program::PythonPool,
-        [8, 3],
-        Some(16),
-    ),
-    subject(
-        "Python pool, 2 workers",
-        Program::PythonPool,
-        [8, 3],
-        Some(2),
-    ),
+    subject("Python pool, 16 workers", Program::PythonPool, [8, 3], Some(16)),
+    subject("Python pool, 2 workers", Program::PythonPool, [8, 3], Some(2)),
     GO,
     with_tokens("Go, traceparent", GO),
     subject("Node", Program::Node, [8, 3], Some(0)),
     subject("Node, 4 connections", Program::Node, [8, 3], Some(4)),
-    subject(
-        "Node, OpenTelemetry",
-        Program::NodeWithSpans,
-        [8, 3],
-        Some(0),
-    ),
-    subject(
-        "Node, 4 connections, OpenTelemetry",
-        Program::NodeWithSpans,
-        [8, 3],
-        Some(4),
-    ),
+    subject("Node, OpenTelemetry", Program::NodeWithSpans, [8, 3], Some(0)),
+    subject("Node, 4 connections, OpenTelemetry", Program::NodeWithSpans, [8, 3], Some(4)),
     subject("asyncio", Program::Asyncio, [8, 3], Some(0)),
     subject("asyncio, 4 connections", Program::Asyncio, [8, 3], Some(4)),
     NGINX,
@@ -226,11 +202,7 @@ pub(super) fn make(harness: &Harness, program: Program) -> Result<String, Evalua
     let [words, option] = program.version();
     let finished = harness.execute(Command::new(words).arg(option), &[0])?;
     // nginx says it as an error.
-    let said = if finished.stdout.is_empty() {
-        finished.said
-    } else {
-        finished.stdout
-    };
+    let said = if finished.stdout.is_empty() { finished.said } else { finished.stdout };
     Ok(said.lines().next().unwrap_or_default().to_owned())
 }
 
@@ -242,9 +214,7 @@ fn instrument(harness: &Harness, folder: &Path) -> Result<(), EvaluateError> {
     let mut command = Command::new("npm");
     command.current_dir(folder).env("HOME", folder);
     command.args(["install", "--silent", "--no-audit", "--no-fund"]);
-    command
-        .args(["--ignore-scripts", "--prefix", "."])
-        .args(PACKAGES);
+    command.args(["--ignore-scripts", "--prefix", "."]).args(PACKAGES);
     harness.execute(&mut command, &[0])?;
     Ok(())
 }

@@ -22,25 +22,15 @@ pub(super) fn page(explained: &[Explained], trees: &[(Shape, Vec<Timed>)], repea
                 .to_owned(),
             of_explained(explained),
         ),
-        (
-            format!("Trees of {NODES} nodes in all, medians:"),
-            of_trees(trees),
-        ),
+        (format!("Trees of {NODES} nodes in all, medians:"), of_trees(trees)),
     ];
     let targets = explained.last().map(target).into_iter();
     Page {
         title: "How long many hosts take to be explained".to_owned(),
         about: about(repeats),
-        tables: tables
-            .into_iter()
-            .filter(|(_, table)| !table.is_empty())
-            .collect(),
+        tables: tables.into_iter().filter(|(_, table)| !table.is_empty()).collect(),
         targets: targets
-            .chain(
-                trees
-                    .iter()
-                    .flat_map(|(shape, runs)| targets_of(*shape, runs)),
-            )
+            .chain(trees.iter().flat_map(|(shape, runs)| targets_of(*shape, runs)))
             .collect(),
     }
 }
@@ -58,22 +48,13 @@ fn about(repeats: usize) -> String {
 }
 
 fn seconds(runs: &[Option<Asked>]) -> Option<f64> {
-    let seconds: Option<Vec<f64>> = runs
-        .iter()
-        .map(|run| run.as_ref().map(|run| run.seconds))
-        .collect();
+    let seconds: Option<Vec<f64>> =
+        runs.iter().map(|run| run.as_ref().map(|run| run.seconds)).collect();
     median(&seconds?)
 }
 
 fn of_explained(explained: &[Explained]) -> Table {
-    let heads = [
-        "rows",
-        "requests",
-        "bytes of files",
-        "seconds",
-        "memory",
-        "of it a row",
-    ];
+    let heads = ["rows", "requests", "bytes of files", "seconds", "memory", "of it a row"];
     let mut table = Table::new(&heads);
     for one in explained {
         let peak = one.runs.iter().flatten().map(|run| run.peak_bytes).max();
@@ -130,18 +111,12 @@ fn targets_of(shape: Shape, runs: &[Timed]) -> [Target; 2] {
     let subtree_s = medians(runs, |run| run.subtree_s);
     [
         Target::new(
-            format!(
-                "{}: {NODES} nodes are numbered in {TREE_S} s at most",
-                shape.name()
-            ),
+            format!("{}: {NODES} nodes are numbered in {TREE_S} s at most", shape.name()),
             numbered_s <= TREE_S,
             format!("{numbered_s:.3} s"),
         ),
         Target::new(
-            format!(
-                "{}: any subtree's sum takes {SUBTREE_S} s at most",
-                shape.name()
-            ),
+            format!("{}: any subtree's sum takes {SUBTREE_S} s at most", shape.name()),
             subtree_s <= SUBTREE_S,
             format!("{:.0} ns", subtree_s * 1e9),
         ),
@@ -155,12 +130,7 @@ mod tests {
     #[test]
     fn what_fails_for_want_of_memory_meets_no_target() {
         let run = |seconds| {
-            Some(Asked {
-                command: String::new(),
-                seconds,
-                peak_bytes: 1 << 20,
-                answer_bytes: 1,
-            })
+            Some(Asked { command: String::new(), seconds, peak_bytes: 1 << 20, answer_bytes: 1 })
         };
         let with = |runs: Vec<Option<Asked>>| Explained {
             size: "x",
@@ -170,10 +140,7 @@ mod tests {
             runs,
             failed: Some("signal: 6".to_owned()),
         };
-        assert_eq!(
-            target(&with(vec![run(299.0), run(1.0), run(300.0)])).met,
-            Some(true)
-        );
+        assert_eq!(target(&with(vec![run(299.0), run(1.0), run(300.0)])).met, Some(true));
         assert_eq!(target(&with(vec![run(301.0)])).met, Some(false));
         assert_eq!(target(&with(vec![run(1.0), None])).met, Some(false));
         let page = page(&[with(vec![None])], &[], 1);

@@ -72,9 +72,7 @@ pub(super) fn time(shape: Shape, nodes: u32, seed: u64) -> Result<Timed, Evaluat
     let sums = Sums::new(&forest, &values).map_err(failed)?;
     let summed_s = began.elapsed().as_secs_f64();
     let mut random = random::stream(seed, STREAM + 1);
-    let asked: Vec<u32> = (0..SUBTREES)
-        .map(|_| random.random_range(0..nodes))
-        .collect();
+    let asked: Vec<u32> = (0..SUBTREES).map(|_| random.random_range(0..nodes)).collect();
     let began = Instant::now();
     for &node in &asked {
         black_box(sums.subtree(node));

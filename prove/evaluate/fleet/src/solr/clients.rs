@@ -65,9 +65,7 @@ pub fn run(orders: &Orders) -> Result<Asked, EvaluateError> {
             .map(|client| scope.spawn(move || one(orders, client, began)))
             .collect();
         let joined = threads.into_iter().map(|thread| thread.join());
-        joined
-            .map(|asked| asked.unwrap_or_else(|_| Err(wrong("a client has panicked"))))
-            .collect()
+        joined.map(|asked| asked.unwrap_or_else(|_| Err(wrong("a client has panicked")))).collect()
     });
     let mut queries = 0;
     for asked in of_each {
@@ -76,11 +74,7 @@ pub fn run(orders: &Orders) -> Result<Asked, EvaluateError> {
     if interrupt::interrupted() {
         return Err(EvaluateError::Interrupted);
     }
-    Ok(Asked {
-        process: std::process::id(),
-        queries,
-        seconds: began.elapsed().as_secs_f64(),
-    })
+    Ok(Asked { process: std::process::id(), queries, seconds: began.elapsed().as_secs_f64() })
 }
 
 /// Asks as one client, and says how often.
@@ -100,10 +94,7 @@ fn one(orders: &Orders, client: u64, began: Instant) -> io::Result<u64> {
         let Some(length) = body_bytes(&head) else {
             // The first bytes of the body say why.
             let why = connection.body(WHY_BYTES).unwrap_or_default();
-            return Err(wrong(&format!(
-                "{}: {why}",
-                head.lines().next().unwrap_or_default()
-            )));
+            return Err(wrong(&format!("{}: {why}", head.lines().next().unwrap_or_default())));
         };
         let body = connection.body(length)?;
         // Solr says what it was asked for, and what it has found.

@@ -95,10 +95,7 @@ impl Solr {
         let mut names = jars.flatten().map(|jar| jar.file_name());
         let solr = names.find_map(|name| version(&name.to_string_lossy()));
         let solr = solr.ok_or_else(|| missing("solr-core"))?;
-        Ok(Self {
-            folder,
-            version: format!("Solr {solr}, {java}"),
-        })
+        Ok(Self { folder, version: format!("Solr {solr}, {java}") })
     }
 
     /// Starts a node on a host; it answers soon.
@@ -130,12 +127,7 @@ impl Solr {
         command.args(numbers.map(|number| number.to_string()));
         command.current_dir(&self.folder);
         let log = harness.path(&format!("{}.log", host.name));
-        Ok(Node {
-            server: Running::start(command, &log)?,
-            host,
-            home: setup.home.to_owned(),
-            log,
-        })
+        Ok(Node { server: Running::start(command, &log)?, host, home: setup.home.to_owned(), log })
     }
 }
 

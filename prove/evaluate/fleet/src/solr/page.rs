@@ -10,10 +10,7 @@ use crate::cause::{self, Judgement};
 use crate::recorder::WARMUP;
 
 /// What the front end's calls owe.
-const OWED: Owed = Owed {
-    right: 99.7,
-    wrong: 0.2,
-};
+const OWED: Owed = Owed { right: 99.7, wrong: 0.2 };
 /// The least share of first causes that are right.
 const CAUSES: f64 = 0.95;
 
@@ -34,11 +31,7 @@ pub(super) fn brief_of_plant(run: &plants::Run) -> String {
         if judged.is_right() {
             format!("{name} right")
         } else {
-            format!(
-                "{name} wrong ({}): {}",
-                judged.wrong.join(", "),
-                judged.first
-            )
+            format!("{name} wrong ({}): {}", judged.wrong.join(", "), judged.first)
         }
     });
     format!("{} {}: {}", run.trouble, run.seed, views.join("; "))
@@ -47,15 +40,12 @@ pub(super) fn brief_of_plant(run: &plants::Run) -> String {
 /// How a run with a trouble is looked at.
 type View = fn(&plants::Run) -> &Judgement;
 
-const VIEWS: [(&str, View); 2] = [
-    ("as one host", |run| &run.one_host),
-    ("as four hosts", |run| &run.hosts),
-];
+const VIEWS: [(&str, View); 2] =
+    [("as one host", |run| &run.one_host), ("as four hosts", |run| &run.hosts)];
 
 pub(super) fn page(runs: &[Run], planted: &[plants::Run], version: &str) -> Page {
-    let of_clients = CLIENTS
-        .into_iter()
-        .filter_map(|clients| Some((name(clients), row(clients, runs)?)));
+    let of_clients =
+        CLIENTS.into_iter().filter_map(|clients| Some((name(clients), row(clients, runs)?)));
     let (names, rows): (Vec<String>, Vec<Row>) = of_clients.unzip();
     let owed = names.iter().zip(&rows);
     Page {
@@ -115,11 +105,7 @@ fn about(version: &str, has_troubles: bool) -> String {
          no such call in the answer. Each round has other documents and queries. Shares are no \
          times: other programs may have run beside.{}",
         WARMUP.as_secs(),
-        if has_troubles {
-            about_troubles()
-        } else {
-            String::new()
-        }
+        if has_troubles { about_troubles() } else { String::new() }
     )
 }
 

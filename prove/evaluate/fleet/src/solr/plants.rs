@@ -27,10 +27,7 @@ pub(super) const QUERIES_BEFORE: u64 = 400;
 /// How long clients ask while a trouble comes and goes.
 pub(super) const ASKED: Duration = Duration::from_secs(8);
 /// Where the files of a slow shard are.
-const DISK: DiskSpec = DiskSpec {
-    model: &["--model", "cloud"],
-    ..EXT4
-};
+const DISK: DiskSpec = DiskSpec { model: &["--model", "cloud"], ..EXT4 };
 /// The seed of the queries before, beside that of the others.
 const OTHER_QUERIES: u64 = 1 << 32;
 /// The shard's processor and the others'.
@@ -67,9 +64,7 @@ pub(super) fn once(
     let planted = trouble.draw(seed, Service::SHARDS);
     let wanted = Wanted {
         seed,
-        disk: disk
-            .as_ref()
-            .map(|disk| (planted.shard, disk.mount.as_path())),
+        disk: disk.as_ref().map(|disk| (planted.shard, disk.mount.as_path())),
         processor: (trouble == Trouble::Hog).then_some((planted.shard, PROCESSORS)),
     };
     let service = Service::start(harness, solr, wanted)?;
@@ -82,12 +77,7 @@ pub(super) fn once(
     };
     service.ask(harness, load)?;
     let recorder = Recorder::of_fleet(harness, &trace)?;
-    let load = Load {
-        queries: None,
-        longest: ASKED,
-        seed,
-        ..load
-    };
+    let load = Load { queries: None, longest: ASKED, seed, ..load };
     let node = &service.shards[planted.shard];
     let log = harness.path("trouble.log");
     let means = Means {
@@ -106,10 +96,7 @@ pub(super) fn once(
     commands.extend(service.commands());
     let new = culprit.is_new.then_some((planted.shard, culprit.process));
     let parts = service.parts(&asked, new);
-    let (name, address) = (
-        node.host.name.clone(),
-        service.front_end.address().to_string(),
-    );
+    let (name, address) = (node.host.name.clone(), service.front_end.address().to_string());
     drop(service);
     drop(disk);
     let mut expected = Expected {

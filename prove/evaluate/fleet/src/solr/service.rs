@@ -98,12 +98,7 @@ impl Service {
         for node in shards.iter().chain([&front_end]) {
             node.wait()?;
         }
-        Ok(Self {
-            front_end,
-            shards,
-            shard_list,
-            network,
-        })
+        Ok(Self { front_end, shards, shard_list, network })
     }
 
     /// The processes of the nodes.
@@ -127,10 +122,8 @@ impl Service {
             processes,
         };
         let of_node = |node: &Node| part(&node.host, vec![node.server.process()]);
-        let mut parts = vec![
-            part(&self.network.first, vec![asked.process]),
-            of_node(&self.front_end),
-        ];
+        let mut parts =
+            vec![part(&self.network.first, vec![asked.process]), of_node(&self.front_end)];
         parts.extend(self.shards.iter().enumerate().map(|(place, node)| {
             let mut part = of_node(node);
             let here = new.filter(|(of, _)| *of == place);
@@ -177,9 +170,7 @@ impl Service {
 
     /// Has clients ask.
     pub(crate) fn ask(&self, harness: &Harness, load: Load) -> Result<Asked, EvaluateError> {
-        let said = harness
-            .execute(&mut self.clients(harness, load), &[0])?
-            .stdout;
+        let said = harness.execute(&mut self.clients(harness, load), &[0])?.stdout;
         serde_json::from_str(&said).map_err(|_| missing("what the clients did"))
     }
 

@@ -80,12 +80,7 @@ impl Streams {
 
 impl Stream {
     fn new(first: u32) -> Self {
-        Self {
-            first,
-            seen: 0,
-            tail: Vec::new(),
-            later: BTreeMap::new(),
-        }
+        Self { first, seen: 0, tail: Vec::new(), later: BTreeMap::new() }
     }
 
     fn add(&mut self, at: u32, bytes: &[u8], mut found: impl FnMut(u64, u64)) {

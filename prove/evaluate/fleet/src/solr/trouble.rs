@@ -201,15 +201,9 @@ impl Culprit {
         let threads: BTreeSet<u32> = threads.collect();
         if threads.is_empty() {
             let what = format!("threads {name}* in {}", folder.display());
-            return Err(EvaluateError::file("find", what)(
-                ErrorKind::NotFound.into(),
-            ));
+            return Err(EvaluateError::file("find", what)(ErrorKind::NotFound.into()));
         }
-        Ok(Self {
-            process,
-            threads,
-            is_new,
-        })
+        Ok(Self { process, threads, is_new })
     }
 }
 
@@ -264,9 +258,7 @@ pub fn hog(threads: u64) -> Result<(), EvaluateError> {
             }
         };
         let thread = thread::Builder::new().name(HOG.to_owned());
-        thread
-            .spawn(spin)
-            .map_err(EvaluateError::file("start", "a thread"))?;
+        thread.spawn(spin).map_err(EvaluateError::file("start", "a thread"))?;
     }
     while !interrupt::interrupted() {
         thread::sleep(Duration::from_millis(20));

@@ -69,14 +69,8 @@ fn of_sizes(cells: &[Cell]) -> Table {
 }
 
 fn of_queries(cells: &[Cell]) -> Table {
-    let mut table = Table::new(&[
-        "size",
-        "query",
-        "one process",
-        "cluster",
-        "one executor killed",
-        "answers",
-    ]);
+    let mut table =
+        Table::new(&["size", "query", "one process", "cluster", "one executor killed", "answers"]);
     for cell in cells {
         let figures = |of: fn(&Run) -> &Asked| {
             let seconds: Vec<f64> = cell.runs.iter().map(|run| of(run).seconds).collect();
@@ -99,14 +93,8 @@ fn of_queries(cells: &[Cell]) -> Table {
 }
 
 fn of_kills(kills: &[Kill]) -> Table {
-    let mut table = Table::new(&[
-        "query",
-        "kills",
-        "meanwhile",
-        "undisturbed",
-        "killed",
-        "answers",
-    ]);
+    let mut table =
+        Table::new(&["query", "kills", "meanwhile", "undisturbed", "killed", "answers"]);
     let mut names: Vec<&str> = kills.iter().map(|kill| kill.query.as_str()).collect();
     names.sort_unstable();
     names.dedup();
@@ -135,9 +123,7 @@ fn targets(cells: &[Cell], kills: &[Kill]) -> Vec<Target> {
     let all = runs().count();
     let same = runs().filter(|run| run.same).count();
     let meanwhile = runs().filter(|run| run.was_killed_meanwhile).count();
-    let same_killed = runs()
-        .filter(|run| run.was_killed_meanwhile && run.same_killed)
-        .count();
+    let same_killed = runs().filter(|run| run.was_killed_meanwhile && run.same_killed).count();
     vec![
         Target::new(
             format!("{EXECUTORS} executors answer as one process does, byte for byte"),
@@ -169,22 +155,13 @@ mod tests {
     use crate::sql::Size;
 
     fn asked(seconds: f64) -> Asked {
-        Asked {
-            command: String::new(),
-            seconds,
-            peak_bytes: 1 << 20,
-            answer_bytes: 7,
-        }
+        Asked { command: String::new(), seconds, peak_bytes: 1 << 20, answer_bytes: 7 }
     }
 
     fn cell(same: bool, same_killed: bool, was_killed_meanwhile: bool) -> Cell {
         Cell {
             scale: "10^6 rows",
-            size: Size {
-                rows: 10,
-                requests: 1,
-                bytes: 55,
-            },
+            size: Size { rows: 10, requests: 1, bytes: 55 },
             query: "a query",
             runs: vec![Run {
                 one: asked(1.0),
@@ -211,10 +188,7 @@ mod tests {
     #[test]
     fn one_answer_that_differs_is_a_missed_target() {
         let met = |cells: &[Cell], kills: &[Kill]| -> Vec<bool> {
-            targets(cells, kills)
-                .iter()
-                .map(|target| target.met == Some(true))
-                .collect()
+            targets(cells, kills).iter().map(|target| target.met == Some(true)).collect()
         };
         let (good, fine) = (cell(true, true, true), [kill(true, true)]);
         let with = |other: Cell| met(&[good.clone(), other], &fine);

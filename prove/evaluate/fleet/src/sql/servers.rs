@@ -48,23 +48,14 @@ impl Servers {
             let task_port = task_port.to_string();
             let bind = format!("127.0.0.1:{port}");
             let words = ["executor", "--scheduler", &url, "--bind", &bind];
-            let more = [
-                "--task-port",
-                &task_port,
-                "--tasks",
-                "1",
-                "--memory",
-                &memory,
-            ];
+            let more = ["--task-port", &task_port, "--tasks", "1", "--memory", &memory];
             let log = format!("executor-{number}.log");
             // What one that is killed leaves goes with the harness' directory.
             let directory = harness.path(&format!("executor-{number}"));
             std::fs::create_dir_all(&directory).map_err(EvaluateError::file("make", &directory))?;
             let directory = directory.display().to_string();
             let place = ["--directory", &directory];
-            servers
-                .executors
-                .push(serve(&log, &[&words[..], &more, &place].concat())?);
+            servers.executors.push(serve(&log, &[&words[..], &more, &place].concat())?);
             answers(port)?;
         }
         Ok(servers)

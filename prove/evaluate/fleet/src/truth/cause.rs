@@ -49,17 +49,11 @@ fn expected(kind: Kind, folder: &Folder) -> Option<Expected> {
         Kind::Cpu => of("computes", workers(process, WorkKind::Planted)),
         Kind::Disk => of("storage", workers(process, WorkKind::Planted)),
         Kind::Journal => of("fsync", holders),
-        Kind::Lock => Expected {
-            waiter_cause: Some("futex"),
-            ..of("timer", holders)
-        },
+        Kind::Lock => Expected { waiter_cause: Some("futex"), ..of("timer", holders) },
         Kind::Pool => of("queue", workers(process, WorkKind::Queue)),
         Kind::Larger => of("computes", workers(process, WorkKind::Search)),
         Kind::Quota => of("throttled", BTreeSet::new()),
-        Kind::Loss => Expected {
-            is_sent_again: true,
-            ..of("network", BTreeSet::new())
-        },
+        Kind::Loss => Expected { is_sent_again: true, ..of("network", BTreeSet::new()) },
         Kind::Share => {
             let front_end = front_end(folder)?;
             Expected {
@@ -97,19 +91,14 @@ fn workers(process: &Truth, kind: WorkKind) -> BTreeSet<u32> {
 
 /// The front end's threads of the connection that two clients share.
 fn shared(folder: &Folder, client: &Truth, front_end: &Truth) -> BTreeSet<u32> {
-    let sharers: BTreeSet<u32> = folder
-        .planted()
-        .flat_map(|(_, row)| [row.thread, row.holder])
-        .collect();
+    let sharers: BTreeSet<u32> =
+        folder.planted().flat_map(|(_, row)| [row.thread, row.holder]).collect();
     let sent = client
         .messages()
         .filter(|one| one.direction == Direction::Sent && sharers.contains(&one.thread));
     let ends: BTreeSet<_> = sent.map(|one| one.local).collect();
     let served = front_end.messages();
-    served
-        .filter(|one| ends.contains(&one.remote))
-        .map(|one| one.thread)
-        .collect()
+    served.filter(|one| ends.contains(&one.remote)).map(|one| one.thread).collect()
 }
 
 /// Where a front end listens.

@@ -26,11 +26,8 @@ type Stream = (String, String);
 /// `clocks` are those of the processes' hosts; `None`: they have one.
 pub(super) fn count(folder: &Folder, rows: &Rows, clocks: Option<&[Clock]>) -> Counts {
     // Another twin may run at the same time, with the same addresses.
-    let processes: BTreeSet<u32> = folder
-        .processes
-        .iter()
-        .map(|process| process.header.process)
-        .collect();
+    let processes: BTreeSet<u32> =
+        folder.processes.iter().map(|process| process.header.process).collect();
     let mut edges: HashMap<Stream, Vec<&Edge>> = HashMap::new();
     for edge in &rows.edges {
         if processes.contains(&edge.sent.process) {
@@ -106,11 +103,7 @@ fn verdict(sent: &Message, received: &Message, edges: &[&Edge]) -> Verdict {
             return Verdict::Wrong;
         }
     }
-    if covered == end - first {
-        Verdict::Found
-    } else {
-        Verdict::Missing
-    }
+    if covered == end - first { Verdict::Found } else { Verdict::Missing }
 }
 
 #[cfg(test)]
@@ -136,11 +129,7 @@ mod tests {
     }
 
     fn edge(first_byte: u64, bytes: u64, thread: u32, at_ns: u64) -> Edge {
-        let side = |thread, at_ns| Side {
-            process: 1,
-            thread,
-            at_ns,
-        };
+        let side = |thread, at_ns| Side { process: 1, thread, at_ns };
         Edge {
             from: String::new(),
             to: String::new(),
@@ -160,10 +149,7 @@ mod tests {
             verdict(&sent, &received, &edges)
         };
         // Two sends, of which the first has bytes of the message before.
-        assert_eq!(
-            judged(&[edge(60, 60, 8, 11), edge(120, 30, 8, 11)]),
-            Verdict::Found
-        );
+        assert_eq!(judged(&[edge(60, 60, 8, 11), edge(120, 30, 8, 11)]), Verdict::Found);
         assert_eq!(judged(&[edge(60, 60, 8, 11)]), Verdict::Missing);
         assert_eq!(judged(&[edge(150, 9, 8, 11)]), Verdict::Missing);
         // Another thread, and before it was sent.

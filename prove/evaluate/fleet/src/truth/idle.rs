@@ -55,15 +55,12 @@ pub(super) fn count(folder: &Folder, answer: &Answer, clocks: Option<&[Clock]>) 
         left_out.extend(helped(process));
     }
     for row in &answer.rows.waits {
-        let Some(times) = threads
-            .get(&row.thread)
-            .filter(|_| !left_out.contains(&row.thread))
+        let Some(times) = threads.get(&row.thread).filter(|_| !left_out.contains(&row.thread))
         else {
             continue;
         };
-        let has_work = times
-            .iter()
-            .any(|&(from_ns, to_ns)| from_ns <= row.off_ns && row.off_ns < to_ns);
+        let has_work =
+            times.iter().any(|&(from_ns, to_ns)| from_ns <= row.off_ns && row.off_ns < to_ns);
         match (has_work, row.awaits.as_str()) {
             (_, "not_known") => waits.unknown += 1,
             (true, "answer") | (false, "work") => waits.right += 1,
@@ -71,11 +68,8 @@ pub(super) fn count(folder: &Folder, answer: &Answer, clocks: Option<&[Clock]>) 
             (false, _) => waits.had_none += 1,
         }
     }
-    let ticking: BTreeSet<u32> = answer
-        .idle
-        .iter()
-        .flat_map(|host| host.ticking.iter().map(|one| one.thread))
-        .collect();
+    let ticking: BTreeSet<u32> =
+        answer.idle.iter().flat_map(|host| host.ticking.iter().map(|one| one.thread)).collect();
     for (_, planted) in folder.planted().filter(|(_, row)| row.kind == Kind::Tick) {
         waits.tickers += 1;
         waits.tickers_named += u64::from(ticking.contains(&planted.thread));
@@ -104,10 +98,7 @@ fn with_work(process: &Truth) -> BTreeMap<u32, Vec<(u64, u64)>> {
         };
         // Who has read a question and leaves it to a worker has nothing more to do with it.
         if asks || thread == message.thread {
-            threads
-                .entry(thread)
-                .or_default()
-                .push((from_ns, message.at_ns));
+            threads.entry(thread).or_default().push((from_ns, message.at_ns));
         }
         if asks && thread != message.thread {
             let reader = threads.entry(message.thread).or_default();

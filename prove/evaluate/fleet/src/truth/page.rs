@@ -34,10 +34,7 @@ pub(super) fn brief(run: &Run) -> String {
 
 pub(super) fn page(runs: &[Run], seeds: u64) -> Page {
     let done: Vec<&Run> = runs.iter().filter(|run| run.unable.is_none()).collect();
-    let mut tables = vec![(
-        "What is said first, by trouble:".to_owned(),
-        tables::of_causes(runs),
-    )];
+    let mut tables = vec![("What is said first, by trouble:".to_owned(), tables::of_causes(runs))];
     for (name, view) in VIEWS {
         tables.push((
             format!("Messages and requests {name}, all seeds together:"),
@@ -118,10 +115,7 @@ fn of_view(name: &str, judged: &[&Judged], not_made: usize) -> [Target; 5] {
     };
     let waits = of_troubles(&|one| one.waits.all());
     let waits_right = of_troubles(&|one| one.waits.right);
-    let tickers = [
-        sum(&|one| one.waits.tickers),
-        sum(&|one| one.waits.tickers_named),
-    ];
+    let tickers = [sum(&|one| one.waits.tickers), sum(&|one| one.waits.tickers_named)];
     [
         Target::new(
             format!("{name}: at least 99.9 % of the messages are on edges, none on a wrong one"),
@@ -136,10 +130,7 @@ fn of_view(name: &str, judged: &[&Judged], not_made: usize) -> [Target; 5] {
         Target::new(
             format!("{name}: the first cause is right in at least 95 % of the runs with a trouble"),
             share(right as u64, causes.len() as u64) >= 0.95 && !causes.is_empty(),
-            format!(
-                "{right} of {}; {not_made} runs could not be made",
-                causes.len()
-            ),
+            format!("{right} of {}; {not_made} runs could not be made", causes.len()),
         ),
         Target::new(
             format!(

@@ -57,10 +57,7 @@ impl Plant {
             }
         }
         let directory = directory.display().to_string();
-        words.extend(
-            own.iter()
-                .map(|word| word.replace(DIRECTORY, &directory).into()),
-        );
+        words.extend(own.iter().map(|word| word.replace(DIRECTORY, &directory).into()));
         words
     }
 

@@ -25,10 +25,7 @@ pub(super) fn of_causes(runs: &[Run]) -> Table {
         let Some(last) = of_plant().next_back() else {
             continue;
         };
-        let mut row = vec![
-            plant.name.to_owned(),
-            format!("`{}`", options_of(plant.name)),
-        ];
+        let mut row = vec![plant.name.to_owned(), format!("`{}`", options_of(plant.name))];
         for (_, view) in VIEWS {
             let causes = of_plant().filter_map(|run| view(run).cause.as_ref());
             let causes: Vec<&Judgement> = causes.collect();
@@ -50,9 +47,8 @@ pub(super) fn of_causes(runs: &[Run]) -> Table {
 /// The least and the greatest share.
 fn shares(causes: &[&Judgement]) -> String {
     let shares = causes.iter().map(|cause| cause.share);
-    let (low, high) = shares.fold((f64::INFINITY, 0.0_f64), |(low, high), share| {
-        (low.min(share), high.max(share))
-    });
+    let (low, high) = shares
+        .fold((f64::INFINITY, 0.0_f64), |(low, high), share| (low.min(share), high.max(share)));
     if causes.is_empty() {
         "-".to_owned()
     } else {

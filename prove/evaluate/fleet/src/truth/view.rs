@@ -5,7 +5,5 @@ use super::{Judged, Run};
 /// How a run is judged.
 pub(super) type View = fn(&Run) -> &Judged;
 
-pub(super) const VIEWS: [(&str, View); 2] = [
-    ("as one host", |run| &run.one_host),
-    ("as four hosts", |run| &run.hosts),
-];
+pub(super) const VIEWS: [(&str, View); 2] =
+    [("as one host", |run| &run.one_host), ("as four hosts", |run| &run.hosts)];

@@ -6,19 +6,14 @@ use super::{CLIENTS, REQUESTS, Run, SETTINGS, Setting};
 use crate::calls::tables::{Owed, Row, of_evidence, of_shares};
 
 /// What is owed where a thread makes the calls of what it has read.
-const OF_THREADS: Owed = Owed {
-    right: 99.0,
-    wrong: 0.5,
-};
+const OF_THREADS: Owed = Owed { right: 99.0, wrong: 0.5 };
 /// The share of the calls that may be put to another request than that which they were made for, %.
 const WRONG: f64 = 0.5;
 /// By how much fewer calls may be right than over TCP, in % of all.
 const WORSE: f64 = 2.0;
 
 pub(super) fn page(runs: &[Run], seeds: u64) -> Page {
-    let settings = SETTINGS
-        .iter()
-        .filter_map(|setting| Some((setting, row(setting, runs)?)));
+    let settings = SETTINGS.iter().filter_map(|setting| Some((setting, row(setting, runs)?)));
     let (settings, rows): (Vec<&Setting>, Vec<Row>) = settings.unzip();
     let of: Vec<(&Setting, &Row)> = settings.into_iter().zip(&rows).collect();
     let targets = of.iter().filter(|(setting, _)| !setting.is_tcp);
@@ -26,9 +21,8 @@ pub(super) fn page(runs: &[Run], seeds: u64) -> Page {
         if setting.workers == 0 {
             return OF_THREADS.targets(setting.name, &row.counts).to_vec();
         }
-        let over_tcp = of
-            .iter()
-            .find(|(other, _)| other.is_tcp && other.workers == setting.workers);
+        let over_tcp =
+            of.iter().find(|(other, _)| other.is_tcp && other.workers == setting.workers);
         as_over_tcp(setting, row, over_tcp.map(|(_, row)| *row))
     });
     let targets: Vec<Target> = [all_found(runs)].into_iter().chain(targets).collect();
@@ -73,10 +67,7 @@ fn as_over_tcp(setting: &Setting, row: &Row, over_tcp: Option<&Row>) -> Vec<Targ
     )];
     if let Some(over_tcp) = over_tcp {
         targets.push(Target::new(
-            format!(
-                "{}: at most {WORSE} % fewer calls are right than over TCP",
-                setting.name
-            ),
+            format!("{}: at most {WORSE} % fewer calls are right than over TCP", setting.name),
             right(row) >= right(over_tcp) - WORSE,
             format!("{:.2} % and {:.2} %", right(row), right(over_tcp)),
         ));
@@ -87,11 +78,8 @@ fn as_over_tcp(setting: &Setting, row: &Row, over_tcp: Option<&Row>) -> Vec<Targ
 /// Each request is one in the answer, and nothing else is.
 fn all_found(runs: &[Run]) -> Target {
     let sum = |of: fn(&Run) -> u64| runs.iter().map(of).sum::<u64>();
-    let [requests, found, others] = [
-        sum(|run| run.requests),
-        sum(|run| run.found),
-        sum(|run| run.others),
-    ];
+    let [requests, found, others] =
+        [sum(|run| run.requests), sum(|run| run.found), sum(|run| run.others)];
     Target::new(
         "each request is found, and nothing else is a request".to_owned(),
         requests > 0 && found == requests && others == 0,
@@ -103,13 +91,7 @@ fn all_found(runs: &[Run]) -> Target {
 fn row(setting: &Setting, runs: &[Run]) -> Option<Row> {
     let of_setting = runs.iter().filter(|run| run.setting == setting.name);
     let of_setting: Vec<&Run> = of_setting.collect();
-    let sum = |of: fn(&Run) -> u64| {
-        of_setting
-            .iter()
-            .map(|run| of(run))
-            .sum::<u64>()
-            .to_string()
-    };
+    let sum = |of: fn(&Run) -> u64| of_setting.iter().map(|run| of(run)).sum::<u64>().to_string();
     let cells = [
         setting.name.to_owned(),
         sum(|run| run.requests),

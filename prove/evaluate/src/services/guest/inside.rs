@@ -18,12 +18,7 @@ pub(super) struct Inside {
 
 impl Inside {
     pub(super) const fn new(name: &'static str) -> Self {
-        Self {
-            name,
-            more: &[],
-            work: None,
-            times: 1,
-        }
+        Self { name, more: &[], work: None, times: 1 }
     }
 
     /// As the page names it.

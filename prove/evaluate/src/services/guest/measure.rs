@@ -98,17 +98,11 @@ pub(super) fn measure(
             }
         }
         for setting in std::iter::once(&Setting::Stock).chain(comparison.others) {
-            row.push(shown(
-                middle(of(*setting), "flushes").map(|all| all / requests),
-            ));
+            row.push(shown(middle(of(*setting), "flushes").map(|all| all / requests)));
         }
         table.row(row);
     }
-    Ok(Measured {
-        repeats,
-        table,
-        targets,
-    })
+    Ok(Measured { repeats, table, targets })
 }
 
 /// Makes the runs of a service that needs these packages, of each of these settings.
@@ -168,18 +162,13 @@ fn boot(
     let (script, text) = service.script;
     let vm = guests
         .machine(LIMIT)
-        .mode(Mode::VirtualTime {
-            shift: 0,
-            processors: 1,
-        })
+        .mode(Mode::VirtualTime { shift: 0, processors: 1 })
         .memory_mib(MEMORY_MIB)
         .file("/root/system.img", system);
     let vm = service
         .shared
         .iter()
-        .fold(vm, |vm, (name, text)| {
-            vm.content(format!("/root/{name}"), *text)
-        })
+        .fold(vm, |vm, (name, text)| vm.content(format!("/root/{name}"), *text))
         .content(format!("/root/{script}"), text)
         .variable("SCRIPT", script)
         .variable("MODULE", setting.module())
@@ -230,12 +219,7 @@ fn figures(runs: &[Value], key: &str) -> Vec<f64> {
 }
 
 fn gain(stock: &[Value], module: &[Value], seed: u64) -> Option<Interval> {
-    ratio_interval(
-        &figures(stock, "seconds"),
-        &figures(module, "seconds"),
-        seed,
-    )
-    .ok()
+    ratio_interval(&figures(stock, "seconds"), &figures(module, "seconds"), seed).ok()
 }
 
 #[cfg(test)]
@@ -245,10 +229,7 @@ mod tests {
     #[test]
     fn a_gain_is_the_stock_time_over_the_other() {
         let runs = |seconds: f64| vec![json!({ "seconds": seconds }); 3];
-        assert_eq!(
-            gain(&runs(3.0), &runs(2.0), 1).map(|gain| gain.ratio),
-            Some(1.5)
-        );
+        assert_eq!(gain(&runs(3.0), &runs(2.0), 1).map(|gain| gain.ratio), Some(1.5));
         assert!(gain(&[], &runs(2.0), 1).is_none());
     }
 }

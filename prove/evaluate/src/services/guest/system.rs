@@ -140,9 +140,7 @@ impl Installed {
             if essential == "yes" {
                 this.essential.push(package.to_owned());
             }
-            let needs = needs
-                .split(',')
-                .map(|any| any.split('|').map(name).collect());
+            let needs = needs.split(',').map(|any| any.split('|').map(name).collect());
             this.needs.insert(package.to_owned(), needs.collect());
             for provided in provides.split(',').map(name) {
                 if !this.providers.contains_key(&provided) || is_used_for(package, &provided) {
@@ -171,11 +169,10 @@ impl Installed {
 
     /// The package of the first of these names that an installed one has or provides.
     fn found<'a>(&'a self, any: &'a [String]) -> Option<&'a String> {
-        any.iter()
-            .find_map(|name| match self.needs.contains_key(name) {
-                true => Some(name),
-                false => self.providers.get(name),
-            })
+        any.iter().find_map(|name| match self.needs.contains_key(name) {
+            true => Some(name),
+            false => self.providers.get(name),
+        })
     }
 }
 
@@ -265,20 +262,13 @@ mod tests {
 
     #[test]
     fn files_are_where_links_lead() {
-        assert_eq!(
-            merged("lib/x86_64-linux-gnu/libc.so.6"),
-            "usr/lib/x86_64-linux-gnu/libc.so.6"
-        );
+        assert_eq!(merged("lib/x86_64-linux-gnu/libc.so.6"), "usr/lib/x86_64-linux-gnu/libc.so.6");
         assert_eq!(merged("lib"), "lib");
         assert_eq!(merged("usr/bin/awk"), "usr/bin/awk");
         let found =
             files("/.\n/usr\n/usr/bin\n/usr/share/doc/nothing\n/etc/passwd\n/no/such/file\n");
         assert!(found.contains("usr/bin") && found.contains("lib"));
-        assert!(
-            found
-                .iter()
-                .all(|file| !file.contains("doc") && !file.starts_with("etc"))
-        );
+        assert!(found.iter().all(|file| !file.contains("doc") && !file.starts_with("etc")));
         assert!(!found.contains("no/such/file") && !found.contains("."));
     }
 }

@@ -24,10 +24,7 @@ pub(super) struct Under {
 
 impl Under {
     pub(super) fn new(name: &str, policy: impl Into<String>) -> Self {
-        Self {
-            name: name.to_owned(),
-            policy: policy.into(),
-        }
+        Self { name: name.to_owned(), policy: policy.into() }
     }
 }
 
@@ -72,10 +69,7 @@ fn lines(stage: &Stage, policies: &[Under]) -> Vec<String> {
     let cell = |name: String, tasks: &[usize], slots: Option<usize>, policy: &str, words: &str| {
         let tasks: Vec<String> = tasks.iter().map(ToString::to_string).collect();
         let slots = slots.map_or_else(String::new, |slots| slots.to_string());
-        format!(
-            "{words}cell {name} '{}' none 128 '' '' '' '{slots}' '{policy}'",
-            tasks.join(" ")
-        )
+        format!("{words}cell {name} '{}' none 128 '' '' '' '{slots}' '{policy}'", tasks.join(" "))
     };
     let mut all = Vec::new();
     for task in stage.different() {
@@ -88,13 +82,7 @@ fn lines(stage: &Stage, policies: &[Under]) -> Vec<String> {
         };
         for (policy, under) in policies.iter().enumerate() {
             let name = format!("together.{number}.{policy}");
-            all.push(cell(
-                name,
-                &service.tasks,
-                service.at_a_time,
-                &under.policy,
-                words,
-            ));
+            all.push(cell(name, &service.tasks, service.at_a_time, &under.policy, words));
         }
     }
     all
@@ -111,17 +99,13 @@ fn read(outcome: &Outcome, stage: &Stage, policies: &[Under]) -> Result<Value, E
     }
     let mut cells = Vec::new();
     for (number, service) in stage.services.iter().enumerate() {
-        let of: Vec<f64> = service
-            .tasks
-            .iter()
-            .map(|task| alone[stage.alone_of(*task) - 1])
-            .collect();
+        let of: Vec<f64> =
+            service.tasks.iter().map(|task| alone[stage.alone_of(*task) - 1]).collect();
         for (policy, under) in policies.iter().enumerate() {
             let name = format!("together.{number}.{policy}");
             let report = outcome.file(&format!("{name}.json"));
-            let report: Value = report
-                .and_then(|text| serde_json::from_str(&text).ok())
-                .unwrap_or_default();
+            let report: Value =
+                report.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
             let tasks = times(&file(format!("{name}.tasks"))?)?;
             let disk = Disk::between(&file(format!("{name}.disk"))?)?;
             cells.push(json!({
@@ -199,31 +183,16 @@ mod tests {
         let all = lines(&stage, &policies);
         assert_eq!(all.len(), 8 + 4 * 2);
         assert_eq!(all[0], "cell alone.1 '1' none 128 '' '' '' '' ''");
-        assert!(
-            all[15].ends_with("'1 9 10 11' none 128 '' '' '' '' 'auto'"),
-            "{}",
-            all[15]
-        );
+        assert!(all[15].ends_with("'1 9 10 11' none 128 '' '' '' '' 'auto'"), "{}", all[15]);
         let threads = lines(&Stage::threads(48), &policies);
-        assert!(
-            threads[2].starts_with("THROTTLE_OPTIONS=--threads cell"),
-            "{}",
-            threads[2]
-        );
+        assert!(threads[2].starts_with("THROTTLE_OPTIONS=--threads cell"), "{}", threads[2]);
     }
 
     #[test]
     fn a_disks_figures_are_what_came_between() {
         let text = "10 0 800 5 1 0 8 1 0 100 6 0\n30 0 2400 9 2 0 16 1 0 1100 8 0\n";
         let disk = Disk::between(text).expect("figures");
-        assert_eq!(
-            disk,
-            Disk {
-                requests: 21,
-                bytes: 1608 * 512,
-                busy_s: 1.0
-            }
-        );
+        assert_eq!(disk, Disk { requests: 21, bytes: 1608 * 512, busy_s: 1.0 });
         assert!(Disk::between("1 2\n").is_err());
         assert!((stalled_s("1000000\n500000\n").expect("waits") - 1.5).abs() < 1e-9);
     }

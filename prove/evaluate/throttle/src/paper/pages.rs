@@ -78,11 +78,7 @@ fn improvements(results: &Results, kind: Kind, title: &str) -> (String, Table) {
                 unless_none(tasks.unwrap_or_else(|| "-".to_owned())),
                 figure(|run| run.freezes),
                 figure(|run| run.longest_frozen_s),
-                if is_none {
-                    papers(service).to_owned()
-                } else {
-                    String::new()
-                },
+                if is_none { papers(service).to_owned() } else { String::new() },
             ]);
         }
     }
@@ -158,9 +154,7 @@ fn targets_of_ours(results: &Results) -> Vec<Target> {
     }
     all.push(Target::at_least(
         "auto, compounded services: least improvement of WS over none, %",
-        least(results, Kind::Compounded, |service| {
-            results.speedup_gain(service, AUTO)
-        }),
+        least(results, Kind::Compounded, |service| results.speedup_gain(service, AUTO)),
         11.2,
     ));
     for (service, papers) in [("batch of 16", 24.9), ("batch of 32", 26.7)] {
@@ -205,9 +199,7 @@ fn targets_of_the_paper(results: &Results, curves: &Curves) -> Vec<Target> {
             format!(
                 "{under}, compounded services: least improvement of WS over none, % (paper: 11.2)"
             ),
-            least(results, Kind::Compounded, |service| {
-                results.speedup_gain(service, under)
-            }),
+            least(results, Kind::Compounded, |service| results.speedup_gain(service, under)),
             11.2,
         ));
     }
@@ -243,19 +235,13 @@ fn targets_of_the_paper(results: &Results, curves: &Curves) -> Vec<Target> {
 pub(super) fn page(results: &Results, ablations: &Results, curves: &Curves, about: String) -> Page {
     let mut tables = vec![curves.table(), curves.points_table()];
     for (kind, title) in [
-        (
-            Kind::Same,
-            "**Similar services, same data** (Fig. 21). Mean in the paper +37.9 %.",
-        ),
+        (Kind::Same, "**Similar services, same data** (Fig. 21). Mean in the paper +37.9 %."),
         (
             Kind::Different,
             "**Similar services, different data** (Fig. 21). Mean in the paper +29.0 %.",
         ),
         (Kind::Compounded, "**Compounded services** (Fig. 22)."),
-        (
-            Kind::Batch,
-            "**Batch services** (Fig. 23), 8 tasks at a time.",
-        ),
+        (Kind::Batch, "**Batch services** (Fig. 23), 8 tasks at a time."),
         (
             Kind::Threads,
             "**Threads of one task** (Fig. 20); with `--threads` each thread takes turns as a task.",
@@ -273,12 +259,7 @@ pub(super) fn page(results: &Results, ablations: &Results, curves: &Curves, abou
     tables.retain(|(_, table)| !table.is_empty());
     let mut targets = targets_of_ours(results);
     targets.extend(targets_of_the_paper(results, curves));
-    Page {
-        title: "WiseThrottling's experiments".to_owned(),
-        about,
-        tables,
-        targets,
-    }
+    Page { title: "WiseThrottling's experiments".to_owned(), about, tables, targets }
 }
 
 #[cfg(test)]
@@ -298,10 +279,7 @@ mod tests {
     fn what_is_no_figure_is_shown_as_none() {
         let service = GAPS[0];
         // Under none nobody waits in software, so that a wait is no multiple of that.
-        let cells = [
-            cell(service, NONE, 0.4, 1.0),
-            cell(service, AUTO, 0.9, 1.0001),
-        ];
+        let cells = [cell(service, NONE, 0.4, 1.0), cell(service, AUTO, 0.9, 1.0001)];
         let mut results = Results::default();
         results.add(&json!({ "cells": cells })).expect("results");
         let rows = gaps(&results, 100e6).1.to_string();
@@ -311,10 +289,8 @@ mod tests {
         assert!(rows.contains(&ours), "{rows}");
         let rows = improvements(&results, Kind::Same, "").1.to_string();
         assert!(rows.contains("| 0.0 % | 0.0 % | 0.0 to 0.0 % |"), "{rows}");
-        let targets: Vec<String> = targets_of_ours(&results)
-            .iter()
-            .map(ToString::to_string)
-            .collect();
+        let targets: Vec<String> =
+            targets_of_ours(&results).iter().map(ToString::to_string).collect();
         let all = rows + &targets.join("\n");
         for text in ["inf", "NaN", "-0.0 ", "-0.000"] {
             assert!(!all.contains(text), "{text}: {all}");

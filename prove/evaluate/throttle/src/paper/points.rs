@@ -51,10 +51,8 @@ pub(super) fn run(harness: &Harness, kernel: &Kernel, seed: u64) -> Result<Value
     }
     let learned = outcome.file("learn.json").ok_or_else(|| missing("learn"))?;
     let learned: Value = serde_json::from_str(&learned).map_err(|_| missing("learn"))?;
-    Ok(
-        json!({ "peak_mb_per_s": rate(&outcome, "peak", 1)?, "cells": cells, "learned": learned,
-        "seed": seed, "wall_s": outcome.wall.as_secs() }),
-    )
+    Ok(json!({ "peak_mb_per_s": rate(&outcome, "peak", 1)?, "cells": cells, "learned": learned,
+        "seed": seed, "wall_s": outcome.wall.as_secs() }))
 }
 
 /// Files at equal distances; of fewer than all, those that are farthest apart.
@@ -91,9 +89,7 @@ fn rate(outcome: &Outcome, name: &str, tasks: usize) -> Result<f64, EvaluateErro
         let file = format!("{name}.{}", number * 7 / (tasks - 1).max(1));
         let text = outcome.file(&file).ok_or_else(|| missing(&file))?;
         let report: Value = serde_json::from_str(&text).map_err(|_| missing(&file))?;
-        sum += report["mb_per_second"]
-            .as_f64()
-            .ok_or_else(|| missing(&file))?;
+        sum += report["mb_per_second"].as_f64().ok_or_else(|| missing(&file))?;
     }
     Ok(sum / tasks as f64)
 }
@@ -122,11 +118,7 @@ impl Curves {
         let learned: Vec<(usize, f64)> =
             serde_json::from_value(result["learned"]["vector_points"].clone())
                 .map_err(|_| missing("the Vector Points that were learned"))?;
-        Ok(Self {
-            peak: peak.ok_or_else(|| missing("the peak"))? * 1e6,
-            curves,
-            learned,
-        })
+        Ok(Self { peak: peak.ok_or_else(|| missing("the peak"))? * 1e6, curves, learned })
     }
 
     /// Vector Points by the paper's section 3.4.1: tasks, and the highest demand up to which all losses are allowed,
@@ -134,10 +126,7 @@ impl Curves {
     pub(super) fn points(&self) -> Vec<(usize, f64)> {
         let mut points: Vec<(usize, f64)> = Vec::new();
         for (index, tasks) in STACKED.into_iter().enumerate().skip(1) {
-            let borne = self
-                .curves
-                .iter()
-                .take_while(|curve| curve.1[index] <= ALLOWED_LOSS);
+            let borne = self.curves.iter().take_while(|curve| curve.1[index] <= ALLOWED_LOSS);
             let demand = borne.last().map_or(0.0, |curve| curve.0);
             match points.last_mut() {
                 Some(last) if (last.1 - demand).abs() <= MERGE_WITHIN * last.1.max(demand) => {
@@ -151,10 +140,7 @@ impl Curves {
 
     /// The highest demand of two tasks that is borne, over the peak.
     pub(super) fn of_two(&self) -> Option<f64> {
-        let borne = self
-            .curves
-            .iter()
-            .take_while(|curve| curve.1[1] <= ALLOWED_LOSS);
+        let borne = self.curves.iter().take_while(|curve| curve.1[1] <= ALLOWED_LOSS);
         Some(borne.last()?.0 / self.peak)
     }
 
@@ -172,21 +158,13 @@ impl Curves {
     pub(super) fn table(&self) -> (String, Table) {
         let heads: Vec<String> = ["asked for alone, MB/s".to_owned(), "of the peak".to_owned()]
             .into_iter()
-            .chain(
-                STACKED[1..]
-                    .iter()
-                    .map(|tasks| format!("{tasks} together, loss")),
-            )
+            .chain(STACKED[1..].iter().map(|tasks| format!("{tasks} together, loss")))
             .collect();
         let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
         let mut table = Table::new(&heads);
         for (alone, losses) in &self.curves {
             let mut row = vec![number(alone / 1e6), number(alone / self.peak)];
-            row.extend(
-                losses[1..]
-                    .iter()
-                    .map(|loss| format!("{:.0} %", 100.0 * loss)),
-            );
+            row.extend(losses[1..].iter().map(|loss| format!("{:.0} %", 100.0 * loss)));
             table.row(row);
         }
         let said = format!(
@@ -209,16 +187,9 @@ impl Curves {
             ]);
         };
         row("of these curves", &self.points(), self.peak);
-        row(
-            "`luc throttle learn`, three demands",
-            &self.learned,
-            self.peak,
-        );
+        row("`luc throttle learn`, three demands", &self.learned, self.peak);
         row("printed in the paper", &[(2, 24.3e6)], PAPER_PEAK_MB * 1e6);
-        (
-            "**Vector Points** (the paper's Fig. 10), MB/s.".to_owned(),
-            table,
-        )
+        ("**Vector Points** (the paper's Fig. 10), MB/s.".to_owned(), table)
     }
 }
 
@@ -247,9 +218,6 @@ mod tests {
     #[test]
     fn the_policy_has_them() {
         let text = curves().policy(",tuning=off");
-        assert_eq!(
-            text,
-            "wise:100000000,point=10000000:2,point=2000000:4,point=0:8,tuning=off"
-        );
+        assert_eq!(text, "wise:100000000,point=10000000:2,point=2000000:4,point=0:8,tuning=off");
     }
 }

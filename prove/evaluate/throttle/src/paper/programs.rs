@@ -135,10 +135,7 @@ pub(super) fn preparation(tasks: &[Task], seed: u64) -> String {
     let mut sizes: BTreeMap<u64, Vec<String>> = BTreeMap::new();
     for task in &data {
         let files = task.program.files(task.data);
-        sizes
-            .entry(task.program.file_mib())
-            .or_default()
-            .extend(files);
+        sizes.entry(task.program.file_mib()).or_default().extend(files);
     }
     for (mib, mut files) in sizes {
         files.sort();
@@ -147,10 +144,7 @@ pub(super) fn preparation(tasks: &[Task], seed: u64) -> String {
             continue;
         }
         files.shuffle(&mut random::stream(seed, mib));
-        let places: Vec<String> = files
-            .iter()
-            .map(|file| format!("\"$MNT/{file}\""))
-            .collect();
+        let places: Vec<String> = files.iter().map(|file| format!("\"$MNT/{file}\"")).collect();
         add(&format!(
             "luc bench ranking --create {mib}M --spread {} >/dev/null || fail 'no files'",
             places.join(" ")
@@ -172,22 +166,15 @@ pub(super) fn preparation(tasks: &[Task], seed: u64) -> String {
                 "for at in 1 2 3; do dd if=/root/text of=\"$MNT/PS.{number}\" bs=4M count=1 seek=$at conv=notrunc \
                  2>/dev/null || fail 'no papers'; done"
             )),
-            Program::Search => add(&format!(
-                "bfs --make \"$MNT/BFS.{number}\" || fail 'no graph'"
-            )),
+            Program::Search => add(&format!("bfs --make \"$MNT/BFS.{number}\" || fail 'no graph'")),
             _ => {}
         }
     }
     for (number, task) in (1..).zip(tasks) {
         if task.program == Program::Search {
-            add(&format!(
-                "echo {SEARCH_MEMORY_MIB}M >\"$WORK/memory.{number}\""
-            ));
+            add(&format!("echo {SEARCH_MEMORY_MIB}M >\"$WORK/memory.{number}\""));
         }
-        add(&format!(
-            "cat >\"$WORK/task.{number}\" <<'END'\n{}\nEND",
-            task.commands(number)
-        ));
+        add(&format!("cat >\"$WORK/task.{number}\" <<'END'\n{}\nEND", task.commands(number)));
     }
     add("rm /root/text; sync");
     script
@@ -199,15 +186,9 @@ mod tests {
 
     #[test]
     fn tasks_on_the_same_data_share_files() {
-        let task = |data| Task {
-            program: Program::Kmeans,
-            data,
-        };
+        let task = |data| Task { program: Program::Kmeans, data };
         let script = preparation(&[task(1), task(2), task(1)], 1);
-        let made = script
-            .lines()
-            .find(|line| line.contains("--create"))
-            .expect("files");
+        let made = script.lines().find(|line| line.contains("--create")).expect("files");
         assert_eq!(made.matches("KM.").count(), 2, "{made}");
         assert!(script.contains("task.3"));
     }

@@ -89,9 +89,7 @@ impl Run {
     pub(super) fn gains_over(&self, other: &Self) -> Vec<f64> {
         let took = |task: &TaskTimes| task.finish - task.start;
         let pairs = self.tasks.iter().zip(&other.tasks);
-        pairs
-            .map(|(here, there)| took(there) / took(here))
-            .collect()
+        pairs.map(|(here, there)| took(there) / took(here)).collect()
     }
 }
 
@@ -122,11 +120,7 @@ impl Results {
             if !self.services.iter().any(|(known, _)| *known == service) {
                 self.services.push((service.clone(), run.kind));
             }
-            self.all.push(Labelled {
-                service,
-                under: text("under"),
-                run,
-            });
+            self.all.push(Labelled { service, under: text("under"), run });
         }
         Ok(())
     }
@@ -177,11 +171,8 @@ impl Results {
     ) -> Option<f64> {
         let none = self.runs(service, NONE);
         let runs = self.runs(service, under);
-        let ratios: Vec<f64> = runs
-            .iter()
-            .zip(&none)
-            .map(|(run, none)| of(run) / of(none))
-            .collect();
+        let ratios: Vec<f64> =
+            runs.iter().zip(&none).map(|(run, none)| of(run) / of(none)).collect();
         median(&ratios)
     }
 
@@ -199,11 +190,8 @@ impl Results {
     pub(super) fn task_gains(&self, service: &str, under: &str) -> Option<(f64, f64)> {
         let none = self.runs(service, NONE);
         let runs = self.runs(service, under);
-        let all: Vec<f64> = runs
-            .iter()
-            .zip(&none)
-            .flat_map(|(run, none)| run.gains_over(none))
-            .collect();
+        let all: Vec<f64> =
+            runs.iter().zip(&none).flat_map(|(run, none)| run.gains_over(none)).collect();
         let least = all.iter().copied().reduce(f64::min);
         let most = all.iter().copied().reduce(f64::max);
         percent(least).zip(percent(most))
@@ -229,10 +217,8 @@ mod tests {
     #[test]
     fn improvements_are_over_none() {
         let mut results = Results::default();
-        let cells = [
-            cell(NONE, &[(0.0, 4.0), (0.0, 4.0)]),
-            cell("ours", &[(0.0, 1.0), (1.0, 2.0)]),
-        ];
+        let cells =
+            [cell(NONE, &[(0.0, 4.0), (0.0, 4.0)]), cell("ours", &[(0.0, 1.0), (1.0, 2.0)])];
         results.add(&json!({ "cells": cells })).expect("results");
         let close = |value: Option<f64>, to: f64| (value.expect("a figure") - to).abs() < 1e-9;
         assert!(close(results.speedup_gain("KM-2", "ours"), 200.0));

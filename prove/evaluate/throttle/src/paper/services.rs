@@ -34,13 +34,7 @@ impl Kind {
 
     /// The kind of this name.
     pub(super) fn named(name: &str) -> Option<Self> {
-        let all = [
-            Self::Same,
-            Self::Different,
-            Self::Compounded,
-            Self::Batch,
-            Self::Threads,
-        ];
+        let all = [Self::Same, Self::Different, Self::Compounded, Self::Batch, Self::Threads];
         all.into_iter().find(|kind| kind.name() == name)
     }
 }
@@ -94,20 +88,12 @@ impl Stage {
 
     /// Programs drawn at random, of which 8 are at work at a time.
     pub(super) fn batch(count: usize) -> Self {
-        Self::drawn(
-            format!("batch of {count}"),
-            Kind::Batch,
-            count,
-            count as u64,
-        )
+        Self::drawn(format!("batch of {count}"), Kind::Batch, count, count as u64)
     }
 
     fn drawn(name: String, kind: Kind, count: usize, stream: u64) -> Self {
         let mut random = random::stream(23, stream);
-        let draw = |data| Task {
-            program: SEVEN[random.random_range(0..SEVEN.len())],
-            data,
-        };
+        let draw = |data| Task { program: SEVEN[random.random_range(0..SEVEN.len())], data };
         Self {
             tasks: (1..=count).map(draw).collect(),
             services: vec![Service {
@@ -124,10 +110,7 @@ impl Stage {
     pub(super) fn threads(count: usize) -> Self {
         let name = format!("WD-{count}");
         Self {
-            tasks: vec![Task {
-                program: Program::Mappers(count),
-                data: 1,
-            }],
+            tasks: vec![Task { program: Program::Mappers(count), data: 1 }],
             services: vec![Service {
                 name: name.clone(),
                 kind: Kind::Threads,
@@ -162,11 +145,7 @@ impl Stage {
     /// Its programs and how many of each: `2 KM, 1 PS`.
     pub(super) fn about(&self) -> String {
         let all = SEVEN.iter().filter_map(|program| {
-            let count = self
-                .tasks
-                .iter()
-                .filter(|task| task.program == *program)
-                .count();
+            let count = self.tasks.iter().filter(|task| task.program == *program).count();
             (count > 0).then(|| format!("{count} {}", program.name()))
         });
         all.collect::<Vec<String>>().join(", ")

@@ -60,11 +60,7 @@ pub(super) struct Group {
 
 impl Group {
     pub(super) fn new(scenario: Scenario) -> Self {
-        Self {
-            scenario,
-            alone: Vec::new(),
-            rows: Rows::new(),
-        }
+        Self { scenario, alone: Vec::new(), rows: Rows::new() }
     }
 
     pub(super) fn is_of(&self, scenario: Scenario) -> bool {
@@ -102,11 +98,7 @@ impl Group {
             let beside = latency(cell)?;
             let (bytes, seconds, requests) = bytes(cell, &beside)?;
             let batch_bytes = (bytes - requests * alone_bytes / alone_requests).max(0.0);
-            let run = Run {
-                beside,
-                alone,
-                batch_mb_per_s: batch_bytes / seconds / 1e6,
-            };
+            let run = Run { beside, alone, batch_mb_per_s: batch_bytes / seconds / 1e6 };
             self.rows.add(name, setting.is_ours(), run);
         }
         Ok(())
@@ -208,10 +200,8 @@ impl Group {
     }
 
     fn targets_of_fsyncs(&self) -> Vec<Target> {
-        let figures: [Figure; 2] = [
-            ("mean", |run| run.beside.mean_ms),
-            ("99th percentile", |run| run.beside.p99_ms),
-        ];
+        let figures: [Figure; 2] =
+            [("mean", |run| run.beside.mean_ms), ("99th percentile", |run| run.beside.p99_ms)];
         let ratios = |row: &Row| -> Option<[f64; 2]> {
             let mut all = [0.0; 2];
             for (ratio, (_, of)) in all.iter_mut().zip(figures) {
@@ -221,10 +211,7 @@ impl Group {
         };
         // The one of ours whose worse ratio is least.
         let worse = |row: &&Row| ratios(row).map_or(f64::INFINITY, |[a, b]| a.max(b));
-        let ours = self
-            .rows
-            .ours()
-            .min_by(|one, other| worse(one).total_cmp(&worse(other)));
+        let ours = self.rows.ours().min_by(|one, other| worse(one).total_cmp(&worse(other)));
         let batch = |row: &Row| number(median_of(row, |run| run.batch_mb_per_s));
         let mut all = Vec::new();
         for (place, (name, of)) in figures.into_iter().enumerate() {

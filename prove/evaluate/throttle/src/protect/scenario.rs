@@ -45,10 +45,7 @@ impl Scenario {
             Self::Reads => Mix::streams(4, 96),
             Self::Fsyncs => Mix::streams(3, 40),
         };
-        Mix {
-            name: format!("protect, {}", self.name()),
-            ..mix
-        }
+        Mix { name: format!("protect, {}", self.name()), ..mix }
     }
 
     pub(super) fn client(self, seconds: f64, seed: u64) -> String {
@@ -65,11 +62,7 @@ impl Scenario {
 
     /// What a batch task does until it is ended.
     pub(super) fn batch_task(self, number: usize) -> String {
-        let options = if self == Self::Fsyncs && number < 3 {
-            "--write"
-        } else {
-            "--cold"
-        };
+        let options = if self == Self::Fsyncs && number < 3 { "--write" } else { "--cold" };
         format!(
             "while :; do \"$LUC\" bench ranking \"$MNT/{number}\" {options} 2>/dev/null || exit 1; done"
         )

@@ -74,11 +74,7 @@ pub(super) fn plain() -> Setting {
 
 /// BFQ with a group for each task, and weights of client and batch if they differ.
 fn bfq(is_low_latency: bool, is_weighted: bool) -> Setting {
-    let (queue, latency) = if is_low_latency {
-        ("low_latency=1", 1)
-    } else {
-        ("low_latency=0", 0)
-    };
+    let (queue, latency) = if is_low_latency { ("low_latency=1", 1) } else { ("low_latency=0", 0) };
     let (weights, client_io, batch_io) = if is_weighted {
         ("weights 1000 : 1", "io.bfq.weight=1000", "io.bfq.weight=1")
     } else {
@@ -114,10 +110,7 @@ pub(super) fn rivals(scenario: Scenario) -> Vec<Setting> {
         let rate = PEAK_BYTES_PER_SECOND / part;
         all.push(Setting {
             batch_io: format!("io.max=rbps={rate} wbps={rate}"),
-            ..Setting::of(
-                "none",
-                &format!("io.max, 1/{part} of the peak for each of the batch"),
-            )
+            ..Setting::of("none", &format!("io.max, 1/{part} of the peak for each of the batch"))
         });
     }
     if scenario == Scenario::Reads {
@@ -159,11 +152,7 @@ pub(super) fn ours(scenario: Scenario) -> Vec<Setting> {
 pub(super) const STRICT: &str = "batch_floor 0";
 
 fn on(scheduler: &'static str, setting: &Setting) -> Setting {
-    Setting {
-        name: format!("{}, on {scheduler}", setting.name),
-        scheduler,
-        ..setting.clone()
-    }
+    Setting { name: format!("{}, on {scheduler}", setting.name), scheduler, ..setting.clone() }
 }
 
 #[cfg(test)]
@@ -178,11 +167,8 @@ mod tests {
             let (rivals, ours) = (rivals(scenario), ours(scenario));
             assert!(ours.iter().all(Setting::is_ours));
             assert!(!rivals.iter().any(Setting::is_ours));
-            let names: HashSet<&str> = rivals
-                .iter()
-                .chain(&ours)
-                .map(|setting| setting.name.as_str())
-                .collect();
+            let names: HashSet<&str> =
+                rivals.iter().chain(&ours).map(|setting| setting.name.as_str()).collect();
             assert_eq!(names.len(), rivals.len() + ours.len());
         }
     }

@@ -94,12 +94,7 @@ fn of_program(
         format!("exec {program} {kind} {folder} {ROUNDS} {role} {mount}/{file}")
     };
     let tasks = [task("writer", "writer"), task("holder", "holder")];
-    let run = Run {
-        kind,
-        policy: "fcfs",
-        tasks: &tasks,
-        protected: &task("waiter", "none"),
-    };
+    let run = Run { kind, policy: "fcfs", tasks: &tasks, protected: &task("waiter", "none") };
     run.waits(harness, disk, &folder)
 }
 
@@ -113,12 +108,7 @@ fn of_database(
     let (mount, stalls) = (disk.mount.display(), folder.join("stalls"));
     let done = folder.join("done").display().to_string();
     let database = disk.mount.join("database");
-    let sql = |text: &str| {
-        format!(
-            "sqlite3 -cmd '.timeout 20000' {} '{text}'",
-            database.display()
-        )
-    };
+    let sql = |text: &str| format!("sqlite3 -cmd '.timeout 20000' {} '{text}'", database.display());
     let rows = "WITH RECURSIVE row(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM row WHERE n < 64) \
                 INSERT INTO rows SELECT n, randomblob(4000) FROM row;";
     // Another run's.
@@ -138,12 +128,7 @@ fn of_database(
         stalls.display()
     );
     let tasks = [writer, format!("sleep 0.2; {holder}")];
-    let run = Run {
-        kind: "database",
-        policy,
-        tasks: &tasks,
-        protected: &waiter,
-    };
+    let run = Run { kind: "database", policy, tasks: &tasks, protected: &waiter };
     run.waits(harness, disk, &folder)
 }
 
@@ -196,12 +181,7 @@ fn page(all: &[Waits]) -> Page {
     let mut table = Table::new(&["waits for", "times", "how long, ms", "longest, ms"]);
     let mut targets = Vec::new();
     for Waits { what, ms } in all {
-        table.row(vec![
-            (*what).to_owned(),
-            ms.len().to_string(),
-            spread(ms),
-            number(longest(ms)),
-        ]);
+        table.row(vec![(*what).to_owned(), ms.len().to_string(), spread(ms), number(longest(ms))]);
         if *what == DATABASE_ALONE {
             continue;
         }

@@ -76,9 +76,7 @@ impl Daemon {
         // Beside a daemon of the machine's own.
         command.env(run_dir::VARIABLE, harness.path("run"));
         let child = command.spawn();
-        Ok(Self(
-            child.map_err(EvaluateError::file("run", harness.luc_path()))?,
-        ))
+        Ok(Self(child.map_err(EvaluateError::file("run", harness.luc_path()))?))
     }
 
     pub(super) fn id(&self) -> u32 {

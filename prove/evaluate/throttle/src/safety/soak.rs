@@ -37,11 +37,8 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// MiB of each file that services read.
 const FILE_MIB: u64 = 24;
 /// Files and what services write fill it now and then.
-const DISK: DiskSpec = DiskSpec {
-    model: &["--model", "hdd"],
-    fs: "ext4",
-    mkfs: "-E nodiscard,lazy_itable_init=1",
-};
+const DISK: DiskSpec =
+    DiskSpec { model: &["--model", "hdd"], fs: "ext4", mkfs: "-E nodiscard,lazy_itable_init=1" };
 
 /// What is left of an ended daemon that is a fault.
 #[derive(Debug)]
@@ -97,10 +94,7 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     site.finish(&watch, PATIENCE)?;
     let (count, frozen) = site.close(&watch);
     let longest_s = watch.longest_s();
-    let left = Left {
-        frozen,
-        records: records().saturating_sub(records_before),
-    };
+    let left = Left { frozen, records: records().saturating_sub(records_before) };
     drop(watch);
     harness.keep(json!({ "seconds": seconds, "events": count, "longest_frozen_s": longest_s,
                          "growth": growth, "left_frozen": left.frozen, "left_records": left.records }));

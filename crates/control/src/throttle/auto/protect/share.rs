@@ -20,21 +20,14 @@ pub(super) struct Share {
 
 impl Default for Share {
     fn default() -> Self {
-        Self {
-            part: FIRST,
-            due: 0.0,
-        }
+        Self { part: FIRST, due: 0.0 }
     }
 }
 
 impl Share {
     /// A wait has ended.
     pub(super) fn note(&mut self, is_long: bool) {
-        let step = if is_long {
-            -STEP * (1.0 - LONG)
-        } else {
-            STEP * LONG
-        };
+        let step = if is_long { -STEP * (1.0 - LONG) } else { STEP * LONG };
         self.part = (self.part + step).clamp(LEAST, 1.0);
     }
 

@@ -44,10 +44,8 @@ impl<'a> Chain<'a> {
         calls: &[usize],
         ranks: &[Rank],
     ) -> Self {
-        let taken_ns: Vec<u64> = calls
-            .iter()
-            .map(|&call| queue.calls[call].taken.middle())
-            .collect();
+        let taken_ns: Vec<u64> =
+            calls.iter().map(|&call| queue.calls[call].taken.middle()).collect();
         let put_ns = ranks.iter().map(|&rank| queue.requests[rank].put.middle());
         let first = calls.iter().copied().min().unwrap_or(0);
         let last = calls.iter().copied().max().unwrap_or(0);
@@ -93,11 +91,7 @@ impl<'a> Chain<'a> {
         let call = self.calls[from];
         let (old_ns, new_ns) = (self.taken_ns[from], self.queue.calls[call].taken.draw(rng));
         let to = self.taken_ns.partition_point(|&at_ns| at_ns < new_ns);
-        let to = if new_ns > old_ns {
-            to.saturating_sub(1)
-        } else {
-            to
-        };
+        let to = if new_ns > old_ns { to.saturating_sub(1) } else { to };
         let (low, high) = (from.min(to), from.max(to) + 1);
         if high - low > FARTHEST {
             return;
@@ -126,31 +120,24 @@ impl<'a> Chain<'a> {
         let rank = self.ranks[at];
         let near = at.saturating_sub(FARTHEST)..(at + FARTHEST + 1).min(self.ranks.len());
         self.places.clear();
-        self.places
-            .extend(near.filter(|&place| self.ranks[place] == rank));
+        self.places.extend(near.filter(|&place| self.ranks[place] == rank));
         self.drawn.clear();
         self.drawn.resize(self.places.len(), 0);
         self.queue.requests[rank].put.draw(rng, &mut self.drawn);
-        let ([Some(&first), Some(&last)], [Some(&first_ns), Some(&last_ns)]) = (
-            [self.places.first(), self.places.last()],
-            [self.drawn.first(), self.drawn.last()],
-        ) else {
+        let ([Some(&first), Some(&last)], [Some(&first_ns), Some(&last_ns)]) =
+            ([self.places.first(), self.places.last()], [self.drawn.first(), self.drawn.last()])
+        else {
             return;
         };
         let place_of = |at_ns| self.put_ns.partition_point(|&put_ns| put_ns < at_ns);
-        let (low, high) = (
-            first.min(place_of(first_ns)),
-            (last + 1).max(place_of(last_ns)),
-        );
+        let (low, high) = (first.min(place_of(first_ns)), (last + 1).max(place_of(last_ns)));
         if high - low > 2 * FARTHEST {
             return;
         }
         self.merged.clear();
         let others = (low..high).filter(|&place| self.ranks[place] != rank);
-        self.merged
-            .extend(others.map(|place| (self.put_ns[place], self.ranks[place])));
-        self.merged
-            .extend(self.drawn.iter().map(|&at_ns| (at_ns, rank)));
+        self.merged.extend(others.map(|place| (self.put_ns[place], self.ranks[place])));
+        self.merged.extend(self.drawn.iter().map(|&at_ns| (at_ns, rank)));
         if self.merged.len() != high - low {
             // A task of the request is further away.
             return;
@@ -158,8 +145,7 @@ impl<'a> Chain<'a> {
         self.merged.sort_unstable();
         self.before.clear();
         let now = low..high;
-        self.before
-            .extend(now.map(|place| (self.put_ns[place], self.ranks[place])));
+        self.before.extend(now.map(|place| (self.put_ns[place], self.ranks[place])));
         let before = self.cost(low, high);
         set(&mut self.put_ns, &mut self.ranks, low, &self.merged);
         if !accepts(rng, before, self.cost(low, high)) {
@@ -187,9 +173,8 @@ impl<'a> Chain<'a> {
             let taken_ns = self.taken_ns[place];
             let waited_for = request.heard.iter().any(|&heard| {
                 let has_ended = self.queue.calls[heard].call.answered_ns > call.answered_ns;
-                let heard_taken_ns = heard
-                    .checked_sub(self.first)
-                    .and_then(|at| self.taken_of.get(at));
+                let heard_taken_ns =
+                    heard.checked_sub(self.first).and_then(|at| self.taken_of.get(at));
                 has_ended && !self.hidden[heard] && heard_taken_ns.is_some_and(|&at| at < taken_ns)
             });
             cost += if waited_for { 0.0 } else { UNHEARD };

@@ -10,10 +10,7 @@ const HOST: HostId = HostId(0);
 const EACH: usize = 3;
 
 fn thread(number: usize) -> Thread {
-    Thread {
-        id: number as u32,
-        start_ns: 0,
-    }
+    Thread { id: number as u32, start_ns: 0 }
 }
 
 fn sleep(thread: Thread, off_ns: u64, on_ns: u64, waker: Thread) -> Wait {
@@ -59,48 +56,32 @@ fn story(
         if rank < requests && (queue.is_empty() || next_ns <= free_ns) {
             let reader = thread(100 + rank % 8);
             let slept_ns = next_ns + rng.random_range(20_000..80_000);
-            let mut puts: Vec<u64> = (0..EACH)
-                .map(|_| rng.random_range(next_ns..slept_ns))
-                .collect();
+            let mut puts: Vec<u64> =
+                (0..EACH).map(|_| rng.random_range(next_ns..slept_ns)).collect();
             puts.sort_unstable();
             queue.extend(puts.iter().map(|&put_ns| (put_ns, rank)));
             queue.sort_unstable();
             story.requests.push(Request {
                 thread: reader,
-                span: Span {
-                    opened_ns: next_ns,
-                    sure_until_ns: u64::MAX,
-                },
+                span: Span { opened_ns: next_ns, sure_until_ns: u64::MAX },
                 is_first: false,
             });
-            story
-                .waits
-                .push(sleep(reader, slept_ns, slept_ns + 10_000, thread(1)));
+            story.waits.push(sleep(reader, slept_ns, slept_ns + 10_000, thread(1)));
             next_ns += rng.random_range(50_000..400_000);
             rank += 1;
             continue;
         }
-        let ready = queue
-            .iter()
-            .filter(|(put_ns, _)| *put_ns <= free_ns)
-            .count();
+        let ready = queue.iter().filter(|(put_ns, _)| *put_ns <= free_ns).count();
         let at = takes(&mut rng, ready.max(1));
         let (put_ns, of) = queue.remove(at);
         let taken_ns = free_ns.max(put_ns) + rng.random_range(1_000..4_000);
         if put_ns > free_ns {
-            story
-                .waits
-                .push(sleep(thread(worker), free_ns, taken_ns - 500, thread(1)));
+            story.waits.push(sleep(thread(worker), free_ns, taken_ns - 500, thread(1)));
         }
         let asked_ns = taken_ns + rng.random_range(2_000..60_000);
         let answered_ns = asked_ns + rng.random_range(200_000..3_000_000);
         ends_ns[of] = ends_ns[of].max(answered_ns);
-        story.waits.push(sleep(
-            thread(worker),
-            asked_ns + 500,
-            answered_ns - 500,
-            thread(1),
-        ));
+        story.waits.push(sleep(thread(worker), asked_ns + 500, answered_ns - 500, thread(1)));
         let call = Call {
             thread: thread(worker),
             asked_ns,
@@ -125,16 +106,11 @@ fn judge(story: &Story) -> [usize; 3] {
     let calls: Vec<Call> = story
         .calls
         .iter()
-        .map(|&(call, of)| Call {
-            cause: call.is_heard.then_some(of),
-            ..call
-        })
+        .map(|&(call, of)| Call { cause: call.is_heard.then_some(of), ..call })
         .collect();
     let told = told(HOST, &waits, &calls, &story.requests, EACH);
     assert!(told.iter().all(|&(call, _)| calls[call].cause.is_none()));
-    let right = told
-        .iter()
-        .filter(|&&(call, rank)| story.calls[call].1 == rank);
+    let right = told.iter().filter(|&&(call, rank)| story.calls[call].1 == rank);
     let unknown = calls.iter().filter(|call| call.cause.is_none()).count();
     [unknown, told.len(), right.count()]
 }
@@ -152,9 +128,7 @@ fn a_queue_that_keeps_the_order_tells_nearly_all() {
 #[test]
 fn a_queue_that_keeps_no_order_tells_nothing() {
     let last = story(1, 500, |_, ready| ready - 1);
-    let any = story(2, 500, |rng: &mut ChaCha8Rng, ready| {
-        rng.random_range(0..ready)
-    });
+    let any = story(2, 500, |rng: &mut ChaCha8Rng, ready| rng.random_range(0..ready));
     for story in [last, any] {
         assert_eq!(judge(&story)[1], 0);
     }

@@ -24,11 +24,7 @@ struct Pieces(Vec<[u64; 2]>);
 impl Pieces {
     fn draw(&self, rng: &mut impl Rng) -> u64 {
         let total: u64 = self.0.iter().map(|[begin, end]| end - begin).sum();
-        let mut left = if total > 0 {
-            rng.random_range(0..total)
-        } else {
-            0
-        };
+        let mut left = if total > 0 { rng.random_range(0..total) } else { 0 };
         for &[begin, end] in &self.0 {
             if left <= end - begin {
                 return begin + left;
@@ -50,11 +46,7 @@ pub(super) struct Times {
 
 impl Times {
     pub(super) fn draw(&self, rng: &mut impl Rng) -> u64 {
-        if self.is_unusual(rng) {
-            self.other.draw(rng)
-        } else {
-            self.usual.draw(rng)
-        }
+        if self.is_unusual(rng) { self.other.draw(rng) } else { self.usual.draw(rng) }
     }
 
     fn is_unusual(&self, rng: &mut impl Rng) -> bool {
@@ -127,12 +119,7 @@ pub(super) struct Threads<'a> {
 impl<'a> Threads<'a> {
     /// `None`: the host has no waits.
     pub(super) fn new(host: HostId, waits: &'a Waits, takers: &'a [Thread]) -> Option<Self> {
-        Some(Self {
-            host,
-            waits,
-            of_host: waits.host(host)?,
-            takers,
-        })
+        Some(Self { host, waits, of_host: waits.host(host)?, takers })
     }
 
     /// When the task can have been taken for which a thread sent this, and `before_ns` is when it last did something for
@@ -154,9 +141,7 @@ impl<'a> Threads<'a> {
     /// When the tasks can have been put of a request that a thread read: usually before it sleeps, as it then waits for
     /// their results. The first of them may wake a taker.
     pub(super) fn put(&self, read: Moment, answered_ns: u64) -> Puts {
-        let sleeps_ns = self
-            .sleeps_after(read.thread, read.at_ns)
-            .unwrap_or(read.at_ns);
+        let sleeps_ns = self.sleeps_after(read.thread, read.at_ns).unwrap_or(read.at_ns);
         let latest_ns = answered_ns.min(sleeps_ns.saturating_add(LONGEST_NS));
         let mut other = self.running(read.thread, [sleeps_ns, latest_ns]);
         other.truncate(MOST_PIECES);
@@ -164,10 +149,7 @@ impl<'a> Threads<'a> {
         let first = wakes_ns.map(|wakes_ns| {
             let begin_ns = read.at_ns.max(wakes_ns.saturating_sub(BEFORE_WAKE_UP_NS));
             let between = |times| Pieces(self.running(read.thread, times));
-            [
-                between([begin_ns, wakes_ns]),
-                between([wakes_ns, sleeps_ns]),
-            ]
+            [between([begin_ns, wakes_ns]), between([wakes_ns, sleeps_ns])]
         });
         Puts {
             all: Times {
@@ -237,14 +219,9 @@ impl<'a> Threads<'a> {
 
 /// Whether a thread left its processor by itself. One that was put off it can run all along.
 fn is_sleep(wait: &Wait) -> bool {
-    wait.woken_ns
-        .is_some_and(|woken_ns| woken_ns > wait.off_ns || wait.waker.is_some())
+    wait.woken_ns.is_some_and(|woken_ns| woken_ns > wait.off_ns || wait.waker.is_some())
 }
 
 fn unusual(moment: Moment) -> f64 {
-    if moment.is_first {
-        UNUSUAL_AT_FIRST
-    } else {
-        UNUSUAL
-    }
+    if moment.is_first { UNUSUAL_AT_FIRST } else { UNUSUAL }
 }

@@ -70,17 +70,11 @@ impl Regular<'_> {
     /// For which requests each call without a cause may be: those that are open meanwhile, and lack a call. `None`: too many
     /// are open at once, as requests without answers stay.
     fn candidates(&self) -> Option<Candidates> {
-        let mut candidates = Candidates {
-            of_call: HashMap::new(),
-            is_open_ended: vec![false; self.spans.len()],
-        };
+        let mut candidates =
+            Candidates { of_call: HashMap::new(), is_open_ended: vec![false; self.spans.len()] };
         let (mut open, mut next): (Vec<usize>, usize) = (Vec::new(), 0);
         for (place, call) in self.calls.iter().enumerate() {
-            while self
-                .spans
-                .get(next)
-                .is_some_and(|span| span.opened_ns <= call.asked_ns)
-            {
+            while self.spans.get(next).is_some_and(|span| span.opened_ns <= call.asked_ns) {
                 if self.lacks(next) > 0 {
                     open.push(next);
                 }

@@ -18,10 +18,7 @@ impl Regular<'_> {
             };
             let places = pair[0].0 + 1..pair[1].0;
             let told: Vec<(usize, usize)> = places.zip(missing).collect();
-            if told
-                .iter()
-                .all(|&(place, rank)| self.is_open(rank, &self.calls[place]))
-            {
+            if told.iter().all(|&(place, rank)| self.is_open(rank, &self.calls[place])) {
                 for (place, rank) in told {
                     self.note(place, rank);
                     found.push((place, rank, HandOver::Queue));

@@ -40,16 +40,10 @@ impl fmt::Display for Text<'_> {
 
 fn of_disk(f: &mut fmt::Formatter<'_>, disk: &DiskAdvice) -> fmt::Result {
     let tasks_of = disk.tasks.iter();
-    let moved = tasks_of.fold(0_u64, |sum, task| {
-        sum + task.bytes_read + task.bytes_written
-    });
+    let moved = tasks_of.fold(0_u64, |sum, task| sum + task.bytes_read + task.bytes_written);
     if moved < LEAST_BYTES {
         let moved = Size(moved as f64);
-        return writeln!(
-            f,
-            "\n{}: tasks moved {moved}, too little to say anything of",
-            disk.disk
-        );
+        return writeln!(f, "\n{}: tasks moved {moved}, too little to say anything of", disk.disk);
     }
     // What was seen of little work may be faster than the model.
     let rate = if disk.efficiency <= 1.0 {
@@ -70,11 +64,7 @@ fn of_disk(f: &mut fmt::Formatter<'_>, disk: &DiskAdvice) -> fmt::Result {
         Size(disk.model.bytes_per_s),
         time(disk.model.far_s),
         time(disk.model.near_s),
-        if disk.is_learned {
-            "measured by luc throttle learn"
-        } else {
-            "from what was seen"
-        }
+        if disk.is_learned { "measured by luc throttle learn" } else { "from what was seen" }
     )?;
     tasks(f, disk)?;
     for slowed in disk.slowed.iter().take(SLOWED) {
@@ -178,10 +168,6 @@ fn gains(f: &mut fmt::Formatter<'_>, disk: &DiskAdvice) -> fmt::Result {
         "     without the throttle, read_ahead_kb = {}: all done after {}{}",
         disk.read_ahead.kib,
         time(disk.read_ahead.all_done_s),
-        if disk.read_ahead.is_enough {
-            ", which may be enough"
-        } else {
-            ""
-        }
+        if disk.read_ahead.is_enough { ", which may be enough" } else { "" }
     )
 }

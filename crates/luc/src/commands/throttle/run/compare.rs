@@ -26,10 +26,7 @@ pub(super) fn main(
         args.policy != PolicyChoice::Off,
         "--compare with --policy off would compare nothing; choose another policy"
     );
-    let compared = CompareOptions {
-        rounds,
-        seed: args.seed,
-    };
+    let compared = CompareOptions { rounds, seed: args.seed };
     let bar = bar(count_runs(compared, tasks.len()) as u64);
     let comparison = compare(compared, tasks.len(), |trial| {
         if let Some(command) = &args.prepare {
@@ -64,21 +61,13 @@ pub(super) fn main(
 
 fn prepare(command: &std::ffi::OsStr) -> Result<(), ThrottleError> {
     let text = command.to_string_lossy().into_owned();
-    let status = Command::new("/bin/sh")
-        .arg("-c")
-        .arg(command)
-        .status()
-        .map_err(|source| ThrottleError::Process {
-            what: format!("cannot run {text:?}"),
-            source,
-        })?;
+    let status = Command::new("/bin/sh").arg("-c").arg(command).status().map_err(|source| {
+        ThrottleError::Process { what: format!("cannot run {text:?}"), source }
+    })?;
     if status.success() {
         return Ok(());
     }
-    Err(ThrottleError::Failed {
-        command: text,
-        status: status.code().unwrap_or(128),
-    })
+    Err(ThrottleError::Failed { command: text, status: status.code().unwrap_or(128) })
 }
 
 fn bar(runs: u64) -> ProgressBar {
@@ -90,20 +79,14 @@ fn bar(runs: u64) -> ProgressBar {
 }
 
 fn report(all: &Comparison, policy: &PolicyChoice, tasks: usize) {
-    eprintln!(
-        "luc throttle: {tasks} tasks, policy {policy}, {} rounds; medians",
-        all.rounds.len()
-    );
-    eprintln!(
-        "     {:<24} {:>12} {:>12}   with / without (95 %)",
-        "", "without", "with"
-    );
+    eprintln!("luc throttle: {tasks} tasks, policy {policy}, {} rounds; medians", all.rounds.len());
+    eprintln!("     {:<24} {:>12} {:>12}   with / without (95 %)", "", "without", "with");
     let seconds = |s: f64| Time(s * 1e9).to_string();
     let plain = |value: f64| format!("{value:.2}");
     let line = |name: &str, row: &Row, text: &dyn Fn(f64) -> String| {
-        let interval = row.interval.map_or_else(String::new, |(low, high)| {
-            format!(" ({low:.2} to {high:.2})")
-        });
+        let interval = row
+            .interval
+            .map_or_else(String::new, |(low, high)| format!(" ({low:.2} to {high:.2})"));
         eprintln!(
             "     {name:<24} {:>12} {:>12}   {:.2}{interval}",
             text(row.without),
@@ -111,9 +94,7 @@ fn report(all: &Comparison, policy: &PolicyChoice, tasks: usize) {
             row.ratio
         );
     };
-    line("tasks per hour", &all.throughput, &|per_s| {
-        format!("{:.0}", per_s * 3600.0)
-    });
+    line("tasks per hour", &all.throughput, &|per_s| format!("{:.0}", per_s * 3600.0));
     line("mean task done after", &all.mean_finish_s, &seconds);
     line("weighted speedup (WS)", &all.weighted_speedup, &plain);
     line("worst slowdown", &all.worst_slowdown, &plain);

@@ -107,10 +107,7 @@ mod tests {
             interrupted: false,
         };
         let text = Idle(&outcome).to_string();
-        assert!(
-            text.starts_with("luc: 'tar cf /dev/null a' hardly used a disk (180"),
-            "{text}"
-        );
+        assert!(text.starts_with("luc: 'tar cf /dev/null a' hardly used a disk (180"), "{text}");
         assert!(
             text.contains("| cat >/dev/null`")
                 && !text.contains("'cat b'")

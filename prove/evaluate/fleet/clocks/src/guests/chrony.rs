@@ -22,18 +22,13 @@ pub(super) fn unpack(harness: &Harness) -> Result<PathBuf, String> {
     download.args(["-qq", "-o", "APT::Sandbox::User=root", "download", "chrony"]);
     download.current_dir(&folder).env("LC_ALL", "C");
     let run = |command: &mut Command| {
-        harness
-            .execute(command, &[0])
-            .map_err(|error| failed(error.to_string()))
+        harness.execute(command, &[0]).map_err(|error| failed(error.to_string()))
     };
     run(&mut download)?;
     let mut entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
     let package = entries.find(|entry| entry.path().extension().is_some_and(|end| end == "deb"));
     let package =
         package.ok_or_else(|| failed("apt-get download brought no package".to_owned()))?;
-    run(Command::new("dpkg-deb")
-        .arg("-x")
-        .arg(package.path())
-        .arg(&folder))?;
+    run(Command::new("dpkg-deb").arg("-x").arg(package.path()).arg(&folder))?;
     Ok(folder.join("usr/sbin/chronyd"))
 }

@@ -168,9 +168,7 @@ pub(super) fn judge(harness: &Harness, recorded: &Recorded) -> Result<Judged, Ev
     let said = self::said(harness, recorded, "fit")?;
     let explained = explained(&self::said(harness, recorded, "explain")?);
     let pairs = related(&traces).map_err(|error| failed(&error))?;
-    let pairs = pairs
-        .iter()
-        .zip(said["pairs"].as_array().into_iter().flatten());
+    let pairs = pairs.iter().zip(said["pairs"].as_array().into_iter().flatten());
     let pairs = pairs.map(|(pair, said)| self::pair(recorded, pair, said));
     Ok(Judged {
         ways,
@@ -228,10 +226,7 @@ fn way(
     let (of_home, of_other) = (&recorded.clocks[home], &recorded.clocks[other]);
     let ahead = Ahead::of(&recorded.clocks, [home, other], recorded.pause.as_ref())?;
     let mut events = Events::default();
-    let mut map = Map {
-        least_stated_ns: f64::INFINITY,
-        ..Map::default()
-    };
+    let mut map = Map { least_stated_ns: f64::INFINITY, ..Map::default() };
     let (mut half_widths, mut errors, mut doubts) = (Vec::new(), Vec::new(), Vec::new());
     for reading in &of_other.readings {
         let (raw_ns, error_ns) = on_home.raw_ns(place, reading.monotonic_ns);
@@ -269,11 +264,7 @@ fn way(
         doubts.push((most - least) as f64 / 2.0);
     }
     let rates = of_other.readings.iter().map(|reading| reading.rate_ppb);
-    let changes = rates
-        .clone()
-        .zip(rates.clone().skip(1))
-        .filter(|(a, b)| a != b)
-        .count();
+    let changes = rates.clone().zip(rates.clone().skip(1)).filter(|(a, b)| a != b).count();
     Ok(Way {
         home,
         other,

@@ -69,19 +69,13 @@ pub(super) fn record(
     }
     let mut guests = Vec::new();
     for (host, cables) in cables.into_iter().enumerate() {
-        let words = format!(
-            "{host} {} {seconds} {} {seed}",
-            scenario.hosts, scenario.per_s
-        );
+        let words = format!("{host} {} {seconds} {} {seed}", scenario.hosts, scenario.per_s);
         let addresses: Vec<&str> = cables.iter().map(|(address, _)| address.as_str()).collect();
         let script = script(scenario, host, &words, &addresses);
         let mut vm = Vm::new(kernel)
             .program(harness.luc_path())
             .program(&tools.inside)
-            .content(
-                "/root/schedule",
-                schedule::of(scenario, host, seed, seconds),
-            )
+            .content("/root/schedule", schedule::of(scenario, host, seed, seconds))
             .shared_memory(memory.clone())
             .kernel_argument("clocksource=tsc")
             .timeout(PATIENCE + Duration::from_secs_f64(seconds))
@@ -90,11 +84,7 @@ pub(super) fn record(
             vm = vm.pausable();
         }
         if let (true, Ok(program)) = (scenario.has_ntp, &tools.chrony) {
-            let settings = if host == 0 {
-                chrony::SERVER
-            } else {
-                chrony::CLIENT
-            };
+            let settings = if host == 0 { chrony::SERVER } else { chrony::CLIENT };
             vm = vm.program(program).content("/root/chrony.conf", settings);
         }
         for (_, end) in cables {
@@ -218,12 +208,7 @@ fn stop(
         wait_until(&|| counters().iter().zip(&last).all(|(now, last)| now != last))?;
         after = counters();
     }
-    Ok(Pause {
-        host,
-        stopped: [stopped, went_on],
-        before,
-        after,
-    })
+    Ok(Pause { host, stopped: [stopped, went_on], before, after })
 }
 
 /// A word of a host's line; 0 where there is none.
@@ -268,12 +253,8 @@ fn collect(
         recorded.ntp_updates += log.lines().filter(|line| line.contains("10.0.1.1")).count();
         recorded.traces.push(trace);
         recorded.clocks.push(Clocks::of(outcome)?);
-        recorded
-            .complaints
-            .extend(outcome.complaints().into_iter().map(str::to_owned));
-        recorded
-            .clock_source
-            .push(outcome.file("source").unwrap_or_default().trim().to_owned());
+        recorded.complaints.extend(outcome.complaints().into_iter().map(str::to_owned));
+        recorded.clock_source.push(outcome.file("source").unwrap_or_default().trim().to_owned());
     }
     Ok(recorded)
 }

@@ -102,11 +102,7 @@ pub(super) fn page(runs: &[Run], seeds: u64, seconds: f64) -> Page {
             .filter_map(|run| run.judged.as_ref())
             .collect(),
     };
-    let all: Vec<Of<'_>> = SCENARIOS
-        .iter()
-        .map(of)
-        .filter(|one| !one.judged.is_empty())
-        .collect();
+    let all: Vec<Of<'_>> = SCENARIOS.iter().map(of).filter(|one| !one.judged.is_empty()).collect();
     let mut tables = vec![
         ("Events placed on another guest's clock:".to_owned(), events(&all)),
         (
@@ -144,9 +140,8 @@ fn about(runs: &[Run], seeds: u64, seconds: f64) -> String {
     let ways = || judged().flat_map(|judged| &judged.ways);
     let counters = ways().map(|way| way.counters_ns).fold(0.0, f64::max);
     let truth = ways().map(|way| way.truth_ns.p50).fold(0.0, f64::max);
-    let mut sources: Vec<&str> = judged()
-        .flat_map(|judged| judged.clock_source.iter().map(String::as_str))
-        .collect();
+    let mut sources: Vec<&str> =
+        judged().flat_map(|judged| judged.clock_source.iter().map(String::as_str)).collect();
     sources.sort_unstable();
     sources.dedup();
     format!(
@@ -199,9 +194,7 @@ fn targets(runs: &[Run], all: &[Of<'_>]) -> Vec<Target> {
         ),
     )];
     let maps = all.iter().flat_map(Of::ways).map(|way| way.map);
-    let (within, of) = maps.fold((0, 0), |(within, of), map| {
-        (within + map.within, of + map.of)
-    });
+    let (within, of) = maps.fold((0, 0), |(within, of), map| (within + map.within, of + map.of));
     targets.push(Target::new(
         "CLOCK_MONOTONIC_RAW is within what the map says of itself at all readings",
         of > 0 && within == of,
@@ -209,10 +202,7 @@ fn targets(runs: &[Run], all: &[Of<'_>]) -> Vec<Target> {
     ));
     for one in all {
         targets.push(Target::below(
-            format!(
-                "{}: half-width beside half the smallest round trip",
-                one.scenario.name
-            ),
+            format!("{}: half-width beside half the smallest round trip", one.scenario.name),
             Some(one.width_ratio()),
             WIDTH,
         ));
@@ -248,10 +238,7 @@ fn targets(runs: &[Run], all: &[Of<'_>]) -> Vec<Target> {
         messages > 0 && before == 0,
         format!("{before} of {messages}"),
     ));
-    let inverted = all
-        .iter()
-        .flat_map(Of::pairs)
-        .map(|pair| pair.inverted.unwrap_or(1.0));
+    let inverted = all.iter().flat_map(Of::pairs).map(|pair| pair.inverted.unwrap_or(1.0));
     let inverted = inverted.fold(0.0, f64::max);
     targets.push(Target::new(
         "no packet arrives before it was sent, by the fit, but beside a jump, where no order is said",
@@ -304,9 +291,8 @@ fn maps(all: &[Of<'_>]) -> Table {
     ]);
     for one in all {
         let maps = || one.ways().map(|way| way.map);
-        let (within, of) = maps().fold((0, 0), |(within, of), map| {
-            (within + map.within, of + map.of)
-        });
+        let (within, of) =
+            maps().fold((0, 0), |(within, of), map| (within + map.within, of + map.of));
         let low = one.ways().map(|way| way.rates_ppb[0]).min().unwrap_or(0);
         let high = one.ways().map(|way| way.rates_ppb[1]).max().unwrap_or(0);
         table.row(vec![
@@ -317,9 +303,7 @@ fn maps(all: &[Of<'_>]) -> Table {
                 number(low as f64 * PER_MILLION),
                 number(high as f64 * PER_MILLION)
             ),
-            number(Of::mean(one.judged.iter(), |judged| {
-                judged.ntp_updates as f64
-            })),
+            number(Of::mean(one.judged.iter(), |judged| judged.ntp_updates as f64)),
             format!("{within} of {of}"),
             number(Of::worst(maps(), |map| map.worst_ns)),
             format!(
@@ -357,20 +341,11 @@ fn widths(all: &[Of<'_>]) -> Table {
         table.row(vec![
             one.scenario.name.to_owned(),
             number(one.scenario.per_s),
-            format!(
-                "{} / {}",
-                us(|way| way.half_width_ns.p50),
-                us(|way| way.half_width_ns.p99)
-            ),
+            format!("{} / {}", us(|way| way.half_width_ns.p50), us(|way| way.half_width_ns.p99)),
             number(Of::mean(one.pairs(), |pair| pair.half_round_trip_ns / 1e3)),
             format!("{:.3}", one.width_ratio()),
-            one.unbent_ratio()
-                .map_or("-".to_owned(), |ratio| format!("{ratio:.3}")),
-            format!(
-                "{} / {}",
-                us(|way| way.error_ns.p50),
-                us(|way| way.error_ns.p99)
-            ),
+            one.unbent_ratio().map_or("-".to_owned(), |ratio| format!("{ratio:.3}")),
+            format!("{} / {}", us(|way| way.error_ns.p50), us(|way| way.error_ns.p99)),
             percent(one.pairs().map(|pair| pair.inverted).collect()),
             percent(one.pairs().map(|pair| pair.line_inverted).collect()),
             percent(one.pairs().map(|pair| pair.raw_line_inverted).collect()),

@@ -48,21 +48,7 @@ pub(super) const SCENARIOS: [Scenario; 6] = [
         has_steps: true,
         ..PLAIN
     },
-    Scenario {
-        name: "time is set",
-        has_steps: true,
-        per_s: 100.0,
-        ..PLAIN
-    },
-    Scenario {
-        name: "a guest is stopped",
-        has_pause: true,
-        ..PLAIN
-    },
-    Scenario {
-        name: "three hosts",
-        hosts: 3,
-        per_s: 100.0,
-        ..PLAIN
-    },
+    Scenario { name: "time is set", has_steps: true, per_s: 100.0, ..PLAIN },
+    Scenario { name: "a guest is stopped", has_pause: true, ..PLAIN },
+    Scenario { name: "three hosts", hosts: 3, per_s: 100.0, ..PLAIN },
 ];

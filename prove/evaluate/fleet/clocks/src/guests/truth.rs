@@ -64,9 +64,7 @@ impl Clocks {
                 how: format!("no file {name} came out of the guest"),
                 said: outcome.text(),
             })?;
-            let words = bytes
-                .chunks_exact(8)
-                .map(|word| word.try_into().map(u64::from_le_bytes));
+            let words = bytes.chunks_exact(8).map(|word| word.try_into().map(u64::from_le_bytes));
             words.collect::<Result<_, _>>().map_err(|_| missing(name))
         };
         let readings: Vec<Reading> = words("clocks", READING)?
@@ -91,11 +89,7 @@ impl Clocks {
             })
             .collect();
         let raw_ns_per_tick = slope(&readings).ok_or_else(|| missing("a guest's clocks"))?;
-        Ok(Self {
-            readings,
-            compared,
-            raw_ns_per_tick,
-        })
+        Ok(Self { readings, compared, raw_ns_per_tick })
     }
 
     /// Ticks that may be missing between an instruction and the counter, and back.
@@ -138,9 +132,7 @@ impl Clocks {
 
     /// The readings around a value of the counter, and the place of the first.
     fn around(&self, at: u64, counter: fn(&Reading) -> u64) -> Option<(usize, Reading, Reading)> {
-        let next = self
-            .readings
-            .partition_point(|reading| counter(reading) <= at);
+        let next = self.readings.partition_point(|reading| counter(reading) <= at);
         let last = next.checked_sub(1)?;
         Some((last, self.readings[last], *self.readings.get(next)?))
     }
@@ -153,10 +145,7 @@ impl Clocks {
         let rate = |ppb: Option<i64>, error: f64| {
             self.raw_ns_per_tick * (1.0 + ppb.unwrap_or(0) as f64 * 1e-9 + error)
         };
-        (
-            rate(rates.clone().min(), -RATE_ERROR),
-            rate(rates.max(), RATE_ERROR),
-        )
+        (rate(rates.clone().min(), -RATE_ERROR), rate(rates.max(), RATE_ERROR))
     }
 
     /// CLOCK_MONOTONIC_RAW at a value of the counter, about.
@@ -259,12 +248,7 @@ impl Ahead {
                 (high, low) = (low.checked_add(gap)?, high.checked_sub(gap)?);
             }
             let (low, high) = (low.checked_sub(early)?, high.checked_add(early)?);
-            (low <= high).then_some(Part {
-                from: from[other],
-                to: to[other],
-                low,
-                high,
-            })
+            (low <= high).then_some(Part { from: from[other], to: to[other], low, high })
         });
         let parts: Option<Vec<Part>> = parts.collect();
         let parts =
@@ -302,10 +286,7 @@ impl Ahead {
 
     /// How far the middle of the bounds may be off, ticks: the worst part.
     pub(super) fn error_ticks(&self) -> f64 {
-        let widths = self
-            .parts
-            .iter()
-            .map(|part| (part.high - part.low) as f64 / 2.0);
+        let widths = self.parts.iter().map(|part| (part.high - part.low) as f64 / 2.0);
         widths.fold(0.0, f64::max)
     }
 

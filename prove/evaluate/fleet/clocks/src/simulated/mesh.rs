@@ -57,11 +57,7 @@ pub(super) fn run(seed: u64) -> Result<Run, ClockError> {
             let read: [&dyn Fn(f64) -> i64; 2] = [&|at| clock_a.read(at), &|at| clock_b.read(at)];
             let points = record(&mut random, (SECONDS, PER_S), Ways { there, back }, read)?;
             let fit = fit(&thinned(&points), &options)?;
-            pairs.push(Pair {
-                a: id(a),
-                b: id(b),
-                fit,
-            });
+            pairs.push(Pair { a: id(a), b: id(b), fit });
         }
     }
     let fleet = Fleet::new(id(0), pairs.clone())?;
@@ -73,19 +69,12 @@ pub(super) fn run(seed: u64) -> Result<Run, ClockError> {
         let at = random.random_range(0.5e9..(SECONDS - 0.5) * 1e9);
         let mut wrong = Vec::with_capacity(HOSTS);
         for (host, clock) in clocks.iter().enumerate() {
-            let event = Event {
-                host: id(host),
-                at_ns: clock.read(at),
-            };
+            let event = Event { host: id(host), at_ns: clock.read(at) };
             let (placed, truth) = (fleet.global_ns(event)?, clocks[0].read(at));
             // Both clocks show whole ns.
             let mut near = [-1, 0, 1].into_iter();
             inside += usize::from(near.any(|off| placed.bounds.contains(truth + off)));
-            wrong.push(
-                placed
-                    .at_ns
-                    .map_or(f64::INFINITY, |placed| (placed - truth) as f64),
-            );
+            wrong.push(placed.at_ns.map_or(f64::INFINITY, |placed| (placed - truth) as f64));
             if host > 0 {
                 mesh_width += placed.bounds.half_width_ns().unwrap_or(f64::INFINITY);
             }

@@ -88,10 +88,8 @@ pub(super) fn thinned(points: &PairPoints) -> PairPoints {
         let mut points = points.to_vec();
         points.sort_unstable();
         let mut thinner = Thinner::new(direction);
-        let mut kept: Vec<Point> = points
-            .into_iter()
-            .filter_map(|point| thinner.add(point))
-            .collect();
+        let mut kept: Vec<Point> =
+            points.into_iter().filter_map(|point| thinner.add(point)).collect();
         kept.extend(thinner.finish());
         kept
     };

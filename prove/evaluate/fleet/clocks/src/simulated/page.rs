@@ -76,20 +76,14 @@ pub(super) fn tables(measured: &[Measured], meshes: &[mesh::Run]) -> Vec<(String
     );
     let tables = vec![
         ("The fit of a pair:".to_owned(), of_fits(measured)),
-        (
-            "One line per pair, on the same messages:".to_owned(),
-            of_lines(measured),
-        ),
+        ("One line per pair, on the same messages:".to_owned(), of_lines(measured)),
         (
             "One offset for all of the time, as Perfetto has it, on the same messages:".to_owned(),
             of_offsets(measured),
         ),
         (mesh_says, of_meshes(meshes)),
     ];
-    tables
-        .into_iter()
-        .filter(|(_, table)| !table.is_empty())
-        .collect()
+    tables.into_iter().filter(|(_, table)| !table.is_empty()).collect()
 }
 
 fn of_fits(measured: &[Measured]) -> Table {
@@ -110,11 +104,7 @@ fn of_fits(measured: &[Measured]) -> Table {
             one.row.name.to_owned(),
             quantiles.join(" / "),
             number(one.worst(|run| quantile_of(&run.extra, 0.99))),
-            format!(
-                "{:.3} / {:.3}",
-                one.half_width() / 1e3,
-                quantile_of(&widths, 0.99) / 1e3
-            ),
+            format!("{:.3} / {:.3}", one.half_width() / 1e3, quantile_of(&widths, 0.99) / 1e3),
             format!("{:.4}", one.width_ratio()),
             format!("{inside} of {events}"),
             number(one.worst(|run| run.fit_ms)),
@@ -159,9 +149,7 @@ fn of_offsets(measured: &[Measured]) -> Table {
     for one in measured {
         let quantiles = |figures: fn(&Run) -> &Vec<f64>, unit_ns: f64| {
             let all = one.all(figures);
-            [0.5, 1.0]
-                .map(|share| number(quantile_of(&all, share) / unit_ns))
-                .join(" / ")
+            [0.5, 1.0].map(|share| number(quantile_of(&all, share) / unit_ns)).join(" / ")
         };
         let share = |figure: fn(&Run) -> f64| format!("{:.1} %", one.mean(figure) * 100.0);
         table.row(vec![
@@ -206,10 +194,7 @@ pub(super) fn targets(measured: &[Measured], meshes: &[mesh::Run]) -> Vec<Target
     targets.extend(measured.iter().map(|one| {
         let most = if one.row.per_s < 1000.0 { 1.05 } else { 1.01 };
         Target::new(
-            format!(
-                "{}: half-width <= {most} x half the smallest round trip",
-                one.row.name
-            ),
+            format!("{}: half-width <= {most} x half the smallest round trip", one.row.name),
             one.width_ratio() <= most,
             format!("{:.4}", one.width_ratio()),
         )
@@ -222,10 +207,7 @@ pub(super) fn targets(measured: &[Measured], meshes: &[mesh::Run]) -> Vec<Target
         };
         let p99 = quantile_of(&one.all(|run| &run.extra), 0.99);
         targets.push(Target::new(
-            format!(
-                "{}: p99 of the error less the asymmetry <= {most} ns",
-                one.row.name
-            ),
+            format!("{}: p99 of the error less the asymmetry <= {most} ns", one.row.name),
             p99 <= most,
             format!("{p99:.1} ns"),
         ));
@@ -241,9 +223,7 @@ pub(super) fn targets(measured: &[Measured], meshes: &[mesh::Run]) -> Vec<Target
         )
     }));
     if !measured.is_empty() {
-        let inverted = measured
-            .iter()
-            .map(|one| one.worst(|run| run.inverted_share));
+        let inverted = measured.iter().map(|one| one.worst(|run| run.inverted_share));
         let inverted = inverted.fold(0.0, f64::max);
         targets.push(Target::new(
             "no message arrives before it was sent, by the fit, in any scenario",
@@ -252,27 +232,15 @@ pub(super) fn targets(measured: &[Measured], meshes: &[mesh::Run]) -> Vec<Target
         ));
     }
     let speed = measured.iter().filter(|one| one.row.per_s == 1000.0);
-    targets.extend(
-        speed
-            .map(|one| one.worst(|run| run.fit_ms))
-            .reduce(f64::max)
-            .map(|slowest| {
-                Target::below(
-                    "300 s of 1,000 messages/s each way, fitted, ms",
-                    Some(slowest),
-                    1000.0,
-                )
-            }),
-    );
+    targets.extend(speed.map(|one| one.worst(|run| run.fit_ms)).reduce(f64::max).map(|slowest| {
+        Target::below("300 s of 1,000 messages/s each way, fitted, ms", Some(slowest), 1000.0)
+    }));
     let ratios = meshes.iter().map(|run| run.mesh_rms_ns / run.pair_rms_ns);
     targets.extend(ratios.reduce(f64::max).map(|worst| {
         Target::new(
             format!("{MESH}: rms of the asymmetry's error <= 0.35 of a pair's, in each run"),
             worst <= 0.35,
-            format!(
-                "{worst:.3} at worst, {:.3} over all runs",
-                mesh::ratio(meshes)
-            ),
+            format!("{worst:.3} at worst, {:.3} over all runs", mesh::ratio(meshes)),
         )
     }));
     targets

@@ -30,22 +30,14 @@ pub(super) struct Row {
 
 impl Row {
     pub(super) fn ways(self) -> Ways {
-        let delays = |least, queue, slow_share, slow| Delays {
-            least,
-            queue,
-            slow_share,
-            slow,
-        };
+        let delays = |least, queue, slow_share, slow| Delays { least, queue, slow_share, slow };
         if self.is_loaded {
             return Ways {
                 there: delays(12e3, 8e3, 0.2, 40e3),
                 back: delays(14e3, 10e3, 0.4, 60e3),
             };
         }
-        Ways {
-            there: delays(12e3, 5e3, 0.1, 10e3),
-            back: delays(14e3, 6e3, 0.2, 15e3),
-        }
+        Ways { there: delays(12e3, 5e3, 0.1, 10e3), back: delays(14e3, 6e3, 0.2, 15e3) }
     }
 }
 
@@ -153,9 +145,8 @@ fn judge(
         // What A shows is whole ns, and the truth is between two.
         let ends = [truth.floor(), truth.ceil()].map(|truth| origin + truth as i64);
         found.inside += usize::from(ends.into_iter().any(|truth| known.bounds.contains(truth)));
-        let wrong = known
-            .offset_ns
-            .map_or(f64::INFINITY, |offset| (offset - origin) as f64 - truth);
+        let wrong =
+            known.offset_ns.map_or(f64::INFINITY, |offset| (offset - origin) as f64 - truth);
         let line_wrong = line.offset_ns(on_a) - origin as f64 - truth;
         // The middle of both ways is off by half their difference.
         found.extra.push((wrong - hidden).abs());
@@ -196,10 +187,7 @@ fn first_offset(points: &PairPoints) -> f64 {
     let below = points.backward.iter().filter(early);
     let above = above.map(|point| point.offset_ns() as f64);
     let below = below.map(|point| point.offset_ns() as f64);
-    f64::midpoint(
-        above.fold(f64::INFINITY, f64::min),
-        below.fold(f64::NEG_INFINITY, f64::max),
-    )
+    f64::midpoint(above.fold(f64::INFINITY, f64::min), below.fold(f64::NEG_INFINITY, f64::max))
 }
 
 /// Between the least and the greatest.

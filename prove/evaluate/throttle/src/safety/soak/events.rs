@@ -31,10 +31,7 @@ const PROTECTED: &str = "i=0; while [ $i -lt 200 ]; do dd if=\"$M/file-0\" of=/d
 /// What services do; `M` is the disk, `E` a file elsewhere for what dd says, `N` a number of their own. A full disk is no
 /// error.
 const WORKS: [(&str, &str); 5] = [
-    (
-        "reads",
-        "dd if=\"$M/file-$((N % FILES))\" of=/dev/null bs=128k iflag=direct 2>/dev/null",
-    ),
+    ("reads", "dd if=\"$M/file-$((N % FILES))\" of=/dev/null bs=128k iflag=direct 2>/dev/null"),
     (
         "writes",
         "dd if=/dev/zero of=\"$M/w-$N\" bs=64k count=300 conv=fsync 2>\"$E\" || no_space; rm -f \"$M/w-$N\"",
@@ -176,11 +173,7 @@ impl<'a> Site<'a> {
         self.next += 1;
         let service = Service::start(self.root, number, &script(&self.mount, number, work))?;
         watch.add(&service.group.path);
-        self.services.push(Present {
-            service,
-            sleeps: what == "sleeps",
-            foreign_since: None,
-        });
+        self.services.push(Present { service, sleeps: what == "sleeps", foreign_since: None });
         self.count.arrived += 1;
         Ok(())
     }
@@ -197,11 +190,7 @@ impl<'a> Site<'a> {
         if !self.stopped.is_empty() {
             return;
         }
-        let process = if guardian {
-            self.daemon.guardian()
-        } else {
-            Some(self.daemon.id())
-        };
+        let process = if guardian { self.daemon.guardian() } else { Some(self.daemon.id()) };
         let Some(process) = process else { return };
         let until = Instant::now() + Duration::from_millis(random.random_range(STOPPED_MS));
         kill(process, Signal::STOP);
@@ -278,9 +267,7 @@ impl<'a> Site<'a> {
         let mut index = 0;
         while index < self.services.len() {
             let child = &mut self.services[index].service.child;
-            let ended = child
-                .try_wait()
-                .map_err(EvaluateError::file("wait for", "sh"))?;
+            let ended = child.try_wait().map_err(EvaluateError::file("wait for", "sh"))?;
             let Some(status) = ended else {
                 index += 1;
                 continue;

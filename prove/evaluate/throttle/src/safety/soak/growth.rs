@@ -32,11 +32,7 @@ impl Growth {
     pub(super) fn look(&mut self, process: u32) {
         let Some(size) = size(process) else { return };
         self.looks += 1;
-        let most = if self.looks <= FIRST_LOOKS {
-            &mut self.first
-        } else {
-            &mut self.last
-        };
+        let most = if self.looks <= FIRST_LOOKS { &mut self.first } else { &mut self.last };
         most.resident_kib = most.resident_kib.max(size.resident_kib);
         most.descriptors = most.descriptors.max(size.descriptors);
     }
@@ -66,11 +62,7 @@ impl Growth {
                 self.first.resident_kib.to_string(),
                 self.last.resident_kib.to_string(),
             ),
-            (
-                "descriptors",
-                self.first.descriptors.to_string(),
-                self.last.descriptors.to_string(),
-            ),
+            ("descriptors", self.first.descriptors.to_string(), self.last.descriptors.to_string()),
         ]
     }
 }
@@ -78,9 +70,7 @@ impl Growth {
 fn size(process: u32) -> Option<Size> {
     let own = Path::new("/proc").join(process.to_string());
     let status = fs::read_to_string(own.join("status")).ok()?;
-    let resident = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
     Some(Size {
         resident_kib: resident.split_whitespace().next()?.parse().ok()?,
         descriptors: fs::read_dir(own.join("fd")).ok()?.count() as u64,

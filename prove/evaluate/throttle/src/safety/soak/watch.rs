@@ -39,12 +39,7 @@ impl Watch {
                 thread::sleep(EVERY);
             }
         });
-        Self {
-            seen,
-            ends,
-            thread: Some(thread),
-            root: root.to_owned(),
-        }
+        Self { seen, ends, thread: Some(thread), root: root.to_owned() }
     }
 
     pub(super) fn add(&self, group: &Path) {
@@ -83,8 +78,7 @@ impl Drop for Watch {
 
 /// A thread that panicked left what is true all the same.
 fn lock(seen: &Mutex<Seen>) -> std::sync::MutexGuard<'_, Seen> {
-    seen.lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner)
+    seen.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 fn look(seen: &mut Seen) {
