@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Fetches headers of kernels for which the modules are compiled in tests (crates/kernel/tests/headers.rs) into
+# Fetches headers of kernels for which the modules are compiled in tests (crates/act/module/tests/headers.rs) into
 # ~/.cache/luc/headers. They are unpacked and not installed: Debian's newer headers bring their kernel along, which would
 # be the next to boot.
 #

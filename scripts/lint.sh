@@ -16,7 +16,7 @@ for crate in luc-fleet-sql luc-fleet-store; do
 	$cargo clippy --profile sql-test -p "$crate" --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $cargo doc --profile sql-test -p "$crate" --no-deps --document-private-items --locked --quiet
 done
-clang-format --dry-run --Werror crates/probe/bpf/*.[ch] vm/src/*.c
+clang-format --dry-run --Werror crates/see/probe/bpf/*.[ch] vm/src/*.c
 find kernel -name "*.[ch]" ! -name trace_luc.h -exec clang-format --dry-run --Werror {} +
 shellcheck -x scripts/*.sh packaging/*/pack.sh .ci/run
 # Scripts of the guests: all are bash's except the first process, which is busybox's.

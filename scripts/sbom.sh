@@ -15,10 +15,10 @@ copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
 tar -c --exclude=target Cargo.toml Cargo.lock crates prove vm kernel | tar -x -C "$copy"
 # As scripts/preload.sh builds it.
-sed -i 's/^\[lib\]$/&\ncrate-type = ["cdylib"]/' "$copy/crates/gate/preload/Cargo.toml"
+sed -i 's/^\[lib\]$/&\ncrate-type = ["cdylib"]/' "$copy/crates/act/gate/preload/Cargo.toml"
 (cd "$copy" && "$cargo" cyclonedx --manifest-path Cargo.toml --format json --spec-version 1.5 --describe binaries -qq)
-for file in crates/luc/luc_bin crates/fleet/luc-fleet_bin crates/service/luc-exec_bin crates/service/lucd_bin \
-	crates/gate/preload/luc_gate_preload_cdylib; do
+for file in crates/luc/luc_bin crates/fleet/fleet/luc-fleet_bin crates/act/service/luc-exec_bin crates/act/service/lucd_bin \
+	crates/act/gate/preload/luc_gate_preload_cdylib; do
 	if [[ ! -e $copy/$file.cdx.json ]]; then
 		echo "sbom: cargo-cyclonedx wrote no ${file##*/}.cdx.json; \`cargo cyclonedx --version\` should say 0.5.9 or later" >&2
 		exit 2

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use luc_fleet_clocks::HostId;
-use luc_fleet_core::{
+use luc_fleet_requests::{
     Address, AtStart, Connections, End, Forest, Message, Messages, NameId, Opener, Packet, Paths,
     Requests, Thread, Wait, Waits, Way, clock_points,
 };

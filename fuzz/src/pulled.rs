@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use luc_events::ring::{self, Name, Segment};
 use luc_events::store::Writer;
 use luc_events::tables::Trace;
-use luc_fleet_pull::{Limits, receive, send};
+use luc_fleet_rings::{Limits, receive, send};
 
 /// Few enough that an input reaches them.
 const LIMITS: Limits = Limits { files: 3, bytes: 20_000 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The LUC paper's PID controller, and the delay that it steers. Reference:
- * crates/control/src/pid.rs. */
+ * crates/decide/control/src/pid.rs. */
 #include "control.h"
 
 const struct luc_gains luc_paper_gains = { .kp_milli = 800, .ki_milli = 250, .kd_milli = 250 };

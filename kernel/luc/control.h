@@ -2,7 +2,7 @@
 /*
  * The control laws, in integers and without a clock: times come in as arguments, decisions go out
  * as values. Compiles in user space too, where a test compares it with LUC's reference
- * (crates/control), whose names and constants it shares.
+ * (crates/decide/control), whose names and constants it shares.
  *
  * Rates are in requests per 1000 seconds, logarithms in 2^-20.
  */

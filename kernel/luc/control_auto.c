@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The default policy: learn, try, engage where it pays, step aside where it does not. Reference:
- * crates/control/src/auto.rs.
+ * crates/decide/control/src/auto.rs.
  */
 #include "control.h"
 

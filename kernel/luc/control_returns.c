@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How soon callers come back after a commit. Reference: crates/control/src/setpoint.rs, which also
+ * How soon callers come back after a commit. Reference: crates/decide/control/src/setpoint.rs, which also
  * says why.
  *
  * Let a_k be the time from a commit's end until the k-th caller has arrived for the next one. A

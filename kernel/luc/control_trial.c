@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Does holding pay? Samples of held commits are compared with samples of commits that are not.
- * Reference: crates/control/src/engagement.rs and sample.rs.
+ * Reference: crates/decide/control/src/engagement.rs and sample.rs.
  */
 #include "control.h"
 

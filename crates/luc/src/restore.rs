@@ -19,7 +19,7 @@ pub(crate) struct Outcome {
 pub(crate) fn all(patience: Duration) -> Outcome {
     let mut outcome = of_sweeps(patience);
     // Settings of the kernel module that a run has lent.
-    match luc_kernel::lease::restore_abandoned() {
+    match luc_module::lease::restore_abandoned() {
         Ok(0) => {}
         Ok(journals) => {
             let plural = if journals == 1 { "" } else { "s" };

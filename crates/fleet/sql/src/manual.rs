@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use clap::{Args, CommandFactory as _};
-use luc_manual::Shell;
+use luc_cli::Shell;
 
 use crate::arguments::Cli;
 
@@ -35,11 +35,11 @@ pub(crate) struct Man {
 }
 
 pub(crate) fn completions(args: &Completions) -> io::Result<()> {
-    luc_manual::print_script(Cli::command(), args.shell)
+    luc_cli::print_script(Cli::command(), args.shell)
 }
 
 pub(crate) fn man(args: &Man) -> io::Result<()> {
-    luc_manual::write_pages(Cli::command(), args.dir.as_deref())
+    luc_cli::write_pages(Cli::command(), args.dir.as_deref())
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use luc_fleet_pull::{Moment, Window};
+use luc_fleet_rings::{Moment, Window};
 
 /// Keep segments of rings in an object store, and get windows of them back
 #[derive(Debug, Parser)]

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use luc_fleet_pull::{PullError, WindowError};
+use luc_fleet_rings::{PullError, WindowError};
 
 /// Why segments cannot be put into a store, or taken from it.
 #[derive(Debug, thiserror::Error)]

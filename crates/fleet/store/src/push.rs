@@ -6,7 +6,7 @@ use std::io::Seek as _;
 use std::sync::Arc;
 
 use luc_events::ring::Segment;
-use luc_fleet_pull::send;
+use luc_fleet_rings::send;
 use object_store::buffered::BufWriter;
 use tokio::io::AsyncWriteExt as _;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use luc_fleet_pull::Moment;
+use luc_fleet_rings::Moment;
 use serde::Serialize;
 
 use crate::error::StoredError;

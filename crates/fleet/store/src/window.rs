@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Seek as _, SeekFrom, Write};
 
 use futures::TryStreamExt as _;
-use luc_fleet_pull::Window;
+use luc_fleet_rings::Window;
 use tar::{Archive, Builder, EntryType};
 use tokio::io::AsyncWriteExt as _;
 
@@ -124,7 +124,7 @@ impl<R: io::Read> io::Read for Counted<R> {
 
 #[cfg(test)]
 mod tests {
-    use luc_fleet_pull::Moment;
+    use luc_fleet_rings::Moment;
 
     use super::*;
 

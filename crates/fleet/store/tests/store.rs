@@ -12,7 +12,7 @@ use hyper_util::server::conn::auto::Builder;
 use luc_events::ring::Name;
 use luc_events::store::Writer;
 use luc_events::tables::{ClockSample, Trace};
-use luc_fleet_pull::{Limits, receive};
+use luc_fleet_rings::{Limits, receive};
 use rustix::process::{Pid, Signal, kill_process};
 use s3s::auth::SimpleAuth;
 use s3s::service::S3ServiceBuilder;

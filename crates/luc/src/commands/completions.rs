@@ -4,7 +4,7 @@ use std::io::{Write as _, stdout};
 use std::process::ExitCode;
 
 use clap::CommandFactory as _;
-use luc_manual::Shell;
+use luc_cli::Shell;
 
 /// Completes units, disks, policies and luc-fleet's words, beside clap's `_luc`.
 const NAMES: &str = include_str!("completions/names.bash");
@@ -32,7 +32,7 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
 
 /// What clap makes of the command line, and for bash the names that only this machine knows.
 fn script(shell: Shell) -> Vec<u8> {
-    let mut script = luc_manual::script(crate::Cli::command(), shell);
+    let mut script = luc_cli::script(crate::Cli::command(), shell);
     if matches!(shell, Shell::Bash) {
         script.extend_from_slice(NAMES.as_bytes());
     }

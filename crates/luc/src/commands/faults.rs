@@ -13,7 +13,7 @@ use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use luc_disk::{BlockErrno, ModelSpec, kernel_release};
 use luc_host::interrupt::interrupted;
-use luc_kernel::Machine;
+use luc_module::Machine;
 use luc_powercut::faults::{self, Call, CommandPlan, Faults, Gate, Module, Policy, Setting};
 use luc_units::{parse_duration_ns, parse_size_bytes};
 
@@ -237,7 +237,7 @@ fn module(args: &Args, policies: &[&str]) -> anyhow::Result<Module> {
         }
     }
     let machine = Machine::from_environment();
-    luc_kernel::Module::open(&machine)?;
+    luc_module::Module::open(&machine)?;
     let copy_out = args.copy_out.as_deref().unwrap_or("on");
     let settings = |text: &&str| {
         let word = if *text == "engaged" { "auto" } else { text };

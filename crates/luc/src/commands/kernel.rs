@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use anyhow::bail;
 use clap::Subcommand;
-use luc_kernel::build::{self, When};
-use luc_kernel::lease::{self, Leases};
-use luc_kernel::{Journal, Machine, Module, Settings};
+use luc_module::build::{self, When};
+use luc_module::lease::{self, Leases};
+use luc_module::{Journal, Machine, Module, Settings};
 use luc_units::parse_duration_ns;
 
 /// Build, load, watch, set and unload the kernel module
@@ -119,7 +119,7 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
         Action::Set { all, words } => set(&machine, all, &words)?,
         Action::Unload { timeout } => {
             let patience = Duration::from_nanos(parse_duration_ns(&timeout)?);
-            luc_kernel::unload(&machine, patience, &mut |holders| {
+            luc_module::unload(&machine, patience, &mut |holders| {
                 eprintln!("luc: waiting for {holders}");
             })?;
             println!("luc.ko is unloaded");
@@ -135,7 +135,7 @@ fn load(machine: &Machine, policy: Option<String>, copy_out: Option<String>) -> 
         copy_out.map(|value| format!("copy_out={value}")),
     ];
     let settings = Settings::parse(words.iter().flatten().map(String::as_str))?;
-    let loaded = luc_kernel::load(machine, &settings)?;
+    let loaded = luc_module::load(machine, &settings)?;
     let version = &loaded.module.version;
     let journals = loaded.module.journals()?;
     let names: Vec<_> = journals.iter().map(|journal| journal.name.as_str()).collect();
@@ -149,7 +149,7 @@ fn load(machine: &Machine, policy: Option<String>, copy_out: Option<String>) -> 
     }
     // A module loaded just now starts its journals with these.
     if !settings.is_empty() && !journals.is_empty() {
-        luc_kernel::set(machine, &journals, &settings)?;
+        luc_module::set(machine, &journals, &settings)?;
     }
     Ok(())
 }
@@ -173,7 +173,7 @@ fn set(machine: &Machine, all: bool, words: &[String]) -> anyhow::Result<()> {
         let found: Result<_, _> = places.iter().map(|place| module.find(place)).collect();
         found?
     };
-    luc_kernel::set(machine, &journals, &settings)?;
+    luc_module::set(machine, &journals, &settings)?;
     for journal in &journals {
         let values: Vec<_> = settings.iter().map(|(key, value)| format!("{key}={value}")).collect();
         println!("{}: {}", journal.name, values.join(" "));

@@ -21,6 +21,6 @@ pub(crate) struct Args {
 
 /// Runs the subcommand.
 pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
-    luc_manual::write_pages(crate::Cli::command(), args.dir.as_deref())?;
+    luc_cli::write_pages(crate::Cli::command(), args.dir.as_deref())?;
     Ok(ExitCode::SUCCESS)
 }

@@ -4,7 +4,7 @@ mod text;
 
 use std::process::ExitCode;
 
-use luc_kernel::{Machine, Module};
+use luc_module::{Machine, Module};
 use luc_service::enable::{self, Enabled};
 use luc_service::plan::Reach;
 use luc_service::{status as services, systemctl};

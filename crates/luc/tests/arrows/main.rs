@@ -113,7 +113,7 @@ fn libraries_leave_the_command_line_and_the_terminal_alone() {
         let is_program = ["luc", "fleet", "fleet-sql", "fleet-store", "evaluate", "twin", "vm"]
             .contains(&package.name.as_str());
         // They work on definitions of command lines.
-        let has_command_line = is_program || ["manual", "testkit"].contains(&package.name.as_str());
+        let has_command_line = is_program || ["cli", "testkit"].contains(&package.name.as_str());
         assert!(has_command_line || !package.uses.contains("clap"), "{}", package.name);
         let has_terminal = is_program || ["top", "harness"].contains(&package.name.as_str());
         for library in ["ratatui", "indicatif"] {

@@ -2,7 +2,7 @@
 
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
-#[path = "../../../kernel/tests/fake/mod.rs"]
+#[path = "../../../act/module/tests/fake/mod.rs"]
 mod fake;
 
 use std::process::{Child, Command, Output};

@@ -48,7 +48,7 @@ fn every_table_can_be_asked() {
 /// What a recorder of version 4 has written.
 const WAITS_OF_VERSION_4: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
-    "/../../events/tests/store/version-4/wait-000001-000001.parquet"
+    "/../../see/events/tests/store/version-4/wait-000001-000001.parquet"
 );
 
 #[test]

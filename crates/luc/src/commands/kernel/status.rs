@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 use luc_gate::inspect::filesystem;
-use luc_kernel::lease::Leases;
-use luc_kernel::table::{Row, Table};
-use luc_kernel::{Device, Journal, Key, Machine, Module, Settings, Stats};
+use luc_module::lease::Leases;
+use luc_module::table::{Row, Table};
+use luc_module::{Device, Journal, Key, Machine, Module, Settings, Stats};
 use luc_units::parse_duration_ns;
 use serde::Serialize;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -158,14 +158,14 @@ fn look(machine: &Machine, before: &mut BTreeMap<String, Stats>) -> anyhow::Resu
     *before = now;
     Ok(Status {
         version: module.version,
-        interface: luc_kernel::INTERFACE,
+        interface: luc_module::INTERFACE,
         is_layout_checked: module.is_layout_checked,
         is_kernel_tested: module.is_kernel_tested,
         journals,
     })
 }
 
-fn read(journal: &Journal) -> Result<(Settings, Option<Stats>), luc_kernel::Error> {
+fn read(journal: &Journal) -> Result<(Settings, Option<Stats>), luc_module::Error> {
     Ok((journal.settings()?, journal.stats()?))
 }
 

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use anyhow::bail;
 use luc_gate::inspect::Gateability;
-use luc_kernel::level::EffectiveLevel;
 use luc_launch::Reach as LaunchReach;
+use luc_module::level::EffectiveLevel;
 
 /// `--reach`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]

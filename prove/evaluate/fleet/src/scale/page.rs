@@ -37,13 +37,13 @@ pub(super) fn page(explained: &[Explained], trees: &[(Shape, Vec<Timed>)], repea
 
 fn about(repeats: usize) -> String {
     format!(
-        "Everything here is synthetic: the traces are made by a program (`crates/testkit/src/fleet.rs`), for {HOSTS} \
+        "Everything here is synthetic: the traces are made by a program (`prove/testkit/src/fleet.rs`), for {HOSTS} \
          hosts whose clocks differ, with a request of a client through a front end to two back ends for each \
          {ROWS_PER_REQUEST} rows, and waits that belong to no request. Clocks are related, messages joined, requests \
          put together and the slowest explained, all anew in each run, by one process of one thread that may have \
          {MEMORY_GIB} GiB. The target is meant for {PROCESSORS} processors; a machine that has fewer has to meet it, too. \
          Memory is VmHWM, the peak. Trees are numbered in pre-order and post-order, and summed, as requests' trees are \
-         (`crates/fleet/core/src/tree.rs`). {repeats} runs of each."
+         (`crates/fleet/requests/src/tree.rs`). {repeats} runs of each."
     )
 }
 

@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use luc_fleet_core::{Forest, Sums};
+use luc_fleet_requests::{Forest, Sums};
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::missing;
 use luc_stats::random;

@@ -32,7 +32,7 @@ pub(super) fn page(cells: &[Cell], kills: &[Kill], repeats: usize) -> Page {
 
 fn about(repeats: usize) -> String {
     format!(
-        "Everything here is synthetic: the traces are made by a program (`crates/testkit/src/fleet.rs`), for {hosts} \
+        "Everything here is synthetic: the traces are made by a program (`prove/testkit/src/fleet.rs`), for {hosts} \
          hosts whose clocks differ, with requests of a client through a front end to {BACK_ENDS} back ends, and waits \
          that belong to no request. Each query is answered by one process (`--memory {MEMORY_MIB}MiB`), by a scheduler \
          with {EXECUTORS} executors of one task each on the same machine ({each} MiB each), and once more by these \

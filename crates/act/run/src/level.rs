@@ -1,0 +1,278 @@
+//! One run at its level: the gate in the programs, the module in the kernel, or both.
+
+use std::path::Path;
+use std::process::Command as Process;
+use std::time::{Duration, Instant};
+
+use luc_explain::Ways;
+use luc_gate::Policy;
+use luc_gate::Settings as GateSettings;
+use luc_gate::figures::RunFigures;
+use luc_gate::inspect::filesystem;
+use luc_launch::{Around, Command, Outcome, Reach, Start};
+use luc_module::level::{EffectiveLevel, JournalUse, Plan, Session};
+use luc_module::{Device, Error, Key, Machine, Settings, touch};
+use luc_units::figures::Time;
+use serde::Serialize;
+
+use crate::RunError;
+
+/// Time between two checks of the command's open files, for files that the gate does not see.
+const OPEN_FILES_INTERVAL: Duration = Duration::from_millis(250);
+
+/// The result of a run at any level.
+#[derive(Debug, Serialize)]
+pub struct RunOutcome {
+    /// The gate's counters.
+    #[serde(flatten)]
+    pub gate: Outcome,
+    /// The level that the run worked at.
+    level: EffectiveLevel,
+    /// The module's figures on each journal that the command used.
+    kernel: Vec<KernelUse>,
+    /// What the recorder saw pass by, and not reach, the gate; `None` if the run was not recorded.
+    pub passing_by: Option<PassingBy>,
+    /// Why it was not, if it was to be.
+    #[serde(skip)]
+    pub unrecorded: Option<String>,
+    /// Settings of the module that could not be lent or restored, a line each.
+    #[serde(skip)]
+    pub failures: Vec<String>,
+}
+
+/// Synchronizations by their ways, all but the first of which pass by the gate.
+#[derive(Debug, Serialize)]
+pub struct PassingBy {
+    /// Time after the command's start from which on they were counted.
+    pub since_s: f64,
+    /// How many.
+    #[serde(flatten)]
+    pub ways: Ways,
+}
+
+#[derive(Debug, Serialize)]
+struct KernelUse {
+    mount_point: Option<String>,
+    #[serde(flatten)]
+    used: JournalUse,
+}
+
+/// What the module shall do: the gate's options as its settings.
+///
+/// # Errors
+/// A value that the module does not take.
+pub fn requested(
+    policy: Policy,
+    max_wait_ns: Option<u64>,
+    copy_out: Option<&str>,
+) -> Result<Settings, Error> {
+    let mut settings = Settings::default();
+    let name = match policy {
+        Policy::Off => "off",
+        Policy::Auto => "auto",
+        Policy::Delay(delay) => {
+            settings.add(Key::DelayUs, delay.delay_ns.div_ceil(1_000))?;
+            settings.add(Key::MaxRestarts, delay.max_restarts)?;
+            "delay"
+        }
+        Policy::Pid { set_point } => {
+            if let Some(set_point) = set_point {
+                settings.add(Key::SetPoint, set_point)?;
+            }
+            "pid"
+        }
+    };
+    settings.add(Key::Policy, name)?;
+    if let Some(ns) = max_wait_ns {
+        settings.add(Key::MaxHoldUs, ns.div_ceil(1_000))?;
+    }
+    let copy_out = copy_out.unwrap_or(if policy == Policy::Off { "off" } else { "auto" });
+    settings.add(Key::CopyOut, copy_out)?;
+    Ok(settings)
+}
+
+/// Runs the command once, as planned; the gate gets to it by `reach`. `luc` is the program that watches over lent
+/// settings; `started` is told the command's process as soon as there is one.
+///
+/// # Errors
+/// [`RunError::Launch`]; the command has not been started then.
+pub fn run(
+    luc: &Path,
+    machine: &Machine,
+    plan: Plan,
+    command: &Command,
+    settings: &GateSettings,
+    reach: Reach,
+    started: Option<Start<'_>>,
+) -> Result<RunOutcome, RunError> {
+    let mut settings = *settings;
+    if plan.level == EffectiveLevel::Kernel {
+        settings.policy = Policy::Off;
+    }
+    let level = plan.level;
+    let count_only = plan.count_only.iter().map(|d| (d.major, d.minor)).collect();
+    if !plan.is_watching() {
+        let around = Around { reach, count_only, started, watch: None };
+        return Ok(RunOutcome {
+            gate: luc_launch::run(command, &settings, around)?,
+            level,
+            kernel: Vec::new(),
+            passing_by: None,
+            unrecorded: None,
+            failures: Vec::new(),
+        });
+    }
+    let watcher = |holder: &str| {
+        let mut watcher = Process::new(luc);
+        watcher.args(["kernel", "watch", holder]);
+        watcher
+    };
+    let mut session = Session::new(machine, plan, &watcher);
+    let mut looked = Instant::now();
+    let mut watch = |process: u32, figures: Option<&RunFigures>| {
+        for (device, _) in figures.into_iter().flat_map(RunFigures::used) {
+            let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
+            session.uses(Device { major, minor });
+        }
+        if looked.elapsed() >= OPEN_FILES_INTERVAL {
+            touch::sample(process).into_iter().for_each(|device| session.uses(device));
+            looked = Instant::now();
+        }
+    };
+    let around = Around { reach, count_only, started, watch: Some(&mut watch) };
+    let gate = luc_launch::run(command, &settings, around)?;
+    let (uses, failures) = session.end();
+    Ok(RunOutcome {
+        gate,
+        level,
+        kernel: uses.into_iter().map(KernelUse::new).collect(),
+        passing_by: None,
+        unrecorded: None,
+        failures: failures.iter().map(ToString::to_string).collect(),
+    })
+}
+
+impl KernelUse {
+    fn new(used: JournalUse) -> Self {
+        let Device { major, minor } = used.device;
+        let mounted = filesystem::of_device(major, minor).ok();
+        Self { mount_point: mounted.map(|found| found.mount_point.display().to_string()), used }
+    }
+}
+
+impl std::fmt::Display for RunOutcome {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for used in &self.kernel {
+            write!(f, "{used}")?;
+        }
+        let is_counted = self.gate.calls() > 0 || self.gate.notified.is_some();
+        if self.level != EffectiveLevel::Gate && !is_counted {
+            return writeln!(
+                f,
+                "luc: the library that counts saw no call: latencies are not known"
+            );
+        }
+        write!(f, "{}", self.gate)?;
+        match (&self.passing_by, &self.unrecorded) {
+            (Some(PassingBy { since_s, ways }), _) => match ways.passing_by() {
+                Some(others) => writeln!(
+                    f,
+                    "luc: {others} pass by, as luc run gets to fsync, fdatasync and msync alone{}",
+                    since(*since_s)
+                ),
+                None => Ok(()),
+            },
+            (None, Some(reason)) if self.gate.calls() == 0 => writeln!(
+                f,
+                "luc: sync writes and io_uring calls would have passed by; whether there were any is not known: {reason}"
+            ),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// From when on something was seen, where that was not the start.
+fn since(since_s: f64) -> String {
+    if since_s > 0.0 { format!(" (seen from {since_s:.2} s on)") } else { String::new() }
+}
+
+impl std::fmt::Display for KernelUse {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let used = &self.used;
+        let place = self.mount_point.as_deref().unwrap_or(&used.journal);
+        write!(
+            f,
+            "luc: {place} ({}): kernel module, policy {}, copy-out {}: ",
+            used.journal, used.policy, used.copy_out,
+        )?;
+        let Some(stats) = &used.stats else {
+            return writeln!(f, "only root may read its figures");
+        };
+        writeln!(
+            f,
+            "{} fsyncs in {} commits{}",
+            stats.fsyncs,
+            stats.commits,
+            each(used.fsyncs_per_commit, |n| format!(", {n:.1} for each that an fsync asked for")),
+        )?;
+        writeln!(
+            f,
+            "     kernel: {} commits held{}; {} of {} writes delayed{}; {} copies, {} KiB{}",
+            stats.holds,
+            each(stats.mean_hold_ns(), |ns| format!(", {} on average", Time(ns))),
+            stats.writes_delayed,
+            stats.writes,
+            each(stats.mean_write_delay_ns(), |ns| format!(", {} on average", Time(ns))),
+            stats.copies,
+            stats.copy_bytes / 1024,
+            if stats.copies_failed > 0 {
+                format!(", {} failed for want of memory", stats.copies_failed)
+            } else {
+                String::new()
+            },
+        )
+    }
+}
+
+fn each(number: Option<f64>, text: impl Fn(f64) -> String) -> String {
+    number.map_or_else(String::new, text)
+}
+
+/// The name of a level in a sentence.
+#[must_use]
+pub fn level_name(level: EffectiveLevel) -> &'static str {
+    match level {
+        EffectiveLevel::Gate => "the gate",
+        EffectiveLevel::Kernel => "the kernel module",
+        EffectiveLevel::Both => "the kernel module and the gate",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(policy: &str, max_wait_ns: Option<u64>) -> Vec<String> {
+        let policy = policy.parse().unwrap();
+        let settings = requested(policy, max_wait_ns, None).unwrap();
+        settings.iter().map(|(key, value)| format!("{key}={value}")).collect()
+    }
+
+    #[test]
+    fn the_gate_s_options_are_the_module_s_settings() {
+        assert_eq!(words("auto", None), ["copy_out=auto", "policy=auto"]);
+        assert_eq!(words("off", None), ["copy_out=off", "policy=off"]);
+        assert_eq!(
+            words("delay:250us:3", Some(2_000_000)),
+            ["delay_us=250", "max_restarts=3", "max_hold_us=2000", "copy_out=auto", "policy=delay"]
+        );
+        assert_eq!(words("pid:32", None), ["set_point=32", "copy_out=auto", "policy=pid"]);
+    }
+
+    #[test]
+    fn what_the_module_cannot_do_is_refused() {
+        let policy = "delay:100ms".parse().unwrap();
+        let error = requested(policy, None, None).unwrap_err().to_string();
+        assert!(error.contains("delay_us=100000"), "{error}");
+    }
+}

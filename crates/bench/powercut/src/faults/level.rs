@@ -1,0 +1,58 @@
+//! What brings calls together in the trials: the gate or the kernel module.
+
+use std::ffi::OsString;
+use std::process::Command;
+
+use luc_module::Stats;
+
+use super::error::FaultsError;
+use super::gate::{Gate, Held, Policy};
+use super::module::Module;
+use super::place::Place;
+
+/// What brings calls together.
+#[derive(Debug, Clone)]
+pub enum Level {
+    /// The gate, in the programs.
+    Gate(Gate),
+    /// The kernel module.
+    Kernel(Module),
+}
+
+impl Level {
+    /// The command that runs `words` in `place` under `policy`, or alone.
+    pub(super) fn command(
+        &self,
+        policy: Option<&Policy>,
+        place: &Place,
+        words: &[OsString],
+    ) -> Result<Command, FaultsError> {
+        if let Self::Kernel(module) = self {
+            module.set(policy, place)?;
+        }
+        Ok(match (self, policy) {
+            (Self::Gate(gate), Some(policy)) => gate.command(policy, place.work(), words),
+            _ => {
+                let mut command = Command::new(&words[0]);
+                command.args(&words[1..]);
+                command
+            }
+        })
+    }
+
+    /// The module's figures before a program starts.
+    pub(super) fn stats(&self, place: &Place) -> Result<Stats, FaultsError> {
+        match self {
+            Self::Gate(_) => Ok(Stats::default()),
+            Self::Kernel(module) => module.stats(place),
+        }
+    }
+
+    /// What was held in the run that has ended; `None` if that is not known.
+    pub(super) fn held(&self, place: &Place, before: &Stats) -> Result<Option<Held>, FaultsError> {
+        match self {
+            Self::Gate(_) => Ok(Gate::held(place.work(), place.dir())),
+            Self::Kernel(module) => module.held(place, before).map(Some),
+        }
+    }
+}

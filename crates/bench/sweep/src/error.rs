@@ -1,0 +1,213 @@
+//! What can go wrong in a sweep, and what to do about it.
+
+use std::io;
+use std::path::PathBuf;
+
+use luc_filebench::FilebenchError;
+use luc_power::frequency::FrequencyError;
+use luc_units::Failed;
+use luc_workload::BenchError;
+
+/// The action of reading what root restores by.
+pub(super) const TRUST: &str = "trust";
+
+/// A sweep that could not start or go on.
+#[derive(Debug, thiserror::Error)]
+pub enum SweepError {
+    /// The plan is not TOML, or has a key or value that no plan has.
+    #[error("{path}:{line}: {reason}", path = .path.display())]
+    Syntax {
+        /// The plan.
+        path: PathBuf,
+        /// Where, from 1.
+        line: usize,
+        /// What is wrong, and what is right.
+        reason: String,
+    },
+    /// The plan says something that cannot be done.
+    #[error("plan: {0}")]
+    Plan(String),
+    /// A workload file cannot be read, or is wrong.
+    #[error(transparent)]
+    Filebench(#[from] FilebenchError),
+    /// An option's value is wrong.
+    #[error("plan: {0}")]
+    Option(#[from] BenchError),
+    /// A disk is wrong in the plan, cannot be made here, or cannot be removed.
+    #[error(transparent)]
+    Disk(#[from] luc_disk::Error),
+    /// A size or time of the plan is wrong.
+    #[error("plan: {0}")]
+    Unit(#[from] luc_units::UnitError),
+    /// The processors cannot be set, or not be put back.
+    #[error(transparent)]
+    Frequency(#[from] FrequencyError),
+    /// A device may not be formatted, or cannot be given back.
+    #[error("{path}: {reason}", path = .path.display())]
+    Device {
+        /// The device.
+        path: PathBuf,
+        /// Why, and what to do.
+        reason: String,
+    },
+    /// There is something on a device.
+    #[error(
+        "{path}: it is not empty ({found}): name another, or write overwrite = true if that may go",
+        path = .path.display()
+    )]
+    NotEmpty {
+        /// The device.
+        path: PathBuf,
+        /// What is on it.
+        found: String,
+    },
+    /// The folder of the results, or a file in it, may be another user's work.
+    #[error(
+        "{path}: {reason}: give another --out, or have it belong to root alone (chown root, chmod go-w)",
+        path = .path.display()
+    )]
+    Doubtful {
+        /// The folder or file.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// What a sweep saved cannot be understood.
+    #[error(
+        "{path}: not what a sweep writes ({reason}): look at the devices yourself, and remove the file",
+        path = .path.display()
+    )]
+    Saved {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The meter of the plan does not work.
+    #[error("energy.command: {0}; correct the plan's command or regex, or leave it out")]
+    Meter(String),
+    /// The results are of another plan.
+    #[error("{path} has the results of another plan: give another --out, or remove the folder", path = .0.display())]
+    OtherPlan(PathBuf),
+    /// The folder for the results has something else in it.
+    #[error("{path} is no folder of a sweep and is not empty: give a new folder with --out", path = .0.display())]
+    Foreign(PathBuf),
+    /// There are no results that this version understands.
+    #[error("{path} has no results of a sweep: name the folder that `luc sweep` wrote to", path = .0.display())]
+    NoSweep(PathBuf),
+    /// The results cannot be understood.
+    #[error(
+        "{path}:{line}: this is no result of a sweep: give another --out, or remove the line",
+        path = .path.display()
+    )]
+    Journal {
+        /// The results.
+        path: PathBuf,
+        /// Where, from 1.
+        line: usize,
+    },
+    /// Another sweep works there.
+    #[error("{path} is in use by another sweep: wait for it, or give another --out", path = .0.display())]
+    Busy(PathBuf),
+    /// A program failed.
+    #[error(
+        "{what}: `{command}` failed ({how}): {said}; correct the plan and give the same command again"
+    )]
+    Command {
+        /// The point and round.
+        what: String,
+        /// The command.
+        command: String,
+        /// How it ended.
+        how: String,
+        /// The last that it said.
+        said: String,
+    },
+    /// A program ran, and its figure is not there.
+    #[error(
+        "{what}: no positive figure in what the workload printed ({figure}); correct the plan's figure"
+    )]
+    NoFigure {
+        /// The point and round.
+        what: String,
+        /// Where it was looked for.
+        figure: String,
+    },
+    /// A series that never became steady.
+    #[error(
+        "{what}: the series does not become steady (MSER-5, at least 20 values); let the workload run longer"
+    )]
+    Unsteady {
+        /// The point and round.
+        what: String,
+    },
+    /// A file operation failed.
+    #[error(
+        "cannot {action} {path}: {reason}; check the folder and give the same command again",
+        path = .path.display()
+    )]
+    File {
+        /// What was tried.
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// The system's reason.
+        reason: io::Error,
+    },
+    /// A guest could not be made or did not end well.
+    #[error("virtual: {0}")]
+    Guest(#[from] luc_vm::Error),
+    /// The QEMU is not the one of the repeats that are there.
+    #[error(
+        "virtual: the results were begun by {before}, and here is {now}: make them anew with another --out"
+    )]
+    OtherQemu {
+        /// That of the repeats.
+        before: String,
+        /// That of this machine.
+        now: String,
+    },
+    /// The modules' sources could not be written.
+    #[error("virtual: {0}")]
+    Sources(#[from] luc_module::Error),
+    /// A point failed in a guest.
+    #[error("{what}: {said}; correct the plan and give the same command again")]
+    InGuest {
+        /// The point and round, or the guest.
+        what: String,
+        /// What it said.
+        said: String,
+    },
+    /// Interrupted; what was finished is kept.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl SweepError {
+    /// Whether it says that this point cannot be measured, and nothing of others.
+    pub(super) fn is_of_one_point(&self) -> bool {
+        matches!(
+            self,
+            Self::Command { .. }
+                | Self::NoFigure { .. }
+                | Self::Unsteady { .. }
+                | Self::InGuest { .. }
+        )
+    }
+
+    /// Whether trying again is of no use: a file is not to be trusted, or not understood.
+    pub(super) fn is_lasting(&self) -> bool {
+        match self {
+            Self::Saved { .. } | Self::Doubtful { .. } => true,
+            Self::File { action, .. } => *action == TRUST,
+            Self::Frequency(error) => error.is_lasting(),
+            _ => false,
+        }
+    }
+}
+
+impl From<Failed> for SweepError {
+    fn from(Failed { what, path, source }: Failed) -> Self {
+        Self::File { action: what, path, reason: source }
+    }
+}

@@ -1,0 +1,190 @@
+//! What all guests of a sweep share, and the run of one.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use luc_module::build::sources::{LAGDISK, LUC, Sources};
+use luc_vm::{Kernel, Mode, Qemu, Vm};
+
+use super::super::environment::mkfs_version;
+use super::super::error::SweepError;
+use super::super::journal::Results;
+use super::super::options::Personality;
+use super::super::plan::{Plan, Policy, VirtualTime, Workload};
+use super::super::points::Point;
+use super::batches::Batch;
+use super::file_systems::needs;
+use super::reading::records;
+use super::script::{MODEL_FILE, disk_bytes, model_file, script, workload_file};
+
+/// What a guest may take on a busy host.
+const LIMIT: Duration = Duration::from_secs(3600);
+/// Its memory with lagdisk: the largest disk, and as much again for the workload.
+const MEMORY_BYTES: u64 = 2 << 30;
+/// The kernel, the programs, and what is dirty, of a guest whose disk has a model.
+const SYSTEM_BYTES: u64 = 640 << 20;
+/// More than the files of the built-in workloads take, as they are.
+const BUILT_IN_BYTES: f64 = 2e8;
+/// A distribution's kernel clears each page that it gives out; most of a guest's time would go into that. RCU's work on a
+/// thread of its own lets an idle processor sleep through its ticks, which are what idle time costs.
+const MODEL_ARGUMENTS: [&str; 2] = ["init_on_alloc=0", "rcu_nocbs=0"];
+
+/// The plan, the kernel, the modules and the program.
+#[derive(Debug)]
+pub(super) struct GuestRunner {
+    plan: Plan,
+    kernel: Kernel,
+    qemu: Qemu,
+    /// Of guests of points without that axis.
+    processors: u32,
+    luc: PathBuf,
+    modules: Vec<PathBuf>,
+    memory_bytes: u64,
+    /// Versions of mkfs, by file system.
+    mkfs: BTreeMap<String, String>,
+}
+
+impl GuestRunner {
+    /// Finds the kernel, and builds the modules into `work`.
+    pub(super) fn open(
+        plan: &Plan,
+        virtual_time: &VirtualTime,
+        luc: &Path,
+        work: &Path,
+    ) -> Result<Self, SweepError> {
+        let kernel = Kernel::find(&virtual_time.kernel)?;
+        let module = |name: &str, sources: Sources| -> Result<PathBuf, SweepError> {
+            let folder = work.join("sources").join(name);
+            sources.write(&folder)?;
+            Ok(kernel.build_module(&folder, work)?)
+        };
+        // Modules need the kernel's headers: a model does without lagdisk, and without the other where no point has it.
+        let has_kernel = plan.all_policies().any(|policy| matches!(policy, Policy::Kernel(..)));
+        let mut modules = Vec::new();
+        if has_kernel || !plan.disk.is_modelled() {
+            modules.push(module("luc", LUC)?);
+        }
+        if !plan.disk.is_modelled() {
+            modules.push(module("lagdisk", LAGDISK)?);
+        }
+        let file_systems = plan.target.iter().filter_map(|target| target.fs.clone());
+        let mkfs = file_systems.filter_map(|fs| Some((fs.clone(), mkfs_version(&fs)?)));
+        Ok(Self {
+            mkfs: mkfs.collect(),
+            memory_bytes: memory_bytes(plan)?,
+            plan: plan.clone(),
+            kernel,
+            qemu: virtual_time.qemu()?,
+            processors: virtual_time.processors.unwrap_or(1),
+            luc: luc.to_owned(),
+            modules,
+        })
+    }
+
+    /// What a guest may take of this machine's memory.
+    pub(super) fn memory_bytes(&self) -> u64 {
+        self.memory_bytes
+    }
+
+    /// What runs the guests of `points`, and how their processors.
+    pub(super) fn qemus(&self, points: &[Point]) -> BTreeSet<String> {
+        let qemu = |point: &Point| self.qemu_with(point.processors);
+        points.iter().map(qemu).collect()
+    }
+
+    fn qemu_with(&self, processors: Option<u32>) -> String {
+        let processors = processors.unwrap_or(self.processors);
+        self.qemu.with_processors(processors)
+    }
+
+    /// Boots a guest and runs a batch.
+    pub(super) fn run(&self, batch: &Batch) -> Result<Results, SweepError> {
+        let plan = &self.plan;
+        let speed = plan.speed(batch.mips);
+        let file_systems = plan.target.iter().filter_map(|target| target.fs.as_deref());
+        // By name: the order of the plan's targets is to make no other guest.
+        let file_systems: BTreeSet<&str> = file_systems.collect();
+        let programs: BTreeSet<&str> = file_systems.iter().map(|fs| needs(fs).program).collect();
+        let mut vm = Vm::new(&self.kernel)
+            .qemu(self.qemu.clone())
+            .mode(Mode::VirtualTime {
+                shift: speed.shift,
+                processors: batch.processors.unwrap_or(self.processors),
+            })
+            .memory_mib((self.memory_bytes >> 20) as u32)
+            .timeout(LIMIT)
+            .script(script(plan, batch)?);
+        for program in programs {
+            vm = vm.program(program);
+        }
+        vm = vm.program(&self.luc);
+        for fs in file_systems {
+            vm = vm.module(needs(fs).module);
+        }
+        for workload in plan.workload.iter().filter(|workload| workload.filebench.is_some()) {
+            vm = vm.content(workload_file(&workload.name), workload.text.as_str());
+        }
+        if plan.disk.is_modelled() {
+            vm = vm.module("fuse");
+            for argument in MODEL_ARGUMENTS {
+                vm = vm.kernel_argument(argument);
+            }
+        }
+        if let Some(text) = model_file(plan, speed)? {
+            vm = vm.content(MODEL_FILE, text);
+        }
+        for module in &self.modules {
+            let name = module.file_name().unwrap_or_default();
+            vm = vm.file(Path::new("/root").join(name), module);
+        }
+        let outcome = vm.run()?;
+        let failed = |said: String| SweepError::InGuest {
+            what: format!(
+                "guest {} of {} MIPS, repeat {}",
+                batch.number + 1,
+                batch.mips,
+                batch.round + 1
+            ),
+            said,
+        };
+        if outcome.status != 0 {
+            let text = outcome.text();
+            let words: Vec<&str> = text.split_whitespace().collect();
+            return Err(failed(words.join(" ")));
+        }
+        if let Some(complaint) = outcome.complaints().first() {
+            return Err(failed(format!("the kernel complained: {complaint}")));
+        }
+        let ran = (self.kernel.release(), self.qemu_with(batch.processors));
+        records(plan, batch, &outcome, (ran.0, &ran.1), &self.mkfs)
+    }
+}
+
+/// With a model: the disk, the system, and what keeps the largest workload's files in the page cache, or what the
+/// plan gives it.
+fn memory_bytes(plan: &Plan) -> Result<u64, SweepError> {
+    if !plan.disk.is_modelled() {
+        return Ok(MEMORY_BYTES);
+    }
+    let mut files = BUILT_IN_BYTES;
+    for workload in &plan.workload {
+        if let Some(memory) = &workload.memory {
+            files = files.max(memory.bytes() as f64);
+            continue;
+        }
+        for &threads in workload.threads.as_ref().unwrap_or(&plan.threads) {
+            files = files.max(file_bytes(workload, threads)?);
+        }
+    }
+    Ok(disk_bytes(plan, &plan.disk.spec()?) + SYSTEM_BYTES + files as u64)
+}
+
+/// Bytes of a workload file's files.
+fn file_bytes(workload: &Workload, threads: usize) -> Result<f64, SweepError> {
+    let Some(file) = &workload.filebench else {
+        return Ok(0.0);
+    };
+    let set = Personality::of(&workload.options, threads)?.set;
+    Ok(luc_filebench::Workload::parse(file, &workload.text, &set)?.bytes())
+}

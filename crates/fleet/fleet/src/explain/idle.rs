@@ -1,0 +1,157 @@
+//! Threads without work.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use luc_fleet_clocks::HostId;
+use luc_fleet_requests::{Awaits, Engaged, ThreadId, ticks};
+use serde::Serialize;
+
+use super::found::Found;
+
+/// Threads of a host that have nothing to do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Idle {
+    /// The host.
+    pub host: String,
+    /// How long threads waited for work, all together, ns.
+    pub for_work_ns: u64,
+    /// How long they waited for others while a request was open, ns.
+    pub for_answers_ns: u64,
+    /// Threads that waited for one of these.
+    pub threads: u64,
+    /// Those that only waited for work.
+    pub without_work: u64,
+    /// Those of these that slept from before the trace until after it.
+    pub asleep: u64,
+    /// Threads that wake again and again, and find nothing to do. Those that do it most come first.
+    pub ticking: Vec<Ticking>,
+}
+
+/// A thread that wakes for nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Ticking {
+    /// Its name.
+    pub name: String,
+    /// Its id.
+    pub thread: u32,
+    /// Its process' name.
+    pub process: String,
+    /// Its process' id; `None`: not known.
+    pub process_id: Option<u32>,
+    /// How often it woke for nothing.
+    pub times: u64,
+    /// The median of the times between two of these, ns.
+    pub period_ns: u64,
+}
+
+/// A wait for input, a lock or another thread, for programs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct WaitRow {
+    /// The host.
+    pub host: String,
+    /// Who waited.
+    pub thread: u32,
+    /// Since when, CLOCK_MONOTONIC of the host.
+    pub off_ns: u64,
+    /// When it was woken.
+    pub woken_ns: Option<u64>,
+    /// For what: `work`, `answer` or `not_known`.
+    pub awaits: &'static str,
+}
+
+/// In words, as `--json` has it.
+pub(crate) fn word(awaits: Awaits) -> &'static str {
+    match awaits {
+        Awaits::Work => "work",
+        Awaits::Answer => "answer",
+        Awaits::NotKnown => "not_known",
+    }
+}
+
+/// What waited, of one host.
+#[derive(Debug, Default)]
+struct Sums {
+    for_work_ns: u64,
+    for_answers_ns: u64,
+    threads: BTreeSet<ThreadId>,
+    with_work: BTreeSet<ThreadId>,
+    asleep: u64,
+}
+
+pub(super) fn report(found: &Found<'_>, engaged: &Engaged) -> Vec<Idle> {
+    let joined = found.joined;
+    let mut sums: BTreeMap<HostId, Sums> = BTreeMap::new();
+    for wait in joined.rows.waits.iter() {
+        let Some((awaits, woken_ns)) = engaged.awaits(&wait).zip(wait.woken_ns) else {
+            continue;
+        };
+        let sums = sums.entry(wait.host).or_default();
+        let thread = wait.thread_id();
+        sums.threads.insert(thread);
+        let sum_ns = match awaits {
+            Awaits::Work => &mut sums.for_work_ns,
+            Awaits::Answer => {
+                sums.with_work.insert(thread);
+                &mut sums.for_answers_ns
+            }
+            Awaits::NotKnown => {
+                sums.with_work.insert(thread);
+                continue;
+            }
+        };
+        *sum_ns = sum_ns.saturating_add(woken_ns.saturating_sub(wait.off_ns));
+    }
+    for sleeper in &joined.rows.sleepers {
+        let sums = sums.entry(sleeper.host).or_default();
+        let host = joined.host(sleeper.host);
+        let before_ns = host.trace.start_ns;
+        let is_all_along = sleeper.since_ns.is_some_and(|since_ns| since_ns < before_ns)
+            && joined.is_for_others(sleeper.thread_id(), sleeper.at_ns)
+            && !found.paths.acts_after(sleeper.thread_id(), before_ns);
+        if is_all_along && sums.threads.insert(sleeper.thread_id()) {
+            sums.asleep += 1;
+        }
+    }
+    let mut ticking: BTreeMap<HostId, Vec<Ticking>> = BTreeMap::new();
+    for one in ticks(&found.paths, engaged) {
+        let (host, thread) = (joined.host(one.thread.host), one.thread.thread);
+        let process_id = host.process_of(thread);
+        ticking.entry(one.thread.host).or_default().push(Ticking {
+            name: host.thread_name(thread),
+            thread: thread.id,
+            process: process_id.map_or_else(
+                || "a process that is not known".to_owned(),
+                |id| host.process_name(id, u64::MAX),
+            ),
+            process_id,
+            times: one.times,
+            period_ns: one.period_ns,
+        });
+    }
+    let of_host = |(host, sums): (HostId, Sums)| Idle {
+        host: joined.name(host),
+        for_work_ns: sums.for_work_ns,
+        for_answers_ns: sums.for_answers_ns,
+        threads: sums.threads.len() as u64,
+        without_work: (sums.threads.len() - sums.with_work.len()) as u64,
+        asleep: sums.asleep,
+        ticking: ticking.remove(&host).unwrap_or_default(),
+    };
+    sums.into_iter().map(of_host).collect()
+}
+
+/// Each wait for input, a lock or another thread.
+pub(super) fn rows(found: &Found<'_>, engaged: &Engaged) -> Vec<WaitRow> {
+    let joined = found.joined;
+    let waits = joined.rows.waits.iter();
+    let rows = waits.filter_map(|wait| {
+        Some(WaitRow {
+            host: joined.name(wait.host),
+            thread: wait.thread.id,
+            off_ns: wait.off_ns,
+            woken_ns: wait.woken_ns,
+            awaits: word(engaged.awaits(&wait)?),
+        })
+    });
+    rows.collect()
+}

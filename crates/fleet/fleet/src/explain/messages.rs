@@ -1,0 +1,81 @@
+//! Which bytes are on edges, and which are not.
+
+use std::collections::BTreeMap;
+
+use luc_fleet_requests::{GapKind, Messages};
+use serde::Serialize;
+
+use crate::joined::Joined;
+
+/// Sends, receptions, and what connects them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct MessagesReport {
+    /// Sends and receives in all traces.
+    pub rows: u64,
+    /// A send and a reception that have bytes in common.
+    pub edges: u64,
+    /// Bytes on edges.
+    pub bytes_on_edges: u64,
+    /// Bytes of paired connections that are on no edge.
+    pub gaps: Vec<GapReport>,
+    /// Rows that take no part.
+    pub left_out: RowsLeftOut,
+}
+
+/// Bytes on no edge, of one kind.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct GapReport {
+    /// Why.
+    pub reason: &'static str,
+    /// How many gaps.
+    pub count: u64,
+    /// How many bytes.
+    pub bytes: u64,
+}
+
+/// Rows that are on no edge as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct RowsLeftOut {
+    /// Of ends without a peer.
+    pub unpaired: u64,
+    /// The same row once more.
+    pub duplicates: u64,
+    /// Without a byte.
+    pub empty: u64,
+    /// Damaged.
+    pub damaged: u64,
+}
+
+pub(super) fn report(joined: &Joined, messages: &Messages) -> MessagesReport {
+    let mut gaps: BTreeMap<GapKind, (u64, u64)> = BTreeMap::new();
+    for gap in &messages.gaps {
+        let (count, bytes) = gaps.entry(gap.kind).or_default();
+        *count += 1;
+        *bytes = bytes.saturating_add(gap.bytes);
+    }
+    let gap = |(kind, (count, bytes))| GapReport { reason: reason(kind), count, bytes };
+    let bytes = messages.edges.iter().map(|edge| edge.bytes);
+    let left_out = messages.left_out;
+    MessagesReport {
+        rows: joined.rows.messages.len() as u64,
+        edges: messages.edges.len() as u64,
+        bytes_on_edges: bytes.fold(0, u64::saturating_add),
+        gaps: gaps.into_iter().map(gap).collect(),
+        left_out: RowsLeftOut {
+            unpaired: left_out.unpaired,
+            duplicates: left_out.duplicates,
+            empty: left_out.empty,
+            damaged: left_out.beyond,
+        },
+    }
+}
+
+fn reason(kind: GapKind) -> &'static str {
+    match kind {
+        GapKind::NoSend => "no row of their send",
+        GapKind::NoReception => "no row of their reception",
+        GapKind::SeveralSends => "several sends claim them",
+        GapKind::SeveralReceptions => "several receptions claim them",
+        GapKind::Fin => "ends of connections (FIN)",
+    }
+}

@@ -1,0 +1,88 @@
+//! How long messages took from host to host.
+
+use std::collections::BTreeMap;
+
+use luc_fleet_clocks::{Event, HostId};
+use luc_fleet_requests::MessageEdge;
+use luc_stats::quantile;
+use serde::Serialize;
+
+use crate::figures::Spread;
+use crate::joined::Joined;
+
+/// Messages of one direction between two hosts, or within one.
+///
+/// A time is that from the begin of the call that sends to the end of the call that receives, so that what the
+/// receiver did before it read is in it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct OneWay {
+    /// The sender's host.
+    pub from: String,
+    /// The receiver's.
+    pub to: String,
+    /// Message edges.
+    pub edges: u64,
+    /// The median time, ns; `None` where no time is known.
+    pub p50_ns: Option<i64>,
+    /// The time below which 99 of 100 are, ns.
+    pub p99_ns: Option<i64>,
+    /// By how much a time may be off, ns: half the distance of its guaranteed bounds. `None` within a host, whose
+    /// times are exact, and where no time is known.
+    pub error: Option<Spread>,
+    /// Edges whose time is not known, as the clocks are not.
+    pub without_a_time: u64,
+    /// Edges that arrived before they were sent, whatever the clocks are within their bounds: the traces contradict
+    /// themselves.
+    pub before_sent: u64,
+}
+
+/// The times of one direction.
+#[derive(Default)]
+struct Times {
+    times_ns: Vec<i64>,
+    errors_ns: Vec<f64>,
+    edges: u64,
+    before_sent: u64,
+}
+
+pub(super) fn report(joined: &Joined, edges: &[MessageEdge]) -> Vec<OneWay> {
+    let mut by_receiver: BTreeMap<HostId, Vec<&MessageEdge>> = BTreeMap::new();
+    for edge in edges {
+        by_receiver.entry(edge.received.host).or_default().push(edge);
+    }
+    let mut all: BTreeMap<(HostId, HostId), Times> = BTreeMap::new();
+    for (to, edges) in by_receiver {
+        let home = joined.clocks.at_home(to);
+        for edge in edges {
+            let times = all.entry((edge.sent.host, to)).or_default();
+            times.edges += 1;
+            let (Ok(sent_ns), Ok(received_ns)) =
+                (i64::try_from(edge.sent.at_ns), i64::try_from(edge.received.at_ns))
+            else {
+                continue;
+            };
+            let sent = home.place(Event { host: edge.sent.host, at_ns: sent_ns });
+            let Some(sent) = sent else { continue };
+            let is_before = sent.bounds.low_ns().is_some_and(|low_ns| received_ns < low_ns);
+            times.before_sent += u64::from(is_before);
+            if let Some(at_ns) = sent.at_ns {
+                times.times_ns.push(received_ns.saturating_sub(at_ns));
+                times.errors_ns.extend(sent.bounds.half_width_ns());
+            }
+        }
+    }
+    let report = |((from, to), mut times): ((HostId, HostId), Times)| {
+        times.times_ns.sort_unstable();
+        OneWay {
+            from: joined.name(from),
+            to: joined.name(to),
+            edges: times.edges,
+            p50_ns: quantile(&times.times_ns, 0.5),
+            p99_ns: quantile(&times.times_ns, 0.99),
+            error: (from != to).then(|| Spread::of(times.errors_ns)).flatten(),
+            without_a_time: times.edges - times.times_ns.len() as u64,
+            before_sent: times.before_sent,
+        }
+    };
+    all.into_iter().map(report).collect()
+}

@@ -1,0 +1,33 @@
+//! Commands that are handed over to programs of their own: `luc-fleet-sql` has an engine for SQL in it, `luc-fleet-store`
+//! reaches object stores.
+
+use std::ffi::OsString;
+
+use luc_host::programs::{NotRun, become_program};
+
+/// A program beside `luc-fleet` or on the PATH, and how it is built and installed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Program {
+    name: &'static str,
+    install: &'static str,
+}
+
+pub(crate) const SQL: Program = Program {
+    name: "luc-fleet-sql",
+    install: "`make product-sql install` in luc's sources builds and installs it, which takes long",
+};
+pub(crate) const STORE: Program =
+    Program { name: luc_fleet_rings::STORE, install: luc_fleet_rings::INSTALL_STORE };
+
+/// Runs it in place of this program. Returns only where that cannot be done, and why.
+pub(crate) fn hand_over(program: Program, command: &str, words: Vec<OsString>) -> String {
+    let Program { name, install } = program;
+    let words = std::iter::once(OsString::from(command)).chain(words);
+    match become_program(name, words) {
+        NotRun::Lost(error) => format!("cannot find the luc-fleet binary: {error}; reinstall it"),
+        NotRun::Missing(own) => {
+            format!("{name} is neither beside {} nor on the PATH; {install}", own.display())
+        }
+        NotRun::Refused(program, error) => format!("{}: {error}; reinstall it", program.display()),
+    }
+}

@@ -1,0 +1,306 @@
+//! The traces of many hosts, put together.
+
+mod joining;
+
+use std::collections::{BTreeMap, HashMap};
+
+use luc_events::Cause;
+use luc_events::tables::Trace;
+use luc_fleet_clocks::HostId;
+use luc_fleet_otlp::Span;
+use luc_fleet_requests::{
+    Address, Connections, End, EndId, HostWaits, Requests, Thread, ThreadId, Wait,
+};
+use luc_units::plain;
+use serde::Serialize;
+
+use crate::brand::Brands;
+use crate::clocks::Clocks;
+use crate::disks::Disks;
+use crate::endpoint::Endpoint;
+use crate::map::Rows;
+use crate::read::Recorded;
+use luc_fleet_counters::Counted;
+
+use crate::syncs::Syncs;
+use crate::task::Tasks;
+use crate::times::Times;
+use crate::waits::{self, Waits, may_be_input};
+pub(crate) use joining::packets_of;
+
+/// The traces of many hosts: their rows, which connections they share, and how their clocks relate.
+#[derive(Debug)]
+pub struct Joined {
+    pub(crate) hosts: Vec<Host>,
+    pub(crate) rows: Rows,
+    pub(crate) ends: HashMap<EndId, End>,
+    pub(crate) connections: Connections,
+    pub(crate) clocks: Clocks,
+    /// What programs wrote of their requests.
+    pub(crate) spans: Vec<Span>,
+    /// How many segments were sent again to each end, if any.
+    sent_again: HashMap<EndId, u32>,
+}
+
+/// What is kept of a host beside its rows.
+#[derive(Debug)]
+pub(crate) struct Host {
+    /// Without what steers a terminal.
+    pub(crate) name: String,
+    pub(crate) trace: Trace,
+    pub(crate) summary: HostSummary,
+    /// Whether each wait that a thread ended has a row of its own.
+    pub(crate) has_all_waits: bool,
+    /// What its threads did with their time.
+    pub(crate) times: Times,
+    tasks: Tasks,
+    brands: Brands,
+    waits: Waits,
+    syncs: Syncs,
+    disks: Disks,
+    counted: Counted,
+}
+
+/// A host's trace.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct HostSummary {
+    /// What it is called.
+    pub name: String,
+    /// Where its trace is.
+    pub directory: String,
+    /// Its kernel's release.
+    pub kernel: String,
+    /// Its processors.
+    pub processors: u32,
+    /// From the first to the last thing in the trace, ns.
+    pub length_ns: u64,
+    /// Whether the recorder ended by itself; else it is still recording, or was killed.
+    pub is_complete: bool,
+    /// What the recording was limited to, in words; empty: nothing. Connections and packets are everybody's anyway.
+    pub filters: String,
+    /// How many connections it has.
+    pub connections: u64,
+    /// How many sends and receives.
+    pub messages: u64,
+    /// How many packets.
+    pub packets: u64,
+    /// Segments that were sent again.
+    pub retransmits: u64,
+    /// How many rows were lost, by table.
+    pub lost: BTreeMap<String, u64>,
+}
+
+impl Joined {
+    /// The same, and spans that programs wrote of their requests.
+    #[must_use]
+    pub fn with_spans(self, spans: Vec<Span>) -> Self {
+        Self { spans, ..self }
+    }
+
+    /// Why a thread waited, by the time that names the row: when it left its processor, or was seen asleep.
+    pub(crate) fn cause(&self, thread: ThreadId, row_ns: u64) -> Option<Cause> {
+        let ThreadId { host, thread } = thread;
+        let asleep = self.host(host).waits().asleep(thread.id, row_ns);
+        let of_row = || {
+            let place = self.rows.waits.host(host)?.place(thread, row_ns)?;
+            self.rows.causes.get(host.0 as usize)?.get(place).copied()
+        };
+        // The row of a sleep that was seen does not say why: only the system call does.
+        asleep.or_else(of_row)
+    }
+
+    /// Whether a wait was for input, a lock or another thread, by the time that names the row.
+    pub(crate) fn is_for_others(&self, thread: ThreadId, row_ns: u64) -> bool {
+        self.cause(thread, row_ns).is_some_and(may_be_input)
+    }
+
+    /// The waits of a host, and why there was each.
+    pub(crate) fn waits_of(&self, host: HostId) -> impl Iterator<Item = (Wait, Cause)> {
+        let waits = self.rows.waits.host(host);
+        let causes = self.rows.causes.get(host.0 as usize);
+        let known = self.host(host).waits();
+        let rows = waits.into_iter().flat_map(HostWaits::iter);
+        let rows = rows.zip(causes.into_iter().flatten());
+        rows.map(|(wait, cause)| {
+            let asleep = known.asleep(wait.thread.id, wait.off_ns);
+            (wait, asleep.unwrap_or(*cause))
+        })
+    }
+
+    /// An address as people read it.
+    pub(crate) fn address(&self, address: Address) -> String {
+        self.rows.names.address(address)
+    }
+
+    /// The requests of all hosts. They are found anew each time.
+    pub(crate) fn requests(&self) -> Requests {
+        let rows = &self.rows;
+        Requests::find(&rows.ends, &self.connections, &rows.messages, &rows.waits, |host| {
+            self.host(host).has_all_waits
+        })
+    }
+
+    /// Where somebody answers who has this address; `None`: a unix socket without a name, or a pipe.
+    pub(crate) fn endpoint(&self, address: Address) -> Option<Endpoint> {
+        match address {
+            Address::Internet(address) => Some(Endpoint::Port(address.port())),
+            Address::Unix(Some(_)) => Some(Endpoint::Path(self.address(address))),
+            Address::Unix(None) | Address::Pipe(_) => None,
+        }
+    }
+
+    /// How many segments were sent again to an end.
+    pub(crate) fn sent_again_to(&self, end: EndId) -> u64 {
+        self.sent_again.get(&end).copied().unwrap_or(0).into()
+    }
+
+    pub(crate) fn host(&self, host: HostId) -> &Host {
+        &self.hosts[host.0 as usize]
+    }
+
+    pub(crate) fn name(&self, host: HostId) -> String {
+        self.host(host).name.clone()
+    }
+}
+
+impl Host {
+    fn new(recorded: &Recorded, tasks: Tasks) -> Self {
+        Self {
+            name: plain(&recorded.name),
+            trace: recorded.trace.clone(),
+            summary: summary(recorded),
+            has_all_waits: waits::are_all_there(recorded),
+            times: Times::new(recorded),
+            tasks,
+            brands: Brands::new(&recorded.starts, &recorded.programs),
+            waits: Waits::new(recorded),
+            syncs: Syncs::new(recorded),
+            disks: Disks::new(recorded),
+            counted: Counted::new(&recorded.counters),
+        }
+    }
+
+    /// A thread's name; its id stands beside it. One that has only its process' name has the function that it runs
+    /// beside it.
+    pub(crate) fn thread_name(&self, thread: Thread) -> String {
+        let Thread { id, start_ns } = thread;
+        let Some(name) = self.tasks.name(id, start_ns) else {
+            return "thread".to_owned();
+        };
+        let process = self.tasks.process(id, start_ns);
+        let of_process = process.and_then(|process| self.tasks.name(process, start_ns));
+        let is_its_own = of_process != Some(name);
+        match self.brands.routine(id, start_ns).filter(|_| !is_its_own) {
+            Some(routine) => format!("{} ({routine})", plain(name)),
+            None => plain(name),
+        }
+    }
+
+    /// The name of a process as of a time: that of its first thread, and what it interprets.
+    pub(crate) fn process_name(&self, process: u32, at_ns: u64) -> String {
+        let name = self.tasks.name(process, at_ns).map(plain);
+        let name = name.unwrap_or_else(|| format!("process {process}"));
+        match self.brands.script(process, at_ns) {
+            Some(script) => format!("{name} {script}"),
+            None => name,
+        }
+    }
+
+    /// Who threads are.
+    pub(crate) fn tasks(&self) -> &Tasks {
+        &self.tasks
+    }
+
+    /// The id of a thread's process; `None`: the trace does not have it.
+    pub(crate) fn process_of(&self, thread: Thread) -> Option<u32> {
+        self.tasks.process(thread.id, thread.start_ns)
+    }
+
+    /// When threads were in a call such as fsync.
+    pub(crate) fn syncs(&self) -> &Syncs {
+        &self.syncs
+    }
+
+    /// What disks did for whom.
+    pub(crate) fn disks(&self) -> &Disks {
+        &self.disks
+    }
+
+    /// What threads counted on processors.
+    pub(crate) fn counted(&self) -> &Counted {
+        &self.counted
+    }
+
+    /// What is known of threads' waits beside their rows.
+    pub(crate) fn waits(&self) -> &Waits {
+        &self.waits
+    }
+}
+
+fn summary(recorded: &Recorded) -> HostSummary {
+    let trace = &recorded.trace;
+    let last_ns = recorded.clocks.iter().map(|row| row.at_ns).max();
+    let end_ns = if trace.end_ns > 0 { trace.end_ns } else { last_ns.unwrap_or(0) };
+    let mut lost = BTreeMap::new();
+    for row in &recorded.lost {
+        let count: &mut u64 = lost.entry(plain(&row.place)).or_default();
+        *count = count.saturating_add(row.count);
+    }
+    let retransmits = recorded.connections.iter().map(|row| u64::from(row.retransmits));
+    HostSummary {
+        name: plain(&recorded.name),
+        directory: plain(&recorded.directory.display().to_string()),
+        kernel: plain(&trace.kernel),
+        processors: trace.processors,
+        length_ns: end_ns.saturating_sub(trace.start_ns),
+        is_complete: trace.end_ns > 0,
+        filters: plain(&trace.filters),
+        connections: recorded.connections.len() as u64,
+        messages: recorded.messages.len() as u64,
+        packets: recorded.packets.len() as u64,
+        retransmits: retransmits.sum(),
+        lost,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use luc_events::Pid;
+    use luc_events::tables::{self, Asleep};
+
+    use super::*;
+
+    #[test]
+    fn the_rest_of_a_sleep_has_the_cause_that_was_seen_at_the_begin() {
+        let wait = |off_ns, cause| tables::Wait {
+            thread: Pid(7),
+            off_ns,
+            on_ns: off_ns + 10,
+            cause,
+            ..tables::Wait::default()
+        };
+        let damaged = tables::Wait { on_ns: 150, ..wait(200, Cause::Poll) };
+        let joined = Joined::new(vec![Recorded {
+            waits: vec![wait(100, Cause::Other), damaged, wait(300, Cause::Device)],
+            asleep: vec![Asleep {
+                thread: Pid(7),
+                since_ns: 40,
+                at_ns: 100,
+                cause: Cause::Futex,
+                ..Asleep::default()
+            }],
+            ..Recorded::default()
+        }])
+        .expect("joined");
+        let of = |id| ThreadId { host: HostId(0), thread: Thread { id, start_ns: 0 } };
+        assert_eq!(joined.cause(of(7), 100), Some(Cause::Futex));
+        assert_eq!(joined.cause(of(7), 300), Some(Cause::Device));
+        assert!(joined.is_for_others(of(7), 100) && !joined.is_for_others(of(7), 300));
+        for (thread, row_ns) in [(7, 40), (7, 200), (8, 300)] {
+            assert_eq!(joined.cause(of(thread), row_ns), None, "{thread} {row_ns}");
+        }
+        let all = joined.waits_of(HostId(0));
+        let all: Vec<(u64, Cause)> = all.map(|(wait, cause)| (wait.off_ns, cause)).collect();
+        assert_eq!(all, [(100, Cause::Futex), (300, Cause::Device)]);
+    }
+}

@@ -1,0 +1,156 @@
+//! The `luc-fleet` command line: parse, dispatch, and turn an outcome into an exit status: 0 done, 2 bad input.
+
+#[macro_use]
+extern crate luc_units;
+
+mod arguments;
+mod files;
+mod handover;
+#[cfg(feature = "manual")]
+mod manual;
+mod watching;
+mod windows;
+
+use std::fmt::Display;
+use std::io::{self, BufWriter, IsTerminal as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use arguments::{Cli, Command, Common, Counters, Words};
+use clap::Parser as _;
+use clap::error::ErrorKind;
+use handover::{Program, SQL, STORE, hand_over};
+use luc_fleet::report::ReportError;
+use luc_fleet::text::Text;
+use luc_fleet::{FleetError, Joined, Show, Tables, Wanted, counters, events_of, explain, fit, why};
+use luc_fleet_rings::PullError;
+use luc_report::output::OutputError;
+use serde::Serialize;
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    #[error(transparent)]
+    Fleet(#[from] FleetError),
+    #[error("the output cannot be written: {0}; check the space left")]
+    Output(#[from] io::Error),
+    #[error("{path}: two formats cannot go to one file; name another one", path = .0.display())]
+    SameFile(PathBuf),
+    #[error(transparent)]
+    File(#[from] OutputError),
+    #[error(transparent)]
+    Report(#[from] ReportError),
+    #[error(transparent)]
+    Pull(#[from] PullError),
+    #[error("a tar stream is no text: send it to a file or to another program")]
+    Terminal,
+    #[error("{0}")]
+    NoProgram(String),
+}
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return refused(&error),
+    };
+    match run(cli.command) {
+        Ok(status) => status,
+        // A reader that has seen enough (`luc-fleet ... | head`) is no error.
+        Err(Failure::Output(error) | Failure::Report(ReportError::Output(error)))
+            if error.kind() == io::ErrorKind::BrokenPipe =>
+        {
+            ExitCode::SUCCESS
+        }
+        Err(failure) => {
+            eprintln!("luc-fleet: {}", luc_units::plain(&failure.to_string()));
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Help and the version as clap prints them; a mistake in one line.
+fn refused(error: &clap::Error) -> ExitCode {
+    match error.kind() {
+        ErrorKind::DisplayHelp
+        | ErrorKind::DisplayVersion
+        | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => error.exit(),
+        _ => {
+            eprintln!("{}", luc_units::mistake("luc-fleet", error));
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(command: Command) -> Result<ExitCode, Failure> {
+    match command {
+        Command::Fit(args) => {
+            let joined = joined(&args.common, Tables::OfClocks)?;
+            print(&fit(&joined)?, args.common.json)?;
+        }
+        Command::Explain(args) => {
+            // What cannot be read is said before the traces are.
+            let spans = args.spans.read()?;
+            let joined = joined(&args.common, Tables::All)?.with_spans(spans);
+            let wanted = Wanted { request: args.request, rows: args.rows };
+            print(&explain(&joined, wanted)?, args.common.json)?;
+        }
+        Command::Why(args) => {
+            let joined = joined(&args.common, Tables::All)?;
+            print(&why(&joined, &args.who, args.at)?, args.common.json)?;
+        }
+        Command::Counters(args) => count(&args)?,
+        Command::Report(args) => return files::write(args),
+        Command::Pull(args) => return windows::pull(&args),
+        Command::Freeze(args) => windows::freeze(&args)?,
+        Command::Watch(args) => watching::watch(&args)?,
+        Command::Window(args) => windows::send(&args)?,
+        Command::Push(args) => return Err(run_other(STORE, "push", args)),
+        Command::Stored(args) => return Err(run_other(STORE, "stored", args)),
+        Command::Sql(args) => return Err(run_other(SQL, "sql", args)),
+        Command::Serve(args) => return Err(run_other(SQL, "serve", args)),
+        #[cfg(feature = "manual")]
+        Command::Completions(args) => manual::completions(&args)?,
+        #[cfg(feature = "manual")]
+        Command::Man(args) => manual::man(&args)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn run_other(program: Program, command: &str, args: Words) -> Failure {
+    Failure::NoProgram(hand_over(program, command, args.words))
+}
+
+fn joined(common: &Common, tables: Tables) -> Result<Joined, FleetError> {
+    Joined::read(&common.sources, tables, common.span.window())
+}
+
+fn count(args: &Counters) -> Result<(), Failure> {
+    if let Some(processor) = &args.events {
+        return Ok(writeln!(io::stdout(), "{}", events_of(processor).map_err(FleetError::from)?)?);
+    }
+    // The command line has a file or asks for events.
+    let file = args.file.as_deref().unwrap_or(Path::new(""));
+    let show = Show {
+        process: args.process.as_deref(),
+        processor: args.processor.as_deref(),
+        every_ns: args.every,
+    };
+    print(&counters(file, show)?, args.json)
+}
+
+fn print<T: Serialize>(what: &T, is_json: bool) -> Result<(), Failure>
+where
+    for<'a> Text<'a, T>: Display,
+{
+    let is_terminal = io::stdout().is_terminal();
+    let colours = is_terminal && std::env::var_os("NO_COLOR").is_none();
+    // Else each line would be a write of its own.
+    let mut out = BufWriter::new(io::stdout().lock());
+    if is_json {
+        serde_json::to_writer_pretty(&mut out, what).map_err(io::Error::from)?;
+        writeln!(out)?;
+    } else {
+        write!(out, "{}", Text { what, colours })?;
+    }
+    Ok(out.flush()?)
+}

@@ -1,0 +1,265 @@
+//! From the rows of a trace to those of the core.
+
+mod origins;
+mod tokens;
+
+use std::net::{IpAddr, SocketAddr};
+
+use luc_events::codes::{Family, Flow, Sequences, Side};
+use luc_events::{Cause, Pid, tables};
+use luc_fleet_clocks::{HostId, MAX_TIME_NS};
+use luc_fleet_requests::{
+    Address, AtStart, End, HostWaits, Message, Opener, Packet, Sleeper, TooManyWaits, Wait, Waits,
+    Way,
+};
+use serde::Serialize;
+
+use crate::names::Names;
+use crate::read::Recorded;
+use crate::task::Tasks;
+use crate::waits::may_be_input;
+use origins::{Origin, Origins};
+use tokens::Tokens;
+
+/// Losses are noticed about once a second; a recorder that is as late as this has been stopped.
+const LOSS_WINDOW_NS: u64 = 10_000_000_000;
+
+/// The rows of many hosts.
+#[derive(Debug, Default)]
+pub(crate) struct Rows {
+    pub(crate) ends: Vec<End>,
+    /// The names that unix sockets are bound to.
+    pub(crate) names: Names,
+    pub(crate) messages: Vec<Message>,
+    pub(crate) waits: Waits,
+    /// Why there was each wait, by the host's number, in the order of its waits.
+    pub(crate) causes: Vec<Vec<Cause>>,
+    pub(crate) sleepers: Vec<Sleeper>,
+    pub(crate) left_out: LeftOut,
+}
+
+/// Rows of a trace that take no part.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct LeftOut {
+    /// Connections whose addresses cannot be read: the rows are damaged.
+    pub unreadable_connections: u64,
+    /// Messages and packets of a connection that has no row: the row was lost.
+    pub without_connection: u64,
+    /// Packets of connections whose sequence numbers are unknown: their offsets are not sure.
+    pub uncertain_packets: u64,
+    /// Packets of times in which packets were lost: a second transmission may pass for the first.
+    pub packets_beside_lost_ones: u64,
+    /// Rows whose times or offsets cannot be: they are damaged.
+    pub out_of_range: u64,
+}
+
+/// Adds the rows of the next host; its packets apart, as they are only needed to pair connections and for the clocks.
+///
+/// Room is made for as many as there are: for twice as many, as vectors grow by themselves, memory may be short.
+pub(crate) fn add(
+    host: HostId,
+    recorded: &Recorded,
+    tasks: &Tasks,
+    rows: &mut Rows,
+    packets: &mut Vec<Packet>,
+) -> Result<(), TooManyWaits> {
+    let origins = Origins::of(recorded);
+    let lost = recorded.lost.iter().filter(|row| row.place == "packet");
+    let mut lost_ns: Vec<u64> = lost.map(|row| row.at_ns).collect();
+    lost_ns.sort_unstable();
+    for row in &recorded.connections {
+        match end(host, row, origins.of_connection(row.connection), &mut rows.names) {
+            Some(end) => rows.ends.push(end),
+            None => rows.left_out.unreadable_connections += 1,
+        }
+    }
+    let tokens = Tokens::of(&recorded.tokens);
+    rows.messages.reserve_exact(recorded.messages.len());
+    for row in &recorded.messages {
+        let Some(origin) = origins.of_connection(row.connection) else {
+            rows.left_out.without_connection += 1;
+            continue;
+        };
+        match message(host, row, origin, tasks) {
+            Some(message) => {
+                rows.messages.push(Message { token: tokens.in_message(row), ..message })
+            }
+            None => rows.left_out.out_of_range += 1,
+        }
+    }
+    packets.reserve_exact(recorded.packets.len());
+    for row in &recorded.packets {
+        match origins.of_connection(row.connection) {
+            None => rows.left_out.without_connection += 1,
+            Some(Origin::FirstSeen { .. } | Origin::Counted) => {
+                rows.left_out.uncertain_packets += 1;
+            }
+            Some(Origin::Initial) if is_beside_lost(row.at_ns, &lost_ns) => {
+                rows.left_out.packets_beside_lost_ones += 1;
+            }
+            Some(Origin::Initial) => match packet(host, row) {
+                Some(packet) => packets.push(packet),
+                None => rows.left_out.out_of_range += 1,
+            },
+        }
+    }
+    let mut causes = Vec::with_capacity(recorded.waits.len());
+    let waits = recorded.waits.iter().filter_map(|row| {
+        let wait = wait(host, row, tasks);
+        match wait {
+            Some(_) => causes.push(row.cause),
+            None => rows.left_out.out_of_range += 1,
+        }
+        wait
+    });
+    rows.waits.insert(HostWaits::new(host, waits)?);
+    rows.causes.push(causes);
+    for row in &recorded.asleep {
+        match sleeper(host, row, tasks) {
+            Some(sleeper) => rows.sleepers.push(sleeper),
+            None => rows.left_out.out_of_range += 1,
+        }
+    }
+    Ok(())
+}
+
+fn is_in_range(at_ns: u64) -> bool {
+    i64::try_from(at_ns).is_ok_and(|at_ns| at_ns <= MAX_TIME_NS)
+}
+
+/// Whether losses were noticed so soon afterwards that they may be of this time.
+fn is_beside_lost(at_ns: u64, lost_ns: &[u64]) -> bool {
+    let next = lost_ns.partition_point(|&lost_ns| lost_ns < at_ns);
+    let next_ns = lost_ns.get(next);
+    next_ns.is_some_and(|lost_ns| lost_ns - at_ns <= LOSS_WINDOW_NS)
+}
+
+fn end(
+    host: HostId,
+    row: &tables::Connection,
+    origin: Option<Origin>,
+    names: &mut Names,
+) -> Option<End> {
+    let mut address = |address: &str, port: u32| {
+        Some(match row.family {
+            Family::Ipv4 | Family::Ipv6 => {
+                let address: IpAddr = address.parse().ok()?;
+                Address::Internet(SocketAddr::new(address, u16::try_from(port).ok()?))
+            }
+            Family::Unix | Family::UnixSeqpacket | Family::UnixDatagram => {
+                Address::Unix(names.number(address))
+            }
+            Family::Pipe => Address::Pipe(names.number(address)),
+        })
+    };
+    let is_known = row.sequences != Sequences::Unknown && !row.family.is_within_host();
+    let some = |at_ns: u64| Some(at_ns).filter(|&at_ns| at_ns > 0);
+    Some(End {
+        host,
+        connection: u64::from(row.connection.0),
+        namespace: row.namespace.0,
+        local: address(&row.local_address, row.local_port)?,
+        remote: address(&row.remote_address, row.remote_port)?,
+        peer: Some(u64::from(row.peer.0)).filter(|&peer| peer > 0 && row.family.is_within_host()),
+        own_isn: is_known.then_some(row.initial_sent),
+        peer_isn: is_known.then_some(row.initial_received),
+        at_start: origin.and_then(at_start),
+        opener: match row.side {
+            Side::Unknown => None,
+            Side::Client => Some(Opener::This),
+            Side::Server => Some(Opener::Peer),
+        },
+        opened_ns: some(row.opened_ns),
+        closed_ns: some(row.closed_ns),
+    })
+}
+
+/// The first numbers of both directions that a message has. What was unread before is not in the trace.
+fn at_start(origin: Origin) -> Option<AtStart> {
+    let Origin::FirstSeen { sent, received } = origin else {
+        return None;
+    };
+    Some(AtStart {
+        // The kernel's numbers have 32 bits, and so had those from which the offsets began.
+        snd_nxt: sent? as u32,
+        rcv_nxt: received? as u32,
+        copied_seq: received? as u32,
+    })
+}
+
+fn way(flow: Flow) -> Way {
+    match flow {
+        Flow::Sent => Way::Sent,
+        Flow::Received => Way::Received,
+    }
+}
+
+fn message(host: HostId, row: &tables::Message, origin: Origin, tasks: &Tasks) -> Option<Message> {
+    let way = way(row.direction);
+    is_in_range(row.at_ns).then_some(Message {
+        host,
+        at_ns: row.at_ns,
+        thread: tasks.thread(row.thread.0, row.at_ns),
+        process: row.process.0,
+        connection: u64::from(row.connection.0),
+        way,
+        first_byte: origin.offset(way, row.first_byte)?,
+        bytes: row.bytes,
+        token: None,
+    })
+}
+
+fn packet(host: HostId, row: &tables::Packet) -> Option<Packet> {
+    let way = way(row.direction);
+    let ack = if row.ack == 0 {
+        // Nothing new: no acknowledgement has this offset.
+        Some(0)
+    } else {
+        Origin::Initial.offset(way, row.ack)
+    };
+    is_in_range(row.at_ns).then_some(Packet {
+        host,
+        at_ns: row.at_ns,
+        connection: u64::from(row.connection.0),
+        way,
+        first_byte: Origin::Initial.offset(way, row.first_byte)?,
+        bytes: row.bytes,
+        ack: ack?,
+    })
+}
+
+fn wait(host: HostId, row: &tables::Wait, tasks: &Tasks) -> Option<Wait> {
+    let is_good = is_in_range(row.on_ns) && row.off_ns <= row.on_ns && row.woken_ns <= row.on_ns;
+    // An interrupt carries the name of the thread that it interrupts.
+    let has_waker = !row.waker.is_none() && !is_ended_by_interrupts(row.cause);
+    is_good.then(|| Wait {
+        host,
+        thread: tasks.thread(row.thread.0, row.on_ns),
+        off_ns: row.off_ns,
+        woken_ns: Some(row.woken_ns).filter(|&woken_ns| woken_ns > 0),
+        on_ns: row.on_ns,
+        waker: has_waker.then(|| tasks.thread(row.waker.0, row.woken_ns)),
+        may_be_input: may_be_input(row.cause),
+        may_be_hand_over: row.cause != Cause::Futex
+            || tasks.process(row.waker.0, row.woken_ns) == Some(row.process.0),
+        processor: row.processor.checked_sub(1),
+    })
+}
+
+fn sleeper(host: HostId, row: &tables::Asleep, tasks: &Tasks) -> Option<Sleeper> {
+    let is_good = is_in_range(row.at_ns) && row.since_ns <= row.at_ns;
+    let thread = |id: Pid| tasks.thread(id.0, row.at_ns);
+    is_good.then(|| Sleeper {
+        host,
+        thread: thread(row.thread),
+        at_ns: row.at_ns,
+        since_ns: Some(row.since_ns).filter(|&since_ns| since_ns > 0),
+        connection: Some(u64::from(row.connection.0)).filter(|&connection| connection > 0),
+        holder: Some(row.holder).filter(|holder| !holder.is_none()).map(thread),
+    })
+}
+
+/// Whether an interrupt ends such a wait, and no thread: that of a timer, or of a device that has done a request.
+fn is_ended_by_interrupts(cause: Cause) -> bool {
+    matches!(cause, Cause::Sleep | Cause::Device | Cause::Flush | Cause::DataWriteback)
+}

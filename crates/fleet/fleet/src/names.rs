@@ -1,0 +1,63 @@
+//! Names of sockets as numbers, and addresses as text.
+
+use std::collections::HashMap;
+
+use luc_fleet_requests::{Address, NameId};
+use luc_units::plain;
+
+/// The names of all hosts' sockets, without what steers a terminal.
+#[derive(Debug, Default)]
+pub(crate) struct Names {
+    numbers: HashMap<String, NameId>,
+    names: Vec<String>,
+}
+
+impl Names {
+    /// The number of a name; `None` of the empty one.
+    pub(crate) fn number(&mut self, name: &str) -> Option<NameId> {
+        if name.is_empty() {
+            return None;
+        }
+        if let Some(&number) = self.numbers.get(name) {
+            return Some(number);
+        }
+        let number = NameId(u32::try_from(self.names.len()).ok()?);
+        self.numbers.insert(name.to_owned(), number);
+        self.names.push(plain(name));
+        Some(number)
+    }
+
+    /// The name of a number.
+    pub(crate) fn name(&self, number: NameId) -> Option<&str> {
+        self.names.get(number.0 as usize).map(String::as_str)
+    }
+
+    /// An address as people read it; one without a name is called by what it is.
+    pub(crate) fn address(&self, address: Address) -> String {
+        let named = |name: Option<NameId>| name.and_then(|number| self.name(number));
+        match address {
+            Address::Internet(address) => address.to_string(),
+            Address::Unix(name) => named(name).unwrap_or("unix socket").to_owned(),
+            Address::Pipe(name) => named(name).unwrap_or("pipe").to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_names_have_one_number() {
+        let mut names = Names::default();
+        let first = names.number("/run/a");
+        assert_eq!(names.number("/run/a"), first);
+        assert_ne!(names.number("@b\u{1b}[2J"), first);
+        assert_eq!(names.number(""), None);
+        assert_eq!(names.address(Address::Unix(first)), "/run/a");
+        assert_eq!(names.address(Address::Unix(None)), "unix socket");
+        assert_eq!(names.address(Address::Pipe(Some(NameId(9)))), "pipe");
+        let other = names.number("@b\u{1b}[2J");
+        assert!(!names.address(Address::Unix(other)).contains('\u{1b}'));
+    }
+}

@@ -1,0 +1,104 @@
+//! One host: its processes and threads, and what these waited for.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
+
+use luc_events::Cause;
+use luc_fleet_clocks::HostId;
+use luc_fleet_requests::{Thread, Wait};
+use luc_report::perfetto::packets::{Kind, Machine};
+
+use super::File;
+use super::track::{self, Item};
+use crate::explain::Found;
+use crate::joined::Host;
+
+/// A wait, and why.
+type Because = (Wait, Cause);
+
+/// Writes a host as a machine.
+pub(super) fn write<W: Write>(file: &mut File<'_, W>, found: &Found<'_>, id: HostId) {
+    let host = found.joined.host(id);
+    file.packets.machine(Machine {
+        // 0 is no host.
+        id: id.0.saturating_add(1),
+        name: &host.name,
+        kernel: &host.summary.kernel,
+        processors: host.summary.processors,
+    });
+    let mut threads: BTreeMap<(u32, Thread), Vec<Because>> = BTreeMap::new();
+    for (wait, cause) in found.joined.waits_of(id) {
+        let process = host.process_of(wait.thread).unwrap_or(wait.thread.id);
+        threads.entry((process, wait.thread)).or_default().push((wait, cause));
+    }
+    let processes: BTreeSet<u32> = threads.keys().map(|(process, _)| *process).collect();
+    for pid in processes {
+        let name = host.process_name(pid, u64::MAX);
+        file.track(Kind::Process { pid, name: &name });
+    }
+    for ((pid, thread), waits) in threads {
+        let items = states(file, host, waits);
+        if items.is_empty() {
+            continue;
+        }
+        let name = host.thread_name(thread);
+        let track = file.track(Kind::Thread { pid, tid: thread.id, name: &name });
+        track::write(file.packets, track, items);
+    }
+}
+
+/// What a thread waited for, and between that was on a processor.
+fn states<W: Write>(file: &File<'_, W>, host: &Host, mut waits: Vec<Because>) -> Vec<Item> {
+    waits.sort_unstable_by_key(|(wait, _)| (wait.off_ns, wait.on_ns));
+    let ran =
+        if host.has_all_waits { "on a processor" } else { "on a processor or in brief waits" };
+    let mut items = Vec::new();
+    let mut running_since_ns: Option<u64> = None;
+    for (wait, cause) in waits {
+        let place = |at_ns| file.clock.place_ns(wait.host, at_ns);
+        let (Some(off_ns), Some(on_ns)) = (place(wait.off_ns), place(wait.on_ns)) else {
+            running_since_ns = None;
+            continue;
+        };
+        // Clocks that are a little off do not turn time around, nor do damaged rows.
+        let off_ns = running_since_ns.map_or(off_ns, |since_ns| off_ns.max(since_ns));
+        let on_ns = on_ns.max(off_ns);
+        if let Some(since_ns) = running_since_ns.filter(|since_ns| *since_ns < off_ns) {
+            items.push(Item {
+                begin_ns: since_ns,
+                end_ns: Some(off_ns),
+                name: ran.to_owned(),
+                category: "running",
+                ..Item::default()
+            });
+        }
+        let waker = wait.waker.map(|waker| {
+            let name = host.thread_name(waker);
+            ("woken by", format!("{name} {}", waker.id))
+        });
+        items.push(Item {
+            begin_ns: off_ns,
+            end_ns: Some(on_ns),
+            name: match cause {
+                Cause::Preempted => "waits for a processor".to_owned(),
+                cause => format!("waits ({})", cause.name()),
+            },
+            category: "wait",
+            words: waker.into_iter().collect(),
+            ..Item::default()
+        });
+        let is_preempted = cause == Cause::Preempted;
+        let woken_ns = wait.woken_ns.filter(|_| !is_preempted).and_then(place);
+        if let Some(woken_ns) = woken_ns.filter(|woken_ns| (off_ns..on_ns).contains(woken_ns)) {
+            items.push(Item {
+                begin_ns: woken_ns,
+                end_ns: Some(on_ns),
+                name: "waits for a processor".to_owned(),
+                category: "wait",
+                ..Item::default()
+            });
+        }
+        running_since_ns = Some(on_ns);
+    }
+    items
+}

@@ -1,0 +1,136 @@
+//! Requests and messages: below each host a track for each thread that sends or receives.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+
+use luc_fleet_requests::{Exchange, MessageEdge, Side, ThreadId};
+use luc_report::perfetto::packets::Kind;
+
+use super::File;
+use super::track::{self, Item};
+use crate::explain::{Found, evidence};
+
+/// What each thread did.
+type Items = BTreeMap<ThreadId, Vec<Item>>;
+
+/// Writes all of them.
+pub(super) fn write<W: Write>(file: &mut File<'_, W>, found: &Found<'_>) {
+    let mut items = Items::new();
+    requests(file, found, &mut items);
+    for edge in &found.messages.edges {
+        message(file, edge, &mut items);
+    }
+    let mut of_host: Option<(ThreadId, u64)> = None;
+    for (thread, items) in items {
+        let host = found.joined.host(thread.host);
+        let group = match of_host {
+            Some((other, group)) if other.host == thread.host => group,
+            _ => {
+                let name = &host.name;
+                let group = file.track(Kind::Named { parent: None, name });
+                of_host = Some((thread, group));
+                group
+            }
+        };
+        let name = format!("{} {}", host.thread_name(thread.thread), thread.thread.id);
+        let track = file.track(Kind::Named { parent: Some(group), name: &name });
+        track::write(file.packets, track, items);
+    }
+}
+
+/// Adds a slice for each side of a request, from its first bytes to the last of its answer. A flow leads from a request
+/// to those that other threads made for it.
+fn requests<W: Write>(file: &mut File<'_, W>, found: &Found<'_>, items: &mut Items) {
+    let requests = &found.requests;
+    let mut flows: Vec<Vec<u64>> = vec![Vec::new(); requests.incoming.len()];
+    for sent in &requests.outgoing {
+        let asked = &sent.exchange.asked;
+        let mut item = slice(file, found, &sent.exchange, true);
+        if let Some((number, hand_over)) = sent.cause
+            && let Some(item) = &mut item
+        {
+            item.words.push(("made for it by", evidence(hand_over).to_owned()));
+            let received = &requests.incoming[number].exchange;
+            let is_placed =
+                file.clock.place_ns(received.asked.host, received.asked.at_ns).is_some();
+            if thread(&received.asked) != thread(asked) && is_placed {
+                let flow = file.flow();
+                item.flows.push(flow);
+                flows[number].push(flow);
+            }
+        }
+        items.entry(thread(asked)).or_default().extend(item);
+    }
+    for (received, flows) in requests.incoming.iter().zip(flows) {
+        let item = slice(file, found, &received.exchange, false);
+        let item = item.map(|item| Item { flows, ..item });
+        items.entry(thread(&received.exchange.asked)).or_default().extend(item);
+    }
+}
+
+/// What one side has seen of a request; one without an answer is an instant.
+fn slice<W: Write>(
+    file: &File<'_, W>,
+    found: &Found<'_>,
+    exchange: &Exchange,
+    is_sent: bool,
+) -> Option<Item> {
+    let asked = &exchange.asked;
+    let end = found.joined.ends.get(&exchange.end)?;
+    let host = found.joined.host(asked.host);
+    let begin_ns = file.clock.place_ns(asked.host, asked.at_ns)?;
+    let answered_ns = exchange.answer.and_then(|answer| {
+        let last = &answer.last;
+        file.clock.place_ns(last.host, last.at_ns)
+    });
+    let (name, category) = if is_sent {
+        (format!("asks {}", found.joined.address(end.remote)), "request sent")
+    } else {
+        (format!("answers at {}", found.joined.address(end.local)), "request received")
+    };
+    Some(Item {
+        begin_ns,
+        end_ns: answered_ns,
+        name,
+        category,
+        numbers: vec![("bytes", exchange.bytes)],
+        words: vec![("process", host.process_name(asked.process, asked.at_ns))],
+        ..Item::default()
+    })
+}
+
+/// Adds the two ends of a message.
+fn message<W: Write>(file: &mut File<'_, W>, edge: &MessageEdge, items: &mut Items) {
+    let place = |side: &Side| file.clock.place(side.host, side.at_ns);
+    let (Some(sent), Some(received)) = (place(&edge.sent), place(&edge.received)) else {
+        return;
+    };
+    let error_ns = match (sent.error_ns, received.error_ns) {
+        _ if edge.sent.host == edge.received.host => Some(0),
+        (Some(a), Some(b)) => Some(a.saturating_add(b)),
+        _ => None,
+    };
+    let flow = file.flow();
+    let mut numbers = vec![("bytes", edge.bytes)];
+    numbers.extend(error_ns.map(|error_ns| ("clock error ns", error_ns)));
+    if let Some(way_ns) = received.at_ns.checked_sub(sent.at_ns) {
+        numbers.push(("one-way time ns", way_ns));
+    }
+    for (side, at_ns, name) in
+        [(&edge.sent, sent.at_ns, "sends"), (&edge.received, received.at_ns, "receives")]
+    {
+        items.entry(thread(side)).or_default().push(Item {
+            begin_ns: at_ns,
+            end_ns: None,
+            name: name.to_owned(),
+            category: "message",
+            flows: vec![flow],
+            numbers: numbers.clone(),
+            words: Vec::new(),
+        });
+    }
+}
+
+fn thread(side: &Side) -> ThreadId {
+    ThreadId { host: side.host, thread: side.thread }
+}

@@ -1,0 +1,210 @@
+//! Why a thread does not run at a time.
+
+use std::str::FromStr;
+
+use luc_events::Cause;
+use luc_fleet_clocks::HostId;
+use luc_fleet_requests::{ChainLink, Doing, Effects, Engaged, Reason, ThreadId};
+use serde::Serialize;
+
+use crate::error::FleetError;
+use crate::explain::{Found, awaits_word};
+use crate::joined::Joined;
+
+/// A thread, as people name it: `THREAD@HOST`, or `THREAD` where there is one host. It has a number or a name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Who {
+    /// The thread's id, or its name.
+    pub thread: String,
+    /// The host's name.
+    pub host: Option<String>,
+}
+
+impl FromStr for Who {
+    type Err = FleetError;
+
+    fn from_str(text: &str) -> Result<Self, FleetError> {
+        let (thread, host) = match text.rsplit_once('@') {
+            Some((thread, host)) => (thread, Some(host.to_owned())),
+            None => (text, None),
+        };
+        if thread.is_empty() || host.as_deref() == Some("") {
+            return Err(FleetError::NoThread(text.to_owned()));
+        }
+        Ok(Self { thread: thread.to_owned(), host })
+    }
+}
+
+/// Why a thread does not run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct WhyReport {
+    /// The time, ns after the trace of the thread's host began.
+    pub after_ns: u64,
+    /// The thread, whom its wait depends on, and so on.
+    pub links: Vec<LinkReport>,
+    /// The number of the thread, from 0, that the last one waits for, where it is one of these.
+    pub back_to: Option<usize>,
+    /// Whether each of those has the lock that the one before needs: none of them will ever run.
+    pub is_deadlock: bool,
+}
+
+/// A thread, and what it did.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LinkReport {
+    /// The host.
+    pub host: String,
+    /// The thread's name.
+    pub name: String,
+    /// The thread's id.
+    pub thread: u32,
+    /// What it did.
+    pub what: &'static str,
+    /// Of a wait, why: as the table `wait` names it.
+    pub cause: Option<&'static str>,
+    /// Of a wait for input, a lock or another thread: for `work`, where the thread has no request that is open, else for an
+    /// `answer`; or that is `not_known`.
+    pub awaits: Option<&'static str>,
+    /// For how long by then, ns; `None`: not known.
+    pub for_ns: Option<u64>,
+    /// For how long from then on, ns; `None`: beyond the end of the trace, or not known.
+    pub left_ns: Option<u64>,
+    /// Why its wait depends on the next thread.
+    pub depends_on_next: Option<&'static str>,
+}
+
+/// Says why a thread does not run at a time after its host's trace began; without a time, at the trace's end.
+///
+/// # Errors
+/// [`FleetError::NoSuchHost`], [`FleetError::WhichHost`], [`FleetError::NoSuchThread`], [`FleetError::WhichThread`],
+/// [`FleetError::AfterTheEnd`], [`FleetError::Tree`].
+pub fn why(joined: &Joined, who: &Who, after_ns: Option<u64>) -> Result<WhyReport, FleetError> {
+    let host = host(joined, who)?;
+    let trace = &joined.host(host).trace;
+    let length_ns = joined.host(host).summary.length_ns;
+    let after_ns = after_ns.unwrap_or(length_ns);
+    if after_ns > length_ns {
+        return Err(FleetError::AfterTheEnd { after_ns, length_ns, host: joined.name(host) });
+    }
+    let at_ns = trace.start_ns.saturating_add(after_ns);
+    let thread = thread(joined, host, &who.thread, at_ns)?;
+    let rows = &joined.rows;
+    let found = Found::new(joined)?;
+    let effects = Effects::new(&found.requests, &found.paths);
+    let engaged = Engaged::new(&found.requests, &effects);
+    let why = luc_fleet_requests::Why::new(
+        &found.paths,
+        &rows.sleepers,
+        &joined.connections,
+        &rows.messages,
+    );
+    let home = joined.clocks.at_home(host);
+    let chain = why.chain(thread, at_ns, |host| home.away_ns(host, at_ns));
+    Ok(WhyReport {
+        after_ns,
+        links: chain.links.iter().map(|link| report(joined, &engaged, link)).collect(),
+        back_to: chain.back_to,
+        is_deadlock: chain.is_deadlock(),
+    })
+}
+
+fn host(joined: &Joined, who: &Who) -> Result<HostId, FleetError> {
+    let names = || joined.hosts.iter().map(|host| host.name.as_str());
+    match &who.host {
+        Some(name) => {
+            let found = names().position(|other| other == name.as_str());
+            let found = found.ok_or_else(|| FleetError::NoSuchHost {
+                name: luc_units::plain(name),
+                names: names().collect::<Vec<_>>().join(", "),
+            })?;
+            Ok(HostId(found as u32))
+        }
+        None if joined.hosts.len() == 1 => Ok(HostId(0)),
+        None => Err(FleetError::WhichHost {
+            thread: luc_units::plain(&who.thread),
+            names: names().collect::<Vec<_>>().join(", "),
+        }),
+    }
+}
+
+fn thread(joined: &Joined, host: HostId, name: &str, at_ns: u64) -> Result<ThreadId, FleetError> {
+    let tasks = joined.host(host).tasks();
+    let id = match name.parse() {
+        Ok(id) => id,
+        Err(_) => match tasks.called(name, at_ns)[..] {
+            [id] => id,
+            [] => {
+                return Err(FleetError::NoSuchThread {
+                    name: luc_units::plain(name),
+                    host: joined.name(host),
+                });
+            }
+            ref several => {
+                return Err(FleetError::WhichThread {
+                    name: luc_units::plain(name),
+                    host: joined.name(host),
+                    ids: several.iter().map(u32::to_string).collect::<Vec<_>>().join(", "),
+                });
+            }
+        },
+    };
+    if tasks.name(id, at_ns).is_none() {
+        return Err(FleetError::NoSuchThread {
+            name: luc_units::plain(name),
+            host: joined.name(host),
+        });
+    }
+    let thread = tasks.thread(id, at_ns);
+    Ok(ThreadId { host, thread })
+}
+
+fn report(joined: &Joined, engaged: &Engaged, link: &ChainLink) -> LinkReport {
+    let host = joined.host(link.thread.host);
+    let thread = link.thread.thread;
+    let passed_ns = |since_ns: u64| link.at_ns.saturating_sub(since_ns);
+    let left_ns = |until_ns: u64| until_ns.saturating_sub(link.at_ns);
+    let (what, for_ns, left_ns) = match link.doing {
+        Doing::Running => ("on a processor", None, None),
+        Doing::Runnable { since_ns, until_ns } => {
+            ("waits for a processor", Some(passed_ns(since_ns)), Some(left_ns(until_ns)))
+        }
+        Doing::Waiting { since_ns, until_ns } => {
+            ("waits", since_ns.map(passed_ns), until_ns.map(left_ns))
+        }
+        Doing::NotKnown => ("not known", None, None),
+    };
+    let cause = link.row_ns.and_then(|row_ns| joined.cause(link.thread, row_ns));
+    let row_ns = link.row_ns.filter(|&row_ns| joined.is_for_others(link.thread, row_ns));
+    LinkReport {
+        awaits: row_ns.map(|row_ns| awaits_word(engaged.at(link.thread, row_ns))),
+        host: host.name.clone(),
+        name: host.thread_name(thread),
+        thread: thread.id,
+        what,
+        cause: cause.map(Cause::name),
+        for_ns,
+        left_ns,
+        depends_on_next: link.reason.map(|reason| match reason {
+            Reason::Sent => "a message that it sent",
+            Reason::Woke => "it ended the wait",
+            Reason::Holds => "it has the lock",
+            Reason::Peer => "it used the other end of the connection last",
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_is_named_with_its_host_or_without() {
+        let who = |text: &str| text.parse::<Who>().map(|who| (who.thread, who.host));
+        let is = |thread: &str, host: Option<&str>| (thread.to_owned(), host.map(str::to_owned));
+        assert_eq!(who("12@web").expect("read"), is("12", Some("web")));
+        assert_eq!(who("a@b@web").expect("read"), is("a@b", Some("web")));
+        assert_eq!(who("pool-1").expect("read"), is("pool-1", None));
+        for wrong in ["@web", "12@", ""] {
+            assert!(matches!(who(wrong), Err(FleetError::NoThread(_))), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! `luc-fleet pull`, `freeze` and `window`: what rings have of a time, as files.
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::ops::ControlFlow;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use luc_fleet::{Endpoint, FleetError, Joined, Source, Tables, called};
+use luc_fleet_rings::{self as rings, PullError, Received, window};
+use luc_host::interrupt;
+use luc_units::figures::Size;
+
+use crate::Failure;
+use crate::arguments::{Freeze, Pull, Send};
+use crate::files::INTERRUPTED;
+
+/// How often it is said how far a long pull is.
+const SAY_INTERVAL: Duration = Duration::from_secs(5);
+
+/// Collects a window.
+pub(crate) fn pull(args: &Pull) -> Result<ExitCode, Failure> {
+    interrupt::install()?;
+    let mut due = Instant::now() + SAY_INTERVAL;
+    let look = |index: usize, bytes: u64| {
+        if Instant::now() >= due {
+            due = Instant::now() + SAY_INTERVAL;
+            let source = luc_units::plain(&args.sources[index].to_string());
+            let (number, all) = (index + 1, args.sources.len());
+            let size = Size(bytes as f64);
+            eprintln!("luc-fleet: {number} of {all}: {source}: {size} so far");
+        }
+        if interrupt::interrupted() {
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    };
+    match rings::pull(&args.sources, args.span.window_or_all(), &args.out, look) {
+        Ok(pulled) => {
+            for one in pulled {
+                if !one.said.is_empty() {
+                    eprintln!("luc-fleet: {} says: {}", one.name, one.said);
+                }
+                let path = args.out.join(&one.name);
+                say(&path.display().to_string(), one.received);
+            }
+            Ok(ExitCode::SUCCESS)
+        }
+        Err(error @ PullError::Interrupted) => {
+            eprintln!("luc-fleet: {error}");
+            Ok(ExitCode::from(INTERRUPTED))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Keeps a window, and says whom services asked.
+pub(crate) fn freeze(args: &Freeze) -> Result<(), Failure> {
+    let part = &args.part;
+    let window = part.span.window_or_all();
+    match rings::freeze(&part.directory, window) {
+        Ok((path, received)) => say(&path.display().to_string(), received),
+        // Somebody else may have had the same reason to.
+        Err(error @ PullError::Exists(_)) if !args.called_by.is_empty() => {
+            eprintln!("luc-fleet: {}", luc_units::plain(&error.to_string()));
+        }
+        Err(error) => return Err(error.into()),
+    }
+    if args.called_by.is_empty() {
+        return Ok(());
+    }
+    let source = Source { name: None, directory: part.directory.clone() };
+    let joined = Joined::read(&[source], Tables::All, Some(window))?;
+    let ports: Vec<Endpoint> = args.called_by.iter().copied().map(Endpoint::Port).collect();
+    let mut out = io::stdout().lock();
+    for address in called(&joined, &ports) {
+        writeln!(out, "{address}")?;
+    }
+    Ok(())
+}
+
+/// Sends a window.
+pub(crate) fn send(args: &Send) -> Result<(), Failure> {
+    let out = io::stdout();
+    if out.is_terminal() {
+        return Err(Failure::Terminal);
+    }
+    let part = &args.part;
+    let segments =
+        window::segments(&part.directory, part.span.window_or_all()).map_err(FleetError::from)?;
+    let sent = rings::send(&segments, out.lock())?;
+    say_gone(sent);
+    Ok(())
+}
+
+/// Says what was made.
+pub(crate) fn say(path: &str, received: Received) {
+    eprintln!(
+        "luc-fleet: {}: {} segments, {}",
+        luc_units::plain(path),
+        received.segments,
+        Size(received.bytes as f64)
+    );
+    say_gone(received);
+}
+
+/// Says what is missing at the begin.
+fn say_gone(received: Received) {
+    if received.gone > 0 {
+        eprintln!(
+            "luc-fleet: without the oldest {}, which the recorder removed meanwhile",
+            received.gone
+        );
+    }
+}

@@ -1,0 +1,128 @@
+//! Edges, trees and critical paths of simulated servers, across hosts.
+
+use std::collections::{BTreeMap, HashMap};
+
+use luc_fleet_clocks::{Bounds, Event, HostId, Placed};
+use luc_fleet_requests::{
+    Connections, EndId, Forest, GapKind, LeftOut, Messages, PartKind, Paths, Waits, Way,
+};
+
+use crate::servers::{CLIENT_HOST, FRONT, Mode, Service};
+use crate::{SECOND, analysed, truth_of_incoming};
+
+#[test]
+fn edges_of_all_messages_are_found() {
+    let service =
+        Service { mode: Mode::Scatter(4), clients: 8, back_ends: 3, think_ns: 500_000, lock_ns: 0 };
+    let simulation = service.simulate(5, SECOND / 5);
+    let connections = Connections::pair(&simulation.ends(), &simulation.messages, &[]);
+    let found = Messages::matched(&connections, &simulation.messages);
+    assert_eq!(found.left_out, LeftOut::default());
+    // When the trace ends, some bytes are on their way.
+    assert!(found.gaps.iter().all(|gap| gap.kind == GapKind::NoReception));
+    let mut by_reception: HashMap<(EndId, u64), u64> = HashMap::new();
+    for edge in &found.edges {
+        assert_eq!(edge.sent.host, edge.from.host);
+        let send = simulation.messages.iter().find(|row| {
+            row.end() == edge.from
+                && row.way == Way::Sent
+                && (row.first_byte..row.first_byte + row.bytes).contains(&edge.first_byte)
+        });
+        let send = send.expect("the row that sent it");
+        assert_eq!((send.thread, send.at_ns), (edge.sent.thread, edge.sent.at_ns));
+        *by_reception.entry((edge.to, edge.received.at_ns)).or_default() += edge.bytes;
+    }
+    let receptions: HashMap<(EndId, u64), u64> = simulation
+        .messages
+        .iter()
+        .filter(|row| row.way == Way::Received)
+        .map(|row| ((row.end(), row.at_ns), row.bytes))
+        .collect();
+    assert_eq!(by_reception, receptions);
+}
+
+#[test]
+fn trees_reach_across_hosts() {
+    let service =
+        Service { mode: Mode::Scatter(4), clients: 4, back_ends: 3, think_ns: 500_000, lock_ns: 0 };
+    let simulation = service.simulate(7, SECOND / 5);
+    let (connections, found) = analysed(&simulation);
+    let truth = truth_of_incoming(&simulation, &connections, &found);
+    let forest = Forest::new(&found.parents().expect("few nodes")).expect("no cycle");
+    let mut whole = 0;
+    for (at, outgoing) in found.outgoing.iter().enumerate() {
+        if outgoing.exchange.end.host != HostId(CLIENT_HOST as u32)
+            || outgoing.exchange.answer.is_none()
+        {
+            continue;
+        }
+        let request = simulation.request_at(outgoing.exchange.end, outgoing.exchange.first_byte);
+        let below = forest.below((found.incoming.len() + at) as u32);
+        let incoming = below.iter().filter(|&&node| (node as usize) < truth.len());
+        let hosts: Vec<u32> = incoming
+            .map(|&node| {
+                assert_eq!(truth[node as usize], request);
+                found.incoming[node as usize].exchange.end.host.0
+            })
+            .collect();
+        // The front end, each back end, and the owners again.
+        let expected = simulation.truth.values().filter(|&&other| other == request).count() / 2;
+        whole += usize::from(hosts.len() == expected);
+        assert!(hosts.contains(&(FRONT as u32)));
+    }
+    let asked = found.outgoing.iter().filter(|outgoing| outgoing.exchange.answer.is_some());
+    let asked =
+        asked.filter(|outgoing| outgoing.exchange.end.host == HostId(CLIENT_HOST as u32)).count();
+    println!("{whole} of {asked} requests have all of their tree");
+    assert!(whole * 100 >= asked * 95);
+}
+
+#[test]
+fn critical_paths_find_the_slow_back_end() {
+    const SLOW: usize = 3;
+    for mode in [Mode::SameThread, Mode::Pool(4), Mode::Scatter(16)] {
+        let service = Service { mode, clients: 4, back_ends: 3, think_ns: 500_000, lock_ns: 0 };
+        let simulation = service.simulate_with_slow(11, SECOND / 2, Some(SLOW));
+        let (connections, found) = analysed(&simulation);
+        let edges = Messages::matched(&connections, &simulation.messages).edges;
+        let waits = Waits::of(&simulation.waits).expect("few");
+        let paths = Paths::new(&waits, &simulation.messages, &edges);
+        // Clocks that are known to 1 us.
+        let place = |event: Event| {
+            let at_ns = event.at_ns + simulation.offset_ns(event.host.0 as usize, CLIENT_HOST);
+            Some(Placed {
+                at_ns: Some(at_ns),
+                bounds: Bounds::Both { low_ns: at_ns - 1000, high_ns: at_ns + 1000 },
+            })
+        };
+        let (mut all, mut right) = (0, 0);
+        for exchange in found.outgoing.iter().map(|outgoing| &outgoing.exchange) {
+            let Some(answer) =
+                exchange.answer.filter(|_| exchange.end.host == HostId(CLIENT_HOST as u32))
+            else {
+                continue;
+            };
+            let parts = paths.critical(&exchange.asked, &answer.last, place).parts;
+            let mut by_host: BTreeMap<u32, u64> = BTreeMap::new();
+            let mut reached_ns = exchange.asked.at_ns;
+            for part in &parts {
+                assert_eq!(part.begin_ns, reached_ns);
+                assert_ne!(part.kind, PartKind::Contradictory);
+                reached_ns = part.end_ns;
+                *by_host.entry(part.thread.host.0).or_default() += part.end_ns - part.begin_ns;
+                if let PartKind::Network { from, error_ns, .. } = part.kind {
+                    assert!(
+                        part.thread.host == from.host
+                            || error_ns.is_some_and(|error| error <= 2000)
+                    );
+                }
+            }
+            assert_eq!(reached_ns, answer.last.at_ns);
+            let most = by_host.iter().max_by_key(|(_, time)| **time).map(|(host, _)| *host);
+            all += 1;
+            right += usize::from(most == Some(SLOW as u32));
+        }
+        println!("{mode:?}: the slow back end has most of {right} of {all} critical paths");
+        assert!(all > 50 && right * 100 >= all * 95);
+    }
+}

@@ -1,0 +1,437 @@
+//! Servers in virtual time: threads with scripts, queues, connections; what a recorder would have written of them, and
+//! for each request the truth.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::net::{Ipv4Addr, SocketAddr};
+
+use luc_fleet_clocks::HostId;
+use luc_fleet_requests::{End, EndId, Message, Opener, Packet, Thread, Wait, Way};
+use luc_stats::random;
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+
+/// Makes what a thread does next, when it comes to it.
+pub(crate) type Then = Box<dyn FnOnce(&mut Simulation, usize) -> Vec<Op>>;
+
+/// One step of a thread.
+pub(crate) enum Op {
+    /// Computes for this long.
+    Run(u64),
+    /// Sends a whole message for a request, in one or two calls.
+    Send { end: usize, bytes: u64, request: u64 },
+    /// Reads a whole message, in one call or several.
+    Receive { end: usize },
+    /// Puts a task into a queue, and wakes a thread that waits for one.
+    Push { queue: usize, task: Then },
+    /// Takes a task and does it.
+    Take { queue: usize },
+    /// Adds one to a counter, and wakes who waits for it.
+    Count { counter: usize },
+    /// Waits until a counter has reached this, looking at each step.
+    Await { counter: usize, until: u64 },
+    /// Takes a lock, or waits for it.
+    Lock,
+    /// Gives it back, and wakes one who waits for it.
+    Unlock,
+    /// Starts a thread.
+    Spawn(Then),
+    /// Decides what to do.
+    Then(Then),
+}
+
+enum Event {
+    Resume(usize),
+    Arrive { end: usize, upto: u64 },
+}
+
+struct SimulatedThread {
+    host: usize,
+    thread: Thread,
+    script: VecDeque<Op>,
+    is_waiting: bool,
+    off_ns: u64,
+}
+
+struct Socket {
+    row: End,
+    peer: usize,
+    sent: u64,
+    arrived: u64,
+    read: u64,
+    /// Where the messages that come in end, and which request each is for.
+    boundaries: VecDeque<(u64, u64)>,
+    waiting: Option<usize>,
+    /// The request of the last message that was read.
+    request: u64,
+}
+
+/// Hosts with threads, their connections, and the rows of a recorder.
+pub(crate) struct Simulation {
+    pub(crate) random: ChaCha8Rng,
+    now_ns: u64,
+    next: u64,
+    heap: BinaryHeap<Reverse<(u64, u64, usize)>>,
+    events: Vec<Option<Event>>,
+    threads: Vec<SimulatedThread>,
+    sockets: Vec<Socket>,
+    queues: Vec<(VecDeque<Then>, VecDeque<usize>)>,
+    counters: Vec<(u64, Option<usize>)>,
+    /// One lock for each host: whether it is held, and who waits.
+    locks: Vec<(bool, VecDeque<usize>)>,
+    /// Each host's clock less the true time.
+    clocks: Vec<u64>,
+    pub(crate) messages: Vec<Message>,
+    pub(crate) packets: Vec<Packet>,
+    pub(crate) waits: Vec<Wait>,
+    /// Which request each message is for, by the sender's end and its first byte.
+    pub(crate) truth: BTreeMap<(EndId, u64), u64>,
+    last_request: u64,
+    /// A back end that takes much longer than the others.
+    pub(crate) slow_host: Option<usize>,
+}
+
+impl Simulation {
+    pub(crate) fn new(seed: u64, hosts: usize) -> Self {
+        let mut random = random::stream(21, seed);
+        let clocks = (0..hosts).map(|_| random.random_range(1..1_000_000_000_000)).collect();
+        Self {
+            random,
+            now_ns: 0,
+            next: 0,
+            heap: BinaryHeap::new(),
+            events: Vec::new(),
+            threads: Vec::new(),
+            sockets: Vec::new(),
+            queues: Vec::new(),
+            counters: Vec::new(),
+            locks: vec![(false, VecDeque::new()); hosts],
+            clocks,
+            messages: Vec::new(),
+            packets: Vec::new(),
+            waits: Vec::new(),
+            truth: BTreeMap::new(),
+            last_request: 0,
+            slow_host: None,
+        }
+    }
+
+    /// About this long, exponential with a minimum of a tenth.
+    pub(crate) fn about(&mut self, mean_ns: u64) -> u64 {
+        let draw: f64 = self.random.random_range(f64::EPSILON..1.0);
+        mean_ns / 10 + (-draw.ln() * mean_ns as f64 * 0.9) as u64
+    }
+
+    fn schedule(&mut self, after_ns: u64, event: Event) {
+        let at = self.events.len();
+        self.events.push(Some(event));
+        self.heap.push(Reverse((self.now_ns + after_ns, self.next, at)));
+        self.next += 1;
+    }
+
+    pub(crate) fn thread(&mut self, host: usize, script: Vec<Op>) -> usize {
+        let at = self.threads.len();
+        self.threads.push(SimulatedThread {
+            host,
+            thread: Thread { id: 1000 + at as u32, start_ns: self.on_clock(host) },
+            script: script.into(),
+            is_waiting: false,
+            off_ns: 0,
+        });
+        let after_ns = self.about(10_000);
+        self.schedule(after_ns, Event::Resume(at));
+        at
+    }
+
+    pub(crate) fn queue(&mut self) -> usize {
+        self.queues.push(Default::default());
+        self.queues.len() - 1
+    }
+
+    pub(crate) fn counter(&mut self) -> usize {
+        self.counters.push((0, None));
+        self.counters.len() - 1
+    }
+
+    pub(crate) fn new_request(&mut self) -> u64 {
+        self.last_request += 1;
+        self.last_request
+    }
+
+    /// A connection of two hosts: the client's socket and the server's.
+    pub(crate) fn connect(&mut self, client: usize, server: usize) -> [usize; 2] {
+        let at = self.sockets.len();
+        let isn: [u32; 2] = [self.random.random(), self.random.random()];
+        let address = |host: usize, port| {
+            SocketAddr::from((Ipv4Addr::new(10, 0, 0, host as u8), port)).into()
+        };
+        let addresses = [address(client, 10_000 + at as u16), address(server, 8080)];
+        for side in [0, 1] {
+            self.sockets.push(Socket {
+                row: End {
+                    host: HostId([client, server][side] as u32),
+                    connection: (at + side) as u64,
+                    namespace: 1,
+                    local: addresses[side],
+                    remote: addresses[1 - side],
+                    peer: None,
+                    own_isn: Some(isn[side]),
+                    peer_isn: Some(isn[1 - side]),
+                    at_start: None,
+                    opener: Some(if side == 0 { Opener::This } else { Opener::Peer }),
+                    opened_ns: None,
+                    closed_ns: None,
+                },
+                peer: at + 1 - side,
+                sent: 1,
+                arrived: 1,
+                read: 1,
+                boundaries: VecDeque::new(),
+                waiting: None,
+                request: 0,
+            });
+        }
+        [at, at + 1]
+    }
+
+    /// The request that a byte is for, by the sender's end.
+    pub(crate) fn request_at(&self, end: EndId, byte: u64) -> u64 {
+        let last = self.truth.range((end, 0)..=(end, byte)).next_back();
+        last.map_or(0, |(_, request)| *request)
+    }
+
+    /// The request of the last message that was read from a socket.
+    pub(crate) fn request_of(&self, end: usize) -> u64 {
+        self.sockets[end].request
+    }
+
+    pub(crate) fn ends(&self) -> Vec<End> {
+        self.sockets.iter().map(|socket| socket.row).collect()
+    }
+
+    fn on_clock(&self, host: usize) -> u64 {
+        self.now_ns + self.clocks[host]
+    }
+
+    /// A host's clock less another's.
+    pub(crate) fn offset_ns(&self, from: usize, to: usize) -> i64 {
+        self.clocks[to] as i64 - self.clocks[from] as i64
+    }
+
+    /// Runs until this time.
+    pub(crate) fn run(&mut self, until_ns: u64) {
+        while let Some(Reverse((at_ns, _, event))) = self.heap.pop() {
+            if at_ns > until_ns {
+                return;
+            }
+            self.now_ns = at_ns;
+            match self.events[event].take() {
+                Some(Event::Resume(thread)) => self.go_on(thread),
+                Some(Event::Arrive { end, upto }) => self.arrive(end, upto),
+                None => {}
+            }
+        }
+    }
+
+    fn arrive(&mut self, end: usize, upto: u64) {
+        let socket = &mut self.sockets[end];
+        // Segments may overtake each other; what is before a later one is then there as well.
+        let first = socket.arrived;
+        socket.arrived = first.max(upto);
+        let waiting = socket.waiting.take();
+        if upto > first {
+            self.packet(end, Way::Received, first, upto - first);
+        }
+        if let Some(thread) = waiting {
+            // An interrupt: now and then the recorder has the name of whom it interrupted.
+            let interrupted = self.random.random_range(0..self.threads.len());
+            let is_named = self.random.random_bool(0.2);
+            let is_here = self.threads[interrupted].host == self.threads[thread].host;
+            let is_running = !self.threads[interrupted].is_waiting;
+            let waker = (is_named && is_here && is_running).then_some(interrupted);
+            self.wake(thread, waker);
+        }
+    }
+
+    fn packet(&mut self, end: usize, way: Way, first_byte: u64, bytes: u64) {
+        let socket = &self.sockets[end];
+        // A packet leaves after the call has begun.
+        let after_ns = if way == Way::Sent { 200 } else { 0 };
+        self.packets.push(Packet {
+            host: socket.row.host,
+            at_ns: self.on_clock(socket.row.host.0 as usize) + after_ns,
+            connection: socket.row.connection,
+            way,
+            first_byte,
+            bytes,
+            ack: socket.arrived,
+        });
+    }
+
+    fn message(&mut self, thread: usize, end: usize, way: Way, first_byte: u64, bytes: u64) {
+        let thread = &self.threads[thread];
+        self.messages.push(Message {
+            host: HostId(thread.host as u32),
+            at_ns: self.on_clock(thread.host),
+            thread: thread.thread,
+            process: thread.host as u32,
+            connection: self.sockets[end].row.connection,
+            way,
+            first_byte,
+            bytes,
+            token: None,
+        });
+    }
+
+    fn block(&mut self, thread: usize) {
+        self.threads[thread].off_ns = self.on_clock(self.threads[thread].host);
+        self.threads[thread].is_waiting = true;
+    }
+
+    fn wake(&mut self, thread: usize, waker: Option<usize>) {
+        let latency_ns = self.about(8_000);
+        let host = self.threads[thread].host;
+        let woken_ns = self.on_clock(host);
+        self.waits.push(Wait {
+            host: HostId(host as u32),
+            thread: self.threads[thread].thread,
+            off_ns: self.threads[thread].off_ns,
+            woken_ns: Some(woken_ns),
+            on_ns: woken_ns + latency_ns,
+            waker: waker.map(|waker| self.threads[waker].thread),
+            may_be_input: true,
+            may_be_hand_over: true,
+            processor: None,
+        });
+        self.threads[thread].is_waiting = false;
+        self.schedule(latency_ns, Event::Resume(thread));
+    }
+
+    /// Lets a thread go on until it computes or waits.
+    fn go_on(&mut self, at: usize) {
+        while let Some(op) = self.threads[at].script.pop_front() {
+            match op {
+                Op::Run(ns) => {
+                    self.schedule(ns, Event::Resume(at));
+                    return;
+                }
+                Op::Then(then) => {
+                    let ops = then(self, at);
+                    self.first(at, ops);
+                }
+                Op::Spawn(then) => {
+                    let host = self.threads[at].host;
+                    self.thread(host, vec![Op::Then(then)]);
+                }
+                Op::Send { end, bytes, request } => {
+                    self.send(at, end, bytes, request);
+                    // The call takes time, so that no two rows of a thread have one time.
+                    self.threads[at].script.push_front(Op::Run(1500));
+                }
+                Op::Receive { end } => {
+                    self.receive(at, end);
+                    return;
+                }
+                Op::Lock => {
+                    let lock = &mut self.locks[self.threads[at].host];
+                    if lock.0 {
+                        lock.1.push_back(at);
+                        self.threads[at].script.push_front(Op::Lock);
+                        self.block(at);
+                        return;
+                    }
+                    lock.0 = true;
+                }
+                Op::Unlock => {
+                    let lock = &mut self.locks[self.threads[at].host];
+                    lock.0 = false;
+                    if let Some(waiting) = lock.1.pop_front() {
+                        self.wake(waiting, Some(at));
+                    }
+                }
+                Op::Push { queue, task } => {
+                    self.queues[queue].0.push_back(task);
+                    if let Some(worker) = self.queues[queue].1.pop_front() {
+                        self.wake(worker, Some(at));
+                    }
+                }
+                Op::Take { queue } => match self.queues[queue].0.pop_front() {
+                    Some(task) => self.first(at, vec![Op::Then(task)]),
+                    None => {
+                        self.threads[at].script.push_front(Op::Take { queue });
+                        self.queues[queue].1.push_back(at);
+                        self.block(at);
+                        return;
+                    }
+                },
+                Op::Count { counter } => {
+                    self.counters[counter].0 += 1;
+                    if let Some(waiting) = self.counters[counter].1.take() {
+                        self.wake(waiting, Some(at));
+                    }
+                }
+                Op::Await { counter, until } => {
+                    if self.counters[counter].0 < until {
+                        self.threads[at].script.push_front(Op::Await { counter, until });
+                        self.counters[counter].1 = Some(at);
+                        self.block(at);
+                        return;
+                    }
+                }
+            }
+        }
+        self.threads[at].is_waiting = true;
+    }
+
+    fn first(&mut self, at: usize, ops: Vec<Op>) {
+        for op in ops.into_iter().rev() {
+            self.threads[at].script.push_front(op);
+        }
+    }
+
+    fn send(&mut self, at: usize, end: usize, bytes: u64, request: u64) {
+        let first = self.sockets[end].sent;
+        let id = self.sockets[end].row.id();
+        self.truth.insert((id, first), request);
+        let peer = self.sockets[end].peer;
+        self.sockets[peer].boundaries.push_back((first + bytes, request));
+        let head = if self.random.random_bool(0.3) { bytes / 3 } else { bytes };
+        for (part, length) in [(first, head), (first + head, bytes - head)] {
+            if length > 0 {
+                self.message(at, end, Way::Sent, part, length);
+                self.packet(end, Way::Sent, part, length);
+                let delay_ns = 15_000 + self.about(10_000);
+                let upto = part + length;
+                self.schedule(delay_ns, Event::Arrive { end: peer, upto });
+            }
+        }
+        self.sockets[end].sent = first + bytes;
+    }
+
+    /// Reads what there is of a message, or waits; then the thread comes back.
+    fn receive(&mut self, at: usize, end: usize) {
+        let socket = &self.sockets[end];
+        let boundary = socket.boundaries.front().copied();
+        let available = boundary.map_or(0, |(until, _)| socket.arrived.min(until) - socket.read);
+        if available == 0 {
+            self.threads[at].script.push_front(Op::Receive { end });
+            self.sockets[end].waiting = Some(at);
+            self.block(at);
+            return;
+        }
+        let part =
+            if available > 100 && self.random.random_bool(0.3) { available / 2 } else { available };
+        let first = self.sockets[end].read;
+        self.message(at, end, Way::Received, first, part);
+        let socket = &mut self.sockets[end];
+        socket.read += part;
+        let is_whole = boundary.is_some_and(|(until, _)| socket.read == until);
+        if is_whole {
+            socket.request = socket.boundaries.pop_front().map_or(0, |(_, request)| request);
+        } else {
+            self.threads[at].script.push_front(Op::Receive { end });
+        }
+        // The call takes time.
+        self.schedule(1000, Event::Resume(at));
+    }
+}
