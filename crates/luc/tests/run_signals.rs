@@ -18,7 +18,6 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 const RUN: [&str; 3] = ["run", "--quiet", "--"];
 
-/// `parent.c`, compiled.
 fn parent(folder: &Path) -> PathBuf {
     let program = folder.join("parent");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/parent.c");

@@ -22,7 +22,6 @@ fn main() {
     }
 }
 
-/// Compiles `bpf/NAME.bpf.c`.
 fn compile(name: &str, clang: &str, architecture: &str, include: &Path) {
     let source = format!("bpf/{name}.bpf.c");
     let object = PathBuf::from(variable("OUT_DIR")).join(format!("{name}.bpf.o"));

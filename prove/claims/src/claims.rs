@@ -12,7 +12,6 @@ use super::series::Selection;
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Claims {
-    /// The page's title.
     pub(super) title: String,
     /// What was done, in Markdown; a template.
     pub(super) about: String,
@@ -33,10 +32,8 @@ pub struct Claims {
     /// What a setting is called in tables, where that is not its name.
     #[serde(default)]
     pub(super) label: BTreeMap<String, String>,
-    /// Names for expressions.
     #[serde(default)]
     pub(super) define: BTreeMap<String, String>,
-    /// Sets of rows.
     #[serde(default)]
     pub(super) rows: BTreeMap<String, Vec<Rows>>,
     #[serde(default)]
@@ -85,7 +82,6 @@ impl OneOrMany {
 pub(super) struct Claim {
     /// What it says; a template, in which `row` is the row's name.
     pub(super) text: String,
-    /// An expression.
     pub(super) figure: String,
     pub(super) at_least: Option<f64>,
     pub(super) below: Option<f64>,
@@ -115,11 +111,9 @@ pub(super) struct Findings {
     pub(super) finding: Vec<Finding>,
 }
 
-/// What somebody says.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct Finding {
-    /// The first columns.
     pub(super) says: Vec<String>,
     /// What was found; a template. Of several rows each row's.
     pub(super) found: String,

@@ -17,7 +17,6 @@ use super::series::{Selection, Series};
 /// What is kept of a sweep.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Data {
-    /// The part.
     pub part: String,
     /// The target of make.
     pub made_by: String,
@@ -36,7 +35,6 @@ pub struct Data {
     /// Repeats that were made again, since the hypervisor took too much time.
     #[serde(default)]
     pub disturbed: usize,
-    /// The points.
     pub points: Vec<Point>,
     /// What was measured besides the sweep.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -128,7 +126,6 @@ impl Data {
         self.points.iter().map(|point| point.rounds.len()).sum()
     }
 
-    /// A point's axes.
     pub(super) fn axes_of<'a>(
         &'a self,
         point: &'a Point,

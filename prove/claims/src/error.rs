@@ -10,10 +10,8 @@ pub enum ClaimsError {
     Claims {
         /// The part, or its page's title.
         part: String,
-        /// What is wrong.
         reason: String,
     },
-    /// A file.
     #[error(transparent)]
     File(#[from] Failed),
 }

@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-/// A parsed expression.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Expression {
     Number(f64),

@@ -19,7 +19,6 @@ enum Verdict {
     Unknown,
 }
 
-/// The page.
 pub fn page(claims: &Claims, data: &Data) -> Result<Page, ClaimsError> {
     let scope = Scope::new(data, claims);
     let mut page = Page {

@@ -4,16 +4,13 @@ use std::fmt;
 
 use luc_stats::{Interval, median, median_interval};
 
-/// A part's page.
 #[derive(Debug, Clone, Default)]
 pub struct Page {
-    /// Its title.
     pub title: String,
     /// What was done, in sentences.
     pub about: String,
     /// Tables, each with a sentence above it.
     pub tables: Vec<(String, Table)>,
-    /// The targets.
     pub targets: Vec<Target>,
 }
 
@@ -67,7 +64,6 @@ impl Table {
         self.rows.is_empty()
     }
 
-    /// Adds a row.
     pub fn row(&mut self, cells: Vec<String>) {
         self.rows.push(cells);
     }
@@ -109,7 +105,6 @@ impl Target {
         }
     }
 
-    /// `value` below `bound`.
     pub fn below(what: impl fmt::Display, value: Option<f64>, bound: f64) -> Self {
         Self {
             what: format!("{what} < {}", number(bound)),

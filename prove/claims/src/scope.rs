@@ -14,9 +14,7 @@ use super::value::{Value, to_number};
 pub(super) struct Scope<'a> {
     pub(super) data: &'a Data,
     pub(super) claims: &'a Claims,
-    /// Values of axes.
     pub(super) row: Selection,
-    /// Further names.
     pub(super) names: Vec<(&'a str, Value)>,
 }
 

@@ -31,7 +31,6 @@ pub(super) struct Fall {
 }
 
 impl Series {
-    /// Each repeat changed.
     pub(super) fn map(&self, change: impl Fn(f64) -> f64) -> Self {
         let at = |(along, repeats): &(u64, Vec<Repeat>)| {
             let repeats = repeats.iter().map(|(round, value)| (*round, change(*value)));

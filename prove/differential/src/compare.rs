@@ -9,7 +9,6 @@ use crate::layout::{Outcome, Progress, StepResult};
 use crate::program::{Op, Program, Step};
 use crate::races::Races;
 
-/// Kinds of differences.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Kind {
@@ -21,7 +20,6 @@ pub(crate) enum Kind {
     Closed,
     /// The program ended otherwise.
     Status,
-    /// It never ended.
     Hung,
     /// A handler's call failed.
     Handler,

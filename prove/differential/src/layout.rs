@@ -22,7 +22,6 @@ pub(crate) const OVER_AT: u64 = 32;
 /// How a batch runs.
 #[derive(Debug, Clone)]
 pub(crate) struct Header {
-    /// Programs at once.
     pub(crate) width: u32,
     /// Whether it begins at once.
     pub(crate) goes: bool,
@@ -36,7 +35,6 @@ pub(crate) struct Header {
     pub(crate) without_syncfs: bool,
     /// Processes that synchronize all the time, so that others are waited for.
     pub(crate) companions: u32,
-    /// Where programs work.
     pub(crate) folder: String,
     /// A folder of another file system.
     pub(crate) other: String,
@@ -47,9 +45,7 @@ pub(crate) struct Header {
 pub(crate) enum Progress {
     /// It was not reached.
     None,
-    /// It has begun.
     Begun,
-    /// It has ended.
     Done,
     /// Its actor was not there.
     Skipped,

@@ -134,7 +134,6 @@ fn luc() -> Result<PathBuf> {
     found.context("luc is not beside luc-differential: `make build` first")
 }
 
-/// Compiles the interpreter.
 fn compile(folder: &Path) -> Result<PathBuf> {
     const SOURCES: [(&str, &str); 5] = [
         ("subject.h", include_str!("../subject/subject.h")),

@@ -85,7 +85,6 @@ impl Op {
     }
 }
 
-/// One step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Step {
     pub(crate) op: Op,
@@ -94,7 +93,6 @@ pub(crate) struct Step {
     pub(crate) arguments: [i32; ARGUMENTS],
 }
 
-/// All steps.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Program {
     pub(crate) steps: Vec<Step>,

@@ -18,7 +18,6 @@ use super::steal;
 
 /// A tmpfs wherever there is Linux.
 const TMPFS: &str = "/dev/shm";
-/// Of statfs(2).
 const TMPFS_MAGIC: u64 = 0x0102_1994;
 const THREADS: usize = 2;
 /// What the engine must do at least, per second, on two processors.
@@ -32,7 +31,6 @@ enum Call {
     Stat,
 }
 
-/// Who makes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Maker {
     Engine,
@@ -104,7 +102,6 @@ impl Maker {
 /// A call, who made it, and how often per second, by repeat.
 type Runs = Vec<(Call, Maker, Vec<f64>)>;
 
-/// Where everything is.
 struct Bench<'a> {
     harness: &'a Harness,
     looping: PathBuf,

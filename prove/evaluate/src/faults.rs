@@ -36,13 +36,11 @@ const HEADS: [&str; 7] = [
 struct Cell {
     name: String,
     place: Place,
-    /// Of `luc faults`.
     words: &'static [&'static str],
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// This machine.
     Here,
     /// A guest with a kernel of this version.
     Guest(&'static str),

@@ -37,7 +37,6 @@ fn values(text: &str) -> Vec<(String, String)> {
     pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
-/// What works.
 fn functions(guests: &Guests, cuts: u64) -> Result<Value, EvaluateError> {
     let vm = guests
         .machine(LIMIT)

@@ -33,7 +33,6 @@ const BOTH_MS: std::ops::Range<u64> = 0..60;
 /// How long what was not killed may go on before it is told to end.
 const REST_MS: std::ops::Range<u64> = 0..150;
 
-/// What is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum How {
     Term,
@@ -67,7 +66,6 @@ struct Outcome {
     run: Value,
 }
 
-/// Makes one kill.
 fn kill(site: &mut Site, number: u64, random: &mut ChaCha8Rng) -> Result<Outcome, EvaluateError> {
     let began = Instant::now();
     site.start()?;

@@ -52,7 +52,6 @@ pub use parts::{PARTS, Part};
 /// What a part came to.
 #[derive(Debug, Clone)]
 pub struct Verdict {
-    /// The page written.
     pub page: PathBuf,
     /// Targets met and not met, one line each.
     pub targets: Vec<String>,

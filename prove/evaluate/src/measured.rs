@@ -23,12 +23,10 @@ pub struct Orders {
     pub command: Vec<OsString>,
 }
 
-/// What was measured.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Measured {
     /// From its start to its end.
     pub seconds: f64,
-    /// Of its processor.
     pub processor_s: f64,
     /// The most memory that was resident at a time.
     pub peak_bytes: u64,

@@ -105,7 +105,6 @@ impl Setting {
         matches!(self, GoStock | GoNotified | GoOrdinary)
     }
 
-    /// `--reach`, under luc.
     fn reach(self) -> Option<&'static str> {
         match self {
             StaticStock | GoStock | LoneStock => None,
@@ -199,7 +198,6 @@ fn build_go(
     Ok(Some(program))
 }
 
-/// One run.
 struct Run {
     setting: Setting,
     per_s: f64,

@@ -56,7 +56,6 @@ struct Moved {
     bytes: u64,
 }
 
-/// A personality, run.
 #[derive(Debug)]
 struct Run {
     stock: &'static Stock,
@@ -65,7 +64,6 @@ struct Run {
     command: String,
     /// Nothing where it failed.
     said: Said,
-    /// Why it failed.
     failure: Option<String>,
     verdict: Verdict,
 }

@@ -19,7 +19,6 @@ use folder::Folder;
 /// A plan and the claims about it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Planned {
-    /// The part's name.
     pub(super) name: &'static str,
     pub(super) plan: &'static str,
     pub(super) claims: &'static str,

@@ -39,7 +39,6 @@ impl Tally {
         self.lost + self.torn + self.not_mountable + self.fsck_unclean
     }
 
-    /// Cells of [`HEADS`].
     pub(super) fn cells(&self) -> Vec<String> {
         [
             self.rounds,

@@ -46,7 +46,6 @@ const CELLS: [(&str, DiskSpec, &[&str]); 13] = [
     ("varmail, 16 threads", EXT4, &["varmail", "--threads", "16", "--parameters", "luc"]),
 ];
 
-/// One cell's figures.
 struct Cell {
     stock: Vec<f64>,
     gate: Vec<f64>,

@@ -22,7 +22,6 @@ const SWITCHES_PER_S: f64 = 100_000.0;
 /// Not counted at the beginning: system calls are looked at during the first second of any recording.
 const WARMUP_S: f64 = 1.5;
 
-/// What is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Cell {
     Fsyncs,
@@ -110,7 +109,6 @@ impl Setting {
     }
 }
 
-/// One run.
 #[derive(Debug)]
 struct Run {
     cell: Cell,

@@ -32,7 +32,6 @@ pub(super) struct Job {
 /// What a job runs under.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Under {
-    /// Nothing.
     Bare,
     /// `luc run --policy auto`.
     Gate,
@@ -53,7 +52,6 @@ impl Under {
     }
 }
 
-/// One run.
 #[derive(Debug, Clone)]
 pub(super) struct Run {
     cell: String,
@@ -66,7 +64,6 @@ pub(super) struct Run {
     stolen_share: f64,
 }
 
-/// All runs.
 #[derive(Debug, Default)]
 pub(super) struct Runs(Vec<Run>);
 

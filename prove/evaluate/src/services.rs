@@ -27,7 +27,6 @@ use runs::{Stage, Way};
 #[derive(Debug)]
 struct Outcome {
     service: &'static Service,
-    /// The package's version.
     version: String,
     /// Requests of all clients in a run: transactions, mails, messages.
     requests: f64,

@@ -34,12 +34,10 @@ const SLACK_MS: f64 = 30.0;
 /// Before the first kill: time to learn and to engage.
 const SETTLE: Duration = Duration::from_secs(3);
 
-/// Orders for [`workers`].
 #[derive(Debug, Clone)]
 pub struct Orders {
     /// `caller`, the program of the workers.
     pub caller: PathBuf,
-    /// Where they work.
     pub directory: PathBuf,
     /// How often one is killed.
     pub kills: u64,

@@ -42,7 +42,6 @@ pub struct Orders {
     pub calibrate: Option<f64>,
 }
 
-/// What was done.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Done {
     /// Steps of computing between two switches of a thread.

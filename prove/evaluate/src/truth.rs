@@ -142,7 +142,6 @@ fn once(
     Ok(judgements)
 }
 
-/// Who was who.
 fn actors(case: &Case, groups: &[Group], played: &Value) -> Result<Vec<Actor>, EvaluateError> {
     let of = |(number, role): (usize, &cases::Role)| {
         let process = played[number]["process"].as_u64();

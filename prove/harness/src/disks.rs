@@ -13,9 +13,7 @@ use crate::harness::{Harness, missing};
 pub struct DiskSpec {
     /// Options of `luc disk create` for the model.
     pub model: &'static [&'static str],
-    /// The file system.
     pub fs: &'static str,
-    /// Options of mkfs.
     pub mkfs: &'static str,
 }
 
@@ -51,7 +49,6 @@ pub struct Disk<'a> {
 /// What a disk and its journal have done so far.
 #[derive(Debug, Clone, Copy)]
 pub struct Counts {
-    /// Flushes.
     pub flushes: u64,
     /// Commits; `None` without a jbd2 journal.
     pub commits: Option<u64>,
@@ -99,7 +96,6 @@ impl<'a> Disk<'a> {
         Ok(())
     }
 
-    /// The counts now.
     pub fn counts(&self) -> Result<Counts, EvaluateError> {
         let stats = self.harness.json(&["disk", "stats", self.name.as_str(), "--json"])?;
         let info = fs::read_to_string(format!("/proc/fs/jbd2/{}-8/info", self.device));

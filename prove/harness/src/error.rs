@@ -9,7 +9,6 @@ pub enum EvaluateError {
     /// Emulated disks are root's.
     #[error("the evaluation makes emulated disks, which needs root: run it with sudo")]
     Root,
-    /// A signal came.
     #[error(
         "interrupted; its disks are removed; the same command goes on where a plan was, the runs of other parts are in \
          raw/*.partial.json"
@@ -20,33 +19,25 @@ pub enum EvaluateError {
     File {
         /// What was being done.
         what: &'static str,
-        /// To which file.
         path: PathBuf,
-        /// The system's reason.
         reason: io::Error,
     },
     /// A program did not do what it should.
     #[error("`{command}` failed ({how}): {said}")]
     Command {
-        /// The command line.
         command: String,
         /// Its exit status or signal.
         how: String,
         /// The end of its standard error.
         said: String,
     },
-    /// A virtual machine.
     #[error(transparent)]
     Vm(#[from] luc_vm::Error),
-    /// A sweep.
     #[error(transparent)]
     Sweep(#[from] luc_sweep::SweepError),
     /// A program's JSON lacks a figure.
     #[error("{what} is missing in what luc reported: build luc and luc-evaluate from one source")]
-    Missing {
-        /// The figure.
-        what: String,
-    },
+    Missing { what: String },
     /// The claims about a plan, or its raw data.
     #[error(transparent)]
     Claims(#[from] luc_claims::ClaimsError),
@@ -55,29 +46,16 @@ pub enum EvaluateError {
         "{option} does not go with {part}, whose plan has it: leave it out, or change a copy of prove/plans/{part}.toml and \
          run `luc sweep`"
     )]
-    OfPlan {
-        /// The part.
-        part: &'static str,
-        /// The option.
-        option: &'static str,
-    },
+    OfPlan { part: &'static str, option: &'static str },
     /// An interrupted sweep whose figures are another program's.
     #[error(
         "{folder} holds repeats of {part} that another build of luc made: remove it to measure anew, or build that luc \
          to go on", folder = .folder.display()
     )]
-    OtherBuild {
-        /// The part.
-        part: &'static str,
-        /// The sweep's folder.
-        folder: PathBuf,
-    },
+    OtherBuild { part: &'static str, folder: PathBuf },
     /// A page that only measuring makes.
     #[error("{part} is no plan, so its page is made while it is measured: leave --again out")]
-    NoPlan {
-        /// The part.
-        part: &'static str,
-    },
+    NoPlan { part: &'static str },
     /// A trace cannot be written.
     #[error("{0}")]
     Trace(#[source] Box<luc_events::store::StoreError>),

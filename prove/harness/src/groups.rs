@@ -13,7 +13,6 @@ const PREFIX: &str = "luc-evaluate-";
 /// A cgroup (version 2) that is removed with this value; whoever worked in it has ended by then.
 #[derive(Debug)]
 pub struct Group {
-    /// Its directory.
     pub path: PathBuf,
     /// Its id, as traces have it.
     pub id: u64,

@@ -32,7 +32,6 @@ pub const MOST_STOLEN_SHARE: f64 = 0.02;
 /// The directory, the options, and the runs made so far.
 #[derive(Debug)]
 pub struct Harness {
-    /// The part's name.
     pub part: &'static str,
     /// What the user asked for.
     pub options: Options,
@@ -43,19 +42,15 @@ pub struct Harness {
     awake: OnceCell<File>,
 }
 
-/// A program's end.
 #[derive(Debug)]
 pub struct Finished {
-    /// Its exit status.
     pub status: i32,
-    /// Its standard output.
     pub stdout: String,
     /// The end of its standard error.
     pub said: String,
 }
 
 impl Harness {
-    /// Makes the directory.
     pub fn open(part: &'static str, options: &Options) -> Result<Self, EvaluateError> {
         let name = format!("luc-evaluate-{}", std::process::id());
         let temporary = std::env::temp_dir();
@@ -84,12 +79,10 @@ impl Harness {
         self.work.join(name)
     }
 
-    /// The `luc` program.
     pub fn luc_path(&self) -> &Path {
         &self.options.luc
     }
 
-    /// `luc WORDS`.
     pub fn luc<S: AsRef<str>>(&self, words: &[S]) -> Command {
         let mut command = Command::new(&self.options.luc);
         command.args(words.iter().map(AsRef::as_ref));
@@ -159,7 +152,6 @@ impl Harness {
         }
     }
 
-    /// The runs kept.
     pub fn runs(&self) -> Value {
         Value::Array(self.runs.borrow().clone())
     }

@@ -27,7 +27,6 @@ pub use harness::Harness;
 /// What to evaluate, and how thoroughly.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The `luc` program.
     pub luc: PathBuf,
     /// This program, for its hidden subcommands.
     pub myself: PathBuf,

@@ -3,7 +3,6 @@
 use std::io::{self, Write as _};
 use std::process::{Command, Stdio};
 
-/// Which network namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Namespace {
     /// That of the calling thread.
@@ -20,17 +19,14 @@ pub enum NetworkError {
     Run {
         /// The command line, and its input.
         command: String,
-        /// The system's error.
         reason: io::Error,
     },
-    /// It has failed.
     #[error("`{command}` failed ({how}): {said}")]
     Failed {
         /// The command line, and its input.
         command: String,
         /// Its exit status or signal.
         how: String,
-        /// What it said.
         said: String,
     },
 }

@@ -29,7 +29,6 @@ const SLOW_ONE_IN: u64 = 10;
 /// Causes of waits that belong to no request.
 const CAUSES: [Cause; 4] = [Cause::Futex, Cause::Poll, Cause::Device, Cause::Sleep];
 
-/// Hosts to make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PlantedFleet {
     /// How many back ends; two at least.

@@ -78,7 +78,6 @@ fn get<'a, 'b>(fields: &'b [(u64, Value<'a>)], number: u64) -> Option<&'b Value<
 pub struct Checked {
     /// Slices: their tracks, names, depths, begins and ends.
     pub slices: Vec<(u64, String, usize, u64, u64)>,
-    /// Instants.
     pub instants: Vec<Instant>,
     /// The tracks of each flow, in the order of the file.
     pub flows: HashMap<u64, Vec<u64>>,
@@ -97,11 +96,8 @@ pub struct Checked {
 /// A moment of a track.
 #[derive(Debug, Default)]
 pub struct Instant {
-    /// The track.
     pub track: u64,
-    /// Its name.
     pub name: String,
-    /// When it was.
     pub at_ns: u64,
     /// The flows that it is on.
     pub flows: Vec<u64>,

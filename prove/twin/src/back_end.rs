@@ -30,13 +30,10 @@ const DELAYS: u64 = 4 << 40;
 /// What a back end is.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BackEndOptions {
-    /// As every process.
     pub process: ProcessOptions,
-    /// The whole corpus.
     pub corpus: Corpus,
     /// Which partition this one has, from 0.
     pub partition: usize,
-    /// Where it listens.
     pub listen: SocketAddrV4,
     /// How its threads share the requests.
     pub serve: Serve,

@@ -32,7 +32,6 @@ impl Caller {
         Self::Shared(Arc::clone(connection), Vec::new())
     }
 
-    /// Sends a question.
     pub(crate) fn ask(&mut self, frame: &Frame, recorder: &Recorder) -> Result<(), TwinError> {
         match self {
             Self::Own(sender, _) => sender.send(frame, recorder),

@@ -34,10 +34,7 @@ const MAX_REQUESTS: u32 = 1 << 24;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Loop {
     /// After its answer and a think time: exponential, of this mean, us.
-    Closed {
-        /// The mean.
-        think_us: u64,
-    },
+    Closed { think_us: u64 },
     /// At times that were drawn before, whether answers are late or not: all clients together so many in a second. A
     /// client whose answer is late asks as soon as it has it; its lateness is in the truth.
     Open {
@@ -49,19 +46,15 @@ pub enum Loop {
 /// What the clients are.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClientOptions {
-    /// As every process.
     pub process: ProcessOptions,
     /// The corpus, for the queries.
     pub corpus: Corpus,
-    /// The front end.
     pub front_end: SocketAddrV4,
-    /// How many clients.
     pub clients: u32,
     /// How many queries each has.
     pub requests: u32,
     /// How many documents each asks for.
     pub hits: u8,
-    /// When they ask.
     pub looped: Loop,
     /// Whether all use one connection.
     pub one_connection: bool,

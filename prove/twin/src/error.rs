@@ -8,20 +8,10 @@ use std::path::PathBuf;
 pub enum TwinError {
     /// A call of the system failed.
     #[error("{what}: {source}")]
-    System {
-        /// What was tried.
-        what: String,
-        /// The system's error.
-        source: io::Error,
-    },
+    System { what: String, source: io::Error },
     /// A file or folder cannot be used.
     #[error("{path}: {source}")]
-    File {
-        /// Where.
-        path: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
+    File { path: PathBuf, source: io::Error },
     /// The search engine failed.
     #[error("the index: {0}")]
     Engine(#[from] tantivy::TantivyError),
@@ -29,18 +19,10 @@ pub enum TwinError {
     #[error(
         "a message from {from} cannot be read: {why}; only processes of one version talk to each other"
     )]
-    Wire {
-        /// The other end.
-        from: String,
-        /// What is wrong.
-        why: &'static str,
-    },
+    Wire { from: String, why: &'static str },
     /// The other end of a connection has closed it while an answer was due.
     #[error("{from} has closed its connection before it answered; see what it printed")]
-    Closed {
-        /// The other end.
-        from: String,
-    },
+    Closed { from: String },
     /// An option that has no meaning, or not with the others.
     #[error("{what}: {why}")]
     Option {
@@ -59,12 +41,7 @@ pub enum TwinError {
     },
     /// A process of a run has ended before its time.
     #[error("{name} has ended with {status}; see what it printed above")]
-    Ended {
-        /// Which one.
-        name: String,
-        /// How.
-        status: String,
-    },
+    Ended { name: String, status: String },
 }
 
 impl TwinError {

@@ -21,11 +21,8 @@ pub(crate) const MAX_BACK_ENDS: usize = 100;
 /// What a front end is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FrontEndOptions {
-    /// As every process.
     pub process: ProcessOptions,
-    /// The run's.
     pub seed: u64,
-    /// Where it listens.
     pub listen: SocketAddrV4,
     /// How its threads share the requests.
     pub serve: Serve,

@@ -45,7 +45,6 @@ pub(crate) fn split(stream: TcpStream, log: &Log) -> Result<(Sender, Receiver), 
     Ok((sender, receiver))
 }
 
-/// The direction out.
 #[derive(Debug)]
 pub(crate) struct Sender {
     stream: TcpStream,
@@ -55,7 +54,6 @@ pub(crate) struct Sender {
 }
 
 impl Sender {
-    /// Sends a message.
     pub(crate) fn send(&mut self, frame: &Frame, recorder: &Recorder) -> Result<(), TwinError> {
         frame.encode(&mut self.bytes);
         // Before the call: the last answer may end the run before this thread goes on.
@@ -73,7 +71,6 @@ impl Sender {
     }
 }
 
-/// The direction in.
 #[derive(Debug)]
 pub(crate) struct Receiver {
     stream: TcpStream,

@@ -85,7 +85,6 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    /// The thread's id.
     pub(crate) fn thread(&self) -> u32 {
         self.thread
     }

@@ -25,9 +25,7 @@ const FILE_BYTES: u64 = 64 << 20;
 pub enum NeighbourOptions {
     /// Stops a process by a signal, and lets it go on.
     Stop {
-        /// Which one.
         process: u32,
-        /// For how long.
         stopped: Duration,
         /// For how long it goes on.
         between: Duration,

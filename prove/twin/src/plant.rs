@@ -64,9 +64,7 @@ pub(crate) struct Place {
     pub(crate) searches: u64,
     /// How the back end would serve without.
     pub(crate) serve: Serve,
-    /// Of its partition.
     pub(crate) weight: Option<u32>,
-    /// Its cgroup.
     pub(crate) cgroup: Option<PathBuf>,
 }
 

@@ -93,7 +93,6 @@ impl Process {
         Err(lost_run())
     }
 
-    /// Writes the truth.
     pub(crate) fn end(&self, planted: &[Planted]) -> Result<(), TwinError> {
         let (mut rows, dropped_rows) = self.log.take()?;
         rows.extend(planted.iter().copied().map(Row::Planted));

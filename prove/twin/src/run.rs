@@ -45,19 +45,16 @@ pub struct RunOptions {
     pub truth: PathBuf,
     /// All random numbers follow from it.
     pub seed: u64,
-    /// How many partitions.
     pub back_ends: usize,
     /// How many documents the corpus has.
     pub documents: u32,
     /// How many different words.
     pub vocabulary: u32,
-    /// How many clients.
     pub clients: u32,
     /// How many queries each.
     pub requests: u32,
     /// How many documents a query asks for.
     pub hits: u8,
-    /// When clients ask.
     pub looped: Loop,
     /// How the threads of servers share requests.
     pub serve: Serve,

@@ -16,7 +16,6 @@ use crate::wire::Frame;
 
 /// Workers where no number is given.
 const WORKERS: u32 = 8;
-/// The most workers.
 const MAX_WORKERS: u32 = 1_024;
 
 /// Which thread does what.
@@ -26,17 +25,13 @@ pub enum Serve {
     Thread,
     /// Threads for each connection put what they read in one queue, from which so many workers take.
     Pool {
-        /// How many.
         workers: u32,
         /// Who sends the answer.
         answerer: Answerer,
     },
     /// As a pool whose workers answer themselves; and what this process asks others goes over one connection for all
     /// threads, with several requests in flight.
-    Shared {
-        /// How many workers.
-        workers: u32,
-    },
+    Shared { workers: u32 },
 }
 
 /// Who sends the answer of a pool.
@@ -44,7 +39,6 @@ pub enum Serve {
 pub enum Answerer {
     /// The connection's thread, which waits for the worker.
     Connection,
-    /// The worker.
     Worker,
 }
 
@@ -107,7 +101,6 @@ pub(crate) trait Service: fmt::Debug + Send + Sync {
     fn handler(&self) -> Result<Box<dyn Handler + '_>, TwinError>;
 }
 
-/// What answers.
 pub(crate) trait Handler {
     /// The answer to a question.
     fn handle(&mut self, question: &Frame, recorder: &Recorder) -> Result<Frame, TwinError>;

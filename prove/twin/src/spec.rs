@@ -10,7 +10,6 @@ use crate::error::TwinError;
 /// What is to be planted: `KIND[:HOW]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spec {
-    /// What.
     pub kind: Kind,
     /// How: a directory for `disk`, `journal` and `writer`, else a number in the kind's unit, which is drawn if none is given.
     pub how: Option<String>,

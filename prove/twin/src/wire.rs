@@ -17,7 +17,6 @@ const MAX_BYTES: usize = 1 << 20;
 /// The most words of a query.
 const MAX_WORDS: usize = 16;
 
-/// One message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Frame {
     /// The request's id, the same in its answer.

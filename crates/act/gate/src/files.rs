@@ -44,7 +44,6 @@ pub enum FilesError {
     /// The directory for shared files is not safely ours.
     #[error("{path} cannot be used for shared files: {reason}; remove it and try again")]
     Unsafe {
-        /// The directory.
         path: PathBuf,
         /// What is wrong with it.
         reason: &'static str,
@@ -65,7 +64,6 @@ pub struct Session {
 #[derive(Debug)]
 pub struct Figures {
     guard: FileGuard,
-    /// The shared counters.
     pub counters: &'static RunFigures,
 }
 
@@ -73,7 +71,6 @@ pub struct Figures {
 struct FileGuard(PathBuf);
 
 impl Figures {
-    /// Their file.
     pub fn path(&self) -> &Path {
         &self.guard.0
     }

@@ -50,7 +50,6 @@ impl Files {
         self.directory.join(&self.rounds)
     }
 
-    /// The unit's figures.
     #[must_use]
     pub fn figures(&self) -> PathBuf {
         self.directory.join(&self.figures)

@@ -74,7 +74,6 @@ pub enum Found {
     Gone,
     /// The library is loaded, and nothing is in its way.
     Loaded,
-    /// Something is.
     Obstacle(Obstacle),
 }
 

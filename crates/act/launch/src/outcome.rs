@@ -37,7 +37,6 @@ pub struct Outcome {
     pub notified: Option<Notified>,
     /// Programs below the command that the library did not reach, as the recorder saw, or perhaps did not.
     pub unreached: Vec<Unreached>,
-    /// Who took part.
     #[serde(skip)]
     pub participants: Table,
     /// File systems that were synchronized on, busiest first.
@@ -47,7 +46,6 @@ pub struct Outcome {
 /// The result of a run apart from its figures.
 #[derive(Debug)]
 pub struct Ran {
-    /// The policy.
     pub policy: Policy,
     /// How the command ended, and whether this process was asked to end meanwhile.
     pub end: CommandEnd,
@@ -87,13 +85,10 @@ pub struct FileSystemOutcome {
     pub device: String,
     /// Where it is mounted; empty if that cannot be told.
     pub mount_point: String,
-    /// Its kind, `ext4`.
     pub kind: String,
     /// Its journal: `jbd2`, `fast_commit`, `none`, `other`, `unknown`.
     pub journal: &'static str,
-    /// `fsync` calls.
     pub fsyncs: u64,
-    /// `fdatasync` calls.
     pub fdatasyncs: u64,
     /// `msync` calls with `MS_SYNC`.
     pub msyncs: u64,
@@ -124,7 +119,6 @@ pub struct FileSystemOutcome {
 pub struct GateOutcome {
     /// Calls that went through rounds.
     pub gated: u64,
-    /// Rounds.
     pub rounds: u32,
     /// Mean time held in a round, in microseconds, over gated calls.
     pub mean_wait_us: f64,

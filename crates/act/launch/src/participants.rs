@@ -68,7 +68,6 @@ impl Table {
 pub struct Seen {
     /// Its number in its own namespace of processes.
     pub process: u32,
-    /// That namespace's inode.
     pub namespace: u64,
     /// The name of its program.
     pub program: String,
@@ -87,7 +86,6 @@ pub struct Unreached {
     pub processes: u32,
     /// Their synchronizing calls that ran as without luc; `None` if that is not known, since nobody recorded them.
     pub calls: Option<u64>,
-    /// Why.
     pub obstacles: BTreeSet<Obstacle>,
 }
 

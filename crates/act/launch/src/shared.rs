@@ -148,7 +148,6 @@ fn joined(own: Option<OsString>, added: &OsStr) -> OsString {
 /// Whether a directory that may not be there yet is on tmpfs: on a disk, shared memory would be written
 /// back again and again.
 fn is_in_memory(directory: &Path) -> bool {
-    /// From include/uapi/linux/magic.h.
     const TMPFS_MAGIC: u64 = 0x0102_1994;
     let parent = directory.parent().unwrap_or(directory);
     rustix::fs::statfs(parent).is_ok_and(|found| found.f_type as u64 == TMPFS_MAGIC)

@@ -202,7 +202,6 @@ impl Blocked {
         Ok(Self { file, before })
     }
 
-    /// The mask before.
     pub(crate) fn before(&self) -> libc::sigset_t {
         self.before
     }

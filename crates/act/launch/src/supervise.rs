@@ -22,7 +22,6 @@ use crate::signals::set_mask;
 /// A command, already resolved to a program.
 #[derive(Clone, Debug)]
 pub struct Command {
-    /// The program's path.
     pub program: PathBuf,
     /// Its argument zero and the other arguments.
     pub arguments: Vec<OsString>,
@@ -56,10 +55,7 @@ pub enum Ending {
     /// It exited with this status.
     Exited(u8),
     /// A signal ended it.
-    Killed {
-        /// The signal's number.
-        signal: i32,
-    },
+    Killed { signal: i32 },
 }
 
 impl Ending {
@@ -85,7 +81,6 @@ impl Ending {
 /// How a command ended, and whether this process was asked to end meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CommandEnd {
-    /// How it ended.
     pub ending: Ending,
     /// The last signal that asked this process to end, which is passed on to the command.
     pub stop_signal: Option<i32>,

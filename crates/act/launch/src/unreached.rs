@@ -27,7 +27,6 @@ const SUSPECTS: usize = 65_536;
 enum State {
     /// Something was in the way at the last look.
     Suspected,
-    /// It is counted.
     Counted,
 }
 

@@ -23,13 +23,11 @@ use crate::{Error, Machine};
 /// The result of a build.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Built {
-    /// The module.
     pub path: PathBuf,
     /// The kernel that it is for.
     pub kernel: String,
 }
 
-/// When to build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
     /// Always run `make`, which skips what has not changed.

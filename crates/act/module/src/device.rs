@@ -8,9 +8,7 @@ use serde::{Serialize, Serializer};
 /// Major and minor number of a block device, `7:0` as text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Device {
-    /// The driver's part.
     pub major: u32,
-    /// The device's part.
     pub minor: u32,
 }
 

@@ -44,11 +44,9 @@ pub enum Error {
          `mokutil --import /var/lib/dkms/mok.pub`", path = .path.display()
     )]
     Unsigned {
-        /// The module.
         path: PathBuf,
         /// What requires a signature.
         why: String,
-        /// LUC's version.
         version: &'static str,
     },
     /// It is signed, by somebody that this kernel does not know.
@@ -62,13 +60,11 @@ pub enum Error {
     NoSuchKernel {
         /// The kernel asked for.
         version: String,
-        /// The installed kernels.
         installed: Vec<String>,
     },
     /// No headers to build against.
     #[error("the headers of kernel {version} are missing ({} is not there): run `{install}`", .looked.display())]
     NoHeaders {
-        /// The kernel.
         version: String,
         /// Where they should be.
         looked: PathBuf,
@@ -84,7 +80,6 @@ pub enum Error {
          root) set XDG_CACHE_HOME", path = .path.display()
     )]
     Unsafe {
-        /// The folder.
         path: PathBuf,
         /// What is wrong with it.
         reason: String,
@@ -92,9 +87,7 @@ pub enum Error {
     /// A tool is missing.
     #[error("{tool} cannot be run ({source}): run `{install}`")]
     NoTool {
-        /// The program.
         tool: &'static str,
-        /// Why not.
         source: io::Error,
         /// How to install it.
         install: String,
@@ -102,7 +95,6 @@ pub enum Error {
     /// The compiler or the kernel's build failed.
     #[error("luc.ko cannot be built for kernel {version}: {reason}; all of it is in {}", .log.display())]
     Build {
-        /// The kernel.
         version: String,
         /// The first error, or the last line.
         reason: String,
@@ -112,7 +104,6 @@ pub enum Error {
     /// A file that should be a module.
     #[error("{} is no kernel module ({reason}): build it again with `luc kernel build`", .path.display())]
     NotAModule {
-        /// The file.
         path: PathBuf,
         /// What is wrong with it.
         reason: String,
@@ -120,7 +111,6 @@ pub enum Error {
     /// Built for another kernel.
     #[error("{} was built for kernel {built_for}, but {running} is running: run `luc kernel build`", .path.display())]
     WrongKernel {
-        /// The module.
         path: PathBuf,
         /// From its version magic.
         built_for: String,
@@ -130,25 +120,16 @@ pub enum Error {
     /// The kernel did not take it.
     #[error("the kernel refused {}: {reason}", .path.display())]
     Refused {
-        /// The module.
         path: PathBuf,
         /// The kernel's reason and the next step.
         reason: String,
     },
     /// An older or newer module is loaded.
     #[error("luc.ko {loaded} is loaded, and this is luc {ours}: run `luc kernel unload` first")]
-    OtherVersion {
-        /// The module's version.
-        loaded: String,
-        /// This program's.
-        ours: &'static str,
-    },
+    OtherVersion { loaded: String, ours: &'static str },
     /// The user may not do it.
     #[error("only root can {what}: run it with sudo")]
-    NotRoot {
-        /// What was tried.
-        what: String,
-    },
+    NotRoot { what: String },
     /// The module is not there.
     #[error(
         "luc.ko is not loaded: run `luc kernel load` (root), or use `luc run --level gate`, which needs none"
@@ -158,10 +139,7 @@ pub enum Error {
     #[error(
         "the loaded luc.ko has interface {found}, and this luc knows {INTERFACE}: unload it, and load the one of this version"
     )]
-    Interface {
-        /// The module's.
-        found: String,
-    },
+    Interface { found: String },
     /// A setting that does not exist.
     #[error("there is no setting '{given}'{}: the settings are {}", did_you_mean(.nearest), .known)]
     NoSuchSetting {
@@ -169,7 +147,6 @@ pub enum Error {
         given: String,
         /// The one that looks most like it.
         nearest: Option<&'static str>,
-        /// All of them.
         known: String,
     },
     /// A word that should be a setting.
@@ -178,11 +155,9 @@ pub enum Error {
     /// A value that does not fit its setting.
     #[error("{key}={value}: give {expected}")]
     BadValue {
-        /// The setting.
         key: &'static str,
         /// As the user gave it.
         value: String,
-        /// What it takes.
         expected: String,
     },
     /// A place that names nothing.
@@ -202,20 +177,15 @@ pub enum Error {
     NoJournalThere {
         /// As the user gave it.
         place: String,
-        /// Its device.
         device: String,
     },
-    /// Nothing to set.
     #[error("luc.ko knows no journal: mount an ext4 file system first")]
     NoJournals,
     /// A value was not taken; the earlier ones are back.
     #[error("{journal}: the module did not take {key}={value} ({source}); nothing was changed")]
     NotTaken {
-        /// The journal.
         journal: String,
-        /// The setting.
         key: &'static str,
-        /// The value.
         value: String,
         /// What the module said.
         source: io::Error,
@@ -227,7 +197,6 @@ pub enum Error {
     InUse {
         /// How long it was waited for, in seconds.
         waited_s: u64,
-        /// Who uses it.
         holders: String,
     },
     /// A system call failed on a path.

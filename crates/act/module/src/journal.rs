@@ -15,10 +15,8 @@ use crate::{Device, Error, INTERFACE, Machine};
 /// The module's folder in sysfs.
 const DIRECTORY: &str = "/sys/kernel/luc";
 
-/// The loaded module.
 #[derive(Clone, Debug)]
 pub struct Module {
-    /// The module's version.
     pub version: String,
     /// Whether the kernel's type information has vouched for jbd2's structures.
     pub is_layout_checked: bool,

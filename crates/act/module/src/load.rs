@@ -22,7 +22,6 @@ const INSTALLED: [&str; 4] = ["updates/dkms", "updates", "extra", "weak-updates"
 /// How a load went.
 #[derive(Clone, Debug)]
 pub struct Loaded {
-    /// The module.
     pub module: Module,
     /// The file that was loaded; `None` if the module was there already.
     pub path: Option<PathBuf>,

@@ -199,7 +199,6 @@ impl Settings {
         self.0.is_empty()
     }
 
-    /// Takes one out.
     pub(crate) fn remove(&mut self, key: Key) {
         self.0.remove(&key);
     }

@@ -13,7 +13,6 @@ use crate::Error;
 /// Each is the file of its name below `stats/`; docs/how/kernel.md defines them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Stats {
-    /// Commits.
     pub commits: u64,
     /// Commits that at least one fsync asked for.
     pub commits_by_fsync: u64,
@@ -45,7 +44,6 @@ pub struct Stats {
     pub write_delay_ns: u64,
     /// Blocks copied, so that nobody has to wait for them.
     pub copies: u64,
-    /// Bytes copied.
     pub copy_bytes: u64,
     /// Copies that were not made for want of memory.
     pub copies_failed: u64,

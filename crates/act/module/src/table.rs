@@ -13,9 +13,7 @@ pub struct Row {
     pub mount_point: String,
     /// jbd2's name of the journal.
     pub journal: String,
-    /// The policy.
     pub policy: String,
-    /// The copy-out mode.
     pub copy_out: String,
     /// How many runs lend its settings now.
     pub lent: usize,

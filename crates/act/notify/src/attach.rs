@@ -74,7 +74,6 @@ pub fn attach(process: u32, no_new_privs: bool) -> Result<Attached, AttachError>
 }
 
 impl Attached {
-    /// The filter's listener.
     #[must_use]
     pub fn listener(&self) -> &OwnedFd {
         &self.listener
@@ -122,7 +121,6 @@ fn install(
     process: i32,
     no_new_privs: bool,
 ) -> Result<OwnedFd, AttachError> {
-    /// One page.
     const BYTES: u64 = 4096;
     /// Where the instructions are in it.
     const PROGRAM: u64 = 64;

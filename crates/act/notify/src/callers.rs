@@ -30,9 +30,7 @@ const MAX_ENTRIES: usize = 16384;
 /// A call that was let go on and has not been seen to return.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Made {
-    /// Who made it.
     pub(crate) who: Who,
-    /// Its place.
     pub(crate) place: usize,
     /// What it needed, and so in which rounds it counts.
     pub(crate) needs: Needs,
@@ -59,7 +57,6 @@ enum Last {
     Made(Made),
 }
 
-/// A caller.
 #[derive(Debug)]
 pub(crate) struct Caller {
     /// The windows in which it was counted.
@@ -123,9 +120,7 @@ pub(crate) struct File {
 /// A file's name in the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Inode {
-    /// Its file system.
     pub(crate) device: u64,
-    /// Its number there.
     pub(crate) number: u64,
 }
 
@@ -165,7 +160,6 @@ impl Turns {
     }
 }
 
-/// A thread.
 #[derive(Debug)]
 struct Thread {
     process: u32,
@@ -183,7 +177,6 @@ pub(crate) struct Arrived {
     pub(crate) returned: [Option<Made>; 2],
 }
 
-/// All of them.
 #[derive(Debug, Default)]
 pub(crate) struct Callers {
     callers: HashMap<CallerId, Caller>,

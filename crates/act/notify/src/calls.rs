@@ -67,7 +67,6 @@ impl Calls {
         }
     }
 
-    /// Whence calls come.
     pub(crate) fn listener(&self) -> &OwnedFd {
         &self.listener
     }

@@ -28,7 +28,6 @@ pub(crate) enum Status {
     Installed,
     /// The filter is on, and the program and all below it can gain no privileges.
     WithoutPrivileges,
-    /// It is not.
     Refused(Errno),
 }
 

@@ -28,12 +28,10 @@ pub(crate) struct Look {
     pub(crate) may_wait: bool,
 }
 
-/// A caller's file.
 #[derive(Debug)]
 pub(crate) struct Fetched {
     /// The caller's open file.
     pub(crate) file: OwnedFd,
-    /// What it is.
     pub(crate) look: Look,
 }
 
@@ -131,7 +129,6 @@ fn pidfd_open(number: u32, flags: u32) -> Result<OwnedFd, Errno> {
 }
 
 fn shares_files(process: u32, thread: u32) -> bool {
-    /// From include/uapi/linux/kcmp.h.
     const KCMP_FILES: i32 = 2;
     // SAFETY: plain numbers.
     unsafe { libc::syscall(libc::SYS_kcmp, process, thread, KCMP_FILES, 0, 0) == 0 }

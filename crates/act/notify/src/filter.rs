@@ -9,7 +9,6 @@ use luc_gate::figures::CallKind;
 
 /// The numbers of one architecture.
 struct Numbers {
-    /// `AUDIT_ARCH_*` of include/uapi/linux/audit.h.
     architecture: u32,
     fsync: u32,
     fdatasync: u32,

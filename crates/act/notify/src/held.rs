@@ -22,25 +22,18 @@ const LOOK_FOR_OTHERS_NS: u64 = 200_000;
 /// Others are reckoned with for this long after they were seen, in nanoseconds.
 const OTHERS_NS: u64 = 5_000_000_000;
 
-/// A call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Call {
-    /// Who makes it.
     pub(crate) who: Who,
-    /// Whose it is.
     pub(crate) caller: CallerId,
-    /// Which it is.
     pub(crate) kind: CallKind,
-    /// When it came.
     pub(crate) called_ns: u64,
 }
 
 /// A call that waits for its answer.
 #[derive(Clone, Debug)]
 pub(crate) struct Held {
-    /// The call.
     pub(crate) call: Call,
-    /// What it synchronizes.
     pub(crate) file: Arc<KeptFile>,
     /// Which file that is.
     pub(crate) inode: Inode,
@@ -55,7 +48,6 @@ pub(crate) struct Held {
 /// A round to wait in.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Room {
-    /// The rounds.
     pub(crate) rounds: &'static Rounds,
     /// What they are for.
     pub(crate) of: Needs,
@@ -64,9 +56,7 @@ pub(crate) struct Room {
 /// A call that may go on.
 #[derive(Clone, Debug)]
 pub(crate) struct Gone {
-    /// Its number.
     pub(crate) id: u64,
-    /// The call.
     pub(crate) held: Held,
     /// The round that it was in.
     pub(crate) room: Room,

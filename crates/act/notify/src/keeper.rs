@@ -39,7 +39,6 @@ pub(crate) enum Source<'a> {
     Runtime(BorrowedFd<'a>),
 }
 
-/// A running keeper.
 #[derive(Debug)]
 pub(crate) struct Keeper {
     pid: Pid,
@@ -85,7 +84,6 @@ impl Keeper {
         Ok(Self { pid, is_reaped: false, ended, _ledger: Arc::clone(ledger) })
     }
 
-    /// Its process number.
     pub(crate) fn id(&self) -> i32 {
         self.pid.as_raw_nonzero().get()
     }
@@ -142,7 +140,6 @@ struct Kept {
     supervisor: RawFd,
 }
 
-/// The keeper's life.
 fn run(ledger: &Ledger, kept: &Kept, source: Source<'_>) -> ! {
     let first = match source {
         Source::Child(socket) | Source::Own(socket) | Source::Runtime(socket) => socket.as_raw_fd(),

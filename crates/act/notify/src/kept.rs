@@ -117,7 +117,6 @@ pub(crate) fn synchronize(file: BorrowedFd<'_>, kind: CallKind) -> Result<(), Er
 
 /// What the descriptor of a call is now.
 fn now(who: &Who, file: BorrowedFd<'_>) -> Now {
-    /// From include/uapi/linux/kcmp.h.
     const KCMP_FILE: i32 = 0;
     let numbers = [file.as_raw_fd(), who.fd].map(|number| number as libc::c_ulong);
     // SAFETY: plain numbers.

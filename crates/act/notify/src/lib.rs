@@ -88,7 +88,6 @@ pub enum NotifyError {
     System {
         /// What was being done.
         what: &'static str,
-        /// Why it failed.
         source: std::io::Error,
     },
 }

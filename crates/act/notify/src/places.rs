@@ -17,15 +17,12 @@ use crate::layers::Layers;
 pub(crate) struct Shared {
     /// The rounds of this user and policy.
     pub(crate) arena: &'static Arena,
-    /// The run's figures.
     pub(crate) figures: &'static RunFigures,
-    /// The policy.
     pub(crate) policy: Policy,
     /// Devices, major and minor number, on which the kernel module batches.
     pub(crate) count_only: Vec<(u32, u32)>,
 }
 
-/// A file system.
 #[derive(Debug)]
 pub(crate) struct Place {
     device: u64,
@@ -45,7 +42,6 @@ impl Place {
     }
 }
 
-/// All of them.
 #[derive(Debug)]
 pub(crate) struct Places {
     shared: Shared,

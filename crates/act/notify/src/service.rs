@@ -142,7 +142,6 @@ pub struct Guest {
 /// What a supervisor needs to go on with a service after its own end. To be kept where it outlives the process.
 #[derive(Debug)]
 pub struct Lasting {
-    /// The filter's listener.
     pub listener: OwnedFd,
     /// What is known of its calls, in a file in memory.
     pub memory: OwnedFd,
@@ -332,10 +331,8 @@ fn option<T: Copy>(connection: &UnixStream, name: i32) -> io::Result<T> {
     Ok(unsafe { value.assume_init() })
 }
 
-/// See [`peer`].
 #[derive(Debug)]
 pub struct Peer {
-    /// Its process number.
     pub number: u32,
     process: OwnedFd,
 }

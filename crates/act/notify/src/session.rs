@@ -64,9 +64,7 @@ pub struct Notified {
 pub struct Work {
     /// The rounds of this user and policy.
     pub arena: &'static Arena,
-    /// The run's figures.
     pub figures: &'static RunFigures,
-    /// Policy and bounds.
     pub settings: Settings,
     /// Devices, major and minor number, on which the kernel module batches.
     pub count_only: Vec<(u32, u32)>,

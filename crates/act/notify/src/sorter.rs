@@ -27,7 +27,6 @@ const MOST_FILES: usize = 16384;
 /// A call that was received.
 #[derive(Debug)]
 pub(crate) struct Received {
-    /// The call.
     pub(crate) notice: Notice,
     /// When it was received.
     pub(crate) received_ns: u64,

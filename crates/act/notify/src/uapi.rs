@@ -19,9 +19,7 @@ const NOTICE_BYTES: usize = 256;
 pub(crate) struct Notice {
     /// Numbers of one listener count up by one.
     pub(crate) id: u64,
-    /// The calling thread.
     pub(crate) thread: u32,
-    /// `AUDIT_ARCH_*`.
     pub(crate) architecture: u32,
     /// The system call's number.
     pub(crate) number: u32,
@@ -169,7 +167,6 @@ pub(crate) fn wake_on_this_processor(listener: BorrowedFd<'_>, on_this: bool) {
 pub(crate) enum Waiting {
     /// A call can be received.
     Call,
-    /// Nothing now.
     Nothing,
     /// No process is under the filter any more.
     NobodyLeft,

@@ -50,7 +50,6 @@ struct Round {
 #[derive(Clone, Debug)]
 pub(crate) struct Watched {
     pub(crate) id: u64,
-    /// What it synchronizes.
     pub(crate) file: Arc<KeptFile>,
 }
 
@@ -184,7 +183,6 @@ mod tests {
         Writers::start(Arc::new(SharedLedger::new().unwrap())).unwrap()
     }
 
-    /// What answers nothing.
     fn no_listener() -> OwnedFd {
         std::fs::File::open("/dev/null").unwrap().into()
     }

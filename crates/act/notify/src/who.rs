@@ -9,13 +9,10 @@ use crate::uapi::Notice;
 /// Who makes a call, of what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Who {
-    /// The calling thread.
     pub(crate) thread: u32,
-    /// Its process.
     pub(crate) process: u32,
     /// The system call's number, in the numbering of the thread's architecture.
     pub(crate) number: u32,
-    /// The descriptor.
     pub(crate) fd: i32,
 }
 

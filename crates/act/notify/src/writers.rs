@@ -30,7 +30,6 @@ const MOST_THREADS: usize = 32;
 pub(crate) struct Ringer(OwnedFd);
 
 impl Ringer {
-    /// Rings.
     pub(crate) fn ring(&self) {
         // It cannot be full: it counts to 2^64.
         let _ = rustix::io::write(self.0.as_fd(), &1_u64.to_ne_bytes());
@@ -167,7 +166,6 @@ impl Writers {
         Ok(Ringer(self.0.bell.try_clone()?))
     }
 
-    /// Orders a job.
     pub(crate) fn order(&self, job: Job) {
         let closes = usize::from(matches!(job.task, Task::Close(_)));
         self.0.closing.add(closes);

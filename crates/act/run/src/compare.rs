@@ -39,7 +39,6 @@ pub enum Progress<'a> {
 pub struct Comparison {
     /// The runs with the gate or the module.
     pub with: Vec<RunOutcome>,
-    /// The runs without.
     pub without: Vec<RunOutcome>,
     run_time_s: Option<Row>,
     calls_per_s: Option<Row>,
@@ -56,7 +55,6 @@ pub struct Comparison {
 struct Row {
     with: f64,
     without: f64,
-    /// With over without.
     ratio: Interval,
 }
 

@@ -30,7 +30,6 @@ pub enum RunError {
     /// The system has no thread left.
     #[error("no thread can be started: {0}")]
     Thread(std::io::Error),
-    /// A defect.
     #[error("the analysis ended unexpectedly: this is a defect of luc")]
     Analysis,
 }

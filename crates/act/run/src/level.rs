@@ -23,7 +23,6 @@ const OPEN_FILES_INTERVAL: Duration = Duration::from_millis(250);
 /// The result of a run at any level.
 #[derive(Debug, Serialize)]
 pub struct RunOutcome {
-    /// The gate's counters.
     #[serde(flatten)]
     pub gate: Outcome,
     /// The level that the run worked at.
@@ -45,7 +44,6 @@ pub struct RunOutcome {
 pub struct PassingBy {
     /// Time after the command's start from which on they were counted.
     pub since_s: f64,
-    /// How many.
     #[serde(flatten)]
     pub ways: Ways,
 }

@@ -11,7 +11,6 @@ use crate::ServiceError;
 
 /// Where the system's own units and drop-ins are.
 const UNITS: &str = "/etc/systemd/system";
-/// The drop-in's name.
 const NAME: &str = "50-luc.conf";
 
 /// The drop-in of a unit.
@@ -31,7 +30,6 @@ impl DropIn {
         Self { directory: units.join(format!("{unit}.d")) }
     }
 
-    /// Where it is.
     #[must_use]
     pub fn path(&self) -> PathBuf {
         self.directory.join(NAME)

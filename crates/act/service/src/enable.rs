@@ -10,7 +10,6 @@ use crate::{ServiceError, facts, systemctl};
 /// A unit that was enabled, or would be.
 #[derive(Clone, Debug, Serialize)]
 pub struct Enabled {
-    /// What was done.
     #[serde(flatten)]
     pub plan: Plan,
     /// Where the drop-in is.

@@ -9,7 +9,6 @@ use luc_units::Failed;
 
 use crate::plan::Refusal;
 
-/// See the module.
 #[derive(Debug, thiserror::Error)]
 pub enum ServiceError {
     /// systemd is not process 1 here.
@@ -17,7 +16,6 @@ pub enum ServiceError {
         "systemd does not run here, so no service can be enabled: start the program by `luc run -- COMMAND`"
     )]
     NoSystemd,
-    /// Not root.
     #[error("changing a service takes root: run luc by sudo")]
     NotRoot,
     /// A name that no unit has.
@@ -25,34 +23,17 @@ pub enum ServiceError {
     Name(String),
     /// It cannot be brought into the gate.
     #[error("{unit}: {refusal}")]
-    Refused {
-        /// The unit.
-        unit: String,
-        /// Why.
-        refusal: Refusal,
-    },
-    /// systemctl failed.
+    Refused { unit: String, refusal: Refusal },
     #[error("systemctl {words} failed: {reason}")]
-    Systemctl {
-        /// Its arguments.
-        words: String,
-        /// What it said.
-        reason: String,
-    },
+    Systemctl { words: String, reason: String },
     /// systemd did not take the drop-in.
     #[error(
         "{unit}: systemd does not read {path}, so it was removed again: see `systemctl status {unit}`"
     )]
-    NotTaken {
-        /// The unit.
-        unit: String,
-        /// The drop-in.
-        path: PathBuf,
-    },
+    NotTaken { unit: String, path: PathBuf },
     /// A service that fails with luc.
     #[error("{0} did not start with luc, so all is as it was: see `journalctl -u {0}`")]
     NotStarted(String),
-    /// Nothing to disable.
     #[error(
         "{0}: there is no such unit, and it is not enabled: `luc status` lists the services that are"
     )]
@@ -60,7 +41,6 @@ pub enum ServiceError {
     /// The library or the program that it needs is not installed.
     #[error("{name} is neither in {beside} nor in {installed}: install luc as a whole")]
     Missing {
-        /// Its name.
         name: &'static str,
         /// Beside the running program.
         beside: PathBuf,
@@ -81,20 +61,16 @@ pub enum ServiceError {
         "{0} is under the filter, but lucd does not serve it ({1}), so that its calls pass: see `journalctl -u lucd`"
     )]
     NotServed(String, String),
-    /// The library.
     #[error(transparent)]
     Launch(#[from] LaunchError),
     /// The files that processes share.
     #[error(transparent)]
     Files(#[from] FilesError),
-    /// A file.
     #[error("{path} cannot be {what}: {source}")]
     File {
         /// What was being done, as `written`.
         what: &'static str,
-        /// To what.
         path: PathBuf,
-        /// Why it failed.
         source: io::Error,
     },
 }

@@ -18,13 +18,11 @@ use crate::settings::Settings;
 use crate::unit_file::{self, UnitFile};
 use crate::words::{CommandLine, LineError, commands};
 
-/// `--reach`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reach {
     /// The library where it gets into the unit's programs, else notifications.
     #[default]
     Auto,
-    /// The library.
     Library,
     /// Notifications of system calls.
     Notify,
@@ -60,9 +58,7 @@ pub struct Facts {
 /// What is installed beside luc, and what this machine can do.
 #[derive(Clone, Debug)]
 pub struct Tools {
-    /// The gate's library.
     pub library: PathBuf,
-    /// `luc-exec`.
     pub exec: PathBuf,
     /// Why there are no notifications here; `None` if there are.
     pub no_notifier: Option<String>,
@@ -75,7 +71,6 @@ pub struct Plan {
     pub unit: String,
     /// How its calls are reached.
     pub way: Way,
-    /// Why that way.
     pub why: String,
     /// The text of the drop-in.
     pub drop_in: String,
@@ -114,12 +109,7 @@ pub enum Refusal {
     Notify(String),
     /// A line of its files is not understood.
     #[error("its line ExecStart={line} is not understood: {error}; use --reach library")]
-    Line {
-        /// The line.
-        line: String,
-        /// Why.
-        error: LineError,
-    },
+    Line { line: String, error: LineError },
 }
 
 fn name_them(others: &[String]) -> String {

@@ -33,7 +33,6 @@ pub struct Status {
     pub way: Option<Way>,
     /// What systemd says: `active`, `inactive`, `failed` and others.
     pub state: String,
-    /// Its processes.
     pub processes: Vec<Process>,
     /// What became of its calls, by file system.
     pub file_systems: Vec<FileSystemOutcome>,
@@ -44,7 +43,6 @@ pub struct Status {
 /// A process of a unit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Process {
-    /// Its number.
     pub process: u32,
     /// Its program's name, as the kernel has it.
     pub program: String,
@@ -62,7 +60,6 @@ pub enum Reached {
     Notifier,
     /// The library is in it, and found nothing to take part in, or left it.
     LibraryAside,
-    /// Nothing.
     Nothing,
     /// Only root sees it.
     Unknown,

@@ -95,7 +95,6 @@ pub fn start_anew(unit: &str) -> Result<(), ServiceError> {
     run(&["restart", "--", unit]).map(drop)
 }
 
-/// What systemctl prints.
 fn run(words: &[&str]) -> Result<String, ServiceError> {
     let failed = |reason: String| ServiceError::Systemctl { words: words.join(" "), reason };
     let output = tool("systemctl")

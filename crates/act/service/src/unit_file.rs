@@ -5,12 +5,10 @@ use std::path::{Path, PathBuf};
 /// A file of a unit: its own, or a drop-in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnitFile {
-    /// Where it is.
     pub path: PathBuf,
     assignments: Vec<Assignment>,
 }
 
-/// A line `KEY=VALUE`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Assignment {
     section: String,

@@ -71,7 +71,6 @@ impl Cgroup {
         })
     }
 
-    /// Its folder.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path

@@ -29,14 +29,12 @@ pub enum Trial {
     Alone(usize),
 }
 
-/// One round's runs.
 #[derive(Clone, Debug, Serialize)]
 pub struct Round {
     /// Seconds that each task took alone.
     pub alone_s: Vec<f64>,
     /// The run with the throttle.
     pub with: RunOutcome,
-    /// The run without.
     pub without: RunOutcome,
     figures_with: Together,
     figures_without: Together,
@@ -56,20 +54,15 @@ pub struct Comparison {
     pub worst_slowdown: Row,
     /// The largest over all tasks of its time with the throttle over its time without: above 1, somebody pays.
     pub worst_against_without: f64,
-    /// The raw figures.
     pub rounds: Vec<Round>,
 }
 
 /// One figure, both ways: medians, and their ratio with its 95 % interval where there are rounds enough for one.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Row {
-    /// With the throttle.
     pub with: f64,
-    /// Without.
     pub without: f64,
-    /// With over without.
     pub ratio: f64,
-    /// Its interval.
     pub interval: Option<(f64, f64)>,
 }
 

@@ -20,7 +20,6 @@ pub const EXAMPLE: &str = include_str!("throttle.toml");
 
 const MAX_FROZEN_NS: u64 = 10_000_000_000;
 
-/// The configuration.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// Which cgroups are tasks; the first that matches counts.

@@ -45,7 +45,6 @@ pub(crate) const GUARDIAN: &str = "guardian";
 /// How an engine works.
 #[derive(Clone, Debug)]
 pub struct EngineOptions {
-    /// Who may run.
     pub policy: PolicyChoice,
     /// Disks by name; none: all.
     pub disks: Vec<String>,
@@ -192,7 +191,6 @@ impl Engine {
         &self.counters
     }
 
-    /// What is watched.
     #[must_use]
     pub fn observer(&self) -> &Observer {
         &self.observer

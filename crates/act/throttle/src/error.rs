@@ -8,7 +8,6 @@ use luc_probe::ProbeError;
 /// An error of the throttle.
 #[derive(Debug, thiserror::Error)]
 pub enum ThrottleError {
-    /// Not root.
     #[error("throttling needs root: it freezes cgroups and loads BPF programs; run it by sudo")]
     Privileges,
     /// There is no cgroup2 mount.
@@ -29,27 +28,15 @@ pub enum ThrottleError {
     Cgroup {
         /// What was tried, such as "write".
         what: &'static str,
-        /// The file.
         path: PathBuf,
-        /// Why not.
         source: io::Error,
     },
     /// A process could not be started or watched.
     #[error("{what}: {source}")]
-    Process {
-        /// What was tried.
-        what: String,
-        /// Why not.
-        source: io::Error,
-    },
+    Process { what: String, source: io::Error },
     /// The record of what is frozen.
     #[error("the record of frozen cgroups {}: {source}", .path.display())]
-    Record {
-        /// The file.
-        path: PathBuf,
-        /// Why not.
-        source: io::Error,
-    },
+    Record { path: PathBuf, source: io::Error },
     /// There is a daemon already.
     #[error(
         "process {0} is a luc throttle daemon already: add the cgroups to its configuration, or stop it (`systemctl stop \
@@ -83,7 +70,6 @@ pub enum ThrottleError {
         "{command:?} ended with status {status}: a comparison needs commands that succeed each time they are run"
     )]
     Failed {
-        /// The command.
         command: String,
         /// 128 and the signal's number if one ended it.
         status: i32,
@@ -94,9 +80,7 @@ pub enum ThrottleError {
     /// A policy in words that mean nothing.
     #[error("policy {given:?}: {reason}; known are {known}")]
     Policy {
-        /// As given.
         given: String,
-        /// What is wrong.
         reason: String,
         /// What may be given.
         known: &'static str,

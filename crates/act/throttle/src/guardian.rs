@@ -22,7 +22,6 @@ use crate::record::Record;
 use crate::resident::stay_resident;
 use crate::{Hierarchy, ThrottleError};
 
-/// The process' name.
 const NAME: &CStr = c"thaw-guardian";
 /// A throttle that has said nothing for so long hangs.
 const PATIENCE_NS: u64 = 1_000_000_000;
@@ -67,7 +66,6 @@ impl Guardian {
         Ok(true)
     }
 
-    /// Its process.
     #[must_use]
     pub fn id(&self) -> u32 {
         self.child.id()

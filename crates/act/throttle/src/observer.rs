@@ -21,7 +21,6 @@ const IN_MEMORY: [&str; 3] = ["ram", "zram", "nbd"];
 pub struct Disk {
     /// Its name, such as "sda".
     pub name: String,
-    /// Its number.
     pub dev: Dev,
     /// Whether it says that it has an arm to move.
     pub has_arm: bool,
@@ -60,7 +59,6 @@ impl Observer {
         disks_of(Path::new(BLOCK_DEVICES), names).map(drop)
     }
 
-    /// The disks.
     #[must_use]
     pub fn disks(&self) -> &[Disk] {
         &self.disks

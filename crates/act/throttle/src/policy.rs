@@ -21,7 +21,6 @@ const TURN_NS: u64 = 250_000_000;
 /// Who may use a disk, as a user chooses it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum PolicyChoice {
-    /// Everybody, always.
     Off,
     /// What is measured to be best.
     #[default]

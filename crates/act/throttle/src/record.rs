@@ -35,7 +35,6 @@ const DEADLINES: u64 = 64;
 const PATHS: u64 = 16384;
 const PATH_BYTES: u64 = 4096;
 
-/// An open record.
 #[derive(Debug)]
 pub struct Record {
     file: File,
@@ -190,7 +189,6 @@ impl Record {
         Ok(PathBuf::from(OsStr::from_bytes(&bytes[..length])))
     }
 
-    /// All cgroups.
     pub(crate) fn cgroups(&self) -> io::Result<Vec<PathBuf>> {
         (0..self.count()?).map(|entry| self.cgroup(entry)).collect()
     }

@@ -25,7 +25,6 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// A command to be run.
 #[derive(Clone, Debug)]
 pub struct Task {
-    /// For the shell.
     pub command: OsString,
     /// What may be done to it.
     pub class: Class,
@@ -66,15 +65,11 @@ pub struct RunOutcome {
 /// What became of a task. Times are from the start of the run.
 #[derive(Clone, Debug, Serialize)]
 pub struct TaskOutcome {
-    /// The command.
     pub command: String,
-    /// Its cgroup.
     pub cgroup: PathBuf,
     /// When it was started.
     pub start_s: f64,
-    /// When it ended.
     pub finish_s: f64,
-    /// What it took.
     pub seconds: f64,
     /// Its exit status; 128 and the signal's number if one ended it.
     pub status: i32,

@@ -17,7 +17,6 @@ pub(crate) type FileId = (u64, u64);
 /// The large files that a task has open to read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct OpenFiles {
-    /// Which they are.
     pub(crate) files: Vec<FileId>,
     /// Bytes from where its processes read to the ends of the files; `None` where there is none.
     pub(crate) remaining_bytes: Option<u64>,

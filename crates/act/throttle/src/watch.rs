@@ -29,7 +29,6 @@ enum Source {
     Plain(Box<Plain>),
 }
 
-/// Watches the disks.
 #[derive(Debug)]
 pub struct Watch {
     source: Source,

@@ -10,7 +10,6 @@ const MAX_OPEN: usize = 30;
 /// Where a name is longer than this, names have half of the width.
 const WORDY: usize = 60;
 
-/// The graph.
 pub(super) fn write(out: &mut String, bars: &Bars) -> fmt::Result {
     let longest = |with_aside: bool| {
         let shown = bars.bars.iter().filter(|bar| with_aside || !bar.is_aside);

@@ -21,7 +21,6 @@ use luc_units::figures::digits;
 
 pub use page::{STYLE, page};
 
-/// A page.
 #[derive(Clone, Debug, Default)]
 pub struct Page {
     /// What it is of.
@@ -32,7 +31,6 @@ pub struct Page {
     pub facts: Vec<String>,
     /// What makes its figures doubtful, or what is dangerous.
     pub warnings: Vec<String>,
-    /// In order.
     pub sections: Vec<Section>,
     /// How to read it.
     pub footer: Vec<String>,
@@ -41,15 +39,12 @@ pub struct Page {
 /// A part of a page.
 #[derive(Clone, Debug, Default)]
 pub struct Section {
-    /// Its heading.
     pub title: String,
     /// Paragraphs before the graphs.
     pub text: Vec<String>,
-    /// In order.
     pub graphs: Vec<Graph>,
 }
 
-/// One graph.
 #[derive(Clone, Debug)]
 pub enum Graph {
     /// How a figure changes along an axis.
@@ -58,29 +53,24 @@ pub enum Graph {
     Bars(Bars),
     /// Figures of two axes.
     Matrix(Matrix),
-    /// Spans of time.
     Spans(Spans),
     /// What wholes are made of.
     Stacks(Stacks),
     /// Who is connected with whom.
     Network(Network),
-    /// Anything.
     Table(Table),
 }
 
 /// A figure with its interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
-    /// The figure.
     pub value: f64,
     /// Its lower and upper bound, if they are known.
     pub interval: Option<(f64, f64)>,
 }
 
-/// Lines with bands.
 #[derive(Clone, Debug, Default)]
 pub struct Lines {
-    /// What is shown.
     pub title: String,
     /// What is along the horizontal axis.
     pub across: String,
@@ -100,38 +90,30 @@ pub const MOST_SERIES: usize = 8;
 /// A place along a horizontal axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Place {
-    /// Its name.
     pub name: String,
     /// The number that it is, if it is one. Numbers far apart are drawn on a logarithmic axis.
     pub number: Option<f64>,
 }
 
-/// A line.
 #[derive(Clone, Debug)]
 pub struct Series {
-    /// Its name.
     pub name: String,
     /// Its figure at each place; `None` where there is none.
     pub figures: Vec<Option<Estimate>>,
 }
 
-/// Bars with intervals.
 #[derive(Clone, Debug, Default)]
 pub struct Bars {
-    /// What is shown.
     pub title: String,
     /// What a row is.
     pub row: String,
     /// What the figures are counted in.
     pub unit: String,
-    /// In order.
     pub bars: Vec<Bar>,
 }
 
-/// A bar.
 #[derive(Clone, Debug)]
 pub struct Bar {
-    /// Its name.
     pub name: String,
     /// Its figure; `None` where there is none.
     pub figure: Option<Estimate>,
@@ -144,7 +126,6 @@ pub struct Bar {
 /// Figures of two axes.
 #[derive(Clone, Debug, Default)]
 pub struct Matrix {
-    /// What is shown.
     pub title: String,
     /// What a row is.
     pub row: String,
@@ -157,7 +138,6 @@ pub struct Matrix {
 /// A figure in a matrix.
 #[derive(Clone, Debug)]
 pub struct Cell {
-    /// The figure.
     pub figure: Estimate,
     /// Its share of the best of the column, from 0 to 1.
     pub share: f64,
@@ -170,7 +150,6 @@ pub struct Cell {
 /// Spans of time in lanes, below one axis.
 #[derive(Clone, Debug, Default)]
 pub struct Spans {
-    /// What is shown.
     pub title: String,
     /// What a lane is.
     pub lane: String,
@@ -180,14 +159,12 @@ pub struct Spans {
     pub length_ns: u64,
     /// What spans can be, with a colour each: at most [`MOST_SERIES`].
     pub classes: Vec<String>,
-    /// In order.
     pub lanes: Vec<Lane>,
 }
 
 /// A lane of spans.
 #[derive(Clone, Debug, Default)]
 pub struct Lane {
-    /// Its name.
     pub name: String,
     /// What is said below it.
     pub note: String,
@@ -204,7 +181,6 @@ pub struct Lane {
 pub struct Span {
     /// When it begins, ns after the axis does.
     pub begin_ns: i64,
-    /// When it ends.
     pub end_ns: i64,
     /// By how much its begin may be off, ns: it has an error bar there.
     pub error_ns: Option<u64>,
@@ -219,7 +195,6 @@ pub struct Span {
 /// Bars that are divided by parts.
 #[derive(Clone, Debug, Default)]
 pub struct Stacks {
-    /// What is shown.
     pub title: String,
     /// What a row is.
     pub row: String,
@@ -229,14 +204,12 @@ pub struct Stacks {
     pub classes: Vec<String>,
     /// Whether a bar is as long as its parts are; else all are of one length.
     pub is_of_one_scale: bool,
-    /// In order.
     pub rows: Vec<Stack>,
 }
 
 /// A bar that is divided by parts.
 #[derive(Clone, Debug, Default)]
 pub struct Stack {
-    /// Its name.
     pub name: String,
     /// How much the whole is, in words.
     pub note: String,
@@ -247,15 +220,12 @@ pub struct Stack {
 /// Boxes with arrows between them.
 #[derive(Clone, Debug, Default)]
 pub struct Network {
-    /// What is shown.
     pub title: String,
     /// The boxes; of those in a column the first one is at the top.
     pub nodes: Vec<Node>,
-    /// The arrows.
     pub links: Vec<Link>,
 }
 
-/// A box.
 #[derive(Clone, Debug, Default)]
 pub struct Node {
     /// Up to three lines in it.
@@ -266,12 +236,10 @@ pub struct Node {
     pub class: usize,
 }
 
-/// An arrow.
 #[derive(Clone, Debug)]
 pub struct Link {
     /// From which box: its place.
     pub from: usize,
-    /// To which.
     pub to: usize,
     /// How much there is of it: what has more is drawn wider.
     pub weight: f64,
@@ -281,10 +249,8 @@ pub struct Link {
     pub title: String,
 }
 
-/// A table.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
-    /// What is shown.
     pub title: String,
     /// Its columns, and whether they hold numbers.
     pub columns: Vec<(String, bool)>,
@@ -297,7 +263,6 @@ pub struct Table {
 /// An entry of a table.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Entry {
-    /// What it says.
     pub text: String,
     /// Where between -1 and 1 it is; it has a colour then.
     pub heat: Option<f64>,

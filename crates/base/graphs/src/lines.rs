@@ -15,7 +15,6 @@ const BOTTOM: f64 = 44.0;
 /// Names along the axis have this much room for each letter, and between them.
 const LETTER: f64 = 6.6;
 
-/// The graph.
 pub(super) fn write(out: &mut String, lines: &Lines) -> fmt::Result {
     let series = &lines.series[..lines.series.len().min(MOST_SERIES)];
     let figures = || series.iter().flat_map(|line| line.figures.iter().flatten());

@@ -7,7 +7,6 @@ use luc_units::figures::digits;
 use super::Matrix;
 use crate::escape::Text;
 
-/// The graph.
 pub(super) fn write(out: &mut String, matrix: &Matrix) -> fmt::Result {
     write!(
         out,

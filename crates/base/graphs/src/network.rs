@@ -15,7 +15,6 @@ const LETTERS: usize = 30;
 /// The widest line of an arrow.
 const WIDEST: f64 = 7.0;
 
-/// The graph.
 pub(super) fn write(out: &mut String, network: &Network) -> fmt::Result {
     let columns = columns(network);
     let places = places(&columns);

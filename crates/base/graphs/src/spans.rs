@@ -13,7 +13,6 @@ const MAX_OPEN: usize = 60;
 /// Lanes further in are not shifted further.
 const DEEPEST: usize = 12;
 
-/// The graph.
 pub(super) fn write(out: &mut String, spans: &Spans) -> fmt::Result {
     let whole = spans.length_ns.max(1) as f64;
     let percent = |ns: i64| (ns as f64 / whole * 100.0).clamp(0.0, 100.0);

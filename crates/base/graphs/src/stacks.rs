@@ -8,7 +8,6 @@ use crate::escape::Text;
 /// Of more bars than these the shares are folded up.
 const MAX_OPEN: usize = 8;
 
-/// The graph.
 pub(super) fn write(out: &mut String, stacks: &Stacks) -> fmt::Result {
     let longest = stacks.rows.iter().map(sum).fold(0.0, f64::max);
     write!(

@@ -5,7 +5,6 @@ use std::fmt::{self, Write as _};
 use super::Table;
 use crate::escape::Text;
 
-/// The table.
 pub(super) fn write(out: &mut String, table: &Table) -> fmt::Result {
     write!(out, "<h3>{}</h3><div class=\"scroll\"><table><thead><tr>", Text(&table.title))?;
     for (name, is_number) in &table.columns {

@@ -8,7 +8,6 @@ use std::path::PathBuf;
 /// The mounts as this thread sees them: a thread may have a mount namespace of its own.
 pub const MOUNTINFO: &str = "/proc/thread-self/mountinfo";
 
-/// One mount.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mount {
     /// The mount's number, which statx reports for a path.
@@ -17,7 +16,6 @@ pub struct Mount {
     pub device: (u32, u32),
     /// The mounted folder of the file system: `/` unless it is a bind mount.
     pub root: PathBuf,
-    /// The mount point.
     pub mount_point: PathBuf,
     /// Options of the mount.
     pub options: String,

@@ -7,7 +7,6 @@ use std::path::PathBuf;
 pub const VARIABLE: &str = "LUC_RUN_DIR";
 const DEFAULT: &str = "/run/luc";
 
-/// The directory.
 #[must_use]
 pub fn path() -> PathBuf {
     env::var_os(VARIABLE).map_or_else(|| DEFAULT.into(), PathBuf::from)

@@ -13,7 +13,6 @@ pub struct Usage {
     pub peak_bytes: u64,
     /// Page faults that needed no disk.
     pub minor_faults: u64,
-    /// Those that did.
     pub major_faults: u64,
     /// How often a thread gave up its processor.
     pub voluntary_switches: u64,
@@ -56,7 +55,6 @@ impl Usage {
         }
     }
 
-    /// Processor time, seconds.
     #[must_use]
     pub fn processor_s(&self) -> f64 {
         (self.user + self.system).as_secs_f64()

@@ -16,7 +16,6 @@ pub struct Comparison {
     pub ratio: f64,
     /// Lower bound, adjusted so that all comparisons hold together.
     pub low: f64,
-    /// Upper bound.
     pub high: f64,
     /// Where ratio and bounds are from.
     pub method: Method,
@@ -39,12 +38,10 @@ pub enum Method {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Side {
-    /// Significantly better.
     Better,
     /// Significantly worse: only an unsafe candidate or an odd distribution does that to the one with the highest
     /// median.
     Worse,
-    /// Neither is shown.
     NotDistinguishable,
 }
 

@@ -46,7 +46,6 @@ pub struct Terms {
     pub looks: usize,
 }
 
-/// What was found.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Selection {
     /// How sure it is.
@@ -61,7 +60,6 @@ pub struct Selection {
     pub per_joule: Option<Ranking>,
 }
 
-/// Which candidate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Name {
     /// As mkfs and mount call it.
@@ -108,13 +106,9 @@ pub enum Verdict {
 /// A candidate's own figure.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Figure {
-    /// Rounds.
     pub rounds: usize,
-    /// Their median.
     pub median: f64,
-    /// Lower bound.
     pub low: f64,
-    /// Upper bound.
     pub high: f64,
     /// What the bounds are.
     pub bounds: Bounds,

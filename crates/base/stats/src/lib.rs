@@ -9,6 +9,7 @@
 //! let interval = median_interval(&rates).expect("seven figures are enough for 95 %");
 //! assert!(interval.low <= 100.0 && 100.0 <= interval.high);
 //! ```
+#![warn(missing_docs)]
 
 mod association;
 mod bootstrap;

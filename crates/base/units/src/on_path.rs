@@ -9,9 +9,7 @@ use std::path::{Path, PathBuf};
 pub struct Failed {
     /// What was tried, such as "read".
     pub what: &'static str,
-    /// On what.
     pub path: PathBuf,
-    /// Why not.
     pub source: io::Error,
 }
 

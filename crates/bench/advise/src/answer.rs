@@ -10,16 +10,12 @@ use super::request::Prepared;
 use luc_selection::{Comparison, Method, Ranking, Selection, Side, Verdict};
 use luc_sweep::{DeviceAbout, Plan, Policy, Report, Target};
 
-/// Advice.
 #[derive(Debug, Serialize)]
 pub struct Answer {
-    /// What was run.
     pub workload: String,
-    /// Where.
     pub place: String,
     /// What that is of a device of the user's.
     pub device: Option<DeviceAbout>,
-    /// Repeats in all.
     pub repeats: usize,
     /// Whether the budget ended it before it was decided; the same command goes on.
     pub unfinished: bool,
@@ -41,12 +37,10 @@ pub struct Answer {
     pub not_tried: Vec<NotTried>,
 }
 
-/// What to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Advice {
     /// The place of the advised candidate in the selection.
     pub candidate: usize,
-    /// Its name.
     pub name: String,
     /// The commands that make it.
     pub commands: Vec<String>,

@@ -9,7 +9,6 @@ use luc_sweep::{DeviceAbout, Target, shown_size};
 /// What the user says of a device, all of which may go.
 #[derive(Debug, Clone)]
 pub struct Device {
-    /// Its absolute path.
     pub path: PathBuf,
     /// The same again, as a promise that it may be formatted.
     pub erase: Option<PathBuf>,

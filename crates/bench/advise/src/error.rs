@@ -10,13 +10,11 @@ use luc_sweep::SweepError;
 /// A request that cannot be met.
 #[derive(Debug, thiserror::Error)]
 pub enum AdviseError {
-    /// No such workload.
     #[error(
         "--workload {given}: no such workload, file or trace{hint}; built in are metarates, varmail, oltp and \
          initial-write, and docs/reference/filebench.md has the personalities"
     )]
     UnknownWorkload {
-        /// What was given.
         given: String,
         /// `; did you mean 'x'?`, or nothing.
         hint: String,
@@ -24,9 +22,7 @@ pub enum AdviseError {
     /// A name that nothing has.
     #[error("{option} {given}: not known{hint}")]
     Unknown {
-        /// The option.
         option: &'static str,
-        /// What was given.
         given: String,
         /// The nearest name, or all.
         hint: String,
@@ -57,7 +53,6 @@ pub enum AdviseError {
         path = .path.display()
     )]
     NotEmpty {
-        /// The device.
         path: PathBuf,
         /// What is on it.
         found: String,

@@ -11,7 +11,6 @@ use super::error::AdviseError;
 use super::workload::Asked;
 use luc_sweep::{DeviceAbout, Disk, Plan, Policy, Stop, Target, VirtualTime};
 
-/// What somebody asks.
 #[derive(Debug, Clone)]
 pub struct Request {
     /// Built-in workload, personality or file.
@@ -22,7 +21,6 @@ pub struct Request {
     pub seconds: Option<f64>,
     /// Clients; without: the workload's own.
     pub threads: Option<usize>,
-    /// Where.
     pub place: Place,
     /// File systems; all, if there are none.
     pub only: Vec<String>,
@@ -56,13 +54,10 @@ pub enum Place {
     },
     /// On emulated disks in guests, in virtual time.
     Virtual {
-        /// As of [`Place::Disk`].
         model: String,
-        /// As of [`Place::Disk`].
         size: Option<String>,
         /// The version of the distribution's kernel.
         kernel: String,
-        /// As of [`VirtualTime::processors`].
         processors: Option<u32>,
     },
     /// On a block device of the user's, which is formatted for each repeat.
@@ -74,7 +69,6 @@ pub enum Place {
 /// A plan, and what has to be said about it.
 #[derive(Debug)]
 pub struct Prepared {
-    /// For the sweep.
     pub plan: Plan,
     /// A word for the workload, for names of folders.
     pub name: String,

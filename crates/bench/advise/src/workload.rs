@@ -22,7 +22,6 @@ const PREFIX: &str = "filebench/";
 /// More than the files of the built-in workloads take.
 const BUILT_IN_BYTES: f64 = 2e8;
 
-/// A workload, resolved.
 #[derive(Debug)]
 pub(super) struct Resolved {
     pub(super) workload: Workload,

@@ -14,18 +14,15 @@ pub enum DemoError {
     /// The directory to work in.
     #[error("--dir {}: {reason}; give a directory that you may write to", path.display())]
     Directory {
-        /// It.
         path: PathBuf,
         /// What is wrong with it.
         reason: io::Error,
     },
-    /// The emulated disk.
     #[error(transparent)]
     Disk(#[from] luc_disk::Error),
     /// A step ended with another status than it should; it has said why.
     #[error("`luc {step}` ended with status {status}")]
     Step {
-        /// Its subcommand.
         step: String,
         /// Its exit status; 128 and the signal's number if a signal ended it.
         status: u8,
@@ -33,7 +30,6 @@ pub enum DemoError {
     /// A step's figures cannot be read.
     #[error("the figures of `luc {step}` cannot be read ({reason}): this is a defect of luc")]
     Figures {
-        /// Its subcommand.
         step: String,
         /// What is wrong with them.
         reason: serde_json::Error,

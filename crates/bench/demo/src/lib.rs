@@ -38,7 +38,6 @@ const FILE_SIZE: &str = "1k";
 const SECONDS: &str = "3";
 /// Runs with the gate, and as many without.
 const PAIRS: &str = "3";
-/// Power cuts.
 const CUTS: &str = "3";
 
 /// Where the benchmark works.
@@ -46,31 +45,26 @@ const CUTS: &str = "3";
 pub enum Where {
     /// On an emulated disk of the demo's own (root).
     Emulated,
-    /// In this directory.
     Own(PathBuf),
 }
 
-/// A step begins.
 #[derive(Debug, Clone, Copy)]
 pub struct Step {
     /// Its number, from 1 on.
     pub number: u32,
     /// How many there are.
     pub of: u32,
-    /// What it does.
     pub title: &'static str,
     /// How long it took where it was measured, in seconds.
     pub about_s: u32,
 }
 
-/// What was found.
 #[derive(Debug, Serialize)]
 pub struct Report {
     /// The version of `luc`.
     pub version: String,
     /// The emulated disk; none where the benchmark worked in a directory of the user's.
     pub disk: Option<luc_disk::ModelSpec>,
-    /// That directory.
     pub directory: Option<PathBuf>,
     /// What `luc run --compare --json` wrote.
     pub comparison: Value,
@@ -87,14 +81,12 @@ pub struct Ratio {
     pub ratio: f64,
     /// The interval's lower end.
     pub low: f64,
-    /// Its upper end.
     pub high: f64,
 }
 
 /// What the power cuts found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cuts {
-    /// Power cuts made.
     pub rounds: u64,
     /// Files that were reported durable before.
     pub acknowledged: u64,

@@ -24,7 +24,6 @@ const MKFS_OPTIONS: &str = "-J size=1024";
 /// A disk and its mount point.
 #[derive(Debug, Clone)]
 pub struct Place {
-    /// The disk's name.
     disk: String,
     /// Where it is mounted.
     pub(crate) directory: PathBuf,
@@ -79,7 +78,6 @@ impl Place {
     }
 }
 
-/// What [`restore_left`] did.
 #[derive(Debug, Default)]
 pub struct Restored {
     /// Disks of demos that were killed together with their guardians, now removed.

@@ -27,11 +27,10 @@ pub(crate) enum Ask {
     Status,
     /// Asks for the counters.
     Stats,
-    /// Cut the power.
-    Cut { seed: Option<u64> },
-    /// Give it back.
+    Cut {
+        seed: Option<u64>,
+    },
     Restore,
-    /// Let requests fail.
     Fail(FaultSpec),
     /// Let none fail any more.
     Clear,

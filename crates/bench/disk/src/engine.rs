@@ -25,11 +25,9 @@ const SPIN_MAX_NS: u64 = 16_000;
 
 /// The receiver of a request's outcome. Sending must not call back into the engine.
 pub(crate) trait Reply: Send {
-    /// A read's data.
     fn data(self, bytes: &[u8]);
     /// A write of `len` bytes, a flush or a discard is done.
     fn done(self, len: u32);
-    /// The request failed.
     fn failed(self, errno: BlockErrno);
 }
 
@@ -109,7 +107,6 @@ impl<R: Reply> Engine<R> {
         }))
     }
 
-    /// A read.
     pub(crate) fn read(&self, offset: u64, len: u32, reply: R) {
         self.submit(Kind::Read, offset, u64::from(len), reply, |_, offset, len| Action::Read {
             offset,
@@ -117,7 +114,6 @@ impl<R: Reply> Engine<R> {
         });
     }
 
-    /// A write.
     pub(crate) fn write(&self, offset: u64, data: &[u8], reply: R) {
         self.submit(Kind::Write, offset, data.len() as u64, reply, |store, offset, len| {
             store.write(offset, &data[..len]);

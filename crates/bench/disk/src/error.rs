@@ -28,7 +28,6 @@ pub enum Error {
     /// A model file that cannot be used.
     #[error("model file '{}': {reason}: correct it, see `luc disk create --help`", path.display())]
     ModelFile {
-        /// The file.
         path: PathBuf,
         /// What is wrong with it.
         reason: String,
@@ -36,7 +35,6 @@ pub enum Error {
     /// A model's parameter out of its range.
     #[error("model '{model}': {reason}")]
     ModelParameter {
-        /// The model.
         model: &'static str,
         /// Which parameter, why, and what is right.
         reason: String,
@@ -63,16 +61,10 @@ pub enum Error {
     Locked(String),
     /// A mount of it is in use, or the device is.
     #[error("disk '{name}' is in use: {holder}, then remove it again")]
-    InUse {
-        /// The disk.
-        name: String,
-        /// By whom.
-        holder: Holder,
-    },
+    InUse { name: String, holder: Holder },
     /// A restore while a file system is mounted on the disk.
     #[error("disk '{name}' is still mounted on {}: unmount it, then restore", dir.display())]
     StillMounted {
-        /// The disk.
         name: String,
         /// Where it is mounted.
         dir: PathBuf,
@@ -80,7 +72,6 @@ pub enum Error {
     /// The disk is in the wrong state for the request.
     #[error("disk '{name}' {reason}")]
     State {
-        /// The disk.
         name: String,
         /// Why, and what to do.
         reason: &'static str,
@@ -88,27 +79,19 @@ pub enum Error {
     /// The daemon that is the disk does not answer.
     #[error("disk '{name}': its daemon does not answer ({reason}): run `luc disk remove {name}`")]
     Dead {
-        /// The disk.
         name: String,
         /// What the attempt gave.
         reason: String,
     },
     /// The daemon did not start.
     #[error("disk '{name}': its daemon did not start: {reason}")]
-    Daemon {
-        /// The disk.
-        name: String,
-        /// What it said.
-        reason: String,
-    },
+    Daemon { name: String, reason: String },
     /// An errno that no block device gives.
     #[error("errno '{given}': {reason}: use one of {known}")]
     Errno {
-        /// The errno.
         given: String,
         /// Why it is refused.
         reason: String,
-        /// The existing disks.
         known: String,
     },
     /// A fault that cannot be had.
@@ -119,13 +102,10 @@ pub enum Error {
         /// Why, and what to do.
         reason: &'static str,
     },
-    /// Not root.
     #[error("emulated disks need root (loop devices and mounts): run it with sudo")]
     NotRoot,
-    /// No FUSE.
     #[error("/dev/fuse cannot be opened ({0}): load it with `modprobe fuse`")]
     NoFuse(io::Error),
-    /// No loop device.
     #[error(
         "no loop device can be had ({0}): load them with `modprobe loop`, or detach one with `losetup -d`"
     )]
@@ -139,7 +119,6 @@ pub enum Error {
     /// A mount directory that cannot be used.
     #[error("mount directory '{}' {reason}", dir.display())]
     MountDir {
-        /// The directory.
         dir: PathBuf,
         /// Why, and what to do.
         reason: &'static str,
@@ -157,14 +136,7 @@ pub enum Error {
     Interrupted,
     /// A system call failed on a path.
     #[error("cannot {action} '{}': {source}", path.display())]
-    Io {
-        /// What was tried.
-        action: &'static str,
-        /// On what.
-        path: PathBuf,
-        /// Why not.
-        source: io::Error,
-    },
+    Io { action: &'static str, path: PathBuf, source: io::Error },
 }
 
 impl From<Failed> for Error {

@@ -34,9 +34,7 @@ pub struct FaultSpec {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FaultKind {
-    /// Writes.
     Write,
-    /// Reads.
     Read,
     /// Flushes of the write cache.
     Flush,
@@ -45,7 +43,6 @@ pub enum FaultKind {
 /// Bytes of a disk, `start_bytes` up to but without `end_bytes`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ByteRange {
-    /// The first byte.
     pub start_bytes: u64,
     /// The first byte after it.
     pub end_bytes: u64,
@@ -57,9 +54,7 @@ pub struct FaultStatus {
     /// Which requests fail, and how.
     #[serde(flatten)]
     pub spec: FaultSpec,
-    /// Requests that matched.
     pub matched: u64,
-    /// Requests that failed.
     pub failed: u64,
     /// Whether its time is over.
     pub is_over: bool,
@@ -244,7 +239,6 @@ impl Fault {
         Some(self.spec.errno)
     }
 
-    /// Its counters.
     pub(crate) fn status(&self, now_ns: u64) -> FaultStatus {
         FaultStatus {
             spec: self.spec.clone(),

@@ -60,7 +60,6 @@ impl Reply for FuseReply {
     }
 }
 
-/// See the module.
 #[derive(Debug)]
 pub(crate) struct DiskFs {
     pub(crate) engine: Arc<Engine<FuseReply>>,

@@ -15,9 +15,7 @@ use luc_units::plain;
 pub enum Holder {
     /// A process works in the file system, or has a file of it or the device open.
     Process {
-        /// Its number.
         id: u32,
-        /// Its name.
         name: String,
         /// The mount or device in use.
         path: PathBuf,
@@ -26,7 +24,6 @@ pub enum Holder {
     Elsewhere {
         /// One of these programs.
         id: u32,
-        /// Its name.
         name: String,
         /// Where they see it.
         path: PathBuf,

@@ -83,7 +83,6 @@ impl Image {
         self.len
     }
 
-    /// The whole image.
     pub(crate) fn bytes(&self) -> &[u8] {
         // SAFETY: `base` maps `len` readable, initialised (zeroed) bytes for as long as `self`
         // lives, and `&self` excludes writers.

@@ -23,7 +23,6 @@ const LO_FLAGS_DIRECT_IO: u32 = 16;
 // linux/fs.h: _IO(0x12, 97)
 const BLKFLSBUF: libc::c_ulong = 0x1261;
 
-/// `struct loop_info64`.
 #[repr(C)]
 struct LoopInfo64 {
     device: u64,
@@ -41,7 +40,6 @@ struct LoopInfo64 {
     init: [u64; 2],
 }
 
-/// `struct loop_config`.
 #[repr(C)]
 struct LoopConfig {
     fd: u32,

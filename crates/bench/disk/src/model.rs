@@ -32,7 +32,6 @@ pub enum Kind {
 /// One request as a model sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request {
-    /// The operation.
     pub kind: Kind,
     /// First byte; 0 for a flush.
     pub offset_bytes: u64,

@@ -60,7 +60,6 @@ pub struct Mount {
 pub enum DiskState {
     /// Its creation has not ended, or was killed.
     Creating,
-    /// It serves requests.
     Running,
     /// Its power is cut: every request fails with EIO until it is restored.
     Cut,
@@ -82,11 +81,9 @@ impl std::fmt::Display for DiskState {
 /// A disk that exists.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DiskInfo {
-    /// Its name.
     pub name: String,
     /// Its block device, `/dev/loopN`; empty while there is none.
     pub device: PathBuf,
-    /// Its size.
     pub size_bytes: u64,
     /// The latency model of its requests.
     pub model: ModelSpec,
@@ -94,7 +91,6 @@ pub struct DiskInfo {
     pub mount: Option<PathBuf>,
     /// The process that is the disk; 0 when it is gone.
     pub daemon_pid: u32,
-    /// Its condition.
     pub state: DiskState,
     /// Which of its requests fail on purpose, if any.
     #[serde(default)]
@@ -105,22 +101,16 @@ pub struct DiskInfo {
 /// emulated disk to its completion, queueing included.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stats {
-    /// Reads served.
     pub reads: u64,
-    /// Writes served.
     pub writes: u64,
-    /// Flushes served.
     pub flushes: u64,
-    /// Discards served.
     pub discards: u64,
     /// Requests refused because the power was cut.
     pub refused: u64,
     /// Requests that failed on purpose.
     #[serde(default)]
     pub failed: u64,
-    /// Bytes read.
     pub read_bytes: u64,
-    /// Bytes written.
     pub written_bytes: u64,
     /// Bytes in the volatile cache now.
     pub unflushed_bytes: u64,

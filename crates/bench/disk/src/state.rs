@@ -133,7 +133,6 @@ impl StateDir {
         }
     }
 
-    /// The directory.
     pub(crate) fn path(&self) -> &Path {
         &self.0
     }

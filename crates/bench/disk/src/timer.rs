@@ -11,7 +11,6 @@ use rustix::time::{
     timerfd_settime,
 };
 
-/// See the module.
 #[derive(Debug)]
 pub(crate) struct Timer(OwnedFd);
 

@@ -74,7 +74,6 @@ impl Store {
         })
     }
 
-    /// The newest contents.
     pub(crate) fn bytes(&self) -> &[u8] {
         self.image.bytes()
     }

@@ -17,7 +17,6 @@ pub(super) enum Value {
     Table(Vec<[u64; 3]>),
 }
 
-/// `name=value`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Attribute {
     pub(super) at: Position,
@@ -47,13 +46,10 @@ impl Attributes {
 pub(super) enum Setting {
     /// A value, or the product of several.
     Product(Vec<Value>),
-    /// `randvar(...)`.
     Random(Attributes),
-    /// `cvar(...)`.
     Custom(Attributes),
 }
 
-/// One command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Command {
     pub(super) at: Position,
@@ -63,7 +59,6 @@ pub(super) struct Command {
 /// When a run ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
-    /// At its time.
     Timeout,
     /// When all threads are done.
     AllDone,
@@ -80,7 +75,6 @@ pub(super) enum Action {
     Mode(Mode),
     /// `define file` (true) or `define fileset`.
     Files(bool, Attributes),
-    /// `define process`.
     Process(Attributes, Vec<Thread>),
     /// `define flowop`: a composite.
     Composite(Attributes, Vec<Flowop>),
@@ -88,13 +82,10 @@ pub(super) enum Action {
     Run(Option<Value>),
     /// `create files`; without it they are made when the run begins.
     Create,
-    /// `sleep`.
     Sleep(Value),
     /// `echo`, with its variables.
     Echo(String),
-    /// `system`.
     System(String),
-    /// `eventgen`.
     Events(Attributes),
     /// `enable multi` and `domultisync`.
     Multi,
@@ -109,7 +100,6 @@ pub(super) struct Thread {
     pub(super) flowops: Vec<Flowop>,
 }
 
-/// A flowop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Flowop {
     /// Where its type stands.

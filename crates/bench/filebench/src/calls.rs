@@ -6,14 +6,12 @@ use std::io;
 
 use rustix::io::{Errno, pread, pwrite, read as read_on, retry_on_intr, write};
 
-/// `pread`.
 #[inline]
 pub(super) fn read_at(file: &File, data: &mut [u8], offset: u64) -> io::Result<u64> {
     let bytes = retry_on_intr(|| pread(file, &mut *data, offset))?;
     Ok(bytes as u64)
 }
 
-/// `read`.
 #[inline]
 pub(super) fn read(file: &File, data: &mut [u8]) -> io::Result<u64> {
     let bytes = retry_on_intr(|| read_on(file, &mut *data))?;
@@ -40,7 +38,6 @@ pub(super) fn write_all(file: &File, data: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// `fstat`.
 #[inline]
 pub(super) fn stat(file: &File) -> io::Result<()> {
     rustix::fs::fstat(file)?;

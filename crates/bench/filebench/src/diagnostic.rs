@@ -7,16 +7,13 @@ use luc_workload::nearest::nearest;
 /// A place in a file, both from 1; columns count characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
-    /// Line.
     pub line: u32,
-    /// Column.
     pub column: u32,
 }
 
 /// Something wrong at a place of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// Where.
     pub at: Position,
     what: String,
     advice: String,

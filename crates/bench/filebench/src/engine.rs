@@ -40,31 +40,26 @@ pub struct Options {
     pub measured_ns: Option<u64>,
     /// Seed of everything random.
     pub seed: u64,
-    /// Keep Filebench's quirks.
     pub compat: bool,
     /// Drop the kernel's caches when the files are made; needs root.
     pub cold: bool,
 }
 
-/// What was measured.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
     /// What every report has.
     #[serde(flatten)]
     pub head: Head,
-    /// The workload file.
     pub file: String,
     /// Whether Filebench's quirks were kept.
     pub compat: bool,
     /// Whether the kernel's caches were dropped before.
     pub cold: bool,
-    /// Flowops completed.
     pub flowops: u64,
     /// The same per second: "ops/s" of Filebench's summary.
     pub flowops_per_second: f64,
     /// Data read, MiB/s; lists of directories too.
     pub read_mib_per_second: f64,
-    /// Data written, MiB/s.
     pub written_mib_per_second: f64,
     /// Latency of each flowop by its name, without the choice of the file.
     pub operations: Vec<LatencyFigures>,
@@ -77,24 +72,17 @@ pub struct Report {
 /// Bytes that a flowop moved.
 #[derive(Debug, Clone, Serialize)]
 pub struct Moved {
-    /// The flowop's name.
     pub operation: String,
-    /// Bytes.
     pub bytes: u64,
-    /// Bytes per operation.
     pub mean_bytes: f64,
 }
 
 /// The draws of a `testrandvar`.
 #[derive(Debug, Clone, Serialize)]
 pub struct Drawn {
-    /// The flowop's name.
     pub operation: String,
-    /// Draws.
     pub count: u64,
-    /// Their mean.
     pub mean: f64,
-    /// Their standard deviation.
     pub deviation: f64,
 }
 

@@ -51,35 +51,20 @@ pub enum FilebenchError {
         "{file}: cannot read this workload: {reason}; give a file, or one of: {}",
         stock::enumerated()
     )]
-    Unreadable {
-        /// The file given.
-        file: String,
-        /// The system's reason.
-        reason: io::Error,
-    },
+    Unreadable { file: String, reason: io::Error },
     /// The file is wrong.
     #[error("{file}:{diagnostic}")]
-    Diagnostic {
-        /// The file given.
-        file: String,
-        /// Where and what.
-        diagnostic: Diagnostic,
-    },
+    Diagnostic { file: String, diagnostic: Diagnostic },
     /// A variable of the user's is not `name=value`.
     #[error("--set '{given}': not a variable; write name=value, as in nfiles=100 or filesize=16k")]
-    Variable {
-        /// What was given.
-        given: String,
-    },
+    Variable { given: String },
     /// The run could not go on.
     #[error("{file}: {why}")]
     Run {
-        /// The file given.
         file: String,
         /// What stopped it, and what to do.
         why: String,
     },
-    /// Directory, space, clients.
     #[error(transparent)]
     Bench(#[from] BenchError),
 }
@@ -114,7 +99,6 @@ impl Workload {
         Ok(Self { file: file.to_owned(), plan })
     }
 
-    /// Its threads.
     #[must_use]
     pub fn clients(&self) -> usize {
         self.plan.clients.len()

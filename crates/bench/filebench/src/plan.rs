@@ -7,13 +7,11 @@ use super::ast::Mode;
 use super::diagnostic::Position;
 use super::variables::{Number, Source};
 
-/// The workload.
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) filesets: Vec<Files>,
     /// The threads, those of a process side by side.
     pub(super) clients: Vec<Member>,
-    /// The distinct loops.
     pub(super) loops: Vec<Vec<Step>>,
     /// The names of the flowops, in the order of their definition.
     pub(super) names: Vec<String>,
@@ -37,7 +35,6 @@ pub(super) struct Plan {
 /// A thread of a process.
 #[derive(Debug)]
 pub(super) struct Member {
-    /// Index into [`Plan::loops`].
     pub(super) steps: usize,
     /// Which one it is of those that have this loop.
     pub(super) rank: usize,
@@ -52,13 +49,10 @@ pub(super) struct Member {
 /// An action before the run.
 #[derive(Debug)]
 pub(super) enum Before {
-    /// Make the files.
     Create,
-    /// Print a text.
     Echo(Text),
     /// Run a command of the shell's.
     System(Position, Text),
-    /// Wait, s.
     Sleep(u64),
 }
 
@@ -197,7 +191,6 @@ impl Task {
     }
 }
 
-/// A flowop.
 #[derive(Debug)]
 pub(super) struct Flowop {
     pub(super) task: Task,
@@ -205,9 +198,7 @@ pub(super) struct Flowop {
     pub(super) at: Position,
     /// Its own name: in a composite, without that of the composite.
     pub(super) name: String,
-    /// Index into [`Plan::names`].
     pub(super) operation: usize,
-    /// Index into [`Plan::filesets`].
     pub(super) files: Option<usize>,
     /// 0: the default slot.
     pub(super) fd: usize,

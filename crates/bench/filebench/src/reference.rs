@@ -18,7 +18,6 @@ const DEVIATIONS: f64 = 5.0;
 /// What a run did, by the flowop's name.
 #[derive(Debug, Default)]
 pub struct Counted {
-    /// Flowops completed.
     pub operations: HashMap<String, u64>,
     /// Bytes that they moved.
     pub bytes: HashMap<String, u64>,
@@ -27,7 +26,6 @@ pub struct Counted {
 /// The result of comparing a run with the reference.
 #[derive(Debug, Default)]
 pub struct Verdict {
-    /// Flowops looked at.
     pub flowops: usize,
     /// Flowops among them for which the reference gives a size.
     pub sized: usize,

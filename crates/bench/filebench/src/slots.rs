@@ -103,7 +103,6 @@ pub(super) struct Buffer {
 }
 
 impl Buffer {
-    /// `length` bytes.
     pub(super) fn of(&mut self, length: usize, random: &mut impl Rng) -> &mut [u8] {
         if self.bytes.len() < length + ALIGNMENT {
             self.bytes = random::bytes(random, length + ALIGNMENT);

@@ -3,7 +3,6 @@
 use std::ops::{AddAssign, Range};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Operations and bytes.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Done {
     pub(super) operations: u64,

@@ -27,13 +27,9 @@ pub struct Derived {
 /// Calls of each kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Files made.
     pub creations: u64,
-    /// Files removed.
     pub removals: u64,
-    /// Writes.
     pub writes: u64,
-    /// Reads.
     pub reads: u64,
     /// fsync and the like.
     pub syncs: u64,

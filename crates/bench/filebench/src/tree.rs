@@ -130,7 +130,6 @@ struct Growth<'a> {
 }
 
 impl Growth<'_> {
-    /// A lone file.
     fn alone(path: PathBuf) -> Self {
         Self {
             entries: 1,

@@ -4,10 +4,8 @@ use luc_stats::random::{gamma, normal};
 use rand::{Rng, RngExt};
 use rand_distr::{Exp1, Triangular};
 
-/// A number.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Number {
-    /// Always the same.
     Fixed(u64),
     /// Drawn at each use.
     Drawn(Box<Drawn>),
@@ -36,13 +34,18 @@ pub(super) struct Drawn {
     pub(super) source: Option<usize>,
 }
 
-/// A distribution.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Distribution {
-    /// In [low, high).
-    Uniform { low: f64, high: f64 },
+    Uniform {
+        low: f64,
+        high: f64,
+    },
     /// `least` plus a gamma variable of this mean and shape.
-    Gamma { least: f64, mean: f64, shape: f64 },
+    Gamma {
+        least: f64,
+        mean: f64,
+        shape: f64,
+    },
     /// Rows of percent, low and high; a draw in a row is multiplied by `scale` after `shift` is taken off,
     /// and `least` is added.
     Table {
@@ -54,13 +57,22 @@ pub(super) enum Distribution {
         own: f64,
     },
     /// Mean and standard deviation.
-    Normal { mean: f64, sigma: f64 },
-    /// Mean.
-    Exponential { mean: f64 },
+    Normal {
+        mean: f64,
+        sigma: f64,
+    },
+    Exponential {
+        mean: f64,
+    },
     /// The exponential of a normal variable of mean `scale` and deviation `shape`.
-    LogNormal { shape: f64, scale: f64 },
-    /// Shape and scale.
-    Weibull { shape: f64, scale: f64 },
+    LogNormal {
+        shape: f64,
+        scale: f64,
+    },
+    Weibull {
+        shape: f64,
+        scale: f64,
+    },
     /// Most often near its mode.
     Triangular(Triangular<f64>),
 }

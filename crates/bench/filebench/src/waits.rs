@@ -18,7 +18,6 @@ const NAP_NS: u64 = 100_000_000;
 pub(super) enum Broken {
     /// The run is over.
     Over,
-    /// Every client waits.
     Deadlock,
 }
 

@@ -57,10 +57,8 @@ pub(super) const FILES: &[&str] = &[
     "dirdepthrv",
 ];
 
-/// Attributes of `process`.
 pub(super) const PROCESS: &[&str] = &["name", "instances", "nice"];
 
-/// Attributes of `thread`.
 pub(super) const THREAD: &[&str] = &["name", "instances", "memsize", "useism", "ioprio"];
 
 /// Attributes of a flowop.
@@ -95,7 +93,6 @@ pub(super) const RANDOM: &[&str] =
 /// Attributes of a custom variable.
 pub(super) const CUSTOM: &[&str] = &["type", "parameters", "min", "max", "round"];
 
-/// Attributes of `eventgen`.
 pub(super) const EVENTS: &[&str] = &["rate"];
 
 /// What to do about a command of Filebench 1.4's interactive shell, which version 1.5 does not have either.

@@ -22,7 +22,6 @@ use luc_workload::workers::{Client, Fault, now_ns};
 pub(super) struct Shared<'a> {
     pub(super) plan: &'a Plan,
     pub(super) trees: Vec<Tree>,
-    /// Keep Filebench's quirks.
     pub(super) compat: bool,
     pub(super) seed: u64,
     /// Of the streams of [`Plan::sources`].
@@ -30,7 +29,6 @@ pub(super) struct Shared<'a> {
     /// `None`: every limit is free.
     pub(super) rate: Option<Rate>,
     pub(super) waits: Waits,
-    /// Per client.
     pub(super) totals: Vec<Total>,
     pub(super) sums: Mutex<Sums>,
     /// Why the first client gave up, where no call failed.
@@ -76,7 +74,6 @@ pub(super) struct Worker<'a> {
     pub(super) memories: Vec<Option<u64>>,
     /// The streams of [`Plan::sources`].
     sources: Vec<ChaCha8Rng>,
-    /// Per operation.
     done: Vec<Done>,
     draws: Vec<Draws>,
     read_bytes: u64,

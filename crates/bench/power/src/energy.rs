@@ -21,7 +21,6 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Options {
-    /// Which counters.
     pub source: Choice,
     /// How long the power of the idle machine is measured before a sweep; `0` for not at all.
     pub idle: String,
@@ -37,14 +36,10 @@ pub struct Options {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Choice {
-    /// powercap, else perf.
     #[default]
     Auto,
-    /// powercap only.
     Powercap,
-    /// perf only.
     Perf,
-    /// Not at all.
     Off,
 }
 
@@ -89,9 +84,7 @@ pub struct Energy {
 
 /// Something that measures: energy between two moments.
 pub(crate) trait Source: Send {
-    /// As in [`About::source`].
     fn name(&self) -> &'static str;
-    /// As in [`About::scope`].
     fn scope(&self) -> String;
     /// A run begins. Errors: the reason.
     fn begin(&mut self) -> Result<(), String>;
@@ -175,7 +168,6 @@ impl Energymeter {
         self.about.idle_watts = Some(watts);
     }
 
-    /// A run begins.
     pub fn begin(&mut self) {
         let outcome = self.source.as_mut().map(|source| source.begin());
         self.begun = outcome.map(|outcome| (Instant::now(), outcome));

@@ -10,7 +10,6 @@ use super::content::{Amend, Writer};
 /// State of an acknowledged file after the cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// As acknowledged.
     Right,
     /// The file, or its acknowledged change as a whole, is gone.
     Lost,
@@ -25,7 +24,6 @@ pub(super) struct Acknowledged {
     pub(super) steps: BTreeMap<u32, u32>,
     /// A command's files: length and hash when the line was read.
     pub(super) files: BTreeMap<PathBuf, Fingerprint>,
-    /// Acknowledgements read.
     pub(super) count: u64,
 }
 
@@ -34,7 +32,6 @@ pub(super) struct Acknowledged {
 pub(super) struct Fingerprint(usize, u64);
 
 impl Fingerprint {
-    /// Of these contents.
     pub(super) fn of(contents: &[u8]) -> Self {
         let mut hasher = DefaultHasher::new();
         contents.hash(&mut hasher);
@@ -42,7 +39,6 @@ impl Fingerprint {
     }
 }
 
-/// Losses found.
 #[derive(Debug, Default)]
 pub(super) struct Findings {
     pub(super) lost: u64,

@@ -11,16 +11,13 @@ use luc_workload::workers::{self, Client, ClientKind, Failure, Fault, Schedule};
 
 use super::content::{Amend, Step, Writer};
 
-/// The clients' work.
 #[derive(Debug, Clone)]
 pub struct AckClients {
     /// Directory on the disk under trial.
     pub directory: PathBuf,
     /// Seed of the round.
     pub seed: u64,
-    /// Number of clients.
     pub clients: usize,
-    /// Threads or processes.
     pub kind: ClientKind,
     /// Acknowledge without any fsync: for showing that losses are found, never for use.
     pub unsafe_no_fsync: bool,

@@ -10,7 +10,6 @@ const LARGEST_BYTES: u32 = 64 << 10;
 /// Changes of a file that a client has made and acknowledged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Amend {
-    /// Append, fsync.
     Append,
     /// Overwrite all bytes in place, fsync.
     Overwrite,
@@ -18,7 +17,6 @@ pub(super) enum Amend {
     Replace,
 }
 
-/// A client's step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
     /// Make the file of this number, write it, fsync.
@@ -61,7 +59,6 @@ impl Writer {
         }
     }
 
-    /// A file's name.
     pub(super) fn name(self, file: u32) -> String {
         format!("c{:04}-{file:06}", self.client)
     }

@@ -68,7 +68,6 @@ impl Disk {
         }
     }
 
-    /// Power is back.
     pub(super) fn restore(&self) -> Result<(), PowercutError> {
         match self {
             Self::Emulated(name) => Ok(luc_disk::restore(name)?),

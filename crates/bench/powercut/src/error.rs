@@ -14,7 +14,6 @@ pub enum PowercutError {
     /// Too few or too many clients.
     #[error("--clients {0}: not a number of clients; use 1 to 4096")]
     Clients(usize),
-    /// The emulated disk.
     #[error(transparent)]
     Disk(#[from] luc_disk::Error),
     /// A device that is no lagdisk.
@@ -23,38 +22,27 @@ pub enum PowercutError {
     /// The file system's checker is missing.
     #[error("--fs {fs}: its checker '{tool}' was not found; install {package}")]
     NoChecker {
-        /// File system.
         fs: String,
-        /// Program.
         tool: &'static str,
         /// Package that has it.
         package: &'static str,
     },
     /// The clients could not be started.
     #[error("cannot start '{program}': {reason}; check its path and that it is executable")]
-    Start {
-        /// The program.
-        program: String,
-        /// The system's reason.
-        reason: io::Error,
-    },
+    Start { program: String, reason: io::Error },
     /// The clients ended by themselves.
     #[error("'{program}' ended before the power was cut ({how}); {advice}")]
     Ended {
-        /// The program.
         program: String,
         /// Exit status, and its last words.
         how: String,
-        /// What to do.
         advice: &'static str,
     },
-    /// No acknowledgement came.
     #[error(
         "'{program}' acknowledged nothing in {seconds} s; it must print a line per durable file, \
          and flush its output"
     )]
     Silent {
-        /// The program.
         program: String,
         /// How long it was given.
         seconds: u64,
@@ -64,25 +52,10 @@ pub enum PowercutError {
         "'{program}' acknowledged '{line}', which cannot be read: {reason}; print one path per \
          line, relative to LUC_POWERCUT_DIR"
     )]
-    Path {
-        /// The program.
-        program: String,
-        /// The line.
-        line: String,
-        /// Why.
-        reason: String,
-    },
+    Path { program: String, line: String, reason: String },
     /// An operation of the trial itself.
     #[error("{path}: {what} failed: {reason}; `luc disk remove --all` clears what is left", path = .path.display())]
-    Io {
-        /// Where.
-        path: PathBuf,
-        /// What.
-        what: &'static str,
-        /// The system's reason.
-        reason: io::Error,
-    },
-    /// Ctrl-C.
+    Io { path: PathBuf, what: &'static str, reason: io::Error },
     #[error("interrupted")]
     Interrupted,
 }

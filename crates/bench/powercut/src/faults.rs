@@ -42,9 +42,7 @@ pub struct Setting {
     pub fs: String,
     /// Options of mkfs, separated by blanks.
     pub mkfs_options: String,
-    /// The disk's timing.
     pub model: ModelSpec,
-    /// The disk's size.
     pub size_bytes: u64,
     /// What brings calls together.
     pub level: Level,
@@ -87,7 +85,6 @@ fn text(words: &[OsString]) -> String {
     words.join(" ")
 }
 
-/// All flushes fail.
 fn flushes() -> FaultSpec {
     FaultSpec { on: vec![luc_disk::FaultKind::Flush], ..FaultSpec::writes(BlockErrno::EIO) }
 }

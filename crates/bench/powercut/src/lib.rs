@@ -39,9 +39,7 @@ pub struct Powercut {
     pub rounds: u64,
     /// Seed of the first round; each further round takes the next number.
     pub seed: u64,
-    /// Number of clients.
     pub clients: usize,
-    /// Threads or processes.
     pub kind: ClientKind,
     /// File system, as in `mkfs.FS`.
     pub fs: String,
@@ -49,9 +47,7 @@ pub struct Powercut {
     pub mkfs_options: String,
     /// Options as in `mount -o`.
     pub mount_options: String,
-    /// The disk's timing.
     pub model: ModelSpec,
-    /// The disk's size.
     pub size_bytes: u64,
     /// A lagdisk to use instead of emulated disks. Its content is destroyed; it has its own timing and size.
     pub lagdisk: Option<PathBuf>,

@@ -13,22 +13,15 @@ pub(super) struct Outcome {
     pub(super) cut: CutReport,
 }
 
-/// The rounds' findings.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
     /// Seed of the first round.
     pub seed: u64,
-    /// Rounds completed.
     pub rounds: u64,
-    /// File system.
     pub fs: String,
-    /// Options of mkfs.
     pub mkfs_options: String,
-    /// Options of mount.
     pub mount_options: String,
-    /// The disk's timing.
     pub model: luc_disk::ModelSpec,
-    /// The disk's size.
     pub size_bytes: u64,
     /// The gate's policy, if the clients ran under it.
     pub policy: Option<String>,
@@ -71,9 +64,7 @@ pub struct BadRound {
     pub seed: u64,
     /// Acknowledgements read before the cut.
     pub acknowledged: u64,
-    /// As in [`Report`].
     pub lost: u64,
-    /// As in [`Report`].
     pub torn: u64,
     /// Whether it could not be mounted.
     pub not_mountable: bool,

@@ -26,11 +26,8 @@ const DIRECTORY_VARIABLE: &str = "LUC_POWERCUT_DIR";
 
 /// The place of one round.
 pub(super) struct Site {
-    /// The disk.
     pub(super) disk: Disk,
-    /// Its device.
     pub(super) device: PathBuf,
-    /// Mount point.
     pub(super) dir: PathBuf,
     mount_options: String,
     /// Holds `dir` and the clients' standard error.
@@ -140,7 +137,6 @@ impl Site {
         Ok(())
     }
 
-    /// Mounts again.
     pub(super) fn mount(&mut self) -> Result<(), luc_disk::Error> {
         let mount = Mount { dir: self.dir.clone(), options: self.mount_options.clone() };
         luc_disk::mount(&self.device, &mount)?;

@@ -7,11 +7,8 @@ use serde::{Serialize, Serializer};
 /// An axis; results and reports call it by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Axis {
-    /// What is run.
     Workload,
-    /// Clients.
     Threads,
-    /// Where.
     Target,
     /// With the gate or the module, or without.
     Policy,
@@ -19,7 +16,6 @@ pub enum Axis {
     Option(&'static str),
     /// The disk's I/O scheduler.
     Scheduler,
-    /// The processors' frequency.
     Frequency,
     /// The speed in virtual time, millions of instructions per second.
     Mips,

@@ -48,7 +48,6 @@ struct Job {
 pub(super) struct CleanupProcess {
     pub(super) state: CleanupState,
     pub(super) luc: PathBuf,
-    /// The block devices.
     pub(super) held: Held,
     child: Child,
     note: Option<Note>,
@@ -225,7 +224,6 @@ pub fn clean_up() -> Result<(), SweepError> {
     Ok(())
 }
 
-/// What [`restore_left`] did.
 #[derive(Debug, Default)]
 pub struct Restored {
     /// A sentence for each sweep after which something was restored.

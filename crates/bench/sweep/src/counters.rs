@@ -77,7 +77,6 @@ impl Counting {
     }
 }
 
-/// Two readings.
 #[derive(Debug)]
 pub(super) struct Counted {
     disk: Option<Disk>,

@@ -14,7 +14,6 @@ use serde::{Deserialize, Serialize};
 pub struct Environment {
     /// When it began, seconds since 1970.
     pub started_unix_s: u64,
-    /// The kernel's release.
     pub kernel: String,
     /// The QEMU of a guest and how it runs the processors; `None` on this machine itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -17,9 +17,7 @@ pub enum SweepError {
     /// The plan is not TOML, or has a key or value that no plan has.
     #[error("{path}:{line}: {reason}", path = .path.display())]
     Syntax {
-        /// The plan.
         path: PathBuf,
-        /// Where, from 1.
         line: usize,
         /// What is wrong, and what is right.
         reason: String,
@@ -45,7 +43,6 @@ pub enum SweepError {
     /// A device may not be formatted, or cannot be given back.
     #[error("{path}: {reason}", path = .path.display())]
     Device {
-        /// The device.
         path: PathBuf,
         /// Why, and what to do.
         reason: String,
@@ -56,7 +53,6 @@ pub enum SweepError {
         path = .path.display()
     )]
     NotEmpty {
-        /// The device.
         path: PathBuf,
         /// What is on it.
         found: String,
@@ -69,7 +65,6 @@ pub enum SweepError {
     Doubtful {
         /// The folder or file.
         path: PathBuf,
-        /// Why.
         reason: String,
     },
     /// What a sweep saved cannot be understood.
@@ -78,7 +73,6 @@ pub enum SweepError {
         path = .path.display()
     )]
     Saved {
-        /// The file.
         path: PathBuf,
         /// What is wrong with it.
         reason: String,
@@ -100,25 +94,17 @@ pub enum SweepError {
         "{path}:{line}: this is no result of a sweep: give another --out, or remove the line",
         path = .path.display()
     )]
-    Journal {
-        /// The results.
-        path: PathBuf,
-        /// Where, from 1.
-        line: usize,
-    },
+    Journal { path: PathBuf, line: usize },
     /// Another sweep works there.
     #[error("{path} is in use by another sweep: wait for it, or give another --out", path = .0.display())]
     Busy(PathBuf),
-    /// A program failed.
     #[error(
         "{what}: `{command}` failed ({how}): {said}; correct the plan and give the same command again"
     )]
     Command {
         /// The point and round.
         what: String,
-        /// The command.
         command: String,
-        /// How it ended.
         how: String,
         /// The last that it said.
         said: String,
@@ -146,14 +132,7 @@ pub enum SweepError {
         "cannot {action} {path}: {reason}; check the folder and give the same command again",
         path = .path.display()
     )]
-    File {
-        /// What was tried.
-        action: &'static str,
-        /// On what.
-        path: PathBuf,
-        /// The system's reason.
-        reason: io::Error,
-    },
+    File { action: &'static str, path: PathBuf, reason: io::Error },
     /// A guest could not be made or did not end well.
     #[error("virtual: {0}")]
     Guest(#[from] luc_vm::Error),
@@ -175,7 +154,6 @@ pub enum SweepError {
     InGuest {
         /// The point and round, or the guest.
         what: String,
-        /// What it said.
         said: String,
     },
     /// Interrupted; what was finished is kept.

@@ -18,7 +18,6 @@ const SIGNIFICANT: f64 = 0.05;
 /// What the figure of one workload is correlated with.
 #[derive(Debug, Serialize)]
 pub struct Explanation {
-    /// The workload.
     pub workload: String,
     /// What its figure is counted in.
     pub unit: String,
@@ -35,7 +34,6 @@ pub struct Explanation {
 /// What a counter has to do with the figure.
 #[derive(Debug, Serialize)]
 pub struct CounterReport {
-    /// Its name.
     pub name: String,
     /// Over all repeats: points differ in both, for whatever reason.
     pub across: Option<Association>,
@@ -43,7 +41,6 @@ pub struct CounterReport {
     pub within: Option<Association>,
 }
 
-/// A principal component.
 #[derive(Debug, Serialize)]
 pub struct ComponentReport {
     /// Its share of the counters' variance.

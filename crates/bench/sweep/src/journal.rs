@@ -21,14 +21,11 @@ use super::plan::Plan;
 /// How long clearing up after a killed sweep may take.
 const PATIENCE: Duration = Duration::from_secs(45);
 
-/// A finished repeat.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Record {
-    /// The point.
     pub key: String,
     /// Which repeat, from 0.
     pub round: usize,
-    /// Its figure.
     pub value: f64,
     /// Values of its series that were cut as warm-up; `None` where the figure is one number.
     pub warm_up: Option<usize>,
@@ -54,7 +51,6 @@ pub struct Record {
 /// An attempt at a repeat during which the hypervisor took more than the plan's `stop.stolen`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Discarded {
-    /// Its figure.
     pub value: f64,
     /// Share of the processors' time that the hypervisor took.
     pub stolen_share: f64,
@@ -63,11 +59,9 @@ pub struct Discarded {
 /// A point that cannot be measured, in a plan that goes on without it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
-    /// The point.
     pub key: String,
     /// In which repeat, from 0.
     pub round: usize,
-    /// What was said.
     pub failed: String,
 }
 
@@ -143,7 +137,6 @@ impl Journal {
         self.write(&text)
     }
 
-    /// All repeats.
     pub(super) fn read_back(&mut self) -> Result<Results, SweepError> {
         let text = self.text()?;
         results(&text, &self.path)

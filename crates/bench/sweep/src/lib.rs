@@ -70,7 +70,6 @@ use order::Schedule;
 /// A plan, and where it is run.
 #[derive(Debug, Clone, Copy)]
 pub struct Sweep<'a> {
-    /// The plan.
     pub plan: &'a Plan,
     /// The folder of the results.
     pub out: &'a Path,

@@ -110,7 +110,6 @@ impl Schedule {
         }
     }
 
-    /// Repeats made.
     pub(super) fn made(&self) -> usize {
         self.values.iter().map(Vec::len).sum()
     }

@@ -50,13 +50,11 @@ pub struct Plan {
     /// Idle processors poll and do not halt.
     #[serde(default, skip_serializing_if = "is_default")]
     pub poll_idle: bool,
-    /// When to stop.
     #[serde(default)]
     pub stop: Stop,
     /// The emulated disk of the targets with `fs`.
     #[serde(default)]
     pub disk: Disk,
-    /// Axis: clients.
     #[serde(default = "one_thread")]
     pub threads: Vec<usize>,
     /// Axis: the gate's policy.
@@ -71,7 +69,6 @@ pub struct Plan {
     /// Axis: the processors' frequency; without it they stay as they are.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub frequency: Vec<Setting>,
-    /// Turbo and SMT.
     #[serde(default, skip_serializing_if = "frequency::Options::is_empty")]
     pub frequency_options: frequency::Options,
     /// What is measured of energy, and how.
@@ -79,7 +76,6 @@ pub struct Plan {
     pub energy: energy::Options,
     /// Axis: what is run.
     pub workload: Vec<Workload>,
-    /// Axis: where.
     pub target: Vec<Target>,
 }
 
@@ -89,9 +85,7 @@ pub struct Plan {
 pub struct Stop {
     /// Half the 95 % interval over the median.
     pub goal: f64,
-    /// Fewest repeats.
     pub min: usize,
-    /// Most repeats.
     pub max: usize,
     /// Only the best target and policy is wanted: others are given up as soon as they are shown to be worse.
     #[serde(skip_serializing_if = "is_default")]
@@ -109,7 +103,6 @@ pub struct Target {
     pub name: String,
     /// ext2, ext3, ext4, xfs, btrfs or f2fs.
     pub fs: Option<String>,
-    /// Options of mkfs.
     #[serde(default)]
     pub mkfs: String,
     /// Options of mount -o.

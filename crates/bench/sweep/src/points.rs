@@ -19,9 +19,7 @@ pub struct Point {
     pub workload: Workload,
     /// Options with several values, and the one here; `-` where the workload has not that option.
     pub parameters: Vec<(&'static str, String)>,
-    /// Clients.
     pub threads: usize,
-    /// Where.
     pub target: Target,
     /// With the gate or the module, or without.
     pub policy: Policy,
@@ -91,7 +89,6 @@ impl Point {
     }
 }
 
-/// All of them.
 pub(super) fn points(plan: &Plan) -> Vec<Point> {
     let parameters = parameters(plan);
     let mut points = Vec::new();

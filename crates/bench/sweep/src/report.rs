@@ -22,16 +22,13 @@ use super::plan::{Plan, VirtualTime};
 use super::points::Point;
 use luc_units::figures::FourDigits;
 
-/// A whole sweep.
 #[derive(Debug, Serialize)]
 pub struct Report {
-    /// The plan.
     pub plan: Plan,
     /// How energy was measured, or why not.
     pub energy: About,
     /// Whether it was interrupted; the same command goes on.
     pub interrupted: bool,
-    /// Every point.
     pub points: Vec<PointReport>,
     /// Where only the best is wanted: what was selected.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -47,7 +44,6 @@ pub struct Report {
     axes: Vec<Axis>,
 }
 
-/// One point.
 #[derive(Debug, Serialize)]
 pub struct PointReport {
     /// Its name: the values of its axes.
@@ -57,7 +53,6 @@ pub struct PointReport {
     pub axes: Vec<(Axis, String)>,
     /// What its figure is counted in.
     pub unit: String,
-    /// Repeats.
     pub count: usize,
     /// Median and 95 % interval; `None` of fewer than 6 repeats.
     pub interval: Option<MedianInterval>,
@@ -87,7 +82,6 @@ pub struct Ratio {
     pub interval: MedianInterval,
 }
 
-/// From all repeats.
 pub(super) fn report(
     plan: &Plan,
     points: &[Point],

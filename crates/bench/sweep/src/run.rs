@@ -175,7 +175,6 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Takes it away.
     fn clear(&self, point: &Point) -> Result<(), SweepError> {
         let state = &self.cleanup.state;
         if point.scheduler.is_some() {

@@ -8,7 +8,6 @@ pub(crate) struct TimeScale {
 }
 
 impl TimeScale {
-    /// On the host.
     pub(crate) const NONE: Self = Self { permille: 1000 };
 
     /// A time as it must be taken.

@@ -18,14 +18,7 @@ pub enum BenchError {
     },
     /// The directory given cannot be used.
     #[error("{path}: cannot work in this directory: {reason}; {advice}", path = .path.display())]
-    Directory {
-        /// The directory given.
-        path: PathBuf,
-        /// The system's reason.
-        reason: io::Error,
-        /// What to do.
-        advice: &'static str,
-    },
+    Directory { path: PathBuf, reason: io::Error, advice: &'static str },
     /// The file system is full.
     #[error(
         "{path}: the file system is full (while {what}); use a larger one, fewer or smaller files, \
@@ -37,16 +30,13 @@ pub enum BenchError {
         /// The operation that failed.
         what: String,
     },
-    /// An operation failed.
     #[error("{path}: {what} failed: {reason}; {advice}", path = .path.display())]
     Operation {
         /// The directory or file worked on.
         path: PathBuf,
         /// The operation that failed.
         what: String,
-        /// The system's reason.
         reason: io::Error,
-        /// What to do.
         advice: &'static str,
     },
     /// A client could not be started.
@@ -57,9 +47,7 @@ pub enum BenchError {
     Start {
         /// Number of the client, from 1.
         client: usize,
-        /// Clients wanted.
         clients: usize,
-        /// The system's reason.
         reason: io::Error,
     },
     /// Client processes are forked, which only a single-threaded process may do.
@@ -67,16 +55,12 @@ pub enum BenchError {
         "client processes cannot be forked: this process already has {threads} threads; start the \
          benchmark before any thread, or use client threads"
     )]
-    Threaded {
-        /// Threads found.
-        threads: usize,
-    },
+    Threaded { threads: usize },
     /// A client ended without finishing its work.
     #[error("client {client} died ({how}); see the kernel log for the reason and run again")]
     Died {
         /// Number of the client, from 1.
         client: usize,
-        /// How it ended.
         how: String,
     },
     /// The run was interrupted before anything was measured.

@@ -13,7 +13,6 @@ use crate::shared::SharedSlice;
 const EXISTS: u32 = 1 << 31;
 const BUSY: u32 = 1 << 30;
 
-/// What to pick.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wanted {
     /// A file that exists.

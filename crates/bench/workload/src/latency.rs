@@ -137,7 +137,6 @@ impl Latency {
         self.max_ns = self.max_ns.max(ns);
     }
 
-    /// Operations counted.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.histogram.len()
@@ -174,21 +173,13 @@ impl Latency {
 /// 0.2 %, mean and maximum exact.
 #[derive(Debug, Clone, Serialize)]
 pub struct LatencyFigures {
-    /// The operation's name.
     pub operation: Cow<'static, str>,
-    /// Operations counted.
     pub count: u64,
-    /// Mean.
     pub mean_us: f64,
-    /// Median.
     pub p50_us: f64,
-    /// 90th percentile.
     pub p90_us: f64,
-    /// 99th percentile.
     pub p99_us: f64,
-    /// 99.9th percentile.
     pub p999_us: f64,
-    /// Longest.
     pub max_us: f64,
 }
 

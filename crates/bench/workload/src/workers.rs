@@ -69,9 +69,7 @@ impl Measured {
 /// Why a run has no figures.
 #[derive(Debug)]
 pub enum Failure {
-    /// An operation failed.
     Fault(Fault),
-    /// Anything else.
     Other(BenchError),
 }
 

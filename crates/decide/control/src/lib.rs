@@ -11,7 +11,7 @@
 //! - [`engagement`]: gated against ungated samples: does batching pay here?
 //! - [`auto`]: all of them together, the default policy.
 //! - `throttle`: which tasks may use a disk, and which are frozen meanwhile; a feature.
-
+#![warn(missing_docs)]
 #![cfg_attr(not(any(test, feature = "throttle")), no_std)]
 
 pub mod auto;

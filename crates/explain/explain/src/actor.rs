@@ -6,7 +6,6 @@ use serde::Serialize;
 /// A process in a cgroup.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Actor {
-    /// The process.
     pub process: Tgid,
     /// Its name; empty if unknown.
     pub comm: String,

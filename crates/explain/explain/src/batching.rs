@@ -86,7 +86,6 @@ pub(crate) struct Situation<'a> {
     pub(crate) fast_commit: bool,
 }
 
-/// The answer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Batching {
     /// Whether the gate is worth it: it should gain at least 5 %.

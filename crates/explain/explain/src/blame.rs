@@ -23,7 +23,6 @@ pub(crate) struct Blamed {
     pub(crate) waited_ns: f64,
     /// Sum of wait times bytes of data over duration, in bytes: times ns per byte it is the load.
     pub(crate) load_bytes: f64,
-    /// How many waits.
     pub(crate) waits: u64,
     /// The commit that had the largest share, and that share in nanoseconds.
     pub(crate) worst: (Transaction, f64),

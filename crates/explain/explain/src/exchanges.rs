@@ -20,11 +20,9 @@ const FIRST_NS: u64 = 1 << 10;
 pub struct ServiceReport {
     /// The program, by its main thread's name.
     pub program: String,
-    /// Its cgroup.
     pub cgroup: Cgroup,
     /// `server`: it was asked; `client`: it asked.
     pub side: &'static str,
-    /// The service's port.
     pub port: u32,
     /// The other end's address; empty: those of all peers that are not counted apart.
     pub peer: String,
@@ -41,11 +39,9 @@ pub struct ServiceReport {
 pub struct Interval {
     /// When it began, from the start of the trace.
     pub since_start_ns: u64,
-    /// Its length.
     pub length_ns: u64,
     /// Requests that ended in it.
     pub count: u64,
-    /// Their 99th percentile.
     pub p99_ns: u64,
 }
 

@@ -40,7 +40,6 @@ pub(crate) struct Syncs {
     reached: Times,
 }
 
-/// Who called when.
 #[derive(Debug, Default)]
 struct Times {
     count: u64,
@@ -136,7 +135,6 @@ pub(crate) struct Calls {
     locked_up: u64,
 }
 
-/// One file system.
 #[derive(Debug, Default)]
 pub(crate) struct FileSystemSums {
     pub(crate) row: Option<FileSystem>,

@@ -14,7 +14,6 @@ pub(crate) use find::{find, ranked};
 
 use crate::actor::Actor;
 
-/// What was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FindingKind {
@@ -102,15 +101,12 @@ impl FindingKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
-    /// Nanoseconds.
     Ns,
     /// A fraction of 1.
     Share,
     /// A number of things.
     Count,
-    /// Per second.
     PerSecond,
-    /// Bytes.
     Bytes,
 }
 
@@ -119,18 +115,13 @@ pub enum Unit {
 pub struct Evidence {
     /// What it is, in words.
     pub what: &'static str,
-    /// The figure.
     pub value: f64,
-    /// Its unit.
     pub unit: Unit,
 }
 
-/// One finding.
 #[derive(Clone, Debug, Serialize)]
 pub struct Finding {
-    /// What was found.
     pub kind: FindingKind,
-    /// In one sentence.
     pub sentence: String,
     /// On which file system; none if it is about all.
     pub dev: Option<Dev>,
@@ -155,19 +146,16 @@ pub enum RemedyKind {
     Gate,
     /// The kernel module's copy-out.
     CopyOut,
-    /// ext4's fast_commit.
     FastCommit,
     /// The mount option lazytime.
     Lazytime,
     /// A file system of its own for the culprit or the victim.
     OwnFileSystem,
-    /// A larger journal.
     LargerJournal,
     /// Several directories instead of one.
     MoreDirectories,
     /// `luc throttle`: tasks that take turns at the disk.
     Turns,
-    /// More read-ahead.
     ReadAhead,
     /// A faster device, or one that does not need flushes.
     FasterDevice,
@@ -176,11 +164,9 @@ pub enum RemedyKind {
 /// A remedy that loses no data.
 #[derive(Clone, Debug, Serialize)]
 pub struct Remedy {
-    /// What to do.
     pub kind: RemedyKind,
     /// What to do, in one sentence.
     pub sentence: String,
-    /// Against which finding.
     pub against: FindingKind,
     /// On which file system.
     pub dev: Option<Dev>,
@@ -204,13 +190,10 @@ pub enum WarningKind {
     Incomplete,
 }
 
-/// One warning.
 #[derive(Clone, Debug, Serialize)]
 pub struct Warning {
-    /// Why.
     pub kind: WarningKind,
     /// On which file system; none if it is about all.
     pub dev: Option<Dev>,
-    /// In one sentence.
     pub sentence: String,
 }

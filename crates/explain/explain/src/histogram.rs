@@ -6,7 +6,6 @@ use serde::Serialize;
 const SUB_BITS: u32 = 4;
 const SUB: u64 = 1 << SUB_BITS;
 
-/// Counts by latency.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Histogram {
     buckets: Vec<u64>,
@@ -18,28 +17,21 @@ pub(crate) struct Histogram {
 /// A latency distribution. Quantiles are upper edges of buckets, at most 1/16 too high.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Latency {
-    /// How many.
     pub count: u64,
     /// Their sum, in nanoseconds.
     pub total_ns: u64,
     /// Their mean, in nanoseconds; 0 when there are none.
     pub mean_ns: u64,
-    /// The median.
     pub p50_ns: u64,
-    /// The 90th percentile.
     pub p90_ns: u64,
-    /// The 99th percentile.
     pub p99_ns: u64,
-    /// The 99.9th percentile.
     pub p999_ns: u64,
-    /// The longest, exactly.
     pub max_ns: u64,
     /// Upper edge of each bucket that is not empty, in nanoseconds, and its count.
     pub buckets: Vec<(u64, u64)>,
 }
 
 impl Histogram {
-    /// Counts one latency.
     pub(crate) fn record(&mut self, ns: u64) {
         let index = bucket(ns);
         if index >= self.buckets.len() {

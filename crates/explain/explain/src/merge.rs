@@ -25,7 +25,6 @@ fn key<T: Row>(rows: &Rows<T>, table: usize) -> u64 {
 
 macro_rules! sources {
     ($($field:ident: $table:ident without $left_out:expr),+ $(,)?) => {
-        /// Each table's place.
         #[expect(non_camel_case_types, reason = "they are the fields' names")]
         enum Place {
             $($field),+

@@ -8,10 +8,8 @@ use luc_events::{Cgroup, Tgid, Transaction};
 use crate::parts::{Part, Parts};
 use crate::report::CommitDetail;
 
-/// One fsync, explained.
 #[derive(Debug)]
 pub struct ExplainedSync<'a> {
-    /// The event.
     pub row: &'a Sync,
     /// What its time was made of.
     pub parts: &'a Parts,
@@ -28,7 +26,6 @@ pub struct ExplainedSync<'a> {
 /// One other call, explained.
 #[derive(Debug)]
 pub struct ExplainedCall<'a> {
-    /// The event.
     pub row: &'a Call,
     /// What its time was made of.
     pub parts: &'a Parts,
@@ -38,10 +35,8 @@ pub struct ExplainedCall<'a> {
     pub waited: &'a [(Transaction, u64)],
 }
 
-/// One commit, explained.
 #[derive(Debug)]
 pub struct ExplainedCommit<'a> {
-    /// The event.
     pub row: &'a Commit,
     /// Metadata and data bytes in it, by owner, in no order.
     pub bytes: &'a [(Tgid, Cgroup, u64)],
@@ -71,7 +66,6 @@ pub trait Observer {
         false
     }
 
-    /// Another call.
     fn call(&mut self, call: &ExplainedCall<'_>) {
         let _ = call;
     }

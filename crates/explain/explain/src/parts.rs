@@ -26,7 +26,6 @@ pub enum Part {
     Done,
     /// A commit whose row is not in the trace, or another file system's log.
     UnknownCommit,
-    /// A fast commit.
     FastCommit,
     /// A flush of the disk's cache outside a commit.
     Flush,
@@ -36,13 +35,11 @@ pub enum Part {
     LockUp,
     /// Space in the journal that a checkpoint had to free.
     Checkpoint,
-    /// A directory's lock.
     DirectoryLock,
     /// An inode's or another lock of the kernel.
     Lock,
     /// Slowed down by the kernel, as too much data was dirty.
     Throttle,
-    /// The device, otherwise.
     Device,
     /// Blocked for a reason that is not one of these.
     Other,
@@ -136,7 +133,6 @@ impl Part {
     }
 }
 
-/// Nanoseconds by part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Parts {
     ns: [u64; Part::ALL.len()],

@@ -46,7 +46,6 @@ pub struct Ways {
 }
 
 impl Ways {
-    /// Counts one.
     pub fn add(&mut self, way: Way) {
         *match way {
             Way::Call => &mut self.calls,

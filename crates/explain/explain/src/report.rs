@@ -30,7 +30,6 @@ pub struct Report {
     pub lost: BTreeMap<String, u64>,
     /// What the analysis itself had to leave out; all 0 is good.
     pub omitted: Omitted,
-    /// Most important first.
     pub findings: Vec<Finding>,
     /// Largest predicted gain first.
     pub remedies: Vec<Remedy>,
@@ -38,7 +37,6 @@ pub struct Report {
     pub warnings: Vec<Warning>,
     /// One for each file system that was synced or written to or that has a journal, busiest first.
     pub file_systems: Vec<FileSystemReport>,
-    /// The disks' requests.
     pub disks: Vec<DiskReport>,
     /// How long services took to answer, most time first; of a trace of sums with the network.
     pub services: Vec<ServiceReport>,
@@ -46,7 +44,6 @@ pub struct Report {
     pub processes: Vec<ProcessReport>,
     /// Who waited for whose work, longest first.
     pub blame: Vec<Blame>,
-    /// The longest fsyncs.
     pub slowest: Vec<SlowSync>,
     /// Where all time went.
     pub accounts: Accounts,
@@ -62,11 +59,8 @@ impl Report {
 /// Where a trace is from.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct TraceInfo {
-    /// Host name.
     pub host: String,
-    /// Kernel release.
     pub kernel: String,
-    /// Processors online.
     pub processors: u32,
     /// The recorded command; empty: none.
     pub command: String,
@@ -80,7 +74,6 @@ pub struct TraceInfo {
     pub end_ns: u64,
     /// Add to a time to get CLOCK_REALTIME.
     pub realtime_offset_ns: u64,
-    /// Events read.
     pub events: u64,
     /// Whether the recorder wrote down its end.
     pub complete: bool,
@@ -99,10 +92,8 @@ pub struct Omitted {
     pub implausible: u64,
 }
 
-/// One file system.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct FileSystemReport {
-    /// Its device.
     pub dev: Dev,
     /// The whole disk that it is on; 0:0: none, several or not known.
     pub disk: Dev,
@@ -110,7 +101,6 @@ pub struct FileSystemReport {
     pub kind: String,
     /// Where it is mounted.
     pub mount_point: String,
-    /// Its options.
     pub options: String,
     /// The journal's size in bytes; 0: none or unknown.
     pub journal_bytes: u64,
@@ -118,17 +108,13 @@ pub struct FileSystemReport {
     pub fast_commit: bool,
     /// fsync and the like.
     pub syncs: SyncReport,
-    /// Its commits.
     pub commits: CommitReport,
     /// Other calls, by name.
     pub calls: BTreeMap<&'static str, CallReport>,
-    /// Algorithm 4.1.
     pub fsync_model: FsyncModel,
     /// Callers that come one after another while the journal rests.
     pub spread: Spread,
-    /// Algorithm 4.2.
     pub write_model: WriteModel,
-    /// Would batching help?
     pub batching: Batching,
     /// Who held whom up, longest first.
     pub held: Vec<Held>,
@@ -168,7 +154,6 @@ pub struct SyncReport {
     pub latency: Latency,
     /// Calls per second between the first and the last.
     pub per_s: f64,
-    /// Calls that failed.
     pub errors: u64,
     /// What their time was made of; the sum is `latency.total_ns`.
     pub parts: Parts,
@@ -207,7 +192,6 @@ pub struct CommitReport {
     pub serving: u64,
     /// fsyncs that waited for their own commit.
     pub served: u64,
-    /// `served` over `serving`.
     pub syncs_per_commit: f64,
     /// Handles in all commits.
     pub handles: u64,
@@ -224,13 +208,9 @@ pub struct CommitReport {
 /// One commit, in full.
 #[derive(Clone, Debug, Serialize)]
 pub struct CommitDetail {
-    /// The file system.
     pub dev: Dev,
-    /// Its transaction.
     pub transaction: Transaction,
-    /// `full` or `fast`.
     pub kind: &'static str,
-    /// When it began.
     pub start_ns: u64,
     /// How long it took.
     pub duration_ns: u64,
@@ -253,12 +233,10 @@ pub struct CommitDetail {
 /// One process' part in one commit, or in all of a journal's.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct CommitActor {
-    /// Who.
     #[serde(rename = "party")]
     pub actor: Actor,
     /// Commits it asked for first.
     pub asked: u64,
-    /// Its handles.
     pub handles: u64,
     /// Metadata blocks they made dirty.
     pub blocks: u64,
@@ -275,9 +253,7 @@ pub struct CommitActor {
 pub struct CallReport {
     /// How long they took.
     pub latency: Latency,
-    /// Calls that failed.
     pub errors: u64,
-    /// Bytes they moved.
     pub bytes: u64,
     /// What their time was made of.
     pub parts: Parts,
@@ -287,10 +263,8 @@ pub struct CallReport {
     pub locked_up: u64,
 }
 
-/// One disk's requests.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct DiskReport {
-    /// The disk.
     pub dev: Dev,
     /// How long the device took, by kind of request.
     pub device: BTreeMap<&'static str, Latency>,
@@ -298,27 +272,21 @@ pub struct DiskReport {
     pub queued: Latency,
     /// Bytes read, written and discarded.
     pub bytes: u64,
-    /// Requests that failed.
     pub errors: u64,
     /// Who shares it; none if one task alone has used it.
     pub contention: Option<Contention>,
 }
 
-/// One process' calls.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct ProcessReport {
-    /// Who.
     #[serde(rename = "party")]
     pub actor: Actor,
     /// fsync and the like: how many and how long in all.
     pub syncs: u64,
-    /// Their time.
     pub sync_ns: u64,
     /// What it was made of.
     pub sync_parts: Parts,
-    /// Other calls.
     pub calls: u64,
-    /// Their time.
     pub call_ns: u64,
     /// What it was made of.
     pub call_parts: Parts,
@@ -329,7 +297,6 @@ pub struct ProcessReport {
 pub struct Blame {
     /// On which file system.
     pub dev: Dev,
-    /// Who waited.
     pub victim: Actor,
     /// Whose work it was; may be the victim itself.
     pub culprit: Actor,
@@ -337,7 +304,6 @@ pub struct Blame {
     pub waited_ns: u64,
     /// Of that, the time that the culprit's data added.
     pub load_ns: u64,
-    /// How many waits.
     pub waits: u64,
     /// The commit in which it was worst.
     pub worst_transaction: Transaction,
@@ -345,21 +311,14 @@ pub struct Blame {
     pub worst_ns: u64,
 }
 
-/// One long fsync.
 #[derive(Clone, Debug, Serialize)]
 pub struct SlowSync {
-    /// The thread.
     pub thread: Pid,
-    /// Its process.
     #[serde(rename = "party")]
     pub actor: Actor,
-    /// The file system.
     pub dev: Dev,
-    /// The file's inode.
     pub inode: u64,
-    /// The call.
     pub kind: &'static str,
-    /// When it began.
     pub enter_ns: u64,
     /// How long it took.
     pub duration_ns: u64,
@@ -374,11 +333,8 @@ pub struct SlowSync {
 pub struct Accounts {
     /// How many threads there were; `threads` has at most 1,000 of them.
     pub threads_in_all: u64,
-    /// By thread.
     pub threads: Vec<Account>,
-    /// By process.
     pub processes: Vec<Account>,
-    /// By cgroup.
     pub cgroups: Vec<Account>,
 }
 
@@ -389,7 +345,6 @@ pub struct Account {
     pub thread: Option<Pid>,
     /// The process, in accounts of threads and processes.
     pub process: Option<Tgid>,
-    /// The cgroup.
     pub cgroup: Cgroup,
     /// The thread's or the process' name.
     pub comm: String,

@@ -21,7 +21,6 @@ pub struct FsyncModel {
     pub without_commit: u64,
     /// Commits waited for, on average: the thesis' key figure.
     pub commits_waited: f64,
-    /// Mean measured time.
     pub measured_ns: f64,
     /// Mean time by Algorithm 4.1.
     pub predicted_ns: f64,
@@ -29,7 +28,6 @@ pub struct FsyncModel {
     pub error: f64,
     /// Mean time by LUC: until the end of the commit that the transaction id names, and any flush after it.
     pub ours_ns: f64,
-    /// Its mean error.
     pub our_error: f64,
 }
 
@@ -71,7 +69,6 @@ impl FsyncSums {
         self.model.our_error += (ours - measured).abs() / measured;
     }
 
-    /// The means.
     pub(crate) fn model(&self) -> FsyncModel {
         let count = (self.model.count.max(1)) as f64;
         let mean = |sum: f64| sum / count;
@@ -109,7 +106,6 @@ pub(crate) fn classify(enter_ns: u64, exit_ns: u64, commit: Option<&Commit>) -> 
 /// One class of Algorithm 4.2.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct WriteClass {
-    /// Writes in it.
     pub writes: u64,
     /// How long they are blocked in all by the algorithm, in nanoseconds.
     pub predicted_blocked_ns: u64,
@@ -124,18 +120,14 @@ pub struct WriteClass {
 /// Algorithm 4.2 over a file system's writes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct WriteModel {
-    /// Not affected.
     pub x: WriteClass,
-    /// Fully blocked.
     pub y: WriteClass,
-    /// Partially blocked.
     pub z: WriteClass,
     /// Writes in Y or Z per commit: the thesis' key figure.
     pub blocked_per_commit: f64,
 }
 
 impl WriteModel {
-    /// Counts one write.
     pub(crate) fn add(&mut self, class: Class, predicted_ns: u64, measured_ns: u64, early: bool) {
         let counts = match class {
             Class::X => &mut self.x,

@@ -56,7 +56,6 @@ struct Cycle {
     since_ns: u64,
     /// Blocked on other things than the journal and its locks.
     thinking_ns: u64,
-    /// Blocked or runnable.
     waited_ns: u64,
     /// Brief waits: thinking, and all. They come in sums over several cycles, so the rest of one cycle is left for
     /// the next.
@@ -64,7 +63,6 @@ struct Cycle {
     brief_ns: u64,
 }
 
-/// One thread.
 #[derive(Debug, Default)]
 pub(crate) struct Thread {
     pub(crate) process: Tgid,
@@ -81,7 +79,6 @@ pub(crate) struct Thread {
 /// The parent of all threads of the kernel.
 const KTHREADD: Tgid = Tgid(2);
 
-/// All threads.
 #[derive(Debug, Default)]
 pub(crate) struct Threads {
     threads: FastMap<Pid, Thread>,

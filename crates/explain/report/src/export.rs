@@ -33,12 +33,10 @@ impl fmt::Debug for Exports<'_> {
 }
 
 impl<'a> Exports<'a> {
-    /// Nothing yet.
     pub fn new(progress: Progress<'a>) -> Self {
         Self { exports: Vec::new(), progress }
     }
 
-    /// One more format.
     pub fn add(&mut self, export: impl Export + 'a) {
         self.exports.push(Box::new(export));
     }

@@ -55,7 +55,6 @@ impl<W: Write> Export for Prometheus<W> {
     }
 }
 
-/// The text.
 #[must_use]
 pub fn text(report: &Report, style: Style) -> String {
     let mut families = Families::default();

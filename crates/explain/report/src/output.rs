@@ -21,7 +21,6 @@ pub enum OutputError {
     /// The system says no.
     #[error("{path}: cannot be written: {error}; check the path, its permissions and the space left", path = .path.display())]
     Refused {
-        /// The file.
         path: PathBuf,
         /// What the system says.
         error: io::Error,
@@ -31,7 +30,6 @@ pub enum OutputError {
 /// The file that a format is written to until it is complete.
 #[derive(Debug)]
 pub enum Writer {
-    /// Standard output.
     Stdout(BufWriter<Stdout>),
     /// A file under a temporary name.
     File(BufWriter<File>),

@@ -29,7 +29,6 @@ use journals::Journals;
 use packets::Packets;
 use threads::{Slice, Threads};
 
-/// A Perfetto trace.
 #[derive(Debug)]
 pub struct Perfetto<W> {
     packets: Packets<W>,

@@ -23,7 +23,6 @@ const BAR: f64 = 40.0;
 /// Shows a report, with [`fmt::Display`].
 #[derive(Clone, Copy, Debug)]
 pub struct Text<'a> {
-    /// The report.
     pub report: &'a Report,
     /// Whether to use colours: on a terminal only.
     pub colours: bool,
@@ -335,7 +334,6 @@ fn latency(latency: &Latency) -> String {
     )
 }
 
-/// `sqlite3 (4711)`.
 fn who(actor: &Actor) -> String {
     if actor.comm.is_empty() {
         return format!("process {}", actor.process);

@@ -227,7 +227,6 @@ impl Places {
     }
 }
 
-/// One table.
 pub(super) struct Table<'a, R: 'static> {
     pub(super) columns: &'static [Column<R>],
     pub(super) rows: &'a [&'a R],

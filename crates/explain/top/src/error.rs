@@ -22,7 +22,6 @@ pub enum TopError {
     Io {
         /// What cannot be done.
         what: &'static str,
-        /// The system's reason.
         #[source]
         reason: io::Error,
     },

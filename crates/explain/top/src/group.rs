@@ -37,7 +37,6 @@ impl Group {
         Self::Running,
     ];
 
-    /// The group's name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Earlier => "earlier commit",
@@ -83,7 +82,6 @@ impl Group {
     }
 }
 
-/// Nanoseconds by group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Groups {
     ns: [u64; Group::ALL.len()],
@@ -118,7 +116,6 @@ impl Groups {
         self.ns[group as usize]
     }
 
-    /// All together.
     pub fn sum(&self) -> u64 {
         self.ns.iter().fold(0, |sum, &ns| sum.saturating_add(ns))
     }

@@ -21,11 +21,8 @@ const VERSION: u32 = 1;
 /// The host of the view.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Host {
-    /// The host's name.
     pub name: String,
-    /// The kernel's release.
     pub kernel: String,
-    /// Processors online.
     pub processors: u32,
 }
 
@@ -51,18 +48,14 @@ pub struct Machine {
 /// Shares of the last ten seconds in which some, or all, runnable threads were stalled by I/O.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Pressure {
-    /// At least one.
     pub some: f64,
-    /// All.
     pub full: f64,
 }
 
-/// One interval.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Interval {
     /// The version of this structure.
     pub version: u32,
-    /// Where it was.
     pub host: Host,
     /// Its length, in seconds.
     pub seconds: f64,

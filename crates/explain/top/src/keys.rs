@@ -2,22 +2,15 @@
 
 use super::model::{Mode, Prompt, Top};
 
-/// A key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Key {
-    /// A character.
     Char(char),
     /// A character with the control key.
     Control(char),
-    /// A function key.
     F(u8),
-    /// An arrow.
     Up,
-    /// An arrow.
     Down,
-    /// A page up.
     PageUp,
-    /// A page down.
     PageDown,
     /// To the first line.
     Home,
@@ -25,9 +18,7 @@ pub enum Key {
     End,
     /// To the other table.
     Tab,
-    /// Take.
     Enter,
-    /// Leave.
     Escape,
     /// Take back a character.
     Backspace,
@@ -42,7 +33,6 @@ pub enum Action {
     Clear,
     /// To stop the program until it is continued.
     Suspend,
-    /// To end.
     Quit,
 }
 

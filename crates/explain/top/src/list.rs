@@ -13,7 +13,6 @@ pub(super) enum Id {
     Actor(Tgid, Cgroup, Option<Pid>),
 }
 
-/// A table's state.
 #[derive(Clone, Debug, Default)]
 pub(super) struct List {
     /// The column that it is sorted by.

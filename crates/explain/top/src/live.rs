@@ -110,14 +110,12 @@ impl Live {
         Ok(Interval::between(&before, &after, seconds, machine))
     }
 
-    /// Ends the recording.
     pub(crate) fn stop(self) -> Result<(), TopError> {
         drop(self.batches);
         self.recorder.stop()?;
         Ok(())
     }
 
-    /// CLOCK_MONOTONIC.
     fn now_ns(&self) -> u64 {
         let elapsed_ns = u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX);
         self.began_ns.saturating_add(elapsed_ns)

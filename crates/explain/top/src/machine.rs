@@ -71,7 +71,6 @@ impl Disks {
     }
 }
 
-/// `io_ticks` of Documentation/block/stat.rst.
 fn busy_ms(disk: Dev) -> Option<u64> {
     let text = fs::read_to_string(format!("/sys/dev/block/{disk}/stat")).ok()?;
     text.split_whitespace().nth(9)?.parse().ok()

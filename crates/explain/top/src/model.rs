@@ -9,7 +9,6 @@ use super::theme::Theme;
 /// Shortest and longest time between two intervals, in milliseconds.
 const DELAYS_MS: std::ops::RangeInclusive<u64> = 250..=60_000;
 
-/// A table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Pane {
     #[default]
@@ -37,7 +36,6 @@ pub(super) enum Mode {
     Prompt(Prompt, String),
 }
 
-/// The view.
 #[derive(Debug)]
 pub struct Top {
     pub(super) interval: Option<Interval>,

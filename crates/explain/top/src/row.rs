@@ -9,7 +9,6 @@ use super::group::Groups;
 /// One file system in one interval.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct FileSystemRow {
-    /// Its device.
     pub dev: Dev,
     /// Mount point; empty if unknown.
     pub mount_point: String,
@@ -25,7 +24,6 @@ pub struct FileSystemRow {
     pub commit_ns: Option<u64>,
     /// The mean of fsyncs, in nanoseconds; none without one.
     pub sync_ns: Option<u64>,
-    /// Their 99th percentile.
     pub sync_p99_ns: Option<u64>,
     /// Share of the fsyncs' time that an earlier commit took.
     pub earlier: Option<f64>,
@@ -52,11 +50,9 @@ impl FileSystemRow {
 /// A process or a thread in one interval.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct ActorRow {
-    /// The process.
     pub process: Tgid,
     /// The thread, if the line is about one.
     pub thread: Option<Pid>,
-    /// Its cgroup.
     pub cgroup: Cgroup,
     /// Its name; empty if unknown.
     pub comm: String,
@@ -76,10 +72,8 @@ pub struct ActorRow {
     pub found: Option<Found>,
 }
 
-/// Another process.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Other {
-    /// Which.
     pub process: Tgid,
     /// Its name; empty if unknown.
     pub comm: String,

@@ -26,7 +26,6 @@ const KEPT: usize = 8;
 /// A disk for which tasks contended in an interval. Shares are fractions of 1.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct SharedDisk {
-    /// Which.
     pub dev: Dev,
     /// The kernel's name for it, or its number.
     pub name: String,
@@ -60,11 +59,9 @@ pub struct SharedDisk {
 /// What a task did on a shared disk in an interval.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct DiskUser {
-    /// The task.
     pub task: Other,
     /// Share of the time in which the disk served it.
     pub device: f64,
-    /// Bytes per second.
     pub bytes_per_s: f64,
 }
 

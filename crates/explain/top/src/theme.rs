@@ -4,7 +4,6 @@ use ratatui::style::{Color, Modifier, Style};
 
 use super::group::Group;
 
-/// Colours and styles.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Theme {
     colours: bool,

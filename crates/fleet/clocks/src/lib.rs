@@ -31,6 +31,7 @@
 //! assert!((found.offset_ns.expect("both ways") - 5_000_000).abs() <= 1_010);
 //! # Ok::<(), luc_fleet_clocks::ClockError>(())
 //! ```
+#![warn(missing_docs)]
 
 mod bounds;
 mod error;

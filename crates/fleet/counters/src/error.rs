@@ -10,34 +10,20 @@ use luc_counters::replay::ReplayError;
 pub enum CountersError {
     /// A file of counters cannot be read.
     #[error("{path}: {reason}; give a trace, or a file that `perf stat -I 100 -x, -o FILE` wrote", path = .path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        reason: std::io::Error,
-    },
+    File { path: PathBuf, reason: std::io::Error },
     /// A file of counters is not perf's.
     #[error("{path}: {reason}", path = .path.display())]
-    NotPerf {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        reason: ReplayError,
-    },
+    NotPerf { path: PathBuf, reason: ReplayError },
     /// A trace has nothing that was counted.
     #[error("{path}: {why}", path = .path.display())]
     NoCounters {
-        /// The trace.
         path: PathBuf,
         /// What is missing, and what to do.
         why: String,
     },
     /// A file of counters does not tell processes apart.
     #[error("{path}: perf stat does not tell processes apart; leave out --process, or give a trace", path = .path.display())]
-    NotOfProcesses {
-        /// The file.
-        path: PathBuf,
-    },
+    NotOfProcesses { path: PathBuf },
     /// No table of formulas is of this processor.
     #[error("the cycles of {name} cannot be split; the processors are {names}")]
     NoSuchProcessor {

@@ -13,7 +13,6 @@ use serde::Serialize;
 use crate::error::CountersError;
 use crate::trace::{self, Rows};
 
-/// What to show.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Show<'s> {
     /// The process, by its name or id, of which alone to show what it counted; of a trace.
@@ -33,7 +32,6 @@ pub struct Counters {
     pub length_ns: u64,
     /// How many readings it has.
     pub readings: usize,
-    /// What was counted.
     pub totals: Vec<Total>,
     /// The same of each process of a trace; the one that was on processors for the longest comes first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -55,9 +53,7 @@ pub struct Counters {
 /// What a process of a trace has counted.
 #[derive(Debug, Clone, Serialize)]
 pub struct OfProcess {
-    /// Its id.
     pub process: u32,
-    /// Its name.
     pub name: String,
     /// How many of its threads have counted something.
     pub threads: usize,
@@ -65,7 +61,6 @@ pub struct OfProcess {
     pub on_processor_ns: u64,
     /// Cycles of an instruction, in each mode in which both were counted.
     pub cpi: Vec<Cpi>,
-    /// What was counted.
     pub totals: Vec<Total>,
 }
 
@@ -74,19 +69,16 @@ pub struct OfProcess {
 pub struct Cpi {
     /// In which mode of the processor.
     pub mode: Mode,
-    /// How many.
     #[serde(flatten)]
     pub figure: Figure,
 }
 
-/// An event's total.
 #[derive(Debug, Clone, Serialize)]
 pub struct Total {
     /// What was counted, as perf names it.
     pub event: String,
     /// Its unit; empty for a plain count.
     pub unit: String,
-    /// How much.
     #[serde(flatten)]
     pub figure: Figure,
 }

@@ -18,7 +18,6 @@ const MOST_EVENTS: usize = 256;
 /// What the recorded threads have counted.
 #[derive(Debug)]
 pub(crate) struct OfTrace {
-    /// All of it.
     pub(crate) recording: Recording,
     /// The same of each process, by its id.
     pub(crate) processes: Vec<OfProcess>,
@@ -36,7 +35,6 @@ pub(crate) struct OfProcess {
 
 /// The rows of a trace.
 pub struct Rows<'r> {
-    /// When it began.
     pub start_ns: u64,
     /// In the order of their times.
     pub counters: &'r [Counter],

@@ -152,7 +152,6 @@ pub(crate) struct Spans {
 }
 
 impl Spans {
-    /// All of them.
     pub(crate) fn read(&self) -> Result<Vec<NamedSpan>, FleetError> {
         let mut spans = Vec::new();
         for file in &self.files {

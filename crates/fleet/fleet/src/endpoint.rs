@@ -5,7 +5,6 @@ use std::fmt;
 /// Where a service answers, whatever its host's address.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Endpoint {
-    /// A port.
     Port(u16),
     /// The path or abstract name of a unix socket.
     Path(String),

@@ -22,44 +22,23 @@ pub enum FleetError {
     Spans(#[from] SpanError),
     /// A trace without what hosts are put together by.
     #[error("{path}: the trace has no clock samples, so it cannot be put together with others; record it by `luc record --fleet`", path = .path.display())]
-    NotOfFleet {
-        /// The trace.
-        path: PathBuf,
-    },
+    NotOfFleet { path: PathBuf },
     /// Clock samples that cannot be.
     #[error("{path}: {reason}", path = .path.display())]
-    Clock {
-        /// The trace.
-        path: PathBuf,
-        /// What is wrong.
-        reason: ClockError,
-    },
+    Clock { path: PathBuf, reason: ClockError },
     /// A trace of more waits than have numbers.
     #[error("{path}: {reason}", path = .path.display())]
     TooManyWaits {
-        /// The trace.
         path: PathBuf,
         /// How many they may be.
         reason: TooManyWaits,
     },
     /// Two traces of one kernel.
     #[error("{second}: this trace is of the same boot of the same host as {first}; give one of them", first = .first.display(), second = .second.display())]
-    SameHost {
-        /// One trace.
-        first: PathBuf,
-        /// The other.
-        second: PathBuf,
-    },
+    SameHost { first: PathBuf, second: PathBuf },
     /// Two hosts of one name.
     #[error("{second}: its host is named {name}, as that of {first} is; give one of them another name: OTHER={second}", first = .first.display(), second = .second.display())]
-    SameName {
-        /// The name.
-        name: String,
-        /// One trace.
-        first: PathBuf,
-        /// The other.
-        second: PathBuf,
-    },
+    SameName { name: String, first: PathBuf, second: PathBuf },
     /// A `NAME=DIR` without a name.
     #[error(
         "'{0}' has no name before the '=': write it like web-1=DIR, or give the directory alone"
@@ -70,10 +49,7 @@ pub enum FleetError {
     Window(#[from] WindowError),
     /// One host has no offset.
     #[error("{path}: the clock of one host cannot be compared; give the traces of two hosts or more", path = .path.display())]
-    OneHost {
-        /// The only trace.
-        path: PathBuf,
-    },
+    OneHost { path: PathBuf },
     /// No request has this number.
     #[error("there is no request {number}: {count} have an answer, and 1 is the slowest")]
     NoSuchRequest {
@@ -100,7 +76,6 @@ pub enum FleetError {
     WhichHost {
         /// What was asked for.
         thread: String,
-        /// The hosts.
         names: String,
     },
     /// No thread of a host has this id or name.
@@ -110,7 +85,6 @@ pub enum FleetError {
     NoSuchThread {
         /// What was asked for.
         name: String,
-        /// Where.
         host: String,
     },
     /// Several threads have this name.
@@ -118,9 +92,7 @@ pub enum FleetError {
     WhichThread {
         /// What was asked for.
         name: String,
-        /// Where.
         host: String,
-        /// Their ids.
         ids: String,
     },
     /// A time that the trace does not have.
@@ -130,7 +102,6 @@ pub enum FleetError {
         after_ns: u64,
         /// How long the trace is, ns.
         length_ns: u64,
-        /// Of which host.
         host: String,
     },
     /// Times that no clock shows.

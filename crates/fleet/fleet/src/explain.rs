@@ -61,7 +61,6 @@ pub struct Wanted {
 /// What connects many hosts.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Explanation {
-    /// The traces.
     pub hosts: Vec<HostSummary>,
     /// Why the slowest requests are slow, by the address that they were sent to. What took the most time comes first.
     pub findings: Vec<Findings>,
@@ -85,7 +84,6 @@ pub struct Explanation {
     pub idle: Vec<Idle>,
     /// The slowest requests that are not known to be made for another one.
     pub slowest: Vec<Ranked>,
-    /// One of them.
     pub request: Option<RequestReport>,
     /// Rows that take no part.
     pub left_out: LeftOut,

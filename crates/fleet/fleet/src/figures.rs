@@ -6,11 +6,8 @@ use serde::Serialize;
 /// Least, middle and greatest value.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Spread {
-    /// The least, ns.
     pub min_ns: f64,
-    /// The median, ns.
     pub median_ns: f64,
-    /// The greatest, ns.
     pub max_ns: f64,
 }
 

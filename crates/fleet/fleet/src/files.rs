@@ -13,7 +13,6 @@ use crate::arguments;
 /// The exit status after Ctrl-C.
 pub(crate) const INTERRUPTED: u8 = 130;
 
-/// A format.
 #[derive(Debug, Clone, Copy)]
 enum Format {
     Html,
@@ -31,7 +30,6 @@ impl Format {
     }
 }
 
-/// Runs the subcommand.
 pub(crate) fn write(args: arguments::Report) -> Result<ExitCode, Failure> {
     // What cannot be written is said before the traces are read.
     let chosen = chosen(&args)?;

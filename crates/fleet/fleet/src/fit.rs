@@ -15,7 +15,6 @@ const LOOKS: i128 = 1000;
 /// How the clocks of many hosts relate.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Fit {
-    /// The traces.
     pub hosts: Vec<HostSummary>,
     /// Those that exchange packets.
     pub pairs: Vec<PairReport>,
@@ -32,7 +31,6 @@ pub struct Fit {
 pub struct PairReport {
     /// The host in whose time the fit is.
     pub a: String,
-    /// The other.
     pub b: String,
     /// Connections between them whose ends are both known.
     pub connections: u64,
@@ -76,7 +74,6 @@ pub struct OffsetReport {
 pub struct KnotCounts {
     /// Packets within a step.
     pub packets: u64,
-    /// Packets further away.
     pub curvature: u64,
     /// Packets before or after a jump.
     pub jump: u64,
@@ -91,7 +88,6 @@ pub struct Drift {
     pub ppm: f64,
     /// By how much it may be off: guaranteed, as the bounds of both ends are.
     pub error_ppm: f64,
-    /// The time, ns.
     pub over_ns: i64,
 }
 
@@ -109,9 +105,7 @@ pub struct JumpReport {
 /// A host whose clock is not known.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Unrelated {
-    /// The host.
     pub host: String,
-    /// Why.
     pub reason: &'static str,
 }
 

@@ -61,16 +61,13 @@ pub(crate) struct Host {
     counted: Counted,
 }
 
-/// A host's trace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct HostSummary {
     /// What it is called.
     pub name: String,
     /// Where its trace is.
     pub directory: String,
-    /// Its kernel's release.
     pub kernel: String,
-    /// Its processors.
     pub processors: u32,
     /// From the first to the last thing in the trace, ns.
     pub length_ns: u64,
@@ -82,7 +79,6 @@ pub struct HostSummary {
     pub connections: u64,
     /// How many sends and receives.
     pub messages: u64,
-    /// How many packets.
     pub packets: u64,
     /// Segments that were sent again.
     pub retransmits: u64,
@@ -206,7 +202,6 @@ impl Host {
         }
     }
 
-    /// Who threads are.
     pub(crate) fn tasks(&self) -> &Tasks {
         &self.tasks
     }

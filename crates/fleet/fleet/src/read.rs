@@ -31,10 +31,8 @@ const OF_FILES: &[&str] = &[
     "cpu_enter",
 ];
 
-/// What is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tables {
-    /// What relates clocks.
     OfClocks,
     /// What threads did, too.
     All,
@@ -57,11 +55,8 @@ pub struct Recorded {
     pub tokens: Vec<Token>,
     /// Packets that were kept.
     pub packets: Vec<Packet>,
-    /// The host's clocks.
     pub clocks: Vec<ClockSample>,
-    /// What was lost.
     pub lost: Vec<Lost>,
-    /// Who threads are.
     pub tasks: Vec<Task>,
     /// Which functions they run.
     pub starts: Vec<ThreadStart>,

@@ -13,7 +13,6 @@ use crate::read::Recorded;
 pub struct OnFirst<'j>(Home<'j>);
 
 impl<'j> OnFirst<'j> {
-    /// Of all hosts.
     #[must_use]
     pub fn new(joined: &'j Joined) -> Self {
         Self(joined.clocks.at_home(HostId(0)))
@@ -37,7 +36,6 @@ impl<'j> OnFirst<'j> {
 /// Two hosts with packets between them.
 #[derive(Debug)]
 pub struct Related {
-    /// Their places.
     pub hosts: [usize; 2],
     /// The packets that bound the offset, in the times that were recorded, those of CLOCK_MONOTONIC.
     pub recorded: PairPoints,

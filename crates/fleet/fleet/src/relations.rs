@@ -20,7 +20,6 @@ pub use global::{GlobalTimes, Knot, global_times};
 /// Edges, requests and critical paths. Hosts are numbered in the order of the traces.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Relations {
-    /// The hosts' names.
     pub hosts: Vec<String>,
     /// Sends and receptions that have bytes in common.
     pub edges: Vec<Edge>,
@@ -33,22 +32,16 @@ pub struct Relations {
 /// Which of [`Relations`] are wanted; the others stay empty. Those of many requests take more memory than the traces.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WantedRelations {
-    /// [`Relations::edges`].
     pub edges: bool,
-    /// [`Relations::requests`].
     pub requests: bool,
-    /// [`Relations::steps`].
     pub steps: bool,
 }
 
 /// One side of an edge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EdgeSide {
-    /// The host's number.
     pub host: u32,
-    /// The process' id.
     pub process: u32,
-    /// The thread's.
     pub thread: u32,
     /// The connection's number in the host's trace.
     pub connection: u64,
@@ -61,13 +54,10 @@ pub struct EdgeSide {
 /// Bytes of one send that one reception took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Edge {
-    /// Who sent them.
     pub from: EdgeSide,
-    /// Who received them.
     pub to: EdgeSide,
     /// The first of them, as the sender's table `message` counts them.
     pub first_byte: u64,
-    /// How many.
     pub bytes: u64,
     /// From the send to the reception, ns.
     pub latency_ns: Option<i64>,
@@ -80,7 +70,6 @@ pub struct Edge {
 /// A request, as one of its ends has seen it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestNode {
-    /// Its number.
     pub id: u32,
     /// Of one that was received, the same request as its client has sent it. Of one that was sent, the received one
     /// that it was made for.
@@ -97,17 +86,13 @@ pub struct RequestNode {
     pub number: Option<u32>,
     /// Whether this end has sent it; else it has received it.
     pub is_sent: bool,
-    /// The host's number.
     pub host: u32,
-    /// The process' id.
     pub process: u32,
     /// The thread that sent or read its first bytes.
     pub thread: u32,
     /// The connection's number in the host's trace.
     pub connection: u64,
-    /// This end's address.
     pub local: String,
-    /// The other end's.
     pub remote: String,
     /// How many bytes it has.
     pub bytes: u64,
@@ -124,19 +109,16 @@ pub struct RequestNode {
 /// A part of a critical path. The parts of a request sum to its time exactly.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathStep {
-    /// The request's id.
     pub request: u32,
     /// Its place on the path, from 0.
     pub step: u32,
     /// What it was: `running`, `runnable`, `blocked`, `network` or `contradictory`.
     pub part: &'static str,
-    /// Whose host.
     pub host: u32,
     /// Whose process, by its id; `None`: not known.
     pub process: Option<u32>,
     /// Whose thread, by its id.
     pub thread: u32,
-    /// The thread's name.
     pub name: String,
     /// Of a wait: its cause, as the table `wait` names it.
     pub cause: Option<&'static str>,
@@ -146,7 +128,6 @@ pub struct PathStep {
     pub from_thread: Option<u32>,
     /// When it began, ns, on the clock of the host that has the request.
     pub start_ns: u64,
-    /// When it ended.
     pub end_ns: u64,
     /// By how much both may be off, as the clocks of hosts are known to that only, ns; `None`: not bounded.
     pub error_ns: Option<u64>,

@@ -17,7 +17,6 @@ struct Life {
     start_ns: u64,
     /// Its last known name.
     comm: String,
-    /// Its process' id.
     process: u32,
 }
 

@@ -21,7 +21,6 @@ use style::Style;
 /// Shows something, with [`fmt::Display`].
 #[derive(Debug, Clone, Copy)]
 pub struct Text<'a, T> {
-    /// What.
     pub what: &'a T,
     /// Whether to use colours: on a terminal only.
     pub colours: bool,

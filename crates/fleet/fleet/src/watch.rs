@@ -18,9 +18,7 @@ const FEWEST_REQUESTS: u64 = 50;
 /// A service that became slow.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Slow {
-    /// Its process' name.
     pub process: String,
-    /// Where it answers.
     pub endpoint: Endpoint,
     /// The time below which 99 of 100 of a segment's requests are, ns.
     pub p99_ns: u64,

@@ -16,7 +16,6 @@ use crate::joined::Joined;
 pub struct Who {
     /// The thread's id, or its name.
     pub thread: String,
-    /// The host's name.
     pub host: Option<String>,
 }
 
@@ -51,13 +50,9 @@ pub struct WhyReport {
 /// A thread, and what it did.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LinkReport {
-    /// The host.
     pub host: String,
-    /// The thread's name.
     pub name: String,
-    /// The thread's id.
     pub thread: u32,
-    /// What it did.
     pub what: &'static str,
     /// Of a wait, why: as the table `wait` names it.
     pub cause: Option<&'static str>,

@@ -17,7 +17,6 @@ use crate::files::INTERRUPTED;
 /// How often it is said how far a long pull is.
 const SAY_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Collects a window.
 pub(crate) fn pull(args: &Pull) -> Result<ExitCode, Failure> {
     interrupt::install()?;
     let mut due = Instant::now() + SAY_INTERVAL;
@@ -78,7 +77,6 @@ pub(crate) fn freeze(args: &Freeze) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Sends a window.
 pub(crate) fn send(args: &Send) -> Result<(), Failure> {
     let out = io::stdout();
     if out.is_terminal() {

@@ -23,9 +23,7 @@ const MOST_PROCESSES: usize = 64;
 /// A span of a server or a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Span {
-    /// The trace's id.
     pub trace_id: u128,
-    /// Its own.
     pub span_id: u64,
     /// That of the span for which it was made; 0: none.
     pub parent_id: u64,
@@ -33,7 +31,6 @@ pub struct Span {
     pub name: String,
     /// Whether a server wrote it; else a client did.
     pub is_server: bool,
-    /// The host's name.
     pub host: Option<String>,
     /// The other end's address.
     pub peer_address: Option<IpAddr>,
@@ -43,7 +40,6 @@ pub struct Span {
     pub local_port: Option<u16>,
     /// When it began, CLOCK_REALTIME of its host, ns since 1970.
     pub start_ns: u64,
-    /// When it ended.
     pub end_ns: u64,
 }
 
@@ -58,34 +54,18 @@ impl Span {
 /// Why spans cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum SpanError {
-    /// The file.
     #[error("{path}: cannot open it: {reason}", path = .path.display())]
-    Open {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        reason: std::io::Error,
-    },
+    Open { path: PathBuf, reason: std::io::Error },
     /// The file, or what is in it.
     #[error("{path}: cannot read it: {reason}", path = .path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        reason: std::io::Error,
-    },
+    Io { path: PathBuf, reason: std::io::Error },
     /// What is in it.
     #[error(
         "{path}: no spans: {reason}; give what a collector's file exporter writes (OTLP in JSON), or answers of Tempo or \
          Jaeger",
         path = .path.display()
     )]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        reason: String,
-    },
+    Read { path: PathBuf, reason: String },
 }
 
 /// What a file has.
@@ -121,7 +101,6 @@ struct Unread {
     spans: usize,
     /// Pieces that are no JSON, and documents of no known form.
     documents: usize,
-    /// The first reason.
     reason: Option<String>,
 }
 

@@ -2,11 +2,9 @@
 
 use serde::{Serialize, Serializer};
 
-/// `ExportTraceServiceRequest`
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Request {
-    /// By process.
     pub resource_spans: Vec<ResourceSpans>,
 }
 
@@ -14,13 +12,11 @@ pub struct Request {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ResourceSpans {
-    /// Whose they are.
     pub resource: Resource,
     /// By what made them.
     pub scope_spans: Vec<ScopeSpans>,
 }
 
-/// Who has spans.
 #[derive(Debug, Serialize)]
 pub struct Resource {
     /// Its host, name and process.
@@ -30,18 +26,13 @@ pub struct Resource {
 /// Spans that one library made.
 #[derive(Debug, Serialize)]
 pub struct ScopeSpans {
-    /// The library.
     pub scope: Scope,
-    /// Its spans.
     pub spans: Vec<Span>,
 }
 
-/// `InstrumentationScope`
 #[derive(Debug, Serialize)]
 pub struct Scope {
-    /// The library's name.
     pub name: &'static str,
-    /// Its version.
     pub version: &'static str,
 }
 
@@ -49,9 +40,7 @@ pub struct Scope {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Span {
-    /// 32 digits.
     pub trace_id: String,
-    /// 16 digits.
     pub span_id: String,
     /// That of the span for which it was made.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -60,18 +49,14 @@ pub struct Span {
     pub name: String,
     /// Whose work it is.
     pub kind: SpanKind,
-    /// Its begin.
     pub start_time_unix_nano: String,
-    /// Its end.
     pub end_time_unix_nano: String,
     /// What else is known of it.
     pub attributes: Vec<Attribute>,
 }
 
-/// Enumerations are numbers.
 #[derive(Debug, Clone, Copy)]
 pub enum SpanKind {
-    /// Within a process.
     Internal = 1,
     /// A request, as its server sees it.
     Server = 2,
@@ -85,14 +70,12 @@ impl Serialize for SpanKind {
     }
 }
 
-/// `KeyValue`
 #[derive(Debug, Serialize)]
 pub struct Attribute {
     key: &'static str,
     value: Value,
 }
 
-/// `AnyValue`
 #[derive(Debug, Serialize)]
 enum Value {
     #[serde(rename = "stringValue")]
@@ -105,13 +88,11 @@ enum Value {
 }
 
 impl Attribute {
-    /// A text.
     #[must_use]
     pub fn text(key: &'static str, text: impl Into<String>) -> Self {
         Self { key, value: Value::Text(text.into()) }
     }
 
-    /// A truth.
     #[must_use]
     pub fn flag(key: &'static str, value: bool) -> Self {
         Self { key, value: Value::Flag(value) }

@@ -19,16 +19,13 @@ const OUTSIDE: f64 = 0.025;
 /// What one request's time went into.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sample<K> {
-    /// Its time, ns.
     pub time_ns: u64,
-    /// Each key once.
     pub charges: Vec<Charge<K>>,
 }
 
 /// What one thing cost a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Charge<K> {
-    /// The thing.
     pub key: K,
     /// How much of the request's time it was, ns.
     pub ns: u64,
@@ -39,18 +36,14 @@ pub struct Charge<K> {
 /// A share of time with its 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Portion {
-    /// The share.
     pub value: f64,
-    /// The lower end.
     pub low: f64,
-    /// The upper end.
     pub high: f64,
 }
 
 /// What one thing cost the slowest requests, and the usual ones.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Account<K> {
-    /// The thing.
     pub key: K,
     /// How many of the slowest requests it cost something.
     pub requests: usize,

@@ -138,9 +138,7 @@ fn ends(exchange: &Exchange) -> Option<((ThreadId, u64), (ThreadId, u64))> {
 /// Times at which a thread woke by itself, found nothing to do and slept again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ticks {
-    /// Who.
     pub thread: ThreadId,
-    /// How often.
     pub times: u64,
     /// The median of the times between two of them that follow each other, ns.
     pub period_ns: u64,

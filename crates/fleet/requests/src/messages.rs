@@ -11,11 +11,9 @@ use claims::{Claim, Range, pieces};
 /// Where and when bytes went through a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Side {
-    /// The host.
     pub host: HostId,
     /// The thread that made the call.
     pub thread: Thread,
-    /// Its process.
     pub process: u32,
     /// When, CLOCK_MONOTONIC of that host ([`Message::at_ns`]).
     pub at_ns: u64,
@@ -26,7 +24,6 @@ impl Side {
         Self { host: row.host, thread: row.thread, process: row.process, at_ns: row.at_ns }
     }
 
-    /// By which thread.
     #[must_use]
     pub fn thread_id(&self) -> ThreadId {
         ThreadId { host: self.host, thread: self.thread }
@@ -36,17 +33,12 @@ impl Side {
 /// Bytes of one send that one reception took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct MessageEdge {
-    /// The sender's end.
     pub from: EndId,
-    /// The receiver's end.
     pub to: EndId,
     /// The first of these bytes, an offset of the sender's.
     pub first_byte: u64,
-    /// How many.
     pub bytes: u64,
-    /// The send.
     pub sent: Side,
-    /// The reception.
     pub received: Side,
 }
 
@@ -68,15 +60,11 @@ pub enum GapKind {
 /// Bytes of one direction that are on no edge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Gap {
-    /// The sender's end.
     pub from: EndId,
-    /// The receiver's end.
     pub to: EndId,
     /// The first of these bytes, an offset of the sender's; negative before its origin.
     pub first_byte: i128,
-    /// How many.
     pub bytes: u64,
-    /// Why.
     pub kind: GapKind,
 }
 

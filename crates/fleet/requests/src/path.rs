@@ -33,7 +33,6 @@ pub enum PartKind {
     Blocked,
     /// A message was on its way to the thread.
     Network {
-        /// Who sent it.
         from: ThreadId,
         /// On which end it came.
         to: EndId,
@@ -52,7 +51,6 @@ pub struct Part {
     pub thread: ThreadId,
     /// Who waited for this thread meanwhile, if another one did.
     pub blocks: Option<ThreadId>,
-    /// What it was.
     pub kind: PartKind,
     /// When it began, on the clock of the host that has the request.
     pub begin_ns: u64,
@@ -69,11 +67,9 @@ pub struct Part {
 /// Why a thread is on a path: another one waited for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Link {
-    /// Who waited.
     pub waiter: ThreadId,
     /// When that wait began, on the clock of the waiter's host.
     pub off_ns: u64,
-    /// Who ended it.
     pub thread: ThreadId,
     /// When that one did, on the clock of its own host: when it woke the other, or sent what that read.
     pub at_ns: u64,
@@ -93,7 +89,6 @@ pub struct Link {
 /// Whether what a thread did before for other requests may have held up the one that it was waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Before {
-    /// It may.
     MayCount,
     /// It read what came for the request later than it might have. It did not hold up who sent that.
     OnlyForItself,
@@ -161,7 +156,6 @@ pub(crate) enum EndedBy {
 #[derive(Debug, Clone, Copy)]
 struct Read {
     at_ns: u64,
-    /// On which end.
     to: EndId,
     sent: Side,
 }

@@ -16,7 +16,6 @@ pub struct Thread {
 /// A thread of many hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ThreadId {
-    /// Where it runs.
     pub host: HostId,
     /// Which of that host.
     pub thread: Thread,
@@ -87,13 +86,11 @@ impl From<SocketAddr> for Address {
 /// not known, what `at_start` has: `snd_nxt` of what this end sends, `copied_seq` of what it receives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct End {
-    /// Where it is.
     pub host: HostId,
     /// Its number on that host.
     pub connection: u64,
     /// Its network namespace, the inode's number.
     pub namespace: u64,
-    /// Its own address.
     pub local: Address,
     /// The peer's address as this end sees it: NAT shows another.
     pub remote: Address,
@@ -124,27 +121,22 @@ impl End {
 /// Which way bytes go, seen from an end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Way {
-    /// To the peer.
     Sent,
-    /// From the peer.
     Received,
 }
 
 /// Bytes that a thread sent or received by one call, a row of the table `message`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Message {
-    /// On which host.
     pub host: HostId,
     /// CLOCK_MONOTONIC of that host. Of what was sent the begin of the call, so that it is before the reception; of
     /// what was received its end.
     pub at_ns: u64,
     /// Which thread made the call.
     pub thread: Thread,
-    /// The thread's process.
     pub process: u32,
     /// The end's number on that host.
     pub connection: u64,
-    /// Sent or received.
     pub way: Way,
     /// The first byte's offset from the origin of that direction ([`End`]).
     pub first_byte: u64,
@@ -155,13 +147,11 @@ pub struct Message {
 }
 
 impl Message {
-    /// On which end.
     #[must_use]
     pub fn end(&self) -> EndId {
         EndId { host: self.host, connection: self.connection }
     }
 
-    /// By which thread.
     #[must_use]
     pub fn thread_id(&self) -> ThreadId {
         ThreadId { host: self.host, thread: self.thread }
@@ -171,13 +161,11 @@ impl Message {
 /// A packet that a host sent or received, a row of the table `packet`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Packet {
-    /// On which host.
     pub host: HostId,
     /// CLOCK_MONOTONIC of that host.
     pub at_ns: u64,
     /// The end's number on that host.
     pub connection: u64,
-    /// Sent or received.
     pub way: Way,
     /// The first byte's offset from the origin of that direction ([`End`]).
     pub first_byte: u64,
@@ -188,7 +176,6 @@ pub struct Packet {
 }
 
 impl Packet {
-    /// On which end.
     #[must_use]
     pub fn end(&self) -> EndId {
         EndId { host: self.host, connection: self.connection }
@@ -198,9 +185,7 @@ impl Packet {
 /// One interval in which a thread was not on a processor, a row of the table `wait`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Wait {
-    /// On which host.
     pub host: HostId,
-    /// Which thread.
     pub thread: Thread,
     /// When it left its processor, CLOCK_MONOTONIC.
     pub off_ns: u64,
@@ -220,7 +205,6 @@ pub struct Wait {
 }
 
 impl Wait {
-    /// Who waited.
     #[must_use]
     pub fn thread_id(&self) -> ThreadId {
         ThreadId { host: self.host, thread: self.thread }
@@ -230,9 +214,7 @@ impl Wait {
 /// A thread that slept when its trace began or ended, a row of the table `asleep`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Sleeper {
-    /// On which host.
     pub host: HostId,
-    /// Which thread.
     pub thread: Thread,
     /// When it was looked at, CLOCK_MONOTONIC.
     pub at_ns: u64,
@@ -245,7 +227,6 @@ pub struct Sleeper {
 }
 
 impl Sleeper {
-    /// Who slept.
     #[must_use]
     pub fn thread_id(&self) -> ThreadId {
         ThreadId { host: self.host, thread: self.thread }

@@ -15,9 +15,7 @@ pub enum TreeError {
         "node {node} has the parent {parent}, but there are {nodes} nodes: give each parent's place"
     )]
     NoSuchParent {
-        /// Whose.
         node: u32,
-        /// Which.
         parent: u32,
         /// How many there are.
         nodes: usize,

@@ -148,7 +148,6 @@ impl HostWaits {
         Ok(waits)
     }
 
-    /// Whose they are.
     #[must_use]
     pub fn host(&self) -> HostId {
         self.host

@@ -18,19 +18,15 @@ pub enum Doing {
     Running,
     /// It could run, and waited for a processor.
     Runnable {
-        /// Since when.
         since_ns: u64,
-        /// Until when.
         until_ns: u64,
     },
-    /// It waited.
     Waiting {
         /// Since when; `None`: since before the trace, and not known.
         since_ns: Option<u64>,
         /// Until when; `None`: beyond the end of the trace.
         until_ns: Option<u64>,
     },
-    /// No row says.
     NotKnown,
 }
 
@@ -50,11 +46,9 @@ pub enum Reason {
 /// A thread of a chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChainLink {
-    /// Which.
     pub thread: ThreadId,
     /// The time, on the clock of this thread's host.
     pub at_ns: u64,
-    /// What it did.
     pub doing: Doing,
     /// The time that names the row of its wait: [`Wait::off_ns`], or [`Sleeper::at_ns`] where the trace has no end of it.
     pub row_ns: Option<u64>,

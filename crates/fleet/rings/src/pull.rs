@@ -35,14 +35,11 @@ pub enum PullError {
     /// A ring cannot be read, or has nothing of the window.
     #[error(transparent)]
     Window(#[from] WindowError),
-    /// The system refused.
     #[error("{path}: cannot {what}: {reason}; check the path, its permissions and the space left", path = .path.display())]
     Io {
         /// The file or directory.
         path: PathBuf,
-        /// What was tried.
         what: &'static str,
-        /// Why it failed.
         reason: io::Error,
     },
     /// What is to be made is there already.
@@ -52,42 +49,25 @@ pub enum PullError {
     #[error(
         "'{text}': {reason}; write it like DIR, HOST:DIR, USER@HOST:DIR or s3://BUCKET/HOST, with NAME= before it if wanted"
     )]
-    Source {
-        /// What was given.
-        text: String,
-        /// What is wrong.
-        reason: &'static str,
-    },
+    Source { text: String, reason: &'static str },
     /// A host whose services cannot be told.
     #[error(
         "{host}: no address is known ({reason}); write the address under which others ask it, or put it in /etc/hosts"
     )]
-    NoAddress {
-        /// The host.
-        host: String,
-        /// Why.
-        reason: io::Error,
-    },
+    NoAddress { host: String, reason: io::Error },
     /// Two hosts of one name.
     #[error("two sources are named {0}: give one of them another name: OTHER={0}:DIR")]
     SameName(String),
     /// What came from another host is no ring.
     #[error("{host}: {reason}; nothing was kept")]
-    Stream {
-        /// The host.
-        host: String,
-        /// What is wrong.
-        reason: StreamError,
-    },
+    Stream { host: String, reason: StreamError },
     /// The command on another host failed.
     #[error("{host}: {reason}")]
     Remote {
-        /// The host.
         host: String,
         /// What it said last.
         reason: String,
     },
-    /// Ctrl-C.
     #[error("interrupted; nothing was kept")]
     Interrupted,
 }
@@ -109,7 +89,6 @@ impl From<StoreError> for PullError {
 pub struct Pulled {
     /// Its directory in what was made.
     pub name: String,
-    /// How much.
     pub received: Received,
     /// The last line that another host's luc-fleet or ssh said, if any.
     pub said: String,

@@ -13,9 +13,7 @@ const TRIES: u32 = 5;
 /// A span of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
-    /// Its begin.
     pub from: Moment,
-    /// Its end.
     pub to: Moment,
 }
 
@@ -73,14 +71,10 @@ pub enum WindowError {
     Trace(#[from] StoreError),
     /// A trace of which a window is wanted.
     #[error("{path}: this is one trace, and no ring; leave out the window", path = .path.display())]
-    NoRing {
-        /// The trace.
-        path: PathBuf,
-    },
+    NoRing { path: PathBuf },
     /// A ring has nothing of a window.
     #[error("{path}: nothing of this window is here; what is here is from {from} to {to}", path = .path.display())]
     NotInRing {
-        /// The ring.
         path: PathBuf,
         /// When its first segment begins.
         from: Moment,
@@ -89,18 +83,10 @@ pub enum WindowError {
     },
     /// A ring goes on faster than it is read.
     #[error("{path}: its recorder removes segments faster than they are read; give a later window, or keep it first: luc fleet freeze {path}", path = .path.display())]
-    GoesOn {
-        /// The ring.
-        path: PathBuf,
-    },
+    GoesOn { path: PathBuf },
     /// A segment in the middle of a window is gone.
     #[error("{path}: segment {number} is missing in the middle; pull the window again, or give a part of it", path = .path.display())]
-    SegmentMissing {
-        /// The ring.
-        path: PathBuf,
-        /// The segment.
-        number: u32,
-    },
+    SegmentMissing { path: PathBuf, number: u32 },
 }
 
 /// The segments of a ring that have something of the window: one after the other, of one recorder.

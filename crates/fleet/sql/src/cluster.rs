@@ -25,7 +25,6 @@ pub use serve::{Executor, Scheduler};
 pub struct Address {
     /// Its name or address.
     pub host: String,
-    /// Its port.
     pub port: u16,
 }
 

@@ -38,30 +38,15 @@ pub enum SqlError {
     #[error(
         "the cluster at {url}: {reason}; see that its scheduler and executors run, are of this version, and can read the files under the same paths"
     )]
-    Cluster {
-        /// Its scheduler.
-        url: String,
-        /// What it said.
-        reason: String,
-    },
+    Cluster { url: String, reason: String },
     /// Executors do not bring the rows.
     #[error(
         "the cluster at {url}: {reason}; executors were lost time and again: see that they keep running and reach each other, then ask anew"
     )]
-    Lost {
-        /// Its scheduler.
-        url: String,
-        /// What it said.
-        reason: String,
-    },
+    Lost { url: String, reason: String },
     /// A directory for files of our own.
     #[error("{path}: {reason}; choose another directory by TMPDIR or --shared", path = .path.display())]
-    Directory {
-        /// Where.
-        path: PathBuf,
-        /// Why not.
-        reason: io::Error,
-    },
+    Directory { path: PathBuf, reason: io::Error },
     /// The answer cannot be written.
     #[error("the output cannot be written: {0}; check the space left")]
     Output(#[from] io::Error),
@@ -69,15 +54,7 @@ pub enum SqlError {
     #[error(
         "the {server} at {address}: {reason}; see that the address is free and the scheduler runs"
     )]
-    Server {
-        /// Scheduler or executor.
-        server: &'static str,
-        /// Where.
-        address: String,
-        /// Why not.
-        reason: String,
-    },
-    /// Ctrl-C.
+    Server { server: &'static str, address: String, reason: String },
     #[error("interrupted")]
     Interrupted,
 }

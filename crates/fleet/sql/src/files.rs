@@ -41,7 +41,6 @@ pub(crate) struct Files {
     pub(crate) has_hosts: bool,
 }
 
-/// The table.
 #[derive(Debug, Clone)]
 pub(crate) struct FilesTable {
     pub(crate) files: Files,

@@ -18,7 +18,6 @@ use crate::schema::TableColumn;
 /// What `blame` groups by: columns of `fleet.path`.
 const BLAMED: [&str; 6] = ["host", "process", "thread", "name", "part", "cause"];
 
-/// A table function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Function {
     Subtree,

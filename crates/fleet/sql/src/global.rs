@@ -13,7 +13,6 @@ use luc_fleet::GlobalTimes;
 #[cfg(feature = "cluster")]
 use luc_fleet::Knot;
 
-/// The function's name.
 pub(crate) const NAME: &str = "global_ns";
 
 /// Bytes of a knot: its time, and the time on the first host's clock.
@@ -23,7 +22,6 @@ const KNOT_BYTES: usize = 16;
 #[cfg(feature = "cluster")]
 const UNKNOWN: i64 = i64::MIN;
 
-/// The function.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(crate) struct GlobalNs {
     signature: Signature,

@@ -13,7 +13,6 @@ pub struct Listed {
     pub table: String,
     /// What a row is.
     pub meaning: String,
-    /// Its columns.
     pub columns: Vec<TableColumn>,
 }
 

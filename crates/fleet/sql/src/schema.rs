@@ -15,7 +15,6 @@ pub(crate) const HOST: &str = "host";
 /// A table of a trace.
 #[derive(Debug, Clone)]
 pub struct TraceTable {
-    /// Its name.
     pub name: &'static str,
     /// What a row is.
     pub description: String,
@@ -27,12 +26,10 @@ pub struct TraceTable {
 /// A column of a table.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct TableColumn {
-    /// Its name.
     pub name: String,
     /// The type of its values, as SQL names it.
     #[serde(rename = "type")]
     pub kind: String,
-    /// What it means.
     pub meaning: String,
     #[serde(skip)]
     pub(crate) data_type: DataType,
@@ -71,7 +68,6 @@ pub(crate) fn name_of(data_type: &DataType) -> &'static str {
 }
 
 impl TraceTable {
-    /// All of them.
     #[must_use]
     pub fn all() -> Vec<Self> {
         let mut all = All(Vec::new());
@@ -86,7 +82,6 @@ impl TraceTable {
     }
 }
 
-/// Collects the tables.
 struct All(Vec<TraceTable>);
 
 impl TableVisitor for All {

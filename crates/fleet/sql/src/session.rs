@@ -281,7 +281,6 @@ fn called(tokens: &[Token]) -> Vec<Function> {
 /// What a query needs.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Needs {
-    /// Tables of traces.
     traces: BTreeSet<String>,
     /// Tables that are made of all traces.
     derived: Vec<Derived>,

@@ -15,28 +15,16 @@ pub enum StoredError {
     Pull(#[from] PullError),
     /// No store is meant by it.
     #[error("'{text}': {reason}; write it like s3://BUCKET/FOLDER or file:///FOLDER")]
-    Url {
-        /// What was given.
-        text: String,
-        /// What is wrong.
-        reason: String,
-    },
+    Url { text: String, reason: String },
     /// This program does not know how to reach it.
     #[error(
         "'{text}': this luc-fleet-store was built without the cargo feature {feature}; build it by `make product-store`"
     )]
-    NotBuiltIn {
-        /// What was given.
-        text: String,
-        /// The feature.
-        feature: &'static str,
-    },
+    NotBuiltIn { text: String, feature: &'static str },
     /// The store refuses, or cannot be reached.
     #[error("{url}: {reason}; {next}")]
     Refused {
-        /// The store.
         url: String,
-        /// What it said.
         reason: String,
         /// What to look at.
         next: String,
@@ -52,7 +40,6 @@ pub enum StoredError {
     Missing {
         /// The store, with the host.
         url: String,
-        /// The segment's number.
         number: u32,
     },
     /// Two recordings of one name and time.
@@ -62,7 +49,6 @@ pub enum StoredError {
     Twice {
         /// The store, with the host.
         url: String,
-        /// The segment.
         segment: String,
     },
     /// An object that is no segment, whatever its name says.
@@ -70,15 +56,12 @@ pub enum StoredError {
     NotASegment {
         /// The store, with the host.
         url: String,
-        /// The object.
         object: String,
-        /// What is wrong.
         reason: io::Error,
     },
     /// A ring whose host has no name.
     #[error("{0}: the ring does not say of which host it is; give a name by --host")]
     NoHost(String),
-    /// A temporary file.
     #[error("a temporary file: {0}; choose another directory by TMPDIR, or make space")]
     Temporary(io::Error),
     /// The answer cannot be written.
@@ -87,7 +70,6 @@ pub enum StoredError {
     /// A tar stream is no text.
     #[error("a tar stream is no text: send it to a file or to another program")]
     Terminal,
-    /// Ctrl-C.
     #[error("interrupted")]
     Interrupted,
 }

@@ -11,11 +11,9 @@ const NS_PER_MS: u64 = 1_000_000;
 /// The name of a segment's object, without its folder: `segment-0001-000017.1764202652123-1764202662124.tar`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ObjectName {
-    /// The segment.
     pub segment: Name,
     /// No row of it is older than this, milliseconds of CLOCK_REALTIME.
     pub begin_ms: u64,
-    /// None is younger.
     pub end_ms: u64,
 }
 

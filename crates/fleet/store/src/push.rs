@@ -19,7 +19,6 @@ use crate::store::Store;
 pub struct Pushed {
     /// Segments that were put there now.
     pub segments: u64,
-    /// Their bytes.
     pub bytes: u64,
     /// Segments that were there already.
     pub there: u64,

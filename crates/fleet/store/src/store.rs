@@ -159,7 +159,6 @@ impl Store {
         self.folder.clone().join(name.to_string())
     }
 
-    /// The store itself.
     pub(crate) fn objects(&self) -> &Arc<dyn ObjectStore> {
         &self.objects
     }

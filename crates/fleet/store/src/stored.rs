@@ -13,11 +13,8 @@ const NS_PER_MS: u64 = 1_000_000;
 /// What a store has of a host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct StoredHost {
-    /// The host's folder.
     pub host: String,
-    /// How many segments.
     pub segments: u64,
-    /// Their bytes.
     pub bytes: u64,
     /// The begin of the oldest.
     pub from: Moment,

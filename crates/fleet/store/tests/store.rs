@@ -152,7 +152,6 @@ fn names(directory: &Path) -> Vec<String> {
     names
 }
 
-/// Where objects go.
 struct Place {
     /// The server's address, if there is one.
     address: Option<SocketAddr>,

@@ -149,7 +149,6 @@ const VIRTUAL_ROUNDS: usize = 6;
 /// Default of --kernel: the last distribution kernel with ReiserFS.
 const GUEST_KERNEL: &str = "6.1";
 
-/// Runs the subcommand.
 pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     let begun = Instant::now();
     let time = Duration::from_nanos(parse_duration_ns(&args.time).context("--time")?);

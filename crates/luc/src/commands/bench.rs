@@ -56,7 +56,6 @@ enum Directories {
     Own,
 }
 
-/// Runs the subcommand.
 pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     luc_host::interrupt::install()?;
     match args.workload {

@@ -24,7 +24,6 @@ pub(crate) struct Args {
     shell: Shell,
 }
 
-/// Runs the subcommand.
 pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     stdout().write_all(&script(args.shell))?;
     Ok(ExitCode::SUCCESS)

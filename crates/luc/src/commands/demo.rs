@@ -51,7 +51,6 @@ impl Args {
     }
 }
 
-/// Runs the subcommand.
 pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     if let Some(process) = args.clear_up_after {
         let parent = || rustix::process::getppid().map(|parent| parent.as_raw_nonzero().get());

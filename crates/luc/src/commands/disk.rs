@@ -239,7 +239,6 @@ impl Args {
     }
 }
 
-/// Runs the subcommand.
 pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     match args.action {
         Action::Create(args) => return create(*args),

@@ -59,7 +59,6 @@ impl<W: std::io::Write> Observer for Commits<W> {
     }
 }
 
-/// Runs the subcommand.
 pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     let reader = ring::open(&args.trace)?;
     if args.commits {

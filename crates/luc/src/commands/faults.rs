@@ -113,7 +113,6 @@ enum Level {
     Kernel,
 }
 
-/// Runs the subcommand.
 pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     luc_host::interrupt::install()?;
     if args.command.is_empty() { matrix(&args) } else { command(&args) }

@@ -37,7 +37,6 @@ pub(crate) struct Args {
     words: Vec<OsString>,
 }
 
-/// Runs the subcommand.
 pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     match become_program(PROGRAM, args.words) {
         NotRun::Lost(error) => bail!("cannot find the luc binary: {error}; reinstall it"),

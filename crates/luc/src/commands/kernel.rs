@@ -96,7 +96,6 @@ impl Args {
     }
 }
 
-/// Runs the subcommand.
 pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     let machine = Machine::from_environment();
     match args.action {

@@ -38,10 +38,14 @@ pub(super) struct Live {
 
 /// How a view is shown.
 pub(super) enum Shown {
-    /// On a screen.
-    Screen { delay_ms: u64 },
+    Screen {
+        delay_ms: u64,
+    },
     /// As lines; so often, or until it is ended.
-    Lines { delay: Duration, count: Option<u64> },
+    Lines {
+        delay: Duration,
+        count: Option<u64>,
+    },
 }
 
 impl Live {

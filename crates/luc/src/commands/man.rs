@@ -19,7 +19,6 @@ pub(crate) struct Args {
     dir: Option<PathBuf>,
 }
 
-/// Runs the subcommand.
 pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     luc_cli::write_pages(crate::Cli::command(), args.dir.as_deref())?;
     Ok(ExitCode::SUCCESS)

@@ -46,7 +46,6 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// Runs the subcommand.
 pub(crate) fn main(args: &Args) -> anyhow::Result<ExitCode> {
     let made = file::make(args.profile.as_deref(), args.runtime.as_deref())?;
     let Some(path) = &args.output else {
@@ -62,7 +61,6 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What was made.
 fn text(made: &Made, path: &Path) -> String {
     let mut text = String::new();
     // Writes to a String cannot fail.

@@ -92,7 +92,6 @@ pub(crate) struct Args {
     command: Vec<OsString>,
 }
 
-/// Runs the subcommand.
 pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     luc_host::interrupt::install()?;
     let json = args.json;

@@ -112,7 +112,6 @@ pub(crate) struct Args {
     command: Vec<OsString>,
 }
 
-/// Runs the subcommand.
 pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     let duration_ns = args.duration.as_deref().map(parse_duration_ns).transpose()?;
     let options = options(&args)?;

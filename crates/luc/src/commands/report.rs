@@ -71,7 +71,6 @@ pub(crate) struct Args {
     text: Option<PathBuf>,
 }
 
-/// Runs the subcommand.
 pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     let interrupted = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
@@ -148,7 +147,6 @@ fn chosen(args: &Args) -> anyhow::Result<Vec<(Format, Target)>> {
     Ok(chosen)
 }
 
-/// `mail.trace.html` for `/tmp/mail.trace`.
 fn page_of(trace: &Path) -> anyhow::Result<PathBuf> {
     let whole = trace.canonicalize().with_context(|| {
         format!(

@@ -159,7 +159,6 @@ pub(super) fn copy_out(text: &str) -> Result<String, String> {
     }
 }
 
-/// Runs the subcommand.
 pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     if let Some(status) = init::reap_for_child()? {
         return Ok(ExitCode::from(status));
@@ -253,7 +252,6 @@ fn write_json(json: Option<JsonFile>, report: &impl serde::Serialize, status: u8
     }
 }
 
-/// This program.
 fn program() -> PathBuf {
     // Without /proc it does not know its path, and only watchers over lent settings need it.
     std::env::current_exe().unwrap_or_else(|_| "/proc/self/exe".into())

@@ -39,7 +39,6 @@ pub(crate) fn ring_bytes(buffer: &str) -> anyhow::Result<u32> {
 }
 
 impl Selection {
-    /// The recorder's filter.
     pub(crate) fn filter(&self) -> anyhow::Result<Filter> {
         Ok(Filter {
             processes: self.pid.clone(),

@@ -159,7 +159,6 @@ fn refuse_module(what: &str) -> anyhow::Result<()> {
     }
 }
 
-/// Runs `luc attach`.
 pub(crate) fn attach(args: &AttachArgs) -> anyhow::Result<ExitCode> {
     if !args.permanently {
         anyhow::bail!(
@@ -173,7 +172,6 @@ pub(crate) fn attach(args: &AttachArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Runs `luc enable`.
 pub(crate) fn enable(args: &EnableArgs) -> anyhow::Result<ExitCode> {
     systemctl::check()?;
     refuse_module("enable no service")?;
@@ -197,7 +195,6 @@ pub(crate) fn enable(args: &EnableArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Runs `luc disable`.
 pub(crate) fn disable(args: &DisableArgs) -> anyhow::Result<ExitCode> {
     let units = if args.all { luc_service::drop_in::enabled()? } else { args.units.clone() };
     let enable::Disabled { names, were_not } = enable::disable(&units)?;
@@ -218,7 +215,6 @@ pub(crate) fn disable(args: &DisableArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Runs `luc status`.
 pub(crate) fn status(args: &StatusArgs) -> anyhow::Result<ExitCode> {
     let all = services::status(&args.units)?;
     if args.json {

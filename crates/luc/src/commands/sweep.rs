@@ -141,7 +141,6 @@ struct ReportArgs {
     json: bool,
 }
 
-/// Runs the subcommand.
 pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     match args.command {
         Some(Subcommand::Report(args)) => {

@@ -54,7 +54,6 @@ impl Args {
     }
 }
 
-/// Runs the subcommand.
 pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     match args.command {
         Command::Run(args) => run::main(&args),

@@ -34,7 +34,6 @@ pub(crate) struct Args {
     buffer: String,
 }
 
-/// Runs the subcommand.
 pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     let shown = args.live.shown("luc top")?;
     let ring_bytes = ring_bytes(&args.buffer)?;

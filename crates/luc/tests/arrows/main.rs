@@ -21,7 +21,6 @@ const MAX_LINES: usize = 12_000;
 
 /// A package of the workspace.
 struct Package {
-    /// Without `luc-`.
     name: String,
     folder: PathBuf,
     /// All its libraries, of the workspace and not; tests' and builds' apart.

@@ -90,7 +90,6 @@ pub(crate) fn compiled_statically(source: &Path, program: &Path) -> bool {
     is_there
 }
 
-/// Waits until `is_so`.
 pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !is_so() {

@@ -14,7 +14,6 @@ use super::common::{LUC, can_make_disks, refusal, stderr, stdout};
 
 pub(crate) struct Place {
     folder: TempDir,
-    /// Of `luc`.
     command: &'static str,
 }
 

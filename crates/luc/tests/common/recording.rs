@@ -52,7 +52,6 @@ impl Recording {
         self.folder.path().join("trace")
     }
 
-    /// Ends it.
     pub(crate) fn stop(mut self) -> Trace {
         drop(self.luc.stdin.take());
         let output = self.luc.wait_with_output().expect("luc ends");

@@ -179,7 +179,6 @@ fn without_luc_fleet_it_says_how_to_get_it() {
     assert!(line.contains("make product install"), "{line}");
 }
 
-/// Records the exchange.
 fn recorded() -> Option<(Place, Trace)> {
     if !has_fleet() {
         return None;

@@ -49,7 +49,6 @@ pub(crate) const HANGS_MS: &str = "1000";
 /// An emulated disk with ext4 on it, and the programs.
 pub(crate) struct Place {
     pub(crate) disk: Disk,
-    /// `notified`, linked statically.
     pub(crate) notified: String,
 }
 

@@ -12,7 +12,6 @@ use std::thread;
 use luc_events::Inode;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-/// A network namespace.
 pub(crate) struct Host {
     namespace: File,
 }

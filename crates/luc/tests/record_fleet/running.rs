@@ -23,7 +23,6 @@ impl Running {
         running
     }
 
-    /// Starts a command.
     pub(crate) fn of(words: &[&str]) -> Self {
         let mut program = Command::new(words[0])
             .args(&words[1..])

@@ -18,7 +18,6 @@ use super::place::{Place, SERVER_IPV4, SERVER_IPV6};
 use super::recording::Recording;
 use super::talk::{Pair, receive, send};
 
-/// Sums of everybody.
 const OPTIONS: [&str; 2] = ["--summary", "--all"];
 /// Sums of everybody have those of other tests, too: the one that has peers for all of the sums runs alone.
 static FEW_PEERS: RwLock<()> = RwLock::new(());

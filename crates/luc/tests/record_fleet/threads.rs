@@ -12,7 +12,6 @@ use super::recording::Recording;
 use super::running::Running;
 use super::trace::Recorded;
 
-/// What `threads.c` makes.
 pub(crate) const THREADS: usize = 50;
 
 /// The process that runs the program of this name.

@@ -15,7 +15,6 @@ use super::trace::Recorded;
 const TRACE_ID: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const ID: &str = "req-17";
 
-/// FNV-1a.
 fn hash(name: &str) -> u64 {
     name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
@@ -54,7 +53,6 @@ fn messages() -> Vec<(String, Option<&'static str>)> {
 /// How bytes are sent and received.
 #[derive(Debug, Clone, Copy)]
 enum Calls {
-    /// One buffer.
     Plain,
     /// Several: the first has all but the last two bytes.
     Vectors,

@@ -8,6 +8,7 @@
 //! - [`ring`]: the traces of the last minutes, one after the other.
 //!
 //! All times are `u64` nanoseconds of CLOCK_MONOTONIC; 0 means "not known" or "did not happen".
+#![warn(missing_docs)]
 
 pub mod cause;
 pub mod codes;

@@ -20,7 +20,6 @@ const CAP_BPF: u32 = 39;
 /// What of the network is recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Network {
-    /// Nothing.
     #[default]
     Nothing,
     /// Connections, messages, packets, and what the threads do that have a part in them.

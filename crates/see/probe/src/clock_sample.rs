@@ -42,7 +42,6 @@ struct Adjustment {
     slew_ns: i64,
 }
 
-/// Reads the clocks.
 pub(crate) fn read() -> ClockSample {
     let mut before = adjustment();
     let attempts = (0..ATTEMPTS).map(|_| {

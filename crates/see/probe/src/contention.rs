@@ -45,7 +45,6 @@ pub use self::shared::{MAX_DISKS, MAX_TASKS};
 pub use self::sums::{DiskSums, TaskSums};
 use crate::ProbeError;
 
-/// A watched disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DiskSlot(u32);
 
@@ -88,23 +87,17 @@ impl Notify {
     }
 }
 
-/// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NotificationKind {
-    /// See [`Notify::on_submit`].
     Submit,
-    /// See [`Notify::on_done`].
     Done,
 }
 
 /// What a task gave notice of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Notification {
-    /// Which task.
     pub task: TaskSlot,
-    /// On which disk.
     pub disk: DiskSlot,
-    /// What.
     pub kind: NotificationKind,
     /// When, ns of CLOCK_MONOTONIC.
     pub at_ns: u64,
@@ -113,7 +106,6 @@ pub struct Notification {
 /// What could not be counted, for want of room in the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unkept {
-    /// Requests.
     pub requests: u64,
     /// Notifications, which nobody took in time.
     pub notifications: u64,

@@ -33,7 +33,6 @@ pub enum ProbeError {
     /// The kernel refused the programs.
     #[error("the kernel refused {what}: {reason}")]
     Refused {
-        /// What.
         what: String,
         /// libbpf's or the verifier's words, in one line.
         reason: String,

@@ -18,7 +18,6 @@ use crate::tracepoints::{calls_are_perf_events, program_of};
 use crate::unpreempted::Unpreempted;
 use crate::{ProbeError, messages};
 
-/// The compiled programs.
 const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/probe.bpf.o"));
 
 /// Names of the iterators over all threads: `begin` runs before recording, `end` after it and at a cut.

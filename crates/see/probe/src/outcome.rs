@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 /// The result of a recording.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// Rows, by table.
     pub rows: BTreeMap<&'static str, u64>,
     /// Events that could not be kept, by place.
     pub lost: BTreeMap<&'static str, u64>,

@@ -43,19 +43,16 @@ pub(crate) mod kind {
     pub(crate) const COUNTS: u32 = 14;
 }
 
-/// Values of [`Task::event`].
 pub(crate) mod task_event {
     pub(crate) const EXEC: u32 = 1;
     pub(crate) const EXIT: u32 = 2;
 }
 
-/// Values of `call_class`.
 pub(crate) mod call_class {
     pub(crate) const SYNC: u8 = 1;
     pub(crate) const OTHER: u8 = 32;
 }
 
-/// Values of `call_test`.
 pub(crate) mod call_test {
     #[cfg(target_arch = "x86_64")]
     pub(crate) const CREATE_2: u8 = 1;
@@ -63,27 +60,23 @@ pub(crate) mod call_test {
     pub(crate) const MSYNC_3: u8 = 3;
 }
 
-/// Values of `send_class`.
 pub(crate) mod send_class {
     pub(crate) const BYTES: u8 = 1;
     pub(crate) const MESSAGES: u8 = 2;
 }
 
-/// Values of `buffer_class`.
 pub(crate) mod buffer_class {
     pub(crate) const BYTES: u8 = 1;
     pub(crate) const VECTOR: u8 = 2;
     pub(crate) const MESSAGE: u8 = 3;
 }
 
-/// Values of `receive_class`.
 pub(crate) mod receive_class {
     pub(crate) const PLAIN: u8 = 1;
     pub(crate) const FLAGS_3: u8 = 2;
     pub(crate) const FLAGS_4: u8 = 3;
 }
 
-/// Values of `pipe_class`.
 pub(crate) mod pipe_class {
     pub(crate) const READS: u8 = 1;
     pub(crate) const WRITES: u8 = 2;
@@ -201,7 +194,6 @@ plain! {
         reserved: u32,
     }
 
-    /// One commit.
     struct Commit = "record_commit" {
         kind: u32,
         fast: u32,
@@ -221,7 +213,6 @@ plain! {
         dropped: u32,
     }
 
-    /// One wait.
     struct Wait = "record_wait" {
         kind: u32,
         state: u32,
@@ -273,7 +264,6 @@ plain! {
         errno: u32,
     }
 
-    /// One block request.
     struct Request = "record_request" {
         kind: u32,
         dev: u32,

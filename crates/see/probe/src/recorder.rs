@@ -45,12 +45,9 @@ impl Mode {
     }
 }
 
-/// How to record.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Events or summary.
     pub mode: Mode,
-    /// What is recorded.
     pub filter: Filter,
     /// Whether system calls are traced while recorded threads use files. Without this there are no rows of `call`,
     /// and a sync on ext4 begins and ends with the file system's own part, but every system call of the machine is

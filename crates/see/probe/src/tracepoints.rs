@@ -16,7 +16,6 @@ pub(crate) enum Need {
 /// A program on a tracepoint.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hook {
-    /// The program's name.
     pub(crate) name: &'static str,
     /// The tracepoint's; most programs have the name of theirs.
     pub(crate) tracepoint: &'static str,

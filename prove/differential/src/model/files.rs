@@ -20,7 +20,6 @@ pub(crate) enum Sync {
     All,
     /// fdatasync, msync: data and size.
     Data,
-    /// syncfs: everything.
     System,
 }
 
@@ -102,9 +101,7 @@ fn names_of(history: &[Names], id: FileId) -> Option<BTreeSet<i32>> {
 pub(crate) struct Disk {
     /// The bytes of each file.
     pub(crate) files: HashMap<i32, Vec<u8>>,
-    /// The batch's.
     pub(crate) stamp: u32,
-    /// The program's.
     pub(crate) number: u32,
 }
 

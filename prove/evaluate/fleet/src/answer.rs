@@ -8,7 +8,6 @@ use serde::Deserialize;
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::{Harness, missing};
 
-/// The answer.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Answer {
     hosts: Vec<Host>,

@@ -34,7 +34,6 @@ const CALIBRATION_S: f64 = 1.0;
 /// Requests of that run for a server whose rate is not known.
 const FIRST_REQUESTS: f64 = 20_000.0;
 
-/// What is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Cell {
     /// By how many clients.
@@ -209,7 +208,6 @@ impl Setting {
     }
 }
 
-/// One run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Run {
     setting: Setting,

@@ -29,7 +29,6 @@ pub(crate) struct HostPart {
     pub(crate) processes: Vec<u32>,
 }
 
-/// A host's clock.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Clock {
     offset_ns: i64,

@@ -16,7 +16,6 @@ use serde_json::json;
 
 /// Runs of each cell.
 const REPEATS: usize = 3;
-/// The cells.
 const NAMES: &str = "start routines and holders";
 const ACCOUNTS: &str = "accounts";
 

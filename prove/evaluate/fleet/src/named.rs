@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct Named {
     /// The name; a call has that of the request that it was made for.
     pub(crate) name: u64,
-    /// Who asks.
     pub(crate) from: SocketAddr,
     pub(crate) to: SocketAddr,
     /// One of its bytes, counted from the first one of this direction of its connection.

@@ -119,7 +119,6 @@ pub(crate) fn lose(host: &Host, percent: u64) -> Result<(), EvaluateError> {
     luc_network::lose(host.network(), percent).map_err(failed)
 }
 
-/// Ends [`lose`].
 pub(crate) fn lose_nothing(host: &Host) -> Result<(), EvaluateError> {
     luc_network::lose_nothing(host.network()).map_err(failed)
 }

@@ -18,7 +18,6 @@ use crate::calls::Calls;
 use crate::program::bound;
 use crate::recorder::Recorder;
 
-/// The program's source.
 const SOURCE: &str = include_str!("../subjects/unix.c");
 /// Seeds of each setting.
 const SEEDS: usize = 20;
@@ -59,7 +58,6 @@ struct Run {
     requests: u64,
     found: u64,
     others: u64,
-    /// Its calls.
     calls: Calls,
     /// Rows that the recorder lost.
     lost_rows: u64,

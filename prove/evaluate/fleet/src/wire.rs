@@ -44,7 +44,6 @@ impl Connection {
         }
     }
 
-    /// Reads a body.
     pub(crate) fn body(&mut self, bytes: usize) -> io::Result<String> {
         while self.unread.len() < bytes {
             if !self.more()? {

@@ -10,7 +10,6 @@ use crate::harness::{Harness, line};
 
 /// The last commit whose early write swallowed errors that it did not know.
 const COMMIT: &str = "02e2902";
-/// This project's repository.
 const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
 /// The report of `luc faults` on the gate of that commit; why it cannot be had, if it cannot.

@@ -17,7 +17,6 @@ use crate::harness::Harness;
 /// How long a gate of another command of this user may take to end.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Where to look.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Look<'s> {
     pub(super) folder: &'s Path,

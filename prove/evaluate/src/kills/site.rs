@@ -114,7 +114,6 @@ pub(super) struct Site {
 }
 
 impl Site {
-    /// Makes it.
     pub(super) fn create(harness: &Harness, number: usize) -> Result<Self, EvaluateError> {
         let folder = harness.path(&format!("site-{number}"));
         let made = make(&folder).map_err(EvaluateError::file("make", &folder));

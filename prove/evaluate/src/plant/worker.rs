@@ -48,7 +48,6 @@ const CUT_BYTES: u64 = 4_099;
 const STEPS: u64 = 2_000_000;
 const QUIET_ROUNDS: u64 = 20;
 
-/// One thread.
 pub(super) struct Worker {
     plant: Plant,
     home: PathBuf,
@@ -99,7 +98,6 @@ impl Worker {
         Ok(worker)
     }
 
-    /// Does it once.
     pub(super) fn round(&mut self) -> io::Result<()> {
         let number = self.round;
         self.round += 1;

@@ -27,7 +27,6 @@ const LIMIT: Duration = Duration::from_secs(3600);
 /// Growth of the kernel's memory that is noise: less than half a page for each cycle.
 const NOISE_KIB_PER_CYCLE: i64 = 2;
 
-/// One boot.
 fn boot(guests: &Guests, module: &str, cycles: u64, seed: u64) -> Result<Value, EvaluateError> {
     let mut vm = guests.machine(LIMIT);
     if module != LUC {

@@ -34,7 +34,6 @@ impl Guests {
         Ok(Self { kernel, lagdisk, module, luc: harness.luc_path().to_owned() })
     }
 
-    /// The kernel's release.
     pub(crate) fn release(&self) -> &str {
         self.kernel.release()
     }

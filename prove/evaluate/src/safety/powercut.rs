@@ -13,7 +13,6 @@ use crate::powercut::{HEADS, Tally};
 use crate::progress::Progress;
 use crate::runs::Runs;
 
-/// The kernel.
 const VERSION: &str = "6.1";
 /// Cuts that the cells with the module are to reach together.
 const LEAST_CUTS: u64 = 200;
@@ -31,7 +30,6 @@ const LIMIT: Duration = Duration::from_secs(1800);
 /// What a cell must show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Expect {
-    /// Nothing lost.
     Clean,
     /// Losses: the trial can see them.
     Losses,

@@ -15,7 +15,6 @@ use crate::error::EvaluateError;
 use crate::harness::Harness;
 use crate::safety::guest::Guests;
 
-/// The guests' kernel.
 const VERSION: &str = "6.1";
 
 /// How many times the work of a service is done that goes on.
@@ -74,7 +73,6 @@ fn about_runs(repeats: usize) -> String {
     )
 }
 
-/// Part `services-kernel`.
 pub(crate) fn with_module(harness: &Harness) -> Result<Page, EvaluateError> {
     let guests = Guests::prepare(harness, VERSION)?;
     let measured = measure(harness, &guests, &WITH_MODULE)?;
@@ -96,7 +94,6 @@ pub(crate) fn with_module(harness: &Harness) -> Result<Page, EvaluateError> {
     })
 }
 
-/// Part `services-guest`.
 pub(crate) fn under_luc(harness: &Harness) -> Result<Page, EvaluateError> {
     let guests = Guests::prepare(harness, VERSION)?;
     let measured = measure(harness, &guests, &UNDER_LUC)?;

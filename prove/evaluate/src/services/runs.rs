@@ -26,7 +26,6 @@ const TRIES: usize = 4;
 /// How a service is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
-    /// Without luc.
     Stock,
     /// `luc run`, which chooses the library or the notifier.
     Auto,

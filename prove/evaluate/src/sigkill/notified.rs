@@ -31,7 +31,6 @@ const AFTERWARDS: Duration = Duration::from_millis(400);
 /// Kills after which a step of the progress is done.
 const STEP: u64 = 10;
 
-/// What is killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Victim {
     Supervisor,
@@ -75,7 +74,6 @@ struct Tally {
 struct Place<'a> {
     harness: &'a Harness,
     disk: &'a Disk<'a>,
-    /// `notified`, linked statically.
     program: &'a Path,
 }
 

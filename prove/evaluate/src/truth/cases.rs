@@ -19,18 +19,15 @@ pub(super) enum Model {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Drive {
     pub(super) model: Model,
-    /// Options of mkfs.
     pub(super) mkfs: &'static str,
     /// How much may be dirty on it before writers are slowed down; absent: as the system has it.
     pub(super) dirty_limit_bytes: Option<u64>,
 }
 
-/// A program.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Role {
     /// Its name, as `comm`.
     pub(super) name: &'static str,
-    /// On which disk.
     pub(super) disk: usize,
     /// What it does: words of `luc-evaluate plant`.
     pub(super) words: &'static str,
@@ -39,9 +36,7 @@ pub(super) struct Role {
 /// Whom a finding must name.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Named {
-    /// Nobody in particular.
     Any,
-    /// This role.
     Role(&'static str),
     /// Not the victim, but the other one.
     Other,
@@ -50,20 +45,16 @@ pub(super) enum Named {
 /// A figure of the split, of the quickest tenth of fsyncs or commits, that the disk determines.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Determined {
-    /// What it is.
     pub(super) what: Figure,
     /// How many flushes of the disk it lasts.
     pub(super) flushes: f64,
 }
 
-/// Which figure.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Figure {
     /// What an fsync waited for its own commit, full or fast.
     OwnCommit,
-    /// A full commit.
     Commit,
-    /// A fast commit.
     FastCommit,
 }
 
@@ -78,7 +69,6 @@ pub(super) struct Expected {
     pub(super) determined: Option<Determined>,
 }
 
-/// One case.
 #[derive(Debug, Clone)]
 pub(super) struct Case {
     pub(super) name: &'static str,

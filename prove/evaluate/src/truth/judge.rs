@@ -54,9 +54,7 @@ impl fmt::Display for Known {
 pub(super) struct Judgement {
     pub(super) finding: String,
     pub(super) share: f64,
-    /// In words.
     pub(super) victim: String,
-    /// In words.
     pub(super) culprit: String,
     pub(super) known: Option<Known>,
     pub(super) is_kind_right: bool,

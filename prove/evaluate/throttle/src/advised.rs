@@ -24,7 +24,6 @@ const THROTTLED_RUNS: usize = 3;
 const KNOWLEDGE: [&str; 2] = ["seen", "learned"];
 const PREDICTED: [&str; 3] = ["WS", "TP", "worst task"];
 
-/// Ten mixes.
 fn mixes() -> Vec<Mix> {
     let mut all = vec![
         Mix::streams(4, 32),

@@ -22,7 +22,6 @@ fn is_usual(rival: &str) -> bool {
     !rival.contains("timeout_sync")
 }
 
-/// `None` of nothing.
 pub(super) fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
@@ -324,7 +323,6 @@ impl Group {
     }
 }
 
-/// The page.
 pub(super) fn page(title: &str, groups: &[Group], about: String) -> Page {
     Page {
         title: title.to_owned(),

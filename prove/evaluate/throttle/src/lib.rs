@@ -37,7 +37,6 @@ const SEEDS: usize = 3;
 /// A mix, the rivals that it is run under, and our settings.
 type Case = (Mix, Vec<Setting>, Vec<Setting>);
 
-/// All mixes.
 fn cases() -> Vec<Case> {
     let streams = [(4, 32), (8, 32)].map(|(count, file_mib)| {
         let mix = Mix::streams(count, file_mib);
@@ -97,7 +96,6 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     Ok(figures::page(title, &groups, about(kernel.release())))
 }
 
-/// What was done.
 fn about(release: &str) -> String {
     format!(
         "In guests with Linux {release} in virtual time tasks run together on an emulated disk, each in a cgroup (v2) of \

@@ -65,14 +65,12 @@ impl Kind {
     }
 }
 
-/// The disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Model {
     /// A hard disk of 7200 rpm whose full stroke is over the whole small disk.
     Hdd,
     /// A SATA solid-state disk.
     Ssd,
-    /// A network volume.
     Cloud,
 }
 
@@ -100,7 +98,6 @@ impl Model {
 pub(super) struct Mix {
     /// Its name in tables.
     pub(super) name: String,
-    /// The disk.
     pub(super) model: Model,
     /// What each task does.
     pub(super) kinds: Vec<Kind>,
@@ -121,7 +118,6 @@ impl Mix {
         }
     }
 
-    /// Equal streams.
     pub(super) fn streams(count: usize, file_mib: u64) -> Self {
         Self::of(format!("{count} streams"), vec![Kind::Stream; count], file_mib)
     }

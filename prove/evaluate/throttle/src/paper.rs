@@ -114,7 +114,6 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     Ok(pages::page(&results, &ablated, &curves, about))
 }
 
-/// What was done.
 fn about(release: &str, stages: &[Stage]) -> String {
     let drawn = stages.iter().filter(|stage| stage.services.len() == 1 && stage.tasks.len() > 1);
     let drawn: Vec<String> =

@@ -45,7 +45,6 @@ impl<R> Rows<R> {
         Self(Vec::new())
     }
 
-    /// Adds a run.
     pub(super) fn add(&mut self, name: &str, is_ours: bool, run: R) {
         match self.0.iter_mut().find(|row| row.name == name) {
             Some(row) => row.runs.push(run),

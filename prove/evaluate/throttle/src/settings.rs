@@ -21,9 +21,7 @@ const SIDE_LOADER: &str = "side-loader";
 pub(super) struct Setting {
     /// Its name in tables.
     pub(super) name: String,
-    /// The disk's scheduler.
     pub(super) scheduler: &'static str,
-    /// The kernel's read-ahead.
     pub(super) read_ahead_kib: u64,
     /// Settings of the scheduler, `name=value`, separated by blanks.
     pub(super) queue: &'static str,

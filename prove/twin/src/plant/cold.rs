@@ -17,7 +17,6 @@ const FILE_BYTES: u64 = 32 << 20;
 const CHUNK_BYTES: usize = 1 << 20;
 /// What one read reads.
 const READ_BYTES: usize = 64 << 10;
-/// `TMPFS_MAGIC` of linux/magic.h.
 const TMPFS: i64 = 0x0102_1994;
 
 /// A file without a name, and where it is read next.

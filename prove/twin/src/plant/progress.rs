@@ -43,7 +43,6 @@ impl Window {
 /// Tells one thread of a plant how many searches have come.
 #[derive(Debug)]
 pub(super) struct Progress {
-    /// The last search.
     seen: AtomicU64,
     /// Which one the thread waits for.
     awaited: AtomicU64,

@@ -12,30 +12,16 @@ const MAX_LINE_BYTES: u64 = 1 << 16;
 /// A file that cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum TruthError {
-    /// The system's error.
     #[error("{path}: {source}")]
-    File {
-        /// Which file.
-        path: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
+    File { path: PathBuf, source: io::Error },
     /// What is in it is no truth of this version.
     #[error("{path}, line {line}: {why}; make it again by `luc-twin run`")]
-    Line {
-        /// Which file.
-        path: PathBuf,
-        /// From 1.
-        line: usize,
-        /// What is wrong.
-        why: String,
-    },
+    Line { path: PathBuf, line: usize, why: String },
 }
 
 /// What one process did.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Truth {
-    /// Who it was.
     pub header: Header,
     /// All rows, in no order.
     pub rows: Vec<Row>,

@@ -51,7 +51,6 @@ impl Folder {
 }
 
 impl Truth {
-    /// Its messages.
     pub fn messages(&self) -> impl Iterator<Item = &Message> {
         self.rows.iter().filter_map(|row| match row {
             Row::Message(message) => Some(message),
@@ -59,7 +58,6 @@ impl Truth {
         })
     }
 
-    /// What it worked.
     pub fn work(&self) -> impl Iterator<Item = &Work> {
         self.rows.iter().filter_map(|row| match row {
             Row::Work(work) => Some(work),

@@ -37,7 +37,6 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All of them.
     pub const ALL: [Self; 13] = [
         Self::Cpu,
         Self::Disk,

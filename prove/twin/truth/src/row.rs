@@ -19,7 +19,6 @@ pub enum Role {
     BackEnd,
     /// Scatters, gathers and merges.
     FrontEnd,
-    /// Asks.
     Client,
 }
 
@@ -33,13 +32,11 @@ pub struct Header {
     pub role: Role,
     /// The host's name; the file has the same.
     pub host: String,
-    /// The process' id.
     pub process: u32,
     /// The inode of its network namespace.
     pub namespace: u64,
     /// All random numbers follow from it.
     pub seed: u64,
-    /// The command line.
     pub options: Vec<String>,
     /// How many rows found no place in memory: 0, or the truth is not whole.
     pub dropped_rows: u64,
@@ -57,7 +54,6 @@ pub enum Row {
     Answer(Answer),
     /// A connection, as the kernel saw it at the end.
     Connection(Connection),
-    /// A planted trouble.
     Planted(Planted),
 }
 
@@ -72,13 +68,10 @@ pub struct Message {
     pub request: u64,
     /// The request that this one is part of; 0 for a client's.
     pub parent: u64,
-    /// What it is.
     pub kind: MessageKind,
-    /// Which way.
     pub direction: Direction,
     /// The socket's own address.
     pub local: SocketAddrV4,
-    /// The other end's.
     pub remote: SocketAddrV4,
     /// Where it begins in the stream of this direction, from 0.
     pub first_byte: u64,
@@ -90,17 +83,13 @@ pub struct Message {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MessageKind {
-    /// A client's question.
     Query,
-    /// Its answer.
     Answer,
     /// The front end's question to a back end.
     Search,
-    /// Its answer.
     Found,
     /// The front end's second question, to owners of hits.
     Snippets,
-    /// Its answer.
     Texts,
 }
 
@@ -116,24 +105,18 @@ impl MessageKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
-    /// Out.
     Sent,
-    /// In.
     Received,
 }
 
 /// What a thread did for a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Work {
-    /// The request.
     pub request: u64,
     /// The thread that worked, or that took the request from the queue.
     pub thread: u32,
-    /// What it did.
     pub kind: WorkKind,
-    /// From when, ns.
     pub from_ns: u64,
-    /// To when, ns.
     pub to_ns: u64,
 }
 
@@ -141,9 +124,7 @@ pub struct Work {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WorkKind {
-    /// Searched a partition.
     Search,
-    /// Made snippets.
     Snippet,
     /// Merged what was gathered.
     Merge,
@@ -155,18 +136,14 @@ pub enum WorkKind {
     Planted,
 }
 
-/// A client's answer.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
-    /// The request.
     pub request: u64,
     /// The client's number, from 0, and the query's among its own: the query follows from both and the seed.
     pub client: u32,
-    /// The query's number.
     pub sequence: u32,
     /// The documents, best first; the first `hits` of them are meant.
     pub documents: [u32; MAX_HITS],
-    /// How many.
     pub hits: u8,
     /// Bytes of all snippets.
     pub snippet_bytes: u32,
@@ -180,11 +157,9 @@ pub struct Answer {
 pub struct Connection {
     /// The socket's own address.
     pub local: SocketAddrV4,
-    /// The other end's.
     pub remote: SocketAddrV4,
     /// Bytes that were sent, each counted once.
     pub sent_bytes: u64,
-    /// Bytes that came.
     pub received_bytes: u64,
     /// Bytes that were sent again.
     pub retransmitted_bytes: u64,
@@ -193,11 +168,8 @@ pub struct Connection {
 /// A planted trouble, on the host whose file it is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Planted {
-    /// What.
     pub kind: Kind,
-    /// From when, ns.
     pub from_ns: u64,
-    /// To when, ns.
     pub to_ns: u64,
     /// The thread that is the cause; 0 if it is none, or each request's own (see its [`WorkKind::Planted`]).
     pub thread: u32,

@@ -10,15 +10,10 @@ use crate::row::{Direction, Message, Row};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{host}, {direction:?} between {local} and {remote}: {why}")]
 pub struct StreamFault {
-    /// Whose truth.
     pub host: String,
-    /// Which way.
     pub direction: Direction,
-    /// That host's end.
     pub local: SocketAddrV4,
-    /// The other end.
     pub remote: SocketAddrV4,
-    /// What is wrong.
     pub why: String,
 }
 

@@ -8,9 +8,7 @@ use crate::row::{Direction, Message, MessageKind, Role};
 /// A question and its answer, at both ends. Times are ns of the machine's one clock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
-    /// The request's id.
     pub request: u64,
-    /// What it is.
     pub kind: MessageKind,
     /// Who answered, an index of [`Folder::processes`].
     pub host: usize,
@@ -27,7 +25,6 @@ pub struct Question {
 /// A request of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tree {
-    /// The client's question.
     pub query: Question,
     /// The front end's, one to each back end.
     pub searches: Vec<Question>,
@@ -39,9 +36,7 @@ pub struct Tree {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("request {request:x}: {why}")]
 pub struct TreeFault {
-    /// Which.
     pub request: u64,
-    /// What is wrong.
     pub why: String,
 }
 

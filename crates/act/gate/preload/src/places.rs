@@ -87,7 +87,6 @@ pub(crate) fn synchronize_mapping(address: *mut c_void, real: impl Fn() -> c_int
 /// What a call synchronizes.
 #[derive(Clone, Copy, Debug)]
 struct Target {
-    /// The call.
     kind: CallKind,
     /// `st_dev` of its file system.
     device: u64,
@@ -104,8 +103,9 @@ enum Object {
         /// Whether it has data to write before joining a round.
         regular: bool,
     },
-    /// A mapping.
-    Mapping { address: usize },
+    Mapping {
+        address: usize,
+    },
 }
 
 impl Target {

@@ -40,7 +40,6 @@ pub(crate) enum Memory {
     Named { rounds: SharedPath, figures: Option<SharedPath>, guests: Option<c_int>, owner: u32 },
 }
 
-/// The shared memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Mapped {
     pub(crate) rounds: &'static Arena,
@@ -73,7 +72,6 @@ fn map_named(
     })
 }
 
-/// The process' part.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Process {
     pub(crate) settings: Settings,

@@ -32,7 +32,6 @@ global_asm!(
     size = const size_of::<Local>(),
 );
 
-/// The calling thread's.
 #[cfg(target_arch = "x86_64")]
 fn local() -> *const Local {
     let place;
@@ -48,7 +47,6 @@ fn local() -> *const Local {
     place
 }
 
-/// The calling thread's.
 #[cfg(target_arch = "aarch64")]
 fn local() -> *const Local {
     let place;

@@ -87,7 +87,6 @@ pub struct Settings {
 /// The object to synchronize.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<H, S> {
-    /// The call.
     pub kind: CallKind,
     /// Whether it may need no commit; what it needs is known once its data is written.
     pub may_need_flush_only: bool,

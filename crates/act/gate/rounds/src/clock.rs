@@ -4,7 +4,6 @@ use core::ffi::CStr;
 
 use crate::sys;
 
-/// Room for `time:[4026531834]`.
 const LINK_BYTES: usize = 32;
 
 /// The number of this process' time namespace; 0 where the kernel has none, `None` if it does not tell.

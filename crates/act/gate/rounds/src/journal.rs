@@ -45,7 +45,6 @@ pub enum JournalKind {
     NotExt4 = 4,
 }
 
-/// `EXT4_FEATURE_COMPAT_FAST_COMMIT` of fs/ext4/ext4.h.
 pub const FEATURE_COMPAT_FAST_COMMIT: u32 = 0x400;
 /// A fixed prefix, a device's name (at most 32), a file's name.
 type Path = crate::path::Path<128>;

@@ -30,7 +30,6 @@ pub struct Mapping {
 pub struct MappedFile {
     /// Its file system, as `st_dev`.
     pub device: u64,
-    /// Its inode's number.
     pub inode: u64,
 }
 

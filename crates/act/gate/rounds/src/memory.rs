@@ -28,9 +28,7 @@ unsafe impl Shareable for crate::figures::RunFigures {}
 #[repr(C)]
 #[derive(Debug)]
 pub struct Guests {
-    /// Where they meet.
     pub rounds: crate::rounds::Arena,
-    /// What they count.
     pub figures: crate::figures::RunFigures,
 }
 

@@ -291,7 +291,6 @@ pub fn extent_at(fd: c_int, start_bytes: u64) -> ExtentAt {
     }
 }
 
-/// From include/uapi/linux/fiemap.h.
 const FIEMAP_FLAG_SYNC: u32 = 1;
 const FIEMAP_EXTENT_UNWRITTEN: u32 = 0x800;
 /// `_IOWR('f', 11, struct fiemap)` on most architectures. Where the numbers differ (PowerPC, MIPS, SPARC)
@@ -310,7 +309,6 @@ struct ExtentMap {
     extent: Extent,
 }
 
-/// `struct fiemap_extent`.
 #[repr(C)]
 #[derive(Default)]
 struct Extent {

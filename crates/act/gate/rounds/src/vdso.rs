@@ -23,7 +23,6 @@ const MAX_SYMBOLS: usize = 64;
 /// Entries of the dynamic section, at most.
 const MAX_ENTRIES: usize = 64;
 
-/// `Elf64_Dyn`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Entry {

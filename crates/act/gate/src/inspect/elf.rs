@@ -56,7 +56,6 @@ const MAX_SECTIONS: u32 = 1024;
 pub(super) enum Image {
     /// For another machine: its name.
     Foreign(String),
-    /// For this machine.
     Native {
         /// The loader that it names in PT_INTERP; a static program has none.
         loader: Option<PathBuf>,

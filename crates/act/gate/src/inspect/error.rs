@@ -31,7 +31,6 @@ pub enum InspectError {
         "{script}: its first line asks for {interpreter}, which is not there; install it or correct the line"
     )]
     NoInterpreter {
-        /// The script.
         script: PathBuf,
         /// What its `#!` line names.
         interpreter: String,

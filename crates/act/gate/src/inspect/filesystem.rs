@@ -23,7 +23,6 @@ pub struct FileSystem {
     pub name: String,
     /// The type it is mounted as, such as `ext4`.
     pub kind: String,
-    /// The mount point.
     pub mount_point: PathBuf,
     /// The journal that its fsyncs wait for.
     pub journal: Journal,

@@ -40,10 +40,7 @@ pub enum Gateability {
     /// Executing it adds privileges, so the loader ignores `LD_PRELOAD`.
     SetId(Privilege),
     /// Loaded by another C library's loader.
-    ForeignLibc {
-        /// That loader.
-        loader: PathBuf,
-    },
+    ForeignLibc { loader: PathBuf },
     /// For another machine than LUC's own.
     ForeignArchitecture {
         /// The machine's name, such as `32-bit x86`.

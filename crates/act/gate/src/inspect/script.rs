@@ -10,7 +10,6 @@ pub(super) const LINE_BYTES: usize = 256;
 /// The interpreter and argument of a script's `#!` line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Shebang {
-    /// The interpreter's path.
     pub(super) interpreter: PathBuf,
     /// Everything after it, which Linux hands over as one argument.
     pub(super) argument: Option<OsString>,

@@ -32,7 +32,6 @@ macro_rules! sources {
     };
 }
 
-/// `luc.ko`.
 pub const LUC: Sources = sources!("luc": "Kbuild" "Makefile" "clock.h" "compat.h" "control.c" "control.h" "control_auto.c"
     "control_returns.c" "control_trial.c" "copyout.c" "fsync.c" "hold.c" "hook.c" "journal.c" "layout.c" "luc.h" "main.c"
     "policy.c" "stats.c" "symbols.c" "sysfs.c" "trace.c" "trace_luc.h");

@@ -13,7 +13,6 @@ use crate::Error;
 use crate::journal::{Journal, Module};
 use crate::setting::{Key, Settings};
 
-/// The record's file.
 pub(super) const NAME: &str = "record.json";
 
 /// All journals of which settings are lent, by name.

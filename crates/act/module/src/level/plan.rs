@@ -14,9 +14,7 @@ use crate::{Device, Error, Machine, Module};
 pub enum Level {
     /// The highest that is there.
     Auto,
-    /// The gate alone.
     Gate,
-    /// The module alone.
     Kernel,
     /// The module on its journals, the gate on the others.
     Both,
@@ -47,7 +45,6 @@ impl fmt::Display for EffectiveLevel {
 /// The batchers of a run.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The level.
     pub level: EffectiveLevel,
     /// Where the gate only counts, since the module batches there. At [`EffectiveLevel::Kernel`] it counts only
     /// everywhere.
@@ -63,7 +60,6 @@ pub struct Plan {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Lend {
     pub(super) settings: Settings,
-    /// `None` for all.
     pub(super) devices: Option<Vec<Device>>,
 }
 

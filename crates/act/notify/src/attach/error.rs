@@ -26,12 +26,7 @@ pub enum AttachError {
     #[error(
         "process {process} cannot be traced ({reason}): run luc as root, and end a debugger or strace"
     )]
-    Denied {
-        /// The process.
-        process: i32,
-        /// Why.
-        reason: String,
-    },
+    Denied { process: i32, reason: String },
     /// Nobody would answer its calls if luc ended.
     #[error("process {0} cannot be given a keeper ({1}): end processes, and try again")]
     NoKeeper(i32, io::Error),
@@ -57,7 +52,6 @@ pub enum AttachError {
         "process {process}: the filter was refused ({errno}): start it anew by `luc run --reach notify`"
     )]
     Refused {
-        /// The process.
         process: i32,
         /// What the kernel said.
         errno: Errno,

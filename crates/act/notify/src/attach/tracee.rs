@@ -17,7 +17,6 @@ use super::error::AttachError;
 /// How long a thread may take to stop.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// From include/uapi/linux/ptrace.h.
 const EVENT_STOP: i32 = 128;
 
 /// The stop at a system call's beginning and end, with PTRACE_O_TRACESYSGOOD.

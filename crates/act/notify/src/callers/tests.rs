@@ -10,7 +10,6 @@ struct Programs {
     callers: Callers,
     /// Threads that are in a call.
     inside: HashSet<u32>,
-    /// Callers seen.
     seen: HashSet<CallerId>,
     /// Calls of which the supervisor knows that they have returned.
     returned: usize,

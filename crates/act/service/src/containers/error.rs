@@ -7,17 +7,11 @@ use luc_units::Failed;
 
 use super::profile::{FLAG, NOTIFY, ProfileError};
 
-/// See the module.
 #[derive(Debug, thiserror::Error)]
 pub enum ContainerError {
     /// A file that no profile is made of.
     #[error("{path}: {reason}")]
-    Profile {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        reason: ProfileError,
-    },
+    Profile { path: PathBuf, reason: ProfileError },
     /// No file was named, and none is where runtimes have theirs.
     #[error(
         "no profile is at {0}: name the file that the runtime takes by default, for Docker profiles/seccomp/default.json \
@@ -27,7 +21,6 @@ pub enum ContainerError {
     /// Not a profile by its size alone.
     #[error("{path}: it is longer than {most} bytes: name a profile of seccomp")]
     Long {
-        /// The file.
         path: PathBuf,
         /// How long it may be.
         most: u64,
@@ -38,13 +31,11 @@ pub enum ContainerError {
          sandbox that lets seccomp pass"
     )]
     Kernel,
-    /// No such program.
     #[error("{0} is not in the PATH: install it, or name another runtime by --runtime")]
     NoRuntime(String),
     /// It does not say what luc asks.
     #[error("{program} does not answer `{words}` ({reason}): name its runtime by --runtime")]
     Silent {
-        /// The program.
         program: PathBuf,
         /// What it was asked.
         words: &'static str,
@@ -58,19 +49,15 @@ pub enum ContainerError {
     Incapable {
         /// The runtime, with its version.
         runtime: String,
-        /// What it lacks.
         what: &'static str,
         /// What that would mean.
         why: &'static str,
     },
-    /// A file.
     #[error("{path} cannot be {what}: {source}")]
     File {
         /// What was being done, as `written`.
         what: &'static str,
-        /// To what.
         path: PathBuf,
-        /// Why it failed.
         source: io::Error,
     },
 }

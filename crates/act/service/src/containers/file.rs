@@ -29,7 +29,6 @@ pub struct Made {
     pub calls: [&'static str; 2],
     /// The runtimes that were asked, and what they can.
     pub runtimes: Vec<Answer>,
-    /// The profile.
     #[serde(skip)]
     pub profile: Value,
 }

@@ -28,7 +28,6 @@ const OF_RULE: &[&str] = &["action", "args", "excludes", "includes", "name", "na
 /// Why no profile is made of another one. The text follows a file's name and a colon.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProfileError {
-    /// Not JSON.
     #[error("it is not JSON ({0}): name a file like /usr/share/containers/seccomp.json")]
     Json(String),
     /// Something that is there is of another kind than a profile's.
@@ -44,7 +43,6 @@ pub enum ProfileError {
         "{action} is its action for {call}, so there is nothing to hold: name a profile that allows {call}"
     )]
     Denies {
-        /// The call.
         call: &'static str,
         /// What becomes of it.
         action: String,

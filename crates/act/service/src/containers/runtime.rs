@@ -18,7 +18,6 @@ const RUNTIMES: [&str; 2] = ["crun", "runc"];
 /// A runtime that was asked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Answer {
-    /// Where it is.
     pub path: PathBuf,
     /// Its name and version, as it says them.
     pub version: String,

@@ -9,7 +9,6 @@ use crate::words::CommandLine;
 /// Where luc-exec hands its listener over.
 pub const SOCKET: &str = "/run/luc/lucd.sock";
 
-/// The plan.
 pub(super) fn plan(facts: &Facts, tools: &Tools, why: String) -> Result<Plan, Refusal> {
     let settings = &facts.settings;
     refuse(facts, tools).map_err(Refusal::Notify)?;

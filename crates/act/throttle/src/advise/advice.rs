@@ -84,7 +84,6 @@ fn mean_off(model_ns: &[u64], seen_ns: &[u64]) -> f64 {
 struct Predicted {
     disk: DiskModel,
     alone_ns: Vec<u64>,
-    /// Of each forecast.
     then: Vec<Outcome>,
     none: Outcome,
     ahead: Outcome,

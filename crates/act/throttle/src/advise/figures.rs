@@ -23,7 +23,6 @@ pub struct Advice {
 /// Advice on one disk.
 #[derive(Clone, Debug, Serialize)]
 pub struct DiskAdvice {
-    /// Its name.
     pub disk: String,
     /// Part of the time in which it had a request: 0 to 1.
     pub busy: f64,
@@ -36,7 +35,6 @@ pub struct DiskAdvice {
     pub model: ModelFigures,
     /// Whether `luc throttle learn` has measured this disk.
     pub is_learned: bool,
-    /// Who used it.
     pub tasks: Vec<TaskAdvice>,
     /// Who slowed whom, the most first.
     pub slowed: Vec<Slowed>,
@@ -64,7 +62,6 @@ pub struct DiskAdvice {
     pub reason: String,
 }
 
-/// The fitted model.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct ModelFigures {
     /// Bytes per second in place.
@@ -84,11 +81,8 @@ pub struct TaskAdvice {
     pub task: String,
     /// Time that the disk spent on it.
     pub device_s: f64,
-    /// Bytes read.
     pub bytes_read: u64,
-    /// Bytes written.
     pub bytes_written: u64,
-    /// Completed requests.
     pub requests: u64,
     /// Part of them that continued the task's own last request: 0 to 1.
     pub continued: f64,
@@ -115,13 +109,11 @@ pub struct SeenFigures {
     pub start_s: f64,
     /// Requests that were reads.
     pub reads: u64,
-    /// Its other requests.
     pub writes: u64,
     /// Requests that continued its own last one.
     pub continued: u64,
     /// Reads that continued the disk's last request.
     pub sequential_reads: u64,
-    /// Bytes of them.
     pub sequential_bytes: u64,
     /// Time that the disk spent on them.
     pub sequential_s: f64,
@@ -148,9 +140,7 @@ pub struct SeenFigures {
 pub struct Slowed {
     /// Who waited: its number in `tasks`, from 1.
     pub task: usize,
-    /// Who was served.
     pub by: usize,
-    /// For how long.
     pub seconds: f64,
 }
 
@@ -161,25 +151,20 @@ pub struct Figures {
     pub all_done_s: f64,
     /// Weighted speedup: the sum of time alone over time taken.
     pub weighted_speedup: f64,
-    /// Tasks per second.
     pub throughput_per_s: f64,
 }
 
 /// One task's time, with and without.
 #[derive(Clone, Debug, Serialize)]
 pub struct Worst {
-    /// Which.
     pub task: String,
-    /// As seen.
     pub now_s: f64,
-    /// With the throttle.
     pub then_s: f64,
 }
 
 /// What a larger read-ahead would do.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct ReadAhead {
-    /// Its size, KiB.
     pub kib: u64,
     /// Until all are done.
     pub all_done_s: f64,

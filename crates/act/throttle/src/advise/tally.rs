@@ -37,7 +37,6 @@ pub(super) struct Step {
     pub(super) active_ns: u64,
     /// Time for which it waited for any disk, ns.
     pub(super) waited_ns: u64,
-    /// Whether it wrote.
     pub(super) has_written: bool,
     /// Whether it only wrote, or waited for what it had written.
     pub(super) is_writing: bool,

@@ -74,7 +74,6 @@ struct Watched {
     /// Time of processors that it has used, ns.
     processor_ns: u64,
     is_size_known: bool,
-    /// By disk.
     tallies: Vec<Tally>,
 }
 
@@ -260,7 +259,6 @@ impl<'t> Watch<'t> {
         steps
     }
 
-    /// What it means.
     #[must_use]
     pub fn advice(&self, max_frozen_ns: u64) -> Advice {
         let seen_ns = self.looked_ns.saturating_sub(self.began_ns);

@@ -21,13 +21,10 @@ pub fn path() -> PathBuf {
 /// The daemon's state at one moment.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Status {
-    /// Its process.
     pub process: u32,
     /// When it was written, CLOCK_MONOTONIC, ns.
     pub at_ns: u64,
-    /// The tasks.
     pub tasks: Vec<TaskStatus>,
-    /// The disks.
     pub disks: Vec<DiskStatus>,
     /// How often something was done, by action and reason.
     pub orders: Vec<OrderCount>,
@@ -41,7 +38,6 @@ pub struct Status {
     pub looking_s: f64,
 }
 
-/// A task.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TaskStatus {
     /// Its cgroup, below the root.
@@ -78,7 +74,6 @@ pub struct TaskStatus {
 pub struct UseStatus {
     /// Bytes that it has read and written.
     pub bytes: u64,
-    /// Its requests.
     pub requests: u64,
     /// Those that continued the disk's last one.
     pub sequential: u64,
@@ -88,10 +83,8 @@ pub struct UseStatus {
     pub outstanding: u32,
 }
 
-/// A disk.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct DiskStatus {
-    /// Its name.
     pub name: String,
     /// Time that it was busy, s.
     pub busy_s: f64,

@@ -25,11 +25,8 @@ pub struct Counters {
 /// How often something was done, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OrderCount {
-    /// freeze or thaw.
     pub action: String,
-    /// The reason's name.
     pub reason: String,
-    /// How often.
     pub count: u64,
 }
 

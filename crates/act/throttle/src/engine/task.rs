@@ -60,9 +60,7 @@ pub(super) struct Task {
 /// How often and for how long a task was frozen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Totals {
-    /// How often.
     pub freezes: u64,
-    /// In all, ns.
     pub frozen_ns: u64,
     /// At most at a time, ns.
     pub longest_ns: u64,

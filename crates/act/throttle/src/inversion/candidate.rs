@@ -7,9 +7,7 @@ use crate::cgroup::Cgroup;
 /// A task, as it is looked at for inversions.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Candidate<'a> {
-    /// Which task.
     pub(crate) id: TaskId,
-    /// Its cgroup.
     pub(crate) cgroup: &'a Cgroup,
     /// Whether it is frozen.
     pub(crate) is_frozen: bool,

@@ -40,7 +40,6 @@ pub(super) struct FileLocks {
     refusals: Refusals,
 }
 
-/// The last look.
 #[derive(Debug, Default)]
 struct Last {
     news: LockNews,

@@ -12,9 +12,7 @@ pub(crate) const LOOK_EVERY_NS: u64 = 20_000_000;
 pub enum Resource {
     /// A file lock: flock, or one of fcntl.
     FileLock,
-    /// A pipe.
     Pipe,
-    /// A Unix socket.
     Socket,
     /// A futex in shared memory.
     Futex,
@@ -34,13 +32,11 @@ impl Resource {
 /// Somebody who waits for a frozen task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Inversion {
-    /// The frozen task.
     pub(crate) holder: TaskId,
     /// Who waits, where that is a task.
     pub(crate) waiter: Option<TaskId>,
     /// The cgroup of whoever waits, where it is known.
     pub(crate) waiter_cgroup: Option<PathBuf>,
-    /// For what.
     pub(crate) resource: Resource,
     /// Whether the two are to be treated as one.
     pub(crate) is_usual: bool,

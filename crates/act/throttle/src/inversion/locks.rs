@@ -30,7 +30,6 @@ pub(super) struct Wait {
     pub(super) waiter: Option<u32>,
     /// The process that took the lock, where the kernel knows one.
     pub(super) holder: Option<u32>,
-    /// The lock.
     pub(super) lock: Lock,
 }
 
@@ -126,7 +125,6 @@ fn has_lock(info: &str, lock: &Lock) -> bool {
         .any(|line| !line.waits && line.lock == *lock)
 }
 
-/// One line.
 #[derive(Debug)]
 struct Line {
     /// A lock and its waiters have the same.

@@ -8,12 +8,9 @@ use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 
 const BY_FAMILY: u16 = 20;
 const DONE: u16 = 3;
-/// NLM_F_REQUEST and NLM_F_DUMP.
 const DUMP: u16 = 0x301;
 const UNIX: u8 = 1;
-/// UDIAG_SHOW_PEER.
 const SHOW_PEER: u32 = 4;
-/// The attribute UNIX_DIAG_PEER.
 const PEER: u16 = 2;
 /// Of a message, and of what is said of a socket in front of the attributes.
 const HEADER: usize = 16;

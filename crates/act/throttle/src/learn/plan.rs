@@ -35,7 +35,6 @@ pub struct Plan {
     pub folder: PathBuf,
     /// Files that are made, and removed afterwards.
     pub files: u64,
-    /// Bytes of each.
     pub file_bytes: u64,
     /// Time of all measurements, ns, without that for making the files.
     pub measuring_ns: u64,

@@ -66,7 +66,6 @@ pub struct Curve {
 pub struct Identity {
     /// Its model and serial number, or its device number where it has none.
     pub name: String,
-    /// Its size, bytes.
     pub size_bytes: u64,
 }
 

@@ -24,11 +24,9 @@ pub struct WiseChoice {
     pub points: Vec<(u64, u32)>,
     /// Who is suspended first.
     pub suspend_first: SuspendFirst,
-    /// Whether `dtimeslice` adapts.
     pub self_tuning: bool,
     /// RESUME_GROUP, percent of all tasks.
     pub resume_percent: u8,
-    /// CHECK_INTERVAL, ns.
     pub check_ns: u64,
 }
 
@@ -73,7 +71,6 @@ impl WiseChoice {
         }
     }
 
-    /// Takes one `KEY=VALUE`.
     fn set(&mut self, word: &str) -> Result<(), String> {
         let unknown = || format!("it has no '{word}': it takes {KEYS}");
         match word.split_once('=').ok_or_else(unknown)? {

@@ -51,7 +51,6 @@ pub(super) struct Child {
     pub(super) finish_ns: u64,
     pub(super) status: i32,
     pub(super) totals: Totals,
-    /// As [`super::TaskOutcome::bytes`].
     pub(super) bytes: Option<u64>,
     process: std::process::Child,
     /// Until it has ended.

@@ -53,7 +53,6 @@ fn wants(task: &TaskSums, used: &UseSums, disk: usize) -> bool {
 }
 
 impl Account {
-    /// Takes in sums.
     pub(super) fn step(&mut self, now: Sums) {
         let Some(last) = self.last.take() else {
             self.before = Some(now.clone());

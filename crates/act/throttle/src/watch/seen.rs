@@ -11,7 +11,6 @@ pub struct Seen {
     pub daemon: Option<u32>,
     /// Cgroups that are not shown, for want of room in the kernel.
     pub unwatched: usize,
-    /// The disks.
     pub disks: Vec<DiskSeen>,
     /// Tasks that use a disk, or are frozen; most device time first.
     pub tasks: Vec<TaskSeen>,
@@ -20,11 +19,9 @@ pub struct Seen {
 /// What went on at a disk. Shares are fractions of 1.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct DiskSeen {
-    /// Its name.
     pub name: String,
     /// Share of the time that it was busy.
     pub busy: f64,
-    /// Bytes per second.
     pub bytes_per_s: f64,
     /// The bytes per second over what the same tasks reach alone; none: it is not known of each how fast it is alone.
     pub efficiency: Option<f64>,
@@ -49,12 +46,10 @@ pub enum State {
     Uses,
     /// It has requests out, and the disk is hardly ever at them.
     Waits,
-    /// It is frozen.
     Frozen,
 }
 
 impl State {
-    /// In a word.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

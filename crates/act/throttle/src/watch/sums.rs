@@ -13,16 +13,13 @@ pub(super) struct Sums {
     pub(super) daemon: Option<u32>,
     /// Cgroups for which there was no room.
     pub(super) unwatched: usize,
-    /// The disks.
     pub(super) disks: Vec<DiskSums>,
-    /// The tasks.
     pub(super) tasks: Vec<TaskSums>,
 }
 
 /// What a disk has done.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DiskSums {
-    /// Its name.
     pub(super) name: String,
     /// Time that it was busy, ns.
     pub(super) busy_ns: u64,
@@ -50,7 +47,6 @@ pub(super) struct TaskSums {
 pub(super) struct UseSums {
     /// Bytes of its requests.
     pub(super) bytes: u64,
-    /// Its requests.
     pub(super) requests: u64,
     /// Those that continued the disk's last one.
     pub(super) sequential: u64,

@@ -9,15 +9,12 @@ use serde::{Deserialize, Serialize};
 
 use super::{Kind, Model, Request};
 
-/// See the module.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CloudParameters {
     /// Time of a request that no cap holds up, nanoseconds.
     pub latency_ns: u64,
-    /// Operations per second.
     pub iops: u64,
-    /// Bytes per second.
     pub bytes_per_second: u64,
     /// A larger request counts as several operations of this size.
     pub operation_bytes: u64,
@@ -52,7 +49,6 @@ impl CloudParameters {
     }
 }
 
-/// See the module.
 #[derive(Debug)]
 pub(super) struct Cloud {
     parameters: CloudParameters,

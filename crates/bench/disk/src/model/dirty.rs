@@ -14,7 +14,6 @@ impl Dirty {
         self.ranges.is_empty()
     }
 
-    /// Bytes to write.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }

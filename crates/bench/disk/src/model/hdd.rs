@@ -19,14 +19,12 @@ use super::{Kind, Model, Request};
 /// Zones of constant track length from the outer to the inner edge.
 const ZONES: u64 = 16;
 
-/// See the module.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct HddParameters {
     /// Size of the whole drive. An emulated disk that is smaller is a partition at its outer
     /// edge, with short seeks; give its own size here to spread it over the whole stroke.
     pub capacity_bytes: u64,
-    /// Revolutions per minute.
     pub rpm: u64,
     /// Seek to the next track, nanoseconds.
     pub track_to_track_ns: u64,
@@ -116,7 +114,6 @@ struct ReadAhead {
     since_ns: u64,
 }
 
-/// See the module.
 #[derive(Debug)]
 pub(super) struct Hdd {
     parameters: HddParameters,

@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 
 use super::{Kind, Model, Request};
 
-/// See the module.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SsdParameters {
@@ -63,7 +62,6 @@ impl SsdParameters {
     }
 }
 
-/// See the module.
 #[derive(Debug)]
 pub(super) struct Ssd {
     parameters: SsdParameters,

@@ -51,7 +51,6 @@ impl Worker<'_> {
         if rate.take(self.client, tokens) { Ok(()) } else { Err(Stop::Over) }
     }
 
-    /// `finishoncount`, `finishonbytes`.
     pub(crate) fn finish(&mut self, flowop: &Flowop) -> Result<(), Stop> {
         let goal = match self.memories[flowop.memory] {
             Some(goal) => goal,
@@ -70,7 +69,6 @@ impl Worker<'_> {
         if reached { Err(Stop::Done) } else { Ok(()) }
     }
 
-    /// `print`.
     pub(crate) fn print(&mut self, flowop: &Flowop) {
         let value = self.draw(&flowop.value);
         let name = &self.shared.plan.names[flowop.operation];

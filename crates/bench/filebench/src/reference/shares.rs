@@ -15,7 +15,6 @@ pub(super) struct Share {
     pub(super) mean: Option<(f64, f64)>,
     /// Openings by each thread that count as well.
     pub(super) openings: u64,
-    /// May be skipped.
     pub(super) skipped: bool,
 }
 

@@ -6,10 +6,8 @@
 //! so much on average, with this standard deviation. `+1`: an opening by each thread counts as well. `?`: may
 //! be skipped, as the deletion of a file that is open.
 
-/// A personality.
 #[derive(Debug)]
 pub struct Stock {
-    /// Its name.
     pub name: &'static str,
     /// Variables that make it small: for a test, or where the files of the original do not fit.
     pub small: &'static [&'static str],
@@ -35,7 +33,6 @@ const WRITE: &str = "1: w=1048576+1";
 /// Deviation of a gamma variable of shape 1.5.
 pub(super) const APPEND: &str = "AR~8191.5/4730";
 
-/// All of them.
 pub const STOCKS: &[Stock] = &[
     stock(
         "varmail",

@@ -42,9 +42,7 @@ pub(super) struct Episodes {
     pub(super) syncs: Vec<u64>,
     /// Time between calls and before the first, us.
     pub(super) pauses: Vec<u64>,
-    /// Of every write.
     pub(super) write_bytes: Vec<u64>,
-    /// Of every read.
     pub(super) read_bytes: Vec<u64>,
 }
 

@@ -24,12 +24,10 @@ pub(super) struct Operation {
     pub(super) enter_ns: u64,
     pub(super) exit_ns: u64,
     pub(super) what: What,
-    /// 0: not known.
     pub(super) inode: u64,
     pub(super) bytes: u64,
 }
 
-/// What it does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum What {
     Create,
@@ -41,7 +39,6 @@ pub(super) enum What {
     Other,
 }
 
-/// A trace's operations.
 #[derive(Debug, Default)]
 pub(super) struct Traced {
     /// By thread, then by time.

@@ -195,7 +195,6 @@ impl Policy {
     }
 }
 
-/// 12 of `cpu12`.
 pub(super) fn number_of(name: &str) -> Option<u32> {
     name.strip_prefix("cpu")?.parse().ok()
 }

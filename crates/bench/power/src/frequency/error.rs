@@ -30,11 +30,9 @@ pub enum FrequencyError {
     Outside {
         /// What was asked for.
         wanted: Setting,
-        /// As `cpu0`.
         processor: String,
         /// The frequencies that it has.
         has: String,
-        /// One of them.
         nearest: Setting,
     },
     /// Turbo cannot be switched.
@@ -49,12 +47,7 @@ pub enum FrequencyError {
         "frequency-options.smt: {path} is '{found}': switch SMT in the firmware, and leave the option out",
         path = .path.display()
     )]
-    NoSmt {
-        /// The switch.
-        path: PathBuf,
-        /// Its state.
-        found: String,
-    },
+    NoSmt { path: PathBuf, found: String },
     /// Processor time cannot be limited.
     #[error(
         "frequency throttle: no cgroups in {path} have the cpu controller: mount cgroup2 there and write +cpu to its \
@@ -68,14 +61,7 @@ pub enum FrequencyError {
          daemon, or correct the plan's frequency",
         path = .path.display()
     )]
-    NotReached {
-        /// The file.
-        path: PathBuf,
-        /// What was written.
-        wanted: String,
-        /// What was read.
-        found: String,
-    },
+    NotReached { path: PathBuf, wanted: String, found: String },
     /// Another sweep has set the processors.
     #[error("{path} is in use by another sweep that sets the processors: wait for it", path = .0.display())]
     Busy(PathBuf),
@@ -85,21 +71,13 @@ pub enum FrequencyError {
         path = .path.display()
     )]
     Saved {
-        /// The file.
         path: PathBuf,
         /// What is wrong with it.
         reason: String,
     },
     /// A file could not be read or written.
     #[error("cannot {action} {path}: {reason}; setting processors needs root", path = .path.display())]
-    File {
-        /// What was tried.
-        action: &'static str,
-        /// On what.
-        path: PathBuf,
-        /// The system's reason.
-        reason: io::Error,
-    },
+    File { action: &'static str, path: PathBuf, reason: io::Error },
 }
 
 /// The action of reading what root restores by.

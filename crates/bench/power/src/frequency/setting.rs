@@ -26,7 +26,6 @@ pub enum Setting {
 }
 
 impl Setting {
-    /// A frequency.
     pub(super) fn from_khz(khz: u64) -> Self {
         Self::Khz(khz)
     }

@@ -9,7 +9,6 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// A machine.
 struct Fake {
     sysfs: TempDir,
 }

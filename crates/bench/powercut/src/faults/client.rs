@@ -208,7 +208,6 @@ impl Victim {
         self.begun.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes the trial.
     fn tried(&self) -> io::Result<Outcome> {
         let begun = self.lock().take();
         let Some(Begun { file, mapping }) = begun else {

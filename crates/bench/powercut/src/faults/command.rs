@@ -36,9 +36,7 @@ pub struct CommandPlan {
 /// The result of a command.
 #[derive(Debug, Clone, Serialize)]
 pub struct CommandReport {
-    /// The command line.
     pub command: String,
-    /// The fault.
     pub fault: FaultSpec,
     /// Its runs: the first without luc, then one with each policy.
     pub runs: Vec<CommandRun>,

@@ -8,13 +8,11 @@ use luc_units::Failed;
 /// Trials that could not start or finish; one line that ends with what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum FaultsError {
-    /// Nothing to try.
     #[error("no trial is left: give at least one --errno, --call and --policy, or leave them out")]
     Nothing,
     /// Too few or too many threads.
     #[error("--beside {0}: not a number of threads; use 1 to 256")]
     Threads(usize),
-    /// The emulated disk.
     #[error(transparent)]
     Disk(#[from] luc_disk::Error),
     /// The directory to work in.
@@ -25,43 +23,18 @@ pub enum FaultsError {
     Kernel(#[from] luc_module::Error),
     /// A program could not be started.
     #[error("cannot start '{program}': {reason}; check its path and that it is executable")]
-    Start {
-        /// The program.
-        program: String,
-        /// The system's reason.
-        reason: io::Error,
-    },
+    Start { program: String, reason: io::Error },
     /// The client did not do what it was told.
     #[error("the client under {arm} {what}: {said}; see the kernel log, then run it again")]
-    Client {
-        /// With which policy.
-        arm: String,
-        /// What it did.
-        what: String,
-        /// What it said.
-        said: String,
-    },
+    Client { arm: String, what: String, said: String },
     /// A command's run in which no request failed.
     #[error(
         "no request of '{program}' failed {arm}: let requests fail earlier (--after) or elsewhere (--on, --range)"
     )]
-    NothingFailed {
-        /// The command.
-        program: String,
-        /// With which policy.
-        arm: String,
-    },
+    NothingFailed { program: String, arm: String },
     /// A failed operation of the trial itself.
     #[error("{path}: {what} failed: {reason}; `luc disk remove --all` clears what is left", path = .path.display())]
-    Io {
-        /// Where.
-        path: PathBuf,
-        /// What.
-        what: &'static str,
-        /// The system's reason.
-        reason: io::Error,
-    },
-    /// Ctrl-C.
+    Io { path: PathBuf, what: &'static str, reason: io::Error },
     #[error("interrupted")]
     Interrupted,
 }

@@ -21,7 +21,6 @@ pub enum Policy {
 /// The `luc` whose `run` brings programs under the gate: this build or another.
 #[derive(Debug, Clone)]
 pub struct Gate {
-    /// The program.
     pub luc: PathBuf,
     /// Further options of `luc run`.
     pub options: Vec<String>,

@@ -15,7 +15,6 @@ use super::place::Place;
 pub enum Level {
     /// The gate, in the programs.
     Gate(Gate),
-    /// The kernel module.
     Kernel(Module),
 }
 

@@ -27,7 +27,6 @@ struct Batch {
     failed: u64,
 }
 
-/// Makes all trials.
 pub(super) fn run(plan: &Faults, tick: &mut dyn FnMut(u64, u64)) -> Result<Report, FaultsError> {
     let mut report = Report::new(plan);
     let flushes = plan.errnos.contains(&BlockErrno::EIO);
@@ -122,7 +121,6 @@ impl Table<'_> {
         Ok(())
     }
 
-    /// One errno.
     fn write(
         &self,
         policy: Option<&Policy>,

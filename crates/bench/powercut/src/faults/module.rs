@@ -11,7 +11,6 @@ use super::place::Place;
 /// The module that is loaded, on the journal of the file system under trial.
 #[derive(Debug, Clone)]
 pub struct Module {
-    /// Where it is.
     pub machine: Machine,
     /// What it is set to for each policy, by the policy's word for `luc run`.
     pub settings: BTreeMap<String, Settings>,

@@ -17,7 +17,6 @@ const RELEASE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Names the directory under trial in the environment of what works there.
 pub(super) const DIRECTORY_VARIABLE: &str = "LUC_FAULTS_DIR";
 
-/// See the module.
 pub(super) struct Place {
     name: String,
     device: PathBuf,

@@ -13,11 +13,8 @@ use super::trial::{Before, Call, Outcome, Trial};
 /// What the trials found.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
-    /// `uname -r`.
     pub kernel: String,
-    /// File system.
     pub fs: String,
-    /// Options of mkfs.
     pub mkfs_options: String,
     /// Options of mount; all trials were made with each.
     pub mount_options: Vec<String>,
@@ -35,7 +32,6 @@ pub struct Report {
     pub untold_without_gate: u64,
     /// Errnos that fsync reported without luc, by the errno of the disk.
     pub reported: BTreeMap<String, String>,
-    /// By policy.
     pub policies: Vec<PolicyReport>,
     /// Trials in which the program was told something else with luc.
     pub differences: Vec<Difference>,
@@ -48,7 +44,6 @@ pub struct Report {
 pub struct PolicyReport {
     /// As on the command line; absent: without luc.
     pub policy: Option<String>,
-    /// Trials made.
     pub trials: u64,
     /// Requests that the disk failed.
     pub failed_requests: u64,
@@ -63,7 +58,6 @@ pub struct PolicyReport {
     pub differences: u64,
 }
 
-/// The fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fails {
     /// The trial's write, with this errno.
@@ -75,15 +69,11 @@ pub(super) enum Fails {
 /// A trial in which the program was told something else with luc.
 #[derive(Debug, Clone, Serialize)]
 pub struct Difference {
-    /// The policy.
     pub policy: String,
-    /// Options of mount.
     pub mount_options: String,
-    /// `write` or `flush`.
     pub on: &'static str,
     /// Errno of the disk.
     pub errno: BlockErrno,
-    /// The trial.
     #[serde(flatten)]
     pub trial: Trial,
     /// Results of the calls without luc.

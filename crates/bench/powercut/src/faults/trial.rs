@@ -10,9 +10,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Call {
-    /// `fsync`.
     Fsync,
-    /// `fdatasync`.
     Fdatasync,
     /// `msync(MS_SYNC)` of a shared mapping.
     Msync,
@@ -26,11 +24,9 @@ pub enum Call {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Block {
-    /// The first.
     First,
     /// One in the middle.
     Middle,
-    /// The last.
     Last,
 }
 
@@ -38,7 +34,6 @@ pub enum Block {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Before {
-    /// Nothing.
     Direct,
     /// The file is closed and opened again.
     Reopened,
@@ -54,23 +49,18 @@ pub enum Kind {
     Preallocated,
 }
 
-/// A trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Trial {
-    /// The call.
     pub call: Call,
-    /// The block.
     pub block: Block,
     /// Action before the call.
     pub before: Before,
-    /// The file.
     pub file: Kind,
 }
 
 /// Result of a call: its value and, if that is -1, errno.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answer {
-    /// The return value.
     pub value: i64,
     /// `errno` after it, 0 if it did not fail.
     pub errno: i32,
@@ -79,16 +69,13 @@ pub struct Answer {
 /// Results of the program's calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outcome {
-    /// By the call.
     pub first: Answer,
     /// By the same call made again.
     pub second: Answer,
-    /// By `close`.
     pub close: Answer,
 }
 
 impl Call {
-    /// All there are.
     pub const ALL: [Self; 5] =
         [Self::Fsync, Self::Fdatasync, Self::Msync, Self::OSync, Self::ODsync];
 
@@ -195,8 +182,9 @@ impl fmt::Display for Outcome {
 #[serde(tag = "order", rename_all = "snake_case")]
 pub(super) enum Order {
     /// Make a file for each trial, and do what comes before the call.
-    Prepare { trials: Vec<Trial> },
-    /// Make the calls.
+    Prepare {
+        trials: Vec<Trial>,
+    },
     Go,
 }
 

@@ -23,7 +23,6 @@ use crate::error::{SweepError, TRUST};
 const PATIENCE: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(20);
 
-/// Where notes are.
 fn folder() -> PathBuf {
     luc_host::run_dir::path().join("sweep")
 }

@@ -8,13 +8,9 @@ use super::{Counters, named};
 /// Their files as they are; empty where there is none.
 #[derive(Debug, Default)]
 pub(super) struct Texts {
-    /// /proc/fs/jbd2/DISK-8/info (jbd2_seq_info_show).
     jbd2: String,
-    /// /proc/fs/ext4/DISK/fc_info (ext4_fc_info_show).
     fast_commit: String,
-    /// /sys/fs/xfs/DISK/stats/stats (xfs_stats_format).
     xfs: String,
-    /// /sys/fs/btrfs/UUID/commit_stats (btrfs_commit_stats_show).
     btrfs: String,
     /// Files of /sys/fs/f2fs/DISK, a line each: name and value.
     f2fs: String,

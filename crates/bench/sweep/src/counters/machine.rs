@@ -119,7 +119,6 @@ pub(super) fn disk_line(text: &str, major: u32, minor: u32) -> Option<impl Itera
     Some(line.split_whitespace())
 }
 
-/// Documentation/admin-guide/iostats.rst.
 fn of_disk(text: &str, disk: &Disk) -> Counters {
     let fields: Vec<f64> = disk_line(text, disk.major, disk.minor)
         .into_iter()

@@ -16,7 +16,6 @@ pub struct DeviceAbout {
     pub path: PathBuf,
     /// Its manufacturer's name for it, or what it is made of.
     pub model: Option<String>,
-    /// Its size, bytes.
     pub size_bytes: u64,
     /// The disk, if it is a partition: what follows is said of that.
     pub partition_of: Option<String>,

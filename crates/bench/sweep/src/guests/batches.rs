@@ -19,9 +19,7 @@ const MODELLED_POINTS: usize = 4;
 /// What is made before the figures are looked at again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Stage {
-    /// From 0.
     rounds: Range<usize>,
-    /// Numbers of points.
     members: Vec<usize>,
 }
 

@@ -3,7 +3,6 @@
 /// What of the kernel and of the host makes a file system in a guest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Needs {
-    /// The kernel's module.
     pub module: &'static str,
     /// The program that makes it.
     pub program: &'static str,

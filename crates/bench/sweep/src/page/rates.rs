@@ -11,7 +11,6 @@ use super::speedups::is_drawn;
 
 /// Rows of one graph.
 const MOST_ROWS: usize = 120;
-/// Matrices in all.
 const MOST_MATRICES: usize = 12;
 
 /// The figures of every point, by workload.

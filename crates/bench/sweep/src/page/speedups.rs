@@ -8,7 +8,6 @@ use crate::{Axis, PointReport, Report};
 
 use super::names::{Axes, number, speedup, spread, value_name};
 
-/// Graphs in all.
 const MOST_GRAPHS: usize = 48;
 
 pub(super) fn section(report: &Report, axes: &Axes) -> Section {

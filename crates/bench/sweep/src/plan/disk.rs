@@ -22,9 +22,7 @@ pub struct Disk {
     pub size: Size,
     /// Of a flush; model fixed only, as the next two.
     pub flush: Option<Span>,
-    /// Of a write.
     pub write: Option<Span>,
-    /// Of a read.
     pub read: Option<Span>,
 }
 
@@ -32,16 +30,12 @@ pub struct Disk {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct OwnDisk {
-    /// Size.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size: Option<Size>,
-    /// Of a flush.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flush: Option<Span>,
-    /// Of a write.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub write: Option<Span>,
-    /// Of a read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read: Option<Span>,
 }
@@ -84,7 +78,6 @@ impl Disk {
         self.file.as_deref().or(own)
     }
 
-    /// Its model.
     pub(crate) fn spec(&self) -> Result<ModelSpec, luc_disk::Error> {
         match self.path() {
             Some(path) => ModelSpec::from_toml_file(path),

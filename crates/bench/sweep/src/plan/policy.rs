@@ -22,22 +22,18 @@ pub enum Policy {
 pub enum Batching {
     /// Not; they are only counted.
     Off,
-    /// The thesis' delayJC.
     Delay,
     /// The paper's PID controller.
     Pid,
-    /// LUC's own.
     Auto,
 }
 
 /// When journal blocks are written from copies, as the module calls it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CopyOut {
-    /// Never.
     Off,
     /// By the paper's heuristic.
     Heuristic,
-    /// Always.
     On,
     /// By LUC's own measure.
     Auto,

@@ -22,20 +22,17 @@ pub struct Size {
 }
 
 impl Span {
-    /// Nanoseconds.
     #[must_use]
     pub fn ns(&self) -> u64 {
         self.ns
     }
 
-    /// Of whole milliseconds.
     pub(super) fn of_ms(ms: u64) -> Self {
         Self { text: format!("{ms}ms"), ns: ms * 1_000_000 }
     }
 }
 
 impl Size {
-    /// Bytes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.bytes

@@ -10,9 +10,7 @@ pub enum Scheduler {
     None,
     /// By place and age.
     MqDeadline,
-    /// Budget fair queueing.
     Bfq,
-    /// By latency goals.
     Kyber,
 }
 

@@ -29,7 +29,6 @@ pub(crate) const LONGEST_HOLD_US: u64 = 50_000;
 /// How much longer the module makes its times, in thousandths.
 const MODULE_STRETCH: RangeInclusive<u64> = 10..=100_000;
 
-/// The section `[virtual]`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VirtualTime {

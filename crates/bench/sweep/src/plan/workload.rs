@@ -11,19 +11,14 @@ use super::{Policy, Size};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Bench {
-    /// File creation.
     Metarates,
-    /// A mail server.
     Varmail,
     /// A database; the threads are its writers.
     Oltp,
-    /// IOzone's.
     InitialWrite,
     /// Commits of many files; the threads are the files of each.
     Commit,
-    /// Logs.
     Append,
-    /// Files in place.
     Overwrite,
 }
 
@@ -33,7 +28,6 @@ pub enum Bench {
 pub struct Workload {
     /// What the report calls it.
     pub name: String,
-    /// A built-in one.
     pub bench: Option<Bench>,
     /// A workload file of Filebench's, or the name of a stock one.
     #[serde(default, skip_serializing_if = "Option::is_none")]

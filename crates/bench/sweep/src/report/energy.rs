@@ -13,7 +13,6 @@ use luc_units::figures::FourDigits;
 /// Energy of a point's repeats, with 95 % intervals; `None` of fewer than 6.
 #[derive(Debug, Serialize)]
 pub struct PointEnergy {
-    /// Repeats with energy.
     pub count: usize,
     /// Joules of a repeat.
     pub gross_joules: Option<MedianInterval>,

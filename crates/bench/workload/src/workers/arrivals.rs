@@ -34,7 +34,6 @@ pub enum Arrivals {
     Exponential(u64),
     /// As a file says.
     Listed {
-        /// The file.
         path: PathBuf,
         /// Its times, ns: of the clients of the first round, then of the second, and from the beginning again.
         offsets_ns: Vec<u64>,

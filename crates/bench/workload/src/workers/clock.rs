@@ -2,7 +2,6 @@
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// CLOCK_MONOTONIC, ns.
 #[inline]
 pub fn now_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);

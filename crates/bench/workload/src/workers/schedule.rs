@@ -8,7 +8,6 @@ use crate::error::BenchError;
 pub enum ClientKind {
     /// A thread of this process.
     Thread,
-    /// A forked process.
     Process,
 }
 
@@ -17,7 +16,6 @@ pub enum ClientKind {
 pub struct Schedule {
     /// Number of clients, at least 1.
     pub clients: usize,
-    /// Threads or processes.
     pub kind: ClientKind,
     /// Time before the measured interval, ns.
     pub warmup_ns: u64,

@@ -67,7 +67,6 @@ impl Think {
     }
 }
 
-/// One client's pauses.
 pub(crate) struct Pauses {
     mean_ns: f64,
     distribution: Distribution,

@@ -21,10 +21,8 @@ const OPEN: usize = 0;
 const WRITE: usize = 1;
 const SYNC: usize = 2;
 
-/// What to run.
 #[derive(Debug, Clone)]
 pub struct Append {
-    /// Directory, clients, times.
     pub timed: Timed,
     /// Bytes of each record.
     pub record_size_bytes: u64,
@@ -35,7 +33,6 @@ pub struct Append {
     pub call: SyncCall,
 }
 
-/// What was measured.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
     /// What every report has.

@@ -49,12 +49,10 @@ impl Work {
     }
 }
 
-/// What to measure.
 #[derive(Debug, Clone)]
 pub struct Commit {
     /// A fresh subdirectory of this one is used and removed.
     pub directory: PathBuf,
-    /// Files per round.
     pub files: usize,
     /// What is done to each.
     pub work: Work,
@@ -69,24 +67,17 @@ pub struct Commit {
 /// A median over the rounds.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Part {
-    /// Median, µs.
     pub median_us: f64,
     /// 95 % interval of the median, µs; absent for fewer than 6 rounds.
     pub low_us: Option<f64>,
-    /// Upper bound, µs.
     pub high_us: Option<f64>,
 }
 
-/// What was measured.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
-    /// `commit`.
     pub workload: &'static str,
-    /// The directory given.
     pub directory: PathBuf,
-    /// Seed.
     pub seed: u64,
-    /// Files per round.
     pub files: usize,
     /// What was done to each.
     pub work: Work,
@@ -94,7 +85,6 @@ pub struct Report {
     pub file_size_bytes: u64,
     /// Rounds left out of the figures.
     pub warmup_rounds: usize,
-    /// Rounds measured.
     pub rounds: usize,
     /// Whether a signal ended the run early.
     pub interrupted: bool,

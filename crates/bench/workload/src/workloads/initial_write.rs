@@ -36,14 +36,11 @@ const CHILD: usize = 4;
 /// A child that takes so many times as long as the fastest of its round has been blocked.
 const BLOCKED: u64 = 10;
 
-/// What to run.
 #[derive(Debug, Clone)]
 pub struct InitialWrite {
     /// A fresh subdirectory of this one is used and removed.
     pub directory: PathBuf,
-    /// Number of children.
     pub clients: usize,
-    /// Threads or processes.
     pub kind: ClientKind,
     /// Bytes of each file.
     pub file_size_bytes: u64,
@@ -89,26 +86,18 @@ pub struct Round {
 /// A median over the rounds.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Figure {
-    /// Median, KiB/s.
     pub median: f64,
-    /// Mean.
     pub mean: f64,
     /// 95 % interval of the median; absent for fewer than 6 rounds.
     pub low: Option<f64>,
-    /// Upper bound.
     pub high: Option<f64>,
 }
 
-/// What was measured.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
-    /// `initial-write`.
     pub workload: &'static str,
-    /// The directory given.
     pub directory: PathBuf,
-    /// Seed.
     pub seed: u64,
-    /// Number of children.
     pub clients: usize,
     /// What a child was.
     pub client_kind: ClientKind,

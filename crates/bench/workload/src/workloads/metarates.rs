@@ -22,10 +22,8 @@ const FSYNC: usize = 2;
 const CLOSE: usize = 3;
 const UNLINK: usize = 4;
 
-/// What to run.
 #[derive(Debug, Clone)]
 pub struct Metarates {
-    /// Directory, clients, times.
     pub timed: Timed,
     /// Bytes written to each new file before its fsync; the original writes none.
     pub file_size_bytes: u64,
@@ -40,7 +38,6 @@ pub struct Metarates {
     pub arrivals: Option<Arrivals>,
 }
 
-/// What was measured.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
     /// What every report has.

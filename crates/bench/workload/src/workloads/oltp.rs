@@ -31,7 +31,6 @@ const SYNC: usize = 2;
 const LOG_WRITE: usize = 3;
 const LOG_SYNC: usize = 4;
 
-/// What to run.
 #[derive(Debug, Clone)]
 pub struct Oltp {
     /// Directory, clients, times; the number of clients must be that of the parameters.
@@ -40,13 +39,11 @@ pub struct Oltp {
     pub parameters: Parameters,
 }
 
-/// What was measured.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
     /// What every report has.
     #[serde(flatten)]
     pub head: Head,
-    /// The personality's parameters.
     pub parameters: Parameters,
     /// Reads, writes and log writes completed in the interval; an fsync belongs to its write.
     pub flowops: u64,
@@ -253,7 +250,6 @@ impl<'a> Session<'a> {
         self.own.random.random_range(0..blocks) * io_size_bytes
     }
 
-    /// One durable write.
     fn put(
         &self,
         file: &File,

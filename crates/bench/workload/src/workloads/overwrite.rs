@@ -29,10 +29,8 @@ pub enum Offsets {
     Random,
 }
 
-/// What to run.
 #[derive(Debug, Clone)]
 pub struct Overwrite {
-    /// Directory, clients, times.
     pub timed: Timed,
     /// Bytes of each client's file.
     pub file_size_bytes: u64,
@@ -44,7 +42,6 @@ pub struct Overwrite {
     pub call: SyncCall,
 }
 
-/// What was measured.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
     /// What every report has.

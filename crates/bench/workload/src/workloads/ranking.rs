@@ -27,7 +27,6 @@ use files::{MARK, fill};
 
 /// Smaller blocks go through a buffer of this size, as in C's `fgets`.
 const BUFFER_BYTES: usize = 4096;
-/// The largest block.
 const MOST_BLOCK_BYTES: u64 = 64 << 20;
 /// The longest pause, ns.
 const LONGEST_THINK_NS: u64 = 10_000_000_000;
@@ -35,7 +34,6 @@ const LONGEST_THINK_NS: u64 = 10_000_000_000;
 const LONGEST_NS: u64 = 24 * 3_600_000_000_000;
 /// Most blocks whose order is drawn: it is kept in memory.
 const MOST_RANDOM_BLOCKS: u64 = 1 << 26;
-/// The longest log.
 const MOST_INTERVALS: u64 = 1 << 20;
 
 /// What the probe does between two blocks.
@@ -51,13 +49,11 @@ pub enum Pace {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
-    /// It is read.
     Read,
     /// It is written over in place, then fsynced.
     Write,
 }
 
-/// What to run.
 #[derive(Debug, Clone)]
 pub struct Ranking {
     /// The file: it exists. To be written over it must be one that [`files::create`] made.
@@ -66,7 +62,6 @@ pub struct Ranking {
     pub block_bytes: u64,
     /// What is done between two blocks.
     pub pace: Pace,
-    /// Reading or writing.
     pub direction: Direction,
     /// Seed of the blocks' order, each once; absent: from the file's start to its end.
     pub random: Option<u64>,
@@ -78,12 +73,9 @@ pub struct Ranking {
     pub for_ns: Option<u64>,
 }
 
-/// What was measured.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
-    /// The file.
     pub file: PathBuf,
-    /// Reading or writing.
     pub direction: Direction,
     /// Bytes of a block.
     pub block_bytes: u64,

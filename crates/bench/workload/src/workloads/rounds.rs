@@ -13,7 +13,6 @@ use crate::workers::{self, Arrivals, Client, Fault, Measured, now_ns};
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rounds<'a> {
     pub(super) count: usize,
-    /// Absent: at once.
     pub(super) arrivals: Option<&'a Arrivals>,
 }
 

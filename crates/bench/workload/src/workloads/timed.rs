@@ -23,7 +23,6 @@ use crate::workers::{
 pub struct Timed {
     /// A fresh subdirectory of this one is used and removed.
     pub directory: PathBuf,
-    /// Clients and times.
     pub schedule: Schedule,
     /// Pauses of the clients after each round of their loop.
     pub think: Think,
@@ -128,13 +127,9 @@ impl SyncCall {
 /// The part of a report that every timed workload has.
 #[derive(Debug, Clone, Serialize)]
 pub struct Head {
-    /// The workload's name.
     pub workload: &'static str,
-    /// The directory given.
     pub directory: PathBuf,
-    /// Seed.
     pub seed: u64,
-    /// Number of clients.
     pub clients: usize,
     /// What a client was.
     pub client_kind: ClientKind,
@@ -233,7 +228,6 @@ pub(super) fn sync_file_system(directory: &Path) -> io::Result<()> {
 
 /// A workload's own part: what it makes before the clients start, and what each client does.
 pub(super) trait Workload: Sync {
-    /// Its name.
     const NAME: &'static str;
     /// Names of the operations that it measures.
     const OPERATIONS: &'static [&'static str];

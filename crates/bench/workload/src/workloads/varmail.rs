@@ -21,12 +21,9 @@ const DELETE: usize = 0;
 /// First operation of the groups that start with create, open to append, and open to read.
 const GROUPS: [usize; 3] = [1, 5, 10];
 
-/// The personality's parameters.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Parameters {
-    /// `filebench` or `luc`.
     pub name: &'static str,
-    /// Clients.
     pub clients: usize,
     /// Names in the fileset, in one flat directory.
     pub files: usize,
@@ -63,12 +60,10 @@ pub const LUC: Parameters = Parameters {
     preallocated_percent: 80,
 };
 
-/// What to run.
 #[derive(Debug, Clone)]
 pub struct Varmail {
     /// Directory, clients, times; its number of clients counts.
     pub timed: Timed,
-    /// Files and sizes.
     pub parameters: Parameters,
     /// A directory per client with its share of the files, as mailboxes are, instead of one that all share.
     pub directory_per_client: bool,
@@ -79,13 +74,11 @@ pub struct Varmail {
     pub arrivals: Option<Arrivals>,
 }
 
-/// What was measured.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
     /// What every report has.
     #[serde(flatten)]
     pub head: Head,
-    /// The personality's parameters.
     pub parameters: Parameters,
     /// Whether each client had a directory of its own.
     pub directory_per_client: bool,
@@ -99,7 +92,6 @@ pub struct Report {
     pub flowops: u64,
     /// The same per second: "ops/s" of Filebench's summary.
     pub flowops_per_second: f64,
-    /// Fsyncs per second.
     pub fsyncs_per_second: f64,
     /// Latency of each operation, without the choice of the file.
     pub operations: Vec<LatencyFigures>,

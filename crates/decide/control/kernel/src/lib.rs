@@ -8,24 +8,18 @@ use std::fmt;
 /// The most arrivals that are told apart (`LUC_MAX_PARTICIPANTS`).
 pub const MAX_PARTICIPANTS: usize = 512;
 
-/// Gains in thousandths.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Gains {
-    /// Proportional.
     pub kp_milli: u32,
-    /// Integral.
     pub ki_milli: u32,
-    /// Derivative.
     pub kd_milli: u32,
 }
 
 impl Gains {
-    /// The paper's.
     pub const PAPER: Self = Self { kp_milli: 800, ki_milli: 250, kd_milli: 250 };
 }
 
-/// `struct luc_steered_delay`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SteeredDelay {
@@ -34,7 +28,6 @@ pub struct SteeredDelay {
     delay_ps: i64,
 }
 
-/// `struct luc_returns`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Returns {
@@ -48,7 +41,6 @@ impl Default for Returns {
     }
 }
 
-/// `struct luc_set_point`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SetPoint {
@@ -58,7 +50,6 @@ pub struct SetPoint {
     pub return_ns: u64,
 }
 
-/// `struct luc_pairs`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pairs {
@@ -67,26 +58,21 @@ pub struct Pairs {
     squares: i64,
 }
 
-/// `enum luc_verdict`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Measure another pair.
     More,
-    /// Holding pays.
     Pays,
     /// Holding does not pay.
     DoesNotPay,
 }
 
-/// `struct luc_backoff`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Backoff {
     interval_ns: u64,
 }
 
-/// `struct luc_epoch`.
 #[repr(C)]
 #[derive(Debug)]
 struct RawEpoch {
@@ -102,9 +88,7 @@ struct RawEpoch {
 /// The end of a commit.
 #[derive(Clone, Copy, Debug)]
 pub struct Epoch<'a> {
-    /// When it ended.
     pub end_ns: u64,
-    /// Callers served before.
     pub completions: u64,
     /// Distinct callers of the last window.
     pub participants: u32,
@@ -116,7 +100,6 @@ pub struct Epoch<'a> {
     pub arrivals_ns: &'a [u32],
 }
 
-/// `struct luc_plan`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
@@ -178,7 +161,6 @@ impl SteeredDelay {
         unsafe { luc_steered_delay_restart(self, delay_ns) }
     }
 
-    /// The delay now.
     pub fn delay_ns(&self) -> u64 {
         // SAFETY: plain numbers behind a reference.
         unsafe { luc_steered_delay_ns(self) }
@@ -245,7 +227,6 @@ impl Pairs {
 }
 
 impl Backoff {
-    /// The next interval.
     pub fn lengthen(&mut self, factor: u64) -> u64 {
         // SAFETY: a plain number behind a reference.
         unsafe { luc_backoff_lengthen(self, factor) }

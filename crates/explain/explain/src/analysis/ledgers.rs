@@ -30,7 +30,6 @@ pub(super) struct Ledgers {
     written_meanwhile: Shares,
 }
 
-/// One process' calls.
 #[derive(Debug, Default)]
 pub(super) struct OwnerSums {
     pub(super) syncs: Spent,
@@ -53,7 +52,6 @@ impl Spent {
     }
 }
 
-/// A long fsync.
 #[derive(Clone, Debug)]
 pub(super) struct Slow {
     pub(super) row: Sync,

@@ -21,7 +21,6 @@ use crate::traffic::Traffic;
 /// Later times are not those of a machine (36 years of uptime): such a row is left out.
 const IMPLAUSIBLE_NS: u64 = 1 << 60;
 
-/// All sums.
 #[derive(Debug, Default)]
 pub(super) struct Totals {
     pub(super) trace: Trace,
@@ -63,7 +62,6 @@ impl Rows {
     }
 }
 
-/// One disk's requests.
 #[derive(Debug, Default)]
 pub(super) struct DiskSums {
     pub(super) by_kind: BTreeMap<RequestKind, Histogram>,

@@ -32,7 +32,6 @@ const MIN_ARM_NS: u64 = 2_000_000;
 /// and a fifth of them so many times as long. Of emulated hard disks a fifth took 1.2 to 2.4 times as long, of an
 /// emulated disk that takes 6 ms for each 1.03 times.
 const MIN_ARM_SPREAD: f64 = 1.1;
-/// Fewer show neither.
 const MIN_ARM_REQUESTS: usize = 20;
 /// It reads on at 50 MB/s: the inner tracks of a slow one.
 const ARM_NS_PER_BYTE: f64 = 20.0;
@@ -113,7 +112,6 @@ pub(super) struct Undisturbed {
     ns_per_byte: Option<f64>,
     /// and as assumed where none were.
     assumed_ns_per_byte: Option<f64>,
-    /// Each, of others.
     ns_per_request: Option<f64>,
 }
 
@@ -175,7 +173,6 @@ fn mean_per_byte(sum: &Sum) -> Option<f64> {
 /// Times of all contended stretches, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Estimate {
-    /// What switches cost.
     pub(super) switch_ns: f64,
     /// What the same would have taken one task after the other.
     pub(super) apart_ns: f64,

@@ -62,7 +62,6 @@ pub struct DiskTask {
     pub device_ns: u64,
     /// Its reads and writes.
     pub requests: u64,
-    /// Their bytes.
     pub bytes: u64,
     /// The part of its requests that continued its last one, as a fraction of 1.
     pub continuing: f64,
@@ -91,6 +90,5 @@ pub struct Slowed {
     pub waited_ns: u64,
     /// Times that the device went from the culprit to the victim.
     pub switches: u64,
-    /// What these cost.
     pub switch_ns: u64,
 }

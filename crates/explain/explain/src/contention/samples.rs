@@ -14,7 +14,6 @@ pub(super) struct Samples {
     kept: Vec<Sample>,
 }
 
-/// One request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sample {
     pub(super) bytes: u64,

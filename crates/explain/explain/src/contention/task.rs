@@ -21,16 +21,13 @@ pub(super) enum Kind {
     Unknown,
     /// It works for others.
     Kernel,
-    /// A task.
     User,
 }
 
 /// Whom the disk served before a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Before {
-    /// The same task.
     Itself,
-    /// Another task.
     Another,
     /// A kernel thread, a flush, or nobody.
     Unknown,

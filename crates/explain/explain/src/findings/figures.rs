@@ -4,7 +4,6 @@ use super::{Evidence, Unit};
 use crate::parts::{Part, Parts};
 use crate::report::{FileSystemReport, Report};
 
-/// One figure.
 pub(super) fn evidence(what: &'static str, value: f64, unit: Unit) -> Evidence {
     Evidence { what, value, unit }
 }

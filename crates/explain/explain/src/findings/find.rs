@@ -108,7 +108,6 @@ struct Rule {
 enum Names {
     /// Who lost most, and who held that one up longest.
     Holder,
-    /// Who lost most.
     Victim,
     /// Who filled the journal.
     Filler,

@@ -20,16 +20,21 @@ const INTERVAL_NS: u64 = 10_000_000;
 /// What a thread does next.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Op {
-    /// Sleeps.
     Think(u64),
     /// Runs in user mode.
     Compute(u64),
     /// Makes its file's data durable, which takes `data_ns`, and waits for the commit.
-    Fsync { data_ns: u64 },
+    Fsync {
+        data_ns: u64,
+    },
     /// Writes; if `shared`, into a buffer that each commit writes, too.
-    Write { shared: bool },
+    Write {
+        shared: bool,
+    },
     /// Creates a file, holding the directory's lock for `hold_ns`.
-    Create { hold_ns: u64 },
+    Create {
+        hold_ns: u64,
+    },
     /// Waits for space in the journal, in a write, for this time.
     Checkpoint(u64),
 }
@@ -126,7 +131,6 @@ enum Actor {
     Arrives(usize, u64, u64),
 }
 
-/// The model.
 #[derive(Debug)]
 pub(crate) struct World {
     setting: Setting,

@@ -2,7 +2,6 @@
 
 /// Maximum number of steps.
 pub(super) const MAX_BINS: usize = 240;
-/// The shortest step.
 const MIN_STEP_NS: u64 = 10_000_000;
 
 /// What happened in one step.
@@ -10,11 +9,9 @@ const MIN_STEP_NS: u64 = 10_000_000;
 pub(super) struct Bin {
     /// fsyncs that ended in it.
     pub(super) syncs: u64,
-    /// Their time.
     pub(super) sync_ns: u64,
     /// Of that, waiting for an earlier commit.
     pub(super) predecessor_ns: u64,
-    /// The longest.
     pub(super) longest_ns: u64,
     /// Commits that ended in it.
     pub(super) commits: u64,

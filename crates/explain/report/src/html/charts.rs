@@ -33,7 +33,6 @@ pub(super) fn stacked(out: &mut String, parts: &Parts) -> fmt::Result {
     writeln!(out, "</div>")
 }
 
-/// Parts, largest first.
 pub(super) fn largest(parts: &Parts) -> Vec<(Part, u64)> {
     let mut parts: Vec<(Part, u64)> = parts.iter().collect();
     parts.sort_by_key(|&(part, ns)| (std::cmp::Reverse(ns), part));

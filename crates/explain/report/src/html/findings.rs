@@ -13,7 +13,6 @@ use crate::evidence::evidence;
 /// Maximum number of findings, and of warnings, that are shown.
 const MAX_SHOWN: usize = 40;
 
-/// All of it.
 pub(super) fn section(out: &mut String, report: &Report) -> fmt::Result {
     writeln!(out, "<section id=\"findings\"><h2>Findings</h2>")?;
     if report.findings.is_empty() {
@@ -144,7 +143,6 @@ fn code(text: &str) -> String {
     shown
 }
 
-/// `/srv/mail (7:0)`, escaped.
 pub(super) fn place(report: &Report, dev: Dev) -> String {
     let mounted =
         report.file_systems.iter().find(|found| found.dev == dev && !found.mount_point.is_empty());
@@ -154,7 +152,6 @@ pub(super) fn place(report: &Report, dev: Dev) -> String {
     }
 }
 
-/// `sqlite3 (4711)`, escaped.
 pub(super) fn who(actor: &Actor) -> String {
     if actor.comm.is_empty() {
         return format!("process {}", actor.process);

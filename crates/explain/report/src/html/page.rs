@@ -17,7 +17,6 @@ const SCRIPT: &str = include_str!("script.js");
 /// Maximum number of file systems that have a section.
 const MAX_SECTIONS: usize = 8;
 
-/// The page.
 pub(super) fn page(report: &Report, timeline: &Timeline) -> String {
     let mut out = String::new();
     // Writing to a string cannot fail.

@@ -112,7 +112,6 @@ pub(super) fn blame(out: &mut String, report: &Report) -> fmt::Result {
     writeln!(out, "</section>")
 }
 
-/// The longest fsyncs.
 pub(super) fn slowest(out: &mut String, report: &Report) -> fmt::Result {
     if report.slowest.is_empty() {
         return Ok(());
@@ -184,7 +183,6 @@ pub(super) fn services(out: &mut String, report: &Report) -> fmt::Result {
     writeln!(out, "</section>")
 }
 
-/// The disks' requests.
 pub(super) fn disks(out: &mut String, report: &Report) -> fmt::Result {
     if report.disks.is_empty() {
         return Ok(());

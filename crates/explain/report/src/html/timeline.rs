@@ -74,7 +74,6 @@ impl Period {
     }
 }
 
-/// One file system.
 #[derive(Debug)]
 pub(super) struct Lane {
     pub(super) bins: Bins,
@@ -331,7 +330,6 @@ impl Lane {
         }
     }
 
-    /// Titles and periods.
     fn chosen(&self) -> Vec<(&'static str, &Period)> {
         if self.closed == 1 {
             let whole = self.slowest.iter();

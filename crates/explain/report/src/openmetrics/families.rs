@@ -36,7 +36,6 @@ impl Labels {
 /// Which of the formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
-    /// OpenMetrics 1.0.
     OpenMetrics,
     /// Prometheus' text format, version 0.0.4.
     Prometheus,
@@ -63,7 +62,6 @@ impl Kind {
     }
 }
 
-/// One family.
 #[derive(Debug)]
 pub(super) struct Family {
     name: &'static str,

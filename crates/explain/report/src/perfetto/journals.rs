@@ -50,7 +50,6 @@ struct Work {
     written_ns: u64,
 }
 
-/// All journals.
 #[derive(Debug, Default)]
 pub(super) struct Journals {
     journals: HashMap<Dev, Journal>,

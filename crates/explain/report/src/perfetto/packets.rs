@@ -6,10 +6,8 @@ use std::io::{self, Write};
 
 use super::encode::Message;
 
-/// Trace.packet
 const PACKET: u64 = 1;
 
-/// TracePacket
 const CLOCK_SNAPSHOT: u64 = 6;
 const TIMESTAMP: u64 = 8;
 const SEQUENCE_ID: u64 = 10;
@@ -19,7 +17,6 @@ const SYSTEM_INFO: u64 = 45;
 const TRACK_DESCRIPTOR: u64 = 60;
 const MACHINE_ID: u64 = 98;
 
-/// TrackEvent
 const ANNOTATIONS: u64 = 4;
 const TYPE: u64 = 9;
 const TRACK_UUID: u64 = 11;
@@ -33,7 +30,6 @@ const SLICE_END: u64 = 2;
 const INSTANT: u64 = 3;
 const COUNTER: u64 = 4;
 
-/// BuiltinClock
 const REALTIME: u64 = 1;
 const MONOTONIC: u64 = 3;
 const BOOTTIME: u64 = 6;
@@ -46,33 +42,18 @@ const SEQ_INCREMENTAL_STATE_CLEARED: u64 = 1;
 #[derive(Clone, Copy, Debug)]
 pub enum Kind<'a> {
     /// A process of the machine.
-    Process {
-        /// Its id.
-        pid: u32,
-        /// Its name.
-        name: &'a str,
-    },
+    Process { pid: u32, name: &'a str },
     /// A thread of the machine.
-    Thread {
-        /// Its process' id.
-        pid: u32,
-        /// Its own.
-        tid: u32,
-        /// Its name.
-        name: &'a str,
-    },
-    /// Anything.
+    Thread { pid: u32, tid: u32, name: &'a str },
     Named {
         /// The track that it stands below.
         parent: Option<u64>,
-        /// Its name.
         name: &'a str,
     },
     /// A number over time.
     Counter {
         /// The track that it stands below.
         parent: u64,
-        /// Its name.
         name: &'a str,
     },
 }
@@ -80,15 +61,12 @@ pub enum Kind<'a> {
 /// The beginning of a slice, or an instant.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Begin<'a> {
-    /// Its name.
     pub name: &'a str,
     /// What kind of thing it is.
     pub category: &'a str,
     /// The flows that it is on. A flow ties slices of one machine: the trace processor has a table of them for each.
     pub flows: &'a [u64],
-    /// Arguments.
     pub numbers: &'a [(&'a str, u64)],
-    /// Arguments in words.
     pub words: &'a [(&'a str, &'a str)],
 }
 

@@ -11,7 +11,6 @@ use luc_explain::Part;
 use super::packets::{Begin, Kind, Packets};
 use super::track::Track;
 
-/// A call.
 #[derive(Debug, Default)]
 pub(super) struct Slice {
     pub(super) name: &'static str,
@@ -80,7 +79,6 @@ impl Threads {
         }
     }
 
-    /// The process' track.
     pub(super) fn process<W: Write>(&mut self, packets: &mut Packets<W>, process: Tgid) -> u64 {
         let found = self.processes.entry(process).or_default();
         if !found.has_track {

@@ -11,7 +11,6 @@ use serde::Serialize;
 /// The daemon of `luc throttle` and whom it has frozen.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Throttled {
-    /// Its process.
     pub daemon: u32,
     /// Frozen tasks, longest first.
     pub frozen: Vec<FrozenTask>,

@@ -31,7 +31,6 @@ pub(super) struct Key {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Process {
     pub(super) host: HostId,
-    /// `None`: not known.
     pub(super) id: Option<u32>,
 }
 
@@ -42,7 +41,6 @@ pub(super) struct Piece {
     pub(super) ns: u64,
     /// The thread that is charged.
     pub(super) thread: u32,
-    /// Why it waited.
     pub(super) cause: Option<&'static str>,
     /// Why the threads of the same process waited for it.
     pub(super) waiter_cause: Option<&'static str>,

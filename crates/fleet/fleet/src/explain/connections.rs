@@ -32,7 +32,6 @@ pub struct Paired {
 }
 
 impl Paired {
-    /// All of them.
     #[must_use]
     pub fn all(&self) -> u64 {
         self.by_host + self.by_initial_numbers + self.by_addresses + self.by_numbers
@@ -42,13 +41,11 @@ impl Paired {
 /// An end without a peer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct UnpairedEnd {
-    /// Its host.
     pub host: String,
     /// Its address and port.
     pub local: String,
     /// The peer's, as it sees them.
     pub remote: String,
-    /// Why.
     pub reason: &'static str,
 }
 

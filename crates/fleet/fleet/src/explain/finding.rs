@@ -17,7 +17,6 @@ const LEAST_BESIDE: f64 = 0.1;
 /// What a share of the slowest requests' time went into.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Finding {
-    /// In one sentence.
     pub text: String,
     /// What it is: `computes`, `queue`, `fsync`, `journal`, `storage`, `memory`, `lock`, `timer`, `input`, `frozen`,
     /// `stopped`, `throttled`, `network`, `no_processor`, `other` or `contradictory`.
@@ -42,7 +41,6 @@ pub struct Finding {
     pub share: f64,
     /// The interval's lower end.
     pub share_low: f64,
-    /// Its upper end.
     pub share_high: f64,
     /// In how many of the slowest requests it is.
     pub requests: u64,
@@ -66,9 +64,7 @@ pub(crate) fn worth_showing(
 /// Threads of one name of a process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Party {
-    /// The host.
     pub host: String,
-    /// The process' name.
     pub process: String,
     /// The process' id; `None`: not known.
     pub process_id: Option<u32>,

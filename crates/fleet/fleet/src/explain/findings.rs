@@ -38,9 +38,7 @@ pub struct Findings {
 /// Requests that are looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Group {
-    /// How many.
     pub requests: u64,
-    /// Their time, ns.
     pub time_ns: u64,
 }
 

@@ -30,8 +30,6 @@ pub(crate) struct Trees {
 }
 
 impl<'a> Found<'a> {
-    /// # Errors
-    /// [`FleetError::Tree`].
     pub(crate) fn new(joined: &'a Joined) -> Result<Self, FleetError> {
         let rows = &joined.rows;
         let messages = Messages::matched(&joined.connections, &rows.messages);

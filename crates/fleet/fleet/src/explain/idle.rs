@@ -11,7 +11,6 @@ use super::found::Found;
 /// Threads of a host that have nothing to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Idle {
-    /// The host.
     pub host: String,
     /// How long threads waited for work, all together, ns.
     pub for_work_ns: u64,
@@ -30,11 +29,8 @@ pub struct Idle {
 /// A thread that wakes for nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Ticking {
-    /// Its name.
     pub name: String,
-    /// Its id.
     pub thread: u32,
-    /// Its process' name.
     pub process: String,
     /// Its process' id; `None`: not known.
     pub process_id: Option<u32>,
@@ -47,9 +43,7 @@ pub struct Ticking {
 /// A wait for input, a lock or another thread, for programs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct WaitRow {
-    /// The host.
     pub host: String,
-    /// Who waited.
     pub thread: u32,
     /// Since when, CLOCK_MONOTONIC of the host.
     pub off_ns: u64,

@@ -15,7 +15,6 @@ pub(crate) enum Kind {
     Journal,
     /// For a storage device.
     Storage,
-    /// For memory.
     Memory,
     /// For a lock; of user space, or of the kernel.
     Lock,
@@ -33,7 +32,6 @@ pub(crate) enum Kind {
     Network,
     /// It could run, but no thread of the trace had its processor.
     NoProcessor,
-    /// For something else.
     Other,
     /// Rows contradict each other.
     Contradictory,

@@ -14,7 +14,6 @@ pub struct MessagesReport {
     pub rows: u64,
     /// A send and a reception that have bytes in common.
     pub edges: u64,
-    /// Bytes on edges.
     pub bytes_on_edges: u64,
     /// Bytes of paired connections that are on no edge.
     pub gaps: Vec<GapReport>,
@@ -25,11 +24,8 @@ pub struct MessagesReport {
 /// Bytes on no edge, of one kind.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct GapReport {
-    /// Why.
     pub reason: &'static str,
-    /// How many gaps.
     pub count: u64,
-    /// How many bytes.
     pub bytes: u64,
 }
 
@@ -40,9 +36,7 @@ pub struct RowsLeftOut {
     pub unpaired: u64,
     /// The same row once more.
     pub duplicates: u64,
-    /// Without a byte.
     pub empty: u64,
-    /// Damaged.
     pub damaged: u64,
 }
 

@@ -48,9 +48,7 @@ pub struct SpanCounts {
 /// Spans by what wrote them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct SpansReport {
-    /// Of servers.
     pub servers: SpanCounts,
-    /// Of clients.
     pub clients: SpanCounts,
 }
 

@@ -16,11 +16,8 @@ use crate::joined::Joined;
 /// receiver did before it read is in it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OneWay {
-    /// The sender's host.
     pub from: String,
-    /// The receiver's.
     pub to: String,
-    /// Message edges.
     pub edges: u64,
     /// The median time, ns; `None` where no time is known.
     pub p50_ns: Option<i64>,

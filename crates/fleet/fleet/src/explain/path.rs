@@ -15,9 +15,7 @@ pub struct PathPart {
     pub after_ns: u64,
     /// How long it was, ns.
     pub time_ns: u64,
-    /// What it was.
     pub what: &'static str,
-    /// Whose host.
     pub host: String,
     /// Whose: the thread's name.
     pub name: String,
@@ -25,7 +23,6 @@ pub struct PathPart {
     pub thread: u32,
     /// Its process' name; `None`: not known.
     pub process: Option<String>,
-    /// Its process' id.
     pub process_id: Option<u32>,
     /// Of a wait that nobody of the traces is known to have ended: its cause, as the table `wait` names it.
     pub cause: Option<&'static str>,

@@ -16,7 +16,6 @@ use crate::error::FleetError;
 use crate::joined::Joined;
 use luc_fleet_counters::EventCount;
 
-/// A request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RequestReport {
     /// Which, and how long it took.
@@ -39,7 +38,6 @@ pub struct Call {
     pub client: Option<Actor>,
     /// Who was asked; `None`: the server's host has no trace, or its rows were lost.
     pub server: Option<Actor>,
-    /// The server's address.
     pub address: String,
     /// How many bytes the request has.
     pub bytes: u64,
@@ -54,7 +52,6 @@ pub struct Call {
     pub server_after_error_ns: Option<u64>,
     /// The client's time; `None` without an answer or without the client's trace.
     pub time_ns: Option<u64>,
-    /// The server's time.
     pub server_time_ns: Option<u64>,
     /// What says that it was made for the one above.
     pub evidence: Option<&'static str>,
@@ -66,15 +63,10 @@ pub struct Call {
 /// A thread and its process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Actor {
-    /// The host.
     pub host: String,
-    /// The process' name.
     pub process: String,
-    /// The process' id.
     pub process_id: u32,
-    /// The thread's name.
     pub name: String,
-    /// The thread's id.
     pub thread: u32,
 }
 

@@ -12,7 +12,6 @@ use crate::joined::Joined;
 /// All edges, requests and waits. Times are of each host's CLOCK_MONOTONIC.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Rows {
-    /// The edges.
     pub edges: Vec<EdgeRow>,
     /// The requests: first those that were received, then those that were sent. Their places are their numbers.
     pub requests: Vec<RequestRow>,
@@ -23,28 +22,20 @@ pub struct Rows {
 /// Bytes of one send that one reception took.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct EdgeRow {
-    /// The sender's address.
     pub from: String,
-    /// The receiver's.
     pub to: String,
     /// The first of the bytes, as the sender's table `message` counts them: 0 is the first of the direction.
     pub first_byte: u64,
-    /// How many.
     pub bytes: u64,
-    /// Who sent them.
     pub sent: SideRow,
-    /// Who received them.
     pub received: SideRow,
 }
 
 /// One side of an edge.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SideRow {
-    /// The host.
     pub host: String,
-    /// The process' id.
     pub process: u32,
-    /// The thread's.
     pub thread: u32,
     /// When: of what was sent the begin of the call, of what was received its end.
     pub at_ns: u64,
@@ -55,9 +46,7 @@ pub struct SideRow {
 pub struct RequestRow {
     /// Whether this end has sent it; else it has received it.
     pub is_sent: bool,
-    /// This end's address.
     pub local: String,
-    /// The other end's.
     pub remote: String,
     /// The request's first byte, as this end's table `message` counts them.
     pub first_byte: u64,

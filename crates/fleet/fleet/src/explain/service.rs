@@ -16,9 +16,7 @@ use crate::joined::Joined;
 /// that sends the last bytes of its answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Service {
-    /// Where.
     pub host: String,
-    /// The process' name.
     pub process: String,
     /// Its port; 0 of a unix socket.
     pub port: u16,
@@ -32,7 +30,6 @@ pub struct Service {
     pub p50_ns: Option<u64>,
     /// The time below which 99 of 100 are, ns.
     pub p99_ns: Option<u64>,
-    /// The longest, ns.
     pub max_ns: Option<u64>,
 }
 
@@ -54,7 +51,6 @@ impl Place {
 }
 
 impl Service {
-    /// Where it answers.
     #[must_use]
     pub fn endpoint(&self) -> Endpoint {
         match &self.path {

@@ -64,7 +64,6 @@ struct File<'a, W> {
 }
 
 impl<W: Write> File<'_, W> {
-    /// A new track.
     fn track(&mut self, kind: Kind<'_>) -> u64 {
         let track = self.next_track;
         self.next_track += 1;

@@ -9,7 +9,6 @@ use luc_units::figures::Time;
 pub(super) struct Style(pub(super) bool);
 
 impl Style {
-    /// Begins a section.
     pub(super) fn title(self, f: &mut fmt::Formatter<'_>, title: &str) -> fmt::Result {
         if self.0 { writeln!(f, "\n\x1b[1m{title}\x1b[0m") } else { writeln!(f, "\n{title}") }
     }

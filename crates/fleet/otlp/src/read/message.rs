@@ -8,7 +8,6 @@ use serde_json::Value;
 pub(super) struct Group {
     /// What tells it from others where each span is a document of its own.
     pub(super) process: Option<String>,
-    /// The host's name.
     pub(super) host: Option<String>,
     /// Its spans, or why one cannot be read.
     pub(super) spans: Vec<Result<Span, String>>,
@@ -18,7 +17,6 @@ pub(super) struct Group {
 pub(super) struct Span {
     pub(super) trace_id: u128,
     pub(super) span_id: u64,
-    /// 0: none.
     pub(super) parent_id: u64,
     pub(super) name: String,
     pub(super) kind: Kind,
@@ -195,7 +193,6 @@ fn of_console(span: &Value) -> Group {
 }
 
 impl Kind {
-    /// `SPAN_KIND_SERVER`, `SpanKind.SERVER`, `server`
     fn of(name: &str) -> Self {
         let name = name.rsplit(['.', '_']).next().unwrap_or_default();
         match name.to_ascii_lowercase().as_str() {

@@ -7,7 +7,6 @@ pub(super) struct Range {
     /// After the last byte; more than `first`.
     pub(super) end: u64,
     pub(super) is_received: bool,
-    /// The row's number.
     pub(super) row: usize,
 }
 

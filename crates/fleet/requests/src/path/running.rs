@@ -17,11 +17,9 @@ const BLOCK: usize = 16;
 /// How long a thread ran on a processor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ran {
-    /// Which thread.
     pub thread: ThreadId,
     /// On which processor; `None`: not known.
     pub processor: Option<u32>,
-    /// How long, ns.
     pub ran_ns: u64,
 }
 

@@ -59,7 +59,6 @@ struct Frame {
     until_ns: u64,
 }
 
-/// A walk backward.
 struct Walk<'p, P> {
     paths: &'p Paths<'p>,
     place: P,

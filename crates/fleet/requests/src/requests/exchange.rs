@@ -8,7 +8,6 @@ use crate::rows::{EndId, Message, Way};
 /// A request and its answer, as one end has seen them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exchange {
-    /// The end.
     pub end: EndId,
     /// The first bytes of the request: who sent or read them, and when.
     pub asked: Side,

@@ -24,7 +24,6 @@ const WAKE_UPS_AGREE: f64 = 0.98;
 struct ByProcess {
     /// Of processes whose threads work for what they have read last.
     by_threads: Vec<Vec<usize>>,
-    /// Of the others.
     of_loops: Vec<Vec<usize>>,
 }
 

@@ -12,13 +12,10 @@ const NOBODY: u32 = u32::MAX;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Row {
     pub(super) off_ns: u64,
-    /// Counts if `is_woken`.
     woken_ns: u64,
     pub(super) on_ns: u64,
     pub(super) thread: u32,
-    /// [`NOBODY`]: none.
     waker: u32,
-    /// Counts if `has_processor`.
     processor: u32,
     is_woken: bool,
     has_processor: bool,

@@ -19,22 +19,37 @@ pub(crate) enum Op {
     /// Computes for this long.
     Run(u64),
     /// Sends a whole message for a request, in one or two calls.
-    Send { end: usize, bytes: u64, request: u64 },
+    Send {
+        end: usize,
+        bytes: u64,
+        request: u64,
+    },
     /// Reads a whole message, in one call or several.
-    Receive { end: usize },
+    Receive {
+        end: usize,
+    },
     /// Puts a task into a queue, and wakes a thread that waits for one.
-    Push { queue: usize, task: Then },
+    Push {
+        queue: usize,
+        task: Then,
+    },
     /// Takes a task and does it.
-    Take { queue: usize },
+    Take {
+        queue: usize,
+    },
     /// Adds one to a counter, and wakes who waits for it.
-    Count { counter: usize },
+    Count {
+        counter: usize,
+    },
     /// Waits until a counter has reached this, looking at each step.
-    Await { counter: usize, until: u64 },
+    Await {
+        counter: usize,
+        until: u64,
+    },
     /// Takes a lock, or waits for it.
     Lock,
     /// Gives it back, and wakes one who waits for it.
     Unlock,
-    /// Starts a thread.
     Spawn(Then),
     /// Decides what to do.
     Then(Then),

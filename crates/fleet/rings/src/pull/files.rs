@@ -12,11 +12,9 @@ use crate::window::WindowError;
 /// How much was taken.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Received {
-    /// Segments.
     pub segments: u64,
     /// Segments that the ring's recorder removed before they could be taken, as far as is known here.
     pub gone: u64,
-    /// Files.
     pub files: u64,
     /// Their bytes in all.
     pub bytes: u64,

@@ -22,7 +22,6 @@ pub const INSTALL_STORE: &str =
 pub struct PullFrom {
     /// The name that the user gives.
     pub name: Option<String>,
-    /// Where it is.
     pub place: Place,
 }
 
@@ -31,11 +30,9 @@ pub struct PullFrom {
 pub enum Place {
     /// A directory here; it may be mounted from elsewhere.
     Here(PathBuf),
-    /// On another host.
     There {
         /// HOST or USER@HOST, as ssh has it.
         host: String,
-        /// The directory there.
         directory: String,
     },
     /// A host's folder in an object store, as a URL.

@@ -15,7 +15,6 @@ use super::files::{Received, files, newest_first};
 /// How much is taken from one host.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Files.
     pub files: u64,
     /// Their bytes in all.
     pub bytes: u64,
@@ -46,10 +45,8 @@ pub enum StreamError {
     /// The same file again.
     #[error("it sends '{0}' twice")]
     Twice(String),
-    /// More than [`Limits`].
     #[error("it sends more than {} files or {} bytes: ask for a shorter window", .0.files, .0.bytes)]
     TooMuch(Limits),
-    /// Nothing at all.
     #[error("it sends no segment")]
     Nothing,
     /// Something else than an address and a port.

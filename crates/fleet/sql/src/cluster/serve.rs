@@ -39,10 +39,8 @@ fn before_port(ip: IpAddr) -> String {
     }
 }
 
-/// A scheduler.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scheduler {
-    /// Where it listens.
     pub bind: SocketAddr,
     /// The name or address by which executors and clients reach it.
     pub external_host: Option<String>,
@@ -91,10 +89,8 @@ impl Scheduler {
     }
 }
 
-/// An executor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Executor {
-    /// Its scheduler.
     pub scheduler: Address,
     /// Where it listens: for rows that others ask for.
     pub bind: SocketAddr,

@@ -12,7 +12,6 @@ use tokio::net::TcpStream;
 use tokio::time::sleep;
 use tonic::Request;
 
-/// The scheduler's server.
 pub(super) type Server = SchedulerServer<LogicalPlanNode, PhysicalPlanNode>;
 
 /// Before another attempt to connect.

@@ -69,7 +69,6 @@ impl<R> Columns<R> {
         self
     }
 
-    /// Text.
     pub(super) fn text(
         self,
         name: &'static str,

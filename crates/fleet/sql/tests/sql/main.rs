@@ -26,7 +26,6 @@ impl Asked {
         Self { folder, traces }
     }
 
-    /// A few requests.
     pub(crate) fn small() -> Self {
         Self::about(PlantedFleet { back_ends: 2, requests: 300, waits: 500 })
     }

@@ -65,7 +65,6 @@ impl From<How> for Work {
     }
 }
 
-/// Measures and prints.
 pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
     let plan = Commit {
         directory: args.dir.clone(),

@@ -75,7 +75,6 @@ enum What {
     Close,
 }
 
-/// Measures and prints.
 pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
     let plan = InitialWrite {
         directory: args.dir.clone(),

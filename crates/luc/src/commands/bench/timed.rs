@@ -139,7 +139,6 @@ impl Common {
 
 /// The figures that every timed workload prints.
 pub(super) trait Shown: Serialize {
-    /// The workload's name.
     const NAME: &'static str;
 
     /// The figures common to all workloads.
@@ -153,6 +152,5 @@ pub(super) trait Shown: Serialize {
     /// A line with the rates.
     fn rates(&self) -> String;
 
-    /// Latencies.
     fn operations(&self) -> &[LatencyFigures];
 }

@@ -17,10 +17,8 @@ use rustix::stdio::{dup2_stdin, stdin};
 use super::{Args, say_failures, say_unexplained};
 use crate::commands::json_file::JsonFile;
 
-/// What is compared.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Compared<'a> {
-    /// The command.
     pub(super) command: &'a Command,
     /// How the gate gets to it, in the runs without it as well: there it only counts.
     pub(super) reach: Reach,

@@ -35,7 +35,6 @@ impl fmt::Display for Reach {
 const HARM: &str =
     "luc is not root, so no program below it can gain privileges (no sudo, ping or postdrop)";
 
-/// What was decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Decided {
     Library,
@@ -43,7 +42,6 @@ pub(super) enum Decided {
     NeedsNone,
     /// Chosen for a program that only notifications reach.
     Notified,
-    /// Asked for.
     NotifiedAsAsked,
 }
 

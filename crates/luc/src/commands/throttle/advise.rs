@@ -62,7 +62,6 @@ pub(super) struct Args {
     json: bool,
 }
 
-/// Runs the subcommand.
 pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
     anyhow::ensure!(args.watch_ns > 0, "--for 0: nothing would be seen; give a time such as 30s");
     let options = AdviseOptions { disks: args.disk.clone(), max_frozen_ns: args.max_frozen };

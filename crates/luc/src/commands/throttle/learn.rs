@@ -46,7 +46,6 @@ pub(super) struct Args {
     json: bool,
 }
 
-/// Runs the subcommand.
 pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
     Hierarchy::find()?;
     let plan = Plan::new(&args.target, args.measuring)?;

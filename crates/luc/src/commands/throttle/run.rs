@@ -135,7 +135,6 @@ impl Args {
     }
 }
 
-/// Runs the subcommand.
 pub(crate) fn main(args: &Args) -> anyhow::Result<ExitCode> {
     let tasks = args.all();
     anyhow::ensure!(

@@ -23,7 +23,6 @@ pub(super) struct Args {
     live: live::Live,
 }
 
-/// Runs the subcommand.
 pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
     let shown = args.live.shown("luc throttle top")?;
     let ended = live::ended_by_a_signal()?;

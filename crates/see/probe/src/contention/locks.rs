@@ -26,7 +26,6 @@ pub struct RefusedLock {
     pub process: u32,
     /// The device of the file system.
     pub dev: Dev,
-    /// The file's inode.
     pub inode: u64,
     /// The first byte of the lock.
     pub first_byte: u64,

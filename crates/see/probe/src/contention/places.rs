@@ -22,7 +22,6 @@ pub(super) struct Places {
 }
 
 impl Places {
-    /// All free.
     pub(super) fn new() -> Self {
         Self {
             free: (0..MAX_TASKS as u32).collect(),

@@ -8,7 +8,6 @@ use crate::capability::Types;
 use crate::load::misses_of;
 use crate::{ProbeError, messages};
 
-/// The compiled programs.
 const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/contention.bpf.o"));
 
 /// A program on a tracepoint, and how many arguments of it the program reads.
@@ -43,7 +42,6 @@ const FLUSHER: &[Hook] =
 /// Who waits for a file lock, or is refused one.
 const LOCKS: &[Hook] =
     &[hook("posix_lock_inode", 3), hook("flock_lock_inode", 3), hook("break_lease_block", 0)];
-/// fsyncs on ext4.
 const EXT4_SYNC: &[Hook] = &[hook("ext4_sync_file_enter", 1), hook("ext4_sync_file_exit", 0)];
 /// fsyncs on all file systems: on the kernel function `vfs_fsync_range`.
 const ANY_SYNC: [&str; 3] = ["fsync_enter", "fsync_exit", "fsync_exit_2"];

@@ -114,7 +114,6 @@ mirror! {
         takings_by_others: AtomicU32,
     }
 
-    /// All of it.
     struct Shared = "contention" {
         generation: AtomicU32,
         tasks_watched: AtomicU32,

@@ -35,7 +35,6 @@ pub struct TaskSums {
     pub sequential_reads: u32,
     /// Where on the disk the request that it was issued last ends, sectors of 512 bytes.
     pub next_sector: u64,
-    /// Bytes of `sequential_reads`.
     pub sequential_bytes: u64,
     /// How long the disk was at them, ns.
     pub sequential_ns: u64,
@@ -107,7 +106,6 @@ pub struct DiskSums {
     pub busy_ns: u64,
     /// Bytes read and written by completed requests.
     pub bytes: u64,
-    /// Completed requests.
     pub requests: u64,
     /// Requests that the driver has now.
     pub in_flight: u32,

@@ -8,7 +8,6 @@ use serde_json::Value;
 
 use super::machine::{Tools, succeeded, unpack};
 
-/// Different works.
 pub(super) const SEEDS: usize = 20;
 /// How long each goes on, ms of virtual time.
 pub(super) const WORK_MS: usize = 5000;

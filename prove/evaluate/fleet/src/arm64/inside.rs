@@ -49,7 +49,6 @@ luc powercut --rounds 10 --policy auto --reach notify --json >"$OUT/cuts.notifie
 /// What came of a guest.
 #[derive(Debug, Serialize)]
 pub(super) struct Run {
-    /// Its kernel.
     pub(super) kernel: String,
     /// How long it took, s.
     pub(super) seconds: f64,
@@ -67,7 +66,6 @@ pub(super) struct Run {
     pub(super) counted: Vec<Counted>,
 }
 
-/// Power cuts.
 #[derive(Debug, Serialize)]
 pub(super) struct Cuts {
     pub(super) rounds: f64,

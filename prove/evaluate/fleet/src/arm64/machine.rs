@@ -12,7 +12,6 @@ use serde_json::Value;
 
 use crate::known::names::SOURCE as KNOWN;
 
-/// The compiler.
 const COMPILER: &str = "aarch64-linux-gnu-gcc";
 /// Where `scripts/build-arm64.sh` puts what it has built, beside the folder of this machine's own programs.
 const BUILT: &str = "../aarch64-unknown-linux-gnu/release";

@@ -15,7 +15,6 @@ use luc_harness::harness::{line, missing};
 /// How long a server may take to end what it had for a client: only processes that have ended are counted.
 const SETTLES: Duration = Duration::from_millis(200);
 
-/// What to run.
 #[derive(Debug, Clone)]
 pub struct Orders {
     /// The server's processes, which count with their children.
@@ -35,7 +34,6 @@ pub struct Loaded {
     pub seconds: f64,
     /// Processor time of the client.
     pub client_s: f64,
-    /// Of the server.
     pub server_s: f64,
     /// Of the recorder; 0: there is none.
     pub recorder_s: f64,

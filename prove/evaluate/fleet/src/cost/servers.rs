@@ -156,7 +156,6 @@ impl Servers {
         self.programs.join(name).display().to_string()
     }
 
-    /// Makes pgbench's tables.
     fn fill(&self, harness: &Harness) -> Result<(), EvaluateError> {
         let began = Instant::now();
         loop {
@@ -180,7 +179,6 @@ fn search(queries: Option<u64>, longest: Duration) -> Load {
     Load { clients: SEARCH_CLIENTS, queries, longest, think: Duration::ZERO, seed: 1 }
 }
 
-/// In memory only.
 fn redis(harness: &Harness, port: u16) -> Result<Child, EvaluateError> {
     let mut command = bound("KILL", false);
     command.args(["redis-server", "--bind", "127.0.0.1", "--port"]);

@@ -10,7 +10,6 @@ use serde::Serialize;
 pub(super) const EVENTS: usize = 40;
 /// Counters that they share.
 pub(super) const COUNTERS: usize = 6;
-/// Kinds of phases.
 const KINDS: usize = 4;
 /// How far an event's rates in the kinds are apart: sigma of a log-normal distribution.
 const SPREAD: f64 = 0.7;
@@ -18,7 +17,6 @@ const SPREAD: f64 = 0.7;
 /// Relative figures are kept in steps of one of so many, so that the raw data stay small.
 const STEPS_OF_1: f64 = 1e5;
 
-/// A scenario.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Row {
     pub(super) name: &'static str,

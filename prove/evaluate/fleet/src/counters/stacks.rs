@@ -70,10 +70,8 @@ const ZEN_4_EVENTS: [&str; 10] = [
     "ex_no_retire.not_complete",
 ];
 
-/// What is recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// The nine sources.
     Nine,
     /// The same, with counters for most of the time.
     Most,
@@ -107,7 +105,6 @@ pub(super) struct Stacked {
     /// The share of the cycles that is missing, and its half-width.
     pub(super) missing: Option<f64>,
     pub(super) missing_half_width: Option<f64>,
-    /// Its truth.
     pub(super) missing_truth: Option<f64>,
     /// Errors of CPI, completion and each source, in cycles of an instruction, relative to CPI.
     pub(super) errors: Vec<f64>,

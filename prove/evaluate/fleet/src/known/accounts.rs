@@ -81,7 +81,6 @@ struct Counted {
     waited_ns: u64,
 }
 
-/// The servers.
 pub(super) fn start(harness: &Harness) -> Result<Servers, EvaluateError> {
     Servers::start(harness, [Server::Redis, Server::Postgresql].into_iter())
 }

@@ -14,7 +14,6 @@ use super::rows;
 use crate::program::bound;
 use crate::recorder::Recorder;
 
-/// The program's source.
 pub(crate) const SOURCE: &str = include_str!("../../subjects/known.c");
 /// Threads that run one of five functions, before the trace and in it.
 pub(super) const THREADS: usize = 500;

@@ -50,7 +50,6 @@ pub(super) fn page(runs: &[Run], versions: &[String], rounds: usize) -> Page {
     }
 }
 
-/// A subject's runs.
 fn row(subject: &Subject, runs: &[Run]) -> Option<Row> {
     let of_subject = runs.iter().filter(|run| run.subject == subject.name);
     let of_subject: Vec<&Run> = of_subject.collect();

@@ -34,7 +34,6 @@ pub(super) enum Program {
     Java,
     Go,
     Node,
-    /// The same, instrumented.
     NodeWithSpans,
     Asyncio,
     PythonPool,
@@ -67,7 +66,6 @@ const fn with_tokens(name: &'static str, subject: Subject) -> Subject {
 const GO: Subject = subject("Go", Program::Go, [8, 3], None);
 const NGINX: Subject = subject("nginx", Program::Nginx, [8, 1], None);
 
-/// All of them.
 pub(super) const SUBJECTS: [Subject; 15] = [
     subject("Java pool, 16 workers", Program::Java, [8, 3], Some(16)),
     subject("Java pool, 2 workers", Program::Java, [8, 3], Some(2)),

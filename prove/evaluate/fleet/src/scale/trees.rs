@@ -29,7 +29,6 @@ pub(super) enum Shape {
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(super) struct Timed {
     pub(super) numbered_s: f64,
-    /// Making the sums.
     pub(super) summed_s: f64,
     /// One subtree's sum, in the mean.
     pub(super) subtree_s: f64,

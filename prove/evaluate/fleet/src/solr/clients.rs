@@ -27,11 +27,9 @@ const NAMES: u64 = 1_000_000;
 /// What the program `luc-evaluate search-clients` is to do.
 #[derive(Debug, Clone)]
 pub struct Orders {
-    /// The front end.
     pub to: SocketAddr,
     /// Where the shards are, as Solr is told: with commas between them.
     pub shards: String,
-    /// How many clients.
     pub clients: u64,
     /// How many queries each; `None`: as many as they can until the time is over.
     pub queries: Option<u64>,
@@ -46,9 +44,7 @@ pub struct Orders {
 /// What the clients have done.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Asked {
-    /// The clients' process.
     pub process: u32,
-    /// Queries, each answered.
     pub queries: u64,
     /// From the first query to the last answer.
     pub seconds: f64,

@@ -36,7 +36,6 @@ const PROGRAM: [(&str, &str); 2] = [subject!("pom.xml"), subject!("Node.java")];
 const CONFIGURATION: [(&str, &str); 1] = [subject!("solr.xml")];
 const OF_CORE: [(&str, &str); 2] = [subject!("solrconfig.xml"), subject!("schema.xml")];
 
-/// The program.
 #[derive(Debug)]
 pub(crate) struct Solr {
     folder: PathBuf,
@@ -132,7 +131,6 @@ impl Solr {
 }
 
 impl Node {
-    /// Where it answers.
     pub(crate) fn address(&self) -> std::net::SocketAddr {
         (self.host.address, PORT).into()
     }

@@ -168,7 +168,6 @@ impl Service {
         command
     }
 
-    /// Has clients ask.
     pub(crate) fn ask(&self, harness: &Harness, load: Load) -> Result<Asked, EvaluateError> {
         let said = harness.execute(&mut self.clients(harness, load), &[0])?.stdout;
         serde_json::from_str(&said).map_err(|_| missing("what the clients did"))

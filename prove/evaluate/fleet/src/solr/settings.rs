@@ -6,5 +6,4 @@ use std::time::Duration;
 pub(super) const VOCABULARY: u64 = 2_000;
 /// The longest that a client waits between an answer and its next query.
 pub(super) const THINK: Duration = Duration::from_millis(2);
-/// Nothing takes longer.
 pub(super) const LONGEST: Duration = Duration::from_secs(600);

@@ -30,13 +30,11 @@ const LASTS_MS: [u64; 2] = [1_500, 2_500];
 const HOG: &str = "hog";
 /// How the names of the threads begin that Jetty has for requests.
 const POOL: &str = "qtp";
-/// Between two looks.
 const LOOK: Duration = Duration::from_millis(2);
 /// How long a shard is stopped, and how long it then runs, ms.
 const STOPPED_MS: u64 = 100;
 const RUNS_MS: u64 = 200;
 
-/// What is planted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Trouble {
     /// A program that computes, on the only processor that the shard may use.
@@ -53,7 +51,6 @@ pub(super) enum Trouble {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Planted {
     pub(super) trouble: Trouble,
-    /// At which shard.
     pub(super) shard: usize,
     begin: Duration,
     lasts: Duration,
@@ -64,7 +61,6 @@ pub(super) struct Planted {
 /// What a trouble is made with.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Means<'m> {
-    /// This program.
     pub(super) myself: &'m Path,
     /// Where what is started writes to.
     pub(super) log: &'m Path,

@@ -49,7 +49,6 @@ const QUERIES: [Query; 3] = [
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Kill {
     pub(super) query: String,
-    /// Without a kill.
     pub(super) undisturbed: Asked,
     pub(super) killed: Asked,
     /// When, as a part of the time that the query takes without.

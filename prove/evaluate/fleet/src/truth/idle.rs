@@ -16,7 +16,6 @@ pub(super) struct Waits {
     pub(super) had_work: u64,
     /// Said to be for an answer, while it had nothing to do.
     pub(super) had_none: u64,
-    /// Not told.
     pub(super) unknown: u64,
     /// Threads that were planted to wake for nothing.
     pub(super) tickers: u64,

@@ -87,7 +87,6 @@ fn all_found(runs: &[Run]) -> Target {
     )
 }
 
-/// A setting's runs.
 fn row(setting: &Setting, runs: &[Run]) -> Option<Row> {
     let of_setting = runs.iter().filter(|run| run.setting == setting.name);
     let of_setting: Vec<&Run> = of_setting.collect();

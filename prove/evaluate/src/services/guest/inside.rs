@@ -55,7 +55,6 @@ impl Inside {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Setting {
     Stock,
-    /// With `luc.ko`.
     Kernel,
     /// Under `luc run`, which chooses the library or notifications.
     Run,

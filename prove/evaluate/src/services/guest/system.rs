@@ -26,7 +26,6 @@ const LEFT_OUT: [&str; 6] = [
 /// Folders that are links into `usr`.
 const MERGED: [&str; 4] = ["bin", "lib", "lib64", "sbin"];
 
-/// Where programs are.
 const PROGRAMS: [&str; 2] = ["/usr/bin", "/usr/sbin"];
 /// Where links of programs lead that are in no package, such as that of awk.
 const ALTERNATIVES: &str = "/etc/alternatives";

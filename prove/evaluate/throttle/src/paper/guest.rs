@@ -40,7 +40,6 @@ impl Compiled {
     }
 }
 
-/// Runs a stage.
 pub(super) fn run(
     harness: &Harness,
     kernel: &Kernel,

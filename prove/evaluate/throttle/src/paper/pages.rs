@@ -231,7 +231,6 @@ fn targets_of_the_paper(results: &Results, curves: &Curves) -> Vec<Target> {
     all
 }
 
-/// The page.
 pub(super) fn page(results: &Results, ablations: &Results, curves: &Curves, about: String) -> Page {
     let mut tables = vec![curves.table(), curves.points_table()];
     for (kind, title) in [

@@ -154,7 +154,6 @@ impl Curves {
         text + words
     }
 
-    /// Degradation curves.
     pub(super) fn table(&self) -> (String, Table) {
         let heads: Vec<String> = ["asked for alone, MB/s".to_owned(), "of the peak".to_owned()]
             .into_iter()

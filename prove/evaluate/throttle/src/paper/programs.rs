@@ -13,7 +13,6 @@ const SEARCH_MEMORY_MIB: u64 = 5;
 /// Files of a tree that is built.
 const TREE_FILES: usize = 48;
 
-/// A program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Program {
     /// Parallel building: 8 processes read a tree of small files and write an object for each few.
@@ -26,9 +25,7 @@ pub(super) enum Program {
     Search,
     /// An encoder: reads, computes, writes less than it reads, and fsyncs.
     Encode,
-    /// Swaptions: computes only.
     Swaptions,
-    /// Counts words.
     Wordcount,
     /// Counts words with so many threads, each in a file of its own.
     Mappers(usize),
@@ -53,7 +50,6 @@ pub(super) struct Task {
 }
 
 impl Program {
-    /// The paper's abbreviation.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Build => "PB",

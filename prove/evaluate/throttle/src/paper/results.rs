@@ -101,7 +101,6 @@ struct Labelled {
     run: Run,
 }
 
-/// All runs.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Results {
     all: Vec<Labelled>,
@@ -110,7 +109,6 @@ pub(super) struct Results {
 }
 
 impl Results {
-    /// Adds a guest's.
     pub(super) fn add(&mut self, result: &Value) -> Result<(), EvaluateError> {
         let cells = result["cells"].as_array().ok_or_else(|| missing("cells"))?;
         for cell in cells {

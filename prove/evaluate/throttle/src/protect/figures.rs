@@ -232,7 +232,6 @@ impl Group {
     }
 }
 
-/// The page.
 pub(super) fn page(groups: &[Group], release: &str) -> Page {
     Page {
         title: "A client that must be answered soon, beside batch".to_owned(),

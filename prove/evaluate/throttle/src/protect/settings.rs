@@ -6,7 +6,6 @@ use crate::settings::{COST_MEASURED, PEAK_BYTES_PER_SECOND, READ_AHEAD_KIB};
 /// Larger read-ahead that is tried where batch reads.
 const LARGER_KIB: [u64; 4] = [256, 512, 1024, 2048];
 
-/// A setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Setting {
     /// Its name in tables.

@@ -83,7 +83,6 @@ impl Daemon {
         self.0.id()
     }
 
-    /// Its guardian.
     pub(super) fn guardian(&self) -> Option<u32> {
         let id = self.id();
         let text = fs::read_to_string(format!("/proc/{id}/task/{id}/children")).ok()?;

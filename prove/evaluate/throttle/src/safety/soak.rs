@@ -101,7 +101,6 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     Ok(page(seconds, &count, longest_s, &growth, &left))
 }
 
-/// Records of throttles.
 fn records() -> usize {
     fs::read_dir("/run/luc/throttle/records").map_or(0, Iterator::count)
 }

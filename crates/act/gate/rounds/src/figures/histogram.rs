@@ -16,12 +16,10 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    /// An empty histogram.
     pub const fn new() -> Self {
         Self { buckets: [const { AtomicU32::new(0) }; BUCKETS] }
     }
 
-    /// Counts one latency.
     pub fn record(&self, latency_ns: u64) {
         self.buckets[bucket(latency_ns)].fetch_add(1, Relaxed);
     }

@@ -85,7 +85,6 @@ impl ParticipantId {
 }
 
 impl Participants {
-    /// Enters a process.
     pub fn enter(&self, participant: &Participant) -> ParticipantId {
         let key = u64::from(participant.process) + 1;
         let first = participant.process as usize % PARTICIPANTS;

@@ -10,11 +10,8 @@ use crate::slots::{self, FILE_SYSTEMS, Slot};
 /// The calls that the gate takes part in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallKind {
-    /// `fsync`
     Fsync,
-    /// `fdatasync`
     Fdatasync,
-    /// `msync` with `MS_SYNC`
     Msync,
 }
 
@@ -25,7 +22,6 @@ pub struct FileSystemFigures {
     device: AtomicU64,
     /// Rounds in which a call of this run was first to come back.
     pub rounds: AtomicU32,
-    /// Calls by [`CallKind`].
     pub calls: [AtomicU64; 3],
     /// Calls that went through a round.
     pub gated: AtomicU64,
@@ -88,7 +84,6 @@ impl Slot for FileSystemFigures {
 /// Measurements of one call.
 #[derive(Clone, Copy, Debug)]
 pub struct Call {
-    /// Which call.
     pub kind: CallKind,
     /// Time from the program's call to its return, in nanoseconds.
     pub latency_ns: u64,
@@ -112,7 +107,6 @@ pub struct RoundPart {
 }
 
 impl FileSystemFigures {
-    /// Counts one call.
     pub fn record(&self, call: &Call) {
         self.calls[call.kind as usize].fetch_add(1, Relaxed);
         self.latency_ns.fetch_add(call.latency_ns, Relaxed);

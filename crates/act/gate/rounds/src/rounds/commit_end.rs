@@ -47,7 +47,6 @@ struct Ended {
     commit_ns: u64,
     released: u32,
     beside: Beside,
-    /// The end before.
     last_end_ns: u64,
 }
 

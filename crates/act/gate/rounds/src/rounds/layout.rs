@@ -15,7 +15,6 @@ pub(super) fn split(word: u64) -> (u32, u32) {
     ((word >> 32) as u32, word as u32)
 }
 
-/// A round's word.
 pub(super) fn join_halves(generation: u32, count: u32) -> u64 {
     u64::from(generation) << 32 | u64::from(count)
 }
@@ -54,7 +53,6 @@ pub(super) struct Generation {
     pub(super) last_ns: AtomicU64,
     /// How often its timer was restarted.
     pub(super) restarts: AtomicU32,
-    /// Callers released together.
     pub(super) released: AtomicU32,
     /// When they were released.
     pub(super) released_ns: AtomicU64,
@@ -129,7 +127,6 @@ impl Control {
 /// A snapshot of the rounds for reports.
 #[derive(Clone, Copy, Debug)]
 pub struct Snapshot {
-    /// The `auto` controller.
     pub auto: Auto,
     /// Rounds released since the beginning.
     pub rounds: u32,
@@ -157,7 +154,6 @@ pub struct Rounds {
     pub(super) committed_ns: AtomicU64,
     /// The last generation whose commit has ended, plus one; 0 at the beginning.
     pub(super) ended: AtomicU32,
-    /// Arrivals since then.
     pub(super) arrivals: AtomicU32,
     /// Callers served since the beginning.
     pub(super) completions: Line<AtomicU64>,

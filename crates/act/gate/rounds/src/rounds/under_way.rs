@@ -31,7 +31,6 @@ pub struct UnderWay {
     latencies_ns: AtomicU64,
 }
 
-/// A call's place.
 #[derive(Clone, Copy, Debug)]
 pub struct CallPlace {
     index: Option<usize>,

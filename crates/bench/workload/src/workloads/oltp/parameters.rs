@@ -8,7 +8,6 @@ use crate::error::BenchError;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Durability {
-    /// Not by itself.
     None,
     /// The file is open with `O_DSYNC`.
     Dsync,
@@ -28,16 +27,13 @@ impl Durability {
     }
 }
 
-/// The personality's parameters.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Parameters {
-    /// `filebench` or `luc`.
     pub name: &'static str,
     /// Clients that read ("shadow").
     pub readers: usize,
     /// Clients that overwrite ("dbwr").
     pub writers: usize,
-    /// Data files.
     pub files: usize,
     /// Bytes of each data file.
     pub file_size_bytes: u64,

@@ -32,7 +32,6 @@ const EXTENTS: usize = 64;
 pub struct Creation {
     /// Their paths: none exists yet.
     pub files: Vec<PathBuf>,
-    /// Bytes of each.
     pub size_bytes: u64,
     /// Whether they are to be spread over the free space, in their order.
     pub spread: bool,
@@ -41,9 +40,7 @@ pub struct Creation {
 /// Where a file is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Place {
-    /// The file.
     pub file: PathBuf,
-    /// Its size.
     pub size_bytes: u64,
     /// Where it begins on its device; absent where the file system does not say.
     pub device_offset_bytes: Option<u64>,

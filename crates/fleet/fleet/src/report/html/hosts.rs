@@ -40,7 +40,6 @@ fn has_processor_times(host: &Host) -> bool {
     host.times.user_ns.saturating_add(host.times.system_ns) > 0
 }
 
-/// User, system, idle.
 fn processors(hosts: &[Host]) -> Stacks {
     let row = |host: &Host| {
         let times = &host.times;

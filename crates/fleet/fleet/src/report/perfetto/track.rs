@@ -8,7 +8,6 @@ use luc_report::perfetto::packets::{Begin, Packets};
 #[derive(Debug, Clone, Default)]
 pub(super) struct Item {
     pub(super) begin_ns: u64,
-    /// `None`: an instant.
     pub(super) end_ns: Option<u64>,
     pub(super) name: String,
     pub(super) category: &'static str,

@@ -14,7 +14,6 @@ const SLOWED: usize = 6;
 /// Of a disk for which less was moved nothing is said.
 const LEAST_BYTES: u64 = 1 << 20;
 
-/// All of it.
 pub(super) struct Text<'a>(pub(super) &'a Advice);
 
 fn time(seconds: f64) -> String {

@@ -84,7 +84,6 @@ pub(super) struct Map {
     pub(super) most_stated_ns: f64,
 }
 
-/// Two hosts.
 #[derive(Debug, Serialize)]
 pub(super) struct Pair {
     pub(super) hosts: [usize; 2],
@@ -146,7 +145,6 @@ pub(super) fn has_truth(recorded: &Recorded) -> bool {
     })
 }
 
-/// Judges a run.
 pub(super) fn judge(harness: &Harness, recorded: &Recorded) -> Result<Judged, EvaluateError> {
     let hosts = recorded.traces.len();
     let mut ways = Vec::new();

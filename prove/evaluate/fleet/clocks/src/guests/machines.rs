@@ -29,7 +29,6 @@ const READY: u64 = 8;
 
 /// A run of guests.
 pub(super) struct Recorded {
-    /// Each host's trace.
     pub(super) traces: Vec<PathBuf>,
     pub(super) clocks: Vec<Clocks>,
     pub(super) pause: Option<Pause>,
@@ -48,7 +47,6 @@ pub(super) struct Tools {
     pub(super) chrony: Result<PathBuf, String>,
 }
 
-/// Makes a run.
 pub(super) fn record(
     harness: &Harness,
     tools: &Tools,

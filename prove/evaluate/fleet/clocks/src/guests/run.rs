@@ -4,7 +4,6 @@ use serde::Serialize;
 
 use super::judge::Judged;
 
-/// A run, judged.
 #[derive(Debug, Serialize)]
 pub(super) struct Run {
     pub(super) scenario: &'static str,

@@ -32,7 +32,6 @@ const PLAIN: Scenario = Scenario {
     has_pause: false,
 };
 
-/// All of them.
 pub(super) const SCENARIOS: [Scenario; 6] = [
     PLAIN,
     Scenario {

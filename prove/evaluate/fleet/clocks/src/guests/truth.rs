@@ -97,7 +97,6 @@ impl Clocks {
         (EARLY_NS / self.raw_ns_per_tick).ceil() as i64
     }
 
-    /// Ticks in ns.
     pub(super) fn ns(&self, ticks: f64) -> f64 {
         ticks * self.raw_ns_per_tick
     }
@@ -183,7 +182,6 @@ fn middle(reading: &Reading) -> f64 {
 /// While a guest was stopped: each host's counter before it, and when it went on.
 #[derive(Debug, Clone)]
 pub(super) struct Pause {
-    /// Who was stopped.
     pub(super) host: usize,
     /// Its counter when it was: at least, and at most.
     pub(super) stopped: [u64; 2],
@@ -198,7 +196,6 @@ pub(super) struct Ahead {
     stopped: Option<Stopped>,
 }
 
-/// A constant.
 #[derive(Debug, Clone, Copy)]
 struct Part {
     /// Counters of the other host for which it holds.

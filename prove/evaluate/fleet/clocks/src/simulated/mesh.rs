@@ -8,7 +8,6 @@ use serde::Serialize;
 use super::clock::{CURVATURE, Clock};
 use super::network::{Delays, Ways, record, thinned};
 
-/// The scenario's.
 pub(super) const NAME: &str = "mesh of 20 hosts";
 pub(super) const HOSTS: usize = 20;
 pub(super) const SECONDS: f64 = 20.0;

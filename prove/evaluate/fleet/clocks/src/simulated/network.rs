@@ -11,13 +11,11 @@ const SHAPE: f64 = 1.5;
 /// How long messages of one direction take.
 #[derive(Clone, Copy)]
 pub(super) struct Delays {
-    /// The least, ns.
     pub(super) least: f64,
     /// The mean of an exponential part, ns.
     pub(super) queue: f64,
     /// The share that waits longer, by a Pareto distribution.
     pub(super) slow_share: f64,
-    /// Its scale, ns.
     pub(super) slow: f64,
 }
 

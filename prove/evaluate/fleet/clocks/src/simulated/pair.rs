@@ -21,7 +21,6 @@ pub(super) struct Row {
     pub(super) seconds: f64,
     /// Messages in a second, each way.
     pub(super) per_s: f64,
-    /// ns/s².
     pub(super) kappa_ns_per_s2: f64,
     pub(super) is_loaded: bool,
     /// Times are of CLOCK_MONOTONIC and are mapped.

@@ -10,7 +10,6 @@ use super::clock::Clock;
 const CHANGE: f64 = 50_000.0;
 /// The readings of a sample are this far apart at most, ns.
 const READING_NS: i64 = 40;
-/// Between samples, ns.
 const SAMPLE_NS: f64 = 1e8;
 
 /// A host's CLOCK_MONOTONIC, and the map that its recorder's samples give.

@@ -131,7 +131,6 @@ impl<'a> Site<'a> {
         })
     }
 
-    /// The daemon's process.
     pub(super) fn daemon(&self) -> u32 {
         self.daemon.id()
     }

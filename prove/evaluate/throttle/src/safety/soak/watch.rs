@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 /// Time between two looks.
 const EVERY: Duration = Duration::from_millis(2);
 
-/// What is seen.
 #[derive(Debug, Default)]
 struct Seen {
     /// Cgroups that are watched; those that somebody else freezes are not.
