@@ -1,7 +1,7 @@
 //! Traces of many hosts, put together.
 //!
 //! Directories that `luc record --fleet` wrote go in; what [`luc_fleet_requests`] finds in them comes out, for people and
-//! for programs. There is no SQL engine here.
+//! for programs.
 //!
 //! - [`Source`], [`read()`]: which traces, and their rows; [`Window`]: of which time, where they are rings.
 //! - [`watch`]: when a ring's requests became slow. [`called()`]: whom a service asked.
@@ -11,7 +11,7 @@
 //! - [`why()`]: why a thread does not run, and whom that depends on.
 //! - [`counters()`]: hardware counters of a file that `perf stat` wrote.
 //! - [`text`]: all of these for people. For programs they are serialized as they are.
-//! - [`open`], [`relations()`], [`global_times`]: what an engine for SQL needs.
+//! - [`export`]: what was found as Parquet files, and views for DuckDB, Spark and other engines.
 //! - [`OnFirst`], [`related()`]: what a program needs that checks the clocks.
 //! - [`report`]: requests as files for other programs.
 
@@ -23,6 +23,7 @@ mod disks;
 mod endpoint;
 mod error;
 pub mod explain;
+pub mod export;
 mod figures;
 pub mod fit;
 mod joined;
@@ -50,12 +51,8 @@ pub use figures::Spread;
 pub use fit::{Fit, fit};
 pub use joined::{HostSummary, Joined};
 pub use map::LeftOut;
-pub use read::{Opened, Recorded, Tables, open, read, read_within};
+pub use read::{Recorded, Tables, read, read_within};
 pub use related::{OnFirst, Related, related};
-pub use relations::{
-    Edge, EdgeSide, GlobalTimes, Knot, PathStep, Relations, RequestNode, WantedRelations,
-    global_times, relations,
-};
 pub use source::Source;
 pub use why::{Who, why};
 

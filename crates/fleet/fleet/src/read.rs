@@ -125,41 +125,6 @@ pub(crate) fn read_each(
     Ok(())
 }
 
-/// A trace whose tables are not read yet.
-#[derive(Debug)]
-pub struct Opened {
-    /// What the host is called.
-    pub name: String,
-    /// Where the trace is.
-    pub directory: PathBuf,
-    /// What reads its tables.
-    pub reader: Reader,
-}
-
-/// Opens all traces. Each is of another host, as far as their descriptions say.
-///
-/// # Errors
-/// What [`Reader`] says of a trace that cannot be read; [`FleetError::SameHost`], [`FleetError::SameName`].
-pub fn open(sources: &[Source]) -> Result<Vec<Opened>, FleetError> {
-    let mut all: Vec<Opened> = Vec::with_capacity(sources.len());
-    for source in sources {
-        let reader = Reader::open(&source.directory)?;
-        let opened = Opened {
-            name: name(source, reader.trace()),
-            directory: source.directory.clone(),
-            reader,
-        };
-        for other in &all {
-            let is_same = are_of_one_boot(other.reader.trace(), opened.reader.trace());
-            let [first, second] =
-                [other, &opened].map(|opened| (opened.name.as_str(), opened.directory.as_path()));
-            differ(first, second, is_same)?;
-        }
-        all.push(opened);
-    }
-    Ok(all)
-}
-
 fn one(source: &Source, tables: Tables, window: Option<Window>) -> Result<Recorded, FleetError> {
     window::read(&source.directory, window, |reader| rows_of(reader, source, tables))
 }
@@ -215,7 +180,7 @@ pub(crate) fn rows<T: Row>(
 }
 
 /// The user's name, else the trace's, else the directory's.
-fn name(source: &Source, trace: &Trace) -> String {
+pub(crate) fn name(source: &Source, trace: &Trace) -> String {
     let own = || Some(trace.host.clone()).filter(|name| !name.is_empty());
     let directory = || {
         let path = source.directory.canonicalize().unwrap_or_default();

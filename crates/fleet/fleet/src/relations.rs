@@ -1,4 +1,4 @@
-//! What was found in the traces of many hosts as flat rows, for engines that ask questions of their own.
+//! Flat rows of edges, requests and critical paths, which `export` writes as tables.
 //!
 //! Times are of the CLOCK_MONOTONIC of the host whose row it is. A time `global_ns` is of the first host's
 //! CLOCK_MONOTONIC; `None` where the clocks are not known.
@@ -12,158 +12,117 @@ use luc_fleet_clocks::{Event, HostId, Placed};
 use luc_fleet_requests::{EndId, Exchange, MessageEdge, Part, PartKind, Side, ThreadId};
 
 use crate::clocks::Home;
-use crate::error::FleetError;
 use crate::explain::{Found, Top, evidence};
 use crate::joined::Joined;
-pub use global::{GlobalTimes, Knot, global_times};
-
-/// Edges, requests and critical paths. Hosts are numbered in the order of the traces.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Relations {
-    pub hosts: Vec<String>,
-    /// Sends and receptions that have bytes in common.
-    pub edges: Vec<Edge>,
-    /// Requests, in the order of their ids.
-    pub requests: Vec<RequestNode>,
-    /// What the time of each answered request that is not known to be made for another one went into.
-    pub steps: Vec<PathStep>,
-}
-
-/// Which of [`Relations`] are wanted; the others stay empty. Those of many requests take more memory than the traces.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct WantedRelations {
-    pub edges: bool,
-    pub requests: bool,
-    pub steps: bool,
-}
+pub(crate) use global::{ClockLine, HostClock, host_clocks};
 
 /// One side of an edge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct EdgeSide {
-    pub host: u32,
-    pub process: u32,
-    pub thread: u32,
+pub(crate) struct EdgeSide {
+    pub(crate) host: u32,
+    pub(crate) process: u32,
+    pub(crate) thread: u32,
     /// The connection's number in the host's trace.
-    pub connection: u64,
+    pub(crate) connection: u64,
     /// When, ns: of what was sent the begin of the call, of what was received its end.
-    pub at_ns: u64,
+    pub(crate) at_ns: u64,
     /// The same on the first host's clock.
-    pub global_ns: Option<i64>,
+    pub(crate) global_ns: Option<i64>,
 }
 
 /// Bytes of one send that one reception took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Edge {
-    pub from: EdgeSide,
-    pub to: EdgeSide,
+pub(crate) struct Edge {
+    pub(crate) from: EdgeSide,
+    pub(crate) to: EdgeSide,
     /// The first of them, as the sender's table `message` counts them.
-    pub first_byte: u64,
-    pub bytes: u64,
+    pub(crate) first_byte: u64,
+    pub(crate) bytes: u64,
     /// From the send to the reception, ns.
-    pub latency_ns: Option<i64>,
+    pub(crate) latency_ns: Option<i64>,
     /// It is guaranteed to be no less, ns.
-    pub low_ns: Option<i64>,
+    pub(crate) low_ns: Option<i64>,
     /// It is guaranteed to be no more, ns.
-    pub high_ns: Option<i64>,
+    pub(crate) high_ns: Option<i64>,
 }
 
 /// A request, as one of its ends has seen it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RequestNode {
-    pub id: u32,
+pub(crate) struct RequestNode {
+    pub(crate) id: u32,
     /// Of one that was received, the same request as its client has sent it. Of one that was sent, the received one
     /// that it was made for.
-    pub parent: Option<u32>,
+    pub(crate) parent: Option<u32>,
     /// The one at the top of its tree.
-    pub root: u32,
+    pub(crate) root: u32,
     /// Its number in pre-order. All below it, and itself, have those from `pre` to `last`.
-    pub pre: u32,
+    pub(crate) pre: u32,
     /// The greatest number in pre-order of all below it.
-    pub last: u32,
+    pub(crate) last: u32,
     /// Its number in post-order.
-    pub post: u32,
+    pub(crate) post: u32,
     /// Its number in the order of times, as `explain --request` takes it: 1 is the slowest; `None`: it has no answer, or is made for another one.
-    pub number: Option<u32>,
+    pub(crate) number: Option<u32>,
     /// Whether this end has sent it; else it has received it.
-    pub is_sent: bool,
-    pub host: u32,
-    pub process: u32,
+    pub(crate) is_sent: bool,
+    pub(crate) host: u32,
+    pub(crate) process: u32,
     /// The thread that sent or read its first bytes.
-    pub thread: u32,
+    pub(crate) thread: u32,
     /// The connection's number in the host's trace.
-    pub connection: u64,
-    pub local: String,
-    pub remote: String,
+    pub(crate) connection: u64,
+    pub(crate) local: String,
+    pub(crate) remote: String,
     /// How many bytes it has.
-    pub bytes: u64,
+    pub(crate) bytes: u64,
     /// When its first bytes were sent or read, ns.
-    pub start_ns: u64,
+    pub(crate) start_ns: u64,
     /// When the last bytes of the answer were read or sent, ns; `None` without an answer.
-    pub end_ns: Option<u64>,
+    pub(crate) end_ns: Option<u64>,
     /// The begin on the first host's clock.
-    pub start_global_ns: Option<i64>,
+    pub(crate) start_global_ns: Option<i64>,
     /// What says that it was made for its parent, of one that was sent.
-    pub evidence: Option<&'static str>,
+    pub(crate) evidence: Option<&'static str>,
 }
 
 /// A part of a critical path. The parts of a request sum to its time exactly.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PathStep {
-    pub request: u32,
+pub(crate) struct PathStep {
+    pub(crate) request: u32,
     /// Its place on the path, from 0.
-    pub step: u32,
+    pub(crate) step: u32,
     /// What it was: `running`, `runnable`, `blocked`, `network` or `contradictory`.
-    pub part: &'static str,
-    pub host: u32,
+    pub(crate) part: &'static str,
+    pub(crate) host: u32,
     /// Whose process, by its id; `None`: not known.
-    pub process: Option<u32>,
+    pub(crate) process: Option<u32>,
     /// Whose thread, by its id.
-    pub thread: u32,
-    pub name: String,
+    pub(crate) thread: u32,
+    pub(crate) name: String,
     /// Of a wait: its cause, as the table `wait` names it.
-    pub cause: Option<&'static str>,
+    pub(crate) cause: Option<&'static str>,
     /// Of a message, the sender's host.
-    pub from_host: Option<u32>,
+    pub(crate) from_host: Option<u32>,
     /// Of a message, the sender's thread.
-    pub from_thread: Option<u32>,
+    pub(crate) from_thread: Option<u32>,
     /// When it began, ns, on the clock of the host that has the request.
-    pub start_ns: u64,
-    pub end_ns: u64,
+    pub(crate) start_ns: u64,
+    pub(crate) end_ns: u64,
     /// By how much both may be off, as the clocks of hosts are known to that only, ns; `None`: not bounded.
-    pub error_ns: Option<u64>,
-}
-
-/// What was found in the rows of all hosts.
-///
-/// # Errors
-/// [`FleetError::Tree`].
-pub fn relations(joined: &Joined, wanted: WantedRelations) -> Result<Relations, FleetError> {
-    let found = Found::new(joined)?;
-    let mut homes = Homes { joined, of_hosts: BTreeMap::new() };
-    let mut relations = Relations {
-        hosts: joined.hosts.iter().map(|host| host.name.clone()).collect(),
-        ..Relations::default()
-    };
-    if wanted.edges {
-        let edges = found.messages.edges.iter();
-        relations.edges = edges.map(|found| edge(&mut homes, found)).collect();
-    }
-    if wanted.requests {
-        relations.requests = requests(&mut homes, &found);
-    }
-    if wanted.steps {
-        relations.steps = steps(&mut homes, &found);
-    }
-    Ok(relations)
+    pub(crate) error_ns: Option<u64>,
 }
 
 /// All clocks on those of hosts that were asked for.
-struct Homes<'a> {
+pub(crate) struct Homes<'a> {
     joined: &'a Joined,
     of_hosts: BTreeMap<HostId, Home<'a>>,
 }
 
 impl<'a> Homes<'a> {
+    pub(crate) fn new(joined: &'a Joined) -> Self {
+        Self { joined, of_hosts: BTreeMap::new() }
+    }
+
     fn of(&mut self, host: HostId) -> &Home<'a> {
         let clocks = &self.joined.clocks;
         let home = self.of_hosts.entry(host);
@@ -192,6 +151,10 @@ impl<'a> Homes<'a> {
     }
 }
 
+pub(crate) fn edges(homes: &mut Homes<'_>, found: &Found<'_>) -> Vec<Edge> {
+    found.messages.edges.iter().map(|found| edge(homes, found)).collect()
+}
+
 fn edge(homes: &mut Homes<'_>, edge: &MessageEdge) -> Edge {
     let placed = homes.place(edge.sent.host, edge.received.host, edge.received.at_ns);
     let since_ns = |at_ns: i64| at_ns.saturating_sub_unsigned(edge.sent.at_ns);
@@ -209,7 +172,7 @@ fn edge(homes: &mut Homes<'_>, edge: &MessageEdge) -> Edge {
     }
 }
 
-fn requests(homes: &mut Homes<'_>, found: &Found<'_>) -> Vec<RequestNode> {
+pub(crate) fn requests(homes: &mut Homes<'_>, found: &Found<'_>) -> Vec<RequestNode> {
     let (joined, forest) = (found.joined, &found.trees.forest);
     let numbers: BTreeMap<u32, usize> =
         found.all_tops().map(|top| (top.node(), top.ranked().number)).collect();
@@ -260,7 +223,7 @@ fn requests(homes: &mut Homes<'_>, found: &Found<'_>) -> Vec<RequestNode> {
     nodes
 }
 
-fn steps(homes: &mut Homes<'_>, found: &Found<'_>) -> Vec<PathStep> {
+pub(crate) fn steps(homes: &mut Homes<'_>, found: &Found<'_>) -> Vec<PathStep> {
     let mut tops: Vec<&Top> = found.all_tops().collect();
     tops.sort_unstable_by_key(|top| top.node());
     let mut steps = Vec::new();

@@ -53,7 +53,7 @@ impl Group {
 /// To whom the time of paths is charged.
 #[derive(Debug)]
 pub(crate) struct Charges<'a> {
-    pub(super) found: &'a Found<'a>,
+    pub(crate) found: &'a Found<'a>,
     effects: Effects<'a>,
     engaged: Engaged,
     running: Running<'a>,
@@ -140,7 +140,7 @@ impl<'a> Charges<'a> {
     }
 
     /// Why the slowest requests to each address are slow.
-    pub(super) fn of_slowest(&self) -> Vec<Findings> {
+    pub(crate) fn of_slowest(&self) -> Vec<Findings> {
         let found = self.found;
         let mut homes: BTreeMap<HostId, Home<'_>> = BTreeMap::new();
         let mut by_address: BTreeMap<&str, Vec<&Top>> = BTreeMap::new();
