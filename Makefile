@@ -11,7 +11,7 @@ COUNT ?= 1000000
 PACKAGES ?= dist
 export GLIBC PACKAGES REVISION MAINTAINER SIGN_KEY
 
-.PHONY: help setup setup-build setup-test setup-lint setup-evaluate setup-packages setup-arm64 setup-vm setup-kernels qemu build product product-store product-demo arm64 test fuzz differential lint tables demo packages packages-test packages-reproduce evaluate evaluate-arm64 evaluate-packages install clean
+.PHONY: help setup setup-build setup-test setup-lint setup-evaluate setup-packages setup-arm64 setup-vm setup-kernels qemu build product product-store product-demo arm64 test test-all fuzz differential lint tree tables demo packages packages-test packages-reproduce evaluate evaluate-arm64 evaluate-packages install clean
 
 help: ## List the targets
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -67,10 +67,13 @@ product-demo:
 arm64: setup-arm64 ## Build luc and its library for 64-bit Arm, on another machine (Debian, Rust by rustup)
 	scripts/build-arm64.sh
 
-# In the release profile: its dependencies are built anyway, and the tests find libluc_gate_preload.so
-# beside luc.
-test: setup-test build ## Set up, build, and run all tests; those that cannot run here are listed
+# In the release profile: the tests find libluc_gate_preload.so beside luc.
+test: setup-test ## Set up, build, and run the tests; those that cannot run here are listed
 	scripts/test.sh
+
+test-all: setup-test ## The same, and tests that take long
+	scripts/setup-engines.sh spark >/dev/null
+	scripts/test.sh all
 
 fuzz: ## Fuzz what reads traces, FUZZ_SECONDS (120) for each target, by the stable compiler
 	scripts/fuzz.sh $(FUZZ_SECONDS)
@@ -80,6 +83,9 @@ differential: build ## Run COUNT (1000000) random programs with and without LUC,
 
 lint: setup-lint ## Set up, then check form, lints, documentation, scripts and dependencies
 	scripts/lint.sh
+
+tree: ## Print lines, packages, dependencies and tests, now and before
+	@scripts/tree.sh
 
 tables: setup-test build ## Write what the documentation has from the code anew: arrows between crates, trace tables
 	LUC_WRITE_DOCS=1 $(CARGO) test --release --locked -p luc --test arrows

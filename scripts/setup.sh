@@ -253,6 +253,13 @@ install_cargo_cyclonedx() {
 # Installs what no package brings: tools of cargo, more kernels and headers, a newer QEMU.
 install_others() {
 	case $goal in all | lint) install_cargo_deny ;; esac
+	case $goal in
+	all | test)
+		"$(dirname "${BASH_SOURCE[0]}")/setup-nextest.sh" >/dev/null
+		"$(dirname "${BASH_SOURCE[0]}")/setup-engines.sh" duckdb >/dev/null ||
+			echo "setup: DuckDB was not installed, so tests of \`luc fleet export\` are skipped"
+		;;
+	esac
 	if [[ $goal == packages ]]; then
 		install_cargo_cyclonedx
 		"$(dirname "${BASH_SOURCE[0]}")/setup-zig.sh" >/dev/null ||
@@ -302,6 +309,8 @@ look() {
 		want chromium chromium
 		# Packages are packed by tests as well.
 		want dpkg-shlibdeps dpkg-dev
+		# For what Python's registry brings: the runner of tests, and an engine for SQL.
+		if ! python3 -c 'import ensurepip' 2>/dev/null; then missing+=(python3 python3-venv); fi
 		need_units
 		need_loaders
 		want_machines
