@@ -71,8 +71,8 @@ arm64: setup-arm64 ## Build luc and its library for 64-bit Arm, on another machi
 test: setup-test ## Set up, build, and run the tests; those that cannot run here are listed
 	scripts/test.sh
 
-test-all: setup-test ## The same, and tests that take long
-	scripts/setup-engines.sh spark >/dev/null
+test-all: ## The same, and tests that take long: other kernels' headers, Spark
+	@scripts/setup.sh test-all
 	scripts/test.sh all
 
 fuzz: ## Fuzz what reads traces, FUZZ_SECONDS (120) for each target, by the stable compiler
