@@ -23,7 +23,7 @@ const QUERIES: [&str; 7] = [
 #[test]
 #[ignore = "needs Spark and a minute: `make test-all`"]
 fn spark_answers_as_duckdb_does_also_without_an_executor() {
-    for (back_ends, requests, waits) in [(2, 300, 500), (4, 2_000, 20_000), (8, 200, 100_000)] {
+    for (back_ends, requests, waits) in [(2, 300, 500), (4, 2_000, 20_000), (4, 1_000, 60_000)] {
         let exported = Exported::planted(PlantedFleet { back_ends, requests, waits });
         exported.export();
         let Some(expected) = exported.ask("duckdb", &QUERIES, &[]) else { return };
