@@ -87,7 +87,7 @@ lint: setup-lint ## Set up, then check form, lints, documentation, scripts and d
 tree: ## Print lines, packages, dependencies and tests, now and before
 	@scripts/tree.sh
 
-tables: setup-test build ## Write what the documentation has from the code anew: arrows between crates, trace tables
+tables: setup-test build ## Write what the documentation has from the code anew: arrows between folders, trace tables
 	LUC_WRITE_DOCS=1 $(CARGO) test --release --locked -p luc --test arrows
 	LUC_WRITE_DOCS=1 $(CARGO) test --release --locked -p luc-events --test store
 

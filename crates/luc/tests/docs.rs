@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 const MAX_COLUMNS: usize = 118;
-const MAX_README_LINES: usize = 120;
+const MAX_README_LINES: usize = 90;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -20,6 +20,10 @@ fn pages() -> Vec<PathBuf> {
         pages.extend(paths.filter(|path| path.extension().is_some_and(|kind| kind == "md")));
     }
     pages.push(root().join("docs/evaluation/README.md"));
+    pages.push(root().join("prove/README.md"));
+    let folders = fs::read_dir(root().join("crates")).expect("listed").flatten();
+    let readmes = folders.map(|folder| folder.path().join("README.md"));
+    pages.extend(readmes.filter(|readme| readme.exists()));
     pages
 }
 
