@@ -6,6 +6,20 @@
 //! kernel's log come back as an [`Outcome`].
 //!
 //! Nothing is left behind: what a run needs is in memory files, and QEMU dies with its caller.
+//!
+//! # Several processors in virtual time
+//!
+//! `qemu` finds the best of three QEMUs. The first is built with parallel processors (`make qemu`). The second is
+//! newer than the system's and unpacked beside it (`make setup-vm`). The third is the system's, if it is 8.1 or
+//! later. `machine` is its command line. An unmodified QEMU lets processors take turns. It is exact only where its
+//! main thread stays out while processors execute; `build.rs` compiles `turns.c`, which is preloaded for that.
+//! `tests/guest/repeat.rs` boots two guests each way and compares bytes.
+//!
+//! # Guests of 64-bit Arm
+//!
+//! `scripts/build-arm64.sh` builds `luc` for the other architecture. `architecture` has what differs between
+//! machines, [`Kernel::arm64`] the kernels that `scripts/setup-arm64.sh` fetches. `programs::Root` says where a
+//! guest's programs come from: this machine, or a folder of the other architecture's packages.
 #![warn(missing_docs)]
 
 mod architecture;

@@ -6,6 +6,13 @@
 //! with the targets. `harness` runs programs, `disks` makes disks, `rounds` runs settings in a random order, `report`
 //! turns figures into a page. The first two are in `luc-harness`; tasks that share a disk are in
 //! `luc-evaluate-throttle`, many hosts in `luc-evaluate-fleet`, their clocks in `luc-evaluate-fleet-clocks`.
+//!
+//! # Parts that are plans
+//!
+//! Such a part is a pair of files: `NAME.toml`, a plan that `luc sweep` runs as well, and `NAME.claims.toml`, what is
+//! claimed of its figures. `plans` runs the sweep and keeps every repeat's figures as raw data. It makes the page of
+//! these alone: `luc-evaluate NAME --again` makes it again without measuring. The other parts drive `luc` in ways
+//! that are no sweep: kills, power cuts, planted troubles.
 
 mod analysis;
 mod call_cost;

@@ -24,6 +24,19 @@
 //! commit's end is taken to be the moment at which the second caller of the round comes again, and returns are counted
 //! from there: k / (T + a_k) is then k / t_k, and the controller is the same as for calls whose returns are seen. Rates
 //! are of arrivals.
+//!
+//! # One call, from end to end
+//!
+//! ```text
+//! luc run ── session: keeper, sockets ──▶ launch ── fork ── child: filter, listener handed over ── exec
+//!    program ── fsync ──▶ kernel: filter ──▶ supervisor ── calls: look, or count
+//!                                                 │ fetch: the caller's file
+//!                                                 │ writers: write its data, wait for it
+//!                                                 │ held: in the rounds, until it may go
+//!    program ◀── its own fsync, in the kernel ◀───┘ uapi: continue
+//! ```
+//!
+//! Nothing in the supervisor waits for a disk or for a server. `docs/how/notifier.md` says why each step is as it is.
 
 #![cfg_attr(test, expect(clippy::disallowed_methods, reason = "a test may panic"))]
 

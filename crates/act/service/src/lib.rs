@@ -19,6 +19,26 @@
 //! - [`containers`]: a profile of system calls, by which a container's runtime hands its filter to the daemon.
 //! - [`mod@attach`]: hands a process that runs over to the daemon.
 //! - [`status`]: which of a unit's processes are reached indeed, and what became of their calls.
+//!
+//! # From a unit to a service under the gate
+//!
+//! 1. [`systemctl`] asks systemd; [`facts`] has all that a plan is made of.
+//! 2. [`plan`] is pure: `plan/library` and `plan/notifier` say what the drop-in contains.
+//! 3. [`enable`] writes the drop-ins of several units, or none.
+//! 4. With the library nobody is above the service. `luc-exec prepare` makes the shared files as the service's user;
+//!    the library finds them by the unit's name.
+//! 5. With notifications `luc-exec notify` hands its listener to `lucd`; `luc_notify::service` has both ends.
+//!
+//! # From a profile to a container that is served
+//!
+//! In [`containers`], `profile` derives a seccomp profile and is pure; `runtime` asks what a runtime can; `state`
+//! reads what a runtime says of a container. In `luc-notify`, `runtime` is the keeper that takes a runtime's
+//! connection. `container` is the end that `lucd` has, `layers` the file system below an overlay. `daemon/containers`
+//! serves them and `status/containers` finds them. [`mod@attach`] hands a running process over in the same way: a
+//! stopped thread of it installs the filter.
+//!
+//! `crates/luc/tests/enable` boots systemd in namespaces over this system's files. That takes a second, where
+//! emulation takes minutes. Its kernel and its journals are those of the host.
 
 #[macro_use]
 extern crate luc_units;

@@ -12,6 +12,18 @@
 //! - [`daemon`]: cgroups by pattern as tasks, by a [`config`]uration.
 //! - [`watch`]: what goes on, for people who watch.
 //! - [`run`]: commands as tasks; [`compare`]: with the throttle and without.
+//!
+//! # From a request to a freeze
+//!
+//! 1. BPF programs (`luc_probe::contention`) add up block I/O by watched cgroup and disk, in mapped memory. Only
+//!    tasks that want events have them.
+//! 2. [`engine`] shows each disk's policy the tasks that have used it, and obeys.
+//! 3. [`record`] writes into a file who is frozen, before each freeze; then [`cgroup`] freezes.
+//! 4. [`guardian`] thaws all of them when the throttle dies.
+//!
+//! `exempt` says what is never frozen, `threads` makes threads of a task tasks. [`advise`] fits a model of a disk to
+//! what it has seen; `luc_control::throttle::forecast` runs the same policy on that model. [`learn`] measures a disk
+//! by `luc bench ranking`.
 
 #[macro_use]
 extern crate luc_units;

@@ -3,6 +3,17 @@
 //! `lex` and `parse` make commands of a text, `resolve` a plan of the commands: variables looked up,
 //! references resolved, composites written out, mistakes refused before anything is touched. `tree` makes
 //! the filesets, `engine` runs the plan, a `worker` per thread, whose calls are in `flowop`.
+//!
+//! # From a file to figures
+//!
+//! 1. `lex` and `parse` make commands (`ast`) of the text; `diagnostic` says what is wrong and where.
+//! 2. `resolve` makes a `plan` of the commands, with composites written out.
+//! 3. `before` runs the commands that come before the run; `tree` makes the filesets.
+//! 4. `engine` starts the clients and adds up. Each is a `worker` with its `slots` of open files.
+//!
+//! `flowop` has the calls, `waits` the semaphores, `rate` the event generator, `aio` the asynchronous writes.
+//! `variables` draws numbers; `totals` is what limits and ends count. `docs/reference/filebench.md` describes the
+//! language and its quirks.
 
 mod aio;
 mod ast;

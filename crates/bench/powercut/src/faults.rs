@@ -6,6 +6,16 @@
 //! block cannot be written, and all trials of an errno and a policy are made at the same time by one client. Flushes that
 //! fail end a file system's journal, so their trials get a new file system each time. [`run_command`] lets a command of the
 //! user's work on a disk that begins to fail.
+//!
+//! # Where the parts are
+//!
+//! 1. `trial` is what is tried and what a program was told; `matrix` goes through mount options, policies and errnos.
+//! 2. `place` is the disk with its file system. `speaker` is the client's process seen from outside. `client` is the
+//!    program under trial (`luc bench fault-client`); it gets its trials over a pipe.
+//! 3. `extent` says where on the disk a trial's blocks lie, so that the disk lets just these fail.
+//! 4. `level` is what brings calls together: `gate` puts a program under `luc run`, `module` sets the kernel module
+//!    on the trials' journal. Both read how much was held.
+//! 5. `report` compares. `command` does the same with a command of the user's.
 
 pub mod client;
 mod command;

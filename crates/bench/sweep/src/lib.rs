@@ -8,6 +8,20 @@
 //!   gated.
 //! - `report` has medians, intervals and ratios, `explain` the counters that the figure is correlated with; `page` draws
 //!   both, `parquet` has all repeats as tables.
+//!
+//! # In virtual time
+//!
+//! A plan with a section `[virtual]` runs its points in guests (`plan/virtual_time.rs` says what it may have).
+//!
+//! 1. `guests/batches` deals the points out: a batch has one speed and one round, in that round's order.
+//! 2. `guests/script` writes what a guest does, `point.sh` does it, `guests/runner` boots it.
+//! 3. `guests/reading` makes repeats of what the guest left, with the counters of `luc.ko`, the disk and the
+//!    workload.
+//!
+//! A sweep has one instruction time; a point's speed stretches everything else. A batch is whole or is made again, so
+//! a killed sweep ends with the same figures. It needs neither root nor a cleanup process: a guest dies with its
+//! thread. `prove/plans/thesis.toml` is an example. The QEMU that ran a repeat is in its environment, and a sweep
+//! does not go on with another one.
 
 #[macro_use]
 extern crate luc_units;

@@ -8,6 +8,16 @@
 //! - [`vector_points`]: how many tasks of which demand a disk bears.
 //! - [`auto`]: the default policy.
 //! - [`wise`]: the paper's policy, for comparison.
+//!
+//! # What a policy may do
+//!
+//! It gives at most one order for a task, and thaws first. It freezes nobody beyond `max_frozen_ns`, and nobody who
+//! is protected or ignored. It orders nothing for a task that others have frozen. Properties on simulated disks test
+//! that.
+//!
+//! In [`auto`], `trial` finds how many tasks run at a time, `ranks` who is first, `token` whose turn it is. `protect`
+//! steps back for a client that must be answered soon; `protect/share` finds the gaps that a 99th percentile leaves
+//! to batch.
 
 pub mod auto;
 pub mod fair;

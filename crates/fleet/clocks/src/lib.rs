@@ -31,6 +31,19 @@
 //! assert!((found.offset_ns.expect("both ways") - 5_000_000).abs() <= 1_010);
 //! # Ok::<(), luc_fleet_clocks::ClockError>(())
 //! ```
+//!
+//! # Where the steps are
+//!
+//! 1. `raw` maps CLOCK_MONOTONIC to CLOCK_MONOTONIC_RAW by `raw/lines`, which meet where NTP changed the rate.
+//!    `raw/changes` says how far off that may be.
+//! 2. `point` makes a bound of each message; `thin` keeps the best of each 4 ms.
+//! 3. `fit` cuts the messages of a pair into buckets (`fit/bucket`), each with the `hull` of both directions.
+//! 4. In `fit`, `segment` has the knots of a time without jumps. `separate` finds the lines between the hulls that
+//!    bound them; `tighten` bounds each knot by all others; `jump` finds where a clock jumped.
+//! 5. `mesh` places many hosts at one moment: by shortest paths over the bounds, then by least squares inside them.
+//! 6. `fleet` does that at all knots; `fleet/order` says in which order two events were.
+//!
+//! `line` is the rival: one straight line for a pair. `docs/evaluation/fleet-clocks.md` compares both with the truth.
 #![warn(missing_docs)]
 
 mod bounds;

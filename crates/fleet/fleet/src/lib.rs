@@ -14,6 +14,23 @@
 //! - [`export`]: what was found as Parquet files, and views for DuckDB, Spark and other engines.
 //! - [`OnFirst`], [`related()`]: what a program needs that checks the clocks.
 //! - [`report`]: requests as files for other programs.
+//!
+//! # From directories to findings
+//!
+//! 1. `source` is how people name traces, `read` their rows, `task` who a thread is.
+//! 2. `map` makes the rows of `luc_fleet_requests` of them, leaves out what is not sure, and counts it. `map/origins`
+//!    says from where offsets count.
+//! 3. `joined` has the rows of all hosts, paired, read one host after the other. `times` is what threads did, `disks`
+//!    what disks did for whom.
+//! 4. `clocks` relates the hosts, and puts events of one on the clock of another.
+//! 5. `explain` says why the slowest requests are slow, with a file for each part. `explain/found` is what all
+//!    reports rest on. `explain/charge` says to whom a part of a path is charged, `explain/findings` makes findings
+//!    of that, `explain/idle` counts threads without work.
+//! 6. `text` shows it; `report` writes files: a page by `luc-graphs`, a Perfetto trace by `luc-report`'s packets,
+//!    spans.
+//!
+//! `watch` says when requests became slow, and `called` whom a service asked. `handover` runs `luc-fleet-store` for
+//! rings in object stores.
 
 mod brand;
 mod called;

@@ -18,6 +18,24 @@
 //!   nothing.
 //! - [`Why`]: why a thread does not run at a time, from thread to thread.
 //! - [`Forest`]: nodes numbered so that all below one is a range; [`Sums`] over any subtree.
+//!
+//! # Where the steps are
+//!
+//! 1. `connections` pairs the ends of a connection: by both initial sequence numbers, then by addresses, then by the
+//!    numbers alone. Where several ends fit, none is taken.
+//! 2. `packets` makes bounds for the clocks of paired ends: of each byte the first transmission and the first
+//!    reception.
+//! 3. `messages` matches sends and receptions of a direction by their bytes, in one sweep. Bytes that two rows of a
+//!    side claim are on no edge.
+//! 4. `requests` finds requests and answers of each end by direction and order, then the request that each was made
+//!    for. A cause has its evidence; what is not known stays so.
+//! 5. `path` walks backward from an answer to who ended each wait, across hosts. Its parts sum to the request's time
+//!    exactly; each part between hosts has the error of the clocks.
+//! 6. `account` compares the slowest requests with usual ones, as shares with intervals.
+//!
+//! `awaits` says which waiting threads have something to do. `why` follows waits from thread to thread at one moment.
+//! `tree` numbers a forest before and after, so that a subtree is a range. If a host's recorder sums brief waits, its
+//! wake-ups tell nothing.
 
 mod account;
 mod awaits;

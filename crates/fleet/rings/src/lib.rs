@@ -10,6 +10,12 @@
 //! - [`freeze()`]: what one ring has of it, kept; [`freeze_there()`]: on another host.
 //! - [`send()`], [`receive()`]: segments on their way between hosts.
 //! - [`travel`]: on which other hosts rings are kept, too.
+//!
+//! # Collecting
+//!
+//! [`pull()`] takes windows from sources (`pull/from`). `pull/there` runs ssh, `pull/command` takes what a command
+//! writes, `pull/stream` has what passes between hosts. `pull/keep` has files that appear whole or not at all. When a
+//! host triggers, [`travel`] says to which others that goes, and `pull/elsewhere` has their rings kept.
 
 mod moment;
 mod pull;

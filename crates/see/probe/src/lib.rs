@@ -19,6 +19,27 @@
 //! Beside it, [`contention`] adds up the use of disks by watched tasks, in memory that it maps.
 //!
 //! Nothing is pinned in the kernel: when the process ends, however it ends, all is gone.
+//!
+//! # Recording for many hosts
+//!
+//! In `bpf/`, for [`Options::network`]:
+//!
+//! - `net.h` sees TCP connections begin and end; `connection.h` turns sequence numbers into offsets of a stream.
+//! - `storage.h` makes what is remembered of a socket, also where several recorders meet it at once.
+//! - `message.h` sees who sent and received which bytes; `talker.h` has the threads that send.
+//! - `token.h` finds names of requests in the bytes.
+//! - `local.h` remembers unix sockets. `local_trace.h` counts their bytes, before Linux 6.3 `local_call.h`. `pipe.h`
+//!   does the same of pipes.
+//! - `packet.h` keeps few packets of many, the same ones on both hosts.
+//! - `asleep.h` says who sleeps when a recording begins and ends.
+//! - `counter.h` reads the processors' counters for each recorded thread.
+//! - `exchange.h` counts how long requests took, in sums; in the summary mode nothing else of these is loaded.
+//! - `batch.h` has many rows leave the kernel at once; `events_net.h` has their layouts.
+//!
+//! # Recording into a ring
+//!
+//! `ring` puts a row into the segment of its time. `ring/standing` remembers what there is, and each segment begins
+//! with it. At a cut `drain` has the kernel say all of it once more.
 
 mod asleep;
 mod capability;

@@ -9,6 +9,14 @@
 //! - [`solr`]: whether what Solr hands over, and what was planted in it, is found.
 //! - [`truth`]: whether what was planted in a search service is found.
 //! - [`unix`]: whether requests over unix sockets are found.
+//!
+//! # Who knows the truth
+//!
+//! [`truth`] has the search twin's own log. [`pools`] and [`solr`] have numbers that requests carry, read from the
+//! packets (`solr/tap`, `solr/streams`). `judge` compares calls with those numbers, `cause` the first finding with
+//! what was planted. [`known`] asks the programs and the scheduler, [`unix`] a program that writes down what it did.
+//! In [`arm64`], `machine` makes a guest; `inside` has it record, make files and lose power. `counted` compares
+//! counters that the kernel rotates with pinned ones.
 
 mod answer;
 pub mod arm64;
