@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs a built luc: the programs luc, luc-fleet and, if it was built, luc-fleet-store, the gate's library,
-# what services need, the kernel module's sources for DKMS, manual pages and completions. The sources go where
+# what services need, the kernel module's sources for DKMS, manual pages, completions and guides. The sources go where
 # DKMS looks for them if root installs into the running system, else below PREFIX. luc itself has them inside.
 #
 # usage: install.sh BUILD_DIR PREFIX [DESTDIR]
@@ -51,7 +51,12 @@ if [[ -e $build/luc-fleet-store ]]; then
 else
 	rm -f "$share"/man/man1/luc-fleet-{push,stored}.1
 fi
-install -D -m 644 "$(dirname "${BASH_SOURCE[0]}")/../LICENSE" "$share/doc/luc/LICENSE"
+source=$(dirname "${BASH_SOURCE[0]}")/..
+install -D -m 644 "$source/LICENSE" "$share/doc/luc/LICENSE"
+for folder in guide how reference; do
+	install -d "$share/doc/luc/$folder"
+	install -m 644 "$source/docs/$folder"/*.md "$share/doc/luc/$folder"
+done
 
 module=$(dirname "${BASH_SOURCE[0]}")/../kernel/luc
 version=$(sed -n 's/^PACKAGE_VERSION="\(.*\)"$/\1/p' "$module/dkms.conf")

@@ -50,11 +50,9 @@ binaries=(bin/luc bin/luc-fleet lib/luc/luc-exec lib/luc/lucd lib/luc/libluc_gat
 stage() {
 	mkdir -p "$1"
 	cp -a "$work/usr-all/usr" "$1/"
-	rm -r "$1/usr/share/luc" "$1/usr/share/doc/luc"
-	mkdir -p "$1/usr/share/doc/luc"
+	rm -r "$1/usr/share/luc" "$1/usr/share/doc/luc/LICENSE"
 	(cd "$1/usr" && strip --remove-section=.comment --remove-section=.note "${binaries[@]}")
 	gzip -9n "$1"/usr/share/man/man1/*
-	cp -r docs/guide docs/how docs/reference "$1/usr/share/doc/luc/"
 	gzip -9nc CHANGELOG.md >"$1/usr/share/doc/luc/changelog.gz"
 	gzip -9nc "$work/licenses.txt" >"$1/usr/share/doc/luc/licenses.txt.gz"
 }
@@ -99,8 +97,7 @@ name=luc-$version-$(uname -m)-linux
 scripts/install.sh "$build" "/$name" "$work/tarball" >/dev/null
 # systemd does not look for units there.
 rm -r "$work/tarball/$name/lib/systemd"
-cp -r "$work/licenses.txt" CHANGELOG.md README.md docs/guide docs/how docs/reference \
-	"$work/tarball/$name/share/doc/luc/"
+cp "$work/licenses.txt" CHANGELOG.md README.md "$work/tarball/$name/share/doc/luc/"
 (cd "$work/tarball/$name" && strip --remove-section=.comment --remove-section=.note "${binaries[@]}")
 tar -C "$work/tarball" -c --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" \
 	--format=gnu "$name" | xz "-$compression" -T1 >"$out/$name.tar.xz"
