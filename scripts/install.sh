@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs a built luc: the programs luc, luc-fleet and, if it was built, luc-fleet-store, the gate's library,
-# what services need, the kernel module's sources for DKMS, manual pages, completions and guides. The sources go where
-# DKMS looks for them if root installs into the running system, else below PREFIX. luc itself has them inside.
+# what services need, manual pages, completions, guides, and the kernel module's sources for DKMS. These go
+# where DKMS looks for them if root installs into the running system, else below PREFIX. luc itself has them inside.
 #
 # usage: install.sh BUILD_DIR PREFIX [DESTDIR]
 set -euo pipefail
