@@ -65,6 +65,15 @@ fn the_readme_is_short() {
     assert!(text.lines().count() <= MAX_README_LINES);
 }
 
+#[test]
+fn ci_runs_the_tests_that_the_readme_names() {
+    let read = |name: &str| fs::read_to_string(root().join(name)).expect("read");
+    assert!(read("README.md").contains("`make test`"));
+    let ci = read(".ci/run");
+    let runs = |line: &str| line.starts_with("make ") && line.split(' ').any(|word| word == "test");
+    assert!(ci.lines().any(runs), "{ci}");
+}
+
 /// How many targets a page of the evaluation has met, and of how many that were measured.
 fn targets(page: &str) -> (usize, usize) {
     let targets = || page.lines().filter(|line| line.starts_with("- target: "));
