@@ -13,7 +13,7 @@
 //!   `back_end`, `front_end` and `client` are the roles; `process` is what they have in common. `serve` has the ways
 //!   in which threads hand requests over, `call` the ways to ask.
 //! - The truth: `link` notes each message with its place in the stream, `log` keeps rows in memory until the end.
-//!   Rows and reader are in `luc-twin-truth`, which needs no search engine.
+//!   Rows and reader are in `luc-twin-truth`, which needs no service.
 //! - The troubles: a file each in `plant/`. They begin and end by the number of searches (`progress`) and not by
 //!   time, so they meet requests on any machine.
 //! - A run: `run` starts the hosts in network namespaces without names, which `luc-network` links. All that a run

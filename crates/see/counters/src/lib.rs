@@ -26,10 +26,9 @@
 //!
 //! # Where the steps are
 //!
-//! `replay` reads files of `perf stat` (`csv`, `json`); `model` makes readings of a load whose truth is exact, as the
-//! kernel's rotation would. `estimate` has totals with intervals; `estimate/rotation` cuts readings into rotations.
-//! `formula` parses perf's metrics, and `dual` has the slopes that make intervals. `stack` splits cycles by the
-//! tables in `stack/processors`. `docs/how/counters.md` says what is taken for random.
+//! `replay` reads files of `perf stat`. `estimate` has totals with intervals; `estimate/rotation` cuts readings into
+//! rotations. `formula` parses perf's metrics, and `dual` has the slopes that make intervals. `stack` splits cycles
+//! by the tables in `stack/processors`. `docs/how/counters.md` says what is taken for random.
 
 #![warn(missing_docs)]
 
