@@ -1,14 +1,32 @@
-//! Counters of a trace, or of a file that `perf stat` wrote.
+//! Counters of processors: what they say of a trace (`luc record --counters`), and of a file that `perf stat` wrote.
+//!
+//! - [`counters()`]: totals with intervals, by process too, and where the cycles went.
+//! - [`Counted`]: what a thread counted between two times, for parts of requests.
+//!
+//! The arithmetic is that of [`luc_counters`]. Rows of traces come in; only files of `perf stat` are read here.
+
+mod counted;
+mod error;
+mod figures;
+mod trace;
+
+pub(crate) use counted::{Counted, cycles_of_an_instruction, sum};
+pub(crate) use figures::At;
+
+pub use counted::EventCount;
+pub use error::CountersError;
+pub use figures::{Counters, Show, events_of};
 
 use std::path::Path;
 
 use luc_events::tables::{Counter, Task};
-use luc_fleet_counters::{Counters, Rows, Show, of_file, of_trace};
 
 use crate::error::FleetError;
 use crate::read::rows;
 use crate::task::Tasks;
+use figures::{of_file, of_trace};
 use luc_fleet_rings::window;
+use trace::Rows;
 
 /// Reads the counters of a trace, or of a file that `perf stat` wrote.
 ///

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use luc_events::store::StoreError;
 use luc_fleet_clocks::ClockError;
-use luc_fleet_counters::CountersError;
-use luc_fleet_otlp::SpanError;
 use luc_fleet_requests::{TooManyWaits, TreeError};
+use luc_fleet_rings::WindowError;
 use luc_units::figures::Time;
 
-use luc_fleet_rings::WindowError;
+use crate::counters::CountersError;
+use crate::otlp::SpanError;
 
 /// Why traces cannot be put together.
 #[derive(Debug, thiserror::Error)]

@@ -7,7 +7,6 @@ use std::collections::{BTreeMap, HashMap};
 use luc_events::Cause;
 use luc_events::tables::Trace;
 use luc_fleet_clocks::HostId;
-use luc_fleet_otlp::Span;
 use luc_fleet_requests::{
     Address, Connections, End, EndId, HostWaits, Requests, Thread, ThreadId, Wait,
 };
@@ -16,12 +15,12 @@ use serde::Serialize;
 
 use crate::brand::Brands;
 use crate::clocks::Clocks;
+use crate::counters::Counted;
 use crate::disks::Disks;
 use crate::endpoint::Endpoint;
 use crate::map::Rows;
+use crate::otlp::Span;
 use crate::read::Recorded;
-use luc_fleet_counters::Counted;
-
 use crate::syncs::Syncs;
 use crate::task::Tasks;
 use crate::times::Times;

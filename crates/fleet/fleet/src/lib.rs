@@ -28,6 +28,7 @@ pub mod fit;
 mod joined;
 mod map;
 mod names;
+mod otlp;
 mod read;
 mod related;
 mod relations;
@@ -42,7 +43,7 @@ pub mod watch;
 pub mod why;
 
 pub use called::called;
-pub use counters::counters;
+pub use counters::{Counters, CountersError, EventCount, Show, counters, events_of};
 pub use endpoint::Endpoint;
 pub use error::FleetError;
 pub use explain::{Explanation, Wanted, explain};
@@ -50,6 +51,7 @@ pub use figures::Spread;
 pub use fit::{Fit, fit};
 pub use joined::{HostSummary, Joined};
 pub use map::LeftOut;
+pub use otlp::{Span, SpanError, Spans, parse as parse_spans, read_spans};
 pub use read::{Opened, Recorded, Tables, open, read, read_within};
 pub use related::{OnFirst, Related, related};
 pub use relations::{
@@ -59,6 +61,4 @@ pub use relations::{
 pub use source::Source;
 pub use why::{Who, why};
 
-pub use luc_fleet_counters::{Counters, CountersError, EventCount, Show, events_of};
-pub use luc_fleet_otlp::{Span, SpanError, Spans, parse as parse_spans, read_spans};
 pub use luc_fleet_rings::{Window, WindowError};

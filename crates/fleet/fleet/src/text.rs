@@ -12,10 +12,10 @@ mod why;
 
 use std::fmt;
 
+use crate::counters::Counters;
 use crate::explain::Explanation;
 use crate::fit::Fit;
 use crate::why::WhyReport;
-use luc_fleet_counters::Counters;
 use style::Style;
 
 /// Shows something, with [`fmt::Display`].

@@ -8,11 +8,11 @@
 use std::collections::{BTreeMap, HashMap};
 
 use luc_fleet_clocks::HostId;
-use luc_fleet_otlp::Span;
 use luc_fleet_requests::{Address, Exchange, Requests};
 use serde::Serialize;
 
 use crate::joined::Joined;
+use crate::otlp::Span;
 
 /// A program may read the clock so much before or after the calls that are recorded.
 const SLACK_NS: u64 = 2_000_000;

@@ -5,8 +5,8 @@ use luc_fleet_requests::{Exchange, Part, PartKind, Paths};
 use serde::Serialize;
 
 use crate::clocks::Home;
+use crate::counters::EventCount;
 use crate::joined::Joined;
-use luc_fleet_counters::EventCount;
 
 /// A part of a request's time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

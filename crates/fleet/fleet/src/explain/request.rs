@@ -12,9 +12,9 @@ use super::path::{self, PathPart};
 use super::ranking::{Ranked, Top};
 use super::requests::evidence;
 use crate::clocks::Home;
+use crate::counters::EventCount;
 use crate::error::FleetError;
 use crate::joined::Joined;
-use luc_fleet_counters::EventCount;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RequestReport {
@@ -130,7 +130,7 @@ fn report(found: &Found<'_>, home: &Home<'_>, top: &Top) -> RequestReport {
     RequestReport {
         request: top.ranked.clone(),
         calls: tree.calls,
-        counted: luc_fleet_counters::sum(path.iter().flat_map(|part| &part.counted)),
+        counted: crate::counters::sum(path.iter().flat_map(|part| &part.counted)),
         path,
     }
 }

@@ -12,11 +12,10 @@ mod ids;
 use std::collections::BTreeMap;
 use std::io::Write;
 
-use luc_fleet_otlp::write::{
+use crate::explain::{Actor, Call, PathPart, RequestReport};
+use crate::otlp::write::{
     Attribute, Request, Resource, ResourceSpans, Scope, ScopeSpans, Span, SpanKind,
 };
-
-use crate::explain::{Actor, Call, PathPart, RequestReport};
 use crate::report::{Report, ReportError};
 use ids::Ids;
 

@@ -9,7 +9,7 @@ use luc_units::plain;
 
 use super::style::{Style, count};
 use super::table::Table;
-use luc_fleet_counters::{At, Counters};
+use crate::counters::{At, Counters};
 
 pub(super) fn write(f: &mut fmt::Formatter<'_>, style: Style, all: &Counters) -> fmt::Result {
     if let Some(note) = all.note {

@@ -7,8 +7,8 @@ use luc_units::figures::{Share, Time, digits};
 
 use super::style::{Style, signed, time};
 use super::table::Table;
+use crate::counters::{EventCount, cycles_of_an_instruction};
 use crate::explain::{Actor, Call, PathPart, Ranked, RequestReport, SpanName};
-use luc_fleet_counters::{EventCount, cycles_of_an_instruction};
 
 /// Parts of a path that are shown: the longest.
 const PARTS: usize = 40;

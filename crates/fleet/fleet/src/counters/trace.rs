@@ -8,7 +8,7 @@ use luc_events::codes::CounterMode;
 use luc_events::tables::Counter;
 use luc_units::plain;
 
-use crate::error::CountersError;
+use super::error::CountersError;
 
 /// What threads have counted in so much time is one reading: a few turns of the kernel's rotation.
 const READING_NS: u64 = 100_000_000;
@@ -34,12 +34,12 @@ pub(crate) struct OfProcess {
 }
 
 /// The rows of a trace.
-pub struct Rows<'r> {
-    pub start_ns: u64,
+pub(crate) struct Rows<'r> {
+    pub(crate) start_ns: u64,
     /// In the order of their times.
-    pub counters: &'r [Counter],
+    pub(crate) counters: &'r [Counter],
     /// The name of a process.
-    pub name: &'r dyn Fn(u32) -> Option<String>,
+    pub(crate) name: &'r dyn Fn(u32) -> Option<String>,
 }
 
 impl std::fmt::Debug for Rows<'_> {

@@ -9,6 +9,6 @@
 //! Source: <https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding>.
 
 mod read;
-pub mod write;
+pub(crate) mod write;
 
 pub use read::{Span, SpanError, Spans, parse, read_spans};

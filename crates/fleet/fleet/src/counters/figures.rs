@@ -10,8 +10,8 @@ use luc_counters::stack::{Figure, PROCESSORS, Processor, Source, Stack};
 use luc_counters::{Definitions, Estimate, Event, Formula, Mode, Recording, Withheld, total};
 use serde::Serialize;
 
-use crate::error::CountersError;
-use crate::trace::{self, Rows};
+use super::error::CountersError;
+use super::trace::{self, Rows};
 
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Show<'s> {
@@ -96,7 +96,11 @@ pub struct At {
 ///
 /// # Errors
 /// A trace without counters, or without those of the process; a processor that is not known.
-pub fn of_trace(path: &Path, rows: &Rows<'_>, show: Show<'_>) -> Result<Counters, CountersError> {
+pub(crate) fn of_trace(
+    path: &Path,
+    rows: &Rows<'_>,
+    show: Show<'_>,
+) -> Result<Counters, CountersError> {
     let trace::OfTrace { recording, processes } = trace::of(path, rows, show.process)?;
     let units: Vec<String> = recording.events().iter().map(unit).collect();
     let mut found = of_recording(path, &recording, &units, show)?;
@@ -112,7 +116,7 @@ pub fn of_trace(path: &Path, rows: &Rows<'_>, show: Show<'_>) -> Result<Counters
 ///
 /// # Errors
 /// A file that cannot be read or is not perf's, a process that is asked for, and a processor that is not known.
-pub fn of_file(path: &Path, show: Show<'_>) -> Result<Counters, CountersError> {
+pub(crate) fn of_file(path: &Path, show: Show<'_>) -> Result<Counters, CountersError> {
     if show.process.is_some() {
         return Err(CountersError::NotOfProcesses { path: path.to_owned() });
     }

@@ -23,7 +23,7 @@ pub struct EventCount {
 
 /// What the threads of one host counted.
 #[derive(Debug, Default)]
-pub struct Counted {
+pub(crate) struct Counted {
     events: Vec<(String, CounterMode)>,
     threads: HashMap<u32, Vec<Span>>,
 }
@@ -43,7 +43,7 @@ struct Span {
 impl Counted {
     /// Of rows in the order of their times.
     #[must_use]
-    pub fn new(rows: &[Counter]) -> Self {
+    pub(crate) fn new(rows: &[Counter]) -> Self {
         let mut counted = Self::default();
         let mut numbers: HashMap<(&str, CounterMode), usize> = HashMap::new();
         // An event that had no counter meanwhile may have counted anything.
@@ -68,7 +68,7 @@ impl Counted {
     /// rate while its thread is on a processor. Without events whose rows do not have nearly all of the time: a thread
     /// comes to its processor a little before its counters are read.
     #[must_use]
-    pub fn between(&self, thread: u32, begin_ns: u64, end_ns: u64) -> Vec<EventCount> {
+    pub(crate) fn between(&self, thread: u32, begin_ns: u64, end_ns: u64) -> Vec<EventCount> {
         let Some(spans) = self.threads.get(&thread) else {
             return Vec::new();
         };
@@ -102,7 +102,7 @@ impl Counted {
 
 /// The sum of what several parts counted, by event.
 #[must_use]
-pub fn sum<'c>(parts: impl IntoIterator<Item = &'c EventCount>) -> Vec<EventCount> {
+pub(crate) fn sum<'c>(parts: impl IntoIterator<Item = &'c EventCount>) -> Vec<EventCount> {
     let mut sums: Vec<EventCount> = Vec::new();
     for part in parts {
         let known = sums.iter_mut().find(|sum| (&sum.event, sum.mode) == (&part.event, part.mode));
@@ -116,7 +116,7 @@ pub fn sum<'c>(parts: impl IntoIterator<Item = &'c EventCount>) -> Vec<EventCoun
 
 /// Cycles of an instruction, in user space and the kernel together; `None` if they were not counted in the same modes.
 #[must_use]
-pub fn cycles_of_an_instruction(counts: &[EventCount]) -> Option<f64> {
+pub(crate) fn cycles_of_an_instruction(counts: &[EventCount]) -> Option<f64> {
     let of = |name: &str, mode| {
         let found = counts.iter().find(|count| count.mode == mode && count.event == name);
         found.map(|count| count.value as f64)

@@ -4,59 +4,59 @@ use serde::{Serialize, Serializer};
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Request {
-    pub resource_spans: Vec<ResourceSpans>,
+pub(crate) struct Request {
+    pub(crate) resource_spans: Vec<ResourceSpans>,
 }
 
 /// The spans of one process.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct ResourceSpans {
-    pub resource: Resource,
+pub(crate) struct ResourceSpans {
+    pub(crate) resource: Resource,
     /// By what made them.
-    pub scope_spans: Vec<ScopeSpans>,
+    pub(crate) scope_spans: Vec<ScopeSpans>,
 }
 
 #[derive(Debug, Serialize)]
-pub struct Resource {
+pub(crate) struct Resource {
     /// Its host, name and process.
-    pub attributes: Vec<Attribute>,
+    pub(crate) attributes: Vec<Attribute>,
 }
 
 /// Spans that one library made.
 #[derive(Debug, Serialize)]
-pub struct ScopeSpans {
-    pub scope: Scope,
-    pub spans: Vec<Span>,
+pub(crate) struct ScopeSpans {
+    pub(crate) scope: Scope,
+    pub(crate) spans: Vec<Span>,
 }
 
 #[derive(Debug, Serialize)]
-pub struct Scope {
-    pub name: &'static str,
-    pub version: &'static str,
+pub(crate) struct Scope {
+    pub(crate) name: &'static str,
+    pub(crate) version: &'static str,
 }
 
 /// Ids are in hexadecimal; times are ns since 1970, as text: JSON's numbers do not have 64 bits.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Span {
-    pub trace_id: String,
-    pub span_id: String,
+pub(crate) struct Span {
+    pub(crate) trace_id: String,
+    pub(crate) span_id: String,
     /// That of the span for which it was made.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub parent_span_id: Option<String>,
+    pub(crate) parent_span_id: Option<String>,
     /// What it is called.
-    pub name: String,
+    pub(crate) name: String,
     /// Whose work it is.
-    pub kind: SpanKind,
-    pub start_time_unix_nano: String,
-    pub end_time_unix_nano: String,
+    pub(crate) kind: SpanKind,
+    pub(crate) start_time_unix_nano: String,
+    pub(crate) end_time_unix_nano: String,
     /// What else is known of it.
-    pub attributes: Vec<Attribute>,
+    pub(crate) attributes: Vec<Attribute>,
 }
 
 #[derive(Debug, Clone, Copy)]
-pub enum SpanKind {
+pub(crate) enum SpanKind {
     Internal = 1,
     /// A request, as its server sees it.
     Server = 2,
@@ -71,7 +71,7 @@ impl Serialize for SpanKind {
 }
 
 #[derive(Debug, Serialize)]
-pub struct Attribute {
+pub(crate) struct Attribute {
     key: &'static str,
     value: Value,
 }
@@ -89,18 +89,18 @@ enum Value {
 
 impl Attribute {
     #[must_use]
-    pub fn text(key: &'static str, text: impl Into<String>) -> Self {
+    pub(crate) fn text(key: &'static str, text: impl Into<String>) -> Self {
         Self { key, value: Value::Text(text.into()) }
     }
 
     #[must_use]
-    pub fn flag(key: &'static str, value: bool) -> Self {
+    pub(crate) fn flag(key: &'static str, value: bool) -> Self {
         Self { key, value: Value::Flag(value) }
     }
 
     /// A number. The type has a sign: what is beyond its end is cut.
     #[must_use]
-    pub fn number(key: &'static str, number: u64) -> Self {
+    pub(crate) fn number(key: &'static str, number: u64) -> Self {
         let number = i64::try_from(number).unwrap_or(i64::MAX);
         Self { key, value: Value::Number(number.to_string()) }
     }
