@@ -38,6 +38,7 @@ mod syncs;
 mod task;
 pub mod text;
 mod times;
+mod wait_kind;
 mod waits;
 pub mod watch;
 pub mod why;

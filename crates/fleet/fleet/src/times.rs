@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use luc_events::Cause;
 
-use crate::explain::Kind;
 use crate::read::Recorded;
+use crate::wait_kind::WaitKind;
 use crate::waits;
 
 /// The time of a host's threads.
@@ -18,7 +18,7 @@ pub(crate) struct Times {
     /// Able to run, and waiting for a processor.
     pub(crate) runnable_ns: u64,
     /// Waiting, by what for.
-    pub(crate) waits_ns: BTreeMap<Kind, u64>,
+    pub(crate) waits_ns: BTreeMap<WaitKind, u64>,
 }
 
 impl Times {
@@ -62,12 +62,12 @@ impl Times {
 
     fn waited(&mut self, cause: Cause, ns: u64) {
         if ns > 0 {
-            add(self.waits_ns.entry(Kind::of(Some(cause))).or_default(), ns);
+            add(self.waits_ns.entry(WaitKind::of(Some(cause))).or_default(), ns);
         }
     }
 
     /// How long threads waited for any of these, ns.
-    pub(crate) fn waits_for_ns(&self, kinds: &[Kind]) -> u64 {
+    pub(crate) fn waits_for_ns(&self, kinds: &[WaitKind]) -> u64 {
         let waits = kinds.iter().filter_map(|kind| self.waits_ns.get(kind));
         waits.fold(0, |sum, ns| sum.saturating_add(*ns))
     }
@@ -134,8 +134,8 @@ mod tests {
         assert_eq!((times.user_ns, times.system_ns), (100, 27));
         assert_eq!(times.runnable_ns, 5 + 2 + 10 + 3);
         // One of them was seen in its system call when the trace began.
-        assert_eq!(times.waits_for_ns(&[Kind::Lock]), 30 + 7);
-        assert_eq!(times.waits_for_ns(&[Kind::Other]), 0);
-        assert_eq!(times.waits_for_ns(&[Kind::Storage, Kind::Memory]), 24);
+        assert_eq!(times.waits_for_ns(&[WaitKind::Lock]), 30 + 7);
+        assert_eq!(times.waits_for_ns(&[WaitKind::Other]), 0);
+        assert_eq!(times.waits_for_ns(&[WaitKind::Storage, WaitKind::Memory]), 24);
     }
 }

@@ -8,17 +8,17 @@ use luc_fleet_requests::{
     Before, Charge, Effects, EndId, Link, Part, PartKind, Path, Ran, Running, Sample, ThreadId,
 };
 
-use super::kind::Kind;
 use super::roots::Roots;
 use crate::disks::Owner;
 use crate::joined::Joined;
+use crate::wait_kind::WaitKind;
 
 /// What a part of a request's time is charged to.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Key {
     /// Whose time it is.
     pub(super) process: Process,
-    pub(super) kind: Kind,
+    pub(super) kind: WaitKind,
     /// Which of its threads: their name without numbers.
     pub(super) who: String,
     /// The threads of the same process that wait for those.
@@ -109,7 +109,7 @@ impl Charger<'_> {
         let Some((link, until_ns)) = busy else {
             return self.charged(&chain, part);
         };
-        let mut queue = self.piece(link.thread, Kind::Queue, until_ns - part.begin_ns);
+        let mut queue = self.piece(link.thread, WaitKind::Queue, until_ns - part.begin_ns);
         if !link.is_message {
             queue.key.waiter = Some(self.class(link.waiter));
             queue.waiter_cause = self.cause(link.waiter, link.off_ns).map(Cause::name);
@@ -179,33 +179,33 @@ impl Charger<'_> {
         let mut pieces = match (outsider, part.kind) {
             (Some(link), _) => {
                 let cause = self.cause(who, link.off_ns);
-                let mut piece = self.piece(who, Kind::of(cause), ns);
+                let mut piece = self.piece(who, WaitKind::of(cause), ns);
                 piece.cause = cause.map(Cause::name);
                 piece.key.holder = Some((self.process(link.thread), self.class(link.thread)));
                 vec![piece]
             }
             (None, PartKind::Runnable { processor }) => self.runners(part, processor),
-            (None, PartKind::Running) => vec![self.piece(who, Kind::Computes, ns)],
-            (None, PartKind::Contradictory) => vec![self.piece(who, Kind::Contradictory, ns)],
+            (None, PartKind::Running) => vec![self.piece(who, WaitKind::Computes, ns)],
+            (None, PartKind::Contradictory) => vec![self.piece(who, WaitKind::Contradictory, ns)],
             (None, PartKind::Blocked) => {
                 let cause = part.wait_off_ns.and_then(|at_ns| self.cause(who, at_ns));
-                let mut piece = self.piece(who, Kind::of(cause), ns);
+                let mut piece = self.piece(who, WaitKind::of(cause), ns);
                 piece.cause = cause.map(Cause::name);
-                if piece.key.kind == Kind::Storage {
+                if piece.key.kind == WaitKind::Storage {
                     piece.moved = self.moved(who, part);
                 }
                 vec![piece]
             }
             (None, PartKind::Network { from, to, .. }) => {
-                let mut piece = self.piece(who, Kind::Network, ns);
+                let mut piece = self.piece(who, WaitKind::Network, ns);
                 piece.key.holder = Some((self.process(from), self.class(from)));
                 piece.end = Some(to);
                 vec![piece]
             }
         };
         for piece in pieces.iter_mut().filter(|piece| !piece.kept_others) {
-            if self.is_in_sync(who, part) && piece.key.kind != Kind::Contradictory {
-                (piece.key.kind, piece.key.holder) = (Kind::Fsync, None);
+            if self.is_in_sync(who, part) && piece.key.kind != WaitKind::Contradictory {
+                (piece.key.kind, piece.key.holder) = (WaitKind::Fsync, None);
             }
             if let Some(link) = waiter {
                 piece.key.waiter = Some(self.class(link.waiter));
@@ -236,19 +236,19 @@ impl Charger<'_> {
                     let share_ns = u128::from(of_ns) * u128::from(one.ran_ns) / all_ns;
                     let share_ns = (share_ns as u64).min(left_ns);
                     left_ns -= share_ns;
-                    let mut piece = self.piece(one.thread, Kind::Computes, share_ns);
+                    let mut piece = self.piece(one.thread, WaitKind::Computes, share_ns);
                     piece.kept_others = true;
                     pieces.push(piece);
                 }
             }
         }
         if left_ns > 0 {
-            pieces.push(self.piece(part.thread, Kind::NoProcessor, left_ns));
+            pieces.push(self.piece(part.thread, WaitKind::NoProcessor, left_ns));
         }
         pieces
     }
 
-    fn piece(&self, who: ThreadId, kind: Kind, ns: u64) -> Piece {
+    fn piece(&self, who: ThreadId, kind: WaitKind, ns: u64) -> Piece {
         Piece {
             key: Key {
                 process: self.process(who),

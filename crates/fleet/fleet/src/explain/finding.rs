@@ -8,8 +8,8 @@ use luc_units::figures::Share;
 use serde::Serialize;
 
 use super::charge::{Key, Piece, Process};
-use super::kind::Kind;
 use crate::joined::Joined;
+use crate::wait_kind::WaitKind;
 
 /// The share of others in what a disk moved, from which on it is said.
 const LEAST_BESIDE: f64 = 0.1;
@@ -214,10 +214,10 @@ pub(super) fn finding(
 }
 
 /// What a finding says, without its figures.
-fn sentence(found: &Finding, kind: Kind, several_hosts: bool) -> String {
+fn sentence(found: &Finding, kind: WaitKind, several_hosts: bool) -> String {
     let who = &found.who;
     let mut text = format!("{}: {} {}", label(who, several_hosts), who.name, kind.words());
-    if let (Some(holder), false) = (&found.holder, kind == Kind::Network) {
+    if let (Some(holder), false) = (&found.holder, kind == WaitKind::Network) {
         let of = if holder.process_id == who.process_id && holder.host == who.host {
             String::new()
         } else {
@@ -225,7 +225,7 @@ fn sentence(found: &Finding, kind: Kind, several_hosts: bool) -> String {
         };
         text += &format!(", for {}{of}", holder.name);
     }
-    if let (Some(holder), Kind::Network) = (&found.holder, kind) {
+    if let (Some(holder), WaitKind::Network) = (&found.holder, kind) {
         text += &format!(" from {}", label(holder, several_hosts));
     }
     if let Some(cause) = found.cause {

@@ -3,23 +3,27 @@
 use luc_graphs::{Entry, Graph, Section, Stack, Stacks, Table};
 use luc_units::figures::{Share, Time};
 
-use crate::explain::{Explanation, Found, Kind, OneWay};
+use crate::explain::{Explanation, Found, OneWay};
 use crate::figures::Spread;
 use crate::fit::PairReport;
 use crate::joined::{Host, HostSummary};
 use crate::report::html::cut;
 use crate::text::style::signed;
+use crate::wait_kind::WaitKind;
 
 /// Hosts, pairs and ways that are listed.
 const LISTED: usize = 100;
 
 /// What threads wait for, as the bars have it.
-const WAITS: [(&str, &[Kind]); 5] = [
-    ("storage, journal, memory", &[Kind::Storage, Kind::Journal, Kind::Fsync, Kind::Memory]),
-    ("locks", &[Kind::Lock]),
-    ("input: messages, files", &[Kind::Input]),
-    ("a time to pass", &[Kind::Timer]),
-    ("other", &[Kind::Frozen, Kind::Other]),
+const WAITS: [(&str, &[WaitKind]); 5] = [
+    (
+        "storage, journal, memory",
+        &[WaitKind::Storage, WaitKind::Journal, WaitKind::Fsync, WaitKind::Memory],
+    ),
+    ("locks", &[WaitKind::Lock]),
+    ("input: messages, files", &[WaitKind::Input]),
+    ("a time to pass", &[WaitKind::Timer]),
+    ("other", &[WaitKind::Frozen, WaitKind::Other]),
 ];
 
 pub(super) fn section(found: &Found<'_>, all: &Explanation) -> Section {

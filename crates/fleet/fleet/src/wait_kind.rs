@@ -4,7 +4,7 @@ use luc_events::Cause;
 
 /// What a thread did, or what it waited for, while a request waited for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Kind {
+pub(crate) enum WaitKind {
     /// It ran, or kept others from running.
     Computes,
     /// It worked for other requests before.
@@ -37,7 +37,7 @@ pub(crate) enum Kind {
     Contradictory,
 }
 
-impl Kind {
+impl WaitKind {
     /// Of a wait; `None`: the trace does not say why it was.
     pub(crate) fn of(cause: Option<Cause>) -> Self {
         match cause {
@@ -64,7 +64,7 @@ impl Kind {
     }
 
     /// As `--json` has it.
-    pub(super) fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Computes => "computes",
             Self::Queue => "queue",
@@ -86,7 +86,7 @@ impl Kind {
     }
 
     /// In words, after who it is of.
-    pub(super) fn words(self) -> &'static str {
+    pub(crate) fn words(self) -> &'static str {
         match self {
             Self::Computes => "computes",
             Self::Queue => "works for other requests first",
