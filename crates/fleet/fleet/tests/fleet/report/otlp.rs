@@ -1,4 +1,4 @@
-//! Spans for OpenTelemetry.
+//! Tests spans for OpenTelemetry.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 

@@ -1,4 +1,4 @@
-//! The Perfetto trace.
+//! Tests the Perfetto trace.
 
 use std::collections::BTreeMap;
 
