@@ -1,19 +1,19 @@
 //! Traces of many hosts, put together.
 //!
-//! Directories that `luc record --fleet` wrote go in; what [`luc_fleet_requests`] finds in them comes out, for people and
+//! Reads directories that `luc record --fleet` wrote. Reports what [`luc_fleet_requests`] finds in them, for people and
 //! for programs. There is no SQL engine here.
 //!
-//! - [`Source`], [`read()`]: which traces, and their rows; [`Window`]: of which time, where they are rings.
-//! - [`watch`]: when a ring's requests became slow. [`called()`]: whom a service asked.
-//! - [`Joined`]: the rows of all hosts as the core wants them, connections paired, clocks related.
-//! - [`read_spans`]: what programs call their requests, as OpenTelemetry has it.
+//! - [`Source`], [`read()`]: names of traces, and their rows; [`Window`]: the time to read of a ring.
+//! - [`watch`]: detects that a ring's requests became slow. [`called()`]: finds whom a service asked.
+//! - [`Joined`]: the rows of all hosts, with connections paired and clocks related.
+//! - [`read_spans`]: spans of OpenTelemetry, which name requests.
 //! - [`fit()`]: how the clocks relate. [`explain()`]: connections, messages, requests, and one request's time.
-//! - [`why()`]: why a thread does not run, and whom that depends on.
-//! - [`counters()`]: hardware counters of a file that `perf stat` wrote.
-//! - [`text`]: all of these for people. For programs they are serialized as they are.
-//! - [`open`], [`relations()`], [`global_times`]: what an engine for SQL needs.
-//! - [`OnFirst`], [`related()`]: what a program needs that checks the clocks.
-//! - [`report`]: requests as files for other programs.
+//! - [`why()`]: why a thread does not run, and which threads that depends on.
+//! - [`counters()`]: hardware counters of a trace or of a file that `perf stat` wrote.
+//! - [`text`]: prints these results. For programs they are serialized.
+//! - [`open`], [`relations()`], [`global_times`]: results as flat rows, for engines such as SQL.
+//! - [`OnFirst`], [`related()`]: access to clocks, for programs that check them.
+//! - [`report`]: writes requests to files for other programs.
 
 mod brand;
 mod called;

@@ -27,7 +27,7 @@ use luc_fleet_rings::PullError;
 use luc_report::output::OutputError;
 use serde::Serialize;
 
-/// Why there is no answer.
+/// Reason why a command failed.
 #[derive(Debug, thiserror::Error)]
 enum Failure {
     #[error(transparent)]

@@ -1,10 +1,10 @@
-//! Spans of OpenTelemetry: the JSON of OTLP, as far as `luc-fleet` reads and writes it.
+//! Reads and writes spans of OpenTelemetry, in the JSON of OTLP.
 //!
-//! - [`read_spans`]: what programs wrote of their requests, also as Tempo and Jaeger give it away.
-//! - [`mod@write`]: the messages that `luc-fleet report --otlp` makes.
+//! - [`read_spans`]: reads spans that programs wrote of their requests, also in the forms of Tempo and Jaeger.
+//! - [`mod@write`]: messages that `luc-fleet report --otlp` writes.
 //!
-//! The crate `opentelemetry-proto` has all messages, but needs the whole SDK for it, with executors and random numbers:
-//! tests of `luc-fleet` read and write with it what is written and read here.
+//! The crate `opentelemetry-proto` has all messages, but needs the whole SDK, with executors and random numbers. Tests
+//! use it to check what is read and written here.
 //!
 //! Source: <https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding>.
 

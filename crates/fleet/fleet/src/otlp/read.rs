@@ -1,8 +1,8 @@
-//! Spans that programs wrote of their requests: OpenTelemetry's OTLP in JSON, as a collector's file exporter writes it,
-//! and as Tempo, Jaeger and SDKs give spans away.
+//! Reads spans that programs wrote of their requests: OTLP in JSON, as a collector's file exporter writes it, and the
+//! forms of Tempo, Jaeger and SDKs.
 //!
 //! Source: <https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding>, and the semantic conventions for the
-//! attributes, in their present names and those before.
+//! attributes, with their present and their former names.
 
 mod message;
 
@@ -12,54 +12,49 @@ use std::io::Read as _;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-use message::{Attributes, Group, Kind};
+use message::{Attributes, ProcessSpans, SpanKind};
 use serde_json::Value;
 
-/// A longer name is cut.
-const MOST_NAME: usize = 120;
-/// So many of the latest processes are looked through for that of a span that stands alone.
-const MOST_PROCESSES: usize = 64;
+/// Maximum length of a name in characters; longer ones are cut.
+const MAX_NAME_CHARS: usize = 120;
+/// Number of latest processes in which the process of a span is searched if each span is a document.
+const MAX_RECENT_PROCESSES: usize = 64;
 
-/// A span of a server or a client.
+/// Span of a server or a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Span {
     pub trace_id: u128,
     pub span_id: u64,
-    /// That of the span for which it was made; 0: none.
+    /// Span id of the parent; 0: none.
     pub parent_id: u64,
-    /// What its program calls it, without what steers a terminal.
+    /// Name without control characters.
     pub name: String,
-    /// Whether a server wrote it; else a client did.
+    /// Whether a server wrote it; otherwise a client did.
     pub is_server: bool,
     pub host: Option<String>,
-    /// The other end's address.
     pub peer_address: Option<IpAddr>,
-    /// The other end's port.
     pub peer_port: Option<u16>,
-    /// The server's own port.
+    /// Port of the server itself.
     pub local_port: Option<u16>,
-    /// When it began, CLOCK_REALTIME of its host, ns since 1970.
+    /// Begin, CLOCK_REALTIME of its host, ns since 1970.
     pub start_ns: u64,
     pub end_ns: u64,
 }
 
 impl Span {
-    /// The trace's id as 32 digits.
+    /// Formats the trace id as 32 digits.
     #[must_use]
     pub fn trace_text(&self) -> String {
         format!("{:032x}", self.trace_id)
     }
 }
 
-/// Why spans cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum SpanError {
     #[error("{path}: cannot open it: {reason}", path = .path.display())]
     Open { path: PathBuf, reason: std::io::Error },
-    /// The file, or what is in it.
     #[error("{path}: cannot read it: {reason}", path = .path.display())]
     Io { path: PathBuf, reason: std::io::Error },
-    /// What is in it.
     #[error(
         "{path}: no spans: {reason}; give what a collector's file exporter writes (OTLP in JSON), or answers of Tempo or \
          Jaeger",
@@ -68,16 +63,16 @@ pub enum SpanError {
     Read { path: PathBuf, reason: String },
 }
 
-/// What a file has.
+/// Result of reading spans.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Spans {
-    /// Its spans of servers and clients.
+    /// Spans of servers and clients.
     pub spans: Vec<Span>,
-    /// What is in it and could not be read, or that nothing is in it, in one line.
+    /// Line on what could not be read, or that there are no spans.
     pub left_out: Option<String>,
 }
 
-/// Reads the spans of a file, as [`parse`].
+/// Reads the spans of a file like [`parse`].
 ///
 /// # Errors
 /// [`SpanError`].
@@ -86,20 +81,20 @@ pub fn read_spans(path: &Path) -> Result<Spans, SpanError> {
     let mut file = File::open(path()).map_err(|reason| SpanError::Open { path: path(), reason })?;
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes).map_err(|reason| SpanError::Io { path: path(), reason })?;
-    let mut found = parse(&bytes).map_err(|reason| SpanError::Read { path: path(), reason })?;
-    let about = |said: String| format!("{}: {said}", path().display());
-    found.left_out = found.left_out.map(about);
-    Ok(found)
+    let Spans { spans, left_out } =
+        parse(&bytes).map_err(|reason| SpanError::Read { path: path(), reason })?;
+    let left_out = left_out.map(|line| format!("{}: {line}", path().display()));
+    Ok(Spans { spans, left_out })
 }
 
-/// What cannot be read.
+/// Counts of what cannot be read.
 #[derive(Debug, Default)]
 struct Unread {
-    /// Spans that are there.
+    /// Number of all spans.
     all: usize,
-    /// Of these, those that cannot be read.
+    /// Number of spans that cannot be read.
     spans: usize,
-    /// Pieces that are no JSON, and documents of no known form.
+    /// Number of pieces that are no JSON, and of documents of no known form.
     documents: usize,
     reason: Option<String>,
 }
@@ -109,8 +104,8 @@ impl Unread {
         self.reason.get_or_insert_with(|| reason.to_string());
     }
 
-    /// In one line; `None`: all was read, and there was something.
-    fn said(&self) -> Option<String> {
+    /// Describes them in one line; `None`: all spans were read, and there were some.
+    fn describe(&self) -> Option<String> {
         let Self { all, spans, documents, .. } = self;
         let plural = |number: &usize| if *number == 1 { "" } else { "s" };
         let mut parts = Vec::new();
@@ -131,25 +126,25 @@ impl Unread {
     }
 }
 
-/// The spans of servers and clients in any number of documents, one after the other: OTLP's requests, Tempo's and
-/// Jaeger's answers, spans as SDKs print them. Of spans of one process that are below one another only that is kept which
-/// is nearest to the network: of a server's the outermost, of a client's the innermost. What cannot be read is left out.
+/// Reads the spans of servers and clients in any number of concatenated documents: OTLP's requests, answers of Tempo
+/// and Jaeger, spans as SDKs print them. Of nested spans of one process only the nearest to the network stays: the
+/// outermost of a server, the innermost of a client. What cannot be read is left out.
 ///
 /// # Errors
-/// Why nothing of it can be read.
+/// Reason why nothing can be read.
 pub fn parse(bytes: &[u8]) -> Result<Spans, String> {
     let mut unread = Unread::default();
-    let mut groups: Vec<Group> = Vec::new();
+    let mut groups: Vec<ProcessSpans> = Vec::new();
     let mut is_known = bytes.trim_ascii().is_empty();
     for document in documents(bytes) {
         let found = document.and_then(|document| {
-            message::groups(&document)
+            message::read_document(&document)
                 .ok_or_else(|| "a document has none of resourceSpans, batches and data".to_owned())
         });
         match found {
             Ok(found) => {
                 is_known = true;
-                add(&mut groups, found);
+                merge(&mut groups, found);
             }
             Err(reason) => {
                 unread.documents += 1;
@@ -170,29 +165,29 @@ pub fn parse(bytes: &[u8]) -> Result<Spans, String> {
                 }
             }
         }
-        spans.extend(nearest(&all).map(|span| of_message(span, group.host.as_deref())));
+        spans.extend(select_nearest(&all).map(|span| convert_span(span, group.host.as_deref())));
     }
     let is_nothing_read = unread.all == unread.spans;
     match &unread.reason {
         Some(reason) if !is_known || is_nothing_read => Err(luc_units::plain(reason)),
-        _ => Ok(Spans { spans, left_out: unread.said() }),
+        _ => Ok(Spans { spans, left_out: unread.describe() }),
     }
 }
 
-/// Adds processes; where each span is a document, those of one process are put together.
-fn add(groups: &mut Vec<Group>, found: Vec<Group>) {
+/// Adds processes. If each span is a document, spans of one process are merged.
+fn merge(groups: &mut Vec<ProcessSpans>, found: Vec<ProcessSpans>) {
     for group in found {
         let is_same =
-            |other: &&mut Group| other.process.is_some() && other.process == group.process;
-        match groups.iter_mut().rev().take(MOST_PROCESSES).find(is_same) {
+            |other: &&mut ProcessSpans| other.process.is_some() && other.process == group.process;
+        match groups.iter_mut().rev().take(MAX_RECENT_PROCESSES).find(is_same) {
             Some(other) => other.spans.extend(group.spans),
             None => groups.push(group),
         }
     }
 }
 
-/// The JSON values in a text. After one that is broken, as the last line of a writer that was killed, the next line that
-/// begins a value is tried.
+/// Iterates over the JSON values in a text. A writer that was killed leaves a broken value. After one, it goes on at
+/// the next line that begins a value.
 fn documents(bytes: &[u8]) -> impl Iterator<Item = Result<Value, String>> {
     let mut rest = bytes;
     std::iter::from_fn(move || {
@@ -216,42 +211,38 @@ fn documents(bytes: &[u8]) -> impl Iterator<Item = Result<Value, String>> {
     })
 }
 
-/// Of spans of one process those that are nearest to the network.
-fn nearest(all: &[message::Span]) -> impl Iterator<Item = &message::Span> {
-    let of = |kind: Kind| all.iter().filter(move |span| span.kind == kind);
-    let servers: HashSet<_> = of(Kind::Server).map(|span| (span.trace_id, span.span_id)).collect();
+/// Selects the spans of one process that are nearest to the network.
+fn select_nearest(all: &[message::RawSpan]) -> impl Iterator<Item = &message::RawSpan> {
+    let of = |kind: SpanKind| all.iter().filter(move |span| span.kind == kind);
+    let servers: HashSet<_> =
+        of(SpanKind::Server).map(|span| (span.trace_id, span.span_id)).collect();
     let above_clients: HashSet<_> =
-        of(Kind::Client).map(|span| (span.trace_id, span.parent_id)).collect();
+        of(SpanKind::Client).map(|span| (span.trace_id, span.parent_id)).collect();
     all.iter().filter(move |span| match span.kind {
-        Kind::Server => !servers.contains(&(span.trace_id, span.parent_id)),
-        Kind::Client => !above_clients.contains(&(span.trace_id, span.span_id)),
-        Kind::Other => false,
+        SpanKind::Server => !servers.contains(&(span.trace_id, span.parent_id)),
+        SpanKind::Client => !above_clients.contains(&(span.trace_id, span.span_id)),
+        SpanKind::Other => false,
     })
 }
 
-fn of_message(span: &message::Span, host: Option<&str>) -> Span {
-    let is_server = span.kind == Kind::Server;
+fn convert_span(span: &message::RawSpan, host: Option<&str>) -> Span {
+    let is_server = span.kind == SpanKind::Server;
     let attributes = &span.attributes;
+    let peer = ["network.peer.address", "net.sock.peer.addr", "server.address"];
     let (peer, peer_port): (&[&str], &[&str]) = if is_server {
-        (
-            &["network.peer.address", "net.sock.peer.addr"],
-            &["network.peer.port", "net.sock.peer.port", "net.peer.port"],
-        )
+        (&peer[..2], &["network.peer.port", "net.sock.peer.port", "net.peer.port"])
     } else {
-        (
-            &["network.peer.address", "net.sock.peer.addr", "server.address"],
-            &["network.peer.port", "net.sock.peer.port", "server.port", "net.peer.port"],
-        )
+        (&peer, &["network.peer.port", "net.sock.peer.port", "server.port", "net.peer.port"])
     };
     let mut name = span.name.clone();
-    // Where no framework told its route, a name is the method alone.
+    // If no framework knows its route, a name is only the method.
     if is_server
         && !name.contains('/')
         && let Some(path) = attributes.text(&["http.route", "url.path", "http.target"])
     {
         name = format!("{name} {path}");
     }
-    let name: String = name.chars().take(MOST_NAME).collect();
+    let name: String = name.chars().take(MAX_NAME_CHARS).collect();
     Span {
         trace_id: span.trace_id,
         span_id: span.span_id,
@@ -259,7 +250,7 @@ fn of_message(span: &message::Span, host: Option<&str>) -> Span {
         name: luc_units::plain(&name),
         is_server,
         host: host.map(str::to_owned),
-        peer_address: address(attributes, peer),
+        peer_address: parse_address(attributes, peer),
         peer_port: attributes.port(peer_port),
         local_port: attributes
             .port(&["network.local.port", "net.sock.host.port"])
@@ -269,10 +260,9 @@ fn of_message(span: &message::Span, host: Option<&str>) -> Span {
     }
 }
 
-/// A name in place of an address says nothing.
-fn address(attributes: &Attributes, keys: &[&str]) -> Option<IpAddr> {
-    let address: IpAddr = attributes.text(keys)?.parse().ok()?;
-    Some(address.to_canonical())
+/// Parses an address; a host name in its place is ignored.
+fn parse_address(attributes: &Attributes, keys: &[&str]) -> Option<IpAddr> {
+    Some(attributes.text(keys)?.parse::<IpAddr>().ok()?.to_canonical())
 }
 
 #[cfg(test)]
@@ -335,7 +325,7 @@ mod tests {
         assert_eq!(parsed(text)[0].name, "GET /search");
     }
 
-    /// The same two spans in the forms that others have.
+    /// Two spans in the forms of other writers.
     #[test]
     fn other_forms_are_read() {
         let tempo = r#"{"batches": [{"resource": {"attributes": [{"key": "host.name", "value": {"stringValue": "web"}}]},

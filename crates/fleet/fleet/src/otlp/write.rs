@@ -1,4 +1,4 @@
-//! The messages of `opentelemetry/proto/collector/trace/v1` and what is in them, as far as they are written.
+//! Messages of `opentelemetry/proto/collector/trace/v1` and below, reduced to the fields that are written.
 
 use serde::{Serialize, Serializer};
 
@@ -8,22 +8,22 @@ pub(crate) struct Request {
     pub(crate) resource_spans: Vec<ResourceSpans>,
 }
 
-/// The spans of one process.
+/// Spans of one process.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ResourceSpans {
     pub(crate) resource: Resource,
-    /// By what made them.
+    /// Spans by the library that made them.
     pub(crate) scope_spans: Vec<ScopeSpans>,
 }
 
 #[derive(Debug, Serialize)]
 pub(crate) struct Resource {
-    /// Its host, name and process.
+    /// Host, name and id of the process.
     pub(crate) attributes: Vec<Attribute>,
 }
 
-/// Spans that one library made.
+/// Spans of one library.
 #[derive(Debug, Serialize)]
 pub(crate) struct ScopeSpans {
     pub(crate) scope: Scope,
@@ -36,31 +36,27 @@ pub(crate) struct Scope {
     pub(crate) version: &'static str,
 }
 
-/// Ids are in hexadecimal; times are ns since 1970, as text: JSON's numbers do not have 64 bits.
+/// Span. Ids are in hexadecimal; times are ns since 1970 as text, as JSON's numbers have fewer than 64 bits.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Span {
     pub(crate) trace_id: String,
     pub(crate) span_id: String,
-    /// That of the span for which it was made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) parent_span_id: Option<String>,
-    /// What it is called.
     pub(crate) name: String,
-    /// Whose work it is.
     pub(crate) kind: SpanKind,
     pub(crate) start_time_unix_nano: String,
     pub(crate) end_time_unix_nano: String,
-    /// What else is known of it.
     pub(crate) attributes: Vec<Attribute>,
 }
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum SpanKind {
     Internal = 1,
-    /// A request, as its server sees it.
+    /// Request as its server sees it.
     Server = 2,
-    /// A request, as its client sees it.
+    /// Request as its client sees it.
     Client = 3,
 }
 
@@ -82,7 +78,7 @@ enum Value {
     Text(String),
     #[serde(rename = "boolValue")]
     Flag(bool),
-    /// 64 bits, as text.
+    /// Number of 64 bits, as text.
     #[serde(rename = "intValue")]
     Number(String),
 }
@@ -98,7 +94,7 @@ impl Attribute {
         Self { key, value: Value::Flag(value) }
     }
 
-    /// A number. The type has a sign: what is beyond its end is cut.
+    /// Creates a number. OTLP's type is signed: larger values are cut.
     #[must_use]
     pub(crate) fn number(key: &'static str, number: u64) -> Self {
         let number = i64::try_from(number).unwrap_or(i64::MAX);

@@ -1,47 +1,47 @@
-//! The times of all hosts on the clock of the first, as tables that any engine can carry along.
+//! Maps the times of all hosts to the clock of the first, as tables that any engine can carry along.
 
 use luc_fleet_clocks::{Event, HostId};
 
 use crate::joined::Joined;
 
-/// Between two knots a clock's rate changes too little to matter: at 5 us/s each second the line between them is off by
-/// 6 ns.
-const STEP_NS: u64 = 100_000_000;
-/// So many knots a host has at least, unless they would be closer than [`CLOSEST_NS`].
-const KNOTS: u64 = 1_000;
-/// No knots are closer.
-const CLOSEST_NS: u64 = 1_000_000;
-/// No host has more knots, however long its trace is.
-const MOST_KNOTS: u64 = 6_000;
-/// No clock that did not jump differs from another by more, parts per million.
-const STEEPEST_PPM: i128 = 1_000;
-/// By how much two times may differ besides, as both are rounded.
-const ROUNDED_NS: i128 = 2;
+/// Maximum distance of knots. A clock's rate changes little between them: at 5 us/s each second, the line is off by 6
+/// ns.
+const MAX_STEP_NS: u64 = 100_000_000;
+/// Minimum number of knots of a host, unless they would be closer than [`MIN_STEP_NS`].
+const MIN_KNOTS: u64 = 1_000;
+/// Minimum distance of knots.
+const MIN_STEP_NS: u64 = 1_000_000;
+/// Maximum number of knots of a host, however long its trace is.
+const MAX_KNOTS: u64 = 6_000;
+/// Maximum difference in rate between two clocks without a jump, parts per million.
+const MAX_DRIFT_PPM: i128 = 1_000;
+/// Maximum difference from rounding two times.
+const ROUNDING_NS: i128 = 2;
 
-/// A time of a host, and what it is on the first host's clock.
+/// Time of a host, and the same time on the first host's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Knot {
     /// CLOCK_MONOTONIC of the host.
     pub at_ns: i64,
-    /// CLOCK_MONOTONIC of the first host; `None`: not known.
+    /// CLOCK_MONOTONIC of the first host; `None`: unknown.
     pub global_ns: Option<i64>,
 }
 
-/// How to compute times on the first host's clock.
+/// Tables that map times to the first host's clock.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct GlobalTimes {
-    /// Each host's name and its knots in order. The first host, whose times stay as they are, has none.
+    /// Name and ordered knots of each host. The first host has none, as its times stay.
     pub hosts: Vec<(String, Vec<Knot>)>,
 }
 
 impl GlobalTimes {
-    /// A host's place, by its name.
+    /// Place of the host with this name.
     #[must_use]
     pub fn place(&self, name: &str) -> Option<usize> {
         self.hosts.iter().position(|(host, _)| host == name)
     }
 
-    /// A time of a host's CLOCK_MONOTONIC on the first host's; `None` where it is not known. In integers, so that every
+    /// Maps a time of a host's CLOCK_MONOTONIC to the first host's; `None`: unknown. It uses integers, so that every
     /// machine computes the same.
     #[must_use]
     pub fn global_ns(&self, host: usize, at_ns: i64) -> Option<i64> {
@@ -59,8 +59,8 @@ impl GlobalTimes {
         let length_ns = after.at_ns.checked_sub(before.at_ns)?;
         let growth_ns = to_ns.checked_sub(from_ns)?.checked_sub(length_ns)?;
         // A clock jumped in between.
-        let most_ns = i128::from(length_ns) * STEEPEST_PPM / 1_000_000 + ROUNDED_NS;
-        if i128::from(growth_ns.saturating_abs()) > most_ns {
+        let max_growth_ns = i128::from(length_ns) * MAX_DRIFT_PPM / 1_000_000 + ROUNDING_NS;
+        if i128::from(growth_ns.saturating_abs()) > max_growth_ns {
             return None;
         }
         let since_ns = at_ns - before.at_ns;
@@ -69,8 +69,8 @@ impl GlobalTimes {
     }
 }
 
-/// The times of all hosts, known at 1,000 times of a trace, and each 100 ms at least; of one that is longer than 10
-/// minutes, at 6,000 times.
+/// Tables for all hosts, with 1,000 knots for each trace, at least one each 100 ms. A trace longer than 10 minutes has
+/// 6,000 knots.
 #[must_use]
 pub fn global_times(joined: &Joined) -> GlobalTimes {
     let home = joined.clocks.at_home(HostId(0));
@@ -79,7 +79,8 @@ pub fn global_times(joined: &Joined) -> GlobalTimes {
         let begin_ns = summary.start_ns;
         let end_ns = begin_ns.saturating_add(joined.hosts[host].summary.length_ns);
         let length_ns = end_ns - begin_ns;
-        let step_ns = (length_ns / KNOTS).clamp(CLOSEST_NS, STEP_NS).max(length_ns / MOST_KNOTS);
+        let step_ns =
+            (length_ns / MIN_KNOTS).clamp(MIN_STEP_NS, MAX_STEP_NS).max(length_ns / MAX_KNOTS);
         let times = (begin_ns..end_ns).step_by(usize::try_from(step_ns).unwrap_or(usize::MAX));
         times
             .chain([end_ns])

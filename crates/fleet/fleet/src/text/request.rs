@@ -1,19 +1,19 @@
-//! One request: its tree, and its critical path.
+//! Prints one request: its tree, and its critical path.
 
 use std::fmt;
 
 use luc_events::codes::CounterMode;
 use luc_units::figures::{Share, Time, digits};
 
-use super::style::{Style, signed, time};
+use super::style::{Style, dash_or, signed, time};
 use super::table::Table;
 use crate::counters::{EventCount, cycles_of_an_instruction};
-use crate::explain::{Actor, Call, PathPart, Ranked, RequestReport, SpanName};
+use crate::explain::{Actor, CallReport, PathPart, Ranked, RequestReport, SpanName};
 
-/// Parts of a path that are shown: the longest.
-const PARTS: usize = 40;
-/// Calls of a tree that are shown: the first.
-const CALLS: usize = 60;
+/// Maximum number of parts of a path: the longest.
+const MAX_PARTS: usize = 40;
+/// Maximum number of calls of a tree: the first.
+const MAX_CALLS: usize = 60;
 
 pub(super) fn write(
     f: &mut fmt::Formatter<'_>,
@@ -25,10 +25,9 @@ pub(super) fn write(
     path(f, style, report)
 }
 
-fn tree(f: &mut fmt::Formatter<'_>, calls: &[Call]) -> fmt::Result {
-    let mut table =
-        Table::new(&["call", ">bytes", ">after", ">time", ">at the server", "made for it by"]);
-    for call in calls.iter().take(CALLS) {
+fn tree(f: &mut fmt::Formatter<'_>, calls: &[CallReport]) -> fmt::Result {
+    let mut table = Table::new("call | >bytes | >after | >time | >at the server | made for it by");
+    for call in calls.iter().take(MAX_CALLS) {
         let indent = "  ".repeat(call.depth);
         let text = match (&call.client, &call.server) {
             (Some(client), Some(server)) => format!("{} -> {}", actor(client), actor(server)),
@@ -49,8 +48,8 @@ fn tree(f: &mut fmt::Formatter<'_>, calls: &[Call]) -> fmt::Result {
         ]);
     }
     write!(f, "{table}")?;
-    if calls.len() > CALLS {
-        writeln!(f, "  and {} more calls (--json has all)", calls.len() - CALLS)?;
+    if calls.len() > MAX_CALLS {
+        writeln!(f, "  and {} more calls (--json has all)", calls.len() - MAX_CALLS)?;
     }
     Ok(())
 }
@@ -65,12 +64,12 @@ fn path(f: &mut fmt::Formatter<'_>, style: Style, report: &RequestReport) -> fmt
     if report.path.is_empty() {
         return writeln!(f, "  no time passed between the request and its answer");
     }
-    // Where there are many, the shortest are not shown.
-    let least_ns = least_shown_ns(&report.path, PARTS);
-    let mut table = Table::new(&[">after", ">time", ">share", "thread", "what"]);
+    // If there are many, the shortest are not shown.
+    let min_ns = min_shown_ns(&report.path, MAX_PARTS);
+    let mut table = Table::new(">after | >time | >share | thread | what");
     let (mut hidden, mut hidden_ns) = (0_u64, 0_u64);
     for part in &report.path {
-        if part.time_ns < least_ns {
+        if part.time_ns < min_ns {
             hidden += 1;
             hidden_ns += part.time_ns;
             continue;
@@ -95,7 +94,7 @@ fn path(f: &mut fmt::Formatter<'_>, style: Style, report: &RequestReport) -> fmt
     }
 }
 
-/// What was counted: cycles of an instruction, and each other event that happened.
+/// Lists cycles per instruction, and each other event that happened.
 fn counts(counted: &[EventCount]) -> Option<String> {
     let cpi = cycles_of_an_instruction(counted);
     let is_shown = |count: &&EventCount| {
@@ -114,7 +113,7 @@ fn counts(counted: &[EventCount]) -> Option<String> {
     (!all.is_empty()).then(|| all.join(", "))
 }
 
-/// Which request it is.
+/// Title of a request.
 pub(crate) fn title(request: &Ranked) -> String {
     let title = format!(
         "Request {}: {} of {} on {}",
@@ -129,29 +128,28 @@ pub(crate) fn title(request: &Ranked) -> String {
     }
 }
 
-/// What a program calls a request.
+/// Name and trace id that a program gave a request.
 pub(crate) fn span(span: &SpanName) -> String {
     format!("{} (trace {})", span.name, span.trace_id)
 }
 
-/// A time after the request began, with by how much it may be off.
+/// Formats a time after the request's begin, with its error.
 pub(crate) fn moment(after_ns: Option<i64>, error_ns: Option<u64>) -> String {
-    let after = after_ns.map_or_else(|| "-".to_owned(), signed);
+    let after = dash_or(after_ns, signed);
     match error_ns {
         Some(0) | None => after,
         Some(error_ns) => format!("{after} ± {}", Time::from(error_ns)),
     }
 }
 
-/// How long a part of a path is at least, ns, if only so many of the longest are shown.
-pub(crate) fn least_shown_ns(path: &[PathPart], most: usize) -> u64 {
+/// Minimum length of a shown part, ns, if only `max_count` of the longest are shown.
+pub(crate) fn min_shown_ns(path: &[PathPart], max_count: usize) -> u64 {
     let mut lengths: Vec<u64> = path.iter().map(|part| part.time_ns).collect();
     lengths.sort_unstable_by(|a, b| b.cmp(a));
-    let longest_hidden_ns = lengths.get(most);
-    longest_hidden_ns.map_or(0, |length_ns| length_ns.saturating_add(1))
+    lengths.get(max_count).map_or(0, |length_ns| length_ns.saturating_add(1))
 }
 
-/// What a part of a path was, in words.
+/// Words for a part of a path.
 pub(crate) fn what(part: &PathPart) -> String {
     let Some(from) = &part.from else {
         return match (part.cause, counts(&part.counted)) {

@@ -1,4 +1,4 @@
-//! Why a thread does not run.
+//! Prints why a thread does not run.
 
 use std::fmt;
 

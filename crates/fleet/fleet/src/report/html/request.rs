@@ -1,28 +1,29 @@
-//! One request: its calls as a waterfall, its critical path, and whose time that is.
+//! Draws one request: its calls as a waterfall, its critical path, and the threads that its time is charged to.
 
 use luc_graphs::{Bar, Bars, Entry, Estimate, Graph, Lane, Section, Span, Spans, Table};
 use luc_units::figures::{Share, Time};
 
 use crate::error::FleetError;
-use crate::explain::{Actor, Call, Charges, Finding, PathPart, RequestReport, worth_showing};
-use crate::report::html::cut;
-use crate::text::request::{least_shown_ns, moment, title, what};
+use crate::explain::{Actor, CallReport, Charges, Finding, PathPart, RequestReport, worth_showing};
+use crate::report::html::{columns, cut};
+use crate::text::request::{min_shown_ns, moment, title, what};
 use crate::text::style::time;
 
-/// Calls of a tree that are shown: the first.
-const CALLS: usize = 200;
-/// Threads of a path that are shown.
-const THREADS: usize = 60;
-/// Parts of a path that are drawn: the longest. An axis has fewer pixels.
-const DRAWN: usize = 2_000;
-/// Parts of a path that are listed: the first.
-const PARTS: usize = 100;
-/// Findings that are shown, and the least share of those after the first.
-const FINDINGS: usize = 12;
-const LEAST_SHARE: f64 = 0.001;
+/// Maximum number of calls that are shown: the first.
+const MAX_CALLS: usize = 200;
+/// Maximum number of threads of a path that are shown.
+const MAX_THREADS: usize = 60;
+/// Maximum number of parts of a path that are drawn: the longest. An axis has fewer pixels.
+const MAX_DRAWN_PARTS: usize = 2_000;
+/// Maximum number of parts of a path that are listed: the first.
+const MAX_LISTED_PARTS: usize = 100;
+/// Maximum number of findings.
+const MAX_FINDINGS: usize = 12;
+/// Minimum share of a finding after the first.
+const MIN_SHARE: f64 = 0.001;
 
-/// What a part of a path can be, with a colour each.
-const CLASSES: [&str; 5] =
+/// Kinds of parts of a path, each with a colour.
+const PART_CLASSES: [&str; 5] =
     ["on a processor", "waits for a processor", "waits", "message", "rows contradict each other"];
 
 pub(super) fn section(
@@ -39,14 +40,14 @@ pub(super) fn section(
         request.host
     );
     let mut text = vec![text];
-    text.extend(cut(report.calls.len(), CALLS, "calls"));
+    text.extend(cut(report.calls.len(), MAX_CALLS, "calls"));
     let mut graphs = vec![Graph::Spans(waterfall(report))];
     if !report.path.is_empty() {
-        let (path, left_out) = path(report);
+        let (path, left_out) = draw_path(report);
         text.extend(left_out);
-        let least = Share(LEAST_SHARE);
+        let least = Share(MIN_SHARE);
         text.push(format!(
-            "The list of whose time it is has at most {FINDINGS} findings, and after the first none of less than {least}."
+            "The list of whose time it is has at most {MAX_FINDINGS} findings, and after the first none of less than {least}."
         ));
         graphs.push(Graph::Spans(path));
         graphs.push(Graph::Bars(blame(charges, report)?));
@@ -55,9 +56,9 @@ pub(super) fn section(
     Ok(Section { title: title(request), text, graphs })
 }
 
-/// All calls, on one axis.
+/// Draws all calls on one axis.
 fn waterfall(report: &RequestReport) -> Spans {
-    let lane = |call: &Call| {
+    let lane = |call: &CallReport| {
         let mut spans = Vec::new();
         if let (Some(after_ns), Some(client)) = (call.after_ns, &call.client) {
             spans.push(Span {
@@ -111,7 +112,7 @@ fn waterfall(report: &RequestReport) -> Spans {
             "the client waits for the answer".to_owned(),
             "the server has the request".to_owned(),
         ],
-        lanes: report.calls.iter().take(CALLS).map(lane).collect(),
+        lanes: report.calls.iter().take(MAX_CALLS).map(lane).collect(),
     }
 }
 
@@ -123,9 +124,9 @@ fn actor(actor: &Actor) -> String {
     format!("{} {} on {}", actor.name, actor.thread, actor.host)
 }
 
-/// The critical path, a lane for each thread; and what is said of what is left out.
-fn path(report: &RequestReport) -> (Spans, Vec<String>) {
-    let least_ns = least_shown_ns(&report.path, DRAWN);
+/// Draws the critical path with a lane for each thread. Also returns notes on what is left out.
+fn draw_path(report: &RequestReport) -> (Spans, Vec<String>) {
+    let min_ns = min_shown_ns(&report.path, MAX_DRAWN_PARTS);
     let mut drawn = 0;
     let mut lanes: Vec<(&str, u32, Lane, u64)> = Vec::new();
     for part in &report.path {
@@ -148,7 +149,7 @@ fn path(report: &RequestReport) -> (Spans, Vec<String>) {
         let begin_ns = i64::try_from(part.after_ns).unwrap_or(i64::MAX);
         let (_, _, lane, sum_ns) = &mut lanes[at];
         *sum_ns = sum_ns.saturating_add(part.time_ns);
-        if part.time_ns < least_ns {
+        if part.time_ns < min_ns {
             continue;
         }
         drawn += 1;
@@ -162,9 +163,9 @@ fn path(report: &RequestReport) -> (Spans, Vec<String>) {
         });
     }
     let whole_ns = report.request.time_ns;
-    let threads = cut(lanes.len(), THREADS, "threads of the critical path");
+    let threads = cut(lanes.len(), MAX_THREADS, "threads of the critical path");
     let parts = cut(report.path.len(), drawn, "parts, the shortest,");
-    let lanes = lanes.into_iter().take(THREADS);
+    let lanes = lanes.into_iter().take(MAX_THREADS);
     let lanes = lanes.map(|(_, _, lane, sum_ns)| Lane {
         cells: vec![Time::from(sum_ns).to_string(), Share::of(sum_ns, whole_ns).to_string()],
         ..lane
@@ -174,22 +175,22 @@ fn path(report: &RequestReport) -> (Spans, Vec<String>) {
         lane: "thread".to_owned(),
         columns: vec!["time".to_owned(), "share".to_owned()],
         length_ns: whole_ns,
-        classes: CLASSES.map(str::to_owned).to_vec(),
+        classes: PART_CLASSES.map(str::to_owned).to_vec(),
         lanes: lanes.collect(),
     };
     (spans, threads.into_iter().chain(parts).collect())
 }
 
 fn class(part: &PathPart) -> usize {
-    let is_running = part.what.starts_with(CLASSES[0]);
-    let at = CLASSES.iter().position(|class| *class == part.what);
+    let is_running = part.what.starts_with(PART_CLASSES[0]);
+    let at = PART_CLASSES.iter().position(|class| *class == part.what);
     at.unwrap_or(if is_running { 0 } else { 2 })
 }
 
-/// Whose time it is.
+/// Draws the findings of the request.
 fn blame(charges: &Charges<'_>, report: &RequestReport) -> Result<Bars, FleetError> {
     let findings = charges.of_one(report.request.number)?;
-    let shown = worth_showing(&findings, FINDINGS, LEAST_SHARE);
+    let shown = worth_showing(&findings, MAX_FINDINGS, MIN_SHARE);
     let bar = |one: &Finding| Bar {
         name: one.text.clone(),
         figure: Some(Estimate { value: one.share * 100.0, interval: None }),
@@ -208,7 +209,7 @@ fn blame(charges: &Charges<'_>, report: &RequestReport) -> Result<Bars, FleetErr
     })
 }
 
-/// The parts of the path in order.
+/// Lists the parts of the path in order.
 fn parts(report: &RequestReport) -> Table {
     let row = |part: &PathPart| -> Vec<Entry> {
         vec![
@@ -221,14 +222,8 @@ fn parts(report: &RequestReport) -> Table {
     };
     Table {
         title: "Critical path, part by part".to_owned(),
-        columns: vec![
-            ("after".to_owned(), false),
-            ("time".to_owned(), true),
-            ("share".to_owned(), true),
-            ("thread".to_owned(), false),
-            ("what".to_owned(), false),
-        ],
-        rows: report.path.iter().take(PARTS).map(row).collect(),
-        more: report.path.len().saturating_sub(PARTS),
+        columns: columns("after | >time | >share | thread | what"),
+        rows: report.path.iter().take(MAX_LISTED_PARTS).map(row).collect(),
+        more: report.path.len().saturating_sub(MAX_LISTED_PARTS),
     }
 }
