@@ -35,7 +35,7 @@ impl Brands {
         }
         for row in programs {
             let scripts = brands.scripts.entry(row.process.0).or_default();
-            scripts.push((row.at_ns, plain(last_part(&row.script))));
+            scripts.push((row.at_ns, plain(strip_folder(&row.script))));
         }
         brands
     }
@@ -61,11 +61,11 @@ fn describe_routine(row: &ThreadStart) -> Option<String> {
         return None;
     }
     let is_place = name.starts_with('+');
-    let file = last_part(&row.module);
+    let file = strip_folder(&row.module);
     Some(plain(&if is_place { format!("{file}{name}") } else { name.to_owned() }))
 }
 
-fn last_part(path: &str) -> &str {
+fn strip_folder(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 

@@ -110,8 +110,7 @@ impl Flushers {
         }
         let mut flushers = Self::default();
         for ((at_ns, flusher), (_, owner)) in written {
-            let wrote = flushers.wrote.entry(flusher).or_default();
-            wrote.push((at_ns, owner));
+            flushers.wrote.entry(flusher).or_default().push((at_ns, owner));
         }
         flushers
     }

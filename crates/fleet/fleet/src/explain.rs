@@ -21,12 +21,12 @@ mod service;
 use serde::Serialize;
 
 use crate::error::FleetError;
-use crate::fit::{PairReport, Unrelated, contradiction, pairs, unrelated};
+use crate::fit::{PairReport, Unrelated, describe_contradiction, report_pairs, report_unrelated};
 use crate::joined::{HostSummary, Joined};
 use crate::map::LeftOut;
 pub use connections::{ConnectionsReport, Paired, UnpairedEnd};
 pub use finding::{Beside, Finding, Party, Waiter};
-pub(crate) use finding::{services, worth_showing};
+pub(crate) use finding::{find_services, worth_showing};
 pub(crate) use findings::Charges;
 pub use findings::{Findings, Group};
 pub(crate) use found::Found;
@@ -105,13 +105,12 @@ pub(crate) fn explain_found(
         Some(number) => Some(found.top(number)?.ranked.number),
         None => found.top(1).ok().map(|top| top.ranked.number),
     };
-    let summaries = joined.hosts.iter().map(|host| host.summary.clone());
     Ok(Explanation {
-        hosts: summaries.collect(),
+        hosts: joined.hosts.iter().map(|host| host.summary.clone()).collect(),
         findings: charges.of_slowest(),
-        clocks: pairs(joined),
-        unrelated: unrelated(joined),
-        contradiction: contradiction(joined),
+        clocks: report_pairs(joined),
+        unrelated: report_unrelated(joined),
+        contradiction: describe_contradiction(joined),
         connections: connections::report(joined),
         one_way: one_way::report(joined, &found.messages.edges),
         messages: messages::report(joined, &found.messages),

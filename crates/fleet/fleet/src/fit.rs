@@ -117,19 +117,19 @@ pub fn fit(joined: &Joined) -> Result<Fit, FleetError> {
     }
     Ok(Fit {
         hosts: joined.hosts.iter().map(|host| host.summary.clone()).collect(),
-        pairs: pairs(joined),
-        unrelated: unrelated(joined),
-        contradiction: contradiction(joined),
+        pairs: report_pairs(joined),
+        unrelated: report_unrelated(joined),
+        contradiction: describe_contradiction(joined),
         left_out: joined.rows.left_out,
     })
 }
 
 /// Reports all pairs of hosts that exchange packets.
-pub(crate) fn pairs(joined: &Joined) -> Vec<PairReport> {
+pub(crate) fn report_pairs(joined: &Joined) -> Vec<PairReport> {
     let connections = count_connections(&joined.connections);
     let report = |pair: &ClockPair| {
         let (offset, failure) = match &pair.fit {
-            Ok(fit) => (Some(offset(joined, pair.a, fit)), None),
+            Ok(fit) => (Some(report_offset(joined, pair.a, fit)), None),
             Err(error) => (None, Some(error.to_string())),
         };
         PairReport {
@@ -146,7 +146,7 @@ pub(crate) fn pairs(joined: &Joined) -> Vec<PairReport> {
 }
 
 /// Reports the hosts that are in no pair.
-pub(crate) fn unrelated(joined: &Joined) -> Vec<Unrelated> {
+pub(crate) fn report_unrelated(joined: &Joined) -> Vec<Unrelated> {
     if joined.hosts.len() < 2 {
         return Vec::new();
     }
@@ -168,7 +168,7 @@ pub(crate) fn unrelated(joined: &Joined) -> Vec<Unrelated> {
 }
 
 /// Describes where pairs contradict each other.
-pub(crate) fn contradiction(joined: &Joined) -> Option<String> {
+pub(crate) fn describe_contradiction(joined: &Joined) -> Option<String> {
     let (reference, error) = joined.clocks.contradiction()?;
     let ClockError::Contradiction { host, at_ns } = error else {
         return Some(error.to_string());
@@ -184,7 +184,7 @@ pub(crate) fn contradiction(joined: &Joined) -> Option<String> {
     ))
 }
 
-fn offset(joined: &Joined, a: HostId, fit: &PairFit) -> OffsetReport {
+fn report_offset(joined: &Joined, a: HostId, fit: &PairFit) -> OffsetReport {
     let start_ns = i64::try_from(joined.host(a).trace.start_ns).unwrap_or(0);
     let since_start_ns =
         |raw_ns: i64| joined.clocks.monotonic_ns(a, raw_ns).saturating_sub(start_ns);
@@ -203,7 +203,7 @@ fn offset(joined: &Joined, a: HostId, fit: &PairFit) -> OffsetReport {
         high_ns: middle.bounds.high_ns(),
         without_a_bound: missing as f64 / looked_at.len() as f64,
         half_width: Spread::of(widths),
-        drift: drift(fit),
+        drift: estimate_drift(fit),
         knots: count_knots(&knots),
         jumps: fit
             .jumps()
@@ -227,7 +227,7 @@ fn spaced_times(first_ns: i64, last_ns: i64) -> Vec<i64> {
 }
 
 /// Drift over the longest time without a jump.
-fn drift(fit: &PairFit) -> Option<Drift> {
+fn estimate_drift(fit: &PairFit) -> Option<Drift> {
     let (first_ns, last_ns) = fit.span_ns();
     let begins = std::iter::once(first_ns).chain(fit.jumps().iter().map(|jump| jump.before_ns));
     let ends = fit.jumps().iter().map(|jump| jump.after_ns);

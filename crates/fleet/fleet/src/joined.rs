@@ -112,8 +112,7 @@ impl Joined {
         let waits = self.rows.waits.host(host);
         let causes = self.rows.causes.get(host.0 as usize);
         let known = self.host(host).waits();
-        let rows = waits.into_iter().flat_map(HostWaits::iter);
-        let rows = rows.zip(causes.into_iter().flatten());
+        let rows = waits.into_iter().flat_map(HostWaits::iter).zip(causes.into_iter().flatten());
         rows.map(|(wait, cause)| {
             let asleep = known.asleep(wait.thread.id, wait.off_ns);
             (wait, asleep.unwrap_or(*cause))

@@ -209,8 +209,7 @@ fn choose_name(source: &Source, trace: &Trace) -> String {
     let own = || Some(trace.host.clone()).filter(|name| !name.is_empty());
     let directory = || {
         let path = source.directory.canonicalize().unwrap_or_default();
-        let name = path.file_name().unwrap_or(source.directory.as_os_str());
-        name.to_string_lossy().into_owned()
+        path.file_name().unwrap_or(source.directory.as_os_str()).to_string_lossy().into_owned()
     };
     source.name.clone().or_else(own).unwrap_or_else(directory)
 }

@@ -145,13 +145,13 @@ pub fn relations(joined: &Joined, wanted: WantedRelations) -> Result<Relations, 
     };
     if wanted.edges {
         let edges = found.messages.edges.iter();
-        relations.edges = edges.map(|found| edge(&mut placer, found)).collect();
+        relations.edges = edges.map(|found| convert_edge(&mut placer, found)).collect();
     }
     if wanted.requests {
-        relations.requests = requests(&mut placer, &found);
+        relations.requests = convert_requests(&mut placer, &found);
     }
     if wanted.steps {
-        relations.steps = steps(&mut placer, &found);
+        relations.steps = convert_steps(&mut placer, &found);
     }
     Ok(relations)
 }
@@ -179,7 +179,7 @@ impl Placer<'_> {
     }
 }
 
-fn edge(placer: &mut Placer<'_>, edge: &MessageEdge) -> Edge {
+fn convert_edge(placer: &mut Placer<'_>, edge: &MessageEdge) -> Edge {
     let placed = placer.homes.at(edge.sent.host).place_ns(edge.received.host, edge.received.at_ns);
     let since_ns = |at_ns: i64| at_ns.saturating_sub_unsigned(edge.sent.at_ns);
     Edge {
@@ -193,7 +193,7 @@ fn edge(placer: &mut Placer<'_>, edge: &MessageEdge) -> Edge {
     }
 }
 
-fn requests(placer: &mut Placer<'_>, found: &Found<'_>) -> Vec<RequestNode> {
+fn convert_requests(placer: &mut Placer<'_>, found: &Found<'_>) -> Vec<RequestNode> {
     let (joined, forest) = (found.joined, &found.trees.forest);
     let numbers: BTreeMap<u32, usize> =
         found.all_tops().map(|top| (top.node, top.ranked.number)).collect();
@@ -235,7 +235,7 @@ fn requests(placer: &mut Placer<'_>, found: &Found<'_>) -> Vec<RequestNode> {
     rows
 }
 
-fn steps(placer: &mut Placer<'_>, found: &Found<'_>) -> Vec<PathStep> {
+fn convert_steps(placer: &mut Placer<'_>, found: &Found<'_>) -> Vec<PathStep> {
     let mut tops: Vec<&Top> = found.all_tops().collect();
     tops.sort_unstable_by_key(|top| top.node);
     let mut steps = Vec::new();
@@ -248,12 +248,12 @@ fn steps(placer: &mut Placer<'_>, found: &Found<'_>) -> Vec<PathStep> {
         let place = |event| home.place(event);
         let path = found.paths.critical(&exchange.asked, &answer.last, place);
         let parts = path.parts.iter().zip(0..);
-        steps.extend(parts.map(|(part, place)| step(found.joined, top.node, place, part)));
+        steps.extend(parts.map(|(part, place)| convert_step(found.joined, top.node, place, part)));
     }
     steps
 }
 
-fn step(joined: &Joined, request: u32, step: u32, part: &Part) -> PathStep {
+fn convert_step(joined: &Joined, request: u32, step: u32, part: &Part) -> PathStep {
     let ThreadId { host, thread } = part.thread;
     let about = joined.host(host);
     let (name, from, error_ns) = match part.kind {

@@ -16,8 +16,7 @@ impl Syncs {
     pub(crate) fn new(recorded: &Recorded) -> Self {
         let mut syncs = Self::default();
         for row in &recorded.syncs {
-            let calls = syncs.of_threads.entry(row.thread.0).or_default();
-            calls.push((row.enter_ns, row.exit_ns));
+            syncs.of_threads.entry(row.thread.0).or_default().push((row.enter_ns, row.exit_ns));
         }
         syncs
     }

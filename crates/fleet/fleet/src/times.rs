@@ -32,8 +32,7 @@ impl Times {
             let now = (row.user_ns, row.system_ns);
             let is_new = row.start_ns >= begin_ns && row.start_ns > 0;
             let first = if is_new { (0, 0) } else { now };
-            let thread = used.entry((row.thread.0, row.start_ns));
-            thread.or_insert([first, now])[1] = now;
+            used.entry((row.thread.0, row.start_ns)).or_insert([first, now])[1] = now;
         }
         for [first, last] in used.values() {
             add(&mut times.user_ns, last.0.saturating_sub(first.0));

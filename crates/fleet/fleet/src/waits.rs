@@ -25,8 +25,7 @@ pub(crate) fn are_all_there(recorded: &Recorded) -> bool {
 /// Causes of sleeps at the begin of the trace, by the thread and the time of the row of the sleep's rest. That row has
 /// no cause: only the system call has it.
 pub(crate) fn causes_at_begin(recorded: &Recorded) -> impl Iterator<Item = ((u32, u64), Cause)> {
-    let asleep = recorded.asleep.iter();
-    asleep.map(|row| ((row.thread.0, row.at_ns), row.cause))
+    recorded.asleep.iter().map(|row| ((row.thread.0, row.at_ns), row.cause))
 }
 
 /// Whether a message may have ended a wait with this cause. A lock may have been passed on by a thread that got a

@@ -34,8 +34,7 @@ struct Trigger {
 /// Watches until a signal comes.
 pub(crate) fn watch(args: &arguments::Watch) -> Result<(), Failure> {
     interrupt::install()?;
-    let others = args.hosts.iter().map(OtherRing::new);
-    let others: Vec<OtherRing> = others.collect::<Result<_, _>>()?;
+    let others: Vec<OtherRing> = args.hosts.iter().map(OtherRing::new).collect::<Result<_, _>>()?;
     let mut watch = Watch::new(args.factor);
     let mut last: Option<Name> = None;
     let mut kept: VecDeque<Instant> = VecDeque::new();

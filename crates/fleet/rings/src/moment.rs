@@ -27,8 +27,7 @@ impl FromStr for Moment {
             let nanoseconds = DateTime::parse_from_rfc3339(&plain).ok()?.timestamp_nanos_opt()?;
             u64::try_from(nanoseconds).ok()
         };
-        let moment = parse_seconds(&plain).or_else(of_date).map(Self);
-        moment.ok_or_else(|| NotAMoment(text.to_owned()))
+        parse_seconds(&plain).or_else(of_date).map(Self).ok_or_else(|| NotAMoment(text.to_owned()))
     }
 }
 

@@ -145,12 +145,12 @@ async fn list(args: &Stored) -> Result<(), StoredError> {
         true => serde_json::to_writer_pretty(&mut out, &hosts)
             .map_err(io::Error::from)
             .and_then(|()| writeln!(out)),
-        false => hosts.iter().try_for_each(|host| text(&mut out, host)),
+        false => hosts.iter().try_for_each(|host| print_host(&mut out, host)),
     };
     written.map_err(StoredError::Output)
 }
 
-fn text(out: &mut impl io::Write, host: &StoredHost) -> io::Result<()> {
+fn print_host(out: &mut impl io::Write, host: &StoredHost) -> io::Result<()> {
     let name = luc_units::plain(&host.host);
     let (segments, size) = (host.segments, Size(host.bytes as f64));
     writeln!(out, "{name}: {} to {}, {segments} segments, {size}", host.from, host.to)

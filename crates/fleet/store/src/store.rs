@@ -169,8 +169,7 @@ impl Store {
         &self,
         name: ObjectName,
     ) -> Result<object_store::GetResult, StoredError> {
-        let got = self.objects.get(&self.place(name)).await;
-        got.map_err(|error| self.refused(&error))
+        self.objects.get(&self.place(name)).await.map_err(|error| self.refused(&error))
     }
 
     /// Turns an error of the store into one with the next step.

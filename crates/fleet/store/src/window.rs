@@ -141,8 +141,7 @@ mod tests {
     fn numbers(all: Vec<ObjectName>, from_s: u64, to_s: u64) -> Result<Vec<u32>, StoredError> {
         let store = Store::open("file:///rings/web", []).expect("a store");
         let window = Window { from: Moment(from_s * SECOND_NS), to: Moment(to_s * SECOND_NS) };
-        let chosen = select(&store, all, window)?;
-        Ok(chosen.iter().map(|name| name.segment.number).collect())
+        Ok(select(&store, all, window)?.iter().map(|name| name.segment.number).collect())
     }
 
     #[test]

@@ -264,8 +264,7 @@ fn objects_that_are_no_segments_are_left_out_or_named() {
     assert_eq!(ring.come_back(&["window", host], &place), [1, 2]);
     // One that is called like a segment of this time.
     let all = names(&folder);
-    let second = all.iter().find(|name| name.starts_with("segment-0001-000002."));
-    let name = second.expect("an object");
+    let name = all.iter().find(|name| name.starts_with("segment-0001-000002.")).expect("an object");
     let whole = fs::read(folder.join(name)).expect("read");
     for (content, reason) in [
         (&b"no segment"[..], "it is no segment"),

@@ -184,16 +184,14 @@ fn report_process(
     let ratio = Formula::parse(&format!("d_ratio({cycles}, {instructions})"))?;
     let definitions = Definitions::default();
     let counted = |mode: &Mode| {
-        let events = [cycles, instructions];
-        events.iter().all(|name| recording.find(name, *mode).is_some())
+        [cycles, instructions].iter().all(|name| recording.find(name, *mode).is_some())
     };
     let modes = Mode::ALL.into_iter().filter(counted);
     let cpi = modes
         .map(|mode| Cpi { mode, figure: figure(ratio.evaluate(&definitions, recording, mode)) });
     // Each event is enabled whenever a thread runs.
     let enabled_ns = |place| {
-        let readings = recording.readings(place).iter();
-        readings.fold(0, |sum: u64, one| sum.saturating_add(one.enabled_ns))
+        recording.readings(place).iter().fold(0, |sum: u64, one| sum.saturating_add(one.enabled_ns))
     };
     Ok(ProcessCounters {
         process: one.id,

@@ -68,8 +68,7 @@ pub(crate) fn sum_trace(
         ));
     }
     let name_of = |id: u32| {
-        let name = (rows.name)(id).map(|name| plain(&name));
-        name.unwrap_or_else(|| format!("process {id}"))
+        (rows.name)(id).map(|name| plain(&name)).unwrap_or_else(|| format!("process {id}"))
     };
     let mut by_process: BTreeMap<u32, Vec<&Counter>> = BTreeMap::new();
     for row in counters {

@@ -79,8 +79,7 @@ impl Charger<'_> {
         let parts = path.parts.iter().enumerate();
         let pieces: Vec<(usize, Piece)> = parts
             .flat_map(|(at, part)| {
-                let pieces = self.charge_part(path, part, node);
-                pieces.into_iter().map(move |piece| (at, piece))
+                self.charge_part(path, part, node).into_iter().map(move |piece| (at, piece))
             })
             .collect();
         for (at, piece) in &pieces {
@@ -117,7 +116,7 @@ impl Charger<'_> {
             return self.charge_for_request(&chain, part);
         };
         // 3. Split the part: it worked for another request first, then for this one.
-        let mut queue = self.piece(link.thread, WaitKind::Queue, until_ns - part.begin_ns);
+        let mut queue = self.new_piece(link.thread, WaitKind::Queue, until_ns - part.begin_ns);
         if !link.is_message {
             queue.key.waiter = Some(self.pool_name(link.waiter));
             queue.waiter_cause = self.joined.cause(link.waiter, link.off_ns).map(Cause::name);
@@ -173,10 +172,10 @@ impl Charger<'_> {
         let server = chain.iter().rposition(|link| link.is_message);
         let home = || chain.first().map_or(part.thread, |link| link.waiter);
         let mut who = server.map_or_else(home, |at| chain[at].thread);
-        let process = self.process(who);
+        let process = self.process_of(who);
         let (mut waiter, mut outsider) = (None, None);
         for link in &chain[server.map_or(0, |at| at + 1)..] {
-            let other = self.process(link.thread);
+            let other = self.process_of(link.thread);
             if other.id.is_none() || other != process {
                 outsider = Some(*link);
                 break;
@@ -189,25 +188,27 @@ impl Charger<'_> {
         let mut pieces = match (outsider, part.kind) {
             (Some(link), _) => {
                 let cause = self.joined.cause(who, link.off_ns);
-                let mut piece = self.piece(who, WaitKind::of(cause), ns);
+                let mut piece = self.new_piece(who, WaitKind::of(cause), ns);
                 piece.cause = cause.map(Cause::name);
                 piece.key.holder = Some(self.named_threads(link.thread));
                 vec![piece]
             }
             (None, PartKind::Runnable { processor }) => self.charge_runners(part, processor),
-            (None, PartKind::Running) => vec![self.piece(who, WaitKind::Computes, ns)],
-            (None, PartKind::Contradictory) => vec![self.piece(who, WaitKind::Contradictory, ns)],
+            (None, PartKind::Running) => vec![self.new_piece(who, WaitKind::Computes, ns)],
+            (None, PartKind::Contradictory) => {
+                vec![self.new_piece(who, WaitKind::Contradictory, ns)]
+            }
             (None, PartKind::Blocked) => {
                 let cause = part.wait_off_ns.and_then(|at_ns| self.joined.cause(who, at_ns));
-                let mut piece = self.piece(who, WaitKind::of(cause), ns);
+                let mut piece = self.new_piece(who, WaitKind::of(cause), ns);
                 piece.cause = cause.map(Cause::name);
                 if piece.key.kind == WaitKind::Storage {
-                    piece.moved = self.moved(who, part);
+                    piece.moved = self.sum_moved(who, part);
                 }
                 vec![piece]
             }
             (None, PartKind::Network { from, to, .. }) => {
-                let mut piece = self.piece(who, WaitKind::Network, ns);
+                let mut piece = self.new_piece(who, WaitKind::Network, ns);
                 piece.key.holder = Some(self.named_threads(from));
                 piece.end = Some(to);
                 vec![piece]
@@ -247,22 +248,22 @@ impl Charger<'_> {
                     let share_ns = u128::from(of_ns) * u128::from(one.ran_ns) / all_ns;
                     let share_ns = (share_ns as u64).min(left_ns);
                     left_ns -= share_ns;
-                    let mut piece = self.piece(one.thread, WaitKind::Computes, share_ns);
+                    let mut piece = self.new_piece(one.thread, WaitKind::Computes, share_ns);
                     piece.kept_others = true;
                     pieces.push(piece);
                 }
             }
         }
         if left_ns > 0 {
-            pieces.push(self.piece(part.thread, WaitKind::NoProcessor, left_ns));
+            pieces.push(self.new_piece(part.thread, WaitKind::NoProcessor, left_ns));
         }
         pieces
     }
 
-    fn piece(&self, who: ThreadId, kind: WaitKind, ns: u64) -> Piece {
+    fn new_piece(&self, who: ThreadId, kind: WaitKind, ns: u64) -> Piece {
         Piece {
             key: ChargeKey {
-                process: self.process(who),
+                process: self.process_of(who),
                 kind,
                 who: self.pool_name(who),
                 waiter: None,
@@ -278,7 +279,7 @@ impl Charger<'_> {
         }
     }
 
-    fn process(&self, thread: ThreadId) -> HostProcess {
+    fn process_of(&self, thread: ThreadId) -> HostProcess {
         HostProcess {
             host: thread.host,
             id: self.joined.host(thread.host).process_of(thread.thread),
@@ -288,13 +289,12 @@ impl Charger<'_> {
     fn is_in_sync(&self, who: ThreadId, part: &Part) -> bool {
         let same_host = part.own_ns.filter(|_| who.host == part.thread.host);
         same_host.is_some_and(|[begin_ns, end_ns]| {
-            let syncs = self.joined.host(who.host).syncs();
-            syncs.has(who.thread.id, begin_ns.midpoint(end_ns))
+            self.joined.host(who.host).syncs().has(who.thread.id, begin_ns.midpoint(end_ns))
         })
     }
 
     /// Bytes that the disks moved while a thread waited for them, by owner.
-    fn moved(&self, who: ThreadId, part: &Part) -> Vec<(NamedThreads, u64)> {
+    fn sum_moved(&self, who: ThreadId, part: &Part) -> Vec<(NamedThreads, u64)> {
         let Some([begin_ns, end_ns]) = part.own_ns.filter(|_| who.host == part.thread.host) else {
             return Vec::new();
         };
@@ -311,7 +311,7 @@ impl Charger<'_> {
     }
 
     fn named_threads(&self, thread: ThreadId) -> NamedThreads {
-        NamedThreads { process: self.process(thread), name: self.pool_name(thread) }
+        NamedThreads { process: self.process_of(thread), name: self.pool_name(thread) }
     }
 
     /// Name of a thread without the numbers of a pool.

@@ -65,7 +65,7 @@ pub(super) fn report(joined: &Joined) -> ConnectionsReport {
             host: joined.name(end.host),
             local: joined.address(end.local),
             remote: joined.address(end.remote),
-            reason: reason(end, *why),
+            reason: explain_unpaired(end, *why),
         })
     });
     ConnectionsReport {
@@ -76,7 +76,7 @@ pub(super) fn report(joined: &Joined) -> ConnectionsReport {
     }
 }
 
-fn reason(end: &End, why: WhyUnpaired) -> &'static str {
+fn explain_unpaired(end: &End, why: WhyUnpaired) -> &'static str {
     let has_numbers = end.local.is_within_host() || end.own_isn.is_some() || end.at_start.is_some();
     match why {
         WhyUnpaired::NoPeer if !has_numbers => {

@@ -138,12 +138,12 @@ impl Evidence {
 }
 
 /// Returns the key with the most time.
-fn most<T: Copy>(times_ns: &BTreeMap<T, u64>) -> Option<T> {
+fn find_most<T: Copy>(times_ns: &BTreeMap<T, u64>) -> Option<T> {
     times_ns.iter().max_by_key(|(_, ns)| **ns).map(|(what, _)| *what)
 }
 
 /// Finds the address at which each process answers most of its requests.
-pub(crate) fn services(joined: &Joined, requests: &Requests) -> BTreeMap<ProcessKey, Address> {
+pub(crate) fn find_services(joined: &Joined, requests: &Requests) -> BTreeMap<ProcessKey, Address> {
     let mut counts: BTreeMap<ProcessKey, BTreeMap<Address, u64>> = BTreeMap::new();
     for incoming in &requests.incoming {
         let exchange = &incoming.exchange;
@@ -152,11 +152,14 @@ pub(crate) fn services(joined: &Joined, requests: &Requests) -> BTreeMap<Process
             *addresses.entry(end.local).or_default() += 1;
         }
     }
-    counts.into_iter().filter_map(|(process, counts)| Some((process, most(&counts)?))).collect()
+    counts
+        .into_iter()
+        .filter_map(|(process, counts)| Some((process, find_most(&counts)?)))
+        .collect()
 }
 
 /// Turns an account into a finding.
-pub(super) fn finding(
+pub(super) fn describe(
     joined: &Joined,
     services: &BTreeMap<ProcessKey, Address>,
     account: &Account<ChargeKey>,
@@ -173,7 +176,7 @@ pub(super) fn finding(
             process_id: process.id,
             service: service.map(|&address| joined.address(address)),
             name: name.to_owned(),
-            thread: most(threads),
+            thread: find_most(threads),
             threads: threads.len() as u64,
         }
     };
@@ -183,11 +186,11 @@ pub(super) fn finding(
         text: String::new(),
         kind: key.kind.name(),
         who: party(key.process, &key.who, &evidence.threads),
-        cause: most(&evidence.causes),
+        cause: find_most(&evidence.causes),
         waiter: key
             .waiter
             .as_ref()
-            .map(|name| Waiter { name: name.clone(), cause: most(&evidence.waiter_causes) }),
+            .map(|name| Waiter { name: name.clone(), cause: find_most(&evidence.waiter_causes) }),
         holder: key.holder.as_ref().map(other_party),
         beside: evidence.beside(key.process).map(|(share, who, share_of_who)| Beside {
             share,
@@ -205,11 +208,11 @@ pub(super) fn finding(
         saved_ns: account.saved_ns,
     };
     let several_hosts = joined.hosts.len() > 1;
-    Finding { text: sentence(&found, key.kind, several_hosts), ..found }
+    Finding { text: write_sentence(&found, key.kind, several_hosts), ..found }
 }
 
 /// Words of a finding, without its figures.
-fn sentence(found: &Finding, kind: WaitKind, several_hosts: bool) -> String {
+fn write_sentence(found: &Finding, kind: WaitKind, several_hosts: bool) -> String {
     let who = &found.who;
     let mut text = format!("{}: {} {}", label(who, several_hosts), who.name, kind.words());
     match &found.holder {

@@ -8,7 +8,7 @@ use luc_fleet_requests::{
 use serde::Serialize;
 
 use super::charge::{ChargeKey, Charger, Piece};
-use super::finding::{Evidence, Finding, finding, services, sum};
+use super::finding::{Evidence, Finding, describe, find_services, sum};
 use super::found::Found;
 use super::nodes::ProcessKey;
 use super::ranking::Top;
@@ -70,7 +70,7 @@ impl<'a> Charges<'a> {
             effects,
             running: Running::new(&found.paths),
             roots: Roots::new(found),
-            services: services(found.joined, &found.requests),
+            services: find_services(found.joined, &found.requests),
         }
     }
 
@@ -112,16 +112,12 @@ impl<'a> Charges<'a> {
         }
         let slow: Vec<Sample<ChargeKey>> = slow.into_iter().map(|(sample, _)| sample).collect();
         let finding = |account: &Account<ChargeKey>| {
-            let evidence = evidence.get(&account.key);
-            finding(
-                self.found.joined,
-                &self.services,
-                account,
-                evidence.unwrap_or(&Evidence::default()),
-            )
+            let none = Evidence::default();
+            let evidence = evidence.get(&account.key).unwrap_or(&none);
+            describe(self.found.joined, &self.services, account, evidence)
         };
         let findings = accounts(&slow, usual).iter().map(finding).collect();
-        (group(&slow), findings)
+        (sum_group(&slow), findings)
     }
 
     /// Splits the time of one request; what takes the most comes first.
@@ -165,7 +161,7 @@ impl<'a> Charges<'a> {
                 address: address.to_owned(),
                 requests: tops.len() as u64,
                 slowest,
-                usual: group(&usual),
+                usual: sum_group(&usual),
                 findings,
             });
         }
@@ -173,7 +169,7 @@ impl<'a> Charges<'a> {
     }
 }
 
-fn group(samples: &[Sample<ChargeKey>]) -> Group {
+fn sum_group(samples: &[Sample<ChargeKey>]) -> Group {
     Group {
         requests: samples.len() as u64,
         time_ns: sum(samples.iter().map(|sample| sample.time_ns)),

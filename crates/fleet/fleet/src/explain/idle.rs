@@ -95,8 +95,7 @@ pub(super) fn report(found: &Found<'_>, engaged: &Engaged) -> Vec<Idle> {
     }
     for sleeper in &joined.rows.sleepers {
         let sums = sums.entry(sleeper.host).or_default();
-        let host = joined.host(sleeper.host);
-        let before_ns = host.trace.start_ns;
+        let before_ns = joined.host(sleeper.host).trace.start_ns;
         let is_all_along = sleeper.since_ns.is_some_and(|since_ns| since_ns < before_ns)
             && joined.is_for_others(sleeper.thread_id(), sleeper.at_ns)
             && !found.paths.acts_after(sleeper.thread_id(), before_ns);

@@ -46,7 +46,7 @@ pub(super) fn report(joined: &Joined, messages: &Messages) -> MessagesReport {
         *count += 1;
         *bytes = bytes.saturating_add(gap.bytes);
     }
-    let gap = |(kind, (count, bytes))| GapReport { reason: reason(kind), count, bytes };
+    let gap = |(kind, (count, bytes))| GapReport { reason: explain_gap(kind), count, bytes };
     let bytes = messages.edges.iter().map(|edge| edge.bytes);
     let left_out = messages.left_out;
     MessagesReport {
@@ -63,7 +63,7 @@ pub(super) fn report(joined: &Joined, messages: &Messages) -> MessagesReport {
     }
 }
 
-fn reason(kind: GapKind) -> &'static str {
+fn explain_gap(kind: GapKind) -> &'static str {
     match kind {
         GapKind::NoSend => "no row of their send",
         GapKind::NoReception => "no row of their reception",

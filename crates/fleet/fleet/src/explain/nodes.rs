@@ -58,8 +58,7 @@ pub(super) fn servers(requests: &Requests) -> BTreeSet<ProcessKey> {
 
 /// Time from a request's first bytes to the last of its answer, ns; `None` without an answer.
 pub(crate) fn time_ns(exchange: &Exchange) -> Option<u64> {
-    let answer = exchange.answer?;
-    Some(answer.last.at_ns.saturating_sub(exchange.asked.at_ns))
+    Some(exchange.answer?.last.at_ns.saturating_sub(exchange.asked.at_ns))
 }
 
 /// Returns the words for a kind of evidence.

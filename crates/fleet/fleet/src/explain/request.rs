@@ -116,8 +116,7 @@ fn report(found: &Found<'_>, home: &Home<'_>, top: &Top) -> RequestReport {
             }
         };
         // A server's is read after that of its client, and says more.
-        let span = found.named.of(node);
-        tree.calls[call].span = span.or_else(|| tree.calls[call].span.take());
+        tree.calls[call].span = found.named.of(node).or_else(|| tree.calls[call].span.take());
         call_of.insert(node, call);
     }
     let path = path::report(joined, home, &found.paths, &top.exchange);

@@ -14,8 +14,7 @@ impl Tokens {
         let mut tokens = Self::default();
         for row in rows {
             let place = (row.connection.0, row.direction == Flow::Sent);
-            let of_direction = tokens.0.entry(place).or_default();
-            of_direction.push((row.byte, row.token));
+            tokens.0.entry(place).or_default().push((row.byte, row.token));
         }
         for of_direction in tokens.0.values_mut() {
             of_direction.sort_unstable();

@@ -6,7 +6,7 @@ use luc_fleet_clocks::HostId;
 use luc_fleet_requests::{Address, EndId, Exchange};
 use luc_stats::quantile;
 
-use crate::explain::{Found, ProcessKey, services, time_ns};
+use crate::explain::{Found, ProcessKey, find_services, time_ns};
 
 /// Node of the map: a process that asks or answers.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,7 +40,7 @@ impl Calls {
 }
 
 /// Sums what each node was asked, by all others.
-pub(crate) fn received(all: &BTreeMap<(MapNode, MapNode), Calls>) -> BTreeMap<MapNode, Calls> {
+pub(crate) fn sum_received(all: &BTreeMap<(MapNode, MapNode), Calls>) -> BTreeMap<MapNode, Calls> {
     let mut received: BTreeMap<MapNode, Calls> = BTreeMap::new();
     for ((_, to), calls) in all {
         let sum = received.entry(to.clone()).or_default();
@@ -54,8 +54,8 @@ pub(crate) fn received(all: &BTreeMap<(MapNode, MapNode), Calls>) -> BTreeMap<Ma
 }
 
 /// Groups all requests by who asked and who answered.
-pub(crate) fn calls(found: &Found<'_>) -> BTreeMap<(MapNode, MapNode), Calls> {
-    let services = services(found.joined, &found.requests);
+pub(crate) fn sum_calls(found: &Found<'_>) -> BTreeMap<(MapNode, MapNode), Calls> {
+    let services = find_services(found.joined, &found.requests);
     let mut processes: BTreeMap<ProcessKey, MapNode> = BTreeMap::new();
     let mut process = |exchange: &Exchange| {
         let key = ProcessKey::of(exchange);

@@ -78,16 +78,16 @@ impl OwnedSpans {
         let mut above: Vec<String> = Vec::new();
         for (at, call) in request.calls.iter().enumerate() {
             above.truncate(call.depth);
-            let id = self.call(&trace, at, call, above.last());
+            let id = self.add_call(&trace, at, call, above.last());
             above.push(id);
         }
         if let Some(root) = trace.root() {
-            self.path(&trace, root);
+            self.add_path(&trace, root);
         }
     }
 
     /// Adds a call's spans. Returns the parent of the calls that were made for it.
-    fn call(
+    fn add_call(
         &mut self,
         trace: &RequestTrace<'_>,
         at: usize,
@@ -108,7 +108,7 @@ impl OwnedSpans {
             let (after_ns, error_ns) = placed;
             let begin_ns = trace.began_ns.saturating_add_signed(after_ns.unwrap_or(0));
             let mut attributes = thread_attributes(&actor.name, actor.thread);
-            attributes.extend(peer(&call.address));
+            attributes.extend(peer_attributes(&call.address));
             attributes.push(Attribute::number("luc.request.bytes", call.bytes));
             if at == 0 {
                 let number = trace.request.request.number as u64;
@@ -142,7 +142,7 @@ impl OwnedSpans {
     }
 
     /// Adds the critical path, below the span of the request.
-    fn path(&mut self, trace: &RequestTrace<'_>, root: &Actor) {
+    fn add_path(&mut self, trace: &RequestTrace<'_>, root: &Actor) {
         let request = &trace.request.request;
         let is_sent = trace.request.calls.first().is_some_and(|call| call.client.is_some());
         let whole = trace.ids.span("path", 0);
@@ -163,7 +163,7 @@ impl OwnedSpans {
                 process: part.process.clone().unwrap_or_else(|| UNKNOWN_SERVICE.to_owned()),
                 id: part.process_id,
             };
-            let span = trace.part(at, part, &whole);
+            let span = trace.build_part(at, part, &whole);
             self.0.entry(owner).or_default().push(span);
         }
     }
@@ -190,8 +190,7 @@ impl OwnedSpans {
 impl RequestTrace<'_> {
     /// Id of the program's own span of the request, if known.
     fn outside(&self) -> Option<String> {
-        let span = self.request.request.span.as_ref()?;
-        Some(span.span_id.clone())
+        Some(self.request.request.span.as_ref()?.span_id.clone())
     }
 
     /// Thread that the request began at.
@@ -200,7 +199,7 @@ impl RequestTrace<'_> {
         call.client.as_ref().or(call.server.as_ref())
     }
 
-    fn part(&self, at: usize, part: &PathPart, whole: &str) -> Span {
+    fn build_part(&self, at: usize, part: &PathPart, whole: &str) -> Span {
         let begin_ns = self.began_ns.saturating_add(part.after_ns);
         let mut attributes = thread_attributes(&part.name, part.thread);
         if let Some(cause) = part.cause {
@@ -235,7 +234,7 @@ fn thread_attributes(name: &str, id: u32) -> Vec<Attribute> {
 }
 
 /// Attributes for the server's address, as in the semantic conventions.
-fn peer(address: &str) -> Vec<Attribute> {
+fn peer_attributes(address: &str) -> Vec<Attribute> {
     match address.parse::<std::net::SocketAddr>() {
         Ok(address) => vec![
             Attribute::text("server.address", address.ip().to_string()),

@@ -53,7 +53,7 @@ fn write_totals(f: &mut fmt::Formatter<'_>, style: Style, all: &Counters) -> fmt
                 let error = found.half_width.map(|half_width| half_width / found.value.abs());
                 cells.push(dash_or(error, |share| Share(finite(share)).to_string()));
                 cells.push(Share(found.running_share).to_string());
-                cells.push(remark(found.no_interval).to_owned());
+                cells.push(describe_missing(found.no_interval).to_owned());
             }
             Figure::Withheld { withheld } => {
                 cells.extend(["-", "-", "-"].map(str::to_owned));
@@ -85,9 +85,9 @@ fn write_processes(f: &mut fmt::Formatter<'_>, style: Style, all: &Counters) -> 
             one.threads.to_string(),
             Time::from(one.on_processor_ns).to_string(),
         ];
-        cells.extend(one.cpi.iter().map(|cpi| number(&cpi.figure)));
+        cells.extend(one.cpi.iter().map(|cpi| format_number(&cpi.figure)));
         let shown = one.totals.iter().take(MAX_EVENT_COLUMNS);
-        cells.extend(shown.map(|total| number(&total.figure)));
+        cells.extend(shown.map(|total| format_number(&total.figure)));
         table.row(cells);
     }
     write!(f, "{table}")?;
@@ -103,7 +103,7 @@ fn finite(share: f64) -> f64 {
     if share.is_finite() { share } else { 0.0 }
 }
 
-fn remark(no_interval: Option<NoInterval>) -> &'static str {
+fn describe_missing(no_interval: Option<NoInterval>) -> &'static str {
     match no_interval {
         None => "",
         Some(NoInterval::FewRotations) => {
@@ -137,14 +137,14 @@ fn write_stacks(f: &mut fmt::Formatter<'_>, style: Style, all: &Counters) -> fmt
         }
         table.row(cells);
     };
-    row("cycles of an instruction", &|stack| number(&stack.cpi));
-    row("completion", &|stack| share(&stack.completion));
+    row("cycles of an instruction", &|stack| format_number(&stack.cpi));
+    row("completion", &|stack| format_share(&stack.completion));
     for source in Source::ALL {
-        if all.stacks.iter().any(|stack| part(stack, source).is_some()) {
-            row(&source.to_string(), &|stack| dash_or(part(stack, source), share));
+        if all.stacks.iter().any(|stack| find_part(stack, source).is_some()) {
+            row(&source.to_string(), &|stack| dash_or(find_part(stack, source), share));
         }
     }
-    row("in none of these", &|stack| share(&stack.missing));
+    row("in none of these", &|stack| format_share(&stack.missing));
     row("", &|stack| {
         let closes = match stack.closure {
             Closure::Closes => "closes",
@@ -208,18 +208,18 @@ fn short_head(source: Source) -> &'static str {
     }
 }
 
-fn part(stack: &Stack, source: Source) -> Option<&Figure> {
+fn find_part(stack: &Stack, source: Source) -> Option<&Figure> {
     stack.parts.iter().find(|part| part.source == source).map(|part| &part.share)
 }
 
-fn number(figure: &Figure) -> String {
+fn format_number(figure: &Figure) -> String {
     dash_or(figure.known(), |found| match found.half_width {
         Some(half_width) => format!("{} +- {}", digits(found.value), digits(half_width)),
         None => digits(found.value),
     })
 }
 
-fn share(figure: &Figure) -> String {
+fn format_share(figure: &Figure) -> String {
     dash_or(figure.known(), |found| match found.half_width {
         Some(half_width) => {
             format!("{:.1} +- {:.1}", 100.0 * found.value + 0.0, 100.0 * half_width)

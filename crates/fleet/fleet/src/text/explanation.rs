@@ -23,20 +23,20 @@ pub(super) fn write(
         clocks::write_briefly(f, style, &explanation.clocks, &explanation.unrelated)?;
         clocks::write_contradiction(f, explanation.contradiction.as_deref())?;
     }
-    connections(f, style, explanation)?;
-    messages(f, style, explanation)?;
-    one_way(f, style, explanation)?;
-    requests(f, style, explanation)?;
-    services(f, style, explanation)?;
-    idle(f, style, &explanation.idle)?;
-    slowest(f, style, explanation)?;
+    print_connections(f, style, explanation)?;
+    print_messages(f, style, explanation)?;
+    print_one_way(f, style, explanation)?;
+    print_requests(f, style, explanation)?;
+    print_services(f, style, explanation)?;
+    print_idle(f, style, &explanation.idle)?;
+    print_slowest(f, style, explanation)?;
     match &explanation.request {
         Some(request) => request::write(f, style, request),
         None => Ok(()),
     }
 }
 
-fn connections(f: &mut fmt::Formatter<'_>, style: Style, all: &Explanation) -> fmt::Result {
+fn print_connections(f: &mut fmt::Formatter<'_>, style: Style, all: &Explanation) -> fmt::Result {
     let connections = &all.connections;
     style.title(f, "Connections")?;
     let paired = connections.paired;
@@ -61,18 +61,18 @@ fn connections(f: &mut fmt::Formatter<'_>, style: Style, all: &Explanation) -> f
     for end in connections.unpaired.iter().take(MAX_ROWS) {
         writeln!(f, "    {} {} to {}: {}", end.host, end.local, end.remote, end.reason)?;
     }
-    more(f, connections.unpaired.len())
+    print_more(f, connections.unpaired.len())
 }
 
 /// Notes how many rows of a list are left out.
-fn more(f: &mut fmt::Formatter<'_>, all: usize) -> fmt::Result {
+fn print_more(f: &mut fmt::Formatter<'_>, all: usize) -> fmt::Result {
     if all > MAX_ROWS {
         writeln!(f, "    and {} more (--json has all)", all - MAX_ROWS)?;
     }
     Ok(())
 }
 
-fn messages(f: &mut fmt::Formatter<'_>, style: Style, all: &Explanation) -> fmt::Result {
+fn print_messages(f: &mut fmt::Formatter<'_>, style: Style, all: &Explanation) -> fmt::Result {
     let messages = &all.messages;
     style.title(f, "Messages")?;
     writeln!(
@@ -105,7 +105,7 @@ fn messages(f: &mut fmt::Formatter<'_>, style: Style, all: &Explanation) -> fmt:
     Ok(())
 }
 
-fn one_way(f: &mut fmt::Formatter<'_>, style: Style, all: &Explanation) -> fmt::Result {
+fn print_one_way(f: &mut fmt::Formatter<'_>, style: Style, all: &Explanation) -> fmt::Result {
     if all.one_way.is_empty() {
         return Ok(());
     }
@@ -152,7 +152,7 @@ fn one_way(f: &mut fmt::Formatter<'_>, style: Style, all: &Explanation) -> fmt::
     Ok(())
 }
 
-fn requests(f: &mut fmt::Formatter<'_>, style: Style, all: &Explanation) -> fmt::Result {
+fn print_requests(f: &mut fmt::Formatter<'_>, style: Style, all: &Explanation) -> fmt::Result {
     let requests = &all.requests;
     style.title(f, "Requests")?;
     writeln!(
@@ -207,7 +207,7 @@ fn requests(f: &mut fmt::Formatter<'_>, style: Style, all: &Explanation) -> fmt:
 /// Maximum number of ticking threads of a host.
 const MAX_TICKING: usize = 3;
 
-fn idle(f: &mut fmt::Formatter<'_>, style: Style, all: &[Idle]) -> fmt::Result {
+fn print_idle(f: &mut fmt::Formatter<'_>, style: Style, all: &[Idle]) -> fmt::Result {
     if all.is_empty() {
         return Ok(());
     }
@@ -244,7 +244,7 @@ fn idle(f: &mut fmt::Formatter<'_>, style: Style, all: &[Idle]) -> fmt::Result {
     Ok(())
 }
 
-fn services(f: &mut fmt::Formatter<'_>, style: Style, all: &Explanation) -> fmt::Result {
+fn print_services(f: &mut fmt::Formatter<'_>, style: Style, all: &Explanation) -> fmt::Result {
     if all.services.is_empty() {
         return Ok(());
     }
@@ -263,10 +263,10 @@ fn services(f: &mut fmt::Formatter<'_>, style: Style, all: &Explanation) -> fmt:
         ]);
     }
     write!(f, "{table}")?;
-    more(f, all.services.len())
+    print_more(f, all.services.len())
 }
 
-fn slowest(f: &mut fmt::Formatter<'_>, style: Style, all: &Explanation) -> fmt::Result {
+fn print_slowest(f: &mut fmt::Formatter<'_>, style: Style, all: &Explanation) -> fmt::Result {
     let has_spans = all.slowest.iter().any(|request| request.span.is_some());
     let heads = ">request | >time | >began at | host | process | address";
     let span_head = if has_spans { " | span" } else { "" };

@@ -21,18 +21,20 @@ pub(super) fn write(
     report: &RequestReport,
 ) -> fmt::Result {
     style.title(f, &title(&report.request))?;
-    tree(f, &report.calls)?;
-    path(f, style, report)
+    print_tree(f, &report.calls)?;
+    print_path(f, style, report)
 }
 
-fn tree(f: &mut fmt::Formatter<'_>, calls: &[CallReport]) -> fmt::Result {
+fn print_tree(f: &mut fmt::Formatter<'_>, calls: &[CallReport]) -> fmt::Result {
     let mut table = Table::new("call | >bytes | >after | >time | >at the server | made for it by");
     for call in calls.iter().take(MAX_CALLS) {
         let indent = "  ".repeat(call.depth);
         let text = match (&call.client, &call.server) {
-            (Some(client), Some(server)) => format!("{} -> {}", actor(client), actor(server)),
-            (Some(client), None) => format!("{} -> no trace", actor(client)),
-            (None, Some(server)) => format!("no trace -> {}", actor(server)),
+            (Some(client), Some(server)) => {
+                format!("{} -> {}", label_actor(client), label_actor(server))
+            }
+            (Some(client), None) => format!("{} -> no trace", label_actor(client)),
+            (None, Some(server)) => format!("no trace -> {}", label_actor(server)),
             (None, None) => "not known".to_owned(),
         };
         table.row(vec![
@@ -54,11 +56,11 @@ fn tree(f: &mut fmt::Formatter<'_>, calls: &[CallReport]) -> fmt::Result {
     Ok(())
 }
 
-fn actor(actor: &Actor) -> String {
+fn label_actor(actor: &Actor) -> String {
     format!("{} {} on {}", actor.process, actor.thread, actor.host)
 }
 
-fn path(f: &mut fmt::Formatter<'_>, style: Style, report: &RequestReport) -> fmt::Result {
+fn print_path(f: &mut fmt::Formatter<'_>, style: Style, report: &RequestReport) -> fmt::Result {
     style.title(f, "Critical path, from the answer back")?;
     let whole_ns = report.request.time_ns;
     if report.path.is_empty() {
@@ -88,14 +90,14 @@ fn path(f: &mut fmt::Formatter<'_>, style: Style, report: &RequestReport) -> fmt
     }
     let sum_ns: u64 = report.path.iter().map(|part| part.time_ns).sum();
     writeln!(f, "  sum of all parts: {} of {}", Time::from(sum_ns), Time::from(whole_ns))?;
-    match counts(&report.counted) {
+    match list_counts(&report.counted) {
         Some(counts) => writeln!(f, "  counted on processors: {counts}"),
         None => Ok(()),
     }
 }
 
 /// Lists cycles per instruction, and each other event that happened.
-fn counts(counted: &[EventCount]) -> Option<String> {
+fn list_counts(counted: &[EventCount]) -> Option<String> {
     let cpi = cycles_of_an_instruction(counted);
     let is_shown = |count: &&EventCount| {
         let is_of_cpi = ["cycles", "instructions"].contains(&count.event.as_str());
@@ -152,7 +154,7 @@ pub(crate) fn min_shown_ns(path: &[PathPart], max_count: usize) -> u64 {
 /// Words for a part of a path.
 pub(crate) fn what(part: &PathPart) -> String {
     let Some(from) = &part.from else {
-        return match (part.cause, counts(&part.counted)) {
+        return match (part.cause, list_counts(&part.counted)) {
             (Some(cause), _) => format!("{} ({cause})", part.what),
             (None, Some(counts)) => format!("{}, {counts}", part.what),
             (None, None) => part.what.to_owned(),

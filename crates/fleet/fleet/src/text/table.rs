@@ -30,8 +30,7 @@ impl fmt::Display for Table {
         let plain = |head: &String| head.trim_start_matches('>').to_owned();
         let heads: Vec<String> = self.heads.iter().map(plain).collect();
         let width = |column: usize| {
-            let cells = self.rows.iter().filter_map(|row| row.get(column));
-            let all = cells.chain(heads.get(column));
+            let all = self.rows.iter().filter_map(|row| row.get(column)).chain(heads.get(column));
             all.map(|cell| cell.chars().count()).max().unwrap_or(0)
         };
         let widths: Vec<usize> = (0..heads.len()).map(width).collect();

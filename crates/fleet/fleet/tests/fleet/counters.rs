@@ -24,8 +24,7 @@ fn file(folder: &TempDir, name: &str, content: &str) -> PathBuf {
 /// Zen 4's events in user space for 4 s, each counted half of the time. Each 100 ms has 1000 cycles of 6 slots. A
 /// quarter of the slots retires; the rest waits in the back end.
 fn zen_4() -> Recording {
-    let processor = Processor::named("amd-zen4").expect("a processor");
-    let names = processor.events().expect("events");
+    let names = Processor::named("amd-zen4").expect("a processor").events().expect("events");
     let events = names.iter().map(|name| Event::new(name, Mode::User));
     let mut recording = Recording::new(events.collect());
     let count = |name: &String| match name.as_str() {

@@ -263,7 +263,6 @@ fn a_server_waits_for_work_and_a_client_for_answers() {
     assert_eq!((server.host.as_str(), server.for_answers_ns), ("server", 0));
     assert!(server.for_work_ns > 1_000_000_000, "{server:?}");
     assert_eq!((server.threads, server.without_work), (1, 1));
-    let text = Text { what: &found, colours: false };
-    let text = text.to_string();
+    let text = Text { what: &found, colours: false }.to_string();
     assert!(text.contains("server: 1 of 1 thread only waited for work"), "{text}");
 }

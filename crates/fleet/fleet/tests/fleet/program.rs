@@ -7,8 +7,7 @@ use std::process::{Command, Output};
 use serde_json::Value;
 
 pub(crate) fn fleet(words: &[&str]) -> Output {
-    let output = Command::new(env!("CARGO_BIN_EXE_luc-fleet")).args(words).output();
-    output.expect("luc-fleet runs")
+    Command::new(env!("CARGO_BIN_EXE_luc-fleet")).args(words).output().expect("luc-fleet runs")
 }
 
 /// Standard output of a run that must succeed.

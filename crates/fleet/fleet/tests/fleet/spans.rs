@@ -96,8 +96,7 @@ fn joined(server: Recorded, spans: Vec<Span>) -> Joined {
 fn named(server: Recorded, spans: Vec<Span>) -> (Vec<Option<String>>, [u64; 3]) {
     let found = explain(&joined(server, spans), Wanted::default()).expect("explained");
     let counts = found.requests.spans.expect("given").servers;
-    let names = found.slowest.into_iter();
-    let names = names.map(|request| request.span.map(|span| span.name));
+    let names = found.slowest.into_iter().map(|request| request.span.map(|span| span.name));
     (names.collect(), [counts.matched, counts.several, counts.none])
 }
 

@@ -55,8 +55,7 @@ pub(super) fn files(directory: &Path) -> Result<Vec<PathBuf>, PullError> {
     let mut files = Vec::new();
     for entry in fs::read_dir(directory).map_err(list())? {
         let entry = entry.map_err(list())?;
-        let name = entry.file_name();
-        let is_table = name.to_str().is_some_and(ring::is_file_of_table);
+        let is_table = entry.file_name().to_str().is_some_and(ring::is_file_of_table);
         if is_table && entry.file_type().map_err(list())?.is_file() {
             files.push(entry.path());
         }

@@ -140,12 +140,12 @@ impl PullFrom {
             }
             RingPlace::There { host, directory } => {
                 let machine = host.split_once('@').map_or(host.as_str(), |(_, machine)| machine);
-                let (received, said) = by_ssh(host, directory, window, into, look)?;
+                let (received, said) = fetch_by_ssh(host, directory, window, into, look)?;
                 (machine.to_owned(), received, said)
             }
             RingPlace::Stored(url) => {
                 let folder = url.rsplit('/').next().unwrap_or_default();
-                let (received, said) = from_store(url, window, into, look)?;
+                let (received, said) = fetch_from_store(url, window, into, look)?;
                 (folder.to_owned(), received, said)
             }
         };
@@ -154,7 +154,7 @@ impl PullFrom {
 }
 
 /// Gets a window from a host by ssh. Also returns the last line that ssh printed.
-fn by_ssh(
+fn fetch_by_ssh(
     host: &str,
     directory: &str,
     window: Window,
@@ -172,7 +172,7 @@ fn by_ssh(
 }
 
 /// Gets a window by luc-fleet-store. Also returns the last line that it printed.
-fn from_store(
+fn fetch_from_store(
     url: &str,
     window: Window,
     into: &Path,

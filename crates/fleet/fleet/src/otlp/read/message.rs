@@ -55,8 +55,7 @@ pub(super) fn read_document(document: &Value) -> Option<Vec<ProcessSpans>> {
     if field(document, &["context"]).is_some() && fields.contains_key("name") {
         return Some(vec![read_console_span(document)]);
     }
-    let is_empty = fields.values().all(Value::is_null);
-    is_empty.then(Vec::new)
+    fields.values().all(Value::is_null).then(Vec::new)
 }
 
 /// Returns the first of these fields that is there, and not null.
@@ -104,19 +103,17 @@ fn read_otlp_span(span: &Value) -> Result<RawSpan, String> {
     let time = |names| field(span, names).map(parse_number).transpose();
     let start_ns = time(&["startTimeUnixNano", "start_time_unix_nano"])?;
     let end_ns = time(&["endTimeUnixNano", "end_time_unix_nano"])?;
-    let name = text(span, &["name"]);
-    RawSpan::new(
-        span,
-        [&["traceId", "trace_id"], &["spanId", "span_id"]],
-        field(span, &["parentSpanId", "parent_span_id"]),
-        (start_ns, end_ns),
-    )
-    .map(|found| RawSpan {
-        name: name.unwrap_or_default(),
+    SpanFields {
+        trace_id: field(span, &["traceId", "trace_id"]),
+        span_id: field(span, &["spanId", "span_id"]),
+        parent_id: field(span, &["parentSpanId", "parent_span_id"]),
+        start_ns,
+        end_ns,
+        name: text(span, &["name"]),
         kind,
         attributes: Attributes::of(span),
-        ..found
-    })
+    }
+    .check()
 }
 
 fn read_jaeger_trace(trace: &Value) -> Vec<ProcessSpans> {
@@ -153,42 +150,40 @@ fn read_jaeger_span(span: &Value) -> Result<RawSpan, String> {
     let end_us =
         us(&["duration"])?.zip(start_us).map(|(length, start)| length.saturating_add(start));
     let ns = |us: Option<u64>| us.map(|us| us.saturating_mul(1000));
-    RawSpan::new(
-        span,
-        [&["traceID", "traceId"], &["spanID", "spanId"]],
-        parent.or_else(|| field(span, &["parentSpanID"])),
-        (ns(start_us), ns(end_us)),
-    )
-    .map(|found| RawSpan {
-        name: text(span, &["operationName"]).unwrap_or_default(),
+    SpanFields {
+        trace_id: field(span, &["traceID", "traceId"]),
+        span_id: field(span, &["spanID", "spanId"]),
+        parent_id: parent.or_else(|| field(span, &["parentSpanID"])),
+        start_ns: ns(start_us),
+        end_ns: ns(end_us),
+        name: text(span, &["operationName"]),
         kind: attributes.text(&["span.kind"]).map_or(SpanKind::Other, |kind| SpanKind::of(&kind)),
         attributes,
-        ..found
-    })
+    }
+    .check()
 }
 
 fn read_console_span(span: &Value) -> ProcessSpans {
     let resource = field(span, &["resource"]).unwrap_or(&Value::Null);
     let context = field(span, &["context"]).unwrap_or(&Value::Null);
-    let time = |names| field(span, names).map(parse_date).transpose();
-    let times = time(&["start_time"]).and_then(|start| Ok((start, time(&["end_time"])?)));
-    let found = times.and_then(|times| {
-        RawSpan::new(
-            context,
-            [&["trace_id", "traceId"], &["span_id", "spanId"]],
-            field(span, &["parent_id", "parentId"]),
-            times,
-        )
-    });
+    let read = || {
+        let time = |names| field(span, names).map(parse_date).transpose();
+        SpanFields {
+            start_ns: time(&["start_time"])?,
+            end_ns: time(&["end_time"])?,
+            trace_id: field(context, &["trace_id", "traceId"]),
+            span_id: field(context, &["span_id", "spanId"]),
+            parent_id: field(span, &["parent_id", "parentId"]),
+            name: text(span, &["name"]),
+            kind: text(span, &["kind"]).map_or(SpanKind::Other, |kind| SpanKind::of(&kind)),
+            attributes: Attributes::of(span),
+        }
+        .check()
+    };
     ProcessSpans {
         process: Some(resource.to_string()),
         host: Attributes::of(resource).text(&["host.name"]),
-        spans: vec![found.map(|found| RawSpan {
-            name: text(span, &["name"]).unwrap_or_default(),
-            kind: text(span, &["kind"]).map_or(SpanKind::Other, |kind| SpanKind::of(&kind)),
-            attributes: Attributes::of(span),
-            ..found
-        })],
+        spans: vec![read()],
     }
 }
 
@@ -203,29 +198,35 @@ impl SpanKind {
     }
 }
 
-impl RawSpan {
-    /// Reads the fields that all forms have.
-    fn new(
-        ids: &Value,
-        [trace, own]: [&[&str]; 2],
-        parent: Option<&Value>,
-        (start_ns, end_ns): (Option<u64>, Option<u64>),
-    ) -> Result<Self, String> {
-        let needed = |names| field(ids, names).ok_or("it has no id".to_owned());
-        let start_ns = start_ns.filter(|&ns| ns > 0).ok_or("it has no start")?;
-        let end_ns = end_ns.filter(|&ns| ns > 0).ok_or("it has no end")?;
+/// Fields of a span that all forms have.
+struct SpanFields<'v> {
+    trace_id: Option<&'v Value>,
+    span_id: Option<&'v Value>,
+    parent_id: Option<&'v Value>,
+    start_ns: Option<u64>,
+    end_ns: Option<u64>,
+    name: Option<String>,
+    kind: SpanKind,
+    attributes: Attributes,
+}
+
+impl SpanFields<'_> {
+    fn check(self) -> Result<RawSpan, String> {
+        let start_ns = self.start_ns.filter(|&ns| ns > 0).ok_or("it has no start")?;
+        let end_ns = self.end_ns.filter(|&ns| ns > 0).ok_or("it has no end")?;
         if end_ns < start_ns {
             return Err("it ends before it begins".to_owned());
         }
-        Ok(Self {
-            trace_id: parse_id(needed(trace)?)?,
-            span_id: to_span_id(parse_id(needed(own)?)?)?,
-            parent_id: to_span_id(parent.map_or(Ok(0), parse_id)?)?,
-            name: String::new(),
-            kind: SpanKind::Other,
+        let needed = |id: Option<&Value>| parse_id(id.ok_or("it has no id")?);
+        Ok(RawSpan {
+            trace_id: needed(self.trace_id)?,
+            span_id: to_span_id(needed(self.span_id)?)?,
+            parent_id: to_span_id(self.parent_id.map_or(Ok(0), parse_id)?)?,
+            name: self.name.unwrap_or_default(),
+            kind: self.kind,
             start_ns,
             end_ns,
-            attributes: Attributes::default(),
+            attributes: self.attributes,
         })
     }
 }

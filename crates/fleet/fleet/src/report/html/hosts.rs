@@ -31,12 +31,12 @@ pub(super) fn section(found: &Found<'_>, all: &Explanation) -> Section {
     let mut text = Vec::from_iter(cut(hosts.len(), MAX_ROWS, "hosts"));
     let mut graphs = Vec::new();
     if hosts.iter().any(has_processor_times) {
-        graphs.push(Graph::Stacks(processors(hosts)));
+        graphs.push(Graph::Stacks(draw_processors(hosts)));
     } else {
         text.push("The traces do not say how long threads were on a processor.".to_owned());
     }
-    graphs.push(Graph::Stacks(threads(hosts)));
-    graphs.push(Graph::Table(list(all)));
+    graphs.push(Graph::Stacks(draw_threads(hosts)));
+    graphs.push(Graph::Table(list_traces(all)));
     Section { title: "Hosts".to_owned(), text, graphs }
 }
 
@@ -44,7 +44,7 @@ fn has_processor_times(host: &Host) -> bool {
     host.times.user_ns.saturating_add(host.times.system_ns) > 0
 }
 
-fn processors(hosts: &[Host]) -> Stacks {
+fn draw_processors(hosts: &[Host]) -> Stacks {
     let row = |host: &Host| {
         let times = &host.times;
         let summary = &host.summary;
@@ -70,7 +70,7 @@ fn processors(hosts: &[Host]) -> Stacks {
 }
 
 /// Draws what threads did and waited for.
-fn threads(hosts: &[Host]) -> Stacks {
+fn draw_threads(hosts: &[Host]) -> Stacks {
     let row = |host: &Host| {
         let times = &host.times;
         let mut parts = vec![times.user_ns, times.system_ns, times.runnable_ns];
@@ -94,7 +94,7 @@ fn threads(hosts: &[Host]) -> Stacks {
     }
 }
 
-fn list(all: &Explanation) -> Table {
+fn list_traces(all: &Explanation) -> Table {
     let row = |host: &HostSummary| -> Vec<Entry> {
         let lost = host.lost.values().copied().fold(0, u64::saturating_add);
         vec![
@@ -124,10 +124,10 @@ fn list(all: &Explanation) -> Table {
 pub(super) fn clocks(all: &Explanation) -> Section {
     let mut graphs = Vec::new();
     if !all.clocks.is_empty() {
-        graphs.push(Graph::Table(pairs(&all.clocks)));
+        graphs.push(Graph::Table(list_pairs(&all.clocks)));
     }
     if !all.one_way.is_empty() {
-        graphs.push(Graph::Table(one_way(&all.one_way)));
+        graphs.push(Graph::Table(list_one_way(&all.one_way)));
     }
     let text = match all.hosts.len() {
         0 | 1 => "All times are of one clock.",
@@ -139,7 +139,7 @@ pub(super) fn clocks(all: &Explanation) -> Section {
     Section { title: "Clocks and messages".to_owned(), text: vec![text.to_owned()], graphs }
 }
 
-fn pairs(pairs: &[PairReport]) -> Table {
+fn list_pairs(pairs: &[PairReport]) -> Table {
     let row = |pair: &PairReport| -> Vec<Entry> {
         let offset = pair.offset.as_ref();
         let width = |pick: fn(&Spread) -> f64| {
@@ -166,7 +166,7 @@ fn pairs(pairs: &[PairReport]) -> Table {
     }
 }
 
-fn one_way(ways: &[OneWay]) -> Table {
+fn list_one_way(ways: &[OneWay]) -> Table {
     let row = |way: &OneWay| -> Vec<Entry> {
         let error = match &way.error {
             Some(error) => format!("± {}", Time(error.median_ns)),

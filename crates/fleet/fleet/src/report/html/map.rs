@@ -6,7 +6,7 @@ use luc_graphs::{Entry, Graph, Link, MOST_SERIES, Network, Node, Section, Table}
 use luc_units::figures::three_digits;
 
 use crate::explain::{Explanation, Found};
-use crate::report::calls::{Calls, MapNode, calls, received};
+use crate::report::calls::{Calls, MapNode, sum_calls, sum_received};
 use crate::report::html::columns;
 use crate::text::style::time;
 
@@ -16,8 +16,8 @@ const MAX_ARROWS: usize = 30;
 const MAX_SERVICES: usize = 40;
 
 pub(super) fn section(found: &Found<'_>, all: &Explanation) -> Section {
-    let all_calls = calls(found);
-    let received = received(&all_calls);
+    let all_calls = sum_calls(found);
+    let received = sum_received(&all_calls);
     let mut arrows: Vec<((MapNode, MapNode), Calls)> = all_calls.into_iter().collect();
     arrows.sort_by_key(|(_, calls)| std::cmp::Reverse(calls.requests));
     let more = arrows.len().saturating_sub(MAX_ARROWS);
@@ -26,14 +26,14 @@ pub(super) fn section(found: &Found<'_>, all: &Explanation) -> Section {
                 is as long as the client waited, where it is in a trace.";
     let mut graphs = Vec::new();
     if !arrows.is_empty() {
-        graphs.push(Graph::Network(network(found, &arrows, &received)));
-        graphs.push(Graph::Table(table(found, &arrows, more)));
+        graphs.push(Graph::Network(draw_network(found, &arrows, &received)));
+        graphs.push(Graph::Table(list_calls(found, &arrows, more)));
     }
-    graphs.extend(services(all));
+    graphs.extend(list_services(all));
     Section { title: "Who calls whom".to_owned(), text: vec![text.to_owned()], graphs }
 }
 
-fn network(
+fn draw_network(
     found: &Found<'_>,
     arrows: &[((MapNode, MapNode), Calls)],
     received: &BTreeMap<MapNode, Calls>,
@@ -46,10 +46,10 @@ fn network(
         }
     }
     let node = |place: &&MapNode| {
-        let (name, host) = names(found, place);
+        let (name, host) = label_node(found, place);
         let mut lines = vec![name.clone(), host.clone()];
         lines.extend(received.get(*place).map(|calls| {
-            let rate = rate(found, place, calls.requests);
+            let rate = format_rate(found, place, calls.requests);
             format!("{rate}, median {}", time(calls.time_ns(0.5)))
         }));
         Node {
@@ -67,7 +67,7 @@ fn network(
             from: at(from)?,
             to: at(to)?,
             weight: calls.times_ns.iter().map(|&ns| ns as f64).sum(),
-            label: rate(found, to, calls.requests),
+            label: format_rate(found, to, calls.requests),
             title: format!(
                 "{} requests; median {}, 99 % within {}",
                 calls.requests,
@@ -85,7 +85,7 @@ fn network(
 }
 
 /// Name of a node, and where it is.
-fn names(found: &Found<'_>, place: &MapNode) -> (String, String) {
+fn label_node(found: &Found<'_>, place: &MapNode) -> (String, String) {
     match place {
         MapNode::Process(host, name, service) => {
             let host = found.joined.name(*host);
@@ -99,7 +99,7 @@ fn names(found: &Found<'_>, place: &MapNode) -> (String, String) {
 }
 
 /// Requests per second of the trace of the node's host; for a node without a trace, of the longest trace.
-fn rate(found: &Found<'_>, place: &MapNode, requests: u64) -> String {
+fn format_rate(found: &Found<'_>, place: &MapNode, requests: u64) -> String {
     let hosts = found.joined.hosts.iter();
     let length_ns = match place {
         MapNode::Process(host, ..) => found.joined.host(*host).summary.length_ns,
@@ -112,17 +112,17 @@ fn rate(found: &Found<'_>, place: &MapNode, requests: u64) -> String {
     format!("{}/s", three_digits(per_s))
 }
 
-fn table(found: &Found<'_>, arrows: &[((MapNode, MapNode), Calls)], more: usize) -> Table {
+fn list_calls(found: &Found<'_>, arrows: &[((MapNode, MapNode), Calls)], more: usize) -> Table {
     let row = |((from, to), calls): &((MapNode, MapNode), Calls)| -> Vec<Entry> {
         let place = |place| {
-            let (name, host) = names(found, place);
+            let (name, host) = label_node(found, place);
             format!("{name} {host}")
         };
         vec![
             place(from).into(),
             place(to).into(),
             calls.requests.to_string().into(),
-            rate(found, to, calls.requests).into(),
+            format_rate(found, to, calls.requests).into(),
             time(calls.time_ns(0.5)).into(),
             time(calls.time_ns(0.99)).into(),
             time(calls.times_ns.last().copied()).into(),
@@ -136,7 +136,7 @@ fn table(found: &Found<'_>, arrows: &[((MapNode, MapNode), Calls)], more: usize)
     }
 }
 
-fn services(all: &Explanation) -> Option<Graph> {
+fn list_services(all: &Explanation) -> Option<Graph> {
     if all.services.is_empty() {
         return None;
     }

@@ -41,7 +41,7 @@ pub(super) fn section(
     );
     let mut text = vec![text];
     text.extend(cut(report.calls.len(), MAX_CALLS, "calls"));
-    let mut graphs = vec![Graph::Spans(waterfall(report))];
+    let mut graphs = vec![Graph::Spans(draw_calls(report))];
     if !report.path.is_empty() {
         let (path, left_out) = draw_path(report);
         text.extend(left_out);
@@ -50,33 +50,37 @@ pub(super) fn section(
             "The list of whose time it is has at most {MAX_FINDINGS} findings, and after the first none of less than {least}."
         ));
         graphs.push(Graph::Spans(path));
-        graphs.push(Graph::Bars(blame(charges, report)?));
-        graphs.push(Graph::Table(parts(report)));
+        graphs.push(Graph::Bars(draw_blame(charges, report)?));
+        graphs.push(Graph::Table(list_parts(report)));
     }
     Ok(Section { title: title(request), text, graphs })
 }
 
 /// Draws all calls on one axis.
-fn waterfall(report: &RequestReport) -> Spans {
+fn draw_calls(report: &RequestReport) -> Spans {
     let lane = |call: &CallReport| {
         let mut spans = Vec::new();
         if let (Some(after_ns), Some(client)) = (call.after_ns, &call.client) {
             spans.push(Span {
                 begin_ns: after_ns,
-                end_ns: end(after_ns, call.time_ns),
+                end_ns: end_ns(after_ns, call.time_ns),
                 error_ns: call.after_error_ns,
                 class: 0,
-                title: format!("{} waits for the answer: {}", actor(client), time(call.time_ns)),
+                title: format!(
+                    "{} waits for the answer: {}",
+                    label_actor(client),
+                    time(call.time_ns)
+                ),
                 is_inner: false,
             });
         }
         if let (Some(after_ns), Some(server)) = (call.server_after_ns, &call.server) {
             spans.push(Span {
                 begin_ns: after_ns,
-                end_ns: end(after_ns, call.server_time_ns),
+                end_ns: end_ns(after_ns, call.server_time_ns),
                 error_ns: call.server_after_error_ns,
                 class: 1,
-                title: format!("{} has it: {}", actor(server), time(call.server_time_ns)),
+                title: format!("{} has it: {}", label_actor(server), time(call.server_time_ns)),
                 is_inner: true,
             });
         }
@@ -116,11 +120,11 @@ fn waterfall(report: &RequestReport) -> Spans {
     }
 }
 
-fn end(after_ns: i64, time_ns: Option<u64>) -> i64 {
+fn end_ns(after_ns: i64, time_ns: Option<u64>) -> i64 {
     after_ns.saturating_add_unsigned(time_ns.unwrap_or(0))
 }
 
-fn actor(actor: &Actor) -> String {
+fn label_actor(actor: &Actor) -> String {
     format!("{} {} on {}", actor.name, actor.thread, actor.host)
 }
 
@@ -157,7 +161,7 @@ fn draw_path(report: &RequestReport) -> (Spans, Vec<String>) {
             begin_ns,
             end_ns: begin_ns.saturating_add_unsigned(part.time_ns),
             error_ns: part.error_ns.filter(|_| part.is_between_hosts),
-            class: class(part),
+            class: find_class(part),
             title: format!("{}: {}", what(part), Time::from(part.time_ns)),
             is_inner: false,
         });
@@ -181,14 +185,14 @@ fn draw_path(report: &RequestReport) -> (Spans, Vec<String>) {
     (spans, threads.into_iter().chain(parts).collect())
 }
 
-fn class(part: &PathPart) -> usize {
+fn find_class(part: &PathPart) -> usize {
     let is_running = part.what.starts_with(PART_CLASSES[0]);
     let at = PART_CLASSES.iter().position(|class| *class == part.what);
     at.unwrap_or(if is_running { 0 } else { 2 })
 }
 
 /// Draws the findings of the request.
-fn blame(charges: &Charges<'_>, report: &RequestReport) -> Result<Bars, FleetError> {
+fn draw_blame(charges: &Charges<'_>, report: &RequestReport) -> Result<Bars, FleetError> {
     let findings = charges.of_one(report.request.number)?;
     let shown = worth_showing(&findings, MAX_FINDINGS, MIN_SHARE);
     let bar = |one: &Finding| Bar {
@@ -210,7 +214,7 @@ fn blame(charges: &Charges<'_>, report: &RequestReport) -> Result<Bars, FleetErr
 }
 
 /// Lists the parts of the path in order.
-fn parts(report: &RequestReport) -> Table {
+fn list_parts(report: &RequestReport) -> Table {
     let row = |part: &PathPart| -> Vec<Entry> {
         vec![
             Time::from(part.after_ns).to_string().into(),

@@ -35,7 +35,7 @@ pub(super) fn sections(all: &Explanation) -> Vec<Section> {
     let mut sections = vec![Section {
         title: "Why the slowest requests are slow".to_owned(),
         text,
-        graphs: shown.clone().map(why).chain(slowest(all)).collect(),
+        graphs: shown.clone().map(draw_findings).chain(list_slowest(all)).collect(),
     }];
     if !all.findings.is_empty() {
         let text = "The slowest are one request in 20, but at least 10 and at most 200; the usual ones are as many around \
@@ -43,13 +43,13 @@ pub(super) fn sections(all: &Explanation) -> Vec<Section> {
         sections.push(Section {
             title: "The slowest against usual requests, by host and part".to_owned(),
             text: vec![text.to_owned()],
-            graphs: shown.map(against).collect(),
+            graphs: shown.map(draw_comparison).collect(),
         });
     }
     sections
 }
 
-fn why(found: &Findings) -> Graph {
+fn draw_findings(found: &Findings) -> Graph {
     let shown = worth_showing(&found.findings, MAX_FINDINGS, MIN_SHARE);
     let bar = |one: &Finding| Bar {
         name: one.text.clone(),
@@ -73,7 +73,7 @@ fn why(found: &Findings) -> Graph {
 }
 
 /// Lists the slowest requests.
-fn slowest(all: &Explanation) -> Option<Graph> {
+fn list_slowest(all: &Explanation) -> Option<Graph> {
     let has_spans = all.slowest.iter().any(|request| request.span.is_some());
     let rows = all.slowest.iter().map(|request| -> Vec<Entry> {
         let mut row: Vec<Entry> = vec![
@@ -109,7 +109,7 @@ struct HostPart {
 }
 
 /// Draws the mean slow and the mean usual request, by host and kind of time.
-fn against(found: &Findings) -> Graph {
+fn draw_comparison(found: &Findings) -> Graph {
     let mut sums: BTreeMap<(&str, &str), HostPart> = BTreeMap::new();
     for one in &found.findings {
         let part = sums.entry((&one.who.host, one.kind)).or_default();

@@ -37,7 +37,7 @@ pub(super) fn write<W: Write>(file: &mut TraceFile<'_, W>, found: &Found<'_>, id
         file.track(Kind::Process { pid, name: &name });
     }
     for ((pid, thread), waits) in threads {
-        let items = states(file, host, waits);
+        let items = build_states(file, host, waits);
         if items.is_empty() {
             continue;
         }
@@ -48,7 +48,7 @@ pub(super) fn write<W: Write>(file: &mut TraceFile<'_, W>, found: &Found<'_>, id
 }
 
 /// Turns a thread's waits into slices, with slices on a processor between them.
-fn states<W: Write>(
+fn build_states<W: Write>(
     file: &TraceFile<'_, W>,
     host: &Host,
     mut waits: Vec<WaitWithCause>,

@@ -16,9 +16,9 @@ type ThreadItems = BTreeMap<ThreadId, Vec<TrackItem>>;
 /// Writes all of them.
 pub(super) fn write<W: Write>(file: &mut TraceFile<'_, W>, found: &Found<'_>) {
     let mut items = ThreadItems::new();
-    requests(file, found, &mut items);
+    add_requests(file, found, &mut items);
     for edge in &found.messages.edges {
-        message(file, edge, &mut items);
+        add_message(file, edge, &mut items);
     }
     let mut of_host: Option<(ThreadId, u64)> = None;
     for (thread, items) in items {
@@ -40,12 +40,12 @@ pub(super) fn write<W: Write>(file: &mut TraceFile<'_, W>, found: &Found<'_>) {
 
 /// Adds a slice for each side of a request, from the first bytes to the last of the answer. A flow leads from a request
 /// to those that other threads made for it.
-fn requests<W: Write>(file: &mut TraceFile<'_, W>, found: &Found<'_>, items: &mut ThreadItems) {
+fn add_requests<W: Write>(file: &mut TraceFile<'_, W>, found: &Found<'_>, items: &mut ThreadItems) {
     let requests = &found.requests;
     let mut flows: Vec<Vec<u64>> = vec![Vec::new(); requests.incoming.len()];
     for sent in &requests.outgoing {
         let asked = &sent.exchange.asked;
-        let mut item = slice(file, found, &sent.exchange, true);
+        let mut item = build_slice(file, found, &sent.exchange, true);
         if let Some((number, hand_over)) = sent.cause
             && let Some(item) = &mut item
         {
@@ -53,23 +53,23 @@ fn requests<W: Write>(file: &mut TraceFile<'_, W>, found: &Found<'_>, items: &mu
             let received = &requests.incoming[number].exchange;
             let is_placed =
                 file.clock.place_ns(received.asked.host, received.asked.at_ns).is_some();
-            if thread(&received.asked) != thread(asked) && is_placed {
+            if thread_of(&received.asked) != thread_of(asked) && is_placed {
                 let flow = file.flow();
                 item.flows.push(flow);
                 flows[number].push(flow);
             }
         }
-        items.entry(thread(asked)).or_default().extend(item);
+        items.entry(thread_of(asked)).or_default().extend(item);
     }
     for (received, flows) in requests.incoming.iter().zip(flows) {
-        let item = slice(file, found, &received.exchange, false);
+        let item = build_slice(file, found, &received.exchange, false);
         let item = item.map(|item| TrackItem { flows, ..item });
-        items.entry(thread(&received.exchange.asked)).or_default().extend(item);
+        items.entry(thread_of(&received.exchange.asked)).or_default().extend(item);
     }
 }
 
 /// Builds the slice that one side saw of a request. A request without an answer is an instant.
-fn slice<W: Write>(
+fn build_slice<W: Write>(
     file: &TraceFile<'_, W>,
     found: &Found<'_>,
     exchange: &Exchange,
@@ -100,7 +100,7 @@ fn slice<W: Write>(
 }
 
 /// Adds the two ends of a message.
-fn message<W: Write>(file: &mut TraceFile<'_, W>, edge: &MessageEdge, items: &mut ThreadItems) {
+fn add_message<W: Write>(file: &mut TraceFile<'_, W>, edge: &MessageEdge, items: &mut ThreadItems) {
     let place = |side: &Side| file.clock.place(side.host, side.at_ns);
     let (Some(sent), Some(received)) = (place(&edge.sent), place(&edge.received)) else {
         return;
@@ -119,7 +119,7 @@ fn message<W: Write>(file: &mut TraceFile<'_, W>, edge: &MessageEdge, items: &mu
     for (side, at_ns, name) in
         [(&edge.sent, sent.at_ns, "sends"), (&edge.received, received.at_ns, "receives")]
     {
-        items.entry(thread(side)).or_default().push(TrackItem {
+        items.entry(thread_of(side)).or_default().push(TrackItem {
             begin_ns: at_ns,
             end_ns: None,
             name: name.to_owned(),
@@ -131,6 +131,6 @@ fn message<W: Write>(file: &mut TraceFile<'_, W>, edge: &MessageEdge, items: &mu
     }
 }
 
-fn thread(side: &Side) -> ThreadId {
+fn thread_of(side: &Side) -> ThreadId {
     ThreadId { host: side.host, thread: side.thread }
 }

@@ -28,8 +28,7 @@ fn windows_come_from_directories_and_by_ssh() {
         "db -- luc-fleet window --from 1699999989.000000000 --to 1700000011.000000000 ring\n";
     assert_eq!(said, words);
     for (host, linked) in [("one", 2), ("db", 1)] {
-        let segment = out.join(host).join("segment-0001-000005");
-        let file = segment.join("message-000001-000001.parquet");
+        let file = out.join(host).join("segment-0001-000005").join("message-000001-000001.parquet");
         assert_eq!(file.metadata().expect("there").nlink(), linked);
     }
     let whole = json_of(planted.run(&["explain", "trace-0", "trace-1", "--json"]));
