@@ -11,7 +11,7 @@ COUNT ?= 1000000
 PACKAGES ?= dist
 export GLIBC PACKAGES REVISION MAINTAINER SIGN_KEY
 
-.PHONY: help setup setup-build setup-test setup-lint setup-evaluate setup-packages setup-arm64 setup-vm setup-kernels qemu build product product-sql product-store product-demo arm64 test test-sql fuzz differential lint tables demo packages packages-test packages-reproduce evaluate evaluate-arm64 evaluate-fleet-sql evaluate-packages install clean
+.PHONY: help setup setup-build setup-test setup-lint setup-evaluate setup-packages setup-arm64 setup-vm setup-kernels qemu build product product-store product-demo arm64 test test-all fuzz differential lint tree tables demo packages packages-test packages-reproduce evaluate evaluate-arm64 evaluate-packages install clean
 
 help: ## List the targets
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -46,18 +46,14 @@ setup-kernels: ## Fetch headers of newer kernels, and a compiler for them; insta
 qemu: ## Build a QEMU whose processors are parallel in virtual time (GPL-2.0; 5 minutes of processor time)
 	@scripts/qemu.sh
 
-# Without the search twin and luc-fleet-sql, whose engines take long to compile, and luc-fleet-store; their tests build
-# them.
+# Without the search twin and luc-fleet-store, which take long to compile; tests build them.
 build: ## Build target/release/luc and target/release/libluc_gate_preload.so
-	$(CARGO) build --release --workspace --exclude luc-twin --exclude luc-fleet-sql --exclude luc-fleet-store --locked
+	$(CARGO) build --release --workspace --exclude luc-twin --exclude luc-fleet-store --locked
 	scripts/preload.sh $(BUILD)
 
 product: ## Build what users run, without what proves it
 	$(CARGO) build --release --locked -p luc -p luc-fleet -p luc-service
 	scripts/preload.sh $(BUILD)
-
-product-sql: ## Build luc-fleet-sql, for `luc fleet sql` (Rust 1.94; its engine takes long to compile)
-	$(CARGO) build --release --locked -p luc-fleet-sql
 
 # FEATURES=azure,gcp has it reach these stores, too.
 product-store: ## Build luc-fleet-store, for rings in object stores (`luc fleet push`)
@@ -71,13 +67,13 @@ product-demo:
 arm64: setup-arm64 ## Build luc and its library for 64-bit Arm, on another machine (Debian, Rust by rustup)
 	scripts/build-arm64.sh
 
-# In the release profile: its dependencies are built anyway, and the tests find libluc_gate_preload.so
-# beside luc.
-test: setup-test build ## Set up, build, and run all tests; those that cannot run here are listed
+# In the release profile: the tests find libluc_gate_preload.so beside luc.
+test: setup-test ## Set up, build, and run the tests; those that cannot run here are listed
 	scripts/test.sh
 
-test-sql: setup-build ## Build luc-fleet-sql and luc-fleet-store quickly and run their tests; `make test` does so too
-	scripts/test.sh sql
+test-all: ## The same, and tests that take long: other kernels' headers, Spark
+	@scripts/setup.sh test-all
+	scripts/test.sh all
 
 fuzz: ## Fuzz what reads traces, FUZZ_SECONDS (120) for each target, by the stable compiler
 	scripts/fuzz.sh $(FUZZ_SECONDS)
@@ -87,6 +83,9 @@ differential: build ## Run COUNT (1000000) random programs with and without LUC,
 
 lint: setup-lint ## Set up, then check form, lints, documentation, scripts and dependencies
 	scripts/lint.sh
+
+tree: ## Print lines, packages, dependencies and tests, now and before
+	@scripts/tree.sh
 
 tables: setup-test build ## Write what the documentation has from the code anew: arrows between crates, trace tables
 	LUC_WRITE_DOCS=1 $(CARGO) test --release --locked -p luc --test arrows
@@ -106,11 +105,8 @@ packages-test: setup-packages ## Check the packages in dist/, and install, upgra
 packages-reproduce: setup-packages
 	scripts/reproduce.sh $(PACKAGES)
 
-evaluate: setup-evaluate build product-sql arm64 ## Measure what LUC claims and rewrite docs/evaluation (root, 4 hours)
+evaluate: setup-evaluate build arm64 ## Measure what LUC claims and rewrite docs/evaluation (root, 4 hours)
 	$(BUILD)/luc-evaluate
-
-evaluate-fleet-sql: setup-evaluate build product-sql
-	$(BUILD)/luc-evaluate fleet-sql
 
 evaluate-arm64: setup-evaluate build arm64
 	$(BUILD)/luc-evaluate arm64

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs a built luc: the programs luc, luc-fleet and, if they were built, luc-fleet-sql and luc-fleet-store, the gate's
-# library, what services need, the kernel module's sources for DKMS, manual pages and completions. The sources go where
+# Installs a built luc: the programs luc, luc-fleet and, if it was built, luc-fleet-store, the gate's library,
+# what services need, the kernel module's sources for DKMS, manual pages and completions. The sources go where
 # DKMS looks for them if root installs into the running system, else below PREFIX. luc itself has them inside.
 #
 # usage: install.sh BUILD_DIR PREFIX [DESTDIR]
@@ -46,17 +46,6 @@ install -d "$share/man/man1" "$share/bash-completion/completions" \
 "$build/luc-fleet" completions bash >"$share/bash-completion/completions/luc-fleet"
 "$build/luc-fleet" completions zsh >"$share/zsh/site-functions/_luc-fleet"
 "$build/luc-fleet" completions fish >"$share/fish/vendor_completions.d/luc-fleet.fish"
-if [[ -e $build/luc-fleet-sql ]]; then
-	install -D "${strip[@]}" -m 755 "$build/luc-fleet-sql" "$root/bin/luc-fleet-sql"
-	# luc-fleet's pages of its commands say where these are.
-	"$build/luc-fleet-sql" man --dir "$share/man/man1"
-	"$build/luc-fleet-sql" completions bash >"$share/bash-completion/completions/luc-fleet-sql"
-	"$build/luc-fleet-sql" completions zsh >"$share/zsh/site-functions/_luc-fleet-sql"
-	"$build/luc-fleet-sql" completions fish >"$share/fish/vendor_completions.d/luc-fleet-sql.fish"
-else
-	# Pages of commands that are not there.
-	rm -f "$share"/man/man1/luc-fleet-{serve,sql}.1
-fi
 if [[ -e $build/luc-fleet-store ]]; then
 	install -D "${strip[@]}" -m 755 "$build/luc-fleet-store" "$root/bin/luc-fleet-store"
 else

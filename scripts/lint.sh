@@ -6,16 +6,10 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 cargo=scripts/cargo.sh
 
 $cargo fmt --all --check
-$cargo clippy --workspace --exclude luc-fleet-sql --exclude luc-fleet-store --all-targets --locked -- -D warnings
+$cargo clippy --workspace --all-targets --locked -- -D warnings
 # What `make demo` builds.
 $cargo clippy -p luc --no-default-features --locked -- -D warnings
-RUSTDOCFLAGS="-D warnings" $cargo doc --workspace --exclude luc-fleet-sql --exclude luc-fleet-store --no-deps --document-private-items --locked --quiet
-# One by one: the tests of luc-fleet-store change features of DataFusion's dependencies. Beside them, documentation of
-# luc-fleet-sql would check all of DataFusion a second time.
-for crate in luc-fleet-sql luc-fleet-store; do
-	$cargo clippy --profile sql-test -p "$crate" --all-targets --locked -- -D warnings
-	RUSTDOCFLAGS="-D warnings" $cargo doc --profile sql-test -p "$crate" --no-deps --document-private-items --locked --quiet
-done
+RUSTDOCFLAGS="-D warnings" $cargo doc --workspace --no-deps --document-private-items --locked --quiet
 clang-format --dry-run --Werror crates/see/probe/bpf/*.[ch] vm/src/*.c
 find kernel -name "*.[ch]" ! -name trace_luc.h -exec clang-format --dry-run --Werror {} +
 shellcheck -x scripts/*.sh packaging/*/pack.sh .ci/run

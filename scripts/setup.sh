@@ -2,7 +2,7 @@
 # Installs what building, testing and checking LUC needs and this machine lacks. Debian and Ubuntu,
 # as root; otherwise says what is missing and ends with status 2. Does nothing if nothing is missing.
 #
-# usage: setup.sh [build|test|lint|evaluate|packages|arm64]    only what this target needs (default: test and lint)
+# usage: setup.sh [build|test|test-all|lint|evaluate|packages|arm64]    only what this target needs (default: test and lint)
 set -euo pipefail
 # shellcheck source=scripts/toolchain.sh
 source "$(dirname "${BASH_SOURCE[0]}")/toolchain.sh"
@@ -253,6 +253,17 @@ install_cargo_cyclonedx() {
 # Installs what no package brings: tools of cargo, more kernels and headers, a newer QEMU.
 install_others() {
 	case $goal in all | lint) install_cargo_deny ;; esac
+	case $goal in
+	all | test | test-all)
+		"$(dirname "${BASH_SOURCE[0]}")/setup-nextest.sh" >/dev/null
+		"$(dirname "${BASH_SOURCE[0]}")/setup-engines.sh" duckdb >/dev/null ||
+			echo "setup: DuckDB was not installed, so tests of \`luc fleet export\` are skipped"
+		;;
+	esac
+	if [[ $goal == test-all ]]; then
+		"$(dirname "${BASH_SOURCE[0]}")/setup-engines.sh" spark >/dev/null ||
+			echo "setup: Spark was not installed, so its test is skipped"
+	fi
 	if [[ $goal == packages ]]; then
 		install_cargo_cyclonedx
 		"$(dirname "${BASH_SOURCE[0]}")/setup-zig.sh" >/dev/null ||
@@ -267,7 +278,7 @@ install_others() {
 # A QEMU for guests with several processors in virtual time.
 unpack_qemu() {
 	case $goal in
-	all | test | evaluate)
+	all | test | test-all | evaluate)
 		"$(dirname "${BASH_SOURCE[0]}")/setup-vm.sh" ||
 			echo "setup: no newer QEMU was unpacked, so guests in virtual time have one processor"
 		;;
@@ -276,7 +287,7 @@ unpack_qemu() {
 
 # Headers of more kernels, for which the modules are only compiled.
 fetch_headers() {
-	if [[ $goal == test || $goal == all ]] && [[ $(uname -m) == x86_64 ]]; then
+	if [[ $goal == test-all ]] && [[ $(uname -m) == x86_64 ]]; then
 		"$(dirname "${BASH_SOURCE[0]}")/headers.sh" ||
 			echo "setup: headers were not fetched, so the modules are compiled for fewer kernels"
 	fi
@@ -285,7 +296,7 @@ fetch_headers() {
 # Kernels of other distributions, and a compiler for their modules.
 fetch_kernels() {
 	case $goal in
-	all | test | evaluate)
+	all | test | test-all | evaluate)
 		if [[ $(uname -m) != x86_64 ]]; then return; fi
 		"$(dirname "${BASH_SOURCE[0]}")/setup-kernels.sh" ||
 			echo "setup: newer kernels were not fetched, so their tests are skipped"
@@ -302,10 +313,14 @@ look() {
 		want chromium chromium
 		# Packages are packed by tests as well.
 		want dpkg-shlibdeps dpkg-dev
+		# For what Python's registry brings: the runner of tests, and an engine for SQL.
+		if ! python3 -c 'import ensurepip' 2>/dev/null; then missing+=(python3 python3-venv); fi
 		need_units
 		need_loaders
 		want_machines
 	fi
+	# Spark's.
+	if [[ $goal == test-all ]]; then want java default-jre-headless; fi
 	lacks_rust=false
 	need_rust
 	case $goal in

@@ -45,7 +45,7 @@ fn functions(guests: &Guests, cuts: u64) -> Result<Value, EvaluateError> {
         .variable("CUTS", &cuts.to_string())
         .variable("WRITES", &WRITES.to_string())
         .variable("BYTES", &BYTES.to_string())
-        .script(include_str!("../../../crates/luc/tests/kernels/guest.sh"));
+        .script(include_str!("../../../crates/luc/tests/e2e/kernels/guest.sh"));
     let outcome = succeed(&vm, "all of luc in a guest")?;
     let report = outcome.file("cuts.json").unwrap_or_default();
     let report: Value =

@@ -81,7 +81,6 @@ pub const PARTS: [Part; 62] = [
     part("fleet-known", "Functions of threads, holders of locks, and times that close", Here(fleet::known::run)),
     part("fleet-unix", "Requests over unix sockets, and what luc fleet says of them", Here(fleet::unix::run)),
     part("fleet-scale", "How long luc fleet explain takes for many hosts, and trees of many nodes", Here(fleet::scale::run)),
-    part("fleet-sql", "SQL over the traces of many hosts, in one process and on a cluster", Here(fleet::sql::run)),
     part("arm64", "The recorder and the gate on 64-bit Arm, in an emulated machine", Here(fleet::arm64::run)),
     part("kernel-powercut", "Power cuts with luc.ko", Here(safety::powercut::run)),
     part("kernels", "Kernels of several distributions, from 6.1 to 7.3", Here(kernels::run)),

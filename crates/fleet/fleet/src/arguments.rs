@@ -53,17 +53,7 @@ pub(crate) enum Command {
     /// This command runs luc-fleet-store, as `luc fleet push` does. `luc fleet stored --help` is its help.
     #[command(disable_help_flag = true, after_help = STORE_EXAMPLES)]
     Stored(Words),
-    /// Ask the tables of all hosts in SQL (luc-fleet-sql)
-    ///
-    /// luc-fleet-sql is a program of its own, which has an engine for SQL in it. This command runs the one beside
-    /// luc-fleet, else the one on the PATH, with the same words. `luc fleet sql --help` is its help.
-    #[command(disable_help_flag = true, after_help = SQL_EXAMPLES)]
-    Sql(Words),
-    /// Serve such queries on many machines (luc-fleet-sql)
-    ///
-    /// This command runs luc-fleet-sql, as `luc fleet sql` does. `luc fleet serve --help` is its help.
-    #[command(disable_help_flag = true, after_help = SQL_EXAMPLES)]
-    Serve(Words),
+    Export(Export),
     #[cfg(feature = "manual")]
     Completions(crate::manual::Completions),
     #[cfg(feature = "manual")]
@@ -76,14 +66,6 @@ Examples:
   luc-fleet stored s3://traces/rings
 
 Exit status: that of luc-fleet-store; 2 if it is not installed.";
-const SQL_EXAMPLES: &str = "\
-Examples:
-  luc-fleet sql --tables
-  luc-fleet sql \"select host, count(*) from wait group by host\" web.trace db.trace
-  luc-fleet serve scheduler
-  luc-fleet serve executor --scheduler df://127.0.0.1:50050
-
-Exit status: that of luc-fleet-sql; 2 if it is not installed.";
 
 /// Words for another program.
 #[derive(Debug, Args)]
@@ -163,6 +145,33 @@ impl Spans {
         }
         Ok(spans)
     }
+}
+
+/// Write what was found as Parquet files for DuckDB, Spark and other engines
+///
+/// The directory has the tables host, clock, edge, request, call, path and finding, schema.md with what their columns mean,
+/// and the scripts duckdb.sql and spark.sql. These give names to all files, also to those of the traces (trace_wait,
+/// trace_message, ...), which stay where they are, and define views: subtree, blame, and trace_wait_global and the like with
+/// times on the first host's clock. views.sql has the views alone.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  luc-fleet export --out tables web.trace db.trace
+  duckdb -init tables/duckdb.sql -c \"select host, cause, count(*) as waits, sum(on_ns - off_ns) / 1e6 as ms
+      from trace_wait group by host, cause order by ms desc limit 10\"
+  duckdb -init tables/duckdb.sql -c \"select * from blame where request = (select id from request where number = 1)
+      order by time_ns desc\"                          # who had how much of the slowest request
+  duckdb -init tables/duckdb.sql -c \"select * from subtree where top = 4711 order by pre\"  # all that was made for it
+  spark-sql -i tables/spark.sql -e 'select count(*) from trace_packet'
+
+Exit status: 0; 2 if a trace cannot be read or the directory is there already. Then nothing is left.")]
+pub(crate) struct Export {
+    #[command(flatten)]
+    pub(crate) common: Common,
+
+    /// The directory to make
+    #[arg(long, short, value_name = "DIR")]
+    pub(crate) out: PathBuf,
 }
 
 /// A ring, and of which time.

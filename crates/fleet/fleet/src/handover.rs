@@ -1,5 +1,4 @@
-//! Hands commands over to programs of their own: `luc-fleet-sql` has an SQL engine, `luc-fleet-store` reaches object
-//! stores.
+//! Hands commands over to a program of their own: `luc-fleet-store` reaches object stores.
 
 use std::ffi::OsString;
 
@@ -12,10 +11,6 @@ pub(crate) struct Program {
     install: &'static str,
 }
 
-pub(crate) const SQL: Program = Program {
-    name: "luc-fleet-sql",
-    install: "`make product-sql install` in luc's sources builds and installs it, which takes long",
-};
 pub(crate) const STORE: Program =
     Program { name: luc_fleet_rings::STORE, install: luc_fleet_rings::INSTALL_STORE };
 

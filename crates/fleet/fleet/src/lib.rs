@@ -1,7 +1,7 @@
 //! Traces of many hosts, put together.
 //!
 //! Reads directories that `luc record --fleet` wrote. Reports what [`luc_fleet_requests`] finds in them, for people and
-//! for programs. There is no SQL engine here.
+//! for programs.
 //!
 //! - [`Source`], [`read()`]: names of traces, and their rows; [`Window`]: the time to read of a ring.
 //! - [`watch`]: detects that a ring's requests became slow. [`called()`]: finds whom a service asked.
@@ -11,7 +11,7 @@
 //! - [`why()`]: why a thread does not run, and which threads that depends on.
 //! - [`counters()`]: hardware counters of a trace or of a file that `perf stat` wrote.
 //! - [`text`]: prints these results. For programs they are serialized.
-//! - [`open`], [`relations()`], [`global_times`]: results as flat rows, for engines such as SQL.
+//! - [`export`]: writes results as Parquet files, with views for DuckDB, Spark and other engines.
 //! - [`OnFirst`], [`related()`]: access to clocks, for programs that check them.
 //! - [`report`]: writes requests to files for other programs.
 
@@ -23,6 +23,7 @@ mod disks;
 mod endpoint;
 mod error;
 pub mod explain;
+pub mod export;
 mod figures;
 pub mod fit;
 mod joined;
@@ -53,12 +54,8 @@ pub use fit::{Fit, fit};
 pub use joined::{HostSummary, Joined};
 pub use map::LeftOut;
 pub use otlp::{Span, SpanError, Spans, parse as parse_spans, read_spans};
-pub use read::{Opened, Recorded, Tables, open, read, read_within};
+pub use read::{Recorded, Tables, read, read_within};
 pub use related::{OnFirst, Related, related};
-pub use relations::{
-    Edge, EdgeSide, GlobalTimes, Knot, PathStep, Relations, RequestNode, WantedRelations,
-    global_times, relations,
-};
 pub use source::Source;
 pub use why::{Who, why};
 

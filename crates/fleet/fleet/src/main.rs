@@ -4,6 +4,7 @@
 extern crate luc_units;
 
 mod arguments;
+mod exporting;
 mod files;
 mod handover;
 #[cfg(feature = "manual")]
@@ -19,7 +20,8 @@ use std::process::ExitCode;
 use arguments::{Cli, Command, Common, Counters, Words};
 use clap::Parser as _;
 use clap::error::ErrorKind;
-use handover::{Program, SQL, STORE, hand_over};
+use handover::{Program, STORE, hand_over};
+use luc_fleet::export::ExportError;
 use luc_fleet::report::ReportError;
 use luc_fleet::text::Text;
 use luc_fleet::{FleetError, Joined, Show, Tables, Wanted, counters, events_of, explain, fit, why};
@@ -40,6 +42,8 @@ enum Failure {
     File(#[from] OutputError),
     #[error(transparent)]
     Report(#[from] ReportError),
+    #[error(transparent)]
+    Export(#[from] ExportError),
     #[error(transparent)]
     Pull(#[from] PullError),
     #[error("a tar stream is no text: send it to a file or to another program")]
@@ -106,8 +110,7 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Window(args) => windows::send(&args)?,
         Command::Push(args) => return Err(run_other(STORE, "push", args)),
         Command::Stored(args) => return Err(run_other(STORE, "stored", args)),
-        Command::Sql(args) => return Err(run_other(SQL, "sql", args)),
-        Command::Serve(args) => return Err(run_other(SQL, "serve", args)),
+        Command::Export(args) => return exporting::run(&args),
         #[cfg(feature = "manual")]
         Command::Completions(args) => manual::completions(&args)?,
         #[cfg(feature = "manual")]

@@ -1,7 +1,7 @@
 //! Reads the rows of the traces.
 
 use std::collections::{HashMap, HashSet};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use luc_events::Inode;
 use luc_events::codes::Sequences;
@@ -122,39 +122,6 @@ pub(crate) fn read_each(
     Ok(())
 }
 
-/// Trace whose tables are not read yet.
-#[derive(Debug)]
-pub struct Opened {
-    /// Name of the host.
-    pub name: String,
-    pub directory: PathBuf,
-    pub reader: Reader,
-}
-
-/// Opens all traces. Each must be of another host, as far as their descriptions tell.
-///
-/// # Errors
-/// [`FleetError::Trace`], [`FleetError::SameHost`], [`FleetError::SameName`].
-pub fn open(sources: &[Source]) -> Result<Vec<Opened>, FleetError> {
-    let mut all: Vec<Opened> = Vec::with_capacity(sources.len());
-    for source in sources {
-        let reader = Reader::open(&source.directory)?;
-        let opened = Opened {
-            name: choose_name(source, reader.trace()),
-            directory: source.directory.clone(),
-            reader,
-        };
-        for other in &all {
-            let is_same = are_of_one_boot(other.reader.trace(), opened.reader.trace());
-            let [first, second] = [other, &opened]
-                .map(|Opened { name, directory, .. }| NamedTrace { name, directory });
-            refuse_same(first, second, is_same)?;
-        }
-        all.push(opened);
-    }
-    Ok(all)
-}
-
 fn read_tables(reader: &Reader, source: &Source, tables: Tables) -> Result<Recorded, FleetError> {
     let trace = reader.trace().clone();
     let mut recorded = Recorded {
@@ -205,7 +172,7 @@ pub(crate) fn rows<T: Row>(
 }
 
 /// Name of a host: the user's, otherwise the trace's, otherwise the directory's.
-fn choose_name(source: &Source, trace: &Trace) -> String {
+pub(crate) fn choose_name(source: &Source, trace: &Trace) -> String {
     let own = || Some(trace.host.clone()).filter(|name| !name.is_empty());
     let directory = || {
         let path = source.directory.canonicalize().unwrap_or_default();
@@ -244,35 +211,18 @@ impl HostIdentity {
     }
 
     /// Refuses a second trace of a host, and a second host with the same name.
-    fn differs_from(&self, second: &Self) -> Result<(), FleetError> {
-        let is_same = !self.sockets.is_disjoint(&second.sockets)
-            || are_of_one_boot(&self.trace, &second.trace);
-        let [first, second] =
-            [self, second].map(|Self { name, directory, .. }| NamedTrace { name, directory });
-        refuse_same(first, second, is_same)
-    }
-}
-
-/// Name of a host, and the directory of its trace.
-#[derive(Clone, Copy)]
-struct NamedTrace<'t> {
-    name: &'t str,
-    directory: &'t Path,
-}
-
-/// Refuses two traces of one host, and two hosts with one name.
-fn refuse_same(
-    first: NamedTrace<'_>,
-    second: NamedTrace<'_>,
-    is_same_host: bool,
-) -> Result<(), FleetError> {
-    let is_same_name = first.name == second.name;
-    let name = luc_units::plain(first.name);
-    let [first, second] = [first, second].map(|one| one.directory.to_owned());
-    match (is_same_host, is_same_name) {
-        (true, _) => Err(FleetError::SameHost { first, second }),
-        (false, true) => Err(FleetError::SameName { name, first, second }),
-        (false, false) => Ok(()),
+    fn differs_from(&self, other: &Self) -> Result<(), FleetError> {
+        let is_same =
+            !self.sockets.is_disjoint(&other.sockets) || are_of_one_boot(&self.trace, &other.trace);
+        let [first, second] = [self, other].map(|one| one.directory.clone());
+        if is_same {
+            return Err(FleetError::SameHost { first, second });
+        }
+        if self.name == other.name {
+            let name = luc_units::plain(&self.name);
+            return Err(FleetError::SameName { name, first, second });
+        }
+        Ok(())
     }
 }
 

@@ -1,4 +1,4 @@
-//! Results as flat rows, for engines that ask questions of their own.
+//! Flat rows of edges, requests and critical paths, which `export` writes as tables.
 //!
 //! Times are of the CLOCK_MONOTONIC of the row's host. A time `global_ns` is of the first host's CLOCK_MONOTONIC;
 //! `None`: clocks unknown.
@@ -12,157 +12,115 @@ use luc_fleet_clocks::HostId;
 use luc_fleet_requests::{EndId, Exchange, MessageEdge, Part, PartKind, Side, ThreadId};
 
 use crate::clocks::Homes;
-use crate::error::FleetError;
 use crate::explain::{Found, Node, Top, nodes};
 use crate::joined::Joined;
-pub use global::{GlobalTimes, Knot, global_times};
-
-/// Edges, requests and critical paths. Hosts are numbered in the order of the traces.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Relations {
-    pub hosts: Vec<String>,
-    /// Pairs of a send and a reception that have bytes in common.
-    pub edges: Vec<Edge>,
-    /// Requests in order of their ids.
-    pub requests: Vec<RequestNode>,
-    /// Parts of the critical path of each answered request that is not known to be made for another one.
-    pub steps: Vec<PathStep>,
-}
-
-/// Parts of [`Relations`] that are wanted; the others stay empty. Those of many requests take more memory than the
-/// traces.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct WantedRelations {
-    pub edges: bool,
-    pub requests: bool,
-    pub steps: bool,
-}
+pub(crate) use global::{ClockLine, HostClock, host_clocks};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct EdgeSide {
-    pub host: u32,
-    pub process: u32,
-    pub thread: u32,
+pub(crate) struct EdgeSide {
+    pub(crate) host: u32,
+    pub(crate) process: u32,
+    pub(crate) thread: u32,
     /// Number of the connection in the host's trace.
-    pub connection: u64,
+    pub(crate) connection: u64,
     /// Begin of the call that sends, or end of the call that receives, ns.
-    pub at_ns: u64,
+    pub(crate) at_ns: u64,
     /// `at_ns` on the first host's clock.
-    pub global_ns: Option<i64>,
+    pub(crate) global_ns: Option<i64>,
 }
 
 /// Bytes of one send that one reception took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Edge {
-    pub from: EdgeSide,
-    pub to: EdgeSide,
+pub(crate) struct Edge {
+    pub(crate) from: EdgeSide,
+    pub(crate) to: EdgeSide,
     /// Offset of the first byte, as the sender's table `message` counts.
-    pub first_byte: u64,
-    pub bytes: u64,
+    pub(crate) first_byte: u64,
+    pub(crate) bytes: u64,
     /// Time from the send to the reception, ns.
-    pub latency_ns: Option<i64>,
+    pub(crate) latency_ns: Option<i64>,
     /// Guaranteed minimum of the latency, ns.
-    pub low_ns: Option<i64>,
+    pub(crate) low_ns: Option<i64>,
     /// Guaranteed maximum of the latency, ns.
-    pub high_ns: Option<i64>,
+    pub(crate) high_ns: Option<i64>,
 }
 
 /// Request as one of its ends saw it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RequestNode {
-    pub id: u32,
+pub(crate) struct RequestNode {
+    pub(crate) id: u32,
     /// Parent of the request. For a received one: the same request as its client sent it. For a sent one: the received
     /// request that it was made for.
-    pub parent: Option<u32>,
+    pub(crate) parent: Option<u32>,
     /// Request at the top of the tree.
-    pub root: u32,
+    pub(crate) root: u32,
     /// Number in pre-order. The request and all below it have the numbers from `pre` to `last`.
-    pub pre: u32,
+    pub(crate) pre: u32,
     /// Greatest number in pre-order of all below it.
-    pub last: u32,
-    pub post: u32,
+    pub(crate) last: u32,
+    pub(crate) post: u32,
     /// Rank by time, as `explain --request` takes it; 1 is the slowest. `None`: it has no answer, or is made for
     /// another one.
-    pub number: Option<u32>,
+    pub(crate) number: Option<u32>,
     /// Whether this end sent the request; otherwise it received it.
-    pub is_sent: bool,
-    pub host: u32,
-    pub process: u32,
+    pub(crate) is_sent: bool,
+    pub(crate) host: u32,
+    pub(crate) process: u32,
     /// Thread that sent or read the first bytes.
-    pub thread: u32,
+    pub(crate) thread: u32,
     /// Number of the connection in the host's trace.
-    pub connection: u64,
-    pub local: String,
-    pub remote: String,
-    pub bytes: u64,
+    pub(crate) connection: u64,
+    pub(crate) local: String,
+    pub(crate) remote: String,
+    pub(crate) bytes: u64,
     /// Time at which the first bytes were sent or read, ns.
-    pub start_ns: u64,
+    pub(crate) start_ns: u64,
     /// Time at which the last bytes of the answer were read or sent, ns; `None` without an answer.
-    pub end_ns: Option<u64>,
+    pub(crate) end_ns: Option<u64>,
     /// Begin on the first host's clock.
-    pub start_global_ns: Option<i64>,
+    pub(crate) start_global_ns: Option<i64>,
     /// Evidence that a sent request was made for its parent.
-    pub evidence: Option<&'static str>,
+    pub(crate) evidence: Option<&'static str>,
 }
 
 /// Part of a critical path. The parts of a request sum to its time exactly.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PathStep {
-    pub request: u32,
+pub(crate) struct PathStep {
+    pub(crate) request: u32,
     /// Place on the path, from 0.
-    pub step: u32,
+    pub(crate) step: u32,
     /// Kind: `running`, `runnable`, `blocked`, `network` or `contradictory`.
-    pub part: &'static str,
-    pub host: u32,
+    pub(crate) part: &'static str,
+    pub(crate) host: u32,
     /// Id of the process; `None`: unknown.
-    pub process: Option<u32>,
+    pub(crate) process: Option<u32>,
     /// Id of the thread.
-    pub thread: u32,
-    pub name: String,
+    pub(crate) thread: u32,
+    pub(crate) name: String,
     /// Cause of a wait, as the table `wait` names it.
-    pub cause: Option<&'static str>,
+    pub(crate) cause: Option<&'static str>,
     /// Host of a message's sender.
-    pub from_host: Option<u32>,
+    pub(crate) from_host: Option<u32>,
     /// Thread of a message's sender.
-    pub from_thread: Option<u32>,
+    pub(crate) from_thread: Option<u32>,
     /// Begin on the clock of the request's host, ns.
-    pub start_ns: u64,
-    pub end_ns: u64,
+    pub(crate) start_ns: u64,
+    pub(crate) end_ns: u64,
     /// Error of begin and end due to clocks, ns; `None`: unbounded.
-    pub error_ns: Option<u64>,
-}
-
-/// Finds messages, requests and paths in the rows of all hosts.
-///
-/// # Errors
-/// [`FleetError::Tree`].
-pub fn relations(joined: &Joined, wanted: WantedRelations) -> Result<Relations, FleetError> {
-    let found = Found::new(joined)?;
-    let mut placer = Placer { joined, homes: Homes::new(&joined.clocks) };
-    let mut relations = Relations {
-        hosts: joined.hosts.iter().map(|host| host.name.clone()).collect(),
-        ..Relations::default()
-    };
-    if wanted.edges {
-        let edges = found.messages.edges.iter();
-        relations.edges = edges.map(|found| convert_edge(&mut placer, found)).collect();
-    }
-    if wanted.requests {
-        relations.requests = convert_requests(&mut placer, &found);
-    }
-    if wanted.steps {
-        relations.steps = convert_steps(&mut placer, &found);
-    }
-    Ok(relations)
+    pub(crate) error_ns: Option<u64>,
 }
 
 /// Places times of all hosts on the clocks of others.
-struct Placer<'a> {
+pub(crate) struct Placer<'a> {
     joined: &'a Joined,
     homes: Homes<'a>,
 }
 
-impl Placer<'_> {
+impl<'a> Placer<'a> {
+    pub(crate) fn new(joined: &'a Joined) -> Self {
+        Self { joined, homes: Homes::new(&joined.clocks) }
+    }
+
     fn global_ns(&mut self, host: HostId, at_ns: u64) -> Option<i64> {
         self.homes.at(HostId(0)).place_ns(host, at_ns)?.at_ns
     }
@@ -179,6 +137,10 @@ impl Placer<'_> {
     }
 }
 
+pub(crate) fn convert_edges(placer: &mut Placer<'_>, found: &Found<'_>) -> Vec<Edge> {
+    found.messages.edges.iter().map(|edge| convert_edge(placer, edge)).collect()
+}
+
 fn convert_edge(placer: &mut Placer<'_>, edge: &MessageEdge) -> Edge {
     let placed = placer.homes.at(edge.sent.host).place_ns(edge.received.host, edge.received.at_ns);
     let since_ns = |at_ns: i64| at_ns.saturating_sub_unsigned(edge.sent.at_ns);
@@ -193,7 +155,7 @@ fn convert_edge(placer: &mut Placer<'_>, edge: &MessageEdge) -> Edge {
     }
 }
 
-fn convert_requests(placer: &mut Placer<'_>, found: &Found<'_>) -> Vec<RequestNode> {
+pub(crate) fn convert_requests(placer: &mut Placer<'_>, found: &Found<'_>) -> Vec<RequestNode> {
     let (joined, forest) = (found.joined, &found.trees.forest);
     let numbers: BTreeMap<u32, usize> =
         found.all_tops().map(|top| (top.node, top.ranked.number)).collect();
@@ -235,7 +197,7 @@ fn convert_requests(placer: &mut Placer<'_>, found: &Found<'_>) -> Vec<RequestNo
     rows
 }
 
-fn convert_steps(placer: &mut Placer<'_>, found: &Found<'_>) -> Vec<PathStep> {
+pub(crate) fn convert_steps(placer: &mut Placer<'_>, found: &Found<'_>) -> Vec<PathStep> {
     let mut tops: Vec<&Top> = found.all_tops().collect();
     tops.sort_unstable_by_key(|top| top.node);
     let mut steps = Vec::new();

@@ -23,11 +23,11 @@ Examples:
   luc fleet counters web.csv                           # where the cycles go, by a file of perf stat
   luc fleet report --html fleet.html web.trace db.trace  # a page; also a Perfetto trace, and OpenTelemetry spans
   luc fleet pull web:/var/lib/luc/ring db:/var/lib/luc/ring --around 2026-01-31T23:59:59.5Z --out slow  # from rings
-  luc fleet sql \"select host, count(*) from wait group by host\" web.trace db.trace  # whatever else you want to know
+  luc fleet export --out tables web.trace db.trace     # Parquet and views for DuckDB, Spark and other engines
 
 Exit status: that of luc-fleet; 2 if it is not installed.")]
 pub(crate) struct Args {
-    /// The words of luc-fleet: fit, explain, why, counters, report, pull, freeze, watch, sql or serve, and what follows
+    /// The words of luc-fleet: fit, explain, why, counters, report, pull, freeze, watch or export, and what follows
     #[arg(
         trailing_var_arg = true,
         allow_hyphen_values = true,

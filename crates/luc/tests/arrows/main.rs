@@ -109,7 +109,7 @@ fn every_arrow_is_in_the_table() {
 fn libraries_leave_the_command_line_and_the_terminal_alone() {
     for package in packages() {
         // vm has a program of its own for those who work on the module; twin is one that is evaluated with.
-        let is_program = ["luc", "fleet", "fleet-sql", "fleet-store", "evaluate", "twin", "vm"]
+        let is_program = ["luc", "fleet", "fleet-store", "evaluate", "twin", "vm"]
             .contains(&package.name.as_str());
         // They work on definitions of command lines.
         let has_command_line = is_program || ["cli", "testkit"].contains(&package.name.as_str());

@@ -7,7 +7,6 @@
 //! - [`pools`]: whether what servers hand over inside a process is found.
 //! - [`scale`]: how long it takes to explain many hosts, and to number trees.
 //! - [`solr`]: whether what Solr hands over, and what was planted in it, is found.
-//! - [`sql`]: whether a cluster answers as one process does.
 //! - [`truth`]: whether what was planted in a search service is found.
 //! - [`unix`]: whether requests over unix sockets are found.
 
@@ -29,7 +28,6 @@ mod recorder;
 mod running;
 pub mod scale;
 pub mod solr;
-pub mod sql;
 pub mod truth;
 pub mod unix;
 mod wire;

@@ -52,7 +52,7 @@ impl Group {
 /// Charges the time of critical paths to threads.
 #[derive(Debug)]
 pub(crate) struct Charges<'a> {
-    pub(super) found: &'a Found<'a>,
+    pub(crate) found: &'a Found<'a>,
     effects: Effects<'a>,
     engaged: Engaged,
     running: Running<'a>,
@@ -132,7 +132,7 @@ impl<'a> Charges<'a> {
     }
 
     /// Compares the slowest requests to each address with usual ones.
-    pub(super) fn of_slowest(&self) -> Vec<Findings> {
+    pub(crate) fn of_slowest(&self) -> Vec<Findings> {
         let found = self.found;
         let mut homes = Homes::new(&found.joined.clocks);
         let mut by_address: BTreeMap<&str, Vec<&Top>> = BTreeMap::new();

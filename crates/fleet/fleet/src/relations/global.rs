@@ -1,4 +1,4 @@
-//! Maps the times of all hosts to the clock of the first, as tables that any engine can carry along.
+//! Maps the times of all hosts to the first host's clock, by straight lines that any engine can carry along.
 
 use luc_fleet_clocks::{Event, HostId};
 
@@ -9,140 +9,119 @@ use crate::joined::Joined;
 const MAX_STEP_NS: u64 = 100_000_000;
 /// Minimum number of knots of a host, unless they would be closer than [`MIN_STEP_NS`].
 const MIN_KNOTS: u64 = 1_000;
-/// Minimum distance of knots.
 const MIN_STEP_NS: u64 = 1_000_000;
 /// Maximum number of knots of a host, however long its trace is.
 const MAX_KNOTS: u64 = 6_000;
 /// Maximum difference in rate between two clocks without a jump, parts per million.
-const MAX_DRIFT_PPM: i128 = 1_000;
+const MAX_RATE_PPM: i128 = 1_000;
 /// Maximum difference from rounding two times.
-const ROUNDING_NS: i128 = 2;
+const MAX_ROUNDING_NS: i128 = 2;
 
-/// Time of a host, and the same time on the first host's clock.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Knot {
-    /// CLOCK_MONOTONIC of the host.
-    pub at_ns: i64,
-    /// CLOCK_MONOTONIC of the first host; `None`: unknown.
-    pub global_ns: Option<i64>,
+/// Time of a host, and of the first host at that moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Knot {
+    at_ns: i64,
+    /// `None`: unknown.
+    global_ns: Option<i64>,
 }
 
-/// Tables that map times to the first host's clock.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-pub struct GlobalTimes {
-    /// Name and ordered knots of each host. The first host has none, as its times stay.
-    pub hosts: Vec<(String, Vec<Knot>)>,
+/// Layout of the lines of a host's clock: line `n` begins at `begin_ns + n * step_ns`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct HostClock {
+    pub(crate) begin_ns: i64,
+    pub(crate) end_ns: i64,
+    pub(crate) step_ns: i64,
 }
 
-impl GlobalTimes {
-    /// Place of the host with this name.
-    #[must_use]
-    pub fn place(&self, name: &str) -> Option<usize> {
-        self.hosts.iter().position(|(host, _)| host == name)
-    }
+/// Straight line from a host's clock to that of the first host.
+///
+/// A time `t` is `global_ns + (t - begin_ns) + growth_ns * (t - begin_ns) / (end_ns - begin_ns)`, rounded towards zero.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ClockLine {
+    pub(crate) host: u32,
+    /// Number of the line in its host's clock.
+    pub(crate) line: u32,
+    pub(crate) begin_ns: i64,
+    pub(crate) end_ns: i64,
+    /// Time of the first host at `begin_ns`.
+    pub(crate) global_ns: i64,
+    /// Time that the first host's clock gains between `begin_ns` and `end_ns`.
+    pub(crate) growth_ns: i64,
+}
 
-    /// Maps a time of a host's CLOCK_MONOTONIC to the first host's; `None`: unknown. It uses integers, so that every
-    /// machine computes the same.
-    #[must_use]
-    pub fn global_ns(&self, host: usize, at_ns: i64) -> Option<i64> {
-        if host == 0 {
-            return Some(at_ns);
-        }
-        let (_, knots) = self.hosts.get(host)?;
-        let next = knots.partition_point(|knot| knot.at_ns <= at_ns);
-        let before = knots.get(next.checked_sub(1)?)?;
-        if before.at_ns == at_ns {
-            return before.global_ns;
-        }
-        let after = knots.get(next)?;
-        let (from_ns, to_ns) = (before.global_ns?, after.global_ns?);
-        let length_ns = after.at_ns.checked_sub(before.at_ns)?;
+impl ClockLine {
+    /// Connects two knots; `None` if a clock is unknown, or jumped in between.
+    fn between(host: u32, line: u32, knots: [Knot; 2]) -> Option<Self> {
+        let [begin, end] = knots;
+        let (from_ns, to_ns) = (begin.global_ns?, end.global_ns?);
+        let length_ns = end.at_ns.checked_sub(begin.at_ns)?;
         let growth_ns = to_ns.checked_sub(from_ns)?.checked_sub(length_ns)?;
-        // A clock jumped in between.
-        let max_growth_ns = i128::from(length_ns) * MAX_DRIFT_PPM / 1_000_000 + ROUNDING_NS;
-        if i128::from(growth_ns.saturating_abs()) > max_growth_ns {
-            return None;
-        }
-        let since_ns = at_ns - before.at_ns;
-        let growth_ns = i128::from(growth_ns) * i128::from(since_ns) / i128::from(length_ns);
-        from_ns.checked_add(since_ns)?.checked_add(growth_ns as i64)
+        let max_growth_ns = i128::from(length_ns) * MAX_RATE_PPM / 1_000_000 + MAX_ROUNDING_NS;
+        (i128::from(growth_ns.saturating_abs()) <= max_growth_ns).then_some(Self {
+            host,
+            line,
+            begin_ns: begin.at_ns,
+            end_ns: end.at_ns,
+            global_ns: from_ns,
+            growth_ns,
+        })
     }
 }
 
-/// Tables for all hosts, with 1,000 knots for each trace, at least one each 100 ms. A trace longer than 10 minutes has
-/// 6,000 knots.
-#[must_use]
-pub fn global_times(joined: &Joined) -> GlobalTimes {
+/// Clocks of all hosts, and the lines that lead from them to the first host's.
+///
+/// The first host's own clock has one line without growth.
+pub(crate) fn host_clocks(joined: &Joined) -> (Vec<HostClock>, Vec<ClockLine>) {
     let home = joined.clocks.at_home(HostId(0));
-    let knots = |host: usize| -> Vec<Knot> {
-        let summary = &joined.hosts[host].trace;
-        let begin_ns = summary.start_ns;
-        let end_ns = begin_ns.saturating_add(joined.hosts[host].summary.length_ns);
-        let length_ns = end_ns - begin_ns;
-        let step_ns =
-            (length_ns / MIN_KNOTS).clamp(MIN_STEP_NS, MAX_STEP_NS).max(length_ns / MAX_KNOTS);
+    let mut lines = Vec::new();
+    let clocks = joined.hosts.iter().zip(0..).map(|(about, host)| {
+        let begin_ns = about.trace.start_ns;
+        let length_ns = about.summary.length_ns;
+        let step_ns = match host {
+            0 => length_ns.max(1),
+            _ => (length_ns / MIN_KNOTS).clamp(MIN_STEP_NS, MAX_STEP_NS).max(length_ns / MAX_KNOTS),
+        };
+        let end_ns = begin_ns.saturating_add(length_ns.max(1));
         let times = (begin_ns..end_ns).step_by(usize::try_from(step_ns).unwrap_or(usize::MAX));
-        times
+        let knots: Vec<Knot> = times
             .chain([end_ns])
             .filter_map(|at_ns| i64::try_from(at_ns).ok())
-            .map(|at_ns| Knot {
-                at_ns,
-                global_ns: home
-                    .place(Event { host: HostId(host as u32), at_ns })
-                    .and_then(|placed| placed.at_ns),
+            .map(|at_ns| {
+                let placed = home.place(Event { host: HostId(host), at_ns });
+                Knot { at_ns, global_ns: placed.and_then(|placed| placed.at_ns) }
             })
-            .collect()
-    };
-    let hosts = joined.hosts.iter().enumerate();
-    GlobalTimes {
-        hosts: hosts
-            .map(|(host, about)| {
-                let knots = if host == 0 { Vec::new() } else { knots(host) };
-                (about.name.clone(), knots)
-            })
-            .collect(),
-    }
+            .collect();
+        let pairs = knots.windows(2).zip(0..);
+        lines.extend(
+            pairs.filter_map(|(pair, line)| ClockLine::between(host, line, [pair[0], pair[1]])),
+        );
+        let signed = |ns: u64| i64::try_from(ns).unwrap_or(i64::MAX);
+        HostClock { begin_ns: signed(begin_ns), end_ns: signed(end_ns), step_ns: signed(step_ns) }
+    });
+    (clocks.collect(), lines)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn two(knots: &[(i64, Option<i64>)]) -> GlobalTimes {
-        let knot = |&(at_ns, global_ns)| Knot { at_ns, global_ns };
-        GlobalTimes {
-            hosts: vec![
-                ("a".to_owned(), Vec::new()),
-                ("b".to_owned(), knots.iter().map(knot).collect()),
-            ],
-        }
+    fn line(begin: (i64, Option<i64>), end: (i64, Option<i64>)) -> Option<ClockLine> {
+        let knots = [begin, end].map(|(at_ns, global_ns)| Knot { at_ns, global_ns });
+        ClockLine::between(1, 0, knots)
     }
 
     #[test]
-    fn between_knots_times_lie_on_the_line() {
-        let times = two(&[(1_000_000, Some(5_000_000)), (3_000_000, Some(7_000_100))]);
-        assert_eq!(times.place("b"), Some(1));
-        assert_eq!(times.global_ns(0, 17), Some(17));
-        assert_eq!(times.global_ns(1, 1_000_000), Some(5_000_000));
-        assert_eq!(times.global_ns(1, 2_000_000), Some(6_000_050));
-        assert_eq!(times.global_ns(1, 3_000_000), Some(7_000_100));
+    fn lines_connect_what_is_known() {
+        let found = line((1_000_000, Some(5_000_000)), (3_000_000, Some(7_000_100))).unwrap();
+        assert_eq!((found.global_ns, found.growth_ns), (5_000_000, 100));
+        assert_eq!(line((0, None), (1_000_000_000, Some(0))), None);
+        assert_eq!(line((0, Some(0)), (1_000_000_000, None)), None);
     }
 
     #[test]
-    fn what_is_not_known_is_not_guessed() {
-        let knots = [
-            (0, None),
-            (1_000_000_000, Some(0)),
-            (2_000_000_000, Some(1_000_000_000)),
-            // It jumped by a second.
-            (3_000_000_000, Some(3_000_000_000)),
-        ];
-        let times = two(&knots);
-        for at_ns in [-1, 0, 500, 2_500_000_000, 3_000_000_001] {
-            assert_eq!(times.global_ns(1, at_ns), None, "{at_ns}");
-        }
-        assert_eq!(times.global_ns(1, 1_500_000_000), Some(500_000_000));
-        assert_eq!(times.global_ns(2, 0), None);
-        assert_eq!(times.place("c"), None);
+    fn no_line_crosses_a_jump() {
+        let second = 1_000_000_000;
+        assert_eq!(line((0, Some(0)), (second, Some(2 * second))), None);
+        assert!(line((0, Some(0)), (second, Some(second + 999_000))).is_some());
     }
 }

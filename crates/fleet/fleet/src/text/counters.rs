@@ -141,7 +141,7 @@ fn write_stacks(f: &mut fmt::Formatter<'_>, style: Style, all: &Counters) -> fmt
     row("completion", &|stack| format_share(&stack.completion));
     for source in Source::ALL {
         if all.stacks.iter().any(|stack| find_part(stack, source).is_some()) {
-            row(&source.to_string(), &|stack| dash_or(find_part(stack, source), share));
+            row(&source.to_string(), &|stack| dash_or(find_part(stack, source), format_share));
         }
     }
     row("in none of these", &|stack| format_share(&stack.missing));

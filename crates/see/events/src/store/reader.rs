@@ -101,6 +101,8 @@ pub struct TableFile {
     pub bytes: u64,
     /// How many rows it has.
     pub rows: u64,
+    /// The schema version that it was written in.
+    pub version: u32,
 }
 
 fn files(kind: TableKind, directory: &Path) -> Result<Vec<TableFile>, StoreError> {
@@ -113,6 +115,7 @@ fn files(kind: TableKind, directory: &Path) -> Result<Vec<TableFile>, StoreError
         Ok(TableFile {
             bytes: segment.length()?,
             rows: segment.groups.iter().map(|group| group.rows).sum(),
+            version: segment.version,
             path: part.path,
         })
     };

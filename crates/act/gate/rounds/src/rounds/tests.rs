@@ -1,4 +1,4 @@
-//! Rounds among threads of one process; `crates/luc/tests/gate.rs` has the processes and the journal.
+//! Rounds among threads of one process; `crates/luc/tests/e2e/gate.rs` has the processes and the journal.
 
 use core::sync::atomic::Ordering::Relaxed;
 use std::thread;

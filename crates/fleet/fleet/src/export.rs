@@ -1,0 +1,153 @@
+//! What was found in the traces of many hosts, as Parquet files that any engine reads.
+//!
+//! The directory has a file for each derived table, `schema.md` with what columns mean, and SQL scripts. `duckdb.sql` and
+//! `spark.sql` give names to all files, also those of the traces, and define the views of `views.sql`.
+
+mod file;
+mod sql;
+mod table;
+mod tables;
+mod traces;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use luc_fleet_rings::Window;
+use luc_units::plain;
+use serde::Serialize;
+
+use crate::error::FleetError;
+use crate::explain::{Charges, Found};
+use crate::joined::Joined;
+use crate::relations::{Placer, convert_edges, convert_requests, convert_steps, host_clocks};
+use crate::source::Source;
+use file::write_table;
+use sql::Dialect;
+use table::AnyTable;
+
+/// Why nothing was exported.
+#[derive(Debug, thiserror::Error)]
+pub enum ExportError {
+    /// What traces cannot be put together for.
+    #[error(transparent)]
+    Fleet(#[from] FleetError),
+    #[error("{path}: it is there already; name a directory that is not", path = .0.display())]
+    Exists(PathBuf),
+    #[error("{path}: {reason}; check the space left and who may write there", path = .path.display())]
+    Output { path: PathBuf, reason: io::Error },
+    #[error("interrupted")]
+    Interrupted,
+    /// SQL cannot name such a file.
+    #[error("{path:?}: the path is no UTF-8, which SQL scripts need; rename it")]
+    Path { path: PathBuf },
+}
+
+/// Tables that were written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Exported {
+    pub directory: String,
+    pub tables: Vec<ExportedTable>,
+    /// Tables of the traces that the SQL scripts give names to.
+    pub trace_tables: usize,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ExportedTable {
+    pub name: &'static str,
+    pub rows: u64,
+    pub bytes: u64,
+}
+
+/// Writes all tables and scripts into `directory`, which appears when it is complete.
+///
+/// # Errors
+/// [`ExportError`]. Nothing is left then.
+pub fn export(
+    joined: &Joined,
+    sources: &[Source],
+    window: Option<Window>,
+    directory: &Path,
+) -> Result<Exported, ExportError> {
+    if directory.symlink_metadata().is_ok() {
+        return Err(ExportError::Exists(directory.to_owned()));
+    }
+    let parent = directory.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let parent = parent.unwrap_or(Path::new("."));
+    let failed = |path: &Path| {
+        let path = path.to_owned();
+        move |reason| ExportError::Output { path, reason }
+    };
+    // 1. Files of the traces: their checksums are read before anything is written.
+    let traces = traces::list(sources, window)?;
+    // 2. The derived tables, in a directory that nobody else sees.
+    let partial = tempfile::Builder::new()
+        .prefix(".luc-export-")
+        .tempdir_in(parent)
+        .map_err(failed(parent))?;
+    let tables = write_tables(joined, partial.path())?;
+    // 3. The scripts, which name files by where they will be.
+    let place = parent.canonicalize().map_err(failed(parent))?;
+    let place = place.join(directory.file_name().unwrap_or(directory.as_os_str()));
+    for dialect in Dialect::ALL {
+        let text = sql::script(dialect, &traces, &place)?;
+        let path = partial.path().join(dialect.file_name());
+        fs::write(&path, text).map_err(failed(&path))?;
+    }
+    for (name, text) in
+        [("views.sql", sql::views(&traces)), ("schema.md", table::describe(&traces))]
+    {
+        let path = partial.path().join(name);
+        fs::write(&path, text).map_err(failed(&path))?;
+    }
+    // 4. It appears.
+    let partial = partial.keep();
+    let moved = fs::rename(&partial, directory);
+    moved.map_err(|reason| {
+        let _ = fs::remove_dir_all(&partial);
+        ExportError::Output { path: directory.to_owned(), reason }
+    })?;
+    Ok(Exported {
+        directory: plain(&directory.display().to_string()),
+        tables,
+        trace_tables: traces.tables.len(),
+    })
+}
+
+/// Makes one table after the other, so that few are in memory.
+fn write_tables(joined: &Joined, directory: &Path) -> Result<Vec<ExportedTable>, ExportError> {
+    let found = Found::new(joined)?;
+    let hosts: Vec<String> = joined.hosts.iter().map(|host| host.name.clone()).collect();
+    let mut placer = Placer::new(joined);
+    let (clocks, lines) = host_clocks(joined);
+    let about = tables::hosts(joined, &clocks);
+    let requests = convert_requests(&mut placer, &found);
+    let calls = tables::calls(&requests);
+    Ok(vec![
+        write_table(&tables::HOST, &about, &hosts, directory)?,
+        write_table(&tables::CLOCK, &lines, &hosts, directory)?,
+        write_table(&tables::EDGE, &convert_edges(&mut placer, &found), &hosts, directory)?,
+        write_table(&tables::REQUEST, &requests, &hosts, directory)?,
+        write_table(&tables::CALL, &calls, &hosts, directory)?,
+        write_table(&tables::PATH, &convert_steps(&mut placer, &found), &hosts, directory)?,
+        write_table(
+            &tables::FINDING,
+            &tables::findings(Charges::new(&found).of_slowest()),
+            &hosts,
+            directory,
+        )?,
+    ])
+}
+
+/// All derived tables, without their rows' types.
+fn all_tables() -> [AnyTable; 7] {
+    [
+        AnyTable::of(&tables::HOST),
+        AnyTable::of(&tables::CLOCK),
+        AnyTable::of(&tables::EDGE),
+        AnyTable::of(&tables::REQUEST),
+        AnyTable::of(&tables::CALL),
+        AnyTable::of(&tables::PATH),
+        AnyTable::of(&tables::FINDING),
+    ]
+}

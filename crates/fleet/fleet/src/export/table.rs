@@ -1,0 +1,124 @@
+//! Definition of a derived table, and of all tables in `schema.md`.
+
+use std::fmt::Write as _;
+
+use super::all_tables;
+use super::traces::TraceFiles;
+
+/// Names of the hosts, by their numbers.
+pub(super) type HostNames = [String];
+
+/// A table with a row of each `R`.
+pub(super) struct Table<R: 'static> {
+    pub(super) name: &'static str,
+    pub(super) about: &'static str,
+    pub(super) columns: fn() -> Vec<Column<R>>,
+}
+
+/// A column, and how a cell of it follows from a row.
+pub(super) struct Column<R> {
+    pub(super) name: &'static str,
+    pub(super) meaning: &'static str,
+    /// Whether a cell may be null.
+    pub(super) nullable: bool,
+    pub(super) cell: Cell<R>,
+}
+
+pub(super) enum Cell<R> {
+    Text(for<'a> fn(&'a R, &'a HostNames) -> Option<&'a str>),
+    U32(fn(&R) -> Option<u32>),
+    I64(fn(&R) -> Option<i64>),
+    F64(fn(&R) -> Option<f64>),
+    Flag(fn(&R) -> Option<bool>),
+}
+
+impl<R> Column<R> {
+    pub(super) fn of(name: &'static str, meaning: &'static str, cell: Cell<R>) -> Self {
+        Self { name, meaning, nullable: false, cell }
+    }
+
+    pub(super) fn or_null(self) -> Self {
+        Self { nullable: true, ..self }
+    }
+
+    /// The type's name in SQL.
+    fn sql_type(&self) -> &'static str {
+        match self.cell {
+            Cell::Text(_) => "text",
+            // Not every engine has unsigned numbers: SQL scripts read these as `bigint`.
+            Cell::U32(_) | Cell::I64(_) => "bigint",
+            Cell::F64(_) => "double",
+            Cell::Flag(_) => "boolean",
+        }
+    }
+}
+
+/// A derived table without the type of its rows.
+pub(super) struct AnyTable {
+    pub(super) name: &'static str,
+    about: &'static str,
+    columns: Vec<AnyColumn>,
+}
+
+struct AnyColumn {
+    name: &'static str,
+    meaning: &'static str,
+    sql_type: &'static str,
+    nullable: bool,
+}
+
+impl AnyTable {
+    pub(super) fn of<R>(table: &Table<R>) -> Self {
+        let column = |column: Column<R>| AnyColumn {
+            sql_type: column.sql_type(),
+            name: column.name,
+            meaning: column.meaning,
+            nullable: column.nullable,
+        };
+        Self {
+            name: table.name,
+            about: table.about,
+            columns: (table.columns)().into_iter().map(column).collect(),
+        }
+    }
+}
+
+/// `schema.md`: each table with its columns.
+pub(super) fn describe(traces: &TraceFiles) -> String {
+    let mut text = "# Tables\n\n\
+        Times `_ns` are nanoseconds of the CLOCK_MONOTONIC of the row's host, times `_global_ns` of that of the first host.\n\
+        Tables `trace_*` are in the traces; all others are files here. `views.sql` defines what is made of them:\n\
+        `subtree` (each request with all that were made for it), `blame` (who had how much of each critical path) and\n\
+        `trace_*_global` (rows of a trace with their time on the first host's clock).\n"
+        .to_owned();
+    let mut section = |name: &str, about: &str| {
+        let _ = write!(
+            text,
+            "\n## {name}\n\n{about}\n\n| column | type | null | meaning |\n|---|---|---|---|\n"
+        );
+        std::mem::take(&mut text)
+    };
+    let mut page = String::new();
+    for table in all_tables() {
+        page += &section(table.name, table.about);
+        for column in table.columns {
+            let null = if column.nullable { "yes" } else { "no" };
+            let AnyColumn { name, sql_type, meaning, .. } = column;
+            let _ = writeln!(page, "| {name} | {sql_type} | {null} | {meaning} |");
+        }
+    }
+    for table in &traces.tables {
+        page += &section(&table.view_name(), &table.about);
+        let _ = writeln!(page, "| host | text | no | Host whose trace has the row. |");
+        for column in &table.columns {
+            let _ = writeln!(
+                page,
+                "| {} | {} | no | {} |",
+                column.name,
+                column.sql_type(),
+                column.meaning
+            );
+        }
+    }
+    page
+}

@@ -1,0 +1,35 @@
+//! What cannot be exported is said in one line, and nothing is left.
+
+use std::fs;
+
+use luc_testkit::fleet::PlantedFleet;
+
+use crate::{Exported, program};
+
+#[test]
+fn nothing_is_left_of_what_cannot_be_written() {
+    let planted = Exported::planted(PlantedFleet { back_ends: 2, requests: 20, waits: 20 });
+    let refused = |out: &str, trace: &str, reason: &str| {
+        let output = program().current_dir(planted.folder()).args(["export", "--out", out, trace]);
+        let output = output.output().expect("run");
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{errors}");
+        assert!(errors.lines().count() == 1 && errors.contains(reason), "{errors}");
+    };
+    let trace = planted.traces[0].display().to_string();
+    let list = || fs::read_dir(planted.folder()).expect("listed").count();
+    let before = list();
+    refused("traces", &trace, "it is there already; name a directory that is not");
+    refused("none/tables", &trace, "none: ");
+    refused("tables", "nowhere", "nowhere: ");
+    // A file of the traces is damaged.
+    let damaged = fs::read_dir(&planted.traces[0]).expect("listed").flatten();
+    let damaged = damaged.map(|entry| entry.path());
+    let damaged = damaged.filter(|path| path.display().to_string().contains("/wait-"));
+    let damaged = damaged.last().expect("a file");
+    let mut bytes = fs::read(&damaged).expect("read");
+    bytes[100] ^= 1;
+    fs::write(&damaged, bytes).expect("written");
+    refused("tables", &trace, "damaged");
+    assert_eq!(list(), before);
+}

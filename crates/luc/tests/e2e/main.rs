@@ -1,0 +1,53 @@
+//! End-to-end tests: each drives the program `luc`, a module for each command.
+//!
+//! `.config/nextest.toml` says which of them take turns.
+
+mod advise;
+mod advise_device;
+mod advise_vm;
+mod bench;
+mod bench_ranking;
+mod common;
+mod containers;
+mod demo;
+mod device_used;
+mod device_used_vm;
+mod disk;
+mod disk_fail;
+mod enable;
+mod explain;
+mod explain_contention;
+mod explain_frozen;
+mod faults;
+mod fleet;
+mod gate;
+mod gate_limits;
+mod kernel;
+mod kernel_vm;
+mod kernels_vm;
+mod loaders;
+mod notify;
+mod packages;
+mod powercut;
+mod record;
+mod record_counters;
+mod record_end;
+mod record_fleet;
+mod record_vm;
+mod refusals;
+mod report;
+mod run;
+mod run_level;
+mod run_signals;
+mod run_why;
+mod sweep;
+mod sweep_device;
+mod sweep_page;
+mod sweep_power;
+mod sweep_vm;
+mod throttle;
+mod throttle_advise;
+mod throttle_inversion;
+mod throttle_refusals;
+mod throttle_top;
+mod top;
