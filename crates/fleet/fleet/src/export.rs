@@ -59,6 +59,17 @@ pub struct ExportedTable {
     pub bytes: u64,
 }
 
+/// Refuses a directory that is there, before traces are read for it.
+///
+/// # Errors
+/// [`ExportError::Exists`].
+pub fn check_free(directory: &Path) -> Result<(), ExportError> {
+    if directory.symlink_metadata().is_ok() {
+        return Err(ExportError::Exists(directory.to_owned()));
+    }
+    Ok(())
+}
+
 /// Writes all tables and scripts into `directory`, which appears when it is complete.
 ///
 /// # Errors
@@ -69,9 +80,7 @@ pub fn export(
     window: Option<Window>,
     directory: &Path,
 ) -> Result<Exported, ExportError> {
-    if directory.symlink_metadata().is_ok() {
-        return Err(ExportError::Exists(directory.to_owned()));
-    }
+    check_free(directory)?;
     let parent = directory.parent().filter(|parent| !parent.as_os_str().is_empty());
     let parent = parent.unwrap_or(Path::new("."));
     let failed = |path: &Path| {

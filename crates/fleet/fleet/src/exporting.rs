@@ -4,7 +4,7 @@ use std::fmt;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-use luc_fleet::export::{ExportError, Exported, export};
+use luc_fleet::export::{ExportError, Exported, check_free, export};
 use luc_fleet::{Joined, Tables};
 use luc_host::interrupt;
 use luc_units::figures::Size;
@@ -14,6 +14,7 @@ use crate::arguments;
 use crate::files::EXIT_INTERRUPTED;
 
 pub(crate) fn run(args: &arguments::Export) -> Result<ExitCode, Failure> {
+    check_free(&args.out)?;
     let window = args.common.span.window();
     let joined = Joined::read(&args.common.sources, Tables::All, window)?;
     // From here on there are files to be removed.

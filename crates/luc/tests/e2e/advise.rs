@@ -1,14 +1,12 @@
 //! `luc advise` from end to end: refusals that make nothing, advice on emulated disks, and a recorded program as the
 //! workload. Disks need root and FUSE, recording needs BTF; what lacks them says `skipped`.
 
-use crate::common;
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use common::{
+use crate::common::{
     Bench, LUC, as_nobody, can_make_disks, is_root, refusal, rows, stderr, stdout, until,
     without_mkfs, without_privileges,
 };

@@ -1,13 +1,12 @@
 //! `luc advise --device` from end to end, on a loop device that stands for the real one: what is refused and left as it
 //! is, and advice. That needs root, and what lacks it says `skipped`.
 
-use crate::common;
 use crate::common::loop_device;
 
 use std::fs;
 use std::process::{Command, Output, Stdio};
 
-use common::{LUC, refusal, stderr, stdout};
+use crate::common::{LUC, refusal, stderr, stdout};
 use loop_device::{LoopDevice, run};
 use serde_json::Value;
 

@@ -1,12 +1,10 @@
 //! `luc advise --virtual`: advice from guests in virtual time, with a file system that this machine's kernel need not
 //! have. What lacks QEMU, the guests' kernel or a mkfs says `skipped`.
 
-use crate::common;
-
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use common::{LUC, refusal, stderr, stdout};
+use crate::common::{LUC, refusal, stderr, stdout};
 use serde_json::Value;
 use tempfile::TempDir;
 

@@ -1,12 +1,10 @@
 //! `luc bench ranking` from end to end: its files on an emulated disk, and the probe on them.
 
-use crate::common;
-
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use common::{Disk, LUC, refusal, stderr, stdout};
+use crate::common::{Disk, LUC, refusal, stderr, stdout};
 use serde_json::Value;
 use tempfile::TempDir;
 

@@ -3,11 +3,10 @@
 
 mod attach;
 mod bundle;
-use crate::common;
 use crate::enable::machine;
 mod profile;
 
-use common::{stderr, stdout, until};
+use crate::common::{stderr, stdout, until};
 use machine::Machine;
 use serde_json::Value;
 

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use common::{Disk, LUC, refusal, stderr, stdout, until, without_mkfs};
+use crate::common::{Disk, LUC, refusal, stderr, stdout, until, without_mkfs};
 use place::Place;
 use serde_json::Value;
 

@@ -1,13 +1,12 @@
 //! A device that is in use, really: `luc sweep` refuses it and leaves it as it is. What this kernel lacks (RAID,
 //! device-mapper) is in `device_used_vm`. Needs root and loop devices; what lacks them says `skipped`.
 
-use crate::common;
 use crate::common::loop_device;
 
 use std::fs;
 use std::process::{Command, Stdio};
 
-use common::{LUC, refusal};
+use crate::common::{LUC, refusal};
 use loop_device::{LoopDevice, run};
 use luc_testkit::Meanwhile;
 

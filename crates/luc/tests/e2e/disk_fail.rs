@@ -1,15 +1,13 @@
 //! `luc disk fail` end to end: what a disk that fails tells its users. Needs root and FUSE; skipped, with the reason,
 //! where they are missing.
 
-use crate::common;
-
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::process::Command;
 
-use common::{Disk, refusal, stderr, until};
+use crate::common::{Disk, refusal, stderr, until};
 use luc_disk::{BlockErrno, kernel_release};
 use serde_json::{Value, json};
 

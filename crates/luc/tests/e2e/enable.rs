@@ -7,7 +7,7 @@ pub(crate) mod machine;
 
 use std::path::Path;
 
-use common::{refusal, stdout};
+use crate::common::{refusal, stdout};
 use machine::Machine;
 use serde_json::Value;
 

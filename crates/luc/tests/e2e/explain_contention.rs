@@ -1,11 +1,9 @@
 //! Tasks that ruin each other's disk, from a recording on an emulated one. Needs root, FUSE, loop devices and BTF.
 
-use crate::common;
-
 use std::fs;
 use std::process::Command;
 
-use common::{Disk, LUC, stderr, stdout};
+use crate::common::{Disk, LUC, stderr, stdout};
 use serde_json::Value;
 
 /// Size of the file of a reader; on this disk half a second.

@@ -1,14 +1,13 @@
 //! Tasks that are frozen by their cgroup, stopped by a signal or kept within a quota while they are recorded. Needs root,
 //! cgroups and BTF.
 
-use crate::common;
 use crate::common::throttle;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::{LUC, is_root, stderr, stdout};
+use crate::common::{LUC, is_root, stderr, stdout};
 use serde_json::Value;
 use tempfile::TempDir;
 use throttle::cgroups;

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use common::LUC;
+use crate::common::LUC;
 use exchange::{ALONE, ANSWER, ASKED, KINDS, MORE, REQUESTS};
 use luc_events::store::Reader;
 use place::Place;

@@ -1,14 +1,12 @@
 //! The gate on a real ext4 journal: programs that are hard on it, and what it gains. Needs root, FUSE and
 //! a loop device for the emulated disk, and says so if they are missing.
 
-use crate::common;
-
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-use common::{Disk, LUC, stderr};
+use crate::common::{Disk, LUC, stderr};
 use serde_json::Value;
 
 fn ext4(test: &str, mkfs_options: &str) -> Option<Disk> {

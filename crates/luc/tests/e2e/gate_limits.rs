@@ -1,12 +1,10 @@
 //! Programs that leave the gate no room run as without it: a full /dev/shm, limits, sandboxes, small signal
 //! stacks. Needs root, FUSE and a loop device for the emulated disk, and says so if they are missing.
 
-use crate::common;
-
 use std::path::Path;
 use std::process::{Command, Output};
 
-use common::{Disk, LUC, stderr};
+use crate::common::{Disk, LUC, stderr};
 
 /// The emulated disk, and the program of cases on it.
 fn disk(test: &str) -> Option<(Disk, String)> {

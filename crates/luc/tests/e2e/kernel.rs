@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use common::{stderr, stdout};
+use crate::common::{stderr, stdout};
 use machine::{Fake, luc, run, with_own_journal};
 use serde_json::Value;
 

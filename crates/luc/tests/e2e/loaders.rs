@@ -6,7 +6,7 @@ use crate::common;
 use std::path::Path;
 use std::process::Command;
 
-use common::{Disk, LUC, stderr};
+use crate::common::{Disk, LUC, stderr};
 use serde_json::Value;
 
 const RECORDS: u64 = 40;

@@ -2,7 +2,6 @@
 //! root, FUSE and a loop device, and says so where they are missing.
 
 mod bounds;
-use crate::common;
 mod crowd;
 mod errors;
 mod keeper;

@@ -2,14 +2,12 @@
 //! removed. Needs root, Debian's packaging tools and luc-fleet beside luc, says so if they are missing. `make
 //! packages-test` tries them in a fresh root, by apt.
 
-use crate::common;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use common::{LUC, is_root, stderr, stdout};
+use crate::common::{LUC, is_root, stderr, stdout};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")

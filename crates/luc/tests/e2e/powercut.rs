@@ -1,6 +1,5 @@
 //! `luc powercut` from end to end: needs root, FUSE and mkfs.ext4, says so if they are missing.
 
-use crate::common;
 use crate::common::place;
 
 use std::path::Path;

@@ -11,7 +11,7 @@ use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::{Bench, FLUSH_NS, LUC, rows, stderr};
+use crate::common::{Bench, FLUSH_NS, LUC, rows, stderr};
 use luc_events::codes::{CommitKind, Direction, RequestKind, Summarized, SyncKind};
 use luc_events::store::Reader;
 use luc_events::tables::{Commit, Data, Handle, Lost, Request, Summary, Sync, Task, Wait};

@@ -1,13 +1,11 @@
 //! `luc record --counters` end to end: what is counted for each thread, beside what the kernel counts for it. Needs root
 //! and BTF; skipped, with the reason, where they are missing.
 
-use crate::common;
-
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use common::{LUC, refusal, rows, stderr, stdout};
+use crate::common::{LUC, refusal, rows, stderr, stdout};
 use luc_events::codes::CounterMode;
 use luc_events::store::Reader;
 use luc_events::tables::{Counter, Lost};

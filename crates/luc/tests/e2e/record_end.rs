@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use common::{Bench, refusal, rows, stderr, until, without_privileges};
+use crate::common::{Bench, refusal, rows, stderr, until, without_privileges};
 use luc_events::tables::Sync;
 
 /// Starts a recording of everything in the background, and waits until it records.

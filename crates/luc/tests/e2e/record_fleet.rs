@@ -2,7 +2,6 @@
 //! trace, byte for byte. Needs root, iproute2 and BTF; skipped, with the reason, where they are missing.
 
 mod asleep;
-use crate::common;
 mod exchanges;
 mod guests;
 mod local;
@@ -11,7 +10,6 @@ mod offsets;
 mod pipes;
 pub(crate) mod place;
 mod programs;
-use crate::common::recording;
 mod ring;
 mod running;
 mod scope;

@@ -3,12 +3,10 @@
 //! `without_privileges_one_line_says_so` and the like beside the other tests of each command. And what becomes of
 //! output that nobody takes.
 
-use crate::common;
-
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use common::{Disk, FLUSH_NS, LUC, is_root, refusal, rows, stderr};
+use crate::common::{Disk, FLUSH_NS, LUC, is_root, refusal, rows, stderr};
 use luc_events::store::Reader;
 use luc_events::tables::{Request, Sync};
 

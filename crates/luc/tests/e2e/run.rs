@@ -7,7 +7,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use common::{LUC, compiled_statically, refusal, stderr};
+use crate::common::{LUC, compiled_statically, refusal, stderr};
 use serde_json::Value;
 
 fn luc(words: &[&str]) -> Command {

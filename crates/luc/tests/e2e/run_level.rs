@@ -1,13 +1,12 @@
 //! `luc run --level` as a program, on a directory tree that stands for a machine: needs no module and no privileges.
 
-use crate::common;
 use crate::common::machine;
 
 use std::fs;
 use std::io::Read as _;
 use std::process::{Child, Command, Stdio};
 
-use common::{compiled_statically, stderr, stdout, until};
+use crate::common::{compiled_statically, stderr, stdout, until};
 use machine::{Fake, kill, luc, run, with_own_journal};
 use serde_json::Value;
 

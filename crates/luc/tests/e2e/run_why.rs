@@ -1,13 +1,11 @@
 //! Why a run under `luc run` was as fast as it was, on an emulated disk. Needs root, FUSE, loop devices and BTF; skipped,
 //! with the reason, where they are missing.
 
-use crate::common;
-
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use common::{Bench, LUC, stderr};
+use crate::common::{Bench, LUC, stderr};
 use serde_json::Value;
 
 /// Compares eight threads that create and fsync files with and without the gate: what is said, and the report.

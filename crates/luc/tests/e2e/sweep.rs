@@ -1,8 +1,6 @@
 //! `luc sweep` from end to end: refusals that make nothing, a whole sweep on tiny emulated disks, and sweeps that are
 //! killed and go on. Disks need root and FUSE; what lacks them says `skipped`.
 
-use crate::common;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +8,7 @@ use std::process::{Command, Output, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-use common::{
+use crate::common::{
     LUC, as_nobody, can_make_disks, compiled_statically, is_root, refusal, stderr, stdout, until,
     without_mkfs, without_privileges,
 };

@@ -1,7 +1,6 @@
 //! `luc sweep` on a device of the user's, from end to end: what is refused and left as it is, and how a device is given
 //! back. A loop device stands for the real one; that needs root, and what lacks it says `skipped`.
 
-use crate::common;
 use crate::common::loop_device;
 
 use std::fs;
@@ -9,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::rc::Rc;
 
-use common::{LUC, refusal, stderr, stdout, until};
+use crate::common::{LUC, refusal, stderr, stdout, until};
 use loop_device::{LoopDevice, run};
 use serde_json::Value;
 

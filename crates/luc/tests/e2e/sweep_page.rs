@@ -1,11 +1,9 @@
 //! The page of `luc sweep`: what is drawn where. Directories as targets need no root.
 
-use crate::common;
-
 use std::fs;
 use std::process::{Command, Stdio};
 
-use common::{LUC, stderr};
+use crate::common::{LUC, stderr};
 use tempfile::TempDir;
 
 #[test]

@@ -1,7 +1,6 @@
 //! `luc sweep` with frequencies, throttles and energy, from end to end: on a directory that stands for /sys, so that it
 //! needs neither the hardware nor privileges. A real cgroup needs root; what lacks it says `skipped`.
 
-use crate::common;
 mod place;
 mod restored;
 
@@ -9,7 +8,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use common::{LUC, is_root, refusal, stderr, stdout};
+use crate::common::{LUC, is_root, refusal, stderr, stdout};
 use place::{CPU, Place};
 use serde_json::Value;
 

@@ -1,8 +1,6 @@
 //! `luc sweep` in virtual time: a sweep in guests that is killed goes on and ends as one that was not. What lacks QEMU,
 //! the kernel or its headers says `skipped`.
 
-use crate::common;
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -10,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use common::{LUC, stderr};
+use crate::common::{LUC, stderr};
 use serde_json::Value;
 use tempfile::TempDir;
 

@@ -1,14 +1,13 @@
 //! `luc throttle` from end to end: tasks on an emulated disk are frozen, and never stay so. Needs root, cgroup v2, FUSE,
 //! loop devices and BTF.
 
-use crate::common;
 use crate::common::throttle;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
-use common::{
+use crate::common::{
     Disk, LUC, compiled_statically, is_root, refusal, stderr, stdout, until, without_privileges,
 };
 use rustix::process::{Pid, Signal, kill_process};

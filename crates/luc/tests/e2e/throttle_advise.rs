@@ -1,13 +1,12 @@
 //! `luc throttle advise` and `learn` from end to end, on an emulated disk. Needs root, cgroup v2, FUSE, loop devices and
 //! BTF.
 
-use crate::common;
 use crate::common::throttle;
 
 use std::fs;
 use std::process::{Command, Output, Stdio};
 
-use common::{Disk, LUC, is_root, refusal, stderr, stdout, until, without_privileges};
+use crate::common::{Disk, LUC, is_root, refusal, stderr, stdout, until, without_privileges};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use throttle::{device, tasks_of};

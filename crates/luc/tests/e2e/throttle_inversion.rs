@@ -1,14 +1,13 @@
 //! Somebody waits for what a frozen task holds: `luc throttle` thaws it. Needs root, cgroup v2, FUSE, loop devices, BTF
 //! and a C compiler.
 
-use crate::common;
 use crate::common::throttle;
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use common::{Disk, LUC, compiled_statically, stderr};
+use crate::common::{Disk, LUC, compiled_statically, stderr};
 use serde_json::Value;
 use throttle::device;
 

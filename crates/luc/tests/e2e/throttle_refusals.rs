@@ -1,12 +1,11 @@
 //! `luc throttle` where it cannot work: one line says what is missing. Needs root and cgroup v2.
 
-use crate::common;
 use crate::common::throttle;
 
 use std::fs;
 use std::process::Command;
 
-use common::{LUC, is_root, refusal, stdout};
+use crate::common::{LUC, is_root, refusal, stdout};
 use throttle::cgroups;
 
 /// What a container gets from Docker, as far as files and processes are concerned.

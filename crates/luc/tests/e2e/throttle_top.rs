@@ -1,14 +1,13 @@
 //! `luc throttle top`: what it says of tasks on an emulated disk, with a daemon and without. Needs root, cgroup v2, FUSE,
 //! loop devices and BTF.
 
-use crate::common;
 use crate::common::throttle;
 
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-use common::{Disk, LUC, refusal, stderr, stdout, until, without_privileges};
+use crate::common::{Disk, LUC, refusal, stderr, stdout, until, without_privileges};
 use serde_json::Value;
 use throttle::{cgroups, device};
 

@@ -2,14 +2,13 @@
 //! signals, and that it gives the terminal back. Needs root, FUSE, loop devices and BTF; skipped, with the reason, where
 //! they are missing.
 
-use crate::common;
 mod sharing;
 mod terminal;
 
 use std::io::Read as _;
 use std::process::{Child, Command, Stdio};
 
-use common::{Bench, LUC, refusal, until, without_privileges};
+use crate::common::{Bench, LUC, refusal, until, without_privileges};
 use rustix::process::{Pid, Signal, kill_process};
 use terminal::Terminal;
 

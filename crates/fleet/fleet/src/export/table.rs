@@ -37,8 +37,9 @@ impl<R> Column<R> {
         Self { name, meaning, nullable: false, cell }
     }
 
-    pub(super) fn or_null(self) -> Self {
-        Self { nullable: true, ..self }
+    /// The same; a cell may be null.
+    pub(super) fn or_null(name: &'static str, meaning: &'static str, cell: Cell<R>) -> Self {
+        Self { name, meaning, nullable: true, cell }
     }
 
     /// The type's name in SQL.

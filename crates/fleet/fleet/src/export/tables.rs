@@ -206,12 +206,11 @@ pub(super) const EDGE: Table<Edge> = Table {
                 "Begin of the call that sent the bytes, on the sender's clock.",
                 Cell::I64(|edge| Some(signed(edge.from.at_ns))),
             ),
-            Column::of(
+            Column::or_null(
                 "from_global_ns",
                 "The same on the first host's clock.",
                 Cell::I64(|edge| edge.from.global_ns),
-            )
-            .or_null(),
+            ),
             Column::of(
                 "to_host",
                 "Receiver's host.",
@@ -237,12 +236,11 @@ pub(super) const EDGE: Table<Edge> = Table {
                 "Time at which the receiver had copied the bytes, on its clock.",
                 Cell::I64(|edge| Some(signed(edge.to.at_ns))),
             ),
-            Column::of(
+            Column::or_null(
                 "to_global_ns",
                 "The same on the first host's clock.",
                 Cell::I64(|edge| edge.to.global_ns),
-            )
-            .or_null(),
+            ),
             Column::of(
                 "first_byte",
                 "First of the bytes, as the sender's table message counts them.",
@@ -253,24 +251,21 @@ pub(super) const EDGE: Table<Edge> = Table {
                 "Number of bytes that the send and the reception have in common.",
                 Cell::I64(|edge| Some(signed(edge.bytes))),
             ),
-            Column::of(
+            Column::or_null(
                 "latency_ns",
                 "Time from the send to the reception.",
                 Cell::I64(|edge| edge.latency_ns),
-            )
-            .or_null(),
-            Column::of(
+            ),
+            Column::or_null(
                 "low_ns",
                 "Guaranteed lower bound of the latency.",
                 Cell::I64(|edge| edge.low_ns),
-            )
-            .or_null(),
-            Column::of(
+            ),
+            Column::or_null(
                 "high_ns",
                 "Guaranteed upper bound of the latency.",
                 Cell::I64(|edge| edge.high_ns),
-            )
-            .or_null(),
+            ),
         ]
     },
 };
@@ -282,25 +277,77 @@ pub(super) const REQUEST: Table<RequestNode> = Table {
     columns: || {
         vec![
             Column::of("id", "Number of the request.", Cell::U32(|row| Some(row.id))),
-            Column::of("parent", "Id of the request above it.", Cell::U32(|row| row.parent)).or_null(),
-            Column::of("root", "Id of the request at the top of its tree.", Cell::U32(|row| Some(row.root))),
-            Column::of("pre", "Number in pre-order. The request and all below it have numbers from pre to last.", Cell::U32(|row| Some(row.pre))),
-            Column::of("last", "Greatest number in pre-order below it.", Cell::U32(|row| Some(row.last))),
+            Column::or_null("parent", "Id of the request above it.", Cell::U32(|row| row.parent)),
+            Column::of(
+                "root",
+                "Id of the request at the top of its tree.",
+                Cell::U32(|row| Some(row.root)),
+            ),
+            Column::of(
+                "pre",
+                "Number in pre-order. The request and all below it have numbers from pre to last.",
+                Cell::U32(|row| Some(row.pre)),
+            ),
+            Column::of(
+                "last",
+                "Greatest number in pre-order below it.",
+                Cell::U32(|row| Some(row.last)),
+            ),
             Column::of("post", "Number in post-order.", Cell::U32(|row| Some(row.post))),
-            Column::of("number", "Number as luc fleet explain --request takes it: 1 is the slowest. Null where it has no answer, or a parent.", Cell::U32(|row| row.number)).or_null(),
-            Column::of("is_sent", "True if this end has sent it, false if it has received it.", Cell::Flag(|row| Some(row.is_sent))),
+            Column::or_null(
+                "number",
+                "Number as luc fleet explain --request takes it: 1 is the slowest. Null where it has no answer, or a parent.",
+                Cell::U32(|row| row.number),
+            ),
+            Column::of(
+                "is_sent",
+                "True if this end has sent it, false if it has received it.",
+                Cell::Flag(|row| Some(row.is_sent)),
+            ),
             Column::of("host", "Host of this end.", Cell::Text(|row, hosts| host(row.host, hosts))),
             Column::of("process", "Process id.", Cell::U32(|row| Some(row.process))),
-            Column::of("thread", "Thread that sent or read its first bytes.", Cell::U32(|row| Some(row.thread))),
-            Column::of("connection", "Number of the connection in the host's trace.", Cell::I64(|row| Some(row.connection.cast_signed()))),
+            Column::of(
+                "thread",
+                "Thread that sent or read its first bytes.",
+                Cell::U32(|row| Some(row.thread)),
+            ),
+            Column::of(
+                "connection",
+                "Number of the connection in the host's trace.",
+                Cell::I64(|row| Some(row.connection.cast_signed())),
+            ),
             Column::of("local", "Address of this end.", Cell::Text(|row, _| Some(&row.local))),
-            Column::of("remote", "Address of the other end.", Cell::Text(|row, _| Some(&row.remote))),
+            Column::of(
+                "remote",
+                "Address of the other end.",
+                Cell::Text(|row, _| Some(&row.remote)),
+            ),
             Column::of("bytes", "Number of its bytes.", Cell::I64(|row| Some(signed(row.bytes)))),
-            Column::of("start_ns", "Time at which its first bytes were sent or read, on the host's clock.", Cell::I64(|row| Some(signed(row.start_ns)))),
-            Column::of("end_ns", "Time at which the last bytes of the answer were read or sent. Null without an answer.", Cell::I64(|row| row.end_ns.map(signed))).or_null(),
-            Column::of("time_ns", "Time from start to end.", Cell::I64(|row| Some(signed(row.end_ns?.saturating_sub(row.start_ns))))).or_null(),
-            Column::of("start_global_ns", "The start on the first host's clock.", Cell::I64(|row| row.start_global_ns)).or_null(),
-            Column::of("evidence", "Evidence that it was made for its parent, of a sent one.", Cell::Text(|row, _| row.evidence)).or_null(),
+            Column::of(
+                "start_ns",
+                "Time at which its first bytes were sent or read, on the host's clock.",
+                Cell::I64(|row| Some(signed(row.start_ns))),
+            ),
+            Column::or_null(
+                "end_ns",
+                "Time at which the last bytes of the answer were read or sent. Null without an answer.",
+                Cell::I64(|row| row.end_ns.map(signed)),
+            ),
+            Column::or_null(
+                "time_ns",
+                "Time from start to end.",
+                Cell::I64(|row| Some(signed(row.end_ns?.saturating_sub(row.start_ns)))),
+            ),
+            Column::or_null(
+                "start_global_ns",
+                "The start on the first host's clock.",
+                Cell::I64(|row| row.start_global_ns),
+            ),
+            Column::or_null(
+                "evidence",
+                "Evidence that it was made for its parent, of a sent one.",
+                Cell::Text(|row, _| row.evidence),
+            ),
         ]
     },
 };
@@ -321,12 +368,11 @@ pub(super) const CALL: Table<Call> = Table {
                 "Number among the calls of that request, from 1, in the order of sending.",
                 Cell::U32(|call| Some(call.number)),
             ),
-            Column::of(
+            Column::or_null(
                 "evidence",
                 "Evidence that it was made for that request.",
                 Cell::Text(|call, _| call.evidence),
-            )
-            .or_null(),
+            ),
             Column::of(
                 "host",
                 "Host that sent it.",
@@ -343,24 +389,21 @@ pub(super) const CALL: Table<Call> = Table {
                 "Start, on the host's clock.",
                 Cell::I64(|call| Some(signed(call.start_ns))),
             ),
-            Column::of(
+            Column::or_null(
                 "time_ns",
                 "Time until the answer was read. Null without an answer.",
                 Cell::I64(|call| Some(signed(call.end_ns?.saturating_sub(call.start_ns)))),
-            )
-            .or_null(),
-            Column::of(
+            ),
+            Column::or_null(
                 "received",
                 "Id of the same request as its server has received it.",
                 Cell::U32(|call| call.received),
-            )
-            .or_null(),
-            Column::of(
+            ),
+            Column::or_null(
                 "server_host",
                 "Host of that server.",
                 Cell::Text(|call, hosts| host(call.server_host?, hosts)),
-            )
-            .or_null(),
+            ),
         ]
     },
 };
@@ -371,19 +414,59 @@ pub(super) const PATH: Table<PathStep> = Table {
     columns: || {
         vec![
             Column::of("request", "Id of the request.", Cell::U32(|step| Some(step.request))),
-            Column::of("step", "Place of the part on the path, from 0.", Cell::U32(|step| Some(step.step))),
-            Column::of("part", "One of running, runnable, blocked, network and contradictory.", Cell::Text(|step, _| Some(step.part))),
-            Column::of("host", "Host whose time it was.", Cell::Text(|step, hosts| host(step.host, hosts))),
-            Column::of("process", "Process id.", Cell::U32(|step| step.process)).or_null(),
+            Column::of(
+                "step",
+                "Place of the part on the path, from 0.",
+                Cell::U32(|step| Some(step.step)),
+            ),
+            Column::of(
+                "part",
+                "One of running, runnable, blocked, network and contradictory.",
+                Cell::Text(|step, _| Some(step.part)),
+            ),
+            Column::of(
+                "host",
+                "Host whose time it was.",
+                Cell::Text(|step, hosts| host(step.host, hosts)),
+            ),
+            Column::or_null("process", "Process id.", Cell::U32(|step| step.process)),
             Column::of("thread", "Thread id.", Cell::U32(|step| Some(step.thread))),
             Column::of("name", "Name of the thread.", Cell::Text(|step, _| Some(&step.name))),
-            Column::of("cause", "Cause of a wait, as the table trace_wait names it.", Cell::Text(|step, _| step.cause)).or_null(),
-            Column::of("from_host", "Sender's host of a message.", Cell::Text(|step, hosts| host(step.from_host?, hosts))).or_null(),
-            Column::of("from_thread", "Sender's thread of a message.", Cell::U32(|step| step.from_thread)).or_null(),
-            Column::of("start_ns", "Begin, on the clock of the host that has the request.", Cell::I64(|step| Some(signed(step.start_ns)))),
-            Column::of("end_ns", "End, on the same clock.", Cell::I64(|step| Some(signed(step.end_ns)))),
-            Column::of("time_ns", "Time from start to end.", Cell::I64(|step| Some(signed(step.end_ns.saturating_sub(step.start_ns))))),
-            Column::of("error_ns", "Largest error of start and end, by what is known of the clocks. Null: not bounded.", Cell::I64(|step| step.error_ns.map(signed))).or_null(),
+            Column::or_null(
+                "cause",
+                "Cause of a wait, as the table trace_wait names it.",
+                Cell::Text(|step, _| step.cause),
+            ),
+            Column::or_null(
+                "from_host",
+                "Sender's host of a message.",
+                Cell::Text(|step, hosts| host(step.from_host?, hosts)),
+            ),
+            Column::or_null(
+                "from_thread",
+                "Sender's thread of a message.",
+                Cell::U32(|step| step.from_thread),
+            ),
+            Column::of(
+                "start_ns",
+                "Begin, on the clock of the host that has the request.",
+                Cell::I64(|step| Some(signed(step.start_ns))),
+            ),
+            Column::of(
+                "end_ns",
+                "End, on the same clock.",
+                Cell::I64(|step| Some(signed(step.end_ns))),
+            ),
+            Column::of(
+                "time_ns",
+                "Time from start to end.",
+                Cell::I64(|step| Some(signed(step.end_ns.saturating_sub(step.start_ns)))),
+            ),
+            Column::or_null(
+                "error_ns",
+                "Largest error of start and end, by what is known of the clocks. Null: not bounded.",
+                Cell::I64(|step| step.error_ns.map(signed)),
+            ),
         ]
     },
 };
@@ -423,41 +506,36 @@ pub(super) const FINDING: Table<FindingRow> = Table {
                 "Name of the process.",
                 Cell::Text(|row, _| Some(&row.finding.who.process)),
             ),
-            Column::of(
+            Column::or_null(
                 "process_id",
                 "Id of the process.",
                 Cell::U32(|row| row.finding.who.process_id),
-            )
-            .or_null(),
+            ),
             Column::of(
                 "name",
                 "Name of the threads, without numbers.",
                 Cell::Text(|row, _| Some(&row.finding.who.name)),
             ),
-            Column::of(
+            Column::or_null(
                 "cause",
                 "Cause of the wait, as the table trace_wait names it.",
                 Cell::Text(|row, _| row.finding.cause),
-            )
-            .or_null(),
-            Column::of(
+            ),
+            Column::or_null(
                 "holder_host",
                 "Host of whom it waits for.",
                 Cell::Text(|row, _| Some(&row.finding.holder.as_ref()?.host)),
-            )
-            .or_null(),
-            Column::of(
+            ),
+            Column::or_null(
                 "holder_process",
                 "Process that it waits for.",
                 Cell::Text(|row, _| Some(&row.finding.holder.as_ref()?.process)),
-            )
-            .or_null(),
-            Column::of(
+            ),
+            Column::or_null(
                 "holder_name",
                 "Name of the threads that it waits for.",
                 Cell::Text(|row, _| Some(&row.finding.holder.as_ref()?.name)),
-            )
-            .or_null(),
+            ),
             Column::of(
                 "slowest",
                 "Number of the slowest requests that were looked at.",

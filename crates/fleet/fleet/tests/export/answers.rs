@@ -138,7 +138,7 @@ const WAITS_OF_VERSION_4: &str = concat!(
 fn a_column_that_a_recording_lacks_is_null() {
     let exported = Exported::planted(luc_testkit::fleet::PlantedFleet {
         back_ends: 2,
-        requests: 50,
+        requests: 300,
         waits: 50,
     });
     let trace = &exported.traces[0];

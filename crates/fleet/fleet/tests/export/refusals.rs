@@ -10,8 +10,9 @@ use crate::{Exported, program};
 fn nothing_is_left_of_what_cannot_be_written() {
     let planted = Exported::planted(PlantedFleet { back_ends: 2, requests: 20, waits: 20 });
     let refused = |out: &str, trace: &str, reason: &str| {
-        let output = program().current_dir(planted.folder()).args(["export", "--out", out, trace]);
-        let output = output.output().expect("run");
+        let mut export = program();
+        export.current_dir(planted.folder()).args(["export", "--out", out, trace]);
+        let output = export.output().expect("run");
         let errors = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(2), "{errors}");
         assert!(errors.lines().count() == 1 && errors.contains(reason), "{errors}");
