@@ -24,7 +24,7 @@ const REFINEMENTS: usize = 3;
 #[derive(Debug, Default)]
 pub(crate) struct Clocks {
     /// Clocks by the hosts' numbers; empty for a single host.
-    hosts: Vec<HostClock>,
+    hosts: Vec<SampledClock>,
     /// Pairs of hosts that exchange packets.
     pub(crate) pairs: Vec<ClockPair>,
 }
@@ -39,7 +39,7 @@ pub(crate) struct Samples {
 
 /// Clocks of one host.
 #[derive(Debug)]
-struct HostClock {
+struct SampledClock {
     to_raw: ClockMap,
     to_monotonic: ClockMap,
     /// CLOCK_MONOTONIC at the first and the last sample.
@@ -104,7 +104,7 @@ impl Clocks {
         Ok(clocks)
     }
 
-    fn host(&self, host: HostId) -> &HostClock {
+    fn host(&self, host: HostId) -> &SampledClock {
         &self.hosts[host.0 as usize]
     }
 
@@ -134,11 +134,9 @@ impl Clocks {
 
     /// Fits all pairs; `None` if no pair is known.
     fn fleet(&self, home: HostId) -> Result<Option<Fleet>, ClockError> {
-        let pairs = self
-            .pairs
-            .iter()
-            .filter_map(|pair| Some(Pair { a: pair.a, b: pair.b, fit: pair.fit.clone().ok()? }));
-        let pairs: Vec<Pair> = pairs.collect();
+        let known =
+            |pair: &ClockPair| Some(Pair { a: pair.a, b: pair.b, fit: pair.fit.clone().ok()? });
+        let pairs: Vec<Pair> = self.pairs.iter().filter_map(known).collect();
         if pairs.is_empty() {
             return Ok(None);
         }
@@ -237,7 +235,7 @@ pub(crate) fn error_ns(placed: &Placed) -> Option<u64> {
     Some(placed.bounds.half_width_ns()?.ceil() as u64)
 }
 
-fn fit_host_clock(samples: &Samples) -> Result<HostClock, FleetError> {
+fn fit_host_clock(samples: &Samples) -> Result<SampledClock, FleetError> {
     let wrong = |reason| FleetError::Clock { path: samples.directory.clone(), reason };
     let mut widths_ns: Vec<u64> = samples.rows.iter().map(|row| row.width_ns).collect();
     widths_ns.sort_unstable();
@@ -259,7 +257,7 @@ fn fit_host_clock(samples: &Samples) -> Result<HostClock, FleetError> {
     let widest_ns = good.iter().map(|row| row.width_ns).max().unwrap_or(0);
     let error_ns = widest_ns as f64 / 2.0 + 1.0;
     let turned: Vec<ClockSample> = samples.iter().map(|sample| sample.turned()).collect();
-    Ok(HostClock {
+    Ok(SampledClock {
         to_raw: ClockMap::new(&samples, error_ns).map_err(wrong)?,
         to_monotonic: ClockMap::new(&turned, error_ns).map_err(wrong)?,
         sampled_ns: (

@@ -38,8 +38,8 @@ impl Times {
             add(&mut times.user_ns, last.0.saturating_sub(first.0));
             add(&mut times.system_ns, last.1.saturating_sub(first.1));
         }
-        let causes_at_begin = waits::causes_at_begin(recorded);
-        let causes_at_begin: HashMap<(u32, u64), Cause> = causes_at_begin.collect();
+        let causes_at_begin: HashMap<(u32, u64), Cause> =
+            waits::causes_at_begin(recorded).collect();
         for row in &recorded.waits {
             let seen = causes_at_begin.get(&(row.thread.0, row.off_ns));
             let cause = seen.copied().unwrap_or(row.cause);

@@ -14,6 +14,7 @@ mod track;
 
 use std::io::Write;
 
+use luc_events::tables::Trace;
 use luc_fleet_clocks::HostId;
 use luc_report::perfetto::packets::{Kind, Machine, Packets};
 
@@ -34,8 +35,7 @@ pub fn write(report: &Report<'_>, out: impl Write) -> Result<(), ReportError> {
     let request = reports(found, number)?.pop();
     let hosts = &found.joined.hosts;
     let home = number.map_or(Ok(HostId(0)), |number| found.home(number))?;
-    let trace = hosts.get(home.0 as usize).map(|host| host.trace.clone());
-    let trace = trace.unwrap_or_default();
+    let trace = hosts.get(home.0 as usize).map_or_else(Trace::default, |host| host.trace.clone());
     let mut packets =
         Packets::new(out, trace.start_ns, trace.boottime_offset_ns, trace.realtime_offset_ns);
     let mut file = TraceFile {

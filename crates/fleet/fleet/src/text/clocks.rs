@@ -147,8 +147,8 @@ fn write_offset(
     }
     for jump in offset.jumps.iter().take(MAX_JUMPS) {
         let [after, before] = [jump.after_ns, jump.before_ns].map(signed);
-        let by = jump.by_ns.map(|by_ns| format!(", by {} ns", group_digits(by_ns)));
-        let by = by.unwrap_or_default();
+        let by =
+            jump.by_ns.map_or_else(String::new, |by_ns| format!(", by {} ns", group_digits(by_ns)));
         writeln!(f, "    a clock jumped between {after} and {before}{by}")?;
     }
     if offset.jumps.len() > MAX_JUMPS {
