@@ -1,12 +1,12 @@
-//! What threads and processes are for: the function that a thread runs, and what an interpreter does.
+//! Describes threads by their start routines, and processes by the scripts that they interpret.
 
 use std::collections::HashMap;
 
 use luc_events::tables::{Program, ThreadStart};
 use luc_units::plain;
 
-/// Functions that begin a thread of any kind: which one, they do not say. By the end of their names.
-const ANY: &[&str] = &[
+/// Ends of the names of generic start routines, which do not tell threads apart.
+const GENERIC_ROUTINES: &[&str] = &[
     // C++ (libstdc++), Rust, Java, Python, Go.
     "execute_native_thread_routine",
     "::thread_start",
@@ -15,61 +15,57 @@ const ANY: &[&str] = &[
     "threadentry",
 ];
 
-/// The brands of one host.
+/// Start routines and scripts of one host.
 #[derive(Debug, Default)]
 pub(crate) struct Brands {
-    /// By a thread's id and when it started.
+    /// Start routine by a thread's id and start.
     routines: HashMap<(u32, u64), String>,
-    /// By a process: from when on it runs this script.
+    /// Scripts by process, each with the time from which the process runs it.
     scripts: HashMap<u32, Vec<(u64, String)>>,
 }
 
 impl Brands {
-    /// Of rows in the order of their times.
+    /// Reads rows that are in order of time.
     pub(crate) fn new(starts: &[ThreadStart], programs: &[Program]) -> Self {
         let mut brands = Self::default();
         for row in starts {
-            if let Some(name) = routine(row) {
-                let thread = (row.thread.0, row.start_ns);
-                brands.routines.insert(thread, name);
+            if let Some(name) = describe_routine(row) {
+                brands.routines.insert((row.thread.0, row.start_ns), name);
             }
         }
         for row in programs {
-            let script = plain(last_part(&row.script));
             let scripts = brands.scripts.entry(row.process.0).or_default();
-            scripts.push((row.at_ns, script));
+            scripts.push((row.at_ns, plain(strip_folder(&row.script))));
         }
         brands
     }
 
-    /// The function that a thread runs, if it says something.
+    /// Start routine of a thread; `None`: unknown, or generic.
     pub(crate) fn routine(&self, thread: u32, start_ns: u64) -> Option<&str> {
-        let name = self.routines.get(&(thread, start_ns))?;
-        Some(name.as_str())
+        self.routines.get(&(thread, start_ns)).map(String::as_str)
     }
 
-    /// What the interpreter that a process runs at a time does, without the path.
+    /// Script that a process interprets at a time, without its path.
     pub(crate) fn script(&self, process: u32, at_ns: u64) -> Option<&str> {
         let scripts = self.scripts.get(&process)?;
-        // A process is seen a little later than it is there.
+        // A process has its first row a little after its start.
         let next = scripts.partition_point(|(since_ns, _)| *since_ns <= at_ns);
         let (_, script) = scripts.get(next.saturating_sub(1))?;
         (!script.is_empty()).then_some(script)
     }
 }
 
-fn routine(row: &ThreadStart) -> Option<String> {
+fn describe_routine(row: &ThreadStart) -> Option<String> {
     let name = row.routine.as_str();
-    if name.is_empty() || ANY.iter().any(|any| name.ends_with(any)) {
+    if name.is_empty() || GENERIC_ROUTINES.iter().any(|generic| name.ends_with(generic)) {
         return None;
     }
     let is_place = name.starts_with('+');
-    let file = last_part(&row.module);
+    let file = strip_folder(&row.module);
     Some(plain(&if is_place { format!("{file}{name}") } else { name.to_owned() }))
 }
 
-/// The last part of a path.
-fn last_part(path: &str) -> &str {
+fn strip_folder(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 

@@ -1,4 +1,4 @@
-//! Whom services ask on other hosts, themselves or by way of other services of their host.
+//! Finds whom services ask on other hosts, directly or through other services of their host.
 
 use std::collections::{BTreeSet, HashSet};
 use std::net::{IpAddr, SocketAddr};
@@ -8,15 +8,15 @@ use luc_fleet_requests::{Address, EndId};
 use crate::endpoint::Endpoint;
 use crate::joined::Joined;
 
-/// The addresses on other hosts to which the processes that answer at these endpoints of one host sent requests. Where
-/// they sent some to other processes of their host, those to which these sent requests count, too, and so on.
+/// Addresses on other hosts to which the processes that answer at these endpoints of one host sent requests. If they
+/// asked other processes of their host, the requests of these count, too, and so on.
 #[must_use]
 pub fn called(joined: &Joined, at: &[Endpoint]) -> BTreeSet<SocketAddr> {
     let requests = joined.requests();
     let own: HashSet<IpAddr> = joined
         .ends
         .values()
-        .filter_map(|end| internet(end.local))
+        .filter_map(|end| internet_address(end.local))
         .map(|address| address.ip())
         .collect();
     let mut called = BTreeSet::new();
@@ -26,23 +26,23 @@ pub fn called(joined: &Joined, at: &[Endpoint]) -> BTreeSet<SocketAddr> {
         if !known.insert(endpoint.clone()) {
             continue;
         }
-        let of = |end: EndId| joined.ends.get(&end);
+        let find_end = |end: EndId| joined.ends.get(&end);
         let answers: HashSet<u32> = requests
             .incoming
             .iter()
             .map(|incoming| &incoming.exchange)
             .filter(|exchange| {
-                of(exchange.end)
-                    .is_some_and(|end| joined.endpoint(end.local).as_ref() == Some(&endpoint))
+                let answers_at = find_end(exchange.end).and_then(|end| joined.endpoint(end.local));
+                answers_at.as_ref() == Some(&endpoint)
             })
             .map(|exchange| exchange.asked.process)
             .collect();
         let sent = requests.outgoing.iter().map(|outgoing| &outgoing.exchange);
         for exchange in sent.filter(|exchange| answers.contains(&exchange.asked.process)) {
-            let Some(remote) = of(exchange.end).map(|end| end.remote) else {
+            let Some(remote) = find_end(exchange.end).map(|end| end.remote) else {
                 continue;
             };
-            match internet(remote) {
+            match internet_address(remote) {
                 Some(address) if !own.contains(&address.ip()) && !address.ip().is_loopback() => {
                     called.insert(address);
                 }
@@ -53,7 +53,7 @@ pub fn called(joined: &Joined, at: &[Endpoint]) -> BTreeSet<SocketAddr> {
     called
 }
 
-fn internet(address: Address) -> Option<SocketAddr> {
+fn internet_address(address: Address) -> Option<SocketAddr> {
     match address {
         Address::Internet(address) => Some(address),
         Address::Unix(_) | Address::Pipe(_) => None,

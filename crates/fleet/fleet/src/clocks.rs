@@ -1,4 +1,4 @@
-//! How the clocks of the hosts relate.
+//! Relates the clocks of the hosts.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -13,56 +13,54 @@ use luc_stats::quantile;
 
 use crate::error::FleetError;
 
-/// Samples that took more than this many times as long as half of them do were interrupted.
-const INTERRUPTED: u64 = 4;
-/// So many parts of a trace are tried for a time of which an offset is known.
-const TRIES: i64 = 64;
-/// With each step towards a time, what is left is by a thousand times less.
-const STEPS: usize = 3;
+/// Maximum ratio of a sample's width to the median width. Wider samples were interrupted.
+const MAX_WIDTH_RATIO: u64 = 4;
+/// Number of parts of a trace whose ends are tried, to find a time with a known offset.
+const SEARCH_PARTS: i64 = 64;
+/// Number of steps towards a time. Each step shrinks the distance a thousandfold.
+const REFINEMENTS: usize = 3;
 
-/// The clocks of many hosts.
+/// Clocks of many hosts.
 #[derive(Debug, Default)]
 pub(crate) struct Clocks {
-    /// By the hosts' numbers; none where there is only one host.
-    hosts: Vec<HostClock>,
-    /// Those that exchange packets.
-    pub(crate) pairs: Vec<PairOfClocks>,
+    /// Clocks by the hosts' numbers; empty for a single host.
+    hosts: Vec<SampledClock>,
+    /// Pairs of hosts that exchange packets.
+    pub(crate) pairs: Vec<ClockPair>,
 }
 
-/// What a trace says of its host's clocks.
+/// Clock samples of a trace.
 #[derive(Debug)]
 pub(crate) struct Samples {
-    /// Where the trace is.
     pub(crate) directory: PathBuf,
-    /// In the order of their times.
+    /// Samples in order of time.
     pub(crate) rows: Vec<tables::ClockSample>,
 }
 
-/// The clocks of one host.
+/// Clocks of one host.
 #[derive(Debug)]
-struct HostClock {
+struct SampledClock {
     to_raw: ClockMap,
-    /// The same map the other way around.
     to_monotonic: ClockMap,
-    /// CLOCK_MONOTONIC of the first and the last sample.
+    /// CLOCK_MONOTONIC at the first and the last sample.
     sampled_ns: (i64, i64),
 }
 
-/// How two clocks relate.
+/// Relation between two clocks.
 #[derive(Debug)]
-pub(crate) struct PairOfClocks {
-    /// The host in whose time the fit is.
+pub(crate) struct ClockPair {
+    /// Host in whose time the fit is.
     pub(crate) a: HostId,
     pub(crate) b: HostId,
-    /// Packets from A to B that bound the offset, after thinning.
+    /// Number of packets from A to B that bound the offset, after thinning.
     pub(crate) forward: usize,
-    /// The same from B to A.
+    /// Number of packets from B to A.
     pub(crate) backward: usize,
     pub(crate) fit: Result<PairFit, ClockError>,
 }
 
 impl Clocks {
-    /// Of all hosts, by the packets of paired connections.
+    /// Relates the clocks of all hosts by the packets of paired connections.
     pub(crate) fn new(
         hosts: &[Samples],
         connections: &Connections,
@@ -72,11 +70,11 @@ impl Clocks {
             return Ok(Self::default());
         }
         let mut clocks = Self {
-            hosts: hosts.iter().map(host_clock).collect::<Result<_, _>>()?,
+            hosts: hosts.iter().map(fit_host_clock).collect::<Result<_, _>>()?,
             pairs: Vec::new(),
         };
         let raw_ns = |host, at_ns| clocks.raw_ns(host, at_ns);
-        // Where the samples are far from a packet's time, its time on the other clock may be beyond all years.
+        // If the samples are far from a packet's time, the time on the other clock may be out of range.
         let is_in_range = |packet: &Packet| {
             let raw_ns = i64::try_from(packet.at_ns).map(|at_ns| raw_ns(packet.host, at_ns));
             raw_ns.is_ok_and(|(raw_ns, error_ns)| {
@@ -93,7 +91,7 @@ impl Clocks {
                     + clocks.host(b).to_raw.error_ns(),
                 ..FitOptions::default()
             };
-            PairOfClocks {
+            ClockPair {
                 a,
                 b,
                 forward: points.forward.len(),
@@ -101,45 +99,44 @@ impl Clocks {
                 fit: fit(&points, &options),
             }
         });
-        // Two hosts with connections, but without a packet that both have, have said nothing.
+        // Hosts with connections but without a common packet are no pair.
         clocks.pairs = pairs.filter(|pair| pair.forward + pair.backward > 0).collect();
         Ok(clocks)
     }
 
-    fn host(&self, host: HostId) -> &HostClock {
+    fn host(&self, host: HostId) -> &SampledClock {
         &self.hosts[host.0 as usize]
     }
 
-    /// CLOCK_MONOTONIC_RAW of a host when its CLOCK_MONOTONIC showed this, and by how many ns that may be off beyond what
-    /// the map says of all times.
+    /// CLOCK_MONOTONIC_RAW of a host at this CLOCK_MONOTONIC, and its error in ns. The error comes on top of the map's
+    /// general one.
     pub(crate) fn raw_ns(&self, host: HostId, monotonic_ns: i64) -> (i64, i64) {
         let map = &self.host(host).to_raw;
         (map.raw_ns(monotonic_ns), map.change_error_ns(monotonic_ns))
     }
 
-    /// CLOCK_MONOTONIC of a host when its CLOCK_MONOTONIC_RAW showed this.
+    /// CLOCK_MONOTONIC of a host at this CLOCK_MONOTONIC_RAW.
     pub(crate) fn monotonic_ns(&self, host: HostId, raw_ns: i64) -> i64 {
         self.host(host).to_monotonic.raw_ns(raw_ns)
     }
 
-    /// All clocks, on that of one host. Where pairs contradict each other nothing is known: which is wrong is not.
+    /// Places all clocks on that of one host. If pairs contradict each other, all offsets are unknown, as it is unknown
+    /// which pair is wrong.
     pub(crate) fn at_home(&self, home: HostId) -> Home<'_> {
         Home { clocks: self, home, fleet: self.fleet(home).ok().flatten() }
     }
 
-    /// At which host pairs contradict each other, and when, on the clock of the first host that has a pair.
+    /// Host at which pairs contradict each other, and the time on the clock of the first host with a pair.
     pub(crate) fn contradiction(&self) -> Option<(HostId, ClockError)> {
         let reference = self.pairs.first()?.a;
         Some((reference, self.fleet(reference).err()?))
     }
 
-    /// `None` where no pair is known.
+    /// Fits all pairs; `None` if no pair is known.
     fn fleet(&self, home: HostId) -> Result<Option<Fleet>, ClockError> {
-        let pairs = self
-            .pairs
-            .iter()
-            .filter_map(|pair| Some(Pair { a: pair.a, b: pair.b, fit: pair.fit.clone().ok()? }));
-        let pairs: Vec<Pair> = pairs.collect();
+        let known =
+            |pair: &ClockPair| Some(Pair { a: pair.a, b: pair.b, fit: pair.fit.clone().ok()? });
+        let pairs: Vec<Pair> = self.pairs.iter().filter_map(known).collect();
         if pairs.is_empty() {
             return Ok(None);
         }
@@ -147,7 +144,7 @@ impl Clocks {
     }
 }
 
-/// All clocks, on that of one host.
+/// All clocks placed on that of one host.
 #[derive(Debug)]
 pub(crate) struct Home<'c> {
     clocks: &'c Clocks,
@@ -156,14 +153,14 @@ pub(crate) struct Home<'c> {
 }
 
 impl Home<'_> {
-    /// CLOCK_MONOTONIC_RAW of a host when its CLOCK_MONOTONIC showed this, and by how many ns that may be off.
+    /// CLOCK_MONOTONIC_RAW of a host at this CLOCK_MONOTONIC, and its error in ns.
     pub(crate) fn raw_ns(&self, host: HostId, at_ns: i64) -> (i64, f64) {
         let map = &self.clocks.host(host).to_raw;
         let error_ns = map.error_ns() + map.change_error_ns(at_ns) as f64;
         (map.raw_ns(at_ns), error_ns)
     }
 
-    /// When something that happened at a time of a host's CLOCK_MONOTONIC was on the home's CLOCK_MONOTONIC.
+    /// Places an event, by its host's CLOCK_MONOTONIC, on the home's CLOCK_MONOTONIC.
     pub(crate) fn place(&self, event: Event) -> Option<Placed> {
         if event.host == self.home {
             return Some(Placed {
@@ -173,12 +170,9 @@ impl Home<'_> {
         }
         let from = &self.clocks.host(event.host).to_raw;
         let to = &self.clocks.host(self.home).to_monotonic;
-        let placed = self
-            .fleet
-            .as_ref()?
-            .global_ns(Event { host: event.host, at_ns: from.raw_ns(event.at_ns) });
-        let placed = placed.ok()?;
-        // What both maps may be off widens the bounds.
+        let raw = Event { host: event.host, at_ns: from.raw_ns(event.at_ns) };
+        let placed = self.fleet.as_ref()?.global_ns(raw).ok()?;
+        // The errors of both maps widen the bounds.
         let error_ns = (from.error_ns() + to.error_ns()).ceil() as i64 + 1;
         let error_ns = error_ns.saturating_add(from.change_error_ns(event.at_ns));
         let low_ns = placed.bounds.low_ns().map(|low_ns| {
@@ -197,28 +191,56 @@ impl Home<'_> {
         })
     }
 
-    /// What a host's CLOCK_MONOTONIC shows about when the home's shows `home_ns`.
+    /// Like [`Home::place`], for a recorded time; `None` also if the time is out of range.
+    pub(crate) fn place_ns(&self, host: HostId, at_ns: u64) -> Option<Placed> {
+        self.place(Event { host, at_ns: i64::try_from(at_ns).ok()? })
+    }
+
+    /// Approximate CLOCK_MONOTONIC of a host when the home's shows `home_ns`.
     pub(crate) fn away_ns(&self, host: HostId, home_ns: u64) -> Option<u64> {
         let home_ns = i64::try_from(home_ns).ok()?;
         let (first_ns, last_ns) = self.clocks.hosts.get(host.0 as usize)?.sampled_ns;
         let placed_ns = |at_ns| self.place(Event { host, at_ns })?.at_ns;
-        // Any time of which the offset is known will do: the offset is nearly the same at others.
+        // Any time with a known offset will do, as the offset is nearly the same at others.
         let length_ns = last_ns.checked_sub(first_ns)?;
-        let mut tries = (1..TRIES).map(|part| first_ns + length_ns / TRIES * part);
+        let mut tries = (1..SEARCH_PARTS).map(|part| first_ns + length_ns / SEARCH_PARTS * part);
         let mut away_ns = tries.find(|&at_ns| placed_ns(at_ns).is_some())?;
-        for _ in 0..STEPS {
+        for _ in 0..REFINEMENTS {
             away_ns = away_ns.checked_add(home_ns.checked_sub(placed_ns(away_ns)?)?)?;
         }
         u64::try_from(away_ns).ok()
     }
 }
 
-fn host_clock(samples: &Samples) -> Result<HostClock, FleetError> {
+/// Clocks placed on those of several hosts; each is computed once.
+#[derive(Debug)]
+pub(crate) struct Homes<'c> {
+    clocks: &'c Clocks,
+    homes: BTreeMap<HostId, Home<'c>>,
+}
+
+impl<'c> Homes<'c> {
+    pub(crate) fn new(clocks: &'c Clocks) -> Self {
+        Self { clocks, homes: BTreeMap::new() }
+    }
+
+    /// All clocks placed on that of a host.
+    pub(crate) fn at(&mut self, host: HostId) -> &Home<'c> {
+        self.homes.entry(host).or_insert_with(|| self.clocks.at_home(host))
+    }
+}
+
+/// Error of a placed time, ns; `None`: unbounded.
+pub(crate) fn error_ns(placed: &Placed) -> Option<u64> {
+    Some(placed.bounds.half_width_ns()?.ceil() as u64)
+}
+
+fn fit_host_clock(samples: &Samples) -> Result<SampledClock, FleetError> {
     let wrong = |reason| FleetError::Clock { path: samples.directory.clone(), reason };
     let mut widths_ns: Vec<u64> = samples.rows.iter().map(|row| row.width_ns).collect();
     widths_ns.sort_unstable();
     let usual_ns = quantile(&widths_ns, 0.5).unwrap_or(0);
-    let is_good = |row: &&tables::ClockSample| row.width_ns / INTERRUPTED <= usual_ns;
+    let is_good = |row: &&tables::ClockSample| row.width_ns / MAX_WIDTH_RATIO <= usual_ns;
     let good: Vec<&tables::ClockSample> = samples.rows.iter().filter(is_good).collect();
     let sample = |row: &&tables::ClockSample| -> Result<ClockSample, ClockError> {
         let time =
@@ -235,7 +257,7 @@ fn host_clock(samples: &Samples) -> Result<HostClock, FleetError> {
     let widest_ns = good.iter().map(|row| row.width_ns).max().unwrap_or(0);
     let error_ns = widest_ns as f64 / 2.0 + 1.0;
     let turned: Vec<ClockSample> = samples.iter().map(|sample| sample.turned()).collect();
-    Ok(HostClock {
+    Ok(SampledClock {
         to_raw: ClockMap::new(&samples, error_ns).map_err(wrong)?,
         to_monotonic: ClockMap::new(&turned, error_ns).map_err(wrong)?,
         sampled_ns: (
@@ -245,8 +267,8 @@ fn host_clock(samples: &Samples) -> Result<HostClock, FleetError> {
     })
 }
 
-/// The pairs of hosts that have a connection whose ends are both known.
-pub(crate) fn connected(connections: &Connections) -> BTreeMap<(HostId, HostId), u64> {
+/// Counts, for each pair of hosts, the connections whose ends are both known.
+pub(crate) fn count_connections(connections: &Connections) -> BTreeMap<(HostId, HostId), u64> {
     let mut counts = BTreeMap::new();
     for pair in &connections.pairs {
         let [a, b] = pair.ends.map(|end| end.host);

@@ -1,22 +1,40 @@
-//! Counters of a trace, or of a file that `perf stat` wrote.
+//! Reports the counters of processors in a trace (`luc record --counters`), or in a file that `perf stat` wrote.
+//!
+//! - [`counters()`]: totals with intervals, by process, too, and the stacks of cycles.
+//! - [`Counted`]: events that a thread counted between two times, for parts of requests.
+//!
+//! [`luc_counters`] has the arithmetic. Traces are read elsewhere; only files of `perf stat` are read here.
+
+mod counted;
+mod error;
+mod figures;
+mod trace;
+
+pub(crate) use counted::{Counted, cycles_of_an_instruction, sum};
+pub(crate) use figures::StackAt;
+
+pub use counted::EventCount;
+pub use error::CountersError;
+pub use figures::{Counters, Show, events_of};
 
 use std::path::Path;
 
 use luc_events::tables::{Counter, Task};
-use luc_fleet_counters::{Counters, Rows, Show, of_file, of_trace};
 
 use crate::error::FleetError;
 use crate::read::rows;
 use crate::task::Tasks;
+use figures::{report_file, report_trace};
 use luc_fleet_rings::window;
+use trace::Rows;
 
 /// Reads the counters of a trace, or of a file that `perf stat` wrote.
 ///
 /// # Errors
-/// What [`luc_events::store::Reader`] says of a trace that cannot be read; [`FleetError::Counters`].
+/// [`FleetError::Trace`] for a trace that cannot be read; [`FleetError::Counters`].
 pub fn counters(path: &Path, show: Show<'_>) -> Result<Counters, FleetError> {
     if !path.is_dir() {
-        return Ok(of_file(path, show)?);
+        return Ok(report_file(path, show)?);
     }
     let (start_ns, counters, tasks) = window::read(path, None, |reader| {
         let counters: Vec<Counter> = rows(reader, &["cgroup"])?;
@@ -29,5 +47,5 @@ pub fn counters(path: &Path, show: Show<'_>) -> Result<Counters, FleetError> {
         counters: &counters,
         name: &|id| tasks.name(id, u64::MAX).map(str::to_owned),
     };
-    Ok(of_trace(path, &rows, show)?)
+    Ok(report_trace(path, &rows, show)?)
 }

@@ -1,4 +1,4 @@
-//! What disks did for others while a thread waited for one.
+//! Work of disks for others while a thread waited for one.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -8,47 +8,47 @@ use luc_events::{Dev, Inode};
 
 use crate::read::Recorded;
 
-/// The requests of one host's disks.
+/// Requests of one host's disks.
 #[derive(Debug, Default)]
 pub(crate) struct Disks {
-    /// In the order in which they were complete.
-    served: Vec<Served>,
+    /// Requests in order of completion.
+    served: Vec<ServedRequest>,
 }
 
-/// A request that a disk has completed.
+/// Completed request of a disk.
 #[derive(Debug, Clone, Copy)]
-struct Served {
+struct ServedRequest {
     dev: Dev,
     begin_ns: u64,
     complete_ns: u64,
     bytes: u64,
-    /// The thread that queued it.
+    /// Id of the thread that queued it.
     issuer: u32,
-    /// Whose data it was for.
-    owner: Owner,
+    /// Owner of the data.
+    owner: DiskOwner,
 }
 
-/// A thread and its process, by their ids.
+/// Ids of a thread and its process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Owner {
+pub(crate) struct DiskOwner {
     pub(crate) thread: u32,
     pub(crate) process: u32,
 }
 
-/// Bytes that disks moved during a wait, by whose they were.
-pub(crate) type Moved = BTreeMap<Owner, u64>;
+/// Bytes that disks moved during a wait, by owner.
+pub(crate) type Moved = BTreeMap<DiskOwner, u64>;
 
 impl Disks {
     pub(crate) fn new(recorded: &Recorded) -> Self {
         let flushers = Flushers::new(&recorded.data);
-        let mut served: Vec<Served> = recorded
+        let mut served: Vec<ServedRequest> = recorded
             .requests
             .iter()
             .filter(|row| row.bytes > 0)
             .map(|row| {
                 let begin_ns = if row.insert_ns > 0 { row.insert_ns } else { row.issue_ns };
-                let issuer = Owner { thread: row.issuer.0, process: row.issuer_process.0 };
-                Served {
+                let issuer = DiskOwner { thread: row.issuer.0, process: row.issuer_process.0 };
+                ServedRequest {
                     dev: row.dev,
                     begin_ns,
                     complete_ns: row.complete_ns,
@@ -62,7 +62,7 @@ impl Disks {
         Self { served }
     }
 
-    /// What the disks that a thread had requests at completed from one time to another; empty if it had none.
+    /// Bytes that disks with requests of a thread completed from one time to another; empty if it had none.
     pub(crate) fn moved(&self, thread: u32, begin_ns: u64, end_ns: u64) -> Moved {
         let first = self.served.partition_point(|one| one.complete_ns < begin_ns);
         let during = self.served[first..].iter().take_while(|one| one.complete_ns <= end_ns);
@@ -77,23 +77,23 @@ impl Disks {
     }
 }
 
-/// Whose data the kernel's flusher threads wrote.
+/// Owners of the data that the kernel's flusher threads wrote.
 #[derive(Debug, Default)]
 struct Flushers {
-    /// By the flusher's id, in the order of time: until when it wrote, and whose data most of that was.
-    wrote: HashMap<u32, Vec<(u64, Owner)>>,
+    /// By the flusher's id, in order of time: the end of each write, and the owner of most of its data.
+    wrote: HashMap<u32, Vec<(u64, DiskOwner)>>,
 }
 
 impl Flushers {
-    /// Of rows in the order of their times. A file's data is taken for that of the thread that made it dirty last.
+    /// Reads rows that are in order of time. A file's data belong to the thread that made it dirty last.
     fn new(rows: &[Data]) -> Self {
-        let mut dirtied: HashMap<(Dev, Inode), Owner> = HashMap::new();
+        let mut dirtied: HashMap<(Dev, Inode), DiskOwner> = HashMap::new();
         // At one time a flusher has a row for each file.
-        let mut written: BTreeMap<(u64, u32), (u64, Owner)> = BTreeMap::new();
+        let mut written: BTreeMap<(u64, u32), (u64, DiskOwner)> = BTreeMap::new();
         for at_once in rows.chunk_by(|a, b| a.at_ns == b.at_ns) {
             for row in at_once {
                 if row.direction == Direction::Dirtied {
-                    let owner = Owner { thread: row.thread.0, process: row.process.0 };
+                    let owner = DiskOwner { thread: row.thread.0, process: row.process.0 };
                     dirtied.insert((row.dev, row.inode), owner);
                 }
             }
@@ -110,14 +110,14 @@ impl Flushers {
         }
         let mut flushers = Self::default();
         for ((at_ns, flusher), (_, owner)) in written {
-            let wrote = flushers.wrote.entry(flusher).or_default();
-            wrote.push((at_ns, owner));
+            flushers.wrote.entry(flusher).or_default().push((at_ns, owner));
         }
         flushers
     }
 
-    /// Whose data a flusher wrote with a request that it queued at a time; `None`: it is none, or that is not known.
-    fn owner(&self, thread: u32, at_ns: u64) -> Option<Owner> {
+    /// Owner of the data of a request that a flusher queued at a time; `None`: the thread is no flusher, or it is
+    /// unknown.
+    fn owner(&self, thread: u32, at_ns: u64) -> Option<DiskOwner> {
         let wrote = self.wrote.get(&thread)?;
         let next = wrote.partition_point(|(until_ns, _)| *until_ns < at_ns);
         wrote.get(next).map(|(_, owner)| *owner)

@@ -1,12 +1,12 @@
-//! Where a service answers.
+//! Endpoints at which services answer.
 
 use std::fmt;
 
-/// Where a service answers, whatever its host's address.
+/// Port or path at which a service answers, whatever its host's address.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Endpoint {
     Port(u16),
-    /// The path or abstract name of a unix socket.
+    /// Path or abstract name of a unix socket.
     Path(String),
 }
 

@@ -1,4 +1,4 @@
-//! What connects the hosts: connections, messages, requests.
+//! Explains the traces: connections, messages, requests, and why the slowest requests are slow.
 
 mod charge;
 mod connections;
@@ -6,9 +6,9 @@ mod finding;
 mod findings;
 mod found;
 mod idle;
-mod kind;
 mod messages;
 mod named;
+mod nodes;
 mod one_way;
 mod path;
 mod ranking;
@@ -21,73 +21,67 @@ mod service;
 use serde::Serialize;
 
 use crate::error::FleetError;
-use crate::fit::{PairReport, Unrelated, contradiction, pairs, unrelated};
+use crate::fit::{PairReport, Unrelated, describe_contradiction, report_pairs, report_unrelated};
 use crate::joined::{HostSummary, Joined};
 use crate::map::LeftOut;
 pub use connections::{ConnectionsReport, Paired, UnpairedEnd};
 pub use finding::{Beside, Finding, Party, Waiter};
-pub(crate) use finding::{services, worth_showing};
+pub(crate) use finding::{find_services, worth_showing};
 pub(crate) use findings::Charges;
 pub use findings::{Findings, Group};
 pub(crate) use found::Found;
 pub(crate) use idle::word as awaits_word;
 pub use idle::{Idle, Ticking, WaitRow};
-pub(crate) use kind::Kind;
 pub use messages::{GapReport, MessagesReport, RowsLeftOut};
 pub use named::{SpanCounts, SpanName, SpansReport};
+pub(crate) use nodes::{Node, ProcessKey, evidence, nodes, time_ns};
 pub use one_way::OneWay;
 pub use path::PathPart;
 pub use ranking::Ranked;
 pub(crate) use ranking::Top;
 pub(crate) use request::reports;
-pub use request::{Actor, Call, RequestReport};
-pub(crate) use requests::evidence;
+pub use request::{Actor, CallReport, RequestReport};
 pub use requests::{HandOverReport, RequestsReport};
 pub use rows::{EdgeRow, RequestRow, Rows, SideRow};
-pub use service::Service;
+pub use service::ServiceReport;
 
-/// Requests that are listed.
-const LISTED: usize = 10;
+/// Maximum number of slowest requests that are listed.
+const MAX_SLOWEST: usize = 10;
 
-/// What is wanted beside what every explanation has.
+/// Optional parts of an explanation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Wanted {
-    /// The request of this number, by time; else the slowest.
+    /// Number of the request to show; 1 is the slowest. `None`: the slowest.
     pub request: Option<usize>,
-    /// Each edge and each request.
+    /// Whether to list each edge, request and wait.
     pub rows: bool,
 }
 
-/// What connects many hosts.
+/// Everything that `luc-fleet explain` says of the traces.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Explanation {
     pub hosts: Vec<HostSummary>,
-    /// Why the slowest requests are slow, by the address that they were sent to. What took the most time comes first.
+    /// Findings for each address; the address with the most time comes first.
     pub findings: Vec<Findings>,
-    /// How the clocks relate.
     pub clocks: Vec<PairReport>,
-    /// Hosts whose clocks do not relate to any other's.
     pub unrelated: Vec<Unrelated>,
-    /// Where the pairs of more than two hosts contradict each other: times between hosts are not known then.
+    /// Contradiction between pairs of clocks, in words. Times between hosts are then unknown.
     pub contradiction: Option<String>,
-    /// Which ends are one connection.
     pub connections: ConnectionsReport,
-    /// Which sends fed which receptions.
     pub messages: MessagesReport,
-    /// How long messages took.
+    /// Times of messages from host to host.
     pub one_way: Vec<OneWay>,
-    /// Requests, and what was made for what.
+    /// Counts of requests, and of the evidence that links them.
     pub requests: RequestsReport,
-    /// How long services took, the busiest first.
-    pub services: Vec<Service>,
-    /// Threads without work, by host.
+    /// Services with their times, the busiest first.
+    pub services: Vec<ServiceReport>,
     pub idle: Vec<Idle>,
-    /// The slowest requests that are not known to be made for another one.
+    /// Slowest requests that are not known to be made for another one.
     pub slowest: Vec<Ranked>,
     pub request: Option<RequestReport>,
-    /// Rows that take no part.
+    /// Rows that are left out.
     pub left_out: LeftOut,
-    /// Each edge and each request, if they are wanted.
+    /// Each edge, request and wait, if asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rows: Option<Rows>,
 }
@@ -100,7 +94,7 @@ pub fn explain(joined: &Joined, wanted: Wanted) -> Result<Explanation, FleetErro
     explain_found(&Charges::new(&Found::new(joined)?), wanted)
 }
 
-/// The same, of what has been found in the traces.
+/// Like [`explain`], for requests that have been found already.
 pub(crate) fn explain_found(
     charges: &Charges<'_>,
     wanted: Wanted,
@@ -111,19 +105,18 @@ pub(crate) fn explain_found(
         Some(number) => Some(found.top(number)?.ranked.number),
         None => found.top(1).ok().map(|top| top.ranked.number),
     };
-    let summaries = joined.hosts.iter().map(|host| host.summary.clone());
     Ok(Explanation {
-        hosts: summaries.collect(),
+        hosts: joined.hosts.iter().map(|host| host.summary.clone()).collect(),
         findings: charges.of_slowest(),
-        clocks: pairs(joined),
-        unrelated: unrelated(joined),
-        contradiction: contradiction(joined),
+        clocks: report_pairs(joined),
+        unrelated: report_unrelated(joined),
+        contradiction: describe_contradiction(joined),
         connections: connections::report(joined),
         one_way: one_way::report(joined, &found.messages.edges),
         messages: messages::report(joined, &found.messages),
         services: service::report(joined, &found.requests),
         idle: idle::report(found, charges.engaged()),
-        slowest: found.ranking.slowest(LISTED),
+        slowest: found.ranking.slowest(MAX_SLOWEST),
         request: request::reports(found, number)?.pop(),
         rows: wanted.rows.then(|| rows::report(found, charges.engaged())),
         requests: requests::report(&found.requests, found.named.report()),

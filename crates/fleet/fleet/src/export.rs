@@ -20,7 +20,7 @@ use serde::Serialize;
 use crate::error::FleetError;
 use crate::explain::{Charges, Found};
 use crate::joined::Joined;
-use crate::relations::{Homes, edges, host_clocks, requests, steps};
+use crate::relations::{Placer, convert_edges, convert_requests, convert_steps, host_clocks};
 use crate::source::Source;
 use file::write_table;
 use sql::Dialect;
@@ -127,18 +127,18 @@ pub fn export(
 fn write_tables(joined: &Joined, directory: &Path) -> Result<Vec<ExportedTable>, ExportError> {
     let found = Found::new(joined)?;
     let hosts: Vec<String> = joined.hosts.iter().map(|host| host.name.clone()).collect();
-    let mut homes = Homes::new(joined);
+    let mut placer = Placer::new(joined);
     let (clocks, lines) = host_clocks(joined);
     let about = tables::hosts(joined, &clocks);
-    let requests = requests(&mut homes, &found);
+    let requests = convert_requests(&mut placer, &found);
     let calls = tables::calls(&requests);
     Ok(vec![
         write_table(&tables::HOST, &about, &hosts, directory)?,
         write_table(&tables::CLOCK, &lines, &hosts, directory)?,
-        write_table(&tables::EDGE, &edges(&mut homes, &found), &hosts, directory)?,
+        write_table(&tables::EDGE, &convert_edges(&mut placer, &found), &hosts, directory)?,
         write_table(&tables::REQUEST, &requests, &hosts, directory)?,
         write_table(&tables::CALL, &calls, &hosts, directory)?,
-        write_table(&tables::PATH, &steps(&mut homes, &found), &hosts, directory)?,
+        write_table(&tables::PATH, &convert_steps(&mut placer, &found), &hosts, directory)?,
         write_table(
             &tables::FINDING,
             &tables::findings(Charges::new(&found).of_slowest()),

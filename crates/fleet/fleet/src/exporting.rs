@@ -11,7 +11,7 @@ use luc_units::figures::Size;
 
 use crate::Failure;
 use crate::arguments;
-use crate::files::INTERRUPTED;
+use crate::files::EXIT_INTERRUPTED;
 
 pub(crate) fn run(args: &arguments::Export) -> Result<ExitCode, Failure> {
     check_free(&args.out)?;
@@ -20,7 +20,7 @@ pub(crate) fn run(args: &arguments::Export) -> Result<ExitCode, Failure> {
     // From here on there are files to be removed.
     interrupt::install()?;
     let exported = match export(&joined, &args.common.sources, window, &args.out) {
-        Err(ExportError::Interrupted) => return Ok(ExitCode::from(INTERRUPTED)),
+        Err(ExportError::Interrupted) => return Ok(ExitCode::from(EXIT_INTERRUPTED)),
         exported => exported?,
     };
     let mut out = io::stdout().lock();

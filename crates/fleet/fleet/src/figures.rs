@@ -1,9 +1,9 @@
-//! Figures of many values.
+//! Summaries of many values.
 
 use luc_stats::quantile;
 use serde::Serialize;
 
-/// Least, middle and greatest value.
+/// Minimum, median and maximum.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Spread {
     pub min_ns: f64,

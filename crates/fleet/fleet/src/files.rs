@@ -1,4 +1,4 @@
-//! The files that `luc-fleet report` writes: which format goes to which.
+//! Writes the files of `luc-fleet report`.
 
 use std::process::ExitCode;
 
@@ -10,8 +10,8 @@ use luc_report::output::{Target, Writer};
 use crate::Failure;
 use crate::arguments;
 
-/// The exit status after Ctrl-C.
-pub(crate) const INTERRUPTED: u8 = 130;
+/// Exit status after Ctrl-C.
+pub(crate) const EXIT_INTERRUPTED: u8 = 130;
 
 #[derive(Debug, Clone, Copy)]
 enum Format {
@@ -31,20 +31,20 @@ impl Format {
 }
 
 pub(crate) fn write(args: arguments::Report) -> Result<ExitCode, Failure> {
-    // What cannot be written is said before the traces are read.
-    let chosen = chosen(&args)?;
+    // Mistakes in outputs are reported before the traces are read.
+    let targets = choose_targets(&args)?;
     let spans = args.spans.read()?;
     let joined = Joined::read(&args.sources, Tables::All, args.span.window())?.with_spans(spans);
     let report = Report::new(&joined, Chosen { request: args.request, slowest: args.slowest })?;
-    // From here on there are files to be removed.
+    // From here on, an interrupt must remove files.
     interrupt::install()?;
     let mut outputs = Vec::new();
-    for (format, target) in chosen {
+    for (format, target) in targets {
         let (output, writer) = target.begin()?;
         format.write(&report, writer)?;
         outputs.push(output);
         if interrupt::interrupted() {
-            return Ok(ExitCode::from(INTERRUPTED));
+            return Ok(ExitCode::from(EXIT_INTERRUPTED));
         }
     }
     for output in outputs {
@@ -55,8 +55,8 @@ pub(crate) fn write(args: arguments::Report) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The formats to write, and where to.
-fn chosen(args: &arguments::Report) -> Result<Vec<(Format, Target)>, Failure> {
+/// Chooses the formats to write, and their targets.
+fn choose_targets(args: &arguments::Report) -> Result<Vec<(Format, Target)>, Failure> {
     let asked = [
         (Format::Html, &args.html),
         (Format::Perfetto, &args.perfetto),

@@ -1,115 +1,113 @@
-//! What is known of the clocks.
+//! Reports how the clocks of the hosts relate.
 
 use luc_fleet_clocks::{ClockError, Evidence, HostId, Jump, Knot, PairFit};
 use serde::Serialize;
 
-use crate::clocks::{PairOfClocks, connected};
+use crate::clocks::{ClockPair, count_connections};
 use crate::error::FleetError;
 use crate::figures::Spread;
 use crate::joined::{HostSummary, Joined};
 use crate::map::LeftOut;
 
-/// So many times, and one, are looked at for widths.
-const LOOKS: i128 = 1000;
+/// Number of intervals between the times at which widths are evaluated.
+const WIDTH_SAMPLES: i128 = 1000;
 
-/// How the clocks of many hosts relate.
+/// Report on how the clocks of many hosts relate.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Fit {
     pub hosts: Vec<HostSummary>,
-    /// Those that exchange packets.
+    /// Pairs of hosts that exchange packets.
     pub pairs: Vec<PairReport>,
     /// Hosts that exchange packets with no other.
     pub unrelated: Vec<Unrelated>,
-    /// Where the pairs of more than two hosts contradict each other: times between hosts are not known then.
+    /// Contradiction between pairs of clocks, in words. Times between hosts are then unknown.
     pub contradiction: Option<String>,
-    /// Rows that take no part.
+    /// Rows that are left out.
     pub left_out: LeftOut,
 }
 
-/// How the clocks of two hosts relate. Offsets are B's CLOCK_MONOTONIC_RAW less A's.
+/// Relation between the clocks of two hosts. Offsets are B's CLOCK_MONOTONIC_RAW minus A's.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PairReport {
-    /// The host in whose time the fit is.
+    /// Host in whose time the fit is.
     pub a: String,
     pub b: String,
-    /// Connections between them whose ends are both known.
+    /// Connections between them with both ends known.
     pub connections: u64,
-    /// Packets from A to B that count: of each 4 ms the one that bounds most.
+    /// Packets from A to B that bound the offset: of each 4 ms the one that bounds most.
     pub packets_a_to_b: usize,
-    /// The same from B to A.
+    /// Packets from B to A that bound the offset.
     pub packets_b_to_a: usize,
-    /// What is known; `None`: `failure` says why not.
+    /// Offset; `None`: `failure` has the reason.
     pub offset: Option<OffsetReport>,
-    /// Why nothing is known.
+    /// Reason why the offset is unknown.
     pub failure: Option<String>,
 }
 
-/// An offset over time.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OffsetReport {
-    /// The middle of the time between the first and the last packet, ns since A's trace began.
+    /// Midpoint of the first and the last packet's times, ns after the begin of A's trace.
     pub at_ns: i64,
-    /// The offset then, ns: the middle of its bounds; `None` where a bound is missing.
+    /// Offset at that time, ns: the middle of its bounds; `None` without a bound.
     pub offset_ns: Option<i64>,
-    /// Its guaranteed least value then.
+    /// Guaranteed minimum at that time.
     pub low_ns: Option<i64>,
-    /// Its guaranteed greatest value then.
+    /// Guaranteed maximum at that time.
     pub high_ns: Option<i64>,
-    /// Half the distance of the bounds, at times that are evenly between the first and the last packet.
+    /// Half the distance of the bounds, at evenly spaced times from the first to the last packet.
     pub half_width: Option<Spread>,
-    /// The share of these times at which a bound is missing.
+    /// Share of these times at which a bound is missing.
     pub without_a_bound: f64,
-    /// How much faster B's clock runs.
+    /// Drift of B's clock against A's.
     pub drift: Option<Drift>,
-    /// What the knots rest on.
+    /// Number of knots by their evidence.
     pub knots: KnotCounts,
-    /// Times in which a clock jumped.
     pub jumps: Vec<JumpReport>,
-    /// Whether the offset bends more than is taken for possible: the bounds then hold for a window each.
+    /// Whether the offset bends more than is possible for a crystal. Each bound then only holds for a window.
     pub is_strained: bool,
 }
 
-/// Knots by what they rest on.
+/// Number of knots by their evidence.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct KnotCounts {
-    /// Packets within a step.
+    /// Knots with packets within a step.
     pub packets: u64,
     pub curvature: u64,
-    /// Packets before or after a jump.
+    /// Knots beside a jump.
     pub jump: u64,
-    /// Packets that are all earlier, or all later: knots reach some seconds beyond all packets.
+    /// Knots before or after all packets; they reach some seconds beyond.
     pub beyond: u64,
 }
 
-/// How much faster a clock runs, on the average of the longest time without a jump.
+/// Mean difference in rate over the longest time without a jump.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Drift {
-    /// The estimate, parts per million.
+    /// Estimate, parts per million.
     pub ppm: f64,
-    /// By how much it may be off: guaranteed, as the bounds of both ends are.
+    /// Guaranteed error, from the bounds at both ends.
     pub error_ppm: f64,
     pub over_ns: i64,
 }
 
-/// A jump of a clock, between two times since A's trace began.
+/// Jump of a clock, between two times after the begin of A's trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct JumpReport {
-    /// The last packet before it.
+    /// Time of the last packet before it.
     pub after_ns: i64,
-    /// The first packet after it.
+    /// Time of the first packet after it.
     pub before_ns: i64,
-    /// How large it is: the offset after it less that before it; `None` where one is not known.
+    /// Offset after the jump minus that before it; `None` if one is unknown.
     pub by_ns: Option<i64>,
 }
 
-/// A host whose clock is not known.
+/// Host whose clock is unknown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Unrelated {
     pub host: String,
     pub reason: &'static str,
 }
 
-/// Says how the clocks relate.
+/// Reports how the clocks relate.
 ///
 /// # Errors
 /// [`FleetError::OneHost`].
@@ -119,25 +117,25 @@ pub fn fit(joined: &Joined) -> Result<Fit, FleetError> {
     }
     Ok(Fit {
         hosts: joined.hosts.iter().map(|host| host.summary.clone()).collect(),
-        pairs: pairs(joined),
-        unrelated: unrelated(joined),
-        contradiction: contradiction(joined),
+        pairs: report_pairs(joined),
+        unrelated: report_unrelated(joined),
+        contradiction: describe_contradiction(joined),
         left_out: joined.rows.left_out,
     })
 }
 
-/// All pairs of hosts that exchange packets.
-pub(crate) fn pairs(joined: &Joined) -> Vec<PairReport> {
-    let connected = connected(&joined.connections);
-    let report = |pair: &PairOfClocks| {
+/// Reports all pairs of hosts that exchange packets.
+pub(crate) fn report_pairs(joined: &Joined) -> Vec<PairReport> {
+    let connections = count_connections(&joined.connections);
+    let report = |pair: &ClockPair| {
         let (offset, failure) = match &pair.fit {
-            Ok(fit) => (Some(offset(joined, pair.a, fit)), None),
+            Ok(fit) => (Some(report_offset(joined, pair.a, fit)), None),
             Err(error) => (None, Some(error.to_string())),
         };
         PairReport {
             a: joined.name(pair.a),
             b: joined.name(pair.b),
-            connections: connected.get(&(pair.a, pair.b)).copied().unwrap_or(0),
+            connections: connections.get(&(pair.a, pair.b)).copied().unwrap_or(0),
             packets_a_to_b: pair.forward,
             packets_b_to_a: pair.backward,
             offset,
@@ -147,12 +145,12 @@ pub(crate) fn pairs(joined: &Joined) -> Vec<PairReport> {
     joined.clocks.pairs.iter().map(report).collect()
 }
 
-/// The hosts that are in no pair.
-pub(crate) fn unrelated(joined: &Joined) -> Vec<Unrelated> {
+/// Reports the hosts that are in no pair.
+pub(crate) fn report_unrelated(joined: &Joined) -> Vec<Unrelated> {
     if joined.hosts.len() < 2 {
         return Vec::new();
     }
-    let connected = connected(&joined.connections);
+    let connections = count_connections(&joined.connections);
     let hosts = (0..joined.hosts.len()).map(|host| HostId(host as u32));
     let alone = hosts.filter(|&host| {
         let mut pairs = joined.clocks.pairs.iter();
@@ -160,7 +158,7 @@ pub(crate) fn unrelated(joined: &Joined) -> Vec<Unrelated> {
     });
     let report = |host| Unrelated {
         host: joined.name(host),
-        reason: if connected.keys().any(|&(a, b)| a == host || b == host) {
+        reason: if connections.keys().any(|&(a, b)| a == host || b == host) {
             "it has connections with others, but no packet is in both traces"
         } else {
             "no connection has one end here and the other in another trace"
@@ -169,8 +167,8 @@ pub(crate) fn unrelated(joined: &Joined) -> Vec<Unrelated> {
     alone.map(report).collect()
 }
 
-/// Where pairs contradict each other, in words.
-pub(crate) fn contradiction(joined: &Joined) -> Option<String> {
+/// Describes where pairs contradict each other.
+pub(crate) fn describe_contradiction(joined: &Joined) -> Option<String> {
     let (reference, error) = joined.clocks.contradiction()?;
     let ClockError::Contradiction { host, at_ns } = error else {
         return Some(error.to_string());
@@ -186,7 +184,7 @@ pub(crate) fn contradiction(joined: &Joined) -> Option<String> {
     ))
 }
 
-fn offset(joined: &Joined, a: HostId, fit: &PairFit) -> OffsetReport {
+fn report_offset(joined: &Joined, a: HostId, fit: &PairFit) -> OffsetReport {
     let start_ns = i64::try_from(joined.host(a).trace.start_ns).unwrap_or(0);
     let since_start_ns =
         |raw_ns: i64| joined.clocks.monotonic_ns(a, raw_ns).saturating_sub(start_ns);
@@ -194,7 +192,7 @@ fn offset(joined: &Joined, a: HostId, fit: &PairFit) -> OffsetReport {
     let middle_ns = first_ns.midpoint(last_ns);
     let middle = fit.at(middle_ns);
     let knots: Vec<Knot> = fit.knots().collect();
-    let looked_at = times(first_ns, last_ns);
+    let looked_at = spaced_times(first_ns, last_ns);
     let widths: Vec<f64> =
         looked_at.iter().filter_map(|&at_ns| fit.at(at_ns).bounds.half_width_ns()).collect();
     let missing = looked_at.len() - widths.len();
@@ -205,29 +203,31 @@ fn offset(joined: &Joined, a: HostId, fit: &PairFit) -> OffsetReport {
         high_ns: middle.bounds.high_ns(),
         without_a_bound: missing as f64 / looked_at.len() as f64,
         half_width: Spread::of(widths),
-        drift: drift(fit),
-        knots: counts(&knots),
+        drift: estimate_drift(fit),
+        knots: count_knots(&knots),
         jumps: fit
             .jumps()
             .iter()
             .map(|jump| JumpReport {
                 after_ns: since_start_ns(jump.after_ns),
                 before_ns: since_start_ns(jump.before_ns),
-                by_ns: size_ns(jump, &knots),
+                by_ns: jump_size_ns(jump, &knots),
             })
             .collect(),
         is_strained: fit.is_strained(),
     }
 }
 
-/// Times evenly from the first to the last.
-fn times(first_ns: i64, last_ns: i64) -> Vec<i64> {
+/// Returns evenly spaced times from the first to the last.
+fn spaced_times(first_ns: i64, last_ns: i64) -> Vec<i64> {
     let length_ns = i128::from(last_ns) - i128::from(first_ns);
-    (0..=LOOKS).map(|look| (i128::from(first_ns) + length_ns * look / LOOKS) as i64).collect()
+    (0..=WIDTH_SAMPLES)
+        .map(|look| (i128::from(first_ns) + length_ns * look / WIDTH_SAMPLES) as i64)
+        .collect()
 }
 
-/// The drift over the longest time without a jump.
-fn drift(fit: &PairFit) -> Option<Drift> {
+/// Drift over the longest time without a jump.
+fn estimate_drift(fit: &PairFit) -> Option<Drift> {
     let (first_ns, last_ns) = fit.span_ns();
     let begins = std::iter::once(first_ns).chain(fit.jumps().iter().map(|jump| jump.before_ns));
     let ends = fit.jumps().iter().map(|jump| jump.after_ns);
@@ -242,9 +242,9 @@ fn drift(fit: &PairFit) -> Option<Drift> {
     Some(Drift { ppm: per_million(gained_ns as f64), error_ppm: per_million(error_ns), over_ns })
 }
 
-/// By how much the offset differs between the knots around a jump that have packets nearby: on the other side of the
-/// jump, each side's knots only have packets beyond it.
-fn size_ns(jump: &Jump, knots: &[Knot]) -> Option<i64> {
+/// Size of a jump: the difference between the nearest knots that rest on packets nearby. Other knots beside the jump
+/// rest on packets further away.
+fn jump_size_ns(jump: &Jump, knots: &[Knot]) -> Option<i64> {
     let near: Vec<&Knot> =
         knots.iter().filter(|knot| knot.estimate.evidence == Evidence::Messages).collect();
     let before = near.iter().rfind(|knot| knot.at_ns <= jump.after_ns)?;
@@ -253,16 +253,15 @@ fn size_ns(jump: &Jump, knots: &[Knot]) -> Option<i64> {
     after_ns.checked_sub(before_ns)
 }
 
-fn counts(knots: &[Knot]) -> KnotCounts {
+fn count_knots(knots: &[Knot]) -> KnotCounts {
     let mut counts = KnotCounts::default();
     for knot in knots {
-        let count = match knot.estimate.evidence {
+        *match knot.estimate.evidence {
             Evidence::Messages => &mut counts.packets,
             Evidence::Curvature => &mut counts.curvature,
             Evidence::Jump => &mut counts.jump,
             Evidence::Beyond => &mut counts.beyond,
-        };
-        *count += 1;
+        } += 1;
     }
     counts
 }

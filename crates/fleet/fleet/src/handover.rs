@@ -1,10 +1,10 @@
-//! Commands that are handed over to a program of their own: `luc-fleet-store` reaches object stores.
+//! Hands commands over to a program of their own: `luc-fleet-store` reaches object stores.
 
 use std::ffi::OsString;
 
 use luc_host::programs::{NotRun, become_program};
 
-/// A program beside `luc-fleet` or on the PATH, and how it is built and installed.
+/// Program beside `luc-fleet` or on the PATH, and how it is installed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Program {
     name: &'static str,
@@ -14,7 +14,7 @@ pub(crate) struct Program {
 pub(crate) const STORE: Program =
     Program { name: luc_fleet_rings::STORE, install: luc_fleet_rings::INSTALL_STORE };
 
-/// Runs it in place of this program. Returns only where that cannot be done, and why.
+/// Runs a program in place of this one. Returns only on failure, with the reason.
 pub(crate) fn hand_over(program: Program, command: &str, words: Vec<OsString>) -> String {
     let Program { name, install } = program;
     let words = std::iter::once(OsString::from(command)).chain(words);

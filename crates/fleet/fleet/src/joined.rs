@@ -1,4 +1,4 @@
-//! The traces of many hosts, put together.
+//! Joins the traces of many hosts.
 
 mod joining;
 
@@ -7,28 +7,27 @@ use std::collections::{BTreeMap, HashMap};
 use luc_events::Cause;
 use luc_events::tables::Trace;
 use luc_fleet_clocks::HostId;
-use luc_fleet_otlp::Span;
 use luc_fleet_requests::{
-    Address, Connections, End, EndId, HostWaits, Requests, Thread, ThreadId, Wait,
+    Address, Connections, End, EndId, HostWaits, Part, PartKind, Requests, Thread, ThreadId, Wait,
 };
 use luc_units::plain;
 use serde::Serialize;
 
 use crate::brand::Brands;
 use crate::clocks::Clocks;
+use crate::counters::Counted;
 use crate::disks::Disks;
 use crate::endpoint::Endpoint;
 use crate::map::Rows;
+use crate::otlp::Span;
 use crate::read::Recorded;
-use luc_fleet_counters::Counted;
-
 use crate::syncs::Syncs;
 use crate::task::Tasks;
 use crate::times::Times;
 use crate::waits::{self, Waits, may_be_input};
 pub(crate) use joining::packets_of;
 
-/// The traces of many hosts: their rows, which connections they share, and how their clocks relate.
+/// Rows of many hosts, the connections that they share, and how their clocks relate.
 #[derive(Debug)]
 pub struct Joined {
     pub(crate) hosts: Vec<Host>,
@@ -36,22 +35,21 @@ pub struct Joined {
     pub(crate) ends: HashMap<EndId, End>,
     pub(crate) connections: Connections,
     pub(crate) clocks: Clocks,
-    /// What programs wrote of their requests.
+    /// Spans that programs wrote of their requests.
     pub(crate) spans: Vec<Span>,
-    /// How many segments were sent again to each end, if any.
+    /// Number of segments that were sent again to each end, where there are any.
     sent_again: HashMap<EndId, u32>,
 }
 
-/// What is kept of a host beside its rows.
+/// Data about a host, apart from its rows.
 #[derive(Debug)]
 pub(crate) struct Host {
-    /// Without what steers a terminal.
+    /// Name without control characters.
     pub(crate) name: String,
     pub(crate) trace: Trace,
     pub(crate) summary: HostSummary,
-    /// Whether each wait that a thread ended has a row of its own.
+    /// Whether each wait that a thread ended has its own row.
     pub(crate) has_all_waits: bool,
-    /// What its threads did with their time.
     pub(crate) times: Times,
     tasks: Tasks,
     brands: Brands,
@@ -63,72 +61,87 @@ pub(crate) struct Host {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct HostSummary {
-    /// What it is called.
     pub name: String,
-    /// Where its trace is.
+    /// Directory of the trace.
     pub directory: String,
     pub kernel: String,
     pub processors: u32,
-    /// From the first to the last thing in the trace, ns.
+    /// Time from the first to the last row, ns.
     pub length_ns: u64,
-    /// Whether the recorder ended by itself; else it is still recording, or was killed.
+    /// Whether the recorder ended by itself. Otherwise it still records, or was killed.
     pub is_complete: bool,
-    /// What the recording was limited to, in words; empty: nothing. Connections and packets are everybody's anyway.
+    /// Filters of the recording, in words; empty: none. Connections and packets are never filtered.
     pub filters: String,
-    /// How many connections it has.
     pub connections: u64,
-    /// How many sends and receives.
+    /// Number of sends and receives.
     pub messages: u64,
     pub packets: u64,
-    /// Segments that were sent again.
+    /// Number of segments that were sent again.
     pub retransmits: u64,
-    /// How many rows were lost, by table.
+    /// Number of lost rows by table.
     pub lost: BTreeMap<String, u64>,
 }
 
 impl Joined {
-    /// The same, and spans that programs wrote of their requests.
+    /// Adds spans that programs wrote of their requests.
     #[must_use]
     pub fn with_spans(self, spans: Vec<Span>) -> Self {
         Self { spans, ..self }
     }
 
-    /// Why a thread waited, by the time that names the row: when it left its processor, or was seen asleep.
+    /// Cause of a thread's wait. `row_ns` names the row: the time at which the thread left its processor, or was seen
+    /// asleep.
     pub(crate) fn cause(&self, thread: ThreadId, row_ns: u64) -> Option<Cause> {
         let ThreadId { host, thread } = thread;
         let asleep = self.host(host).waits().asleep(thread.id, row_ns);
-        let of_row = || {
+        let row_cause = || {
             let place = self.rows.waits.host(host)?.place(thread, row_ns)?;
             self.rows.causes.get(host.0 as usize)?.get(place).copied()
         };
-        // The row of a sleep that was seen does not say why: only the system call does.
-        asleep.or_else(of_row)
+        // The rest of a sleep that was seen has no cause in its row. Only its system call has it.
+        asleep.or_else(row_cause)
     }
 
-    /// Whether a wait was for input, a lock or another thread, by the time that names the row.
+    /// Whether a wait, named by its `row_ns`, was for input, a lock or another thread.
     pub(crate) fn is_for_others(&self, thread: ThreadId, row_ns: u64) -> bool {
         self.cause(thread, row_ns).is_some_and(may_be_input)
     }
 
-    /// The waits of a host, and why there was each.
+    /// Waits of a host, with their causes.
     pub(crate) fn waits_of(&self, host: HostId) -> impl Iterator<Item = (Wait, Cause)> {
         let waits = self.rows.waits.host(host);
         let causes = self.rows.causes.get(host.0 as usize);
         let known = self.host(host).waits();
-        let rows = waits.into_iter().flat_map(HostWaits::iter);
-        let rows = rows.zip(causes.into_iter().flatten());
+        let rows = waits.into_iter().flat_map(HostWaits::iter).zip(causes.into_iter().flatten());
         rows.map(|(wait, cause)| {
             let asleep = known.asleep(wait.thread.id, wait.off_ns);
             (wait, asleep.unwrap_or(*cause))
         })
     }
 
-    /// An address as people read it.
+    /// Formats an address for people.
     pub(crate) fn address(&self, address: Address) -> String {
         self.rows.names.address(address)
     }
 
-    /// The requests of all hosts. They are found anew each time.
+    /// Address of one side of an end, for people; empty if the end is unknown.
+    pub(crate) fn end_address(&self, end: EndId, side: impl Fn(&End) -> Address) -> String {
+        self.ends.get(&end).map_or_else(String::new, |end| self.address(side(end)))
+    }
+
+    /// Converts an offset of the core to the trace's. The core counts from the initial sequence number, if that is known.
+    pub(crate) fn trace_offset(&self, end: EndId, first_byte: u64) -> u64 {
+        let has_isn = self.ends.get(&end).is_some_and(|end| end.own_isn.is_some());
+        first_byte.saturating_sub(u64::from(has_isn))
+    }
+
+    /// Cause of a part of a path that is a wait.
+    pub(crate) fn part_cause(&self, part: &Part) -> Option<Cause> {
+        let off_ns = part.wait_off_ns.filter(|_| part.kind == PartKind::Blocked)?;
+        self.cause(part.thread, off_ns)
+    }
+
+    /// Finds the requests of all hosts, anew with each call.
     pub(crate) fn requests(&self) -> Requests {
         let rows = &self.rows;
         Requests::find(&rows.ends, &self.connections, &rows.messages, &rows.waits, |host| {
@@ -136,7 +149,7 @@ impl Joined {
         })
     }
 
-    /// Where somebody answers who has this address; `None`: a unix socket without a name, or a pipe.
+    /// Endpoint of an address; `None`: a unix socket without a name, or a pipe.
     pub(crate) fn endpoint(&self, address: Address) -> Option<Endpoint> {
         match address {
             Address::Internet(address) => Some(Endpoint::Port(address.port())),
@@ -145,7 +158,7 @@ impl Joined {
         }
     }
 
-    /// How many segments were sent again to an end.
+    /// Number of segments that were sent again to an end.
     pub(crate) fn sent_again_to(&self, end: EndId) -> u64 {
         self.sent_again.get(&end).copied().unwrap_or(0).into()
     }
@@ -164,7 +177,7 @@ impl Host {
         Self {
             name: plain(&recorded.name),
             trace: recorded.trace.clone(),
-            summary: summary(recorded),
+            summary: summarize(recorded),
             has_all_waits: waits::are_all_there(recorded),
             times: Times::new(recorded),
             tasks,
@@ -176,29 +189,37 @@ impl Host {
         }
     }
 
-    /// A thread's name; its id stands beside it. One that has only its process' name has the function that it runs
-    /// beside it.
+    /// Name of a thread, without its id. If it only has its process' name, its start routine follows in brackets.
     pub(crate) fn thread_name(&self, thread: Thread) -> String {
         let Thread { id, start_ns } = thread;
         let Some(name) = self.tasks.name(id, start_ns) else {
             return "thread".to_owned();
         };
         let process = self.tasks.process(id, start_ns);
-        let of_process = process.and_then(|process| self.tasks.name(process, start_ns));
-        let is_its_own = of_process != Some(name);
-        match self.brands.routine(id, start_ns).filter(|_| !is_its_own) {
-            Some(routine) => format!("{} ({routine})", plain(name)),
-            None => plain(name),
+        let process_name = process.and_then(|process| self.tasks.name(process, start_ns));
+        match self.brands.routine(id, start_ns) {
+            Some(routine) if process_name == Some(name) => format!("{} ({routine})", plain(name)),
+            _ => plain(name),
         }
     }
 
-    /// The name of a process as of a time: that of its first thread, and what it interprets.
+    /// Name of a process at a time: that of its first thread, and the script that it interprets.
     pub(crate) fn process_name(&self, process: u32, at_ns: u64) -> String {
-        let name = self.tasks.name(process, at_ns).map(plain);
-        let name = name.unwrap_or_else(|| format!("process {process}"));
+        let name = match self.tasks.name(process, at_ns) {
+            Some(name) => plain(name),
+            None => format!("process {process}"),
+        };
         match self.brands.script(process, at_ns) {
             Some(script) => format!("{name} {script}"),
             None => name,
+        }
+    }
+
+    /// Name of a process over the whole trace.
+    pub(crate) fn any_process_name(&self, process: Option<u32>) -> String {
+        match process {
+            Some(id) => self.process_name(id, u64::MAX),
+            None => "a process that is not known".to_owned(),
         }
     }
 
@@ -206,33 +227,31 @@ impl Host {
         &self.tasks
     }
 
-    /// The id of a thread's process; `None`: the trace does not have it.
+    /// Id of a thread's process; `None`: the trace does not have it.
     pub(crate) fn process_of(&self, thread: Thread) -> Option<u32> {
         self.tasks.process(thread.id, thread.start_ns)
     }
 
-    /// When threads were in a call such as fsync.
+    /// Times in which threads were in a call such as fsync.
     pub(crate) fn syncs(&self) -> &Syncs {
         &self.syncs
     }
 
-    /// What disks did for whom.
     pub(crate) fn disks(&self) -> &Disks {
         &self.disks
     }
 
-    /// What threads counted on processors.
     pub(crate) fn counted(&self) -> &Counted {
         &self.counted
     }
 
-    /// What is known of threads' waits beside their rows.
+    /// Facts about waits that their rows do not have.
     pub(crate) fn waits(&self) -> &Waits {
         &self.waits
     }
 }
 
-fn summary(recorded: &Recorded) -> HostSummary {
+fn summarize(recorded: &Recorded) -> HostSummary {
     let trace = &recorded.trace;
     let last_ns = recorded.clocks.iter().map(|row| row.at_ns).max();
     let end_ns = if trace.end_ns > 0 { trace.end_ns } else { last_ns.unwrap_or(0) };

@@ -1,19 +1,19 @@
 //! Traces of many hosts, put together.
 //!
-//! Directories that `luc record --fleet` wrote go in; what [`luc_fleet_requests`] finds in them comes out, for people and
+//! Reads directories that `luc record --fleet` wrote. Reports what [`luc_fleet_requests`] finds in them, for people and
 //! for programs.
 //!
-//! - [`Source`], [`read()`]: which traces, and their rows; [`Window`]: of which time, where they are rings.
-//! - [`watch`]: when a ring's requests became slow. [`called()`]: whom a service asked.
-//! - [`Joined`]: the rows of all hosts as the core wants them, connections paired, clocks related.
-//! - [`read_spans`]: what programs call their requests, as OpenTelemetry has it.
+//! - [`Source`], [`read()`]: names of traces, and their rows; [`Window`]: the time to read of a ring.
+//! - [`watch`]: detects that a ring's requests became slow. [`called()`]: finds whom a service asked.
+//! - [`Joined`]: the rows of all hosts, with connections paired and clocks related.
+//! - [`read_spans`]: spans of OpenTelemetry, which name requests.
 //! - [`fit()`]: how the clocks relate. [`explain()`]: connections, messages, requests, and one request's time.
-//! - [`why()`]: why a thread does not run, and whom that depends on.
-//! - [`counters()`]: hardware counters of a file that `perf stat` wrote.
-//! - [`text`]: all of these for people. For programs they are serialized as they are.
-//! - [`export`]: what was found as Parquet files, and views for DuckDB, Spark and other engines.
-//! - [`OnFirst`], [`related()`]: what a program needs that checks the clocks.
-//! - [`report`]: requests as files for other programs.
+//! - [`why()`]: why a thread does not run, and which threads that depends on.
+//! - [`counters()`]: hardware counters of a trace or of a file that `perf stat` wrote.
+//! - [`text`]: prints these results. For programs they are serialized.
+//! - [`export`]: writes results as Parquet files, with views for DuckDB, Spark and other engines.
+//! - [`OnFirst`], [`related()`]: access to clocks, for programs that check them.
+//! - [`report`]: writes requests to files for other programs.
 //!
 //! # From directories to findings
 //!
@@ -46,6 +46,7 @@ pub mod fit;
 mod joined;
 mod map;
 mod names;
+mod otlp;
 mod read;
 mod related;
 mod relations;
@@ -55,12 +56,13 @@ mod syncs;
 mod task;
 pub mod text;
 mod times;
+mod wait_kind;
 mod waits;
 pub mod watch;
 pub mod why;
 
 pub use called::called;
-pub use counters::counters;
+pub use counters::{Counters, CountersError, EventCount, Show, counters, events_of};
 pub use endpoint::Endpoint;
 pub use error::FleetError;
 pub use explain::{Explanation, Wanted, explain};
@@ -68,11 +70,10 @@ pub use figures::Spread;
 pub use fit::{Fit, fit};
 pub use joined::{HostSummary, Joined};
 pub use map::LeftOut;
+pub use otlp::{Span, SpanError, Spans, parse as parse_spans, read_spans};
 pub use read::{Recorded, Tables, read, read_within};
 pub use related::{OnFirst, Related, related};
 pub use source::Source;
 pub use why::{Who, why};
 
-pub use luc_fleet_counters::{Counters, CountersError, EventCount, Show, events_of};
-pub use luc_fleet_otlp::{Span, SpanError, Spans, parse as parse_spans, read_spans};
 pub use luc_fleet_rings::{Window, WindowError};

@@ -29,7 +29,7 @@ use luc_fleet_rings::PullError;
 use luc_report::output::OutputError;
 use serde::Serialize;
 
-/// Why there is no answer.
+/// Reason why a command failed.
 #[derive(Debug, thiserror::Error)]
 enum Failure {
     #[error(transparent)]
@@ -88,21 +88,21 @@ fn refused(error: &clap::Error) -> ExitCode {
 fn run(command: Command) -> Result<ExitCode, Failure> {
     match command {
         Command::Fit(args) => {
-            let joined = joined(&args.common, Tables::OfClocks)?;
+            let joined = read_joined(&args.common, Tables::OfClocks)?;
             print(&fit(&joined)?, args.common.json)?;
         }
         Command::Explain(args) => {
             // What cannot be read is said before the traces are.
             let spans = args.spans.read()?;
-            let joined = joined(&args.common, Tables::All)?.with_spans(spans);
+            let joined = read_joined(&args.common, Tables::All)?.with_spans(spans);
             let wanted = Wanted { request: args.request, rows: args.rows };
             print(&explain(&joined, wanted)?, args.common.json)?;
         }
         Command::Why(args) => {
-            let joined = joined(&args.common, Tables::All)?;
+            let joined = read_joined(&args.common, Tables::All)?;
             print(&why(&joined, &args.who, args.at)?, args.common.json)?;
         }
-        Command::Counters(args) => count(&args)?,
+        Command::Counters(args) => print_counters(&args)?,
         Command::Report(args) => return files::write(args),
         Command::Pull(args) => return windows::pull(&args),
         Command::Freeze(args) => windows::freeze(&args)?,
@@ -123,11 +123,11 @@ fn run_other(program: Program, command: &str, args: Words) -> Failure {
     Failure::NoProgram(hand_over(program, command, args.words))
 }
 
-fn joined(common: &Common, tables: Tables) -> Result<Joined, FleetError> {
+fn read_joined(common: &Common, tables: Tables) -> Result<Joined, FleetError> {
     Joined::read(&common.sources, tables, common.span.window())
 }
 
-fn count(args: &Counters) -> Result<(), Failure> {
+fn print_counters(args: &Counters) -> Result<(), Failure> {
     if let Some(processor) = &args.events {
         return Ok(writeln!(io::stdout(), "{}", events_of(processor).map_err(FleetError::from)?)?);
     }

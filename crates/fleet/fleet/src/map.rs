@@ -1,4 +1,4 @@
-//! From the rows of a trace to those of the core.
+//! Converts the rows of a trace to those of the core.
 
 mod origins;
 mod tokens;
@@ -21,41 +21,42 @@ use crate::waits::may_be_input;
 use origins::{Origin, Origins};
 use tokens::Tokens;
 
-/// Losses are noticed about once a second; a recorder that is as late as this has been stopped.
+/// Maximum delay until a loss is noticed. Usually it is about 1 s; a recorder that is later was stopped.
 const LOSS_WINDOW_NS: u64 = 10_000_000_000;
 
-/// The rows of many hosts.
+/// Converted rows of many hosts.
 #[derive(Debug, Default)]
 pub(crate) struct Rows {
     pub(crate) ends: Vec<End>,
-    /// The names that unix sockets are bound to.
+    /// Names that unix sockets are bound to.
     pub(crate) names: Names,
     pub(crate) messages: Vec<Message>,
     pub(crate) waits: Waits,
-    /// Why there was each wait, by the host's number, in the order of its waits.
+    /// Cause of each wait, by the host's number, in the order of its waits.
     pub(crate) causes: Vec<Vec<Cause>>,
     pub(crate) sleepers: Vec<Sleeper>,
     pub(crate) left_out: LeftOut,
 }
 
-/// Rows of a trace that take no part.
+/// Number of rows of a trace that are left out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct LeftOut {
-    /// Connections whose addresses cannot be read: the rows are damaged.
+    /// Connections with unreadable addresses: the rows are damaged.
     pub unreadable_connections: u64,
-    /// Messages and packets of a connection that has no row: the row was lost.
+    /// Messages and packets of a connection without a row: the row was lost.
     pub without_connection: u64,
-    /// Packets of connections whose sequence numbers are unknown: their offsets are not sure.
+    /// Packets of connections with unknown sequence numbers: their offsets are uncertain.
     pub uncertain_packets: u64,
-    /// Packets of times in which packets were lost: a second transmission may pass for the first.
+    /// Packets of times in which packets were lost: a retransmission may pass for the first transmission.
     pub packets_beside_lost_ones: u64,
-    /// Rows whose times or offsets cannot be: they are damaged.
+    /// Damaged rows, with impossible times or offsets.
     pub out_of_range: u64,
 }
 
-/// Adds the rows of the next host; its packets apart, as they are only needed to pair connections and for the clocks.
+/// Adds the rows of the next host. Packets go to `packets`, as they are only needed to pair connections and to relate
+/// clocks.
 ///
-/// Room is made for as many as there are: for twice as many, as vectors grow by themselves, memory may be short.
+/// Capacity is reserved exactly, as doubling vectors may exhaust memory.
 pub(crate) fn add(
     host: HostId,
     recorded: &Recorded,
@@ -63,16 +64,18 @@ pub(crate) fn add(
     rows: &mut Rows,
     packets: &mut Vec<Packet>,
 ) -> Result<(), TooManyWaits> {
+    // 1. Connections.
     let origins = Origins::of(recorded);
-    let lost = recorded.lost.iter().filter(|row| row.place == "packet");
-    let mut lost_ns: Vec<u64> = lost.map(|row| row.at_ns).collect();
+    let lost_packets = recorded.lost.iter().filter(|row| row.place == "packet");
+    let mut lost_ns: Vec<u64> = lost_packets.map(|row| row.at_ns).collect();
     lost_ns.sort_unstable();
     for row in &recorded.connections {
-        match end(host, row, origins.of_connection(row.connection), &mut rows.names) {
+        match convert_end(host, row, origins.of_connection(row.connection), &mut rows.names) {
             Some(end) => rows.ends.push(end),
             None => rows.left_out.unreadable_connections += 1,
         }
     }
+    // 2. Messages, with the tokens in them.
     let tokens = Tokens::of(&recorded.tokens);
     rows.messages.reserve_exact(recorded.messages.len());
     for row in &recorded.messages {
@@ -80,13 +83,14 @@ pub(crate) fn add(
             rows.left_out.without_connection += 1;
             continue;
         };
-        match message(host, row, origin, tasks) {
+        match convert_message(host, row, origin, tasks) {
             Some(message) => {
                 rows.messages.push(Message { token: tokens.in_message(row), ..message })
             }
             None => rows.left_out.out_of_range += 1,
         }
     }
+    // 3. Packets whose offsets are certain.
     packets.reserve_exact(recorded.packets.len());
     for row in &recorded.packets {
         match origins.of_connection(row.connection) {
@@ -97,15 +101,16 @@ pub(crate) fn add(
             Some(Origin::Initial) if is_beside_lost(row.at_ns, &lost_ns) => {
                 rows.left_out.packets_beside_lost_ones += 1;
             }
-            Some(Origin::Initial) => match packet(host, row) {
+            Some(Origin::Initial) => match convert_packet(host, row) {
                 Some(packet) => packets.push(packet),
                 None => rows.left_out.out_of_range += 1,
             },
         }
     }
+    // 4. Waits with their causes, and threads that slept.
     let mut causes = Vec::with_capacity(recorded.waits.len());
     let waits = recorded.waits.iter().filter_map(|row| {
-        let wait = wait(host, row, tasks);
+        let wait = convert_wait(host, row, tasks);
         match wait {
             Some(_) => causes.push(row.cause),
             None => rows.left_out.out_of_range += 1,
@@ -115,7 +120,7 @@ pub(crate) fn add(
     rows.waits.insert(HostWaits::new(host, waits)?);
     rows.causes.push(causes);
     for row in &recorded.asleep {
-        match sleeper(host, row, tasks) {
+        match convert_sleeper(host, row, tasks) {
             Some(sleeper) => rows.sleepers.push(sleeper),
             None => rows.left_out.out_of_range += 1,
         }
@@ -127,14 +132,13 @@ fn is_in_range(at_ns: u64) -> bool {
     i64::try_from(at_ns).is_ok_and(|at_ns| at_ns <= MAX_TIME_NS)
 }
 
-/// Whether losses were noticed so soon afterwards that they may be of this time.
+/// Whether a loss was noticed within [`LOSS_WINDOW_NS`] after this time.
 fn is_beside_lost(at_ns: u64, lost_ns: &[u64]) -> bool {
     let next = lost_ns.partition_point(|&lost_ns| lost_ns < at_ns);
-    let next_ns = lost_ns.get(next);
-    next_ns.is_some_and(|lost_ns| lost_ns - at_ns <= LOSS_WINDOW_NS)
+    lost_ns.get(next).is_some_and(|lost_ns| lost_ns - at_ns <= LOSS_WINDOW_NS)
 }
 
-fn end(
+fn convert_end(
     host: HostId,
     row: &tables::Connection,
     origin: Option<Origin>,
@@ -174,13 +178,14 @@ fn end(
     })
 }
 
-/// The first numbers of both directions that a message has. What was unread before is not in the trace.
+/// Builds the start numbers from the first numbers of both directions that a message has. Bytes that were unread before
+/// are not in the trace.
 fn at_start(origin: Origin) -> Option<AtStart> {
     let Origin::FirstSeen { sent, received } = origin else {
         return None;
     };
     Some(AtStart {
-        // The kernel's numbers have 32 bits, and so had those from which the offsets began.
+        // The kernel's numbers have 32 bits, as had those that the offsets counted from.
         snd_nxt: sent? as u32,
         rcv_nxt: received? as u32,
         copied_seq: received? as u32,
@@ -194,7 +199,12 @@ fn way(flow: Flow) -> Way {
     }
 }
 
-fn message(host: HostId, row: &tables::Message, origin: Origin, tasks: &Tasks) -> Option<Message> {
+fn convert_message(
+    host: HostId,
+    row: &tables::Message,
+    origin: Origin,
+    tasks: &Tasks,
+) -> Option<Message> {
     let way = way(row.direction);
     is_in_range(row.at_ns).then_some(Message {
         host,
@@ -209,14 +219,10 @@ fn message(host: HostId, row: &tables::Message, origin: Origin, tasks: &Tasks) -
     })
 }
 
-fn packet(host: HostId, row: &tables::Packet) -> Option<Packet> {
+fn convert_packet(host: HostId, row: &tables::Packet) -> Option<Packet> {
     let way = way(row.direction);
-    let ack = if row.ack == 0 {
-        // Nothing new: no acknowledgement has this offset.
-        Some(0)
-    } else {
-        Origin::Initial.offset(way, row.ack)
-    };
+    // 0 acknowledges nothing new: no acknowledgement has this offset.
+    let ack = if row.ack == 0 { Some(0) } else { Origin::Initial.offset(way, row.ack) };
     is_in_range(row.at_ns).then_some(Packet {
         host,
         at_ns: row.at_ns,
@@ -228,9 +234,9 @@ fn packet(host: HostId, row: &tables::Packet) -> Option<Packet> {
     })
 }
 
-fn wait(host: HostId, row: &tables::Wait, tasks: &Tasks) -> Option<Wait> {
+fn convert_wait(host: HostId, row: &tables::Wait, tasks: &Tasks) -> Option<Wait> {
     let is_good = is_in_range(row.on_ns) && row.off_ns <= row.on_ns && row.woken_ns <= row.on_ns;
-    // An interrupt carries the name of the thread that it interrupts.
+    // An interrupt has the name of the thread that it interrupts.
     let has_waker = !row.waker.is_none() && !is_ended_by_interrupts(row.cause);
     is_good.then(|| Wait {
         host,
@@ -246,7 +252,7 @@ fn wait(host: HostId, row: &tables::Wait, tasks: &Tasks) -> Option<Wait> {
     })
 }
 
-fn sleeper(host: HostId, row: &tables::Asleep, tasks: &Tasks) -> Option<Sleeper> {
+fn convert_sleeper(host: HostId, row: &tables::Asleep, tasks: &Tasks) -> Option<Sleeper> {
     let is_good = is_in_range(row.at_ns) && row.since_ns <= row.at_ns;
     let thread = |id: Pid| tasks.thread(id.0, row.at_ns);
     is_good.then(|| Sleeper {
@@ -259,7 +265,7 @@ fn sleeper(host: HostId, row: &tables::Asleep, tasks: &Tasks) -> Option<Sleeper>
     })
 }
 
-/// Whether an interrupt ends such a wait, and no thread: that of a timer, or of a device that has done a request.
+/// Whether a wait with this cause is ended by an interrupt of a timer or device.
 fn is_ended_by_interrupts(cause: Cause) -> bool {
     matches!(cause, Cause::Sleep | Cause::Device | Cause::Flush | Cause::DataWriteback)
 }

@@ -1,11 +1,11 @@
-//! Names of sockets as numbers, and addresses as text.
+//! Numbers the names of sockets, and formats addresses.
 
 use std::collections::HashMap;
 
 use luc_fleet_requests::{Address, NameId};
 use luc_units::plain;
 
-/// The names of all hosts' sockets, without what steers a terminal.
+/// Names of all hosts' sockets, without control characters.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     numbers: HashMap<String, NameId>,
@@ -13,7 +13,7 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// The number of a name; `None` of the empty one.
+    /// Number of a name; `None` for the empty one.
     pub(crate) fn number(&mut self, name: &str) -> Option<NameId> {
         if name.is_empty() {
             return None;
@@ -27,12 +27,12 @@ impl Names {
         Some(number)
     }
 
-    /// The name of a number.
+    /// Name with a number.
     pub(crate) fn name(&self, number: NameId) -> Option<&str> {
         self.names.get(number.0 as usize).map(String::as_str)
     }
 
-    /// An address as people read it; one without a name is called by what it is.
+    /// Formats an address for people. A socket without a name is called by its kind.
     pub(crate) fn address(&self, address: Address) -> String {
         let named = |name: Option<NameId>| name.and_then(|number| self.name(number));
         match address {

@@ -1,7 +1,7 @@
-//! The rows of the traces.
+//! Reads the rows of the traces.
 
 use std::collections::{HashMap, HashSet};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use luc_events::Inode;
 use luc_events::codes::Sequences;
@@ -15,11 +15,11 @@ use luc_fleet_rings::{Window, window};
 use crate::error::FleetError;
 use crate::source::Source;
 
-/// Two readings of when one host was booted are not further apart: NTP moves CLOCK_REALTIME.
-const SAME_BOOT_NS: u64 = 10_000_000;
+/// Maximum difference between two readings of one host's boot time; NTP moves CLOCK_REALTIME.
+const BOOT_TIME_TOLERANCE_NS: u64 = 10_000_000;
 
-/// Columns of the table `sync` that say nothing of when a thread was in a call.
-const OF_FILES: &[&str] = &[
+/// Columns of the table `sync` that are not needed to know when a thread was in a call.
+const UNUSED_SYNC_COLUMNS: &[&str] = &[
     "cgroup",
     "dev",
     "inode",
@@ -34,64 +34,60 @@ const OF_FILES: &[&str] = &[
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tables {
     OfClocks,
-    /// What threads did, too.
+    /// Tables of clocks and of threads.
     All,
 }
 
-/// The rows of one host's trace.
+/// Rows of one host's trace.
 #[derive(Debug, Clone, Default)]
 pub struct Recorded {
-    /// What the host is called.
+    /// Name of the host.
     pub name: String,
-    /// Where the trace is.
     pub directory: PathBuf,
-    /// What the trace says of itself.
     pub trace: Trace,
-    /// Of each connection the last row.
+    /// Last row of each connection.
     pub connections: Vec<Connection>,
-    /// In the order of their times, as all that follow.
+    /// Rows in order of time, as in all following tables.
     pub messages: Vec<Message>,
-    /// Names of requests in messages.
+    /// Tokens that name requests in messages.
     pub tokens: Vec<Token>,
-    /// Packets that were kept.
     pub packets: Vec<Packet>,
     pub clocks: Vec<ClockSample>,
     pub lost: Vec<Lost>,
     pub tasks: Vec<Task>,
-    /// Which functions they run.
+    /// Functions that threads run.
     pub starts: Vec<ThreadStart>,
-    /// Which programs processes run.
+    /// Programs that processes run.
     pub programs: Vec<Program>,
-    /// When threads were not on a processor.
+    /// Times in which threads were off their processors.
     pub waits: Vec<Wait>,
-    /// The same, of what is too brief for a row.
+    /// Sums of waits that are too brief for their own rows.
     pub brief_waits: Vec<BriefWait>,
-    /// Which slept when the trace began, and when it ended.
+    /// Threads that slept when the trace began or ended.
     pub asleep: Vec<Asleep>,
-    /// What they counted while they were on a processor.
+    /// Events that threads counted on processors.
     pub counters: Vec<Counter>,
-    /// When they were in a call such as fsync.
+    /// Times in which threads were in a call such as fsync.
     pub syncs: Vec<Sync>,
-    /// What disks did, in the order in which it was complete.
+    /// Requests of disks in order of completion.
     pub requests: Vec<Request>,
-    /// Whose data was written.
+    /// Owners of data that was written.
     pub data: Vec<Data>,
 }
 
-/// Reads all traces. Each is of another host.
+/// Reads all traces, each of another host.
 ///
 /// # Errors
-/// What [`Reader`] says of a trace that cannot be read; [`FleetError::NotOfFleet`], [`FleetError::SameHost`],
-/// [`FleetError::SameName`].
+/// [`FleetError::Trace`], [`FleetError::NotOfFleet`], [`FleetError::SameHost`], [`FleetError::SameName`].
 pub fn read(sources: &[Source], tables: Tables) -> Result<Vec<Recorded>, FleetError> {
     read_within(sources, tables, None)
 }
 
-/// The same, of rings only what segments have that have something of a window.
+/// Like [`read`], but reads only ring segments that overlap the window.
 ///
 /// # Errors
 /// As [`read`]; [`WindowError::NotInRing`](crate::WindowError::NotInRing);
-/// [`WindowError::NoRing`](crate::WindowError::NoRing) where a window is asked for of another trace.
+/// [`WindowError::NoRing`](crate::WindowError::NoRing) for a window of a trace that is no ring.
 pub fn read_within(
     sources: &[Source],
     tables: Tables,
@@ -105,17 +101,18 @@ pub fn read_within(
     Ok(all)
 }
 
-/// Reads one trace after the other, and has each taken before the next is read.
+/// Reads one trace after the other, and passes each to `take` before it reads the next.
 pub(crate) fn read_each(
     sources: &[Source],
     tables: Tables,
     window: Option<Window>,
     mut take: impl FnMut(Recorded) -> Result<(), FleetError>,
 ) -> Result<(), FleetError> {
-    let mut known: Vec<Identity> = Vec::with_capacity(sources.len());
+    let mut known: Vec<HostIdentity> = Vec::with_capacity(sources.len());
     for source in sources {
-        let recorded = one(source, tables, window)?;
-        let identity = Identity::of(&recorded);
+        let recorded =
+            window::read(&source.directory, window, |reader| read_tables(reader, source, tables))?;
+        let identity = HostIdentity::of(&recorded);
         for other in &known {
             other.differs_from(&identity)?;
         }
@@ -125,14 +122,10 @@ pub(crate) fn read_each(
     Ok(())
 }
 
-fn one(source: &Source, tables: Tables, window: Option<Window>) -> Result<Recorded, FleetError> {
-    window::read(&source.directory, window, |reader| rows_of(reader, source, tables))
-}
-
-fn rows_of(reader: &Reader, source: &Source, tables: Tables) -> Result<Recorded, FleetError> {
+fn read_tables(reader: &Reader, source: &Source, tables: Tables) -> Result<Recorded, FleetError> {
     let trace = reader.trace().clone();
     let mut recorded = Recorded {
-        name: name(source, &trace),
+        name: choose_name(source, &trace),
         directory: source.directory.clone(),
         clocks: rows(reader, &[])?,
         trace,
@@ -141,9 +134,9 @@ fn rows_of(reader: &Reader, source: &Source, tables: Tables) -> Result<Recorded,
     if recorded.clocks.is_empty() {
         return Err(FleetError::NotOfFleet { path: recorded.directory });
     }
-    // What ends one segment of a ring begins the next.
+    // The last sample of a ring's segment is the first of the next.
     recorded.clocks.dedup_by_key(|row| row.at_ns);
-    // They come in the order of their times, so that the last one counts.
+    // Rows come in order of time, so that the last one stays.
     let mut connections = HashMap::new();
     for row in rows::<Connection>(reader, &[])? {
         connections.insert(row.connection, row);
@@ -162,10 +155,9 @@ fn rows_of(reader: &Reader, source: &Source, tables: Tables) -> Result<Recorded,
         recorded.brief_waits = rows(reader, &["cgroup"])?;
         recorded.asleep = rows(reader, &["cgroup", "state", "stack", "argument"])?;
         let mut seen = HashSet::new();
-        let asleep = &mut recorded.asleep;
-        asleep.retain(|row| seen.insert((row.thread, row.at_ns)));
+        recorded.asleep.retain(|row| seen.insert((row.thread, row.at_ns)));
         recorded.counters = rows(reader, &["process", "cgroup"])?;
-        recorded.syncs = rows(reader, OF_FILES)?;
+        recorded.syncs = rows(reader, UNUSED_SYNC_COLUMNS)?;
         recorded.requests = rows(reader, &["sector", "kind", "flags", "errno"])?;
         recorded.data = rows(reader, &["cgroup"])?;
     }
@@ -179,33 +171,32 @@ pub(crate) fn rows<T: Row>(
     reader.rows_without::<T>(without)?.collect()
 }
 
-/// The user's name, else the trace's, else the directory's.
-pub(crate) fn name(source: &Source, trace: &Trace) -> String {
+/// Name of a host: the user's, otherwise the trace's, otherwise the directory's.
+pub(crate) fn choose_name(source: &Source, trace: &Trace) -> String {
     let own = || Some(trace.host.clone()).filter(|name| !name.is_empty());
     let directory = || {
         let path = source.directory.canonicalize().unwrap_or_default();
-        let name = path.file_name().unwrap_or(source.directory.as_os_str());
-        name.to_string_lossy().into_owned()
+        path.file_name().unwrap_or(source.directory.as_os_str()).to_string_lossy().into_owned()
     };
     source.name.clone().or_else(own).unwrap_or_else(directory)
 }
 
-/// A socket: its cookie, namespace and initial sequence numbers, of which 64 bits are random.
-type Socket = (u64, Inode, u32, u32);
+/// Cookie, namespace and initial sequence numbers of a socket; 64 of the bits are random.
+type SocketId = (u64, Inode, u32, u32);
 
-/// What tells the trace of one host from that of another.
+/// HostIdentity of a host, to recognize two traces of one host.
 #[derive(Debug)]
-struct Identity {
+struct HostIdentity {
     name: String,
     directory: PathBuf,
     trace: Trace,
-    sockets: HashSet<Socket>,
+    sockets: HashSet<SocketId>,
 }
 
-impl Identity {
+impl HostIdentity {
     fn of(recorded: &Recorded) -> Self {
         // Unix sockets have no random numbers, and two hosts count their cookies alike.
-        let socket = |row: &Connection| -> Option<Socket> {
+        let socket = |row: &Connection| -> Option<SocketId> {
             let is_known = !row.family.is_within_host()
                 && row.sequences != Sequences::Unknown
                 && row.cookie != 0;
@@ -219,35 +210,23 @@ impl Identity {
         }
     }
 
-    /// Refuses a second trace of a host, and a second host of a name.
-    fn differs_from(&self, second: &Self) -> Result<(), FleetError> {
-        let is_same = !self.sockets.is_disjoint(&second.sockets)
-            || are_of_one_boot(&self.trace, &second.trace);
-        let [first, second] =
-            [self, second].map(|one| (one.name.as_str(), one.directory.as_path()));
-        differ(first, second, is_same)
+    /// Refuses a second trace of a host, and a second host with the same name.
+    fn differs_from(&self, other: &Self) -> Result<(), FleetError> {
+        let is_same =
+            !self.sockets.is_disjoint(&other.sockets) || are_of_one_boot(&self.trace, &other.trace);
+        let [first, second] = [self, other].map(|one| one.directory.clone());
+        if is_same {
+            return Err(FleetError::SameHost { first, second });
+        }
+        if self.name == other.name {
+            let name = luc_units::plain(&self.name);
+            return Err(FleetError::SameName { name, first, second });
+        }
+        Ok(())
     }
 }
 
-/// Refuses a second trace of a host, and a second host of a name, by names and directories, and whether the hosts are one.
-fn differ(
-    first: (&str, &Path),
-    second: (&str, &Path),
-    is_same_host: bool,
-) -> Result<(), FleetError> {
-    let [(name, first), (other, second)] = [first, second];
-    let (first, second) = (first.to_owned(), second.to_owned());
-    if is_same_host {
-        return Err(FleetError::SameHost { first, second });
-    }
-    if name == other {
-        let name = luc_units::plain(name);
-        return Err(FleetError::SameName { name, first, second });
-    }
-    Ok(())
-}
-
-/// Whether host, kernel and the time of the boot are the same.
+/// Whether host, kernel and boot time are the same.
 fn are_of_one_boot(first: &Trace, second: &Trace) -> bool {
     let booted_ns = |trace: &Trace| {
         let booted_ns = trace.realtime_offset_ns.checked_sub(trace.boottime_offset_ns);
@@ -257,7 +236,7 @@ fn are_of_one_boot(first: &Trace, second: &Trace) -> bool {
         return false;
     };
     (&first.host, &first.kernel) == (&second.host, &second.kernel)
-        && first_ns.abs_diff(second_ns) <= SAME_BOOT_NS
+        && first_ns.abs_diff(second_ns) <= BOOT_TIME_TOLERANCE_NS
 }
 
 #[cfg(test)]
@@ -270,7 +249,7 @@ mod tests {
     #[test]
     fn hosts_are_one_if_a_socket_of_tcp_is_in_both_traces() {
         let of = |name: &str, family, initial_sent| {
-            Identity::of(&Recorded {
+            HostIdentity::of(&Recorded {
                 name: name.to_owned(),
                 directory: PathBuf::from(name),
                 connections: vec![Connection {
@@ -285,10 +264,11 @@ mod tests {
                 ..Recorded::default()
             })
         };
-        let differ = |first: Identity, second: Identity| first.differs_from(&second).is_ok();
-        assert!(!differ(of("a", Family::Ipv4, 7), of("b", Family::Ipv4, 7)));
-        assert!(differ(of("a", Family::Ipv4, 7), of("b", Family::Ipv4, 8)));
+        let differs =
+            |first: HostIdentity, second: HostIdentity| first.differs_from(&second).is_ok();
+        assert!(!differs(of("a", Family::Ipv4, 7), of("b", Family::Ipv4, 7)));
+        assert!(differs(of("a", Family::Ipv4, 7), of("b", Family::Ipv4, 8)));
         // Two hosts have counted their first unix sockets alike.
-        assert!(differ(of("a", Family::Unix, 0), of("b", Family::Unix, 0)));
+        assert!(differs(of("a", Family::Unix, 0), of("b", Family::Unix, 0)));
     }
 }

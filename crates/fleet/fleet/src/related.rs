@@ -1,4 +1,4 @@
-//! The clocks of hosts for a program that checks what is said of them: times with their bounds, and what these rest on.
+//! Gives programs that check clocks the times with their bounds, and the packets that these rest on.
 
 use luc_fleet_clocks::{Event, HostId, PairFit, PairPoints, Placed};
 use luc_fleet_requests::{Connections, clock_points};
@@ -8,7 +8,7 @@ use crate::error::FleetError;
 use crate::joined::{Joined, packets_of};
 use crate::read::Recorded;
 
-/// The times of all hosts on the clock of the first.
+/// Times of all hosts on the clock of the first.
 #[derive(Debug)]
 pub struct OnFirst<'j>(Home<'j>);
 
@@ -18,15 +18,13 @@ impl<'j> OnFirst<'j> {
         Self(joined.clocks.at_home(HostId(0)))
     }
 
-    /// What the first host's CLOCK_MONOTONIC showed when that of the host of this place showed `at_ns`; `None` where
-    /// nothing is known.
+    /// CLOCK_MONOTONIC of the first host when that of host number `host` showed `at_ns`; `None`: unknown.
     #[must_use]
     pub fn place(&self, host: usize, at_ns: i64) -> Option<Placed> {
         self.0.place(Event { host: HostId(host as u32), at_ns })
     }
 
-    /// What CLOCK_MONOTONIC_RAW of the host of this place showed when its CLOCK_MONOTONIC showed `at_ns`, and by how many
-    /// ns that may be off.
+    /// CLOCK_MONOTONIC_RAW of host number `host` when its CLOCK_MONOTONIC showed `at_ns`, and its error in ns.
     #[must_use]
     pub fn raw_ns(&self, host: usize, at_ns: i64) -> (i64, f64) {
         self.0.raw_ns(HostId(host as u32), at_ns)
@@ -37,15 +35,15 @@ impl<'j> OnFirst<'j> {
 #[derive(Debug)]
 pub struct Related {
     pub hosts: [usize; 2],
-    /// The packets that bound the offset, in the times that were recorded, those of CLOCK_MONOTONIC.
+    /// Packets that bound the offset, in recorded times of CLOCK_MONOTONIC.
     pub recorded: PairPoints,
-    /// The same in those of CLOCK_MONOTONIC_RAW.
+    /// `recorded` in times of CLOCK_MONOTONIC_RAW.
     pub raw: PairPoints,
-    /// How both CLOCK_MONOTONIC_RAW relate; `None`: it is not known.
+    /// Relation between both CLOCK_MONOTONIC_RAW; `None`: unknown.
     pub fit: Option<PairFit>,
 }
 
-/// All pairs of hosts that exchange packets.
+/// Relates all pairs of hosts that exchange packets.
 ///
 /// # Errors
 /// As [`Joined::new`].

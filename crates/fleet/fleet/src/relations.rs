@@ -1,32 +1,31 @@
 //! Flat rows of edges, requests and critical paths, which `export` writes as tables.
 //!
-//! Times are of the CLOCK_MONOTONIC of the host whose row it is. A time `global_ns` is of the first host's
-//! CLOCK_MONOTONIC; `None` where the clocks are not known.
+//! Times are of the CLOCK_MONOTONIC of the row's host. A time `global_ns` is of the first host's CLOCK_MONOTONIC;
+//! `None`: clocks unknown.
 
 mod global;
 
 use std::collections::BTreeMap;
 
 use luc_events::Cause;
-use luc_fleet_clocks::{Event, HostId, Placed};
+use luc_fleet_clocks::HostId;
 use luc_fleet_requests::{EndId, Exchange, MessageEdge, Part, PartKind, Side, ThreadId};
 
-use crate::clocks::Home;
-use crate::explain::{Found, Top, evidence};
+use crate::clocks::Homes;
+use crate::explain::{Found, Node, Top, nodes};
 use crate::joined::Joined;
 pub(crate) use global::{ClockLine, HostClock, host_clocks};
 
-/// One side of an edge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct EdgeSide {
     pub(crate) host: u32,
     pub(crate) process: u32,
     pub(crate) thread: u32,
-    /// The connection's number in the host's trace.
+    /// Number of the connection in the host's trace.
     pub(crate) connection: u64,
-    /// When, ns: of what was sent the begin of the call, of what was received its end.
+    /// Begin of the call that sends, or end of the call that receives, ns.
     pub(crate) at_ns: u64,
-    /// The same on the first host's clock.
+    /// `at_ns` on the first host's clock.
     pub(crate) global_ns: Option<i64>,
 }
 
@@ -35,108 +34,95 @@ pub(crate) struct EdgeSide {
 pub(crate) struct Edge {
     pub(crate) from: EdgeSide,
     pub(crate) to: EdgeSide,
-    /// The first of them, as the sender's table `message` counts them.
+    /// Offset of the first byte, as the sender's table `message` counts.
     pub(crate) first_byte: u64,
     pub(crate) bytes: u64,
-    /// From the send to the reception, ns.
+    /// Time from the send to the reception, ns.
     pub(crate) latency_ns: Option<i64>,
-    /// It is guaranteed to be no less, ns.
+    /// Guaranteed minimum of the latency, ns.
     pub(crate) low_ns: Option<i64>,
-    /// It is guaranteed to be no more, ns.
+    /// Guaranteed maximum of the latency, ns.
     pub(crate) high_ns: Option<i64>,
 }
 
-/// A request, as one of its ends has seen it.
+/// Request as one of its ends saw it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RequestNode {
     pub(crate) id: u32,
-    /// Of one that was received, the same request as its client has sent it. Of one that was sent, the received one
-    /// that it was made for.
+    /// Parent of the request. For a received one: the same request as its client sent it. For a sent one: the received
+    /// request that it was made for.
     pub(crate) parent: Option<u32>,
-    /// The one at the top of its tree.
+    /// Request at the top of the tree.
     pub(crate) root: u32,
-    /// Its number in pre-order. All below it, and itself, have those from `pre` to `last`.
+    /// Number in pre-order. The request and all below it have the numbers from `pre` to `last`.
     pub(crate) pre: u32,
-    /// The greatest number in pre-order of all below it.
+    /// Greatest number in pre-order of all below it.
     pub(crate) last: u32,
-    /// Its number in post-order.
     pub(crate) post: u32,
-    /// Its number in the order of times, as `explain --request` takes it: 1 is the slowest; `None`: it has no answer, or is made for another one.
+    /// Rank by time, as `explain --request` takes it; 1 is the slowest. `None`: it has no answer, or is made for
+    /// another one.
     pub(crate) number: Option<u32>,
-    /// Whether this end has sent it; else it has received it.
+    /// Whether this end sent the request; otherwise it received it.
     pub(crate) is_sent: bool,
     pub(crate) host: u32,
     pub(crate) process: u32,
-    /// The thread that sent or read its first bytes.
+    /// Thread that sent or read the first bytes.
     pub(crate) thread: u32,
-    /// The connection's number in the host's trace.
+    /// Number of the connection in the host's trace.
     pub(crate) connection: u64,
     pub(crate) local: String,
     pub(crate) remote: String,
-    /// How many bytes it has.
     pub(crate) bytes: u64,
-    /// When its first bytes were sent or read, ns.
+    /// Time at which the first bytes were sent or read, ns.
     pub(crate) start_ns: u64,
-    /// When the last bytes of the answer were read or sent, ns; `None` without an answer.
+    /// Time at which the last bytes of the answer were read or sent, ns; `None` without an answer.
     pub(crate) end_ns: Option<u64>,
-    /// The begin on the first host's clock.
+    /// Begin on the first host's clock.
     pub(crate) start_global_ns: Option<i64>,
-    /// What says that it was made for its parent, of one that was sent.
+    /// Evidence that a sent request was made for its parent.
     pub(crate) evidence: Option<&'static str>,
 }
 
-/// A part of a critical path. The parts of a request sum to its time exactly.
+/// Part of a critical path. The parts of a request sum to its time exactly.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PathStep {
     pub(crate) request: u32,
-    /// Its place on the path, from 0.
+    /// Place on the path, from 0.
     pub(crate) step: u32,
-    /// What it was: `running`, `runnable`, `blocked`, `network` or `contradictory`.
+    /// Kind: `running`, `runnable`, `blocked`, `network` or `contradictory`.
     pub(crate) part: &'static str,
     pub(crate) host: u32,
-    /// Whose process, by its id; `None`: not known.
+    /// Id of the process; `None`: unknown.
     pub(crate) process: Option<u32>,
-    /// Whose thread, by its id.
+    /// Id of the thread.
     pub(crate) thread: u32,
     pub(crate) name: String,
-    /// Of a wait: its cause, as the table `wait` names it.
+    /// Cause of a wait, as the table `wait` names it.
     pub(crate) cause: Option<&'static str>,
-    /// Of a message, the sender's host.
+    /// Host of a message's sender.
     pub(crate) from_host: Option<u32>,
-    /// Of a message, the sender's thread.
+    /// Thread of a message's sender.
     pub(crate) from_thread: Option<u32>,
-    /// When it began, ns, on the clock of the host that has the request.
+    /// Begin on the clock of the request's host, ns.
     pub(crate) start_ns: u64,
     pub(crate) end_ns: u64,
-    /// By how much both may be off, as the clocks of hosts are known to that only, ns; `None`: not bounded.
+    /// Error of begin and end due to clocks, ns; `None`: unbounded.
     pub(crate) error_ns: Option<u64>,
 }
 
-/// All clocks on those of hosts that were asked for.
-pub(crate) struct Homes<'a> {
+/// Places times of all hosts on the clocks of others.
+pub(crate) struct Placer<'a> {
     joined: &'a Joined,
-    of_hosts: BTreeMap<HostId, Home<'a>>,
+    homes: Homes<'a>,
 }
 
-impl<'a> Homes<'a> {
+impl<'a> Placer<'a> {
     pub(crate) fn new(joined: &'a Joined) -> Self {
-        Self { joined, of_hosts: BTreeMap::new() }
-    }
-
-    fn of(&mut self, host: HostId) -> &Home<'a> {
-        let clocks = &self.joined.clocks;
-        let home = self.of_hosts.entry(host);
-        home.or_insert_with(|| clocks.at_home(host))
-    }
-
-    /// When something happened on a host's clock, on that of `home`.
-    fn place(&mut self, home: HostId, host: HostId, at_ns: u64) -> Option<Placed> {
-        let at_ns = i64::try_from(at_ns).ok()?;
-        self.of(home).place(Event { host, at_ns })
+        Self { joined, homes: Homes::new(&joined.clocks) }
     }
 
     fn global_ns(&mut self, host: HostId, at_ns: u64) -> Option<i64> {
-        self.place(HostId(0), host, at_ns)?.at_ns
+        self.homes.at(HostId(0)).place_ns(host, at_ns)?.at_ns
     }
 
     fn side(&mut self, end: EndId, side: &Side) -> EdgeSide {
@@ -151,20 +137,17 @@ impl<'a> Homes<'a> {
     }
 }
 
-pub(crate) fn edges(homes: &mut Homes<'_>, found: &Found<'_>) -> Vec<Edge> {
-    found.messages.edges.iter().map(|found| edge(homes, found)).collect()
+pub(crate) fn convert_edges(placer: &mut Placer<'_>, found: &Found<'_>) -> Vec<Edge> {
+    found.messages.edges.iter().map(|edge| convert_edge(placer, edge)).collect()
 }
 
-fn edge(homes: &mut Homes<'_>, edge: &MessageEdge) -> Edge {
-    let placed = homes.place(edge.sent.host, edge.received.host, edge.received.at_ns);
+fn convert_edge(placer: &mut Placer<'_>, edge: &MessageEdge) -> Edge {
+    let placed = placer.homes.at(edge.sent.host).place_ns(edge.received.host, edge.received.at_ns);
     let since_ns = |at_ns: i64| at_ns.saturating_sub_unsigned(edge.sent.at_ns);
-    let end = homes.joined.ends.get(&edge.from);
-    // The core counts from the initial sequence number, where that is known.
-    let is_known = end.is_some_and(|end| end.own_isn.is_some());
     Edge {
-        from: homes.side(edge.from, &edge.sent),
-        to: homes.side(edge.to, &edge.received),
-        first_byte: edge.first_byte.saturating_sub(u64::from(is_known)),
+        from: placer.side(edge.from, &edge.sent),
+        to: placer.side(edge.to, &edge.received),
+        first_byte: placer.joined.trace_offset(edge.from, edge.first_byte),
         bytes: edge.bytes,
         latency_ns: placed.and_then(|placed| placed.at_ns).map(since_ns),
         low_ns: placed.and_then(|placed| placed.bounds.low_ns()).map(since_ns),
@@ -172,82 +155,69 @@ fn edge(homes: &mut Homes<'_>, edge: &MessageEdge) -> Edge {
     }
 }
 
-pub(crate) fn requests(homes: &mut Homes<'_>, found: &Found<'_>) -> Vec<RequestNode> {
+pub(crate) fn convert_requests(placer: &mut Placer<'_>, found: &Found<'_>) -> Vec<RequestNode> {
     let (joined, forest) = (found.joined, &found.trees.forest);
     let numbers: BTreeMap<u32, usize> =
-        found.all_tops().map(|top| (top.node(), top.ranked().number)).collect();
-    let received = found.requests.incoming.iter();
-    let received = received.map(|incoming| (&incoming.exchange, false, None));
-    let sent = found.requests.outgoing.iter().map(|outgoing| {
-        let words = outgoing.cause.map(|(_, hand_over)| evidence(hand_over));
-        (&outgoing.exchange, true, words)
-    });
-    let mut nodes: Vec<RequestNode> = Vec::with_capacity(found.trees.parents.len());
-    for (id, (exchange, is_sent, evidence)) in received.chain(sent).enumerate() {
-        let node = id as u32;
+        found.all_tops().map(|top| (top.node, top.ranked.number)).collect();
+    let mut rows: Vec<RequestNode> = Vec::with_capacity(found.trees.parents.len());
+    for (Node { id, exchange, is_sent, evidence, .. }, parent) in
+        nodes(&found.requests).zip(&found.trees.parents)
+    {
         let Exchange { end, asked, .. } = exchange;
-        let range = forest.subtree(node);
-        let [local, remote] = joined.ends.get(end).map_or_else(Default::default, |end| {
-            [end.local, end.remote].map(|address| joined.address(address))
-        });
-        nodes.push(RequestNode {
-            id: node,
-            parent: found.trees.parents[id],
-            root: node,
+        let range = forest.subtree(id);
+        rows.push(RequestNode {
+            id,
+            parent: *parent,
+            root: id,
             pre: range.start,
             last: range.end.saturating_sub(1),
-            post: forest.post(node).unwrap_or_default(),
-            number: numbers.get(&node).and_then(|&number| u32::try_from(number).ok()),
+            post: forest.post(id).unwrap_or_default(),
+            number: numbers.get(&id).and_then(|&number| u32::try_from(number).ok()),
             is_sent,
             host: end.host.0,
             process: asked.process,
             thread: asked.thread.id,
             connection: end.connection,
-            local,
-            remote,
+            local: joined.end_address(*end, |end| end.local),
+            remote: joined.end_address(*end, |end| end.remote),
             bytes: exchange.bytes,
             start_ns: asked.at_ns,
             end_ns: exchange.answer.map(|answer| answer.last.at_ns),
-            start_global_ns: homes.global_ns(asked.host, asked.at_ns),
+            start_global_ns: placer.global_ns(asked.host, asked.at_ns),
             evidence,
         });
     }
-    // In pre-order what is above comes first.
-    let tops = (0..nodes.len()).filter(|&node| nodes[node].parent.is_none());
-    let tops: Vec<u32> = tops.map(|node| node as u32).collect();
+    // In pre-order, parents come first.
+    let tops: Vec<u32> = rows.iter().filter(|row| row.parent.is_none()).map(|row| row.id).collect();
     for top in tops {
         for &below in forest.below(top) {
-            nodes[below as usize].root = top;
+            rows[below as usize].root = top;
         }
     }
-    nodes
+    rows
 }
 
-pub(crate) fn steps(homes: &mut Homes<'_>, found: &Found<'_>) -> Vec<PathStep> {
+pub(crate) fn convert_steps(placer: &mut Placer<'_>, found: &Found<'_>) -> Vec<PathStep> {
     let mut tops: Vec<&Top> = found.all_tops().collect();
-    tops.sort_unstable_by_key(|top| top.node());
+    tops.sort_unstable_by_key(|top| top.node);
     let mut steps = Vec::new();
     for top in tops {
-        let exchange = top.exchange();
+        let exchange = &top.exchange;
         let Some(answer) = exchange.answer else {
             continue;
         };
-        let home = homes.of(exchange.end.host);
+        let home = placer.homes.at(exchange.end.host);
         let place = |event| home.place(event);
         let path = found.paths.critical(&exchange.asked, &answer.last, place);
         let parts = path.parts.iter().zip(0..);
-        steps.extend(parts.map(|(part, place)| step(found.joined, top.node(), place, part)));
+        steps.extend(parts.map(|(part, place)| convert_step(found.joined, top.node, place, part)));
     }
     steps
 }
 
-fn step(joined: &Joined, request: u32, step: u32, part: &Part) -> PathStep {
+fn convert_step(joined: &Joined, request: u32, step: u32, part: &Part) -> PathStep {
     let ThreadId { host, thread } = part.thread;
     let about = joined.host(host);
-    let cause = part
-        .wait_off_ns
-        .filter(|_| part.kind == PartKind::Blocked)
-        .and_then(|off_ns| joined.cause(part.thread, off_ns));
     let (name, from, error_ns) = match part.kind {
         PartKind::Running => ("running", None, Some(0)),
         PartKind::Runnable { .. } => ("runnable", None, Some(0)),
@@ -263,7 +233,7 @@ fn step(joined: &Joined, request: u32, step: u32, part: &Part) -> PathStep {
         process: about.process_of(thread),
         thread: thread.id,
         name: about.thread_name(thread),
-        cause: cause.map(Cause::name),
+        cause: joined.part_cause(part).map(Cause::name),
         from_host: from.map(|from| from.host.0),
         from_thread: from.map(|from| from.thread.id),
         start_ns: part.begin_ns,

@@ -1,6 +1,6 @@
-//! What was found, as files for other programs.
+//! Writes requests as files for other programs.
 //!
-//! - [`html`]: one page with everything in it, for a browser.
+//! - [`html`]: one page with all results, for a browser.
 //! - [`perfetto`]: a trace for <https://ui.perfetto.dev>.
 //! - [`otlp`]: the slowest requests as spans for OpenTelemetry.
 
@@ -15,27 +15,23 @@ use crate::error::FleetError;
 use crate::explain::{Found, RequestReport, reports};
 use crate::joined::Joined;
 
-/// Which requests a report is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Chosen {
-    /// The request of this number, by time; `None`: the slowest.
+    /// Rank of the request to report; `None`: the slowest.
     pub request: Option<usize>,
-    /// How many of the slowest are written where no number is given.
+    /// Number of slowest requests to write if no rank is given.
     pub slowest: usize,
 }
 
-/// Why there is no report.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
-    /// The traces do not have it.
     #[error(transparent)]
     Fleet(#[from] FleetError),
-    /// It cannot be written.
     #[error("the report cannot be written: {0}; check the space left")]
     Output(#[from] io::Error),
 }
 
-/// What reports are made of.
+/// Results that reports are written from.
 #[derive(Debug)]
 pub struct Report<'a> {
     found: Found<'a>,
@@ -55,7 +51,7 @@ impl<'a> Report<'a> {
         Ok(Self { found, chosen })
     }
 
-    /// The requests that are written, the slowest first.
+    /// Reports of the chosen requests, the slowest first.
     fn requests(&self) -> Result<Vec<RequestReport>, FleetError> {
         match self.chosen.request {
             Some(number) => reports(&self.found, [number]),

@@ -1,25 +1,24 @@
-//! Which traces to read, as people name them.
+//! Names of traces on the command line.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use crate::error::FleetError;
 
-/// A trace, and what its host is called.
+/// Directory of a trace, and its host's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
-    /// The name that the user gives; `None`: the trace's own.
+    /// Name that the user gives; `None`: the trace's own.
     pub name: Option<String>,
-    /// The directory that `luc record --fleet` wrote.
+    /// Directory that `luc record --fleet` wrote.
     pub directory: PathBuf,
 }
 
 impl FromStr for Source {
     type Err = FleetError;
 
-    /// `DIR`, or `NAME=DIR`. What is a directory as it stands is one; a name has no slash.
+    /// Parses `DIR` or `NAME=DIR`. Text that names an existing directory is a `DIR`; a name has no slash.
     fn from_str(text: &str) -> Result<Self, FleetError> {
-        let plain = || Self { name: None, directory: PathBuf::from(text) };
         match text.split_once('=') {
             Some((name, directory)) if !name.contains('/') && !Path::new(text).is_dir() => {
                 if name.is_empty() {
@@ -27,7 +26,7 @@ impl FromStr for Source {
                 }
                 Ok(Self { name: Some(name.to_owned()), directory: PathBuf::from(directory) })
             }
-            _ => Ok(plain()),
+            _ => Ok(Self { name: None, directory: PathBuf::from(text) }),
         }
     }
 }

@@ -1,28 +1,27 @@
-//! When threads were in a call that waits until data are safe: fsync and its like.
+//! Times in which threads were in a call that waits until data are safe, such as fsync.
 
 use std::collections::HashMap;
 
 use crate::read::Recorded;
 
-/// The calls of one host's threads, by their ids.
+/// Calls of one host's threads.
 #[derive(Debug, Default)]
 pub(crate) struct Syncs {
-    /// From when to when, in order; a thread is in one call at a time.
+    /// Begin and end of each call in order, by thread id. A thread is in one call at a time.
     of_threads: HashMap<u32, Vec<(u64, u64)>>,
 }
 
 impl Syncs {
-    /// Of rows in the order of their ends.
+    /// Reads rows that are in order of their ends.
     pub(crate) fn new(recorded: &Recorded) -> Self {
         let mut syncs = Self::default();
         for row in &recorded.syncs {
-            let calls = syncs.of_threads.entry(row.thread.0).or_default();
-            calls.push((row.enter_ns, row.exit_ns));
+            syncs.of_threads.entry(row.thread.0).or_default().push((row.enter_ns, row.exit_ns));
         }
         syncs
     }
 
-    /// Whether a thread was in such a call at a time.
+    /// Whether a thread was in one of these calls at a time.
     pub(crate) fn has(&self, thread: u32, at_ns: u64) -> bool {
         let calls = self.of_threads.get(&thread).map_or(&[][..], Vec::as_slice);
         let next = calls.partition_point(|(_, exit_ns)| *exit_ns < at_ns);

@@ -1,27 +1,26 @@
-//! Who a thread is: the kernel uses its id again, so a time belongs to the question.
+//! Tells threads apart: the kernel reuses their ids, so each query has a time.
 
 use std::collections::HashMap;
 
 use luc_events::tables::Task;
 use luc_fleet_requests::Thread;
 
-/// The threads of one host.
+/// Threads of one host.
 #[derive(Debug, Default)]
 pub(crate) struct Tasks {
     lives: HashMap<u32, Vec<Life>>,
 }
 
-/// One thread that had an id.
+/// Thread that had an id for some time.
 #[derive(Debug)]
 struct Life {
     start_ns: u64,
-    /// Its last known name.
     comm: String,
     process: u32,
 }
 
 impl Tasks {
-    /// Of rows in the order of their times.
+    /// Reads rows that are in order of time.
     pub(crate) fn new(rows: &[Task]) -> Self {
         let mut tasks = Self::default();
         for row in rows {
@@ -41,19 +40,19 @@ impl Tasks {
         tasks
     }
 
-    /// The thread that had this id at this time.
+    /// Thread that had this id at this time.
     pub(crate) fn thread(&self, id: u32, at_ns: u64) -> Thread {
         let start_ns = self.life(id, at_ns).map_or(0, |life| life.start_ns);
         Thread { id, start_ns }
     }
 
-    /// Its name; `None`: the trace does not have it.
+    /// Name of a thread; `None`: the trace does not have it.
     pub(crate) fn name(&self, id: u32, at_ns: u64) -> Option<&str> {
         let name = self.life(id, at_ns)?.comm.as_str();
         (!name.is_empty()).then_some(name)
     }
 
-    /// The threads of this name at a time.
+    /// Ids of the threads that have this name at a time.
     pub(crate) fn called(&self, name: &str, at_ns: u64) -> Vec<u32> {
         let is_called = |id: &&u32| self.name(**id, at_ns) == Some(name);
         let mut ids: Vec<u32> = self.lives.keys().filter(is_called).copied().collect();
@@ -61,13 +60,13 @@ impl Tasks {
         ids
     }
 
-    /// Its process' id; `None`: the trace does not have it.
+    /// Id of a thread's process; `None`: the trace does not have it.
     pub(crate) fn process(&self, id: u32, at_ns: u64) -> Option<u32> {
         let process = self.life(id, at_ns)?.process;
         (process != 0).then_some(process)
     }
 
-    /// The last that began before, or the first.
+    /// Last thread with this id that began before a time, otherwise the first.
     fn life(&self, id: u32, at_ns: u64) -> Option<&Life> {
         let lives = self.lives.get(&id)?;
         let next = lives.partition_point(|life| life.start_ns <= at_ns);

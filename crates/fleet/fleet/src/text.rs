@@ -1,4 +1,4 @@
-//! What was found, for people.
+//! Prints results for people.
 
 mod clocks;
 mod counters;
@@ -12,17 +12,17 @@ mod why;
 
 use std::fmt;
 
+use crate::counters::Counters;
 use crate::explain::Explanation;
 use crate::fit::Fit;
 use crate::why::WhyReport;
-use luc_fleet_counters::Counters;
 use style::Style;
 
-/// Shows something, with [`fmt::Display`].
+/// Prints a result with [`fmt::Display`].
 #[derive(Debug, Clone, Copy)]
 pub struct Text<'a, T> {
     pub what: &'a T,
-    /// Whether to use colours: on a terminal only.
+    /// Whether to use colours, as for a terminal.
     pub colours: bool,
 }
 

@@ -1,46 +1,45 @@
-//! What the threads of a host did with their time, all together.
+//! Sums of what a host's threads did with their time.
 
 use std::collections::{BTreeMap, HashMap};
 
 use luc_events::Cause;
 
-use crate::explain::Kind;
 use crate::read::Recorded;
+use crate::wait_kind::WaitKind;
 use crate::waits;
 
-/// The time of a host's threads.
+/// Time of a host's threads.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Times {
-    /// On processors in user mode, ns.
+    /// Time on processors in user mode.
     pub(crate) user_ns: u64,
-    /// On processors in the kernel.
+    /// Time on processors in kernel mode.
     pub(crate) system_ns: u64,
-    /// Able to run, and waiting for a processor.
+    /// Time that threads could run but waited for a processor.
     pub(crate) runnable_ns: u64,
-    /// Waiting, by what for.
-    pub(crate) waits_ns: BTreeMap<Kind, u64>,
+    /// Time of waits by their kind.
+    pub(crate) waits_ns: BTreeMap<WaitKind, u64>,
 }
 
 impl Times {
-    /// Of rows in the order of their times.
+    /// Sums rows that are in order of time.
     pub(crate) fn new(recorded: &Recorded) -> Self {
         let mut times = Self::default();
         let begin_ns = recorded.trace.start_ns;
-        // What each thread had used when it was seen first, and last.
+        // Processor time of each thread at its first and last row.
         let mut used: HashMap<(u32, u64), [(u64, u64); 2]> = HashMap::new();
         for row in &recorded.tasks {
             let now = (row.user_ns, row.system_ns);
             let is_new = row.start_ns >= begin_ns && row.start_ns > 0;
             let first = if is_new { (0, 0) } else { now };
-            let thread = used.entry((row.thread.0, row.start_ns));
-            thread.or_insert([first, now])[1] = now;
+            used.entry((row.thread.0, row.start_ns)).or_insert([first, now])[1] = now;
         }
         for [first, last] in used.values() {
             add(&mut times.user_ns, last.0.saturating_sub(first.0));
             add(&mut times.system_ns, last.1.saturating_sub(first.1));
         }
-        let causes_at_begin = waits::causes_at_begin(recorded);
-        let causes_at_begin: HashMap<(u32, u64), Cause> = causes_at_begin.collect();
+        let causes_at_begin: HashMap<(u32, u64), Cause> =
+            waits::causes_at_begin(recorded).collect();
         for row in &recorded.waits {
             let seen = causes_at_begin.get(&(row.thread.0, row.off_ns));
             let cause = seen.copied().unwrap_or(row.cause);
@@ -50,30 +49,30 @@ impl Times {
                 _ => row.on_ns,
             };
             let woken_ns = woken_ns.max(begin_ns);
-            times.waited(cause, woken_ns.saturating_sub(row.off_ns.max(begin_ns)));
+            times.add_wait(cause, woken_ns.saturating_sub(row.off_ns.max(begin_ns)));
             add(&mut times.runnable_ns, row.on_ns.saturating_sub(woken_ns));
         }
         for row in &recorded.brief_waits {
-            times.waited(row.cause, row.blocked_ns);
+            times.add_wait(row.cause, row.blocked_ns);
             add(&mut times.runnable_ns, row.runnable_ns);
         }
         times
     }
 
-    fn waited(&mut self, cause: Cause, ns: u64) {
+    fn add_wait(&mut self, cause: Cause, ns: u64) {
         if ns > 0 {
-            add(self.waits_ns.entry(Kind::of(Some(cause))).or_default(), ns);
+            add(self.waits_ns.entry(WaitKind::of(Some(cause))).or_default(), ns);
         }
     }
 
-    /// How long threads waited for any of these, ns.
-    pub(crate) fn waits_for_ns(&self, kinds: &[Kind]) -> u64 {
+    /// Time that threads waited for any of these kinds.
+    pub(crate) fn waits_for_ns(&self, kinds: &[WaitKind]) -> u64 {
         let waits = kinds.iter().filter_map(|kind| self.waits_ns.get(kind));
         waits.fold(0, |sum, ns| sum.saturating_add(*ns))
     }
 }
 
-/// Damaged rows have times of any length.
+/// Adds without overflow: damaged rows have times of any length.
 fn add(sum_ns: &mut u64, ns: u64) {
     *sum_ns = sum_ns.saturating_add(ns);
 }
@@ -134,8 +133,8 @@ mod tests {
         assert_eq!((times.user_ns, times.system_ns), (100, 27));
         assert_eq!(times.runnable_ns, 5 + 2 + 10 + 3);
         // One of them was seen in its system call when the trace began.
-        assert_eq!(times.waits_for_ns(&[Kind::Lock]), 30 + 7);
-        assert_eq!(times.waits_for_ns(&[Kind::Other]), 0);
-        assert_eq!(times.waits_for_ns(&[Kind::Storage, Kind::Memory]), 24);
+        assert_eq!(times.waits_for_ns(&[WaitKind::Lock]), 30 + 7);
+        assert_eq!(times.waits_for_ns(&[WaitKind::Other]), 0);
+        assert_eq!(times.waits_for_ns(&[WaitKind::Storage, WaitKind::Memory]), 24);
     }
 }

@@ -1,4 +1,4 @@
-//! Why threads waited, and which waits the trace has only sums of.
+//! Facts about waits that their rows do not have: causes of sleeps, and sums of brief waits.
 
 use std::collections::HashMap;
 
@@ -7,29 +7,29 @@ use luc_events::tables::BriefWait;
 
 use crate::read::Recorded;
 
-/// What is known of the waits of one host's threads beside their rows, by the threads' ids.
+/// Facts about the waits of one host, by the threads' ids.
 #[derive(Debug, Default)]
 pub(crate) struct Waits {
-    /// Why threads slept when the trace began or ended, by the thread and the time that names the row.
+    /// Causes of sleeps at the begin or end of the trace, by the thread and the row's time.
     asleep: HashMap<(u32, u64), Cause>,
     brief: HashMap<u32, Vec<BriefWait>>,
 }
 
-/// Whether each wait that a thread ended has a row of its own. Nobody ends a sleep or a time without a processor.
+/// Whether each wait that a thread ended has its own row. No thread ends a sleep or a time without a processor.
 pub(crate) fn are_all_there(recorded: &Recorded) -> bool {
     let is_ended = |row: &BriefWait| !matches!(row.cause, Cause::Sleep | Cause::Preempted);
     let has_lost = |table| recorded.lost.iter().any(|row| row.place == table);
     !recorded.brief_waits.iter().any(is_ended) && !has_lost("wait") && !has_lost("brief_wait")
 }
 
-/// Why threads slept when the trace began, by the thread and the time that names the row of the rest of that sleep. That
-/// row itself does not say why: only the system call does.
+/// Causes of sleeps at the begin of the trace, by the thread and the time of the row of the sleep's rest. That row has
+/// no cause: only the system call has it.
 pub(crate) fn causes_at_begin(recorded: &Recorded) -> impl Iterator<Item = ((u32, u64), Cause)> {
-    let asleep = recorded.asleep.iter();
-    asleep.map(|row| ((row.thread.0, row.at_ns), row.cause))
+    recorded.asleep.iter().map(|row| ((row.thread.0, row.at_ns), row.cause))
 }
 
-/// Whether a message may have ended such a wait. A lock may have been passed on by the thread that was told of the message.
+/// Whether a message may have ended a wait with this cause. A lock may have been passed on by a thread that got a
+/// message.
 pub(crate) fn may_be_input(cause: Cause) -> bool {
     match cause {
         Cause::Poll
@@ -59,7 +59,7 @@ pub(crate) fn may_be_input(cause: Cause) -> bool {
 }
 
 impl Waits {
-    /// Of rows in the order of their times.
+    /// Reads rows that are in order of time.
     pub(crate) fn new(recorded: &Recorded) -> Self {
         let mut waits = Self { asleep: causes_at_begin(recorded).collect(), ..Self::default() };
         for row in &recorded.brief_waits {
@@ -68,18 +68,16 @@ impl Waits {
         waits
     }
 
-    /// Why a thread slept that was seen asleep at a time.
+    /// Cause of the sleep of a thread that was seen asleep at a time.
     pub(crate) fn asleep(&self, thread: u32, at_ns: u64) -> Option<Cause> {
         self.asleep.get(&(thread, at_ns)).copied()
     }
 
-    /// How long the waits of a thread were of which there are only sums, in all sums that may have one between two
-    /// times, ns; `None` if there are none.
+    /// Sum of a thread's brief waits, ns: of all rows that may have one between two times; `None`: there are none.
     pub(crate) fn brief_ns(&self, thread: u32, begin_ns: u64, end_ns: u64) -> Option<u64> {
         let rows = self.brief.get(&thread)?;
-        let overlapping =
-            rows.iter().filter(|row| row.since_ns < end_ns && begin_ns < row.until_ns);
-        overlapping
+        rows.iter()
+            .filter(|row| row.since_ns < end_ns && begin_ns < row.until_ns)
             .map(|row| row.blocked_ns.saturating_add(row.runnable_ns))
             .reduce(u64::saturating_add)
     }

@@ -1,4 +1,4 @@
-//! Whether requests became slow: each segment's 99th percentile against those of the segments before.
+//! Detects slow requests: compares each segment's 99th percentile with those of the segments before.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -6,23 +6,23 @@ use luc_stats::quantile;
 use luc_units::figures::Time;
 
 use crate::endpoint::Endpoint;
-use crate::explain::Service;
+use crate::explain::ServiceReport;
 
-/// So many earlier segments make a forecast.
-const MOST_SEGMENTS: usize = 60;
-/// With fewer there is none.
-const FEWEST_SEGMENTS: usize = 6;
-/// A segment with fewer answered requests of a service says nothing of its 99th percentile.
-const FEWEST_REQUESTS: u64 = 50;
+/// Maximum number of earlier segments in a forecast.
+const MAX_SEGMENTS: usize = 60;
+/// Minimum number of earlier segments for a forecast.
+const MIN_SEGMENTS: usize = 6;
+/// Minimum number of answered requests of a service in a segment. With fewer, its 99th percentile says nothing.
+const MIN_REQUESTS: u64 = 50;
 
-/// A service that became slow.
+/// Service that became slow.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Slow {
     pub process: String,
     pub endpoint: Endpoint,
-    /// The time below which 99 of 100 of a segment's requests are, ns.
+    /// 99th percentile of a segment's requests, ns.
     pub p99_ns: u64,
-    /// What that was expected to be, ns.
+    /// Forecast of the 99th percentile, ns.
     pub forecast_ns: u64,
 }
 
@@ -34,7 +34,7 @@ impl std::fmt::Display for Slow {
     }
 }
 
-/// Forecasts of services: the median of the 99th percentiles of earlier segments.
+/// Forecasts of services: medians of the 99th percentiles of earlier segments.
 #[derive(Debug)]
 pub struct Watch {
     factor: f64,
@@ -42,32 +42,32 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// A service is slow when its 99th percentile is more than `factor` times what it was.
+    /// Creates forecasts. A service is slow if its 99th percentile is more than `factor` times the forecast.
     #[must_use]
     pub fn new(factor: f64) -> Self {
         Self { factor, before: HashMap::new() }
     }
 
-    /// Looks at the services of the next segment: the one, if any, that became slower than all others.
-    pub fn look(&mut self, services: &[Service]) -> Option<Slow> {
-        let slow = services.iter().filter_map(|service| self.of(service));
+    /// Checks the services of the next segment. Returns the one that became slowest, if any.
+    pub fn look(&mut self, services: &[ServiceReport]) -> Option<Slow> {
+        let slow = services.iter().filter_map(|service| self.check_service(service));
         let ratio = |slow: &Slow| slow.p99_ns as f64 / slow.forecast_ns.max(1) as f64;
         let slow = slow.max_by(|one, other| ratio(one).total_cmp(&ratio(other)));
         for service in services.iter().filter(|service| has_enough(service)) {
             let key = (service.process.clone(), service.endpoint());
             let before = self.before.entry(key).or_default();
             before.extend(service.p99_ns);
-            if before.len() > MOST_SEGMENTS {
+            if before.len() > MAX_SEGMENTS {
                 before.pop_front();
             }
         }
         slow
     }
 
-    fn of(&self, service: &Service) -> Option<Slow> {
+    fn check_service(&self, service: &ServiceReport) -> Option<Slow> {
         let p99_ns = service.p99_ns.filter(|_| has_enough(service))?;
         let before = self.before.get(&(service.process.clone(), service.endpoint()))?;
-        if before.len() < FEWEST_SEGMENTS {
+        if before.len() < MIN_SEGMENTS {
             return None;
         }
         let mut sorted: Vec<u64> = before.iter().copied().collect();
@@ -82,16 +82,16 @@ impl Watch {
     }
 }
 
-fn has_enough(service: &Service) -> bool {
-    service.answered >= FEWEST_REQUESTS
+fn has_enough(service: &ServiceReport) -> bool {
+    service.answered >= MIN_REQUESTS
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn service(port: u16, answered: u64, p99_ns: u64) -> Service {
-        Service {
+    fn service(port: u16, answered: u64, p99_ns: u64) -> ServiceReport {
+        ServiceReport {
             host: "web".to_owned(),
             process: "searchd".to_owned(),
             port,
@@ -133,11 +133,11 @@ mod tests {
     #[test]
     fn what_stays_slow_is_usual_some_time() {
         let mut watch = Watch::new(3.0);
-        for _ in 0..MOST_SEGMENTS {
+        for _ in 0..MAX_SEGMENTS {
             watch.look(&[service(1, 50, 100)]);
         }
-        let slow = (0..MOST_SEGMENTS).filter(|_| watch.look(&[service(1, 50, 1000)]).is_some());
+        let slow = (0..MAX_SEGMENTS).filter(|_| watch.look(&[service(1, 50, 1000)]).is_some());
         // As long as it is not most of what is known.
-        assert_eq!(slow.count(), MOST_SEGMENTS / 2 + 1);
+        assert_eq!(slow.count(), MAX_SEGMENTS / 2 + 1);
     }
 }

@@ -1,4 +1,4 @@
-//! `luc-fleet watch`: keeps what a ring has of the time in which requests became slow.
+//! Runs `luc-fleet watch`, which keeps what a ring has of the time in which requests became slow.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::net::SocketAddr;
@@ -10,39 +10,38 @@ use std::time::{Duration, Instant};
 use luc_events::ring::{self, Name, Segment};
 use luc_fleet::watch::{Slow, Watch};
 use luc_fleet::{FleetError, Joined, Source, Tables, Wanted, called, explain, read};
-use luc_fleet_rings::travel::{Other, travel};
+use luc_fleet_rings::travel::{OtherRing, travel};
 use luc_fleet_rings::{CLOCK_ERROR_NS, Moment, Window, freeze, freeze_there};
 use luc_host::interrupt;
 
 use crate::Failure;
 use crate::arguments;
 
-/// How often it looks for a new segment.
-const LOOK_INTERVAL: Duration = Duration::from_millis(200);
-/// A segment is there so long after its end.
-const COMPLETE_AFTER: Duration = Duration::from_secs(3);
+/// Interval at which the ring is checked for new segments.
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
+/// Maximum time from a segment's end until it is complete on disk.
+const SEGMENT_DELAY: Duration = Duration::from_secs(3);
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// A segment in which requests became slow.
+/// Segment in which requests became slow.
 struct Trigger {
     slow: Slow,
     segment: Segment,
-    /// Whom the slow service asked on other hosts.
+    /// Addresses on other hosts that the slow service asked.
     called: BTreeSet<SocketAddr>,
 }
 
 /// Watches until a signal comes.
 pub(crate) fn watch(args: &arguments::Watch) -> Result<(), Failure> {
     interrupt::install()?;
-    let others = args.hosts.iter().map(Other::new);
-    let others: Vec<Other> = others.collect::<Result<_, _>>()?;
+    let others: Vec<OtherRing> = args.hosts.iter().map(OtherRing::new).collect::<Result<_, _>>()?;
     let mut watch = Watch::new(args.factor);
     let mut last: Option<Name> = None;
     let mut kept: VecDeque<Instant> = VecDeque::new();
-    // What cannot be listed at all is said at once.
+    // A ring that cannot be listed fails at once.
     let mut names = ring::names(&args.directory).map_err(FleetError::from)?;
     while !interrupt::interrupted() {
-        // A ring that was begun anew has lower names.
+        // A restarted ring has lower names.
         last = last.filter(|last| names.last().is_none_or(|name| name >= last));
         names.retain(|&name| last.is_none_or(|last| name > last));
         last = names.last().copied().or(last);
@@ -51,11 +50,11 @@ pub(crate) fn watch(args: &arguments::Watch) -> Result<(), Failure> {
                 return Ok(());
             }
             let path = args.directory.join(name.to_string());
-            let trigger = match look(name, path.clone(), &mut watch) {
+            let trigger = match check_segment(name, path.clone(), &mut watch) {
                 Ok(Some(trigger)) => trigger,
                 Ok(None) => continue,
                 Err(error) => {
-                    // One that is removed meanwhile says nothing any more.
+                    // A segment that was removed meanwhile is no error.
                     if path.exists() {
                         say(&error.to_string());
                     }
@@ -69,7 +68,7 @@ pub(crate) fn watch(args: &arguments::Watch) -> Result<(), Failure> {
                 continue;
             }
             let end_ns = trigger.segment.real_ns()[1];
-            // Not those that only touch it.
+            // Segments that only touch the window are left out.
             let window = Window {
                 from: Moment(end_ns.saturating_sub(args.span).saturating_add(1)),
                 to: Moment(end_ns.saturating_sub(1)),
@@ -82,17 +81,21 @@ pub(crate) fn watch(args: &arguments::Watch) -> Result<(), Failure> {
                 Err(error) => say(&error.to_string()),
             }
             if !others.is_empty() {
-                tell(&others, trigger, window);
+                notify_hosts(&others, trigger, window);
             }
         }
-        thread::sleep(LOOK_INTERVAL);
+        thread::sleep(POLL_INTERVAL);
         names = ring::names(&args.directory).map_err(FleetError::from)?;
     }
     Ok(())
 }
 
-/// The service that became slow in a segment, if any.
-fn look(name: Name, path: PathBuf, watch: &mut Watch) -> Result<Option<Trigger>, FleetError> {
+/// Finds the service that became slow in a segment, if any.
+fn check_segment(
+    name: Name,
+    path: PathBuf,
+    watch: &mut Watch,
+) -> Result<Option<Trigger>, FleetError> {
     let source = Source { name: None, directory: path.clone() };
     let recorded = read(&[source], Tables::All)?;
     let trace = recorded.first().map(|one| one.trace.clone()).unwrap_or_default();
@@ -107,11 +110,11 @@ fn look(name: Name, path: PathBuf, watch: &mut Watch) -> Result<Option<Trigger>,
 }
 
 /// Has the hosts that were asked keep the same time of their rings.
-fn tell(others: &[Other], trigger: Trigger, window: Window) {
+fn notify_hosts(others: &[OtherRing], trigger: Trigger, window: Window) {
     let trace = &trigger.segment.trace;
     let segment = Duration::from_nanos(trace.end_ns.saturating_sub(trace.start_ns));
-    // Theirs may begin when this one ends, if they are as long.
-    wait(segment + COMPLETE_AFTER);
+    // Their segments may begin when this one ends, and be as long.
+    wait(segment + SEGMENT_DELAY);
     let window = window.wider(CLOCK_ERROR_NS);
     let strange = travel(others, trigger.called, |other, ports| {
         let mut look = |_| match interrupt::interrupted() {
@@ -121,8 +124,7 @@ fn tell(others: &[Other], trigger: Trigger, window: Window) {
         if look(0).is_break() {
             return BTreeSet::new();
         }
-        let ring = (other.host.as_str(), other.directory.as_str());
-        match freeze_there(ring, window, ports, &mut look) {
+        match freeze_there(other, window, ports, &mut look) {
             Ok(there) => {
                 say(&format!("{} says: {}", other.host, there.said));
                 there.called
@@ -141,7 +143,7 @@ fn tell(others: &[Other], trigger: Trigger, window: Window) {
 fn wait(for_: Duration) {
     let began = Instant::now();
     while began.elapsed() < for_ && !interrupt::interrupted() {
-        thread::sleep(LOOK_INTERVAL);
+        thread::sleep(POLL_INTERVAL);
     }
 }
 

@@ -1,4 +1,4 @@
-//! Why a thread does not run at a time.
+//! Explains why a thread does not run at a time.
 
 use std::str::FromStr;
 
@@ -11,10 +11,10 @@ use crate::error::FleetError;
 use crate::explain::{Found, awaits_word};
 use crate::joined::Joined;
 
-/// A thread, as people name it: `THREAD@HOST`, or `THREAD` where there is one host. It has a number or a name.
+/// Name of a thread on the command line: `THREAD@HOST`, or `THREAD` for a single host. THREAD is a number or a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Who {
-    /// The thread's id, or its name.
+    /// Id or name of the thread.
     pub thread: String,
     pub host: Option<String>,
 }
@@ -34,46 +34,46 @@ impl FromStr for Who {
     }
 }
 
-/// Why a thread does not run.
+/// Chain of threads that explains why the first does not run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct WhyReport {
-    /// The time, ns after the trace of the thread's host began.
+    /// Time, ns after the begin of the trace of the thread's host.
     pub after_ns: u64,
-    /// The thread, whom its wait depends on, and so on.
+    /// The thread, then the thread that its wait depends on, and so on.
     pub links: Vec<LinkReport>,
-    /// The number of the thread, from 0, that the last one waits for, where it is one of these.
+    /// Number, from 0, of the thread in `links` that the last one waits for, if any.
     pub back_to: Option<usize>,
-    /// Whether each of those has the lock that the one before needs: none of them will ever run.
+    /// Whether each of these threads holds the lock that the one before it needs. None of them will ever run.
     pub is_deadlock: bool,
 }
 
-/// A thread, and what it did.
+/// Thread, and what it did.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LinkReport {
     pub host: String,
     pub name: String,
     pub thread: u32,
     pub what: &'static str,
-    /// Of a wait, why: as the table `wait` names it.
+    /// Cause of a wait, as the table `wait` names it.
     pub cause: Option<&'static str>,
-    /// Of a wait for input, a lock or another thread: for `work`, where the thread has no request that is open, else for an
-    /// `answer`; or that is `not_known`.
+    /// Purpose of a wait for input, a lock or another thread: `work` if the thread has no open request, `answer` if it
+    /// has, or `not_known`.
     pub awaits: Option<&'static str>,
-    /// For how long by then, ns; `None`: not known.
+    /// Time that it had lasted, ns; `None`: unknown.
     pub for_ns: Option<u64>,
-    /// For how long from then on, ns; `None`: beyond the end of the trace, or not known.
+    /// Time that it would still last, ns; `None`: beyond the end of the trace, or unknown.
     pub left_ns: Option<u64>,
-    /// Why its wait depends on the next thread.
+    /// Reason why its wait depends on the next thread.
     pub depends_on_next: Option<&'static str>,
 }
 
-/// Says why a thread does not run at a time after its host's trace began; without a time, at the trace's end.
+/// Explains why a thread does not run at `after_ns` of its host's trace; `None`: at the trace's end.
 ///
 /// # Errors
 /// [`FleetError::NoSuchHost`], [`FleetError::WhichHost`], [`FleetError::NoSuchThread`], [`FleetError::WhichThread`],
 /// [`FleetError::AfterTheEnd`], [`FleetError::Tree`].
 pub fn why(joined: &Joined, who: &Who, after_ns: Option<u64>) -> Result<WhyReport, FleetError> {
-    let host = host(joined, who)?;
+    let host = find_host(joined, who)?;
     let trace = &joined.host(host).trace;
     let length_ns = joined.host(host).summary.length_ns;
     let after_ns = after_ns.unwrap_or(length_ns);
@@ -81,7 +81,7 @@ pub fn why(joined: &Joined, who: &Who, after_ns: Option<u64>) -> Result<WhyRepor
         return Err(FleetError::AfterTheEnd { after_ns, length_ns, host: joined.name(host) });
     }
     let at_ns = trace.start_ns.saturating_add(after_ns);
-    let thread = thread(joined, host, &who.thread, at_ns)?;
+    let thread = find_thread(joined, host, &who.thread, at_ns)?;
     let rows = &joined.rows;
     let found = Found::new(joined)?;
     let effects = Effects::new(&found.requests, &found.paths);
@@ -96,63 +96,54 @@ pub fn why(joined: &Joined, who: &Who, after_ns: Option<u64>) -> Result<WhyRepor
     let chain = why.chain(thread, at_ns, |host| home.away_ns(host, at_ns));
     Ok(WhyReport {
         after_ns,
-        links: chain.links.iter().map(|link| report(joined, &engaged, link)).collect(),
+        links: chain.links.iter().map(|link| report_link(joined, &engaged, link)).collect(),
         back_to: chain.back_to,
         is_deadlock: chain.is_deadlock(),
     })
 }
 
-fn host(joined: &Joined, who: &Who) -> Result<HostId, FleetError> {
+fn find_host(joined: &Joined, who: &Who) -> Result<HostId, FleetError> {
     let names = || joined.hosts.iter().map(|host| host.name.as_str());
+    let all_names = || names().collect::<Vec<_>>().join(", ");
     match &who.host {
         Some(name) => {
             let found = names().position(|other| other == name.as_str());
-            let found = found.ok_or_else(|| FleetError::NoSuchHost {
+            found.map(|at| HostId(at as u32)).ok_or_else(|| FleetError::NoSuchHost {
                 name: luc_units::plain(name),
-                names: names().collect::<Vec<_>>().join(", "),
-            })?;
-            Ok(HostId(found as u32))
+                names: all_names(),
+            })
         }
         None if joined.hosts.len() == 1 => Ok(HostId(0)),
-        None => Err(FleetError::WhichHost {
-            thread: luc_units::plain(&who.thread),
-            names: names().collect::<Vec<_>>().join(", "),
+        None => {
+            Err(FleetError::WhichHost { thread: luc_units::plain(&who.thread), names: all_names() })
+        }
+    }
+}
+
+fn find_thread(
+    joined: &Joined,
+    host: HostId,
+    name: &str,
+    at_ns: u64,
+) -> Result<ThreadId, FleetError> {
+    let tasks = joined.host(host).tasks();
+    let ids = name.parse().map_or_else(|_| tasks.called(name, at_ns), |id| vec![id]);
+    match ids[..] {
+        [id] if tasks.name(id, at_ns).is_some() => {
+            Ok(ThreadId { host, thread: tasks.thread(id, at_ns) })
+        }
+        [] | [_] => {
+            Err(FleetError::NoSuchThread { name: luc_units::plain(name), host: joined.name(host) })
+        }
+        ref several => Err(FleetError::WhichThread {
+            name: luc_units::plain(name),
+            host: joined.name(host),
+            ids: several.iter().map(u32::to_string).collect::<Vec<_>>().join(", "),
         }),
     }
 }
 
-fn thread(joined: &Joined, host: HostId, name: &str, at_ns: u64) -> Result<ThreadId, FleetError> {
-    let tasks = joined.host(host).tasks();
-    let id = match name.parse() {
-        Ok(id) => id,
-        Err(_) => match tasks.called(name, at_ns)[..] {
-            [id] => id,
-            [] => {
-                return Err(FleetError::NoSuchThread {
-                    name: luc_units::plain(name),
-                    host: joined.name(host),
-                });
-            }
-            ref several => {
-                return Err(FleetError::WhichThread {
-                    name: luc_units::plain(name),
-                    host: joined.name(host),
-                    ids: several.iter().map(u32::to_string).collect::<Vec<_>>().join(", "),
-                });
-            }
-        },
-    };
-    if tasks.name(id, at_ns).is_none() {
-        return Err(FleetError::NoSuchThread {
-            name: luc_units::plain(name),
-            host: joined.name(host),
-        });
-    }
-    let thread = tasks.thread(id, at_ns);
-    Ok(ThreadId { host, thread })
-}
-
-fn report(joined: &Joined, engaged: &Engaged, link: &ChainLink) -> LinkReport {
+fn report_link(joined: &Joined, engaged: &Engaged, link: &ChainLink) -> LinkReport {
     let host = joined.host(link.thread.host);
     let thread = link.thread.thread;
     let passed_ns = |since_ns: u64| link.at_ns.saturating_sub(since_ns);

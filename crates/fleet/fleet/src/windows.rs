@@ -1,4 +1,4 @@
-//! `luc-fleet pull`, `freeze` and `window`: what rings have of a time, as files.
+//! Runs `luc-fleet pull`, `freeze` and `window`, which take windows of rings as files.
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::ops::ControlFlow;
@@ -12,26 +12,23 @@ use luc_units::figures::Size;
 
 use crate::Failure;
 use crate::arguments::{Freeze, Pull, Send};
-use crate::files::INTERRUPTED;
+use crate::files::EXIT_INTERRUPTED;
 
-/// How often it is said how far a long pull is.
-const SAY_INTERVAL: Duration = Duration::from_secs(5);
+/// Interval of progress messages during a long pull.
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(5);
 
 pub(crate) fn pull(args: &Pull) -> Result<ExitCode, Failure> {
     interrupt::install()?;
-    let mut due = Instant::now() + SAY_INTERVAL;
+    let mut due = Instant::now() + PROGRESS_INTERVAL;
     let look = |index: usize, bytes: u64| {
         if Instant::now() >= due {
-            due = Instant::now() + SAY_INTERVAL;
+            due = Instant::now() + PROGRESS_INTERVAL;
             let source = luc_units::plain(&args.sources[index].to_string());
             let (number, all) = (index + 1, args.sources.len());
             let size = Size(bytes as f64);
             eprintln!("luc-fleet: {number} of {all}: {source}: {size} so far");
         }
-        if interrupt::interrupted() {
-            return ControlFlow::Break(());
-        }
-        ControlFlow::Continue(())
+        if interrupt::interrupted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     match rings::pull(&args.sources, args.span.window_or_all(), &args.out, look) {
         Ok(pulled) => {
@@ -46,19 +43,19 @@ pub(crate) fn pull(args: &Pull) -> Result<ExitCode, Failure> {
         }
         Err(error @ PullError::Interrupted) => {
             eprintln!("luc-fleet: {error}");
-            Ok(ExitCode::from(INTERRUPTED))
+            Ok(ExitCode::from(EXIT_INTERRUPTED))
         }
         Err(error) => Err(error.into()),
     }
 }
 
-/// Keeps a window, and says whom services asked.
+/// Keeps a window, and prints whom services asked.
 pub(crate) fn freeze(args: &Freeze) -> Result<(), Failure> {
     let part = &args.part;
     let window = part.span.window_or_all();
     match rings::freeze(&part.directory, window) {
         Ok((path, received)) => say(&path.display().to_string(), received),
-        // Somebody else may have had the same reason to.
+        // Another caller may have kept the same window already.
         Err(error @ PullError::Exists(_)) if !args.called_by.is_empty() => {
             eprintln!("luc-fleet: {}", luc_units::plain(&error.to_string()));
         }
@@ -90,7 +87,7 @@ pub(crate) fn send(args: &Send) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Says what was made.
+/// Reports what was written.
 pub(crate) fn say(path: &str, received: Received) {
     eprintln!(
         "luc-fleet: {}: {} segments, {}",
@@ -101,7 +98,7 @@ pub(crate) fn say(path: &str, received: Received) {
     say_gone(received);
 }
 
-/// Says what is missing at the begin.
+/// Reports segments that are missing at the begin.
 fn say_gone(received: Received) {
     if received.gone > 0 {
         eprintln!(

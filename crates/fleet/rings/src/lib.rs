@@ -1,15 +1,15 @@
-//! What rings of traces have of a window of time.
+//! Finds windows of time in rings of traces, collects them and keeps them.
 //!
 //! A ring is a directory of segments that `luc record --ring` writes; [`luc_events::ring`] has its layout. A window is
-//! found in it by CLOCK_REALTIME, collected from other hosts and from object stores, and kept however long rings go on.
-//! What traces say is not known here, beyond of which time and host they are.
+//! found by CLOCK_REALTIME. It is collected from other hosts and from object stores, and kept however long rings go on.
+//! Of a trace only its time and host are known here.
 //!
-//! - [`Moment`], [`Window`]: times, as people name them.
-//! - [`window`]: the segments that have something of a window, read as one trace.
-//! - [`pull()`]: what several hosts' rings have of one time, collected; [`PullFrom`] says from where.
-//! - [`freeze()`]: what one ring has of it, kept; [`freeze_there()`]: on another host.
-//! - [`send()`], [`receive()`]: segments on their way between hosts.
-//! - [`travel`]: on which other hosts rings are kept, too.
+//! - [`Moment`], [`Window`]: times, as people write them.
+//! - [`window`]: segments that overlap a window, read as one trace.
+//! - [`pull()`]: collects a window from the rings of several hosts; [`PullFrom`] names a ring.
+//! - [`freeze()`]: keeps a window of a ring; [`freeze_there()`]: on another host.
+//! - [`send()`], [`receive()`]: transfer segments between hosts.
+//! - [`travel`]: visits the other hosts that keep their rings, too.
 //!
 //! # Collecting
 //!
@@ -24,7 +24,7 @@ pub mod window;
 
 pub use moment::{Moment, NotAMoment};
 pub use pull::{
-    CLOCK_ERROR_NS, INSTALL_STORE, KeptThere, Limits, Place, PullError, PullFrom, Pulled, Received,
-    STORE, StreamError, freeze, freeze_there, host_name, pull, put, receive, send,
+    CLOCK_ERROR_NS, INSTALL_STORE, KeptThere, Limits, PullError, PullFrom, Pulled, Received,
+    RingPlace, STORE, StreamError, freeze, freeze_there, host_name, pull, put, receive, send,
 };
 pub use window::{Window, WindowError};

@@ -1,4 +1,4 @@
-//! Times as logs have them.
+//! Times as they stand in logs.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,11 +6,10 @@ use std::str::FromStr;
 use chrono::DateTime;
 use serde::{Serialize, Serializer};
 
-/// A time of CLOCK_REALTIME, as clocks on walls and logs have it, nanoseconds since 1970.
+/// Time of CLOCK_REALTIME, as in logs, ns since 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Moment(pub u64);
 
-/// Text that is no time.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "'{0}' is no time: give one with its distance from UTC, like 2026-01-31T23:59:59.5Z or 2026-01-31T23:59:59+01:00, or seconds since 1970"
@@ -20,7 +19,7 @@ pub struct NotAMoment(String);
 impl FromStr for Moment {
     type Err = NotAMoment;
 
-    /// A date and time with its distance from UTC (RFC 3339; a space may stand for the T, a comma for the point), or
+    /// Parses a date and time with its distance from UTC (RFC 3339; a space may replace the T, a comma the point), or
     /// seconds since 1970.
     fn from_str(text: &str) -> Result<Self, NotAMoment> {
         let plain = text.replacen(',', ".", 1);
@@ -28,13 +27,12 @@ impl FromStr for Moment {
             let nanoseconds = DateTime::parse_from_rfc3339(&plain).ok()?.timestamp_nanos_opt()?;
             u64::try_from(nanoseconds).ok()
         };
-        let moment = seconds(&plain).or_else(of_date).map(Self);
-        moment.ok_or_else(|| NotAMoment(text.to_owned()))
+        parse_seconds(&plain).or_else(of_date).map(Self).ok_or_else(|| NotAMoment(text.to_owned()))
     }
 }
 
-/// Decimal seconds as nanoseconds.
-fn seconds(text: &str) -> Option<u64> {
+/// Parses decimal seconds to nanoseconds.
+fn parse_seconds(text: &str) -> Option<u64> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
     let are_digits = |text: &str| !text.is_empty() && text.bytes().all(|one| one.is_ascii_digit());
     if !are_digits(whole) || !are_digits(fraction) || fraction.len() > 9 {
@@ -55,7 +53,7 @@ impl fmt::Display for Moment {
 }
 
 impl Serialize for Moment {
-    /// As it is displayed.
+    /// Serializes the displayed text.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }

@@ -1,7 +1,7 @@
-//! Collects what several hosts' rings have of one time.
+//! Collects one window from the rings of several hosts.
 //!
-//! Each host finds the segments by its own CLOCK_REALTIME, which NTP keeps within milliseconds of others; the window is
-//! wider by [`CLOCK_ERROR_NS`] on either side. What is collected appears whole, or not at all.
+//! Each host finds the segments by its own CLOCK_REALTIME, which NTP keeps within milliseconds of others. The window is
+//! wider by [`CLOCK_ERROR_NS`] on either side. The output directory appears whole, or not at all.
 
 mod command;
 mod elsewhere;
@@ -20,52 +20,40 @@ use luc_events::store::StoreError;
 
 pub use elsewhere::{KeptThere, freeze_there};
 pub use files::Received;
-pub use from::{INSTALL_STORE, Place, PullFrom, STORE, host_name};
+pub use from::{INSTALL_STORE, PullFrom, RingPlace, STORE, host_name};
 pub use keep::{freeze, put};
 pub use stream::{Limits, StreamError, receive, send};
 
 use crate::window::{Window, WindowError};
 
-/// Clocks of hosts may differ by so much.
+/// Maximum difference between clocks of hosts.
 pub const CLOCK_ERROR_NS: u64 = 1_000_000_000;
 
-/// Why a window cannot be collected.
+/// Reason why a window cannot be collected.
 #[derive(Debug, thiserror::Error)]
 pub enum PullError {
-    /// A ring cannot be read, or has nothing of the window.
     #[error(transparent)]
     Window(#[from] WindowError),
     #[error("{path}: cannot {what}: {reason}; check the path, its permissions and the space left", path = .path.display())]
-    Io {
-        /// The file or directory.
-        path: PathBuf,
-        what: &'static str,
-        reason: io::Error,
-    },
-    /// What is to be made is there already.
+    Io { path: PathBuf, what: &'static str, reason: io::Error },
     #[error("{path}: it exists already; remove it or name another one", path = .0.display())]
     Exists(PathBuf),
-    /// A source that nothing can be collected from.
     #[error(
         "'{text}': {reason}; write it like DIR, HOST:DIR, USER@HOST:DIR or s3://BUCKET/HOST, with NAME= before it if wanted"
     )]
     Source { text: String, reason: &'static str },
-    /// A host whose services cannot be told.
     #[error(
         "{host}: no address is known ({reason}); write the address under which others ask it, or put it in /etc/hosts"
     )]
     NoAddress { host: String, reason: io::Error },
-    /// Two hosts of one name.
     #[error("two sources are named {0}: give one of them another name: OTHER={0}:DIR")]
     SameName(String),
-    /// What came from another host is no ring.
     #[error("{host}: {reason}; nothing was kept")]
     Stream { host: String, reason: StreamError },
-    /// The command on another host failed.
     #[error("{host}: {reason}")]
     Remote {
         host: String,
-        /// What it said last.
+        /// Last line that it printed.
         reason: String,
     },
     #[error("interrupted; nothing was kept")]
@@ -84,21 +72,21 @@ impl From<StoreError> for PullError {
     }
 }
 
-/// What was collected from one source.
+/// Segments that were collected from one source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pulled {
-    /// Its directory in what was made.
+    /// Name of the source's directory in the output.
     pub name: String,
     pub received: Received,
-    /// The last line that another host's luc-fleet or ssh said, if any.
+    /// Last line that another host's luc-fleet or ssh printed, if any.
     pub said: String,
 }
 
-/// Collects what sources have of a window into a directory that is made: one directory for each. `look` is told many
-/// times how many bytes have come of which source, by its index, and says whether to go on.
+/// Collects a window of each source into a new directory `out`, with one directory for each. `look` is called
+/// repeatedly with a source's index and the bytes that came from it. It returns whether to go on.
 ///
 /// # Errors
-/// [`PullError`]; the directory is then not there.
+/// [`PullError`]; `out` is then not created.
 pub fn pull(
     sources: &[PullFrom],
     window: Window,

@@ -1,30 +1,30 @@
-//! A trigger that goes from host to host, along who asked whom.
+//! Passes a trigger from host to host, along requests.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 
-use crate::pull::{Place, PullError, PullFrom};
+use crate::pull::{PullError, PullFrom, RingPlace};
 
-/// A chain of services is not longer; without an end it would be one that a host makes up.
-const MOST_STEPS: usize = 16;
+/// Maximum number of hops. Longer chains of services do not exist, but a host could make one up.
+const MAX_HOPS: usize = 16;
 
-/// A ring on another host.
+/// Ring on another host.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Other {
-    /// HOST or USER@HOST, as ssh has it.
+pub struct OtherRing {
+    /// HOST or USER@HOST for ssh.
     pub host: String,
-    /// The ring's directory there.
+    /// Directory of the ring on that host.
     pub directory: String,
     addresses: BTreeSet<IpAddr>,
 }
 
-impl Other {
-    /// Looks up the addresses of a host, under which others ask it.
+impl OtherRing {
+    /// Looks up the addresses of a host under which others ask it.
     ///
     /// # Errors
-    /// [`PullError::Source`]: it is a directory of this host. [`PullError::NoAddress`]: the system knows no address.
+    /// [`PullError::Source`] for a directory of this host; [`PullError::NoAddress`] if the system knows no address.
     pub fn new(from: &PullFrom) -> Result<Self, PullError> {
-        let Place::There { host, directory } = &from.place else {
+        let RingPlace::There { host, directory } = &from.place else {
             return Err(PullError::Source {
                 text: from.to_string(),
                 reason: "a host is wanted whose services are asked",
@@ -42,23 +42,24 @@ impl Other {
     }
 }
 
-/// Visits the hosts that were asked at these addresses, and those that their services asked, and so on. `keep` has a host
-/// keep its ring and returns whom its services at these ports asked. Returns the addresses that are no host's.
+/// Visits the hosts that were asked at these addresses, then those that their services asked, and so on. `keep` has a
+/// host keep its ring, and returns the addresses that its services at these ports asked. Returns the addresses that
+/// belong to no host.
 pub fn travel(
-    others: &[Other],
+    others: &[OtherRing],
     called: BTreeSet<SocketAddr>,
-    mut keep: impl FnMut(&Other, &[u16]) -> BTreeSet<SocketAddr>,
+    mut keep: impl FnMut(&OtherRing, &[u16]) -> BTreeSet<SocketAddr>,
 ) -> BTreeSet<SocketAddr> {
     let mut seen = BTreeSet::new();
     let mut strange = BTreeSet::new();
     let mut next = called;
-    for _ in 0..MOST_STEPS {
+    for _ in 0..MAX_HOPS {
         let mut asked: BTreeMap<usize, Vec<u16>> = BTreeMap::new();
         for address in next {
             if !seen.insert(address) {
                 continue;
             }
-            let is_its = |other: &Other| other.addresses.contains(&address.ip().to_canonical());
+            let is_its = |other: &OtherRing| other.addresses.contains(&address.ip().to_canonical());
             match others.iter().position(is_its) {
                 Some(number) => asked.entry(number).or_default().push(address.port()),
                 None => {
@@ -79,8 +80,8 @@ pub fn travel(
 mod tests {
     use super::*;
 
-    fn other(text: &str) -> Result<Other, PullError> {
-        Other::new(&text.parse().expect("a source"))
+    fn other(text: &str) -> Result<OtherRing, PullError> {
+        OtherRing::new(&text.parse().expect("a source"))
     }
 
     fn addresses(texts: &[&str]) -> BTreeSet<SocketAddr> {
@@ -127,6 +128,6 @@ mod tests {
             port += 1;
             addresses(&[&format!("10.0.0.2:{port}")])
         });
-        assert_eq!(port, 80 + MOST_STEPS as u16);
+        assert_eq!(port, 80 + MAX_HOPS as u16);
     }
 }

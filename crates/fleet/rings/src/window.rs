@@ -1,4 +1,4 @@
-//! Of which time segments of a ring are wanted.
+//! Windows of time, and the segments that overlap them.
 
 use std::path::{Path, PathBuf};
 
@@ -7,8 +7,8 @@ use luc_events::store::{Reader, StoreError};
 
 use crate::moment::Moment;
 
-/// How often a ring is read of which segments go meanwhile.
-const TRIES: u32 = 5;
+/// Maximum number of times that a ring is read if segments disappear meanwhile.
+const MAX_READS: u32 = 5;
 
 /// A span of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,10 +18,9 @@ pub struct Window {
 }
 
 impl Window {
-    /// All of a ring.
     pub const ALL: Self = Self { from: Moment(0), to: Moment(u64::MAX) };
 
-    /// So long, with a time in its middle.
+    /// Window of length `span_ns` around a time.
     #[must_use]
     pub fn around(moment: Moment, span_ns: u64) -> Self {
         let half_ns = span_ns / 2;
@@ -31,8 +30,8 @@ impl Window {
         }
     }
 
-    /// What was asked for: what is around a time, so long in all, else from one time to another, where both may be
-    /// missing; `None`: nothing was.
+    /// Window of length `span_ns` around a time if that is given. Otherwise from one time to another, where either may
+    /// be missing; `None`: none is given.
     #[must_use]
     pub fn asked(
         from: Option<Moment>,
@@ -47,7 +46,7 @@ impl Window {
             .then(|| Self { from: from.unwrap_or(Self::ALL.from), to: to.unwrap_or(Self::ALL.to) })
     }
 
-    /// The same and some more on either side.
+    /// Widens the window on either side.
     #[must_use]
     pub fn wider(self, by_ns: u64) -> Self {
         Self {
@@ -56,46 +55,41 @@ impl Window {
         }
     }
 
-    /// Its begin and end as seconds since 1970, for a command line.
+    /// Begin and end as seconds since 1970, for a command line.
     pub(crate) fn seconds(self) -> [String; 2] {
         [self.from, self.to]
             .map(|moment| format!("{}.{:09}", moment.0 / 1_000_000_000, moment.0 % 1_000_000_000))
     }
 }
 
-/// Why nothing of a time is read of a trace or a ring.
+/// Reason why no window is read of a trace or a ring.
 #[derive(Debug, thiserror::Error)]
 pub enum WindowError {
-    /// A trace cannot be read.
     #[error(transparent)]
     Trace(#[from] StoreError),
-    /// A trace of which a window is wanted.
     #[error("{path}: this is one trace, and no ring; leave out the window", path = .path.display())]
     NoRing { path: PathBuf },
-    /// A ring has nothing of a window.
     #[error("{path}: nothing of this window is here; what is here is from {from} to {to}", path = .path.display())]
     NotInRing {
         path: PathBuf,
-        /// When its first segment begins.
+        /// Begin of its first segment.
         from: Moment,
-        /// When its last one ends.
+        /// End of its last segment.
         to: Moment,
     },
-    /// A ring goes on faster than it is read.
     #[error("{path}: its recorder removes segments faster than they are read; give a later window, or keep it first: luc fleet freeze {path}", path = .path.display())]
     GoesOn { path: PathBuf },
-    /// A segment in the middle of a window is gone.
     #[error("{path}: segment {number} is missing in the middle; pull the window again, or give a part of it", path = .path.display())]
     SegmentMissing { path: PathBuf, number: u32 },
 }
 
-/// The segments of a ring that have something of the window: one after the other, of one recorder.
+/// Finds the segments of a ring that overlap the window: consecutive ones, of one recorder.
 ///
 /// # Errors
-/// [`WindowError::NotInRing`], [`WindowError::SegmentMissing`]; when they cannot be read.
+/// [`WindowError::NotInRing`], [`WindowError::SegmentMissing`], [`WindowError::Trace`].
 pub fn segments(directory: &Path, window: Window) -> Result<Vec<Segment>, WindowError> {
     loop {
-        let segments = listed(directory, window)?;
+        let segments = list_overlapping(directory, window)?;
         match ring::before_gap(&segments) {
             None => return Ok(segments),
             // The oldest go first: those before the gap have gone by now.
@@ -110,35 +104,31 @@ pub fn segments(directory: &Path, window: Window) -> Result<Vec<Segment>, Window
     }
 }
 
-/// The same, if some in the middle are missing, too.
-fn listed(directory: &Path, window: Window) -> Result<Vec<Segment>, WindowError> {
+/// Like [`segments`], but segments in the middle may be missing.
+fn list_overlapping(directory: &Path, window: Window) -> Result<Vec<Segment>, WindowError> {
     let all = ring::segments(directory)?;
-    let has = match (all.first(), all.last()) {
+    let [from, to] = match (all.first(), all.last()) {
         (Some(first), Some(last)) => [first.real_ns()[0], last.real_ns()[1]].map(Moment),
         _ => [Moment(0); 2],
     };
     let chosen = ring::within(all, [window.from.0, window.to.0]);
     if chosen.is_empty() {
-        return Err(WindowError::NotInRing {
-            path: directory.to_path_buf(),
-            from: has[0],
-            to: has[1],
-        });
+        return Err(WindowError::NotInRing { path: directory.to_path_buf(), from, to });
     }
     Ok(chosen)
 }
 
-/// Reads a trace, or of a ring what has something of the window as one trace. Reads again what is left, if the ring's
-/// recorder removes segments meanwhile.
+/// Reads a trace, or the segments of a ring that overlap the window as one trace. Reads again what is left if the
+/// ring's recorder removes segments meanwhile.
 ///
 /// # Errors
-/// As [`segments`]; [`WindowError::NoRing`], [`WindowError::GoesOn`]; what `read` says.
+/// As [`segments`]; [`WindowError::NoRing`], [`WindowError::GoesOn`]; errors of `read`.
 pub fn read<T, E: From<WindowError>>(
     directory: &Path,
     window: Option<Window>,
     mut read: impl FnMut(&Reader) -> Result<T, E>,
 ) -> Result<T, E> {
-    for _ in 0..TRIES {
+    for _ in 0..MAX_READS {
         let reader = open(directory, window)?;
         match read(&reader) {
             Err(_) if reader.is_gone() => {}

@@ -1,14 +1,14 @@
-//! Segments of rings in object stores, from where windows of them are collected.
+//! Puts segments of rings into object stores, and collects windows of them.
 //!
-//! A segment is one object, a tar file of its tables, below a folder that is named by its host. An object appears whole or
-//! not at all. Its name says of which time it is, so that a window is found by listing names. The store's own rules say
-//! how long objects stay.
+//! A segment is one object: a tar file of its tables, below a folder with the name of its host. An object appears whole
+//! or not at all. Its name has its time, so that a window is found by listing names. The store's own rules say how long
+//! objects stay.
 //!
-//! - [`Store`]: where objects go, by a URL.
-//! - [`ObjectName`]: what the name of an object says.
-//! - [`push()`]: puts segments of a ring into a store that are not there.
-//! - [`window()`]: of one host what the store has of a time, as `luc-fleet window` sends it.
-//! - [`stored()`]: which hosts a store has, and of which time.
+//! - [`Store`]: a folder of a store, by its URL.
+//! - [`ObjectName`]: name of an object, with its segment and time.
+//! - [`push()`]: puts segments of a ring that are missing into a store.
+//! - [`window()`]: streams one host's segments of a window, as `luc-fleet window` does.
+//! - [`stored()`]: lists the hosts in a store, with their times.
 
 mod error;
 mod name;

@@ -20,8 +20,8 @@ use luc_fleet_store::{Pushed, Store, StoredError, StoredHost, push, stored, wind
 use luc_units::figures::Size;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// How often it is said how far a long push is.
-const SAY_INTERVAL: Duration = Duration::from_secs(5);
+/// Interval of progress messages during a long push.
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(5);
 
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
@@ -69,7 +69,7 @@ fn run(command: Command) -> Result<(), StoredError> {
     }
 }
 
-/// Does something until it is done, or until Ctrl-C.
+/// Runs a command until it is done, or until Ctrl-C.
 fn until_interrupted(
     work: impl Future<Output = Result<(), StoredError>>,
 ) -> Result<(), StoredError> {
@@ -88,19 +88,19 @@ fn until_interrupted(
     })
 }
 
-fn opened(url: &str) -> Result<Store, StoredError> {
+fn open_store(url: &str) -> Result<Store, StoredError> {
     let variables = env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
     Store::open(url, variables)
 }
 
 async fn put(args: &Push) -> Result<(), StoredError> {
-    let store = opened(&args.url)?;
+    let store = open_store(&args.url)?;
     let Some(every_ns) = args.every else {
         return put_once(args, &store).await;
     };
     loop {
-        // Neither a store that is away nor a ring that has nothing yet is away for ever.
+        // A store may become reachable, and a ring may get segments.
         if let Err(error) = put_once(args, &store).await {
             say(&error.to_string());
         }
@@ -117,11 +117,11 @@ async fn put_once(args: &Push, store: &Store) -> Result<(), StoredError> {
         (None, _) => return Err(StoredError::NoHost(args.directory.display().to_string())),
     };
     let store = store.of_host(&host);
-    let mut due = Instant::now() + SAY_INTERVAL;
+    let mut due = Instant::now() + PROGRESS_INTERVAL;
     let all = segments.len();
     let look = |pushed: Pushed| {
         if Instant::now() >= due {
-            due = Instant::now() + SAY_INTERVAL;
+            due = Instant::now() + PROGRESS_INTERVAL;
             let size = Size(pushed.bytes as f64);
             let number = pushed.segments + pushed.there;
             say(&format!("{store}: {number} of {all} segments, {size} so far"));
@@ -139,18 +139,18 @@ async fn put_once(args: &Push, store: &Store) -> Result<(), StoredError> {
 }
 
 async fn list(args: &Stored) -> Result<(), StoredError> {
-    let hosts = stored(&opened(&args.url)?).await?;
+    let hosts = stored(&open_store(&args.url)?).await?;
     let mut out = io::stdout().lock();
     let written = match args.json {
         true => serde_json::to_writer_pretty(&mut out, &hosts)
             .map_err(io::Error::from)
             .and_then(|()| writeln!(out)),
-        false => hosts.iter().try_for_each(|host| text(&mut out, host)),
+        false => hosts.iter().try_for_each(|host| print_host(&mut out, host)),
     };
     written.map_err(StoredError::Output)
 }
 
-fn text(out: &mut impl io::Write, host: &StoredHost) -> io::Result<()> {
+fn print_host(out: &mut impl io::Write, host: &StoredHost) -> io::Result<()> {
     let name = luc_units::plain(&host.host);
     let (segments, size) = (host.segments, Size(host.bytes as f64));
     writeln!(out, "{name}: {} to {}, {segments} segments, {size}", host.from, host.to)
@@ -161,5 +161,5 @@ async fn send(args: &Send) -> Result<(), StoredError> {
     if out.is_terminal() {
         return Err(StoredError::Terminal);
     }
-    window(&opened(&args.url)?, args.span.window(), out.lock()).await
+    window(&open_store(&args.url)?, args.span.window(), out.lock()).await
 }

@@ -1,4 +1,4 @@
-//! What the name of an object says.
+//! Names of objects, with the times of their segments.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,19 +6,19 @@ use std::str::FromStr;
 use luc_events::ring::{Name, Segment};
 
 const SUFFIX: &str = ".tar";
-const NS_PER_MS: u64 = 1_000_000;
+pub(crate) const NS_PER_MS: u64 = 1_000_000;
 
-/// The name of a segment's object, without its folder: `segment-0001-000017.1764202652123-1764202662124.tar`.
+/// Name of a segment's object, without its folder: `segment-0001-000017.1764202652123-1764202662124.tar`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ObjectName {
     pub segment: Name,
-    /// No row of it is older than this, milliseconds of CLOCK_REALTIME.
+    /// Lower bound of the segment's rows, ms of CLOCK_REALTIME.
     pub begin_ms: u64,
     pub end_ms: u64,
 }
 
 impl ObjectName {
-    /// That of a segment.
+    /// Names a segment's object.
     #[must_use]
     pub fn of(segment: &Segment) -> Self {
         let [begin_ns, end_ns] = segment.real_ns();
@@ -29,7 +29,7 @@ impl ObjectName {
         }
     }
 
-    /// Whether it has something of `[from_ns, to_ns]` of CLOCK_REALTIME.
+    /// Whether the segment may overlap `[from_ns, to_ns]` of CLOCK_REALTIME.
     #[must_use]
     pub fn is_within(&self, [from_ns, to_ns]: [u64; 2]) -> bool {
         self.begin_ms <= to_ns.div_ceil(NS_PER_MS) && from_ns / NS_PER_MS <= self.end_ms
@@ -43,7 +43,6 @@ impl fmt::Display for ObjectName {
     }
 }
 
-/// Text that names no segment's object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("it names no segment")]
 pub struct NotAnObject;
@@ -51,7 +50,7 @@ pub struct NotAnObject;
 impl FromStr for ObjectName {
     type Err = NotAnObject;
 
-    /// Only as it is written: one object has one name.
+    /// Parses only the text that [`fmt::Display`] writes: one object has one name.
     fn from_str(text: &str) -> Result<Self, NotAnObject> {
         let read = || {
             let (segment, times) = text.strip_suffix(SUFFIX)?.split_once('.')?;
@@ -107,7 +106,7 @@ mod tests {
         };
         let name = ObjectName::of(&segment(1_999_999, 3_000_001));
         assert_eq!((name.begin_ms, name.end_ms), (6, 9));
-        // What a segment has is never outside of what its name says.
+        // A segment has no row outside of the time in its name.
         assert!(name.is_within([8_000_001, 8_000_001]));
         assert!(name.is_within([0, 6_999_999]));
         assert!(!name.is_within([0, 4_999_999]));

@@ -14,23 +14,23 @@ use crate::error::StoredError;
 use crate::name::ObjectName;
 use crate::store::Store;
 
-/// What was put into a store.
+/// Result of a push so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Pushed {
-    /// Segments that were put there now.
+    /// Number of segments that were put now.
     pub segments: u64,
     pub bytes: u64,
-    /// Segments that were there already.
+    /// Number of segments that the store had already.
     pub there: u64,
-    /// Segments that the ring's recorder removed meanwhile.
+    /// Number of segments that the ring's recorder removed meanwhile.
     pub gone: u64,
 }
 
-/// Puts those of these segments into a host's folder that are not there: the oldest first, as the ring's recorder removes
-/// these first. `look` is told what has been put there, after each segment.
+/// Puts segments that are missing into a host's folder. The oldest come first, as the ring's recorder removes them
+/// first. `look` is called after each segment.
 ///
 /// # Errors
-/// [`StoredError`]; segments that were put there before it stay.
+/// [`StoredError`]; segments that were put before it stay.
 pub async fn push(
     store: &Store,
     segments: &[Segment],
@@ -44,7 +44,7 @@ pub async fn push(
             pushed.there += 1;
             continue;
         }
-        match packed(segment) {
+        match pack(segment) {
             Ok((file, bytes)) => {
                 put(store, name, file).await?;
                 pushed.segments += 1;
@@ -58,8 +58,8 @@ pub async fn push(
     Ok(pushed)
 }
 
-/// A segment as a tar file that nobody else sees, and its size.
-fn packed(segment: &Segment) -> Result<(File, u64), StoredError> {
+/// Packs a segment into a private tar file. Returns the file and its size.
+fn pack(segment: &Segment) -> Result<(File, u64), StoredError> {
     let mut file = tempfile::tempfile().map_err(StoredError::Temporary)?;
     send(std::slice::from_ref(segment), &file)?;
     let bytes = file.stream_position().map_err(StoredError::Temporary)?;
@@ -78,8 +78,8 @@ async fn put(store: &Store, name: ObjectName, file: File) -> Result<(), StoredEr
     let Err(error) = copied else {
         return Ok(());
     };
-    // Parts that were sent cost money until the store is told that they are not wanted. If it cannot be told, its own rule
-    // for incomplete uploads removes them; the first error says more.
+    // Uploaded parts cost money until the store is told to drop them. If that fails, the store's own rule for
+    // incomplete uploads removes them. The first error says more.
     let _ = object.abort().await;
     Err(store.refused(&error))
 }

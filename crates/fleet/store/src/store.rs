@@ -1,4 +1,4 @@
-//! Where objects go, by a URL.
+//! Opens folders of object stores by URL.
 
 use std::error::Error;
 use std::fmt;
@@ -13,13 +13,13 @@ use url::Url;
 use crate::error::StoredError;
 use crate::name::ObjectName;
 
-/// How names of variables begin that say how a store is reached, and that its kind looks at.
-const AWS: &str = "AWS_";
-const AZURE: &str = "AZURE_";
-const GOOGLE: &str = "GOOGLE_";
-const NO_VARIABLES: &str = "";
+/// Prefixes of the environment variables that configure each kind of store.
+const AWS_PREFIX: &str = "AWS_";
+const AZURE_PREFIX: &str = "AZURE_";
+const GOOGLE_PREFIX: &str = "GOOGLE_";
+const NO_PREFIX: &str = "";
 
-/// A folder of an object store.
+/// Folder of an object store.
 #[derive(Debug, Clone)]
 pub struct Store {
     objects: Arc<dyn ObjectStore>,
@@ -28,7 +28,7 @@ pub struct Store {
     variables: &'static str,
 }
 
-/// How long a request is repeated that a store does not answer, or answers by an error of its own.
+/// Retries of requests that a store does not answer, or answers with an internal error.
 #[cfg(any(feature = "aws", feature = "azure", feature = "gcp"))]
 fn retries() -> object_store::RetryConfig {
     object_store::RetryConfig {
@@ -38,7 +38,7 @@ fn retries() -> object_store::RetryConfig {
     }
 }
 
-/// A store of one kind, with those of the options that the kind knows.
+/// Builds a store of one kind, with the options that the kind knows.
 #[cfg(any(feature = "aws", feature = "azure", feature = "gcp"))]
 macro_rules! built {
     ($builder:ty, $url:expr, $options:expr) => {{
@@ -53,7 +53,7 @@ macro_rules! built {
     }};
 }
 
-fn objects(
+fn open_objects(
     scheme: &ObjectStoreScheme,
     url: &Url,
     options: impl Iterator<Item = (String, String)>,
@@ -80,7 +80,7 @@ impl fmt::Display for Store {
 }
 
 impl Store {
-    /// The folder of this URL. What else is needed to reach it is in these variables of the environment.
+    /// Opens the folder of a URL. `environment` has the variables that configure the store.
     ///
     /// # Errors
     /// [`StoredError::Url`], [`StoredError::NotBuiltIn`].
@@ -97,10 +97,10 @@ impl Store {
         let (scheme, folder) =
             ObjectStoreScheme::parse(&url).map_err(|error| wrong(error.to_string()))?;
         let (variables, feature, is_built_in) = match scheme {
-            ObjectStoreScheme::Local => (NO_VARIABLES, "", true),
-            ObjectStoreScheme::AmazonS3 => (AWS, "aws", cfg!(feature = "aws")),
-            ObjectStoreScheme::MicrosoftAzure => (AZURE, "azure", cfg!(feature = "azure")),
-            ObjectStoreScheme::GoogleCloudStorage => (GOOGLE, "gcp", cfg!(feature = "gcp")),
+            ObjectStoreScheme::Local => (NO_PREFIX, "", true),
+            ObjectStoreScheme::AmazonS3 => (AWS_PREFIX, "aws", cfg!(feature = "aws")),
+            ObjectStoreScheme::MicrosoftAzure => (AZURE_PREFIX, "azure", cfg!(feature = "azure")),
+            ObjectStoreScheme::GoogleCloudStorage => (GOOGLE_PREFIX, "gcp", cfg!(feature = "gcp")),
             _ => {
                 return Err(wrong("it is no kind of store that is known here".to_owned()));
             }
@@ -108,15 +108,16 @@ impl Store {
         if !is_built_in {
             return Err(StoredError::NotBuiltIn { text: luc_units::plain(text), feature });
         }
-        // Any other variable may be called as one of a store's options is.
+        // Other variables may have the same names as a store's options.
         let options = environment
             .into_iter()
             .filter(|(name, _)| !variables.is_empty() && name.starts_with(variables));
-        let objects = objects(&scheme, &url, options).map_err(|error| wrong(line(&error)))?;
+        let objects =
+            open_objects(&scheme, &url, options).map_err(|error| wrong(describe(&error)))?;
         Ok(Self { objects, folder, url: text.trim_end_matches('/').to_owned(), variables })
     }
 
-    /// The folder of a host in this one.
+    /// Folder of a host in this one.
     #[must_use]
     pub fn of_host(&self, host: &str) -> Self {
         Self {
@@ -126,7 +127,7 @@ impl Store {
         }
     }
 
-    /// The segments in this folder, in no order. Other objects are left out.
+    /// Lists the segments in this folder, in no order. Other objects are left out.
     pub(crate) async fn segments(&self) -> Result<Vec<ObjectName>, StoredError> {
         let listed = self.objects.list_with_delimiter(Some(&self.folder)).await;
         let listed = listed.map_err(|error| self.refused(&error))?;
@@ -134,7 +135,7 @@ impl Store {
         Ok(listed.objects.iter().filter_map(name).collect())
     }
 
-    /// All segments one folder further down: the folder's name, the segment, its bytes.
+    /// Lists all segments one folder further down, each with the folder's name and its size.
     pub(crate) async fn segments_of_hosts(
         &self,
     ) -> Result<Vec<(String, ObjectName, u64)>, StoredError> {
@@ -154,7 +155,7 @@ impl Store {
         Ok(listed.iter().filter_map(of_host).collect())
     }
 
-    /// Where a segment's object is.
+    /// Path of a segment's object.
     pub(crate) fn place(&self, name: ObjectName) -> Path {
         self.folder.clone().join(name.to_string())
     }
@@ -163,29 +164,28 @@ impl Store {
         &self.objects
     }
 
-    /// The bytes of a segment's object, as they come.
+    /// Gets a segment's object as a stream.
     pub(crate) async fn get(
         &self,
         name: ObjectName,
     ) -> Result<object_store::GetResult, StoredError> {
-        let got = self.objects.get(&self.place(name)).await;
-        got.map_err(|error| self.refused(&error))
+        self.objects.get(&self.place(name)).await.map_err(|error| self.refused(&error))
     }
 
-    /// What an error of the store means here.
+    /// Turns an error of the store into one with the next step.
     pub(crate) fn refused(&self, error: &(dyn Error + 'static)) -> StoredError {
         let next = match self.variables {
-            NO_VARIABLES => "check the directory, its permissions and the space left".to_owned(),
+            NO_PREFIX => "check the directory, its permissions and the space left".to_owned(),
             prefix => format!(
                 "see that the bucket exists and the variables {prefix}... of the environment are right"
             ),
         };
-        StoredError::Refused { url: self.url.clone(), reason: line(error), next }
+        StoredError::Refused { url: self.url.clone(), reason: describe(error), next }
     }
 }
 
-/// What is wrong, in one line: the first cause says most, and what wraps it says where.
-fn line(error: &(dyn Error + 'static)) -> String {
+/// Describes an error in one line. The first cause says most, and what wraps it says where.
+fn describe(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(inner) = cause {

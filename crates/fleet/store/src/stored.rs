@@ -1,4 +1,4 @@
-//! Which hosts a store has, and of which time.
+//! Lists the hosts in a store, with their times.
 
 use std::collections::BTreeMap;
 
@@ -6,23 +6,22 @@ use luc_fleet_rings::Moment;
 use serde::Serialize;
 
 use crate::error::StoredError;
+use crate::name::NS_PER_MS;
 use crate::store::Store;
 
-const NS_PER_MS: u64 = 1_000_000;
-
-/// What a store has of a host.
+/// Segments of a host in a store.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct StoredHost {
     pub host: String,
     pub segments: u64,
     pub bytes: u64,
-    /// The begin of the oldest.
+    /// Begin of the oldest segment.
     pub from: Moment,
-    /// The end of the youngest.
+    /// End of the newest segment.
     pub to: Moment,
 }
 
-/// What a store has of each host, by name.
+/// Lists the hosts in a store by name.
 ///
 /// # Errors
 /// [`StoredError::Refused`].

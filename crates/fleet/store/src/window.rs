@@ -1,4 +1,4 @@
-//! Of one host what a store has of a time, as `luc-fleet window` sends it.
+//! Streams one host's segments of a time window from an object store.
 
 use std::fs::File;
 use std::io::{self, Seek as _, SeekFrom, Write};
@@ -12,30 +12,30 @@ use crate::error::StoredError;
 use crate::name::ObjectName;
 use crate::store::Store;
 
-/// Writes segments that have something of the window as a tar stream, the newest first. Whoever reads it checks what is
-/// in it: here only the form is.
+/// Writes the segments that overlap the window as a tar stream, the newest first. Only the form is checked here; the
+/// reader checks the content.
 ///
 /// # Errors
-/// [`StoredError`]; a part may then have been written.
+/// [`StoredError`]; a part may have been written.
 pub async fn window(store: &Store, window: Window, out: impl Write) -> Result<(), StoredError> {
-    let chosen = chosen(store, store.segments().await?, window)?;
+    let chosen = select(store, store.segments().await?, window)?;
     let mut archive = Builder::new(out);
     for name in chosen.into_iter().rev() {
-        let file = fetched(store, name).await?;
+        let file = fetch(store, name).await?;
         add(&mut archive, file).map_err(|error| match error {
-            Copy::Read(reason) => StoredError::NotASegment {
+            CopyError::Read(reason) => StoredError::NotASegment {
                 url: store.to_string(),
                 object: name.to_string(),
                 reason,
             },
-            Copy::Write(error) => StoredError::Output(error),
+            CopyError::Write(error) => StoredError::Output(error),
         })?;
     }
     archive.into_inner().and_then(|mut out| out.flush()).map_err(StoredError::Output)
 }
 
-/// The segments of the last recording that has any of the window, in order.
-fn chosen(
+/// Selects the segments of the last recording that overlaps the window, in order.
+fn select(
     store: &Store,
     all: Vec<ObjectName>,
     window: Window,
@@ -46,7 +46,7 @@ fn chosen(
     let Some(last) = chosen.iter().max_by_key(|name| name.begin_ms).copied() else {
         return Err(StoredError::Nothing { url: url() });
     };
-    // Numbers of connections mean another one in each recording.
+    // Each recording numbers its connections anew.
     chosen.retain(|name| name.segment.run == last.segment.run);
     chosen.sort_by_key(|name| name.segment);
     for (name, next) in chosen.iter().zip(chosen.iter().skip(1)) {
@@ -61,8 +61,8 @@ fn chosen(
     Ok(chosen)
 }
 
-/// An object's bytes in a file that nobody else sees.
-async fn fetched(store: &Store, name: ObjectName) -> Result<File, StoredError> {
+/// Downloads an object into a private file.
+async fn fetch(store: &Store, name: ObjectName) -> Result<File, StoredError> {
     let file = tempfile::tempfile().map_err(StoredError::Temporary)?;
     let mut file = tokio::fs::File::from_std(file);
     let mut bytes = store.get(name).await?.into_stream();
@@ -75,46 +75,46 @@ async fn fetched(store: &Store, name: ObjectName) -> Result<File, StoredError> {
     Ok(file)
 }
 
-/// Why an object was not added to a stream.
+/// Reason why an object was not added to a stream.
 #[derive(Debug)]
-enum Copy {
+enum CopyError {
     Read(io::Error),
     Write(io::Error),
 }
 
 /// Adds the files of a tar file to a stream.
-fn add<W: Write>(stream: &mut Builder<W>, file: File) -> Result<(), Copy> {
+fn add<W: Write>(stream: &mut Builder<W>, file: File) -> Result<(), CopyError> {
     let mut archive = Archive::new(file);
-    let entries = archive.entries().map_err(Copy::Read)?.raw(true);
+    let entries = archive.entries().map_err(CopyError::Read)?.raw(true);
     let mut files = 0;
     for entry in entries {
-        let entry = entry.map_err(Copy::Read)?;
+        let entry = entry.map_err(CopyError::Read)?;
         let header = entry.header().clone();
         if header.entry_type() != EntryType::Regular {
             let reason = io::Error::other("it has something that is no plain file");
-            return Err(Copy::Read(reason));
+            return Err(CopyError::Read(reason));
         }
-        let bytes = header.entry_size().map_err(Copy::Read)?;
-        let mut counted = Counted { inner: entry, bytes: 0 };
-        stream.append(&header, &mut counted).map_err(Copy::Write)?;
+        let bytes = header.entry_size().map_err(CopyError::Read)?;
+        let mut counted = CountingReader { inner: entry, bytes: 0 };
+        stream.append(&header, &mut counted).map_err(CopyError::Write)?;
         if counted.bytes != bytes {
-            return Err(Copy::Read(io::ErrorKind::UnexpectedEof.into()));
+            return Err(CopyError::Read(io::ErrorKind::UnexpectedEof.into()));
         }
         files += 1;
     }
     if files == 0 {
-        return Err(Copy::Read(io::Error::other("it has no file")));
+        return Err(CopyError::Read(io::Error::other("it has no file")));
     }
     Ok(())
 }
 
-/// Counts what is read.
-struct Counted<R> {
+/// Reader that counts its bytes.
+struct CountingReader<R> {
     inner: R,
     bytes: u64,
 }
 
-impl<R: io::Read> io::Read for Counted<R> {
+impl<R: io::Read> io::Read for CountingReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.inner.read(buffer)?;
         self.bytes += count as u64;
@@ -141,8 +141,7 @@ mod tests {
     fn numbers(all: Vec<ObjectName>, from_s: u64, to_s: u64) -> Result<Vec<u32>, StoredError> {
         let store = Store::open("file:///rings/web", []).expect("a store");
         let window = Window { from: Moment(from_s * SECOND_NS), to: Moment(to_s * SECOND_NS) };
-        let chosen = chosen(&store, all, window)?;
-        Ok(chosen.iter().map(|name| name.segment.number).collect())
+        Ok(select(&store, all, window)?.iter().map(|name| name.segment.number).collect())
     }
 
     #[test]
@@ -155,8 +154,8 @@ mod tests {
         assert!(matches!(nothing, Err(StoredError::Nothing { .. })), "{nothing:?}");
     }
 
-    /// What comes of an object with these bytes.
-    fn added(object: &[u8]) -> Result<Vec<u8>, Copy> {
+    /// Adds an object with these bytes to a stream.
+    fn added(object: &[u8]) -> Result<Vec<u8>, CopyError> {
         let mut file = tempfile::tempfile().expect("a file");
         file.write_all(object).expect("written");
         file.rewind().expect("rewound");
@@ -187,8 +186,8 @@ mod tests {
                 other[at] ^= flip;
                 match added(&other) {
                     Ok(copied) => assert!(copied.len() <= object.len(), "{at} {flip}"),
-                    Err(Copy::Read(_)) => {}
-                    Err(Copy::Write(error)) => panic!("{at} {flip}: {error}"),
+                    Err(CopyError::Read(_)) => {}
+                    Err(CopyError::Write(error)) => panic!("{at} {flip}: {error}"),
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! The program with a directory and with a server that speaks S3.
+//! Tests the program with a directory and with a server that speaks S3.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -20,13 +20,13 @@ use s3s_fs::FileSystem;
 use tempfile::TempDir;
 
 const SECOND_NS: u64 = 1_000_000_000;
-/// When the ring begins: 2023-11-14T22:13:20Z.
+/// Begin of the ring: 2023-11-14T22:13:20Z.
 const BEGIN_S: u64 = 1_700_000_000;
 const KEY: &str = "luc";
 const SECRET: &str = "not secret";
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A ring of host `web.example`, and a place for temporary files that must be empty at the end.
+/// Ring of host `web.example`, and a directory for temporary files that must be empty at the end.
 struct Ring {
     folder: TempDir,
 }
@@ -54,7 +54,7 @@ impl Ring {
             realtime_offset_ns: BEGIN_S * SECOND_NS,
             ..Trace::default()
         };
-        // It appears whole, as a recorder's segments do.
+        // A segment appears whole, as a recorder's does.
         let (new, path) = (self.path("new"), self.segment(number));
         let mut writer = Writer::create(&new, trace.clone()).expect("created");
         for row in 0..1_000 {
@@ -75,7 +75,7 @@ impl Ring {
         self.path("ring").join(name.to_string())
     }
 
-    fn command(&self, words: &[&str], place: &Place) -> Command {
+    fn command(&self, words: &[&str], place: &TestStore) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_luc-fleet-store"));
         command
             .args(words)
@@ -91,20 +91,20 @@ impl Ring {
         command
     }
 
-    fn run(&self, words: &[&str], place: &Place) -> Output {
+    fn run(&self, words: &[&str], place: &TestStore) -> Output {
         self.command(words, place).output().expect("it runs")
     }
 
-    /// What it says when it does what it is asked for.
-    fn said(&self, words: &[&str], place: &Place) -> String {
+    /// Runs a command that must succeed, and returns its standard error.
+    fn said(&self, words: &[&str], place: &TestStore) -> String {
         let output = self.run(words, place);
         let said = String::from_utf8(output.stderr).expect("text");
         assert!(output.status.success(), "{words:?}: {said}");
         said
     }
 
-    /// What is refused, in one line.
-    fn refusal(&self, words: &[&str], place: &Place) -> String {
+    /// Runs a command that must be refused, and returns the line.
+    fn refusal(&self, words: &[&str], place: &TestStore) -> String {
         let output = self.run(words, place);
         let line = String::from_utf8(output.stderr).expect("text");
         assert_eq!(output.status.code(), Some(2), "{words:?}: {line}");
@@ -113,8 +113,8 @@ impl Ring {
         line
     }
 
-    /// The numbers of the segments that come from the store, each as the ring has it.
-    fn come_back(&self, words: &[&str], place: &Place) -> Vec<u32> {
+    /// Gets segments from the store, checks that they equal the ring's, and returns their numbers.
+    fn come_back(&self, words: &[&str], place: &TestStore) -> Vec<u32> {
         let output = self.run(words, place);
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success() && said.is_empty(), "{said}");
@@ -152,21 +152,21 @@ fn names(directory: &Path) -> Vec<String> {
     names
 }
 
-struct Place {
-    /// The server's address, if there is one.
+struct TestStore {
+    /// Address of the server, if any.
     address: Option<SocketAddr>,
     url: String,
-    /// Where its objects are, as files.
+    /// Directory with the store's objects.
     files: PathBuf,
 }
 
-impl Place {
+impl TestStore {
     fn directory(ring: &Ring) -> Self {
         let files = ring.path("store");
         Self { address: None, url: format!("file://{}", files.display()), files }
     }
 
-    /// A server with a bucket, which ends with the test's process.
+    /// Starts a server with a bucket, which ends with the test's process.
     fn server(ring: &Ring) -> Self {
         let root = ring.path("store");
         let files = root.join("traces");
@@ -197,8 +197,8 @@ impl Place {
     }
 }
 
-/// Segments go there and come back, each once.
-fn there_and_back(ring: &Ring, place: &Place) {
+/// Pushes segments and gets them back, each once.
+fn there_and_back(ring: &Ring, place: &TestStore) {
     let url = &format!("{}/rings", place.url);
     let said = ring.said(&["push", "ring", url], place);
     assert!(said.contains("/rings/web.example: 3 segments, "), "{said}");
@@ -242,19 +242,19 @@ fn there_and_back(ring: &Ring, place: &Place) {
 #[test]
 fn segments_go_to_a_directory_and_come_back() {
     let ring = Ring::new(3);
-    there_and_back(&ring, &Place::directory(&ring));
+    there_and_back(&ring, &TestStore::directory(&ring));
 }
 
 #[test]
 fn segments_go_to_a_server_and_come_back() {
     let ring = Ring::new(3);
-    there_and_back(&ring, &Place::server(&ring));
+    there_and_back(&ring, &TestStore::server(&ring));
 }
 
 #[test]
 fn objects_that_are_no_segments_are_left_out_or_named() {
     let ring = Ring::new(2);
-    let place = Place::server(&ring);
+    let place = TestStore::server(&ring);
     ring.said(&["push", "ring", &place.url, "--host", "web"], &place);
     let folder = place.files.join("web");
     for other in ["notes.txt", "segment-0001-000003.tar", "segment-0001-000003.9-1.tar"] {
@@ -264,8 +264,7 @@ fn objects_that_are_no_segments_are_left_out_or_named() {
     assert_eq!(ring.come_back(&["window", host], &place), [1, 2]);
     // One that is called like a segment of this time.
     let all = names(&folder);
-    let second = all.iter().find(|name| name.starts_with("segment-0001-000002."));
-    let name = second.expect("an object");
+    let name = all.iter().find(|name| name.starts_with("segment-0001-000002.")).expect("an object");
     let whole = fs::read(folder.join(name)).expect("read");
     for (content, reason) in [
         (&b"no segment"[..], "it is no segment"),
@@ -286,7 +285,7 @@ fn objects_that_are_no_segments_are_left_out_or_named() {
 #[test]
 fn what_cannot_be_reached_is_said_in_one_line() {
     let ring = Ring::new(1);
-    let place = Place::server(&ring);
+    let place = TestStore::server(&ring);
     let line = ring.refusal(&["push", "ring", "s3://nobody/rings"], &place);
     assert!(line.contains("s3://nobody/rings/web.example: "), "{line}");
     assert!(line.contains("AWS_"), "{line}");
@@ -311,7 +310,7 @@ fn what_cannot_be_reached_is_said_in_one_line() {
 #[test]
 fn a_push_that_goes_on_takes_what_is_new_until_it_is_interrupted() {
     let ring = Ring::new(1);
-    let place = Place::server(&ring);
+    let place = TestStore::server(&ring);
     let child = ring
         .command(&["push", "ring", &place.url, "--every", "50ms"], &place)
         .stderr(Stdio::piped())
@@ -321,7 +320,7 @@ fn a_push_that_goes_on_takes_what_is_new_until_it_is_interrupted() {
     let waits_for = |objects: usize| {
         let begin = Instant::now();
         while !folder.exists() || names(&folder).len() < objects {
-            assert!(begin.elapsed() < PATIENCE, "{objects} objects");
+            assert!(begin.elapsed() < TIMEOUT, "{objects} objects");
             thread::sleep(Duration::from_millis(10));
         }
     };

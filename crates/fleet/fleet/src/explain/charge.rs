@@ -1,4 +1,4 @@
-//! To whom and to what the parts of a path are charged.
+//! Charges the parts of a critical path to threads and to kinds of waits.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -8,51 +8,59 @@ use luc_fleet_requests::{
     Before, Charge, Effects, EndId, Link, Part, PartKind, Path, Ran, Running, Sample, ThreadId,
 };
 
-use super::kind::Kind;
 use super::roots::Roots;
-use crate::disks::Owner;
+use crate::disks::DiskOwner;
 use crate::joined::Joined;
+use crate::wait_kind::WaitKind;
 
-/// What a part of a request's time is charged to.
+/// Account that a part of a request's time is charged to.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Key {
-    /// Whose time it is.
-    pub(super) process: Process,
-    pub(super) kind: Kind,
-    /// Which of its threads: their name without numbers.
+pub(super) struct ChargeKey {
+    /// Process of the charged threads.
+    pub(super) process: HostProcess,
+    pub(super) kind: WaitKind,
+    /// Name of the charged threads without the numbers of a pool.
     pub(super) who: String,
-    /// The threads of the same process that wait for those.
+    /// Name of threads of the same process that wait for the charged ones.
     pub(super) waiter: Option<String>,
-    /// For whom of another process they wait, or who sent the message.
-    pub(super) holder: Option<(Process, String)>,
+    /// Thread of another process that is waited for, or that sent the message.
+    pub(super) holder: Option<NamedThreads>,
 }
 
 /// A process of a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Process {
+pub(super) struct HostProcess {
     pub(super) host: HostId,
     pub(super) id: Option<u32>,
 }
 
-/// Some time, what it is charged to, and more about it.
-#[derive(Debug, Clone)]
-pub(super) struct Piece {
-    pub(super) key: Key,
-    pub(super) ns: u64,
-    /// The thread that is charged.
-    pub(super) thread: u32,
-    pub(super) cause: Option<&'static str>,
-    /// Why the threads of the same process waited for it.
-    pub(super) waiter_cause: Option<&'static str>,
-    /// Whether it is charged for a processor that another thread waited for.
-    pub(super) kept_others: bool,
-    /// Where a message came in.
-    pub(super) end: Option<EndId>,
-    /// What the disk that it waited for moved meanwhile: bytes, and whose they were.
-    pub(super) moved: Vec<(Process, String, u64)>,
+/// Threads of one name of a process.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct NamedThreads {
+    pub(super) process: HostProcess,
+    /// Name without the numbers of a pool.
+    pub(super) name: String,
 }
 
-/// What is needed to charge paths.
+/// Time that is charged to one account, with the evidence.
+#[derive(Debug, Clone)]
+pub(super) struct Piece {
+    pub(super) key: ChargeKey,
+    pub(super) ns: u64,
+    /// Id of the charged thread.
+    pub(super) thread: u32,
+    pub(super) cause: Option<&'static str>,
+    /// Cause for which the waiting threads of the same process waited.
+    pub(super) waiter_cause: Option<&'static str>,
+    /// Whether the charged thread had a processor that another thread waited for.
+    pub(super) kept_others: bool,
+    /// End at which a message was received.
+    pub(super) end: Option<EndId>,
+    /// Bytes that the disk moved during the wait, by owner.
+    pub(super) moved: Vec<(NamedThreads, u64)>,
+}
+
+/// Results that charging needs.
 #[derive(Debug)]
 pub(super) struct Charger<'a> {
     pub(super) joined: &'a Joined,
@@ -62,24 +70,22 @@ pub(super) struct Charger<'a> {
 }
 
 impl Charger<'_> {
-    /// The time of a request by key, and all pieces. `node` is its place in [`Requests::parents`].
+    /// Sums a request's time by account, and returns all pieces. `node` is the request's place in
+    /// [`Requests::parents`].
     ///
     /// [`Requests::parents`]: luc_fleet_requests::Requests::parents
-    pub(super) fn sample(&self, path: &Path, node: u32) -> (Sample<Key>, Vec<Piece>) {
-        let mut of_key: BTreeMap<&Key, HashMap<usize, u64>> = BTreeMap::new();
-        let pieces: Vec<(usize, Piece)> = path
-            .parts
-            .iter()
-            .enumerate()
+    pub(super) fn sample(&self, path: &Path, node: u32) -> (Sample<ChargeKey>, Vec<Piece>) {
+        let mut of_key: BTreeMap<&ChargeKey, HashMap<usize, u64>> = BTreeMap::new();
+        let parts = path.parts.iter().enumerate();
+        let pieces: Vec<(usize, Piece)> = parts
             .flat_map(|(at, part)| {
-                let pieces = self.pieces(path, part, node);
-                pieces.into_iter().map(move |piece| (at, piece))
+                self.charge_part(path, part, node).into_iter().map(move |piece| (at, piece))
             })
             .collect();
         for (at, piece) in &pieces {
             *of_key.entry(&piece.key).or_default().entry(*at).or_default() += piece.ns;
         }
-        let charge = |(key, parts): (&Key, HashMap<usize, u64>)| Charge {
+        let charge = |(key, parts): (&ChargeKey, HashMap<usize, u64>)| Charge {
             key: key.clone(),
             ns: parts.values().sum(),
             saved_ns: path.saved_ns(|at| parts.get(&at).copied().unwrap_or(0)),
@@ -91,28 +97,29 @@ impl Charger<'_> {
         (sample, pieces.into_iter().map(|(_, piece)| piece).collect())
     }
 
-    /// What a part is charged to. The pieces sum to its length.
-    fn pieces(&self, path: &Path, part: &Part, node: u32) -> Vec<Piece> {
+    /// Charges a part. The pieces sum to its length.
+    fn charge_part(&self, path: &Path, part: &Part, node: u32) -> Vec<Piece> {
+        // 1. A thread that is kept from its work does not work for another request.
         let chain: Vec<&Link> =
             path.chain(part).into_iter().filter_map(|link| path.links.get(link)).collect();
-        // Nobody works who is kept from it.
         if self.is_kept_from_work(part) {
-            return self.charged(&chain, part);
+            return self.charge_for_request(&chain, part);
         }
-        // Who is waited for may have worked for another request at first. The outermost one counts.
+        // 2. The thread that is waited for may have worked for another request first. The outermost link counts.
         let own = part.link.and_then(|link| path.links.get(link));
         let busy = chain.iter().find_map(|link| {
-            let busy_ns = self.busy_until(link, node, own == Some(*link))?;
+            let busy_ns = self.find_busy_until(link, node, own == Some(*link))?;
             let until_ns = busy_ns.min(part.end_ns);
             (until_ns > part.begin_ns).then_some((*link, until_ns))
         });
         let Some((link, until_ns)) = busy else {
-            return self.charged(&chain, part);
+            return self.charge_for_request(&chain, part);
         };
-        let mut queue = self.piece(link.thread, Kind::Queue, until_ns - part.begin_ns);
+        // 3. Split the part: it worked for another request first, then for this one.
+        let mut queue = self.new_piece(link.thread, WaitKind::Queue, until_ns - part.begin_ns);
         if !link.is_message {
-            queue.key.waiter = Some(self.class(link.waiter));
-            queue.waiter_cause = self.cause(link.waiter, link.off_ns).map(Cause::name);
+            queue.key.waiter = Some(self.pool_name(link.waiter));
+            queue.waiter_cause = self.joined.cause(link.waiter, link.off_ns).map(Cause::name);
         }
         let rest = Part {
             begin_ns: until_ns,
@@ -123,15 +130,15 @@ impl Charger<'_> {
         };
         let mut pieces = vec![queue];
         if rest.begin_ns < rest.end_ns {
-            pieces.extend(self.charged(&chain, &rest));
+            pieces.extend(self.charge_for_request(&chain, &rest));
         }
         pieces
     }
 
-    /// Whether somebody outside keeps the thread from its work, for whatever request: one who has the processors, or has
-    /// stopped it.
+    /// Whether something outside keeps the thread from any work: another thread has the processors, or the thread is
+    /// stopped.
     fn is_kept_from_work(&self, part: &Part) -> bool {
-        let cause = || self.cause(part.thread, part.wait_off_ns?);
+        let cause = || self.joined.cause(part.thread, part.wait_off_ns?);
         match part.kind {
             PartKind::Runnable { .. } => true,
             PartKind::Blocked => {
@@ -141,9 +148,9 @@ impl Charger<'_> {
         }
     }
 
-    /// Until when, on the clock of the host that has the request, the thread that ended a wait worked for another one.
-    /// `is_own`: it is asked for the time of that thread itself.
-    fn busy_until(&self, link: &Link, node: u32, is_own: bool) -> Option<u64> {
+    /// Time until which the thread that ended a wait worked for another request, on the clock of the request's host.
+    /// `is_own`: the charged time is that thread's own.
+    fn find_busy_until(&self, link: &Link, node: u32, is_own: bool) -> Option<u64> {
         let number = self.effects.request_at(link.thread, link.at_ns)?;
         let root = self.roots.of(number);
         // The answer to another client's request was waited for, as on a connection that several share.
@@ -159,15 +166,16 @@ impl Charger<'_> {
         link.home_ns.checked_sub(link.at_ns - until_ns)
     }
 
-    /// What a part is charged to whose thread works for the request, or for nobody.
-    fn charged(&self, chain: &[&Link], part: &Part) -> Vec<Piece> {
+    /// Charges a part whose thread works for this request, or for none.
+    fn charge_for_request(&self, chain: &[&Link], part: &Part) -> Vec<Piece> {
+        // 1. Follow the chain from the last server down to the thread that held all others up, or to another process.
         let server = chain.iter().rposition(|link| link.is_message);
         let home = || chain.first().map_or(part.thread, |link| link.waiter);
         let mut who = server.map_or_else(home, |at| chain[at].thread);
-        let process = self.process(who);
+        let process = self.process_of(who);
         let (mut waiter, mut outsider) = (None, None);
         for link in &chain[server.map_or(0, |at| at + 1)..] {
-            let other = self.process(link.thread);
+            let other = self.process_of(link.thread);
             if other.id.is_none() || other != process {
                 outsider = Some(*link);
                 break;
@@ -175,49 +183,53 @@ impl Charger<'_> {
             waiter.get_or_insert(*link);
             who = link.thread;
         }
+        // 2. Charge the part by what that thread did.
         let ns = length_ns(part);
         let mut pieces = match (outsider, part.kind) {
             (Some(link), _) => {
-                let cause = self.cause(who, link.off_ns);
-                let mut piece = self.piece(who, Kind::of(cause), ns);
+                let cause = self.joined.cause(who, link.off_ns);
+                let mut piece = self.new_piece(who, WaitKind::of(cause), ns);
                 piece.cause = cause.map(Cause::name);
-                piece.key.holder = Some((self.process(link.thread), self.class(link.thread)));
+                piece.key.holder = Some(self.named_threads(link.thread));
                 vec![piece]
             }
-            (None, PartKind::Runnable { processor }) => self.runners(part, processor),
-            (None, PartKind::Running) => vec![self.piece(who, Kind::Computes, ns)],
-            (None, PartKind::Contradictory) => vec![self.piece(who, Kind::Contradictory, ns)],
+            (None, PartKind::Runnable { processor }) => self.charge_runners(part, processor),
+            (None, PartKind::Running) => vec![self.new_piece(who, WaitKind::Computes, ns)],
+            (None, PartKind::Contradictory) => {
+                vec![self.new_piece(who, WaitKind::Contradictory, ns)]
+            }
             (None, PartKind::Blocked) => {
-                let cause = part.wait_off_ns.and_then(|at_ns| self.cause(who, at_ns));
-                let mut piece = self.piece(who, Kind::of(cause), ns);
+                let cause = part.wait_off_ns.and_then(|at_ns| self.joined.cause(who, at_ns));
+                let mut piece = self.new_piece(who, WaitKind::of(cause), ns);
                 piece.cause = cause.map(Cause::name);
-                if piece.key.kind == Kind::Storage {
-                    piece.moved = self.moved(who, part);
+                if piece.key.kind == WaitKind::Storage {
+                    piece.moved = self.sum_moved(who, part);
                 }
                 vec![piece]
             }
             (None, PartKind::Network { from, to, .. }) => {
-                let mut piece = self.piece(who, Kind::Network, ns);
-                piece.key.holder = Some((self.process(from), self.class(from)));
+                let mut piece = self.new_piece(who, WaitKind::Network, ns);
+                piece.key.holder = Some(self.named_threads(from));
                 piece.end = Some(to);
                 vec![piece]
             }
         };
+        // 3. Add an fsync around it, and the threads that waited for it.
         for piece in pieces.iter_mut().filter(|piece| !piece.kept_others) {
-            if self.is_in_sync(who, part) && piece.key.kind != Kind::Contradictory {
-                (piece.key.kind, piece.key.holder) = (Kind::Fsync, None);
+            if self.is_in_sync(who, part) && piece.key.kind != WaitKind::Contradictory {
+                (piece.key.kind, piece.key.holder) = (WaitKind::Fsync, None);
             }
             if let Some(link) = waiter {
-                piece.key.waiter = Some(self.class(link.waiter));
-                piece.waiter_cause = self.cause(link.waiter, link.off_ns).map(Cause::name);
+                piece.key.waiter = Some(self.pool_name(link.waiter));
+                piece.waiter_cause = self.joined.cause(link.waiter, link.off_ns).map(Cause::name);
             }
         }
         pieces
     }
 
-    /// Who had the processors while a thread could run: at first the one that it got, as far as somebody ran there; for
-    /// the rest it waited for another one, and all of these are charged alike.
-    fn runners(&self, part: &Part, processor: Option<u32>) -> Vec<Piece> {
+    /// Charges the threads that had the processors while a thread could run. First come threads on the processor that
+    /// it then got. For the rest it waited for any other processor, and all threads there are charged in proportion.
+    fn charge_runners(&self, part: &Part, processor: Option<u32>) -> Vec<Piece> {
         let ns = length_ns(part);
         let mut left_ns = ns;
         let mut pieces = Vec::new();
@@ -236,24 +248,24 @@ impl Charger<'_> {
                     let share_ns = u128::from(of_ns) * u128::from(one.ran_ns) / all_ns;
                     let share_ns = (share_ns as u64).min(left_ns);
                     left_ns -= share_ns;
-                    let mut piece = self.piece(one.thread, Kind::Computes, share_ns);
+                    let mut piece = self.new_piece(one.thread, WaitKind::Computes, share_ns);
                     piece.kept_others = true;
                     pieces.push(piece);
                 }
             }
         }
         if left_ns > 0 {
-            pieces.push(self.piece(part.thread, Kind::NoProcessor, left_ns));
+            pieces.push(self.new_piece(part.thread, WaitKind::NoProcessor, left_ns));
         }
         pieces
     }
 
-    fn piece(&self, who: ThreadId, kind: Kind, ns: u64) -> Piece {
+    fn new_piece(&self, who: ThreadId, kind: WaitKind, ns: u64) -> Piece {
         Piece {
-            key: Key {
-                process: self.process(who),
+            key: ChargeKey {
+                process: self.process_of(who),
                 kind,
-                who: self.class(who),
+                who: self.pool_name(who),
                 waiter: None,
                 holder: None,
             },
@@ -267,46 +279,48 @@ impl Charger<'_> {
         }
     }
 
-    fn process(&self, thread: ThreadId) -> Process {
-        Process { host: thread.host, id: self.joined.host(thread.host).process_of(thread.thread) }
-    }
-
-    /// Why a thread waited when a wait of it began.
-    fn cause(&self, thread: ThreadId, off_ns: u64) -> Option<Cause> {
-        self.joined.cause(thread, off_ns)
+    fn process_of(&self, thread: ThreadId) -> HostProcess {
+        HostProcess {
+            host: thread.host,
+            id: self.joined.host(thread.host).process_of(thread.thread),
+        }
     }
 
     fn is_in_sync(&self, who: ThreadId, part: &Part) -> bool {
         let same_host = part.own_ns.filter(|_| who.host == part.thread.host);
         same_host.is_some_and(|[begin_ns, end_ns]| {
-            let syncs = self.joined.host(who.host).syncs();
-            syncs.has(who.thread.id, begin_ns.midpoint(end_ns))
+            self.joined.host(who.host).syncs().has(who.thread.id, begin_ns.midpoint(end_ns))
         })
     }
 
-    /// What the disks for which a thread waited moved meanwhile.
-    fn moved(&self, who: ThreadId, part: &Part) -> Vec<(Process, String, u64)> {
+    /// Bytes that the disks moved while a thread waited for them, by owner.
+    fn sum_moved(&self, who: ThreadId, part: &Part) -> Vec<(NamedThreads, u64)> {
         let Some([begin_ns, end_ns]) = part.own_ns.filter(|_| who.host == part.thread.host) else {
             return Vec::new();
         };
         let host = self.joined.host(who.host);
         let moved = host.disks().moved(who.thread.id, begin_ns, end_ns);
-        let whose = |(owner, bytes): (Owner, u64)| {
+        let whose = |(owner, bytes): (DiskOwner, u64)| {
             let thread =
                 ThreadId { host: who.host, thread: host.tasks().thread(owner.thread, begin_ns) };
-            let process = Process { host: who.host, id: Some(owner.process).filter(|&id| id != 0) };
-            (process, self.class(thread), bytes)
+            let process =
+                HostProcess { host: who.host, id: Some(owner.process).filter(|&id| id != 0) };
+            (NamedThreads { process, name: self.pool_name(thread) }, bytes)
         };
         moved.into_iter().map(whose).collect()
     }
 
-    /// A thread's name without the numbers of a pool.
-    fn class(&self, thread: ThreadId) -> String {
+    fn named_threads(&self, thread: ThreadId) -> NamedThreads {
+        NamedThreads { process: self.process_of(thread), name: self.pool_name(thread) }
+    }
+
+    /// Name of a thread without the numbers of a pool.
+    fn pool_name(&self, thread: ThreadId) -> String {
         let name = self.joined.host(thread.host).thread_name(thread.thread);
         let is_number = |c: char| c.is_ascii_digit() || " -_:#/.".contains(c);
         match name.trim_end_matches(is_number) {
             "" => name,
-            class => class.to_owned(),
+            name => name.to_owned(),
         }
     }
 }

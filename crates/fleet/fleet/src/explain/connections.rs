@@ -1,33 +1,31 @@
-//! Which ends are one connection, and why others have no peer.
+//! Reports which ends form a connection, and why others have no peer.
 
 use luc_fleet_requests::{End, PairEvidence, WhyUnpaired};
 use serde::Serialize;
 
 use crate::joined::Joined;
 
-/// How many ends have a peer.
+/// Counts of connections, and the ends without a peer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ConnectionsReport {
-    /// Ends in all traces.
+    /// Number of ends in all traces.
     pub ends: u64,
-    /// Connections whose two ends are known.
     pub paired: Paired,
-    /// Those of them that are between two hosts.
+    /// Connections between two hosts.
     pub between_hosts: u64,
-    /// The ends without a peer.
     pub unpaired: Vec<UnpairedEnd>,
 }
 
-/// Connections by what says that two ends belong together.
+/// Connections by the evidence that pairs their ends.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Paired {
-    /// The host's kernel: unix sockets.
+    /// Paired by the host's kernel: unix sockets and pipes.
     pub by_host: u64,
-    /// Both initial sequence numbers.
+    /// Equal initial sequence numbers of both directions.
     pub by_initial_numbers: u64,
-    /// Addresses, and numbers that both have seen.
+    /// Equal addresses, and sequence numbers that both ends have seen.
     pub by_addresses: u64,
-    /// Numbers that both have seen, which chance does not explain.
+    /// Sequence numbers that both ends have seen, and that chance does not explain.
     pub by_numbers: u64,
 }
 
@@ -38,13 +36,12 @@ impl Paired {
     }
 }
 
-/// An end without a peer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct UnpairedEnd {
     pub host: String,
-    /// Its address and port.
+    /// Own address and port.
     pub local: String,
-    /// The peer's, as it sees them.
+    /// Peer's address and port as this end sees them.
     pub remote: String,
     pub reason: &'static str,
 }
@@ -68,7 +65,7 @@ pub(super) fn report(joined: &Joined) -> ConnectionsReport {
             host: joined.name(end.host),
             local: joined.address(end.local),
             remote: joined.address(end.remote),
-            reason: reason(end, *why),
+            reason: explain_unpaired(end, *why),
         })
     });
     ConnectionsReport {
@@ -79,7 +76,7 @@ pub(super) fn report(joined: &Joined) -> ConnectionsReport {
     }
 }
 
-fn reason(end: &End, why: WhyUnpaired) -> &'static str {
+fn explain_unpaired(end: &End, why: WhyUnpaired) -> &'static str {
     let has_numbers = end.local.is_within_host() || end.own_isn.is_some() || end.at_start.is_some();
     match why {
         WhyUnpaired::NoPeer if !has_numbers => {

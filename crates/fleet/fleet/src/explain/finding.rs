@@ -1,64 +1,63 @@
-//! What a share of the slowest requests' time went into, in words.
+//! Puts into words what the slowest requests' time went into.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use luc_fleet_clocks::HostId;
 use luc_fleet_requests::{Account, Address, EndId, Requests};
 use luc_units::figures::Share;
 use serde::Serialize;
 
-use super::charge::{Key, Piece, Process};
-use super::kind::Kind;
+use super::charge::{ChargeKey, HostProcess, NamedThreads, Piece};
+use super::nodes::ProcessKey;
 use crate::joined::Joined;
+use crate::wait_kind::WaitKind;
 
-/// The share of others in what a disk moved, from which on it is said.
-const LEAST_BESIDE: f64 = 0.1;
+/// Minimum share of others in a disk's bytes at which a finding mentions them.
+const MIN_OTHERS_SHARE: f64 = 0.1;
 
-/// What a share of the slowest requests' time went into.
+/// Share of the slowest requests' time, and what it went into.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Finding {
     pub text: String,
-    /// What it is: `computes`, `queue`, `fsync`, `journal`, `storage`, `memory`, `lock`, `timer`, `input`, `frozen`,
-    /// `stopped`, `throttled`, `network`, `no_processor`, `other` or `contradictory`.
+    /// Kind of the time: `computes`, `queue`, `fsync`, `journal`, `storage`, `memory`, `lock`, `timer`, `input`,
+    /// `frozen`, `stopped`, `throttled`, `network`, `no_processor`, `other` or `contradictory`.
     pub kind: &'static str,
-    /// Whose time it is.
+    /// Threads that the time is charged to.
     pub who: Party,
-    /// Why that waits, as the table `wait` names it: what most of the time is.
+    /// Cause of most of the wait time, as the table `wait` names it.
     pub cause: Option<&'static str>,
-    /// Threads of the same process that wait for it.
+    /// Threads of the same process that wait for the charged ones.
     pub waiter: Option<Waiter>,
-    /// For whom it waits, or who sent it messages.
+    /// Threads that are waited for, or that sent messages.
     pub holder: Option<Party>,
-    /// For whom else the disk worked that it waited for, if for anybody.
+    /// Other work of the disk that was waited for, if any.
     pub beside: Option<Beside>,
-    /// How much of the time is that others waited for processors that it had, ns.
+    /// Time in which others waited for processors that the charged threads had, ns.
     pub kept_others_ns: u64,
-    /// Segments that were sent again, on connections whose messages it waited for.
+    /// Retransmitted segments on connections whose messages were waited for.
     pub retransmits: u64,
-    /// Of the slowest requests' time, ns.
+    /// Time within the slowest requests, ns.
     pub time_ns: u64,
-    /// The share of it, with its 95 % interval.
+    /// Share of the slowest requests' time.
     pub share: f64,
-    /// The interval's lower end.
+    /// Lower end of the share's 95 % interval.
     pub share_low: f64,
     pub share_high: f64,
-    /// In how many of the slowest requests it is.
+    /// Number of slowest requests with time of this kind.
     pub requests: u64,
-    /// Of the usual requests' time, ns.
+    /// Time within the usual requests, ns.
     pub usual_time_ns: u64,
-    /// By how much all slowest requests together would be shorter at least without it, ns.
+    /// Time that all slowest requests together would save at least without it, ns.
     pub saved_ns: u64,
 }
 
-/// The first finding, and those after it that are at least this share; at most so many.
+/// Selects the first finding, and later ones with at least `min_share`; at most `max_count` in all.
 pub(crate) fn worth_showing(
     findings: &[Finding],
-    most: usize,
-    least_share: f64,
+    max_count: usize,
+    min_share: f64,
 ) -> impl Iterator<Item = &Finding> {
-    let is_shown = move |(at, one): &(usize, &Finding)| *at == 0 || one.share >= least_share;
-    let shown = findings.iter().enumerate().filter(is_shown);
-    shown.map(|(_, one)| one).take(most)
+    let is_shown = move |(at, one): &(usize, &Finding)| *at == 0 || one.share >= min_share;
+    findings.iter().enumerate().filter(is_shown).map(|(_, one)| one).take(max_count)
 }
 
 /// Threads of one name of a process.
@@ -66,39 +65,37 @@ pub(crate) fn worth_showing(
 pub struct Party {
     pub host: String,
     pub process: String,
-    /// The process' id; `None`: not known.
     pub process_id: Option<u32>,
-    /// Where the process answers most requests, if it does.
+    /// Address at which the process answers most requests, if any.
     pub service: Option<String>,
-    /// The threads' name, without numbers.
+    /// Name of the threads without the numbers of a pool.
     pub name: String,
-    /// The one that most of the time is of, by its id; `None`: not known.
+    /// Id of the thread with the most time; `None`: unknown.
     pub thread: Option<u32>,
-    /// How many they are.
     pub threads: u64,
 }
 
 /// Threads that wait for others of their process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Waiter {
-    /// Their name, without numbers.
+    /// Name of the threads without the numbers of a pool.
     pub name: String,
-    /// Why they wait, as the table `wait` names it.
+    /// Cause of the wait, as the table `wait` names it.
     pub cause: Option<&'static str>,
 }
 
-/// For whom else a disk worked.
+/// Work of a disk for other processes during a wait.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Beside {
-    /// Of the bytes that the disk moved while it was waited for, the share of others.
+    /// Share of others in the bytes that the disk moved during the wait.
     pub share: f64,
-    /// Whose most of these were. What the kernel's flusher threads wrote is that of who made it dirty.
+    /// Owner of most of these bytes. What the kernel's flusher threads wrote belongs to whoever made it dirty.
     pub who: Party,
-    /// The share of that one.
+    /// Share of that owner.
     pub share_of_who: f64,
 }
 
-/// More about what is charged to a key.
+/// Evidence about the time that is charged to one account.
 #[derive(Debug, Default)]
 pub(super) struct Evidence {
     threads: BTreeMap<u32, u64>,
@@ -106,7 +103,7 @@ pub(super) struct Evidence {
     waiter_causes: BTreeMap<&'static str, u64>,
     kept_others_ns: u64,
     ends: BTreeSet<EndId>,
-    moved: BTreeMap<(Process, String), u64>,
+    moved: BTreeMap<NamedThreads, u64>,
 }
 
 impl Evidence {
@@ -123,81 +120,82 @@ impl Evidence {
             more(&mut self.kept_others_ns);
         }
         self.ends.extend(piece.end);
-        for (process, name, bytes) in &piece.moved {
-            let all = self.moved.entry((*process, name.clone())).or_default();
+        for (owner, bytes) in &piece.moved {
+            let all = self.moved.entry(owner.clone()).or_default();
             *all = all.saturating_add(*bytes);
         }
     }
 
-    /// The share of others in what the disk moved, which of them had the most, and its share.
-    fn beside(&self, process: Process) -> Option<(f64, &(Process, String), f64)> {
+    /// Finds the other with the most bytes of what the disk moved. Returns the share of all others, that other, and its
+    /// share.
+    fn beside(&self, process: HostProcess) -> Option<(f64, &NamedThreads, f64)> {
         let all = sum(self.moved.values().copied());
-        let others = || self.moved.iter().filter(|((other, _), _)| *other != process);
+        let others = || self.moved.iter().filter(|(owner, _)| owner.process != process);
         let (who, most) = others().max_by_key(|(_, bytes)| **bytes)?;
         let share = |bytes: u64| bytes as f64 / all as f64;
         Some((share(sum(others().map(|(_, bytes)| *bytes))), who, share(*most)))
     }
 }
 
-/// What most of the time is of.
-fn most<T: Copy>(times_ns: &BTreeMap<T, u64>) -> Option<T> {
-    let most = times_ns.iter().max_by_key(|(_, ns)| **ns);
-    most.map(|(what, _)| *what)
+/// Returns the key with the most time.
+fn find_most<T: Copy>(times_ns: &BTreeMap<T, u64>) -> Option<T> {
+    times_ns.iter().max_by_key(|(_, ns)| **ns).map(|(what, _)| *what)
 }
 
-/// Where each process answers most requests.
-pub(crate) fn services(joined: &Joined, requests: &Requests) -> BTreeMap<(HostId, u32), Address> {
-    let mut counts: BTreeMap<(HostId, u32), BTreeMap<Address, u64>> = BTreeMap::new();
+/// Finds the address at which each process answers most of its requests.
+pub(crate) fn find_services(joined: &Joined, requests: &Requests) -> BTreeMap<ProcessKey, Address> {
+    let mut counts: BTreeMap<ProcessKey, BTreeMap<Address, u64>> = BTreeMap::new();
     for incoming in &requests.incoming {
         let exchange = &incoming.exchange;
         if let Some(end) = joined.ends.get(&exchange.end) {
-            let process = (end.host, exchange.asked.process);
-            let of_process = counts.entry(process).or_default();
-            *of_process.entry(end.local).or_default() += 1;
+            let addresses = counts.entry(ProcessKey::of(exchange)).or_default();
+            *addresses.entry(end.local).or_default() += 1;
         }
     }
-    let busiest =
-        counts.into_iter().filter_map(|(process, counts)| Some((process, most(&counts)?)));
-    busiest.collect()
+    counts
+        .into_iter()
+        .filter_map(|(process, counts)| Some((process, find_most(&counts)?)))
+        .collect()
 }
 
-/// What is said of an account.
-pub(super) fn finding(
+/// Turns an account into a finding.
+pub(super) fn describe(
     joined: &Joined,
-    services: &BTreeMap<(HostId, u32), Address>,
-    account: &Account<Key>,
+    services: &BTreeMap<ProcessKey, Address>,
+    account: &Account<ChargeKey>,
     evidence: &Evidence,
 ) -> Finding {
     let key = &account.key;
-    let party = |process: Process, name: &str, threads: &BTreeMap<u32, u64>| {
+    let party = |process: HostProcess, name: &str, threads: &BTreeMap<u32, u64>| {
         let host = joined.host(process.host);
-        let service = process.id.and_then(|id| services.get(&(process.host, id)));
+        let service =
+            process.id.and_then(|id| services.get(&ProcessKey { host: process.host, id }));
         Party {
             host: host.name.clone(),
-            process: match process.id {
-                Some(id) => host.process_name(id, u64::MAX),
-                None => "a process that is not known".to_owned(),
-            },
+            process: host.any_process_name(process.id),
             process_id: process.id,
             service: service.map(|&address| joined.address(address)),
             name: name.to_owned(),
-            thread: most(threads),
+            thread: find_most(threads),
             threads: threads.len() as u64,
         }
     };
+    let other_party =
+        |threads: &NamedThreads| party(threads.process, &threads.name, &BTreeMap::new());
     let found = Finding {
         text: String::new(),
         kind: key.kind.name(),
         who: party(key.process, &key.who, &evidence.threads),
-        cause: most(&evidence.causes),
+        cause: find_most(&evidence.causes),
         waiter: key
             .waiter
             .as_ref()
-            .map(|name| Waiter { name: name.clone(), cause: most(&evidence.waiter_causes) }),
-        holder: key.holder.as_ref().map(|(process, name)| party(*process, name, &BTreeMap::new())),
-        beside: evidence.beside(key.process).map(|(share, most, share_of_who)| {
-            let ((process, name), who) = (most, &BTreeMap::new());
-            Beside { share, who: party(*process, name, who), share_of_who }
+            .map(|name| Waiter { name: name.clone(), cause: find_most(&evidence.waiter_causes) }),
+        holder: key.holder.as_ref().map(other_party),
+        beside: evidence.beside(key.process).map(|(share, who, share_of_who)| Beside {
+            share,
+            who: other_party(who),
+            share_of_who,
         }),
         kept_others_ns: evidence.kept_others_ns,
         retransmits: sum(evidence.ends.iter().map(|end| joined.sent_again_to(*end))),
@@ -210,28 +208,29 @@ pub(super) fn finding(
         saved_ns: account.saved_ns,
     };
     let several_hosts = joined.hosts.len() > 1;
-    Finding { text: sentence(&found, key.kind, several_hosts), ..found }
+    Finding { text: write_sentence(&found, key.kind, several_hosts), ..found }
 }
 
-/// What a finding says, without its figures.
-fn sentence(found: &Finding, kind: Kind, several_hosts: bool) -> String {
+/// Words of a finding, without its figures.
+fn write_sentence(found: &Finding, kind: WaitKind, several_hosts: bool) -> String {
     let who = &found.who;
     let mut text = format!("{}: {} {}", label(who, several_hosts), who.name, kind.words());
-    if let (Some(holder), false) = (&found.holder, kind == Kind::Network) {
-        let of = if holder.process_id == who.process_id && holder.host == who.host {
-            String::new()
-        } else {
-            format!(" of {}", label(holder, several_hosts))
-        };
-        text += &format!(", for {}{of}", holder.name);
-    }
-    if let (Some(holder), Kind::Network) = (&found.holder, kind) {
-        text += &format!(" from {}", label(holder, several_hosts));
+    match &found.holder {
+        Some(holder) if kind == WaitKind::Network => {
+            text += &format!(" from {}", label(holder, several_hosts));
+        }
+        Some(holder) if (holder.process_id, &holder.host) == (who.process_id, &who.host) => {
+            text += &format!(", for {}", holder.name);
+        }
+        Some(holder) => {
+            text += &format!(", for {} of {}", holder.name, label(holder, several_hosts));
+        }
+        None => {}
     }
     if let Some(cause) = found.cause {
         text += &format!(" ({cause})");
     }
-    if let Some(beside) = found.beside.as_ref().filter(|one| one.share >= LEAST_BESIDE) {
+    if let Some(beside) = found.beside.as_ref().filter(|one| one.share >= MIN_OTHERS_SHARE) {
         let Beside { share, who, .. } = beside;
         text += &format!(
             "; {} of what the disk moved meanwhile was others', most of it of {} ({})",
@@ -253,7 +252,7 @@ fn sentence(found: &Finding, kind: Kind, several_hosts: bool) -> String {
     text
 }
 
-/// A process, and where it answers.
+/// Names a process and the address at which it answers.
 fn label(party: &Party, several_hosts: bool) -> String {
     let mut text = party.process.clone();
     if let Some(id) = party.process_id {
@@ -268,7 +267,7 @@ fn label(party: &Party, several_hosts: bool) -> String {
     text
 }
 
-/// Damaged rows have times of any length.
+/// Sums without overflow: damaged rows have times of any length.
 pub(super) fn sum(times_ns: impl Iterator<Item = u64>) -> u64 {
     times_ns.fold(0, u64::saturating_add)
 }

@@ -1,41 +1,40 @@
-//! Why the slowest requests are slow.
+//! Finds out why the slowest requests are slow.
 
 use std::collections::BTreeMap;
 
-use luc_fleet_clocks::HostId;
 use luc_fleet_requests::{
     Account, Address, Effects, Engaged, Path, Running, Sample, accounts, slow_and_usual,
 };
 use serde::Serialize;
 
-use super::charge::{Charger, Key, Piece};
-use super::finding::{Evidence, Finding, finding, services, sum};
+use super::charge::{ChargeKey, Charger, Piece};
+use super::finding::{Evidence, Finding, describe, find_services, sum};
 use super::found::Found;
+use super::nodes::ProcessKey;
 use super::ranking::Top;
 use super::roots::Roots;
-use crate::clocks::Home;
+use crate::clocks::{Home, Homes};
 use crate::error::FleetError;
 
-/// Addresses whose requests are looked at: those that took the most time in all.
-const ADDRESSES: usize = 5;
+/// Maximum number of addresses; those whose requests took the most time come first.
+const MAX_ADDRESSES: usize = 5;
 
-/// Why the slowest requests to one address are slow.
+/// Comparison of the slowest requests to an address with usual ones.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Findings {
-    /// Where the requests were sent to or received.
+    /// Address that the requests were sent to or received at.
     pub address: String,
-    /// How many are answered and not known to be made for another one.
+    /// Number of requests that were answered and are not known to be made for another one.
     pub requests: u64,
-    /// The slowest of them.
     pub slowest: Group,
-    /// As many around the median.
+    /// Equally many requests around the median.
     pub usual: Group,
-    /// What the slowest requests' time went into, all of it. What makes them slower than usual ones comes first; where
-    /// they are less than 1.25 times as slow, what takes most of their time.
+    /// All of the slowest requests' time. What makes them slower than usual ones comes first. If they are less than
+    /// 1.25 times as slow, what takes most of their time comes first.
     pub findings: Vec<Finding>,
 }
 
-/// Requests that are looked at.
+/// Number and total time of a group of requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Group {
     pub requests: u64,
@@ -43,14 +42,14 @@ pub struct Group {
 }
 
 impl Group {
-    /// The mean time, ns; 0 of none.
+    /// Mean time in ns; 0 for no requests.
     #[must_use]
     pub fn mean_ns(&self) -> u64 {
         self.time_ns.checked_div(self.requests).unwrap_or(0)
     }
 }
 
-/// To whom the time of paths is charged.
+/// Charges the time of critical paths to threads.
 #[derive(Debug)]
 pub(crate) struct Charges<'a> {
     pub(crate) found: &'a Found<'a>,
@@ -58,8 +57,8 @@ pub(crate) struct Charges<'a> {
     engaged: Engaged,
     running: Running<'a>,
     roots: Roots,
-    /// Where each process answers most requests.
-    services: BTreeMap<(HostId, u32), Address>,
+    /// Address at which each process answers most of its requests.
+    services: BTreeMap<ProcessKey, Address>,
 }
 
 impl<'a> Charges<'a> {
@@ -71,16 +70,16 @@ impl<'a> Charges<'a> {
             effects,
             running: Running::new(&found.paths),
             roots: Roots::new(found),
-            services: services(found.joined, &found.requests),
+            services: find_services(found.joined, &found.requests),
         }
     }
 
-    /// When threads had something to do.
+    /// Times in which threads had work.
     pub(super) fn engaged(&self) -> &Engaged {
         &self.engaged
     }
 
-    fn sample(&self, path: &Path, node: u32) -> (Sample<Key>, Vec<Piece>) {
+    fn sample(&self, path: &Path, node: u32) -> (Sample<ChargeKey>, Vec<Piece>) {
         let charger = Charger {
             joined: self.found.joined,
             effects: &self.effects,
@@ -90,7 +89,7 @@ impl<'a> Charges<'a> {
         charger.sample(path, node)
     }
 
-    /// The path of a request, if it has an answer.
+    /// Finds the critical path of a request; `None` without an answer.
     fn path(&self, home: &Home<'_>, top: &Top) -> Option<Path> {
         let exchange = &top.exchange;
         let answer = exchange.answer?;
@@ -98,37 +97,30 @@ impl<'a> Charges<'a> {
         Some(paths.critical(&exchange.asked, &answer.last, |event| home.place(event)))
     }
 
-    /// What the slow ones' time went into, beside that of the usual ones.
+    /// Splits the time of slow requests, and compares it with that of usual ones.
     fn findings(
         &self,
-        slow: Vec<(Sample<Key>, Vec<Piece>)>,
-        usual: &[Sample<Key>],
+        slow: Vec<(Sample<ChargeKey>, Vec<Piece>)>,
+        usual: &[Sample<ChargeKey>],
     ) -> (Group, Vec<Finding>) {
-        let mut evidence: BTreeMap<Key, Evidence> = BTreeMap::new();
+        let mut evidence: BTreeMap<ChargeKey, Evidence> = BTreeMap::new();
         for piece in slow.iter().flat_map(|(_, pieces)| pieces) {
-            if let Some(evidence) = evidence.get_mut(&piece.key) {
-                evidence.add(piece);
-            } else {
-                let mut first = Evidence::default();
-                first.add(piece);
-                evidence.insert(piece.key.clone(), first);
+            match evidence.get_mut(&piece.key) {
+                Some(evidence) => evidence.add(piece),
+                None => evidence.entry(piece.key.clone()).or_default().add(piece),
             }
         }
-        let slow: Vec<Sample<Key>> = slow.into_iter().map(|(sample, _)| sample).collect();
-        let finding = |account: &Account<Key>| {
-            let evidence = evidence.get(&account.key);
-            finding(
-                self.found.joined,
-                &self.services,
-                account,
-                evidence.unwrap_or(&Evidence::default()),
-            )
+        let slow: Vec<Sample<ChargeKey>> = slow.into_iter().map(|(sample, _)| sample).collect();
+        let finding = |account: &Account<ChargeKey>| {
+            let none = Evidence::default();
+            let evidence = evidence.get(&account.key).unwrap_or(&none);
+            describe(self.found.joined, &self.services, account, evidence)
         };
         let findings = accounts(&slow, usual).iter().map(finding).collect();
-        (group(&slow), findings)
+        (sum_group(&slow), findings)
     }
 
-    /// What the time of the request of a number went into, what takes the most first.
+    /// Splits the time of one request; what takes the most comes first.
     ///
     /// # Errors
     /// [`FleetError::NoSuchRequest`].
@@ -139,10 +131,10 @@ impl<'a> Charges<'a> {
         Ok(self.findings(sample.into_iter().collect(), &[]).1)
     }
 
-    /// Why the slowest requests to each address are slow.
+    /// Compares the slowest requests to each address with usual ones.
     pub(crate) fn of_slowest(&self) -> Vec<Findings> {
         let found = self.found;
-        let mut homes: BTreeMap<HostId, Home<'_>> = BTreeMap::new();
+        let mut homes = Homes::new(&found.joined.clocks);
         let mut by_address: BTreeMap<&str, Vec<&Top>> = BTreeMap::new();
         for top in found.ranking.all() {
             by_address.entry(&top.ranked.address).or_default().push(top);
@@ -150,27 +142,26 @@ impl<'a> Charges<'a> {
         let time_ns = |tops: &[&Top]| sum(tops.iter().map(|top| top.ranked.time_ns));
         let mut by_address: Vec<(&str, Vec<&Top>)> = by_address.into_iter().collect();
         by_address.sort_by_key(|(_, tops)| std::cmp::Reverse(time_ns(tops)));
-        by_address.truncate(ADDRESSES);
+        by_address.truncate(MAX_ADDRESSES);
         let mut all = Vec::new();
         for (address, tops) in by_address {
             let times_ns: Vec<u64> = tops.iter().map(|top| top.ranked.time_ns).collect();
             let [slow, usual] = slow_and_usual(&times_ns).map(|places| {
                 let samples = places.into_iter().filter_map(|place| {
-                    let host = tops[place].exchange.end.host;
-                    let home =
-                        homes.entry(host).or_insert_with(|| found.joined.clocks.at_home(host));
-                    let path = self.path(home, tops[place])?;
-                    Some(self.sample(&path, tops[place].node))
+                    let top = tops[place];
+                    let path = self.path(homes.at(top.exchange.end.host), top)?;
+                    Some(self.sample(&path, top.node))
                 });
-                samples.collect::<Vec<(Sample<Key>, Vec<Piece>)>>()
+                samples.collect::<Vec<(Sample<ChargeKey>, Vec<Piece>)>>()
             });
-            let usual: Vec<Sample<Key>> = usual.into_iter().map(|(sample, _)| sample).collect();
+            let usual: Vec<Sample<ChargeKey>> =
+                usual.into_iter().map(|(sample, _)| sample).collect();
             let (slowest, findings) = self.findings(slow, &usual);
             all.push(Findings {
                 address: address.to_owned(),
                 requests: tops.len() as u64,
                 slowest,
-                usual: group(&usual),
+                usual: sum_group(&usual),
                 findings,
             });
         }
@@ -178,7 +169,7 @@ impl<'a> Charges<'a> {
     }
 }
 
-fn group(samples: &[Sample<Key>]) -> Group {
+fn sum_group(samples: &[Sample<ChargeKey>]) -> Group {
     Group {
         requests: samples.len() as u64,
         time_ns: sum(samples.iter().map(|sample| sample.time_ns)),

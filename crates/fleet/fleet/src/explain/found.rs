@@ -1,4 +1,4 @@
-//! What all that is said of requests rests on.
+//! Results that every report on requests is made from.
 
 use luc_fleet_clocks::HostId;
 use luc_fleet_requests::{Forest, Messages, Paths, Requests};
@@ -14,15 +14,14 @@ pub(crate) struct Found<'a> {
     pub(crate) joined: &'a Joined,
     pub(crate) messages: Messages,
     pub(crate) requests: Requests,
-    /// Which was made for which.
     pub(crate) trees: Trees,
     pub(crate) paths: Paths<'a>,
-    /// What programs call them.
+    /// Spans that programs wrote of the requests.
     pub(super) named: Named<'a>,
     pub(super) ranking: Ranking,
 }
 
-/// Requests as a forest, whose nodes are first all that were received, then all that were sent.
+/// Requests as a forest. Its nodes are all received requests, then all sent ones.
 #[derive(Debug)]
 pub(crate) struct Trees {
     pub(crate) parents: Vec<Option<u32>>,
@@ -47,17 +46,17 @@ impl<'a> Found<'a> {
         })
     }
 
-    /// How many requests were answered and are not known to be made for another one.
+    /// Number of requests that were answered and are not known to be made for another one.
     pub(crate) fn tops(&self) -> usize {
         self.ranking.all().len()
     }
 
-    /// All of these, the slowest first.
+    /// Answered requests that are not known to be made for another one, the slowest first.
     pub(crate) fn all_tops(&self) -> impl Iterator<Item = &Top> {
         self.ranking.all().iter()
     }
 
-    /// On which host the request of a number is.
+    /// Host of the request with this number.
     ///
     /// # Errors
     /// [`FleetError::NoSuchRequest`].
@@ -65,7 +64,7 @@ impl<'a> Found<'a> {
         Ok(self.top(number)?.exchange.end.host)
     }
 
-    /// The request of a number: 1 is the slowest.
+    /// Request with this number; 1 is the slowest.
     ///
     /// # Errors
     /// [`FleetError::NoSuchRequest`].

@@ -1,42 +1,41 @@
-//! Threads without work.
+//! Reports threads without work.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use luc_fleet_clocks::HostId;
-use luc_fleet_requests::{Awaits, Engaged, ThreadId, ticks};
+use luc_fleet_requests::{Awaits, Engaged, ThreadId, Wait, ticks};
 use serde::Serialize;
 
 use super::found::Found;
 
-/// Threads of a host that have nothing to do.
+/// Threads of one host that had nothing to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Idle {
     pub host: String,
-    /// How long threads waited for work, all together, ns.
+    /// Total time that threads waited for work, ns.
     pub for_work_ns: u64,
-    /// How long they waited for others while a request was open, ns.
+    /// Total time that threads waited for others while a request was open, ns.
     pub for_answers_ns: u64,
-    /// Threads that waited for one of these.
+    /// Number of threads that waited for work or for others.
     pub threads: u64,
-    /// Those that only waited for work.
+    /// Number of threads that only waited for work.
     pub without_work: u64,
-    /// Those of these that slept from before the trace until after it.
+    /// Number of threads without work that slept from before the trace until after it.
     pub asleep: u64,
-    /// Threads that wake again and again, and find nothing to do. Those that do it most come first.
+    /// Threads that repeatedly wake and find nothing to do, the most frequent first.
     pub ticking: Vec<Ticking>,
 }
 
-/// A thread that wakes for nothing.
+/// Thread that repeatedly wakes for nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Ticking {
     pub name: String,
     pub thread: u32,
     pub process: String,
-    /// Its process' id; `None`: not known.
     pub process_id: Option<u32>,
-    /// How often it woke for nothing.
+    /// Number of wake-ups without work.
     pub times: u64,
-    /// The median of the times between two of these, ns.
+    /// Median time between two of these wake-ups, ns.
     pub period_ns: u64,
 }
 
@@ -45,15 +44,14 @@ pub struct Ticking {
 pub struct WaitRow {
     pub host: String,
     pub thread: u32,
-    /// Since when, CLOCK_MONOTONIC of the host.
+    /// Begin of the wait, CLOCK_MONOTONIC of the host.
     pub off_ns: u64,
-    /// When it was woken.
     pub woken_ns: Option<u64>,
-    /// For what: `work`, `answer` or `not_known`.
+    /// Purpose of the wait: `work`, `answer` or `not_known`.
     pub awaits: &'static str,
 }
 
-/// In words, as `--json` has it.
+/// Name in `--json` of what a thread waits for.
 pub(crate) fn word(awaits: Awaits) -> &'static str {
     match awaits {
         Awaits::Work => "work",
@@ -62,7 +60,7 @@ pub(crate) fn word(awaits: Awaits) -> &'static str {
     }
 }
 
-/// What waited, of one host.
+/// Sums over the waits of one host.
 #[derive(Debug, Default)]
 struct Sums {
     for_work_ns: u64,
@@ -97,8 +95,7 @@ pub(super) fn report(found: &Found<'_>, engaged: &Engaged) -> Vec<Idle> {
     }
     for sleeper in &joined.rows.sleepers {
         let sums = sums.entry(sleeper.host).or_default();
-        let host = joined.host(sleeper.host);
-        let before_ns = host.trace.start_ns;
+        let before_ns = joined.host(sleeper.host).trace.start_ns;
         let is_all_along = sleeper.since_ns.is_some_and(|since_ns| since_ns < before_ns)
             && joined.is_for_others(sleeper.thread_id(), sleeper.at_ns)
             && !found.paths.acts_after(sleeper.thread_id(), before_ns);
@@ -113,10 +110,7 @@ pub(super) fn report(found: &Found<'_>, engaged: &Engaged) -> Vec<Idle> {
         ticking.entry(one.thread.host).or_default().push(Ticking {
             name: host.thread_name(thread),
             thread: thread.id,
-            process: process_id.map_or_else(
-                || "a process that is not known".to_owned(),
-                |id| host.process_name(id, u64::MAX),
-            ),
+            process: host.any_process_name(process_id),
             process_id,
             times: one.times,
             period_ns: one.period_ns,
@@ -134,11 +128,10 @@ pub(super) fn report(found: &Found<'_>, engaged: &Engaged) -> Vec<Idle> {
     sums.into_iter().map(of_host).collect()
 }
 
-/// Each wait for input, a lock or another thread.
+/// Lists each wait for input, a lock or another thread.
 pub(super) fn rows(found: &Found<'_>, engaged: &Engaged) -> Vec<WaitRow> {
     let joined = found.joined;
-    let waits = joined.rows.waits.iter();
-    let rows = waits.filter_map(|wait| {
+    let row = |wait: Wait| {
         Some(WaitRow {
             host: joined.name(wait.host),
             thread: wait.thread.id,
@@ -146,6 +139,6 @@ pub(super) fn rows(found: &Found<'_>, engaged: &Engaged) -> Vec<WaitRow> {
             woken_ns: wait.woken_ns,
             awaits: word(engaged.awaits(&wait)?),
         })
-    });
-    rows.collect()
+    };
+    joined.rows.waits.iter().filter_map(row).collect()
 }

@@ -1,4 +1,4 @@
-//! Which bytes are on edges, and which are not.
+//! Reports which bytes are on edges, and which are not.
 
 use std::collections::BTreeMap;
 
@@ -7,17 +7,16 @@ use serde::Serialize;
 
 use crate::joined::Joined;
 
-/// Sends, receptions, and what connects them.
+/// Counts of sends and receptions, and of the edges between them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct MessagesReport {
-    /// Sends and receives in all traces.
+    /// Number of sends and receives in all traces.
     pub rows: u64,
-    /// A send and a reception that have bytes in common.
+    /// Number of pairs of a send and a reception with common bytes.
     pub edges: u64,
     pub bytes_on_edges: u64,
     /// Bytes of paired connections that are on no edge.
     pub gaps: Vec<GapReport>,
-    /// Rows that take no part.
     pub left_out: RowsLeftOut,
 }
 
@@ -29,12 +28,12 @@ pub struct GapReport {
     pub bytes: u64,
 }
 
-/// Rows that are on no edge as a whole.
+/// Rows without a byte on an edge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct RowsLeftOut {
-    /// Of ends without a peer.
+    /// Rows of ends without a peer.
     pub unpaired: u64,
-    /// The same row once more.
+    /// Copies of other rows.
     pub duplicates: u64,
     pub empty: u64,
     pub damaged: u64,
@@ -47,7 +46,7 @@ pub(super) fn report(joined: &Joined, messages: &Messages) -> MessagesReport {
         *count += 1;
         *bytes = bytes.saturating_add(gap.bytes);
     }
-    let gap = |(kind, (count, bytes))| GapReport { reason: reason(kind), count, bytes };
+    let gap = |(kind, (count, bytes))| GapReport { reason: explain_gap(kind), count, bytes };
     let bytes = messages.edges.iter().map(|edge| edge.bytes);
     let left_out = messages.left_out;
     MessagesReport {
@@ -64,7 +63,7 @@ pub(super) fn report(joined: &Joined, messages: &Messages) -> MessagesReport {
     }
 }
 
-fn reason(kind: GapKind) -> &'static str {
+fn explain_gap(kind: GapKind) -> &'static str {
     match kind {
         GapKind::NoSend => "no row of their send",
         GapKind::NoReception => "no row of their reception",

@@ -1,58 +1,58 @@
-//! Which request is which span: names and ids that programs gave their requests.
+//! Matches spans with requests, for the names and ids that programs gave their requests.
 //!
-//! A server's span lies within its request, from the call that reads its first bytes to the one that sends the last of
-//! its answer; a client's has the request within it. Where a span fits several requests, the name in their bytes or the
-//! other end's port may tell them apart; else it is put to one only if all others have a span that fits them alone. The
-//! span of a call is told by those of servers, too: by that for which it was made, and by that which was made for it.
+//! A server's span lies within its request: from the call that reads the first bytes to the call that sends the last of
+//! the answer. A client's span contains its request. If a span fits several requests, the token in their bytes or the
+//! other end's port may tell them apart. Otherwise it is matched only if every other request has a span that fits it
+//! alone. A client span is also matched through its parent server span and its child server span.
 
 use std::collections::{BTreeMap, HashMap};
 
 use luc_fleet_clocks::HostId;
-use luc_fleet_otlp::Span;
 use luc_fleet_requests::{Address, Exchange, Requests};
 use serde::Serialize;
 
+use super::nodes::{Node, nodes, time_ns};
 use crate::joined::Joined;
+use crate::otlp::Span;
 
-/// A program may read the clock so much before or after the calls that are recorded.
+/// Time by which a program may read the clock before or after the recorded calls.
 const SLACK_NS: u64 = 2_000_000;
-/// A program that is busy may read it so much later.
-const LATE_NS: u64 = 50_000_000;
-/// A span that fits more requests is put to none: it would take long to find which.
-const MOST_FITTING: usize = 256;
+/// Time by which a busy program may read the clock late.
+const BUSY_SLACK_NS: u64 = 50_000_000;
+/// Maximum number of requests that a span may fit. A span that fits more is not matched, as that would take long.
+const MAX_FITTING: usize = 256;
 
-/// The span of a request.
+/// Span of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SpanName {
-    /// What its program calls it.
+    /// Name that the program gave the request.
     pub name: String,
-    /// The trace's id in hexadecimal.
+    /// Trace id in hexadecimal.
     pub trace_id: String,
-    /// The span's id in hexadecimal.
+    /// Span id in hexadecimal.
     pub span_id: String,
 }
 
-/// How many spans are put to a request.
+/// Numbers of spans, by how they fit requests.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct SpanCounts {
-    /// Spans that were read.
     pub spans: u64,
-    /// Those that are put to a request.
+    /// Spans that are matched with a request.
     pub matched: u64,
-    /// Those that fit several.
+    /// Spans that fit several requests.
     pub several: u64,
-    /// Those that fit none.
+    /// Spans that fit no request.
     pub none: u64,
 }
 
-/// Spans by what wrote them.
+/// Span counts by the side that wrote the spans.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct SpansReport {
     pub servers: SpanCounts,
     pub clients: SpanCounts,
 }
 
-/// The spans of requests, by their places in [`Requests::parents`].
+/// Spans of requests, by the requests' node numbers ([`Requests::parents`]).
 #[derive(Debug, Default)]
 pub(crate) struct Named<'a> {
     spans: HashMap<u32, &'a Span>,
@@ -65,30 +65,23 @@ impl<'a> Named<'a> {
         if joined.spans.is_empty() {
             return named;
         }
-        let received = requests.incoming.iter().map(|one| &one.exchange);
-        let sent = requests.outgoing.iter().map(|one| &one.exchange);
-        let first_sent = requests.incoming.len();
-        let received = Side::new(joined, true, received.enumerate());
-        let sent = sent.enumerate().map(|(at, exchange)| (first_sent + at, exchange));
-        let sent = Side::new(joined, false, sent);
-        let all = received.fitting_of_all();
-        named.report.servers = named.add(all);
-        let mut all = sent.fitting_of_all();
-        named.narrow(requests, &mut all);
-        named.report.clients = named.add(all);
+        named.report.servers = named.add(SpanMatcher::new(joined, true, requests).match_all());
+        let mut of_clients = SpanMatcher::new(joined, false, requests).match_all();
+        named.narrow(requests, &mut of_clients);
+        named.report.clients = named.add(of_clients);
         named
     }
 
-    /// Leaves of the calls that the spans of clients fit those that spans of servers allow.
+    /// Removes calls that the spans of servers rule out from those that clients' spans fit.
     fn narrow(&self, requests: &Requests, all: &mut Fitting<'a>) {
-        let received = |node: u32| requests.incoming.get(node as usize);
         let servers = self.spans.iter();
         let of_server: HashMap<(u128, u64), u32> =
             servers.clone().map(|(&node, span)| ((span.trace_id, span.span_id), node)).collect();
-        // What a server calls its client's span is the call that it received.
+        // The parent of a server's span is the span of the call that the server received.
         let call_of: HashMap<(u128, u64), u32> = servers
             .filter_map(|(&node, span)| {
-                let call = requests.incoming.len() + received(node)?.from?;
+                let received = requests.incoming.get(node as usize)?;
+                let call = requests.incoming.len() + received.from?;
                 Some(((span.trace_id, span.parent_id), u32::try_from(call).ok()?))
             })
             .collect();
@@ -111,7 +104,7 @@ impl<'a> Named<'a> {
         }
     }
 
-    /// The span of a request, by its place.
+    /// Span of the request with this node number.
     pub(super) fn of(&self, node: u32) -> Option<SpanName> {
         let span = self.spans.get(&node)?;
         Some(SpanName {
@@ -121,13 +114,13 @@ impl<'a> Named<'a> {
         })
     }
 
-    /// `None`: no spans were given.
+    /// Span counts; `None`: no spans were given.
     pub(super) fn report(&self) -> Option<SpansReport> {
         let given = self.report.servers.spans + self.report.clients.spans > 0;
         given.then_some(self.report)
     }
 
-    /// Puts spans to the requests that they fit alone. Returns how many there are of each kind.
+    /// Matches spans with requests that they fit alone. Returns the counts.
     fn add(&mut self, all: Fitting<'a>) -> SpanCounts {
         let mut counts = SpanCounts { spans: all.spans.len() as u64, ..SpanCounts::default() };
         let (spans, mut fitting): (Vec<&Span>, Vec<Vec<u32>>) = all.spans.into_iter().unzip();
@@ -169,70 +162,59 @@ impl<'a> Named<'a> {
     }
 }
 
-/// Spans, and the places of the requests that each fits.
+/// Spans, and the nodes of the requests that each fits.
+#[derive(Default)]
 struct Fitting<'a> {
     spans: Vec<(&'a Span, Vec<u32>)>,
-    /// Those that fit too many requests, and are here with none.
+    /// Number of spans that fit too many requests. Their node lists are empty.
     too_many: u64,
 }
 
-/// The requests of servers, or those of clients, and the spans that may be theirs.
-struct Side<'a, 'r> {
+/// Matches the spans of one side, servers or clients, with the requests that this side saw.
+struct SpanMatcher<'a, 'r> {
     joined: &'a Joined,
     is_server: bool,
-    hosts: BTreeMap<HostId, OfHost<'r>>,
+    hosts: BTreeMap<HostId, HostRequests<'r>>,
 }
 
-/// The requests of a host that were answered.
+/// Answered requests of one host.
 #[derive(Default)]
-struct OfHost<'r> {
-    /// With their places, by when they began.
+struct HostRequests<'r> {
+    /// Node numbers and requests, in order of their begin.
     exchanges: Vec<(u32, &'r Exchange)>,
     longest_ns: u64,
 }
 
-impl<'a, 'r> Side<'a, 'r> {
-    fn new(
-        joined: &'a Joined,
-        is_server: bool,
-        exchanges: impl Iterator<Item = (usize, &'r Exchange)>,
-    ) -> Self {
-        let mut hosts: BTreeMap<HostId, OfHost<'r>> = BTreeMap::new();
-        for (at, exchange) in exchanges {
-            let (Ok(node), Some(answer)) = (u32::try_from(at), exchange.answer) else {
-                continue;
-            };
-            let of_host = hosts.entry(exchange.end.host).or_default();
-            let time_ns = answer.last.at_ns.saturating_sub(exchange.asked.at_ns);
-            of_host.longest_ns = of_host.longest_ns.max(time_ns);
-            of_host.exchanges.push((node, exchange));
+impl<'a, 'r> SpanMatcher<'a, 'r> {
+    fn new(joined: &'a Joined, is_server: bool, requests: &'r Requests) -> Self {
+        let mut hosts: BTreeMap<HostId, HostRequests<'r>> = BTreeMap::new();
+        for Node { id, exchange, .. } in nodes(requests).filter(|node| node.is_sent != is_server) {
+            let Some(time_ns) = time_ns(exchange) else { continue };
+            let requests = hosts.entry(exchange.end.host).or_default();
+            requests.longest_ns = requests.longest_ns.max(time_ns);
+            requests.exchanges.push((id, exchange));
         }
-        for of_host in hosts.values_mut() {
-            of_host.exchanges.sort_by_key(|(node, exchange)| (exchange.asked.at_ns, *node));
+        for requests in hosts.values_mut() {
+            requests.exchanges.sort_by_key(|(node, exchange)| (exchange.asked.at_ns, *node));
         }
         Self { joined, is_server, hosts }
     }
 
-    fn spans(&self) -> impl Iterator<Item = &'a Span> {
-        let spans = self.joined.spans.iter();
-        spans.filter(|span| span.is_server == self.is_server)
+    fn match_all(&self) -> Fitting<'a> {
+        let mut fitting = Fitting::default();
+        for span in self.joined.spans.iter().filter(|span| span.is_server == self.is_server) {
+            let nodes = self.find_fitting(span);
+            fitting.too_many += u64::from(nodes.is_none());
+            fitting.spans.push((span, nodes.unwrap_or_default()));
+        }
+        fitting
     }
 
-    fn fitting_of_all(&self) -> Fitting<'a> {
-        let mut too_many = 0;
-        let spans = self.spans().map(|span| {
-            let nodes = self.fitting(span);
-            too_many += u64::from(nodes.is_none());
-            (span, nodes.unwrap_or_default())
-        });
-        Fitting { spans: spans.collect(), too_many }
-    }
-
-    /// The requests that a span fits; `None`: too many.
-    fn fitting(&self, span: &Span) -> Option<Vec<u32>> {
-        // A program that is busy notes late that it has ended. Without a port its own request must be among those that
-        // fit, or another one's would be taken for it.
-        let late_ns = if span.peer_port.is_some() { SLACK_NS } else { LATE_NS };
+    /// Finds the requests that a span fits; `None`: too many.
+    fn find_fitting(&self, span: &Span) -> Option<Vec<u32>> {
+        // A busy program notes its end late. Without a port, the span's own request must be among those that fit, or
+        // another one would be taken for it.
+        let late_ns = if span.peer_port.is_some() { SLACK_NS } else { BUSY_SLACK_NS };
         let mut fitting = self.search(span, late_ns, |span, exchange| {
             let (outer, inner) = if self.is_server { (exchange, span) } else { (span, exchange) };
             outer[0] <= inner[0].saturating_add(SLACK_NS)
@@ -241,18 +223,17 @@ impl<'a, 'r> Side<'a, 'r> {
         });
         // Of the requests of one connection only one is meanwhile.
         if fitting.is_empty() && span.peer_port.is_some() {
-            fitting = self.search(span, LATE_NS, are_mostly_same);
+            fitting = self.search(span, BUSY_SLACK_NS, overlap_mostly);
         }
-        let token = token_of(span);
+        let token = compute_token(span);
         if fitting.iter().any(|(_, one)| one.token == Some(token)) {
             fitting.retain(|(_, one)| one.token == Some(token));
         }
-        let is_little = fitting.len() <= MOST_FITTING;
-        is_little.then(|| fitting.into_iter().map(|(node, _)| node).collect())
+        (fitting.len() <= MAX_FITTING).then(|| fitting.into_iter().map(|(node, _)| node).collect())
     }
 
-    /// The requests between the same ends as a span for whose begins and ends `fits` says so, of those that begin not
-    /// longer than the slack before or after they may.
+    /// Finds requests between the ends that the span names, for whose times `fits` holds. `slack_ns` widens the window
+    /// in which they may begin.
     fn search(
         &self,
         span: &Span,
@@ -264,28 +245,25 @@ impl<'a, 'r> Side<'a, 'r> {
             span.host.as_ref() == Some(&host.trace.host) || span.host.as_ref() == Some(&host.name)
         };
         let is_known = self.hosts.keys().any(|&host| is_its(host));
-        let hosts = self.hosts.iter();
-        let hosts = hosts.filter(|&(&host, _)| !is_known || is_its(host));
         let mut found = Vec::new();
-        for (&host, of_host) in hosts {
+        for (&host, requests) in self.hosts.iter().filter(|&(&host, _)| !is_known || is_its(host)) {
             let offset_ns = self.joined.host(host).trace.realtime_offset_ns;
             let (Some(start_ns), Some(end_ns)) =
                 (span.start_ns.checked_sub(offset_ns), span.end_ns.checked_sub(offset_ns))
             else {
                 continue;
             };
-            // When a request begins that may be its.
+            // Window in which a matching request begins.
             let (from_ns, to_ns) = if self.is_server {
-                (end_ns.saturating_sub(of_host.longest_ns), start_ns)
+                (end_ns.saturating_sub(requests.longest_ns), start_ns)
             } else {
                 (start_ns, end_ns)
             };
             let from_ns = from_ns.saturating_sub(slack_ns);
             let to_ns = to_ns.saturating_add(slack_ns);
-            let all = &of_host.exchanges;
+            let all = &requests.exchanges;
             let first = all.partition_point(|(_, exchange)| exchange.asked.at_ns < from_ns);
-            let begun = all[first..].iter();
-            let begun = begun.take_while(|(_, exchange)| exchange.asked.at_ns <= to_ns);
+            let begun = all[first..].iter().take_while(|(_, one)| one.asked.at_ns <= to_ns);
             let is_its = |&&(_, exchange): &&(u32, &Exchange)| {
                 let last_ns = exchange.answer.map_or(0, |answer| answer.last.at_ns);
                 fits([start_ns, end_ns], [exchange.asked.at_ns, last_ns])
@@ -296,7 +274,7 @@ impl<'a, 'r> Side<'a, 'r> {
         found
     }
 
-    /// Whether the ends of the connection may be those that the span names.
+    /// Whether the connection's ends may be those that the span names.
     fn is_between_same(&self, span: &Span, exchange: &Exchange) -> bool {
         let Some(end) = self.joined.ends.get(&exchange.end) else {
             return false;
@@ -312,16 +290,16 @@ impl<'a, 'r> Side<'a, 'r> {
     }
 }
 
-/// Whether two times have more than half of either in common.
-fn are_mostly_same(one: [u64; 2], other: [u64; 2]) -> bool {
+/// Whether two intervals share more than half of the longer one.
+fn overlap_mostly(one: [u64; 2], other: [u64; 2]) -> bool {
     let length_ns = |[from, to]: [u64; 2]| to.saturating_sub(from);
     let common_ns = length_ns([one[0].max(other[0]), one[1].min(other[1])]);
     let longer_ns = length_ns(one).max(length_ns(other));
     common_ns > longer_ns / 2
 }
 
-/// The name that a request of this span has in its bytes, as the recorder knows it: FNV-1a of the trace's id.
-fn token_of(span: &Span) -> u64 {
+/// Computes the token that a request of this span has in its bytes, as the recorder does: FNV-1a of the trace id.
+fn compute_token(span: &Span) -> u64 {
     let hash = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     span.trace_text().bytes().fold(0xcbf2_9ce4_8422_2325, hash)
 }
@@ -332,11 +310,11 @@ mod tests {
 
     #[test]
     fn times_are_mostly_the_same_that_share_more_than_half_of_both() {
-        assert!(are_mostly_same([0, 10], [4, 10]));
-        assert!(!are_mostly_same([0, 10], [5, 10]));
-        assert!(are_mostly_same([0, 10], [3, 13]));
-        assert!(!are_mostly_same([0, 10], [0, 20]));
-        assert!(!are_mostly_same([0, 10], [20, 30]));
-        assert!(!are_mostly_same([10, 0], [0, 10]));
+        assert!(overlap_mostly([0, 10], [4, 10]));
+        assert!(!overlap_mostly([0, 10], [5, 10]));
+        assert!(overlap_mostly([0, 10], [3, 13]));
+        assert!(!overlap_mostly([0, 10], [0, 20]));
+        assert!(!overlap_mostly([0, 10], [20, 30]));
+        assert!(!overlap_mostly([10, 0], [0, 10]));
     }
 }

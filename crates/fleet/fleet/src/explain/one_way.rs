@@ -1,8 +1,8 @@
-//! How long messages took from host to host.
+//! Reports the times of messages from host to host.
 
 use std::collections::BTreeMap;
 
-use luc_fleet_clocks::{Event, HostId};
+use luc_fleet_clocks::HostId;
 use luc_fleet_requests::MessageEdge;
 use luc_stats::quantile;
 use serde::Serialize;
@@ -12,30 +12,30 @@ use crate::joined::Joined;
 
 /// Messages of one direction between two hosts, or within one.
 ///
-/// A time is that from the begin of the call that sends to the end of the call that receives, so that what the
-/// receiver did before it read is in it.
+/// A time is measured from the begin of the call that sends to the end of the call that receives. It includes what the
+/// receiver did before it read.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OneWay {
     pub from: String,
     pub to: String,
     pub edges: u64,
-    /// The median time, ns; `None` where no time is known.
+    /// Median time, ns; `None`: no time is known.
     pub p50_ns: Option<i64>,
-    /// The time below which 99 of 100 are, ns.
+    /// 99th percentile of the times, ns.
     pub p99_ns: Option<i64>,
-    /// By how much a time may be off, ns: half the distance of its guaranteed bounds. `None` within a host, whose
-    /// times are exact, and where no time is known.
+    /// Error of the times, ns: half the width of their guaranteed bounds. `None` within a host, where times are exact,
+    /// and if no time is known.
     pub error: Option<Spread>,
-    /// Edges whose time is not known, as the clocks are not.
+    /// Edges without a time, as the clocks are unknown.
     pub without_a_time: u64,
-    /// Edges that arrived before they were sent, whatever the clocks are within their bounds: the traces contradict
-    /// themselves.
+    /// Edges that arrived before they were sent, whatever the clocks are within their bounds. The traces then
+    /// contradict themselves.
     pub before_sent: u64,
 }
 
-/// The times of one direction.
+/// Times of one direction.
 #[derive(Default)]
-struct Times {
+struct DirectionTimes {
     times_ns: Vec<i64>,
     errors_ns: Vec<f64>,
     edges: u64,
@@ -47,19 +47,16 @@ pub(super) fn report(joined: &Joined, edges: &[MessageEdge]) -> Vec<OneWay> {
     for edge in edges {
         by_receiver.entry(edge.received.host).or_default().push(edge);
     }
-    let mut all: BTreeMap<(HostId, HostId), Times> = BTreeMap::new();
+    let mut all: BTreeMap<(HostId, HostId), DirectionTimes> = BTreeMap::new();
     for (to, edges) in by_receiver {
         let home = joined.clocks.at_home(to);
         for edge in edges {
             let times = all.entry((edge.sent.host, to)).or_default();
             times.edges += 1;
-            let (Ok(sent_ns), Ok(received_ns)) =
-                (i64::try_from(edge.sent.at_ns), i64::try_from(edge.received.at_ns))
-            else {
+            let sent = home.place_ns(edge.sent.host, edge.sent.at_ns);
+            let (Some(sent), Ok(received_ns)) = (sent, i64::try_from(edge.received.at_ns)) else {
                 continue;
             };
-            let sent = home.place(Event { host: edge.sent.host, at_ns: sent_ns });
-            let Some(sent) = sent else { continue };
             let is_before = sent.bounds.low_ns().is_some_and(|low_ns| received_ns < low_ns);
             times.before_sent += u64::from(is_before);
             if let Some(at_ns) = sent.at_ns {
@@ -68,7 +65,7 @@ pub(super) fn report(joined: &Joined, edges: &[MessageEdge]) -> Vec<OneWay> {
             }
         }
     }
-    let report = |((from, to), mut times): ((HostId, HostId), Times)| {
+    let report = |((from, to), mut times): ((HostId, HostId), DirectionTimes)| {
         times.times_ns.sort_unstable();
         OneWay {
             from: joined.name(from),

@@ -1,46 +1,43 @@
-//! What one request's time went into.
+//! Reports the critical path of one request.
 
 use luc_events::Cause;
 use luc_fleet_requests::{Exchange, Part, PartKind, Paths};
 use serde::Serialize;
 
 use crate::clocks::Home;
+use crate::counters::EventCount;
 use crate::joined::Joined;
-use luc_fleet_counters::EventCount;
 
-/// A part of a request's time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PathPart {
-    /// When it began, ns after the request.
+    /// Begin of the part, ns after the request's begin.
     pub after_ns: u64,
-    /// How long it was, ns.
     pub time_ns: u64,
     pub what: &'static str,
     pub host: String,
-    /// Whose: the thread's name.
+    /// Name of the thread.
     pub name: String,
-    /// Whose: the thread's id.
+    /// Id of the thread.
     pub thread: u32,
-    /// Its process' name; `None`: not known.
+    /// Name of the thread's process; `None`: unknown.
     pub process: Option<String>,
     pub process_id: Option<u32>,
-    /// Of a wait that nobody of the traces is known to have ended: its cause, as the table `wait` names it.
+    /// Cause of a wait, as the table `wait` names it. Set if no recorded thread is known to have ended the wait.
     pub cause: Option<&'static str>,
-    /// Of a message: who sent it, and where.
+    /// Sender of a message: thread and host.
     pub from: Option<String>,
-    /// Whether it is a message between two hosts.
+    /// Whether the part is a message between two hosts.
     pub is_between_hosts: bool,
-    /// By how much its two ends may be off, as the clocks of hosts are known to that only; `None`: not bounded.
+    /// Error of the part's begin and end due to clocks; `None`: unbounded.
     pub error_ns: Option<u64>,
-    /// Of time on a processor: waits of less than 1 ms of the thread, of which the trace has only sums, that may be in
-    /// it; their sum, ns.
+    /// Sum of brief waits (below 1 ms) that may lie within time on a processor, ns. The trace has only sums of them.
     pub brief_waits_ns: Option<u64>,
-    /// Of time on a processor: what the thread counted meanwhile, if its trace has counters (`luc record --counters`).
+    /// Events that the thread counted in time on a processor. Needs counters in the trace (`luc record --counters`).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub counted: Vec<EventCount>,
 }
 
-/// The path of a request, from its begin to its answer; empty without an answer.
+/// Reports the path of a request, from its begin to its answer; empty without an answer.
 pub(super) fn report(
     joined: &Joined,
     home: &Home<'_>,
@@ -62,10 +59,6 @@ fn report_part(joined: &Joined, begin_ns: u64, part: &Part) -> PathPart {
     let own_ns = part.own_ns.filter(|_| part.kind == PartKind::Running);
     let brief_waits_ns =
         own_ns.and_then(|[begin_ns, end_ns]| host.waits().brief_ns(thread.id, begin_ns, end_ns));
-    let cause = part
-        .wait_off_ns
-        .filter(|_| part.kind == PartKind::Blocked)
-        .and_then(|off_ns| joined.cause(part.thread, off_ns));
     let (from, is_between_hosts, error_ns) = match part.kind {
         PartKind::Network { from, error_ns, .. } => {
             let sender = joined.host(from.host);
@@ -92,7 +85,7 @@ fn report_part(joined: &Joined, begin_ns: u64, part: &Part) -> PathPart {
         thread: thread.id,
         process: process_id.map(|id| host.process_name(id, at_ns)),
         process_id,
-        cause: cause.map(Cause::name),
+        cause: joined.part_cause(part).map(Cause::name),
         from,
         is_between_hosts,
         error_ns,

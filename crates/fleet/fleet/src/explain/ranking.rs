@@ -1,116 +1,91 @@
-//! The requests that are not known to be made for another one, the slowest first.
+//! Ranks the requests that are not known to be made for another one, the slowest first.
 
 use luc_fleet_requests::{Exchange, Requests};
 use serde::Serialize;
 
 use super::named::{Named, SpanName};
+use super::nodes::{Node, nodes, time_ns};
 use crate::error::FleetError;
 use crate::joined::Joined;
 
-/// A request in the order of their times.
+/// Request with its rank by time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Ranked {
-    /// Its number: 1 is the slowest.
+    /// Rank; 1 is the slowest.
     pub number: usize,
-    /// The host whose clock its times are of: the client's, if there is a trace of it.
+    /// Host whose clock the times are of: the client's, if it has a trace.
     pub host: String,
-    /// Who asked, or who was asked where the client has no trace.
+    /// Process that asked. If the client has no trace: the process that was asked.
     pub process: String,
-    /// Where it was sent to or received.
+    /// Address that the request was sent to or received at.
     pub address: String,
-    /// The thread that asked, or that read its first bytes.
+    /// Id of the thread that asked, or that read the first bytes.
     pub thread: u32,
-    /// The connection's number in the host's trace.
+    /// Number of the connection in the host's trace.
     pub connection: u64,
-    /// When it began, ns since the host's trace.
+    /// Begin, ns after the begin of the host's trace.
     pub began_ns: u64,
-    /// From the call that sends its first bytes to the one that reads the last of its answer; where the client has no
-    /// trace, the server's own time ([`Service`](crate::explain::Service)).
+    /// Time from the call that sends the first bytes to the call that reads the last of the answer. If the client has
+    /// no trace: the server's own time ([`ServiceReport`](crate::explain::ServiceReport)).
     pub time_ns: u64,
-    /// What a program calls it, if spans were given and one fits.
+    /// Span that a program wrote of the request, if one fits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub span: Option<SpanName>,
 }
 
-/// A request at the top of a tree.
+/// Request at the top of a tree.
 #[derive(Debug, Clone)]
 pub(crate) struct Top {
-    /// Its place in [`Requests::parents`].
-    pub(super) node: u32,
-    pub(super) exchange: Exchange,
-    pub(super) ranked: Ranked,
+    /// Node number of the request ([`Requests::parents`]).
+    pub(crate) node: u32,
+    pub(crate) exchange: Exchange,
+    pub(crate) ranked: Ranked,
 }
 
-impl Top {
-    pub(crate) fn node(&self) -> u32 {
-        self.node
-    }
-
-    pub(crate) fn exchange(&self) -> &Exchange {
-        &self.exchange
-    }
-
-    pub(crate) fn ranked(&self) -> &Ranked {
-        &self.ranked
-    }
-}
-
-/// All requests that were answered and are not known to be made for another one.
+/// Answered requests that are not known to be made for another one, the slowest first.
 #[derive(Debug)]
 pub(super) struct Ranking(Vec<Top>);
 
 impl Ranking {
     pub(super) fn new(joined: &Joined, requests: &Requests, named: &Named<'_>) -> Self {
-        let received = requests.incoming.iter().enumerate();
-        let received = received.filter(|(_, one)| one.from.is_none());
-        let received = received.map(|(node, one)| (node, one.exchange));
-        let sent = requests.outgoing.iter().enumerate();
-        let sent = sent.filter(|(_, one)| one.cause.is_none());
-        let sent = sent.map(|(node, one)| (requests.incoming.len() + node, one.exchange));
-        let is_sent = |node: usize| node >= requests.incoming.len();
-        let mut tops: Vec<Top> = received
-            .chain(sent)
-            .filter_map(|(node, exchange)| top(joined, node, exchange, is_sent(node)))
-            .collect();
+        let tops = nodes(requests).filter(|node| node.is_top);
+        let mut tops: Vec<Top> = tops.filter_map(|node| describe(joined, node)).collect();
         tops.sort_by_key(|top| (std::cmp::Reverse(top.ranked.time_ns), top.node));
         for (at, top) in tops.iter_mut().enumerate() {
             top.ranked.number = at + 1;
-            // What the client wrote, or else the server.
+            // The client's span comes before the server's.
             let sent = (top.node as usize).checked_sub(requests.incoming.len());
             let received = sent.and_then(|sent| requests.outgoing.get(sent)?.to);
-            let received = received.and_then(|received| u32::try_from(received).ok());
             let span = named.of(top.node);
-            top.ranked.span = span.or_else(|| named.of(received?));
+            top.ranked.span = span.or_else(|| named.of(u32::try_from(received?).ok()?));
         }
         Self(tops)
     }
 
-    /// All of them, the slowest first.
     pub(super) fn all(&self) -> &[Top] {
         &self.0
     }
 
-    /// The request of this number.
+    /// Request with this number.
     pub(super) fn get(&self, number: usize) -> Result<&Top, FleetError> {
         let found = number.checked_sub(1).and_then(|at| self.0.get(at));
         found.ok_or(FleetError::NoSuchRequest { number, count: self.0.len() })
     }
 
     pub(super) fn slowest(&self, count: usize) -> Vec<Ranked> {
-        let slowest = self.0.iter().take(count);
-        slowest.map(|top| top.ranked.clone()).collect()
+        self.0.iter().take(count).map(|top| top.ranked.clone()).collect()
     }
 }
 
-/// `None` without an answer.
-fn top(joined: &Joined, node: usize, exchange: Exchange, is_sent: bool) -> Option<Top> {
-    let (asked, answer) = (exchange.asked, exchange.answer?);
+/// Describes a request; `None` without an answer.
+fn describe(joined: &Joined, Node { id, exchange, is_sent, .. }: Node<'_>) -> Option<Top> {
+    let asked = exchange.asked;
     let end = joined.ends.get(&exchange.end)?;
     let host = joined.host(end.host);
     let address = if is_sent { end.remote } else { end.local };
     Some(Top {
-        node: u32::try_from(node).ok()?,
-        exchange,
+        node: id,
+        exchange: *exchange,
         ranked: Ranked {
             number: 0,
             host: host.name.clone(),
@@ -119,7 +94,7 @@ fn top(joined: &Joined, node: usize, exchange: Exchange, is_sent: bool) -> Optio
             thread: asked.thread.id,
             connection: exchange.end.connection,
             began_ns: asked.at_ns.saturating_sub(host.trace.start_ns),
-            time_ns: answer.last.at_ns.saturating_sub(asked.at_ns),
+            time_ns: time_ns(exchange)?,
             span: None,
         },
     })

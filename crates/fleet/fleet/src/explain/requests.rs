@@ -1,60 +1,56 @@
-//! How many requests there are, and what says which was made for which.
+//! Counts requests, and the evidence that links them.
 
-use std::collections::HashSet;
-
-use luc_fleet_clocks::HostId;
 use luc_fleet_requests::{HandOver, Requests};
 use serde::Serialize;
 
 use super::named::SpansReport;
+use super::nodes::{ProcessKey, servers};
 
-/// Requests of all hosts.
+/// Counts of requests of all hosts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RequestsReport {
     /// Requests that hosts received.
     pub incoming: u64,
-    /// Those of them that were answered.
     pub incoming_answered: u64,
-    /// Those whose client is in a trace.
+    /// Received requests whose client is in a trace.
     pub incoming_with_client: u64,
     /// Requests that hosts sent.
     pub outgoing: u64,
-    /// Those of them that were answered.
     pub outgoing_answered: u64,
-    /// Those whose server is in a trace.
+    /// Sent requests whose server is in a trace.
     pub outgoing_with_server: u64,
-    /// What says for which request the outgoing ones were made.
+    /// Sent requests by the evidence that links them to received ones.
     pub hand_over: HandOverReport,
-    /// Ends of which it is not known whether they ask or answer: their messages are no requests.
+    /// Ends for which it is unknown whether they ask or answer. Their messages are not requests.
     pub ends_without_role: u64,
-    /// Spans that are put to requests; `None`: none were given.
+    /// Span counts; `None`: no spans were given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spans: Option<SpansReport>,
 }
 
-/// Outgoing requests by what says for which incoming one they were made.
+/// Sent requests by the evidence that links them to received ones.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct HandOverReport {
-    /// The same name in the bytes of both.
+    /// Both have the same token in their bytes.
     pub token: u64,
-    /// One thread read the one and sent the other.
+    /// A single thread read the received request and sent the other.
     pub same_thread: u64,
-    /// The thread that sent it then ended the wait of the request's thread, or answered.
+    /// The sending thread then ended a wait of the request's thread, or answered.
     pub backward: u64,
-    /// The thread that sent it was idle, and was woken by one that worked for the request.
+    /// The sending thread was idle, and was woken by a thread that worked for the request.
     pub forward: u64,
-    /// Neighbours in a queue.
+    /// Order of neighbours in a queue.
     pub queue: u64,
-    /// No other request lacked a call.
+    /// No other request lacked a call at that time.
     pub exclusion: u64,
-    /// Not known, or made for none.
+    /// Unknown, or made for no request.
     pub unknown: u64,
-    /// Of processes that received no request in their traces: they were made for none that could be found.
+    /// Requests of processes that received none, so that no cause can be found.
     pub of_clients: u64,
 }
 
 impl HandOverReport {
-    /// Those of processes that receive requests as well.
+    /// Number of requests that were sent by processes that also receive requests.
     #[must_use]
     pub fn of_servers(&self) -> u64 {
         self.token
@@ -68,15 +64,9 @@ impl HandOverReport {
 }
 
 pub(super) fn report(requests: &Requests, spans: Option<SpansReport>) -> RequestsReport {
-    let servers: HashSet<(HostId, u32)> = requests
-        .incoming
-        .iter()
-        .map(|incoming| (incoming.exchange.end.host, incoming.exchange.asked.process))
-        .collect();
+    let servers = servers(requests);
     let mut hand_over = HandOverReport::default();
     for outgoing in &requests.outgoing {
-        let exchange = &outgoing.exchange;
-        let process = (exchange.end.host, exchange.asked.process);
         *match outgoing.cause {
             Some((_, HandOver::Token)) => &mut hand_over.token,
             Some((_, HandOver::SameThread)) => &mut hand_over.same_thread,
@@ -84,7 +74,7 @@ pub(super) fn report(requests: &Requests, spans: Option<SpansReport>) -> Request
             Some((_, HandOver::Forward)) => &mut hand_over.forward,
             Some((_, HandOver::Queue)) => &mut hand_over.queue,
             Some((_, HandOver::Exclusion)) => &mut hand_over.exclusion,
-            None if servers.contains(&process) => &mut hand_over.unknown,
+            None if servers.contains(&ProcessKey::of(&outgoing.exchange)) => &mut hand_over.unknown,
             None => &mut hand_over.of_clients,
         } += 1;
     }
@@ -100,17 +90,5 @@ pub(super) fn report(requests: &Requests, spans: Option<SpansReport>) -> Request
         hand_over,
         ends_without_role: requests.without_role.len() as u64,
         spans,
-    }
-}
-
-/// What says that a request was made for another one, in words.
-pub(crate) fn evidence(hand_over: HandOver) -> &'static str {
-    match hand_over {
-        HandOver::Token => "token",
-        HandOver::SameThread => "same thread",
-        HandOver::Backward => "effect",
-        HandOver::Forward => "wake-up",
-        HandOver::Queue => "queue",
-        HandOver::Exclusion => "exclusion",
     }
 }

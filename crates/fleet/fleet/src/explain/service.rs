@@ -1,4 +1,4 @@
-//! How long services took for requests.
+//! Reports how long services took for requests.
 
 use std::collections::BTreeMap;
 
@@ -7,40 +7,38 @@ use luc_fleet_requests::{Address, NameId, Requests};
 use luc_stats::quantile;
 use serde::Serialize;
 
+use super::nodes::time_ns;
 use crate::endpoint::Endpoint;
 use crate::joined::Joined;
 
-/// A process that answers at a port or a path.
+/// Process that answers at a port or a path.
 ///
-/// A request's time is the server's own: from the end of the call that reads its first bytes to the begin of the call
-/// that sends the last bytes of its answer.
+/// Times are the server's own. They begin when the call that reads a request's first bytes ends. They end when the call
+/// that sends the last bytes of the answer begins.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Service {
+pub struct ServiceReport {
     pub host: String,
     pub process: String,
-    /// Its port; 0 of a unix socket.
+    /// Port; 0 for a unix socket.
     pub port: u16,
-    /// The path or abstract name of its unix socket.
+    /// Path or abstract name of a unix socket.
     pub path: Option<String>,
-    /// Requests that it received.
     pub requests: u64,
-    /// Those that it answered: the times are theirs.
+    /// Answered requests, which the times are of.
     pub answered: u64,
-    /// The median time, ns.
     pub p50_ns: Option<u64>,
-    /// The time below which 99 of 100 are, ns.
     pub p99_ns: Option<u64>,
     pub max_ns: Option<u64>,
 }
 
-/// Where a service listens, whatever its address.
+/// Port or path at which a service listens, whatever its address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
+struct ServicePlace {
     port: u16,
     path: Option<NameId>,
 }
 
-impl Place {
+impl ServicePlace {
     fn of(address: Address) -> Self {
         let (port, path) = match address {
             Address::Internet(address) => (address.port(), None),
@@ -50,7 +48,7 @@ impl Place {
     }
 }
 
-impl Service {
+impl ServiceReport {
     #[must_use]
     pub fn endpoint(&self) -> Endpoint {
         match &self.path {
@@ -60,8 +58,8 @@ impl Service {
     }
 }
 
-pub(super) fn report(joined: &Joined, requests: &Requests) -> Vec<Service> {
-    let mut all: BTreeMap<(HostId, Place, String), (u64, Vec<u64>)> = BTreeMap::new();
+pub(super) fn report(joined: &Joined, requests: &Requests) -> Vec<ServiceReport> {
+    let mut all: BTreeMap<(HostId, ServicePlace, String), (u64, Vec<u64>)> = BTreeMap::new();
     for incoming in &requests.incoming {
         let exchange = &incoming.exchange;
         let Some(end) = joined.ends.get(&exchange.end) else {
@@ -69,18 +67,17 @@ pub(super) fn report(joined: &Joined, requests: &Requests) -> Vec<Service> {
         };
         let asked = exchange.asked;
         let process = joined.host(end.host).process_name(asked.process, asked.at_ns);
-        let (count, times_ns) = all.entry((end.host, Place::of(end.local), process)).or_default();
+        let (count, times_ns) =
+            all.entry((end.host, ServicePlace::of(end.local), process)).or_default();
         *count += 1;
-        if let Some(answer) = exchange.answer {
-            times_ns.push(answer.last.at_ns.saturating_sub(asked.at_ns));
-        }
+        times_ns.extend(time_ns(exchange));
     }
     let service = |((host, place, process), (requests, mut times_ns)): (
-        (HostId, Place, String),
+        (HostId, ServicePlace, String),
         (u64, Vec<u64>),
     )| {
         times_ns.sort_unstable();
-        Service {
+        ServiceReport {
             host: joined.name(host),
             process,
             port: place.port,
@@ -92,7 +89,7 @@ pub(super) fn report(joined: &Joined, requests: &Requests) -> Vec<Service> {
             max_ns: times_ns.last().copied(),
         }
     };
-    let mut services: Vec<Service> = all.into_iter().map(service).collect();
+    let mut services: Vec<ServiceReport> = all.into_iter().map(service).collect();
     services.sort_by_key(|service| std::cmp::Reverse(service.requests));
     services
 }

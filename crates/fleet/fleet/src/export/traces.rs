@@ -75,7 +75,7 @@ pub(super) fn list(sources: &[Source], window: Option<Window>) -> Result<TraceFi
     let mut tables = tables.0;
     for source in sources {
         let read = window::read(&source.directory, window, |reader| {
-            let host = plain(&read::name(source, reader.trace()));
+            let host = plain(&read::choose_name(source, reader.trace()));
             let files = tables.iter().map(|(_, files)| files(reader));
             let files = files.collect::<Result<Vec<_>, StoreError>>()?;
             Ok::<_, FleetError>((host, files))

@@ -1,4 +1,4 @@
-//! Traces while they are put together, host by host.
+//! Joins traces host by host.
 
 use std::collections::HashMap;
 
@@ -15,10 +15,10 @@ use crate::task::Tasks;
 use luc_fleet_rings::Window;
 
 impl Joined {
-    /// Of all hosts' rows.
+    /// Joins the rows of all hosts.
     ///
     /// # Errors
-    /// [`FleetError::Clock`] where a host's clock samples cannot be; [`FleetError::TooManyWaits`].
+    /// [`FleetError::Clock`] for clock samples that are impossible; [`FleetError::TooManyWaits`].
     pub fn new(recorded: Vec<Recorded>) -> Result<Self, FleetError> {
         let mut joining = Joining::default();
         for recorded in recorded {
@@ -27,8 +27,8 @@ impl Joined {
         joining.finish()
     }
 
-    /// Of all traces, as [`read_within`](crate::read_within) reads them: host by host, so that the rows of one host at a time
-    /// are in memory as they are in the trace, which takes more of it.
+    /// Reads and joins all traces, as [`read_within`](crate::read_within) reads them. Only one host at a time has its
+    /// unconverted rows in memory, as these take more of it.
     ///
     /// # Errors
     /// As [`read_within`](crate::read_within) and [`Joined::new`].
@@ -43,7 +43,7 @@ impl Joined {
     }
 }
 
-/// The rows of traces that relate clocks.
+/// Converts the rows that relate clocks.
 pub(crate) fn packets_of(
     traces: &[Recorded],
 ) -> Result<(Rows, Vec<Packet>, Vec<Samples>), FleetError> {
@@ -54,31 +54,28 @@ pub(crate) fn packets_of(
     Ok((joining.rows, joining.packets, joining.samples))
 }
 
-/// Traces while they are put together.
+/// Traces that are being joined.
 #[derive(Debug, Default)]
 struct Joining {
     hosts: Vec<Host>,
     rows: Rows,
     packets: Vec<Packet>,
     samples: Vec<Samples>,
-    /// How many segments each end has sent again, if any.
+    /// Number of segments that each end has sent again, where there are any.
     retransmits: HashMap<EndId, u32>,
 }
 
 impl Joining {
-    /// Adds a host, and lets go of its rows.
+    /// Adds a host, and drops its unconverted rows.
     fn add(&mut self, mut recorded: Recorded) -> Result<(), FleetError> {
         let tasks = Tasks::new(&recorded.tasks);
         let host = HostId(self.hosts.len() as u32);
         let path = || recorded.directory.clone();
         map::add(host, &recorded, &tasks, &mut self.rows, &mut self.packets)
             .map_err(|reason| FleetError::TooManyWaits { path: path(), reason })?;
-        for row in &recorded.connections {
-            let connection = u64::from(row.connection.0);
-            if row.retransmits > 0 {
-                let end = EndId { host, connection };
-                self.retransmits.insert(end, row.retransmits);
-            }
+        for row in recorded.connections.iter().filter(|row| row.retransmits > 0) {
+            let end = EndId { host, connection: u64::from(row.connection.0) };
+            self.retransmits.insert(end, row.retransmits);
         }
         self.hosts.push(Host::new(&recorded, tasks));
         self.samples.push(Samples {
@@ -97,16 +94,19 @@ impl Joining {
             ends: rows.ends.iter().map(|end| (end.id(), *end)).collect(),
             rows,
             spans: Vec::new(),
-            sent_again: sent_again(&connections, &self.retransmits),
+            sent_again: count_sent_again(&connections, &self.retransmits),
             connections,
             clocks,
         })
     }
 }
 
-/// How many segments were sent again to each end, of how many each has sent again.
-fn sent_again(connections: &Connections, retransmits: &HashMap<EndId, u32>) -> HashMap<EndId, u32> {
+/// Counts the segments that were sent again to each end, from those that each end has sent again.
+fn count_sent_again(
+    connections: &Connections,
+    retransmits: &HashMap<EndId, u32>,
+) -> HashMap<EndId, u32> {
     let pairs = connections.pairs.iter();
-    let ways = pairs.flat_map(|pair| [pair.ends, [pair.ends[1], pair.ends[0]]]);
-    ways.filter_map(|[from, to]| Some((to, *retransmits.get(&from)?))).collect()
+    let directions = pairs.flat_map(|pair| [pair.ends, [pair.ends[1], pair.ends[0]]]);
+    directions.filter_map(|[from, to]| Some((to, *retransmits.get(&from)?))).collect()
 }

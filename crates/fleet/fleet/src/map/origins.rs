@@ -1,4 +1,4 @@
-//! From where the offsets of a connection count.
+//! Origins from which the offsets of connections count.
 
 use std::collections::HashMap;
 
@@ -9,19 +9,19 @@ use luc_fleet_requests::Way;
 
 use crate::read::Recorded;
 
-/// From where the offsets of a connection count.
+/// Origin from which the offsets of a connection count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Origin {
-    /// From the byte after the initial sequence number, in the trace; from the initial sequence number, in the core.
+    /// Counts from the byte after the initial sequence number in the trace, and from that number in the core.
     Initial,
-    /// From the same byte at both ends, of connections within a host.
+    /// Counts from the same byte at both ends, for connections within a host.
     Counted,
-    /// From sequence number 0, in the trace; from the first number of a message, in the core.
+    /// Counts from sequence number 0 in the trace, and from the first number of a message in the core.
     FirstSeen { sent: Option<u64>, received: Option<u64> },
 }
 
 impl Origin {
-    /// A trace's offset as the core counts it; `None` if the row is damaged.
+    /// Converts a trace's offset to the core's; `None`: the row is damaged.
     pub(super) fn offset(self, way: Way, first_byte: u64) -> Option<u64> {
         match (self, way) {
             (Self::Initial, _) => first_byte.checked_add(1),
@@ -32,7 +32,7 @@ impl Origin {
     }
 }
 
-/// The origins of a host's connections.
+/// Origins of a host's connections.
 #[derive(Debug)]
 pub(super) struct Origins(HashMap<ConnectionId, Origin>);
 

@@ -1,11 +1,11 @@
-//! The names of requests that messages carry.
+//! Finds the tokens in messages, which name requests.
 
 use std::collections::HashMap;
 
 use luc_events::codes::Flow;
 use luc_events::tables::{Message, Token};
 
-/// Names by connection and direction, in the order of bytes.
+/// Tokens with their bytes in order, by connection and direction (`true`: sent).
 #[derive(Debug, Default)]
 pub(super) struct Tokens(HashMap<(u32, bool), Vec<(u64, u64)>>);
 
@@ -14,8 +14,7 @@ impl Tokens {
         let mut tokens = Self::default();
         for row in rows {
             let place = (row.connection.0, row.direction == Flow::Sent);
-            let of_direction = tokens.0.entry(place).or_default();
-            of_direction.push((row.byte, row.token));
+            tokens.0.entry(place).or_default().push((row.byte, row.token));
         }
         for of_direction in tokens.0.values_mut() {
             of_direction.sort_unstable();
@@ -23,7 +22,7 @@ impl Tokens {
         tokens
     }
 
-    /// The first name in a message.
+    /// First token in a message.
     pub(super) fn in_message(&self, row: &Message) -> Option<u64> {
         let place = (row.connection.0, row.direction == Flow::Sent);
         let of_direction = self.0.get(&place)?;

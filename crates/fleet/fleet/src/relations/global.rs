@@ -1,31 +1,31 @@
-//! Times of all hosts on the first host's clock, as straight lines that any engine can carry along.
+//! Maps the times of all hosts to the first host's clock, by straight lines that any engine can carry along.
 
 use luc_fleet_clocks::{Event, HostId};
 
 use crate::joined::Joined;
 
-/// Between two knots a clock's rate changes too little to matter: at 5 us/s each second the line between them is off by
-/// 6 ns.
+/// Maximum distance of knots. A clock's rate changes little between them: at 5 us/s each second, the line is off by 6
+/// ns.
 const MAX_STEP_NS: u64 = 100_000_000;
-/// Knots of a host, unless they would be closer than [`MIN_STEP_NS`].
+/// Minimum number of knots of a host, unless they would be closer than [`MIN_STEP_NS`].
 const MIN_KNOTS: u64 = 1_000;
 const MIN_STEP_NS: u64 = 1_000_000;
-/// Knots of a host, however long its trace is.
+/// Maximum number of knots of a host, however long its trace is.
 const MAX_KNOTS: u64 = 6_000;
-/// Largest rate by which a clock that did not jump differs from another one, parts per million.
+/// Maximum difference in rate between two clocks without a jump, parts per million.
 const MAX_RATE_PPM: i128 = 1_000;
-/// Difference of two times because both are rounded.
+/// Maximum difference from rounding two times.
 const MAX_ROUNDING_NS: i128 = 2;
 
 /// Time of a host, and of the first host at that moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Knot {
     at_ns: i64,
-    /// `None`: not known.
+    /// `None`: unknown.
     global_ns: Option<i64>,
 }
 
-/// Where the lines of a host's clock lie: line `n` begins at `begin_ns + n * step_ns`.
+/// Layout of the lines of a host's clock: line `n` begins at `begin_ns + n * step_ns`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct HostClock {
     pub(crate) begin_ns: i64,
@@ -38,7 +38,6 @@ pub(crate) struct HostClock {
 /// A time `t` is `global_ns + (t - begin_ns) + growth_ns * (t - begin_ns) / (end_ns - begin_ns)`, rounded towards zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ClockLine {
-    /// Number of the host.
     pub(crate) host: u32,
     /// Number of the line in its host's clock.
     pub(crate) line: u32,
@@ -51,7 +50,7 @@ pub(crate) struct ClockLine {
 }
 
 impl ClockLine {
-    /// Connects two knots; `None` where a clock is not known, or jumped in between.
+    /// Connects two knots; `None` if a clock is unknown, or jumped in between.
     fn between(host: u32, line: u32, knots: [Knot; 2]) -> Option<Self> {
         let [begin, end] = knots;
         let (from_ns, to_ns) = (begin.global_ns?, end.global_ns?);

@@ -1,7 +1,7 @@
-//! One page with what was found, for a browser: no other file, no script, no network.
+//! Writes one page with all results, for a browser: no other file, no script, no network.
 //!
-//! Names in traces are whatever programs call themselves: all of them are escaped by `luc-graphs`. The page's size is
-//! bounded for any trace: lists are cut, and say so.
+//! Programs choose the names in traces: `luc-graphs` escapes all of them. The page's size is bounded for any trace:
+//! lists are cut, with a note.
 
 mod hosts;
 mod map;
@@ -17,15 +17,15 @@ use crate::explain::{Charges, Explanation, Wanted, explain_found};
 use crate::report::{Report, ReportError};
 use crate::text::style::count;
 
-/// Hosts whose names are in the title.
-const NAMED: usize = 6;
-/// Warnings that are shown.
-const WARNINGS: usize = 50;
+/// Maximum number of hosts that the title names.
+const MAX_TITLE_HOSTS: usize = 6;
+/// Maximum number of warnings.
+const MAX_WARNINGS: usize = 50;
 
 /// Writes the page.
 ///
 /// # Errors
-/// [`ReportError::Fleet`] where there is no such request, [`ReportError::Output`].
+/// [`ReportError::Fleet`] if there is no such request; [`ReportError::Output`].
 pub fn write(report: &Report<'_>, mut out: impl Write) -> Result<(), ReportError> {
     let found = &report.found;
     let wanted = Wanted { request: report.chosen.request, rows: false };
@@ -52,10 +52,10 @@ pub fn write(report: &Report<'_>, mut out: impl Write) -> Result<(), ReportError
 
 fn title(all: &Explanation) -> String {
     let names: Vec<&str> = all.hosts.iter().map(|host| host.name.as_str()).collect();
-    let shown = names[..names.len().min(NAMED)].join(", ");
+    let shown = names[..names.len().min(MAX_TITLE_HOSTS)].join(", ");
     match names.len() {
-        0..=NAMED => shown,
-        more => format!("{shown} and {} more", more - NAMED),
+        0..=MAX_TITLE_HOSTS => shown,
+        more => format!("{shown} and {} more", more - MAX_TITLE_HOSTS),
     }
 }
 
@@ -82,7 +82,7 @@ fn facts(all: &Explanation) -> Vec<String> {
     facts
 }
 
-/// What makes figures doubtful.
+/// Collects what makes figures doubtful.
 fn warnings(all: &Explanation) -> Vec<String> {
     let mut warnings: Vec<String> = Vec::new();
     warnings.extend(all.contradiction.clone());
@@ -101,16 +101,22 @@ fn warnings(all: &Explanation) -> Vec<String> {
             host.host, host.reason
         ));
     }
-    let more = cut(warnings.len(), WARNINGS, "warnings");
-    warnings.truncate(WARNINGS);
+    let more = cut(warnings.len(), MAX_WARNINGS, "warnings");
+    warnings.truncate(MAX_WARNINGS);
     warnings.extend(more);
     warnings
 }
 
-/// Says how many of a list are left out where only so many are shown.
+/// Notes how many entries of a list are left out.
 fn cut(all: usize, shown: usize, what: &str) -> Option<String> {
     let more = all.checked_sub(shown).filter(|&more| more > 0)?;
     Some(format!("{more} more {what} are not shown here."))
+}
+
+/// Columns of a table from headings between " | "; a '>' before a heading marks a column of figures.
+fn columns(heads: &str) -> Vec<(String, bool)> {
+    let heads = heads.split(" | ");
+    heads.map(|head| (head.trim_start_matches('>').to_owned(), head.starts_with('>'))).collect()
 }
 
 fn footer() -> Vec<String> {

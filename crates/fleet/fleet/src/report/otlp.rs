@@ -1,9 +1,9 @@
-//! Requests as spans for OpenTelemetry: the JSON of an `ExportTraceServiceRequest`.
+//! Writes requests as spans for OpenTelemetry: the JSON of an `ExportTraceServiceRequest`.
 //!
-//! Each request is a trace. Each call in it is a span of its client and, below it, one of its server; the critical path
-//! is a span below the request's, and its parts are below that. All times are of CLOCK_REALTIME of the host that has the
-//! request: those of other hosts are placed on its clock, and an attribute says by how much they may be off. Of a request
-//! whose program wrote a span, the first span is below that one, in the same trace.
+//! Each request is a trace. Each call in it is a client span, with a server span below it. The critical path is a span
+//! below the request's span, and its parts are below that. All times are of CLOCK_REALTIME of the request's host. Times
+//! of other hosts are placed on its clock, and an attribute has their error. If the program wrote a span of the
+//! request, the first span is below that one, in the same trace.
 //!
 //! Source: <https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding>.
 
@@ -12,23 +12,22 @@ mod ids;
 use std::collections::BTreeMap;
 use std::io::Write;
 
-use luc_fleet_otlp::write::{
+use crate::explain::{Actor, CallReport, PathPart, RequestReport};
+use crate::otlp::write::{
     Attribute, Request, Resource, ResourceSpans, Scope, ScopeSpans, Span, SpanKind,
 };
-
-use crate::explain::{Actor, Call, PathPart, RequestReport};
 use crate::report::{Report, ReportError};
-use ids::Ids;
+use ids::RequestIds;
 
-/// A process that is not known, as the semantic conventions name it.
-const UNKNOWN: &str = "unknown_service";
+/// Name of an unknown process in the semantic conventions.
+const UNKNOWN_SERVICE: &str = "unknown_service";
 
 /// Writes the chosen requests.
 ///
 /// # Errors
-/// [`ReportError::Fleet`] where there is no such request, [`ReportError::Output`].
+/// [`ReportError::Fleet`] if there is no such request; [`ReportError::Output`].
 pub fn write(report: &Report<'_>, mut out: impl Write) -> Result<(), ReportError> {
-    let mut spans = Spans::default();
+    let mut spans = OwnedSpans::default();
     for request in report.requests()? {
         let home = report.found.home(request.request.number)?;
         let trace = &report.found.joined.host(home).trace;
@@ -40,15 +39,15 @@ pub fn write(report: &Report<'_>, mut out: impl Write) -> Result<(), ReportError
     Ok(out.flush()?)
 }
 
-/// Whose spans they are.
+/// Process that spans belong to.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Owner {
+struct SpanOwner {
     host: String,
     process: String,
     id: Option<u32>,
 }
 
-impl Owner {
+impl SpanOwner {
     fn of(actor: &Actor) -> Self {
         Self {
             host: actor.host.clone(),
@@ -58,40 +57,41 @@ impl Owner {
     }
 }
 
-/// Spans by whose they are.
+/// OwnedSpans by their owners.
 #[derive(Debug, Default)]
-struct Spans(BTreeMap<Owner, Vec<Span>>);
+struct OwnedSpans(BTreeMap<SpanOwner, Vec<Span>>);
 
-/// One request, as it becomes spans.
-struct Trace<'a> {
-    ids: Ids,
-    /// When it began, ns since 1970.
+/// Request that is being turned into spans.
+struct RequestTrace<'a> {
+    ids: RequestIds,
+    /// Begin, ns since 1970.
     began_ns: u64,
     request: &'a RequestReport,
 }
 
-impl Spans {
-    /// Adds a request that began at a time, ns since 1970.
+impl OwnedSpans {
+    /// Adds a request that began at `began_ns`, ns since 1970.
     fn add(&mut self, request: &RequestReport, began_ns: u64) {
-        let trace = Trace { ids: Ids::of(&request.request, began_ns), began_ns, request };
-        // The span that the next calls of each depth are below.
+        let trace =
+            RequestTrace { ids: RequestIds::of(&request.request, began_ns), began_ns, request };
+        // Parent span of the next calls at each depth.
         let mut above: Vec<String> = Vec::new();
         for (at, call) in request.calls.iter().enumerate() {
             above.truncate(call.depth);
-            let id = self.call(&trace, at, call, above.last());
+            let id = self.add_call(&trace, at, call, above.last());
             above.push(id);
         }
         if let Some(root) = trace.root() {
-            self.path(&trace, root);
+            self.add_path(&trace, root);
         }
     }
 
-    /// Adds a call's spans. Returns the one that calls are below that were made for it.
-    fn call(
+    /// Adds a call's spans. Returns the parent of the calls that were made for it.
+    fn add_call(
         &mut self,
-        trace: &Trace<'_>,
+        trace: &RequestTrace<'_>,
         at: usize,
-        call: &Call,
+        call: &CallReport,
         above: Option<&String>,
     ) -> String {
         let mut above = above.cloned();
@@ -108,7 +108,7 @@ impl Spans {
             let (after_ns, error_ns) = placed;
             let begin_ns = trace.began_ns.saturating_add_signed(after_ns.unwrap_or(0));
             let mut attributes = thread_attributes(&actor.name, actor.thread);
-            attributes.extend(peer(&call.address));
+            attributes.extend(peer_attributes(&call.address));
             attributes.push(Attribute::number("luc.request.bytes", call.bytes));
             if at == 0 {
                 let number = trace.request.request.number as u64;
@@ -135,14 +135,14 @@ impl Spans {
                 end_time_unix_nano: begin_ns.saturating_add(time_ns.unwrap_or(0)).to_string(),
                 attributes,
             };
-            self.0.entry(Owner::of(actor)).or_default().push(span);
+            self.0.entry(SpanOwner::of(actor)).or_default().push(span);
             above = Some(id);
         }
         above.unwrap_or_default()
     }
 
     /// Adds the critical path, below the span of the request.
-    fn path(&mut self, trace: &Trace<'_>, root: &Actor) {
+    fn add_path(&mut self, trace: &RequestTrace<'_>, root: &Actor) {
         let request = &trace.request.request;
         let is_sent = trace.request.calls.first().is_some_and(|call| call.client.is_some());
         let whole = trace.ids.span("path", 0);
@@ -156,20 +156,20 @@ impl Spans {
             end_time_unix_nano: trace.began_ns.saturating_add(request.time_ns).to_string(),
             attributes: Vec::new(),
         };
-        self.0.entry(Owner::of(root)).or_default().push(span);
+        self.0.entry(SpanOwner::of(root)).or_default().push(span);
         for (at, part) in trace.request.path.iter().enumerate() {
-            let owner = Owner {
+            let owner = SpanOwner {
                 host: part.host.clone(),
-                process: part.process.clone().unwrap_or_else(|| UNKNOWN.to_owned()),
+                process: part.process.clone().unwrap_or_else(|| UNKNOWN_SERVICE.to_owned()),
                 id: part.process_id,
             };
-            let span = trace.part(at, part, &whole);
+            let span = trace.build_part(at, part, &whole);
             self.0.entry(owner).or_default().push(span);
         }
     }
 
     fn request(self) -> Request {
-        let of_owner = |(owner, spans): (Owner, Vec<Span>)| {
+        let of_owner = |(owner, spans): (SpanOwner, Vec<Span>)| {
             let mut attributes = vec![
                 Attribute::text("host.name", owner.host),
                 Attribute::text("service.name", owner.process),
@@ -187,20 +187,19 @@ impl Spans {
     }
 }
 
-impl Trace<'_> {
-    /// The program's own span of the request, if one is known.
+impl RequestTrace<'_> {
+    /// Id of the program's own span of the request, if known.
     fn outside(&self) -> Option<String> {
-        let span = self.request.request.span.as_ref()?;
-        Some(span.span_id.clone())
+        Some(self.request.request.span.as_ref()?.span_id.clone())
     }
 
-    /// Who has the request.
+    /// Thread that the request began at.
     fn root(&self) -> Option<&Actor> {
         let call = self.request.calls.first()?;
         call.client.as_ref().or(call.server.as_ref())
     }
 
-    fn part(&self, at: usize, part: &PathPart, whole: &str) -> Span {
+    fn build_part(&self, at: usize, part: &PathPart, whole: &str) -> Span {
         let begin_ns = self.began_ns.saturating_add(part.after_ns);
         let mut attributes = thread_attributes(&part.name, part.thread);
         if let Some(cause) = part.cause {
@@ -234,8 +233,8 @@ fn thread_attributes(name: &str, id: u32) -> Vec<Attribute> {
     vec![Attribute::number("thread.id", id.into()), Attribute::text("thread.name", name.to_owned())]
 }
 
-/// The server's address, as the semantic conventions have it.
-fn peer(address: &str) -> Vec<Attribute> {
+/// Attributes for the server's address, as in the semantic conventions.
+fn peer_attributes(address: &str) -> Vec<Attribute> {
     match address.parse::<std::net::SocketAddr>() {
         Ok(address) => vec![
             Attribute::text("server.address", address.ip().to_string()),

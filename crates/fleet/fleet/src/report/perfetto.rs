@@ -1,10 +1,10 @@
-//! A trace for <https://ui.perfetto.dev>, with the hosts as machines.
+//! Writes a trace for <https://ui.perfetto.dev>, with the hosts as machines.
 //!
-//! - Machine 0 has what connects the hosts: the critical path of one request, and for each host its threads' requests
-//!   and messages. Flows tie the two ends of a message, with by how much the clocks may be off.
-//! - Each host is a machine with its processes and threads: when they were on a processor and what they waited for.
+//! - Machine 0 has what connects the hosts. It has the critical path of one request, and the requests and messages of
+//!   each host's threads. Flows tie the two ends of a message, with the error of the clocks.
+//! - Each host is a machine with its processes and threads: their times on processors, and their waits.
 //!
-//! Flows are all on machine 0 because the trace processor has a table of them for each machine, and connects nothing
+//! All flows are on machine 0, because the trace processor has a table of flows for each machine, and connects nothing
 //! between two. All times are on the clock of one host; what has no time on it is left out.
 
 mod machine;
@@ -14,31 +14,31 @@ mod track;
 
 use std::io::Write;
 
-use luc_fleet_clocks::{Event, HostId};
+use luc_events::tables::Trace;
+use luc_fleet_clocks::HostId;
 use luc_report::perfetto::packets::{Kind, Machine, Packets};
 
-use crate::clocks::Home;
+use crate::clocks::{Home, error_ns};
 use crate::explain::reports;
 use crate::report::{Report, ReportError};
 
-/// The name of the machine that is no host.
+/// Name of machine 0, which is no host.
 const ALL_HOSTS: &str = "all hosts";
 
 /// Writes the trace.
 ///
 /// # Errors
-/// [`ReportError::Fleet`] where there is no such request, [`ReportError::Output`].
+/// [`ReportError::Fleet`] if there is no such request; [`ReportError::Output`].
 pub fn write(report: &Report<'_>, out: impl Write) -> Result<(), ReportError> {
     let found = &report.found;
     let number = report.chosen.request.or((found.tops() > 0).then_some(1));
     let request = reports(found, number)?.pop();
     let hosts = &found.joined.hosts;
     let home = number.map_or(Ok(HostId(0)), |number| found.home(number))?;
-    let trace = hosts.get(home.0 as usize).map(|host| host.trace.clone());
-    let trace = trace.unwrap_or_default();
+    let trace = hosts.get(home.0 as usize).map_or_else(Trace::default, |host| host.trace.clone());
     let mut packets =
         Packets::new(out, trace.start_ns, trace.boottime_offset_ns, trace.realtime_offset_ns);
-    let mut file = File {
+    let mut file = TraceFile {
         packets: &mut packets,
         clock: Clock(found.joined.clocks.at_home(home)),
         next_track: 1,
@@ -55,15 +55,15 @@ pub fn write(report: &Report<'_>, out: impl Write) -> Result<(), ReportError> {
     Ok(packets.finish()?)
 }
 
-/// The trace as it is written.
-struct File<'a, W> {
+/// Trace that is being written.
+struct TraceFile<'a, W> {
     packets: &'a mut Packets<W>,
     clock: Clock<'a>,
     next_track: u64,
     next_flow: u64,
 }
 
-impl<W: Write> File<'_, W> {
+impl<W: Write> TraceFile<'_, W> {
     fn track(&mut self, kind: Kind<'_>) -> u64 {
         let track = self.next_track;
         self.next_track += 1;
@@ -77,27 +77,22 @@ impl<W: Write> File<'_, W> {
     }
 }
 
-/// The clock of the host that all times are of.
+/// Clock that all times are on.
 struct Clock<'a>(Home<'a>);
 
-/// A time on that clock.
+/// Time on that clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Placed {
+struct PlacedTime {
     at_ns: u64,
-    /// By how much it may be off; `None`: not bounded.
+    /// Error due to clocks; `None`: unbounded.
     error_ns: Option<u64>,
 }
 
 impl Clock<'_> {
-    /// When a host's CLOCK_MONOTONIC showed this; `None`: not known.
-    fn place(&self, host: HostId, at_ns: u64) -> Option<Placed> {
-        let at_ns = i64::try_from(at_ns).ok()?;
-        let placed = self.0.place(Event { host, at_ns })?;
-        let half_ns = placed.bounds.half_width_ns();
-        Some(Placed {
-            at_ns: u64::try_from(placed.at_ns?).ok()?,
-            error_ns: half_ns.map(|half_ns| half_ns.ceil() as u64),
-        })
+    /// Places a time of a host's CLOCK_MONOTONIC; `None`: unknown.
+    fn place(&self, host: HostId, at_ns: u64) -> Option<PlacedTime> {
+        let placed = self.0.place_ns(host, at_ns)?;
+        Some(PlacedTime { at_ns: u64::try_from(placed.at_ns?).ok()?, error_ns: error_ns(&placed) })
     }
 
     fn place_ns(&self, host: HostId, at_ns: u64) -> Option<u64> {

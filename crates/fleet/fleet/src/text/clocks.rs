@@ -1,4 +1,4 @@
-//! How clocks relate.
+//! Prints how clocks relate.
 
 use std::fmt;
 
@@ -7,10 +7,10 @@ use luc_units::figures::{Share, Time};
 use super::style::{Style, count, signed};
 use crate::fit::{OffsetReport, PairReport, Unrelated};
 
-/// Jumps that are listed.
-const JUMPS: usize = 10;
+/// Maximum number of listed jumps.
+const MAX_JUMPS: usize = 10;
 
-/// Each pair in a few lines.
+/// Prints a few lines for each pair.
 pub(super) fn write(
     f: &mut fmt::Formatter<'_>,
     style: Style,
@@ -38,7 +38,7 @@ pub(super) fn write(
     write_unrelated(f, pairs, unrelated)
 }
 
-/// Each pair in a line.
+/// Prints a line for each pair.
 pub(super) fn write_briefly(
     f: &mut fmt::Formatter<'_>,
     style: Style,
@@ -52,8 +52,7 @@ pub(super) fn write_briefly(
             Some(half_width) => format!("known to {} either side", Time(half_width.median_ns)),
             None => "not bounded on both sides".to_owned(),
         };
-        let jumps = pair.offset.as_ref().map_or(0, |offset| offset.jumps.len());
-        let jumps = match jumps {
+        let jumps = match pair.offset.as_ref().map_or(0, |offset| offset.jumps.len()) {
             0 => String::new(),
             jumps => format!(", {}", count(jumps as u64, "jump", "jumps")),
         };
@@ -62,7 +61,7 @@ pub(super) fn write_briefly(
     write_unrelated(f, pairs, unrelated)
 }
 
-/// Why times between hosts are not known, if they are not.
+/// Prints why times between hosts are unknown, if they are.
 pub(super) fn write_contradiction(
     f: &mut fmt::Formatter<'_>,
     contradiction: Option<&str>,
@@ -92,29 +91,21 @@ fn write_offset(
     pair: &PairReport,
     offset: &OffsetReport,
 ) -> fmt::Result {
+    // 1. The offset and its bounds. Three digits cannot hold an offset of days in ns.
     let at = signed(offset.at_ns);
-    match (offset.low_ns, offset.high_ns) {
-        (Some(low_ns), Some(high_ns)) => {
-            let middle_ns = offset.offset_ns.unwrap_or(low_ns.midpoint(high_ns));
-            // An offset of days has no room for its ns in three digits.
-            writeln!(
-                f,
-                "    {} less {}: {} ns, {} ns at least, {} ns at most, at {at}",
-                pair.b,
-                pair.a,
-                digits(middle_ns),
-                digits(low_ns),
-                digits(high_ns),
-            )?;
-        }
-        (Some(low_ns), None) => {
-            writeln!(f, "    {} less {}: {} ns at least, at {at}", pair.b, pair.a, digits(low_ns))?;
-        }
-        (None, Some(high_ns)) => {
-            writeln!(f, "    {} less {}: {} ns at most, at {at}", pair.b, pair.a, digits(high_ns))?;
-        }
-        (None, None) => writeln!(f, "    not known at {at}")?,
+    let bounds = offset.low_ns.zip(offset.high_ns);
+    let middle_ns = bounds.map(|(low, high)| offset.offset_ns.unwrap_or(low.midpoint(high)));
+    let parts: Vec<String> =
+        [(middle_ns, ""), (offset.low_ns, " at least"), (offset.high_ns, " at most")]
+            .into_iter()
+            .filter_map(|(ns, what)| Some(format!("{} ns{what}", group_digits(ns?))))
+            .collect();
+    if parts.is_empty() {
+        writeln!(f, "    not known at {at}")?;
+    } else {
+        writeln!(f, "    {} less {}: {}, at {at}", pair.b, pair.a, parts.join(", "))?;
     }
+    // 2. How far the bounds are apart, and how fast the offset changes.
     if let Some(width) = offset.half_width {
         writeln!(
             f,
@@ -138,6 +129,7 @@ fn write_offset(
             signed(drift.over_ns)
         )?;
     }
+    // 3. What they rest on, and jumps.
     let knots = offset.knots;
     writeln!(
         f,
@@ -153,24 +145,20 @@ fn write_offset(
             "    the offset bends more than a crystal does: bounds are of 2 s around a time each"
         )?;
     }
-    for jump in offset.jumps.iter().take(JUMPS) {
-        let by = jump.by_ns.map(|by_ns| format!(", by {} ns", digits(by_ns)));
-        writeln!(
-            f,
-            "    a clock jumped between {} and {}{}",
-            signed(jump.after_ns),
-            signed(jump.before_ns),
-            by.unwrap_or_default()
-        )?;
+    for jump in offset.jumps.iter().take(MAX_JUMPS) {
+        let [after, before] = [jump.after_ns, jump.before_ns].map(signed);
+        let by =
+            jump.by_ns.map_or_else(String::new, |by_ns| format!(", by {} ns", group_digits(by_ns)));
+        writeln!(f, "    a clock jumped between {after} and {before}{by}")?;
     }
-    if offset.jumps.len() > JUMPS {
-        writeln!(f, "    and {} more jumps", offset.jumps.len() - JUMPS)?;
+    if offset.jumps.len() > MAX_JUMPS {
+        writeln!(f, "    and {} more jumps", offset.jumps.len() - MAX_JUMPS)?;
     }
     Ok(())
 }
 
-/// A number with its thousands apart.
-fn digits(number: i64) -> String {
+/// Formats a number with commas between its thousands.
+fn group_digits(number: i64) -> String {
     let digits = number.unsigned_abs().to_string();
     let mut text = String::from(if number < 0 { "-" } else { "" });
     for (at, digit) in digits.chars().enumerate() {
@@ -188,8 +176,8 @@ mod tests {
 
     #[test]
     fn thousands_stand_apart() {
-        let shown = [0, 999, -1_000, 1_234_567].map(digits);
+        let shown = [0, 999, -1_000, 1_234_567].map(group_digits);
         assert_eq!(shown, ["0", "999", "-1,000", "1,234,567"]);
-        assert_eq!(digits(i64::MIN), "-9,223,372,036,854,775,808");
+        assert_eq!(group_digits(i64::MIN), "-9,223,372,036,854,775,808");
     }
 }

@@ -1,4 +1,4 @@
-//! Counters for people.
+//! Prints counters of processors.
 
 use std::fmt;
 
@@ -7,9 +7,9 @@ use luc_counters::stack::{Closure, Figure, Source, Stack};
 use luc_units::figures::{Share, Time, digits};
 use luc_units::plain;
 
-use super::style::{Style, count};
+use super::style::{Style, count, dash_or};
 use super::table::Table;
-use luc_fleet_counters::{At, Counters};
+use crate::counters::{Counters, StackAt};
 
 pub(super) fn write(f: &mut fmt::Formatter<'_>, style: Style, all: &Counters) -> fmt::Result {
     if let Some(note) = all.note {
@@ -39,7 +39,7 @@ fn write_totals(f: &mut fmt::Formatter<'_>, style: Style, all: &Counters) -> fmt
         return Ok(());
     }
     style.title(f, "Totals, with 95 % intervals")?;
-    let mut table = Table::new(&["event", ">total", ">+-", ">counted for", "remark"]);
+    let mut table = Table::new("event | >total | >+- | >counted for | remark");
     for total in &all.totals {
         let mut cells = vec![plain(&total.event)];
         match &total.figure {
@@ -50,16 +50,13 @@ fn write_totals(f: &mut fmt::Formatter<'_>, style: Style, all: &Counters) -> fmt
                     format!(" {}", plain(&total.unit))
                 };
                 cells.push(format!("{}{unit}", digits(found.value)));
-                let half_width = found.half_width.map(|half_width| half_width / found.value.abs());
-                cells.push(
-                    half_width
-                        .map_or_else(|| "-".to_owned(), |share| Share(finite(share)).to_string()),
-                );
+                let error = found.half_width.map(|half_width| half_width / found.value.abs());
+                cells.push(dash_or(error, |share| Share(finite(share)).to_string()));
                 cells.push(Share(found.running_share).to_string());
-                cells.push(remark(found.no_interval).to_owned());
+                cells.push(describe_missing(found.no_interval).to_owned());
             }
             Figure::Withheld { withheld } => {
-                cells.extend(["-".to_owned(), "-".to_owned(), "-".to_owned()]);
+                cells.extend(["-", "-", "-"].map(str::to_owned));
                 cells.push(plain(&withheld.to_string()));
             }
         }
@@ -68,47 +65,45 @@ fn write_totals(f: &mut fmt::Formatter<'_>, style: Style, all: &Counters) -> fmt
     write!(f, "{table}")
 }
 
-/// Processes that are listed: those that were on processors for the longest.
-const PROCESSES: usize = 15;
-/// Events that have a column.
-const COLUMNS: usize = 6;
+/// Maximum number of processes; those that were on processors for the longest stay.
+const MAX_PROCESSES: usize = 15;
+/// Maximum number of columns for events.
+const MAX_EVENT_COLUMNS: usize = 6;
 
 fn write_processes(f: &mut fmt::Formatter<'_>, style: Style, all: &Counters) -> fmt::Result {
     let Some(first) = all.processes.first() else {
         return Ok(());
     };
     style.title(f, "By process")?;
-    let mut heads = vec!["process".to_owned()];
-    heads.extend([">threads", ">on processors"].map(str::to_owned));
-    heads.extend(first.cpi.iter().map(|cpi| format!(">CPI {}", cpi.mode)));
-    let shown = first.totals.iter().take(COLUMNS);
-    heads.extend(shown.map(|total| format!(">{}", plain(&total.event))));
-    let mut table = Table::new(&heads);
-    for one in all.processes.iter().take(PROCESSES) {
+    let mut table = Table::new("process | >threads | >on processors");
+    table.extend_heads(first.cpi.iter().map(|cpi| format!(">CPI {}", cpi.mode)));
+    let shown = first.totals.iter().take(MAX_EVENT_COLUMNS);
+    table.extend_heads(shown.map(|total| format!(">{}", plain(&total.event))));
+    for one in all.processes.iter().take(MAX_PROCESSES) {
         let mut cells = vec![
             format!("{} {}", plain(&one.name), one.process),
             one.threads.to_string(),
             Time::from(one.on_processor_ns).to_string(),
         ];
-        cells.extend(one.cpi.iter().map(|cpi| number(&cpi.figure)));
-        let shown = one.totals.iter().take(COLUMNS);
-        cells.extend(shown.map(|total| number(&total.figure)));
+        cells.extend(one.cpi.iter().map(|cpi| format_number(&cpi.figure)));
+        let shown = one.totals.iter().take(MAX_EVENT_COLUMNS);
+        cells.extend(shown.map(|total| format_number(&total.figure)));
         table.row(cells);
     }
     write!(f, "{table}")?;
-    if all.processes.len() > PROCESSES {
-        let more = all.processes.len() - PROCESSES;
+    if all.processes.len() > MAX_PROCESSES {
+        let more = all.processes.len() - MAX_PROCESSES;
         writeln!(f, "  and {more} more (--json has all)")?;
     }
     Ok(())
 }
 
-/// 0 of 0 is 0.
+/// Replaces 0 of 0 by 0.
 fn finite(share: f64) -> f64 {
     if share.is_finite() { share } else { 0.0 }
 }
 
-fn remark(no_interval: Option<NoInterval>) -> &'static str {
+fn describe_missing(no_interval: Option<NoInterval>) -> &'static str {
     match no_interval {
         None => "",
         Some(NoInterval::FewRotations) => {
@@ -133,26 +128,23 @@ fn write_stacks(f: &mut fmt::Formatter<'_>, style: Style, all: &Counters) -> fmt
         }
     };
     style.title(f, &format!("Where the cycles go, in % of them ({processor})"))?;
-    let heads = ["", ">user", ">kernel", ">total"];
-    let mut table = Table::new(&heads);
+    let mut table = Table::new(" | >user | >kernel | >total");
     let mut row = |name: &str, cell: &dyn Fn(&Stack) -> String| {
         let mut cells = vec![name.to_owned()];
         for mode in luc_counters::Mode::ALL {
             let stack = all.stacks.iter().find(|stack| stack.mode == mode);
-            cells.push(stack.map_or_else(|| "-".to_owned(), cell));
+            cells.push(dash_or(stack, cell));
         }
         table.row(cells);
     };
-    row("cycles of an instruction", &|stack| number(&stack.cpi));
-    row("completion", &|stack| share(&stack.completion));
+    row("cycles of an instruction", &|stack| format_number(&stack.cpi));
+    row("completion", &|stack| format_share(&stack.completion));
     for source in Source::ALL {
-        if all.stacks.iter().any(|stack| part(stack, source).is_some()) {
-            row(&source.to_string(), &|stack| {
-                part(stack, source).map_or_else(|| "-".to_owned(), share)
-            });
+        if all.stacks.iter().any(|stack| find_part(stack, source).is_some()) {
+            row(&source.to_string(), &|stack| dash_or(find_part(stack, source), format_share));
         }
     }
-    row("in none of these", &|stack| share(&stack.missing));
+    row("in none of these", &|stack| format_share(&stack.missing));
     row("", &|stack| {
         let closes = match stack.closure {
             Closure::Closes => "closes",
@@ -175,29 +167,24 @@ fn write_stacks(f: &mut fmt::Formatter<'_>, style: Style, all: &Counters) -> fmt
     Ok(())
 }
 
-/// Stacks of each part of the time, in the last mode that there is: the total, if it was counted.
-fn write_series(f: &mut fmt::Formatter<'_>, style: Style, series: &[At]) -> fmt::Result {
+/// Prints the stacks of each part of the time, in the last counted mode: the total, if it was counted.
+fn write_series(f: &mut fmt::Formatter<'_>, style: Style, series: &[StackAt]) -> fmt::Result {
     let Some(first) = series.first().and_then(|at| at.stacks.last()) else {
         return Ok(());
     };
     style.title(f, &format!("Over time, {}", first.mode))?;
-    let mut heads = vec![">until", ">CPI", ">completion"];
-    let names: Vec<Source> = first.parts.iter().map(|part| part.source).collect();
-    heads.extend(names.iter().map(|source| short(*source)));
-    heads.push(">none of these");
-    let mut table = Table::new(&heads);
+    let mut table = Table::new(">until | >CPI | >completion");
+    table.extend_heads(first.parts.iter().map(|part| short_head(part.source).to_owned()));
+    table.extend_heads([">none of these".to_owned()]);
     for at in series {
         let Some(stack) = at.stacks.last() else {
             continue;
         };
-        let value = |figure: &Figure| {
-            let found = figure.known();
-            found.map_or_else(|| "-".to_owned(), |found| Share(found.value).to_string())
-        };
-        let cpi = stack.cpi.known();
+        let value =
+            |figure: &Figure| dash_or(figure.known(), |found| Share(found.value).to_string());
         let mut cells = vec![
             Time::from(at.end_ns).to_string(),
-            cpi.map_or_else(|| "-".to_owned(), |found| digits(found.value)),
+            dash_or(stack.cpi.known(), |found| digits(found.value)),
             value(&stack.completion),
         ];
         cells.extend(stack.parts.iter().map(|part| value(&part.share)));
@@ -207,7 +194,7 @@ fn write_series(f: &mut fmt::Formatter<'_>, style: Style, series: &[At]) -> fmt:
     write!(f, "{table}")
 }
 
-fn short(source: Source) -> &'static str {
+fn short_head(source: Source) -> &'static str {
     match source {
         Source::InstructionCache => ">I-cache",
         Source::BranchMisprediction => ">branches",
@@ -221,25 +208,22 @@ fn short(source: Source) -> &'static str {
     }
 }
 
-fn part(stack: &Stack, source: Source) -> Option<&Figure> {
-    let part = stack.parts.iter().find(|part| part.source == source);
-    part.map(|part| &part.share)
+fn find_part(stack: &Stack, source: Source) -> Option<&Figure> {
+    stack.parts.iter().find(|part| part.source == source).map(|part| &part.share)
 }
 
-fn number(figure: &Figure) -> String {
-    let found = figure.known().map(|found| match found.half_width {
+fn format_number(figure: &Figure) -> String {
+    dash_or(figure.known(), |found| match found.half_width {
         Some(half_width) => format!("{} +- {}", digits(found.value), digits(half_width)),
         None => digits(found.value),
-    });
-    found.unwrap_or_else(|| "-".to_owned())
+    })
 }
 
-fn share(figure: &Figure) -> String {
-    let found = figure.known().map(|found| match found.half_width {
+fn format_share(figure: &Figure) -> String {
+    dash_or(figure.known(), |found| match found.half_width {
         Some(half_width) => {
             format!("{:.1} +- {:.1}", 100.0 * found.value + 0.0, 100.0 * half_width)
         }
         None => format!("{:.1}", 100.0 * found.value + 0.0),
-    });
-    found.unwrap_or_else(|| "-".to_owned())
+    })
 }

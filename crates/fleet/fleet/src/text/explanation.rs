@@ -1,4 +1,4 @@
-//! Connections, messages and requests.
+//! Prints connections, messages and requests.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,13 +6,13 @@ use std::fmt;
 use luc_units::figures::{Share, Size, Time};
 
 use super::request::span;
-use super::style::{Style, count, signed, time};
+use super::style::{Style, count, dash_or, signed, time};
 use super::table::Table;
 use super::{clocks, request};
 use crate::explain::{Explanation, Idle, SpanCounts};
 
-/// Rows of a list that is shown in part.
-const ROWS: usize = 10;
+/// Maximum number of rows of a shortened list.
+const MAX_ROWS: usize = 10;
 
 pub(super) fn write(
     f: &mut fmt::Formatter<'_>,
@@ -23,20 +23,20 @@ pub(super) fn write(
         clocks::write_briefly(f, style, &explanation.clocks, &explanation.unrelated)?;
         clocks::write_contradiction(f, explanation.contradiction.as_deref())?;
     }
-    connections(f, style, explanation)?;
-    messages(f, style, explanation)?;
-    one_way(f, style, explanation)?;
-    requests(f, style, explanation)?;
-    services(f, style, explanation)?;
-    idle(f, style, &explanation.idle)?;
-    slowest(f, style, explanation)?;
+    print_connections(f, style, explanation)?;
+    print_messages(f, style, explanation)?;
+    print_one_way(f, style, explanation)?;
+    print_requests(f, style, explanation)?;
+    print_services(f, style, explanation)?;
+    print_idle(f, style, &explanation.idle)?;
+    print_slowest(f, style, explanation)?;
     match &explanation.request {
         Some(request) => request::write(f, style, request),
         None => Ok(()),
     }
 }
 
-fn connections(f: &mut fmt::Formatter<'_>, style: Style, all: &Explanation) -> fmt::Result {
+fn print_connections(f: &mut fmt::Formatter<'_>, style: Style, all: &Explanation) -> fmt::Result {
     let connections = &all.connections;
     style.title(f, "Connections")?;
     let paired = connections.paired;
@@ -58,21 +58,21 @@ fn connections(f: &mut fmt::Formatter<'_>, style: Style, all: &Explanation) -> f
     for (reason, ends) in reasons {
         writeln!(f, "  {} without a peer: {reason}", count(ends, "end", "ends"))?;
     }
-    for end in connections.unpaired.iter().take(ROWS) {
+    for end in connections.unpaired.iter().take(MAX_ROWS) {
         writeln!(f, "    {} {} to {}: {}", end.host, end.local, end.remote, end.reason)?;
     }
-    more(f, connections.unpaired.len())
+    print_more(f, connections.unpaired.len())
 }
 
-/// Says how many of a list are not shown.
-fn more(f: &mut fmt::Formatter<'_>, all: usize) -> fmt::Result {
-    if all > ROWS {
-        writeln!(f, "    and {} more (--json has all)", all - ROWS)?;
+/// Notes how many rows of a list are left out.
+fn print_more(f: &mut fmt::Formatter<'_>, all: usize) -> fmt::Result {
+    if all > MAX_ROWS {
+        writeln!(f, "    and {} more (--json has all)", all - MAX_ROWS)?;
     }
     Ok(())
 }
 
-fn messages(f: &mut fmt::Formatter<'_>, style: Style, all: &Explanation) -> fmt::Result {
+fn print_messages(f: &mut fmt::Formatter<'_>, style: Style, all: &Explanation) -> fmt::Result {
     let messages = &all.messages;
     style.title(f, "Messages")?;
     writeln!(
@@ -105,15 +105,13 @@ fn messages(f: &mut fmt::Formatter<'_>, style: Style, all: &Explanation) -> fmt:
     Ok(())
 }
 
-fn one_way(f: &mut fmt::Formatter<'_>, style: Style, all: &Explanation) -> fmt::Result {
+fn print_one_way(f: &mut fmt::Formatter<'_>, style: Style, all: &Explanation) -> fmt::Result {
     if all.one_way.is_empty() {
         return Ok(());
     }
-    style
-        .title(f, "One-way times, from the call that sends to the end of the call that receives")?;
-    let mut table =
-        Table::new(&["from", "to", ">edges", ">p50", ">p99", ">may be off by", ">up to"]);
-    let signed_or_dash = |ns: Option<i64>| ns.map_or_else(|| "-".to_owned(), signed);
+    let title = "One-way times, from the call that sends to the end of the call that receives";
+    style.title(f, title)?;
+    let mut table = Table::new("from | to | >edges | >p50 | >p99 | >may be off by | >up to");
     for way in &all.one_way {
         let error = |pick: fn(crate::figures::Spread) -> f64| match way.error {
             Some(error) => Time(pick(error)).to_string(),
@@ -124,8 +122,8 @@ fn one_way(f: &mut fmt::Formatter<'_>, style: Style, all: &Explanation) -> fmt::
             way.from.clone(),
             way.to.clone(),
             way.edges.to_string(),
-            signed_or_dash(way.p50_ns),
-            signed_or_dash(way.p99_ns),
+            dash_or(way.p50_ns, signed),
+            dash_or(way.p99_ns, signed),
             error(|error| error.median_ns),
             error(|error| error.max_ns),
         ]);
@@ -154,7 +152,7 @@ fn one_way(f: &mut fmt::Formatter<'_>, style: Style, all: &Explanation) -> fmt::
     Ok(())
 }
 
-fn requests(f: &mut fmt::Formatter<'_>, style: Style, all: &Explanation) -> fmt::Result {
+fn print_requests(f: &mut fmt::Formatter<'_>, style: Style, all: &Explanation) -> fmt::Result {
     let requests = &all.requests;
     style.title(f, "Requests")?;
     writeln!(
@@ -187,7 +185,7 @@ fn requests(f: &mut fmt::Formatter<'_>, style: Style, all: &Explanation) -> fmt:
     let servers = hand_over.of_servers();
     writeln!(f, "  {} sent by processes that received none", hand_over.of_clients)?;
     writeln!(f, "  {servers} sent by processes that receive requests; made for which one, by")?;
-    let mut table = Table::new(&["", ">requests", ">share"]);
+    let mut table = Table::new(" | >requests | >share");
     for (requests, what) in [
         (hand_over.token, "the same name in the bytes"),
         (hand_over.same_thread, "the same thread"),
@@ -206,10 +204,10 @@ fn requests(f: &mut fmt::Formatter<'_>, style: Style, all: &Explanation) -> fmt:
     write!(f, "{table}")
 }
 
-/// Threads of a host that tick and are shown.
-const TICKING: usize = 3;
+/// Maximum number of ticking threads of a host.
+const MAX_TICKING: usize = 3;
 
-fn idle(f: &mut fmt::Formatter<'_>, style: Style, all: &[Idle]) -> fmt::Result {
+fn print_idle(f: &mut fmt::Formatter<'_>, style: Style, all: &[Idle]) -> fmt::Result {
     if all.is_empty() {
         return Ok(());
     }
@@ -230,7 +228,7 @@ fn idle(f: &mut fmt::Formatter<'_>, style: Style, all: &[Idle]) -> fmt::Result {
             write!(f, "; {ticking} woke again and again for nothing")?;
         }
         writeln!(f)?;
-        for one in idle.ticking.iter().take(TICKING) {
+        for one in idle.ticking.iter().take(MAX_TICKING) {
             let id = one.process_id.map_or_else(String::new, |id| format!(" {id}"));
             writeln!(
                 f,
@@ -246,14 +244,13 @@ fn idle(f: &mut fmt::Formatter<'_>, style: Style, all: &[Idle]) -> fmt::Result {
     Ok(())
 }
 
-fn services(f: &mut fmt::Formatter<'_>, style: Style, all: &Explanation) -> fmt::Result {
+fn print_services(f: &mut fmt::Formatter<'_>, style: Style, all: &Explanation) -> fmt::Result {
     if all.services.is_empty() {
         return Ok(());
     }
     style.title(f, "Services, by the server's own time")?;
-    let mut table =
-        Table::new(&["host", "process", "at", ">requests", ">answered", ">p50", ">p99", ">max"]);
-    for service in all.services.iter().take(ROWS) {
+    let mut table = Table::new("host | process | at | >requests | >answered | >p50 | >p99 | >max");
+    for service in all.services.iter().take(MAX_ROWS) {
         table.row(vec![
             service.host.clone(),
             service.process.clone(),
@@ -266,16 +263,14 @@ fn services(f: &mut fmt::Formatter<'_>, style: Style, all: &Explanation) -> fmt:
         ]);
     }
     write!(f, "{table}")?;
-    more(f, all.services.len())
+    print_more(f, all.services.len())
 }
 
-fn slowest(f: &mut fmt::Formatter<'_>, style: Style, all: &Explanation) -> fmt::Result {
-    let mut columns = vec![">request", ">time", ">began at", "host", "process", "address"];
+fn print_slowest(f: &mut fmt::Formatter<'_>, style: Style, all: &Explanation) -> fmt::Result {
     let has_spans = all.slowest.iter().any(|request| request.span.is_some());
-    if has_spans {
-        columns.push("span");
-    }
-    let mut table = Table::new(&columns);
+    let heads = ">request | >time | >began at | host | process | address";
+    let span_head = if has_spans { " | span" } else { "" };
+    let mut table = Table::new(&format!("{heads}{span_head}"));
     for request in &all.slowest {
         let mut row = vec![
             request.number.to_string(),
@@ -290,12 +285,11 @@ fn slowest(f: &mut fmt::Formatter<'_>, style: Style, all: &Explanation) -> fmt::
         }
         table.row(row);
     }
-    if table.is_empty() {
+    if all.slowest.is_empty() {
         return Ok(());
     }
-    style.title(
-        f,
-        "Slowest requests that are not known to be made for another (--request N shows one)",
-    )?;
+    let title =
+        "Slowest requests that are not known to be made for another (--request N shows one)";
+    style.title(f, title)?;
     write!(f, "{table}")
 }

@@ -1,4 +1,4 @@
-//! Why the slowest requests are slow.
+//! Prints why the slowest requests are slow.
 
 use std::fmt;
 
@@ -8,27 +8,23 @@ use super::style::Style;
 use super::table::Table;
 use crate::explain::{Findings, worth_showing};
 
-/// Addresses that are shown.
-const ADDRESSES: usize = 3;
-/// Findings of each that are shown, and the least share of those after the first.
-const FINDINGS: usize = 6;
-const LEAST_SHARE: f64 = 0.02;
+/// Maximum number of addresses.
+const MAX_ADDRESSES: usize = 3;
+/// Maximum number of findings of an address.
+const MAX_FINDINGS: usize = 6;
+/// Minimum share of a finding after the first.
+const MIN_SHARE: f64 = 0.02;
 
 pub(super) fn write(f: &mut fmt::Formatter<'_>, style: Style, all: &[Findings]) -> fmt::Result {
     if all.is_empty() {
         return Ok(());
     }
     style.title(f, "Why the slowest requests are slow")?;
-    for found in all.iter().take(ADDRESSES) {
+    for found in all.iter().take(MAX_ADDRESSES) {
         writeln!(f, "  {}", title(found))?;
-        let mut table = Table::new(&[
-            ">share",
-            ">95 % interval",
-            ">of usual ones",
-            ">shorter without by",
-            "what",
-        ]);
-        for one in worth_showing(&found.findings, FINDINGS, LEAST_SHARE) {
+        let mut table =
+            Table::new(">share | >95 % interval | >of usual ones | >shorter without by | what");
+        for one in worth_showing(&found.findings, MAX_FINDINGS, MIN_SHARE) {
             table.row(vec![
                 Share(one.share).to_string(),
                 format!("{} to {}", Share(one.share_low), Share(one.share_high)),
@@ -42,7 +38,7 @@ pub(super) fn write(f: &mut fmt::Formatter<'_>, style: Style, all: &[Findings]) 
     Ok(())
 }
 
-/// How much slower than usual ones the slowest requests to an address are.
+/// Title that compares the slowest requests to an address with usual ones.
 pub(crate) fn title(found: &Findings) -> String {
     format!(
         "{}: the slowest {} of {} requests took {} in the mean, {} usual ones {}",

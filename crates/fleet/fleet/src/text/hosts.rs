@@ -1,4 +1,4 @@
-//! The traces.
+//! Prints the hosts and their traces.
 
 use std::fmt;
 
@@ -21,16 +21,9 @@ pub(super) fn write(
     } else {
         writeln!(f, "{title}")?;
     }
-    let mut table = Table::new(&[
-        "host",
-        "kernel",
-        ">length",
-        ">connections",
-        ">messages",
-        ">packets",
-        ">sent again",
-        "trace",
-    ]);
+    let mut table = Table::new(
+        "host | kernel | >length | >connections | >messages | >packets | >sent again | trace",
+    );
     for host in hosts {
         table.row(vec![
             host.name.clone(),
@@ -44,6 +37,15 @@ pub(super) fn write(
         ]);
     }
     write!(f, "{table}")?;
+    write_notes(f, hosts, left_out)
+}
+
+/// Prints what limits the traces: filters, lost rows, and rows that are left out.
+fn write_notes(
+    f: &mut fmt::Formatter<'_>,
+    hosts: &[HostSummary],
+    left_out: &LeftOut,
+) -> fmt::Result {
     for host in hosts {
         if !host.is_complete {
             writeln!(

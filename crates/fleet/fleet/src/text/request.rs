@@ -1,19 +1,19 @@
-//! One request: its tree, and its critical path.
+//! Prints one request: its tree, and its critical path.
 
 use std::fmt;
 
 use luc_events::codes::CounterMode;
 use luc_units::figures::{Share, Time, digits};
 
-use super::style::{Style, signed, time};
+use super::style::{Style, dash_or, signed, time};
 use super::table::Table;
-use crate::explain::{Actor, Call, PathPart, Ranked, RequestReport, SpanName};
-use luc_fleet_counters::{EventCount, cycles_of_an_instruction};
+use crate::counters::{EventCount, cycles_of_an_instruction};
+use crate::explain::{Actor, CallReport, PathPart, Ranked, RequestReport, SpanName};
 
-/// Parts of a path that are shown: the longest.
-const PARTS: usize = 40;
-/// Calls of a tree that are shown: the first.
-const CALLS: usize = 60;
+/// Maximum number of parts of a path: the longest.
+const MAX_PARTS: usize = 40;
+/// Maximum number of calls of a tree: the first.
+const MAX_CALLS: usize = 60;
 
 pub(super) fn write(
     f: &mut fmt::Formatter<'_>,
@@ -21,19 +21,20 @@ pub(super) fn write(
     report: &RequestReport,
 ) -> fmt::Result {
     style.title(f, &title(&report.request))?;
-    tree(f, &report.calls)?;
-    path(f, style, report)
+    print_tree(f, &report.calls)?;
+    print_path(f, style, report)
 }
 
-fn tree(f: &mut fmt::Formatter<'_>, calls: &[Call]) -> fmt::Result {
-    let mut table =
-        Table::new(&["call", ">bytes", ">after", ">time", ">at the server", "made for it by"]);
-    for call in calls.iter().take(CALLS) {
+fn print_tree(f: &mut fmt::Formatter<'_>, calls: &[CallReport]) -> fmt::Result {
+    let mut table = Table::new("call | >bytes | >after | >time | >at the server | made for it by");
+    for call in calls.iter().take(MAX_CALLS) {
         let indent = "  ".repeat(call.depth);
         let text = match (&call.client, &call.server) {
-            (Some(client), Some(server)) => format!("{} -> {}", actor(client), actor(server)),
-            (Some(client), None) => format!("{} -> no trace", actor(client)),
-            (None, Some(server)) => format!("no trace -> {}", actor(server)),
+            (Some(client), Some(server)) => {
+                format!("{} -> {}", label_actor(client), label_actor(server))
+            }
+            (Some(client), None) => format!("{} -> no trace", label_actor(client)),
+            (None, Some(server)) => format!("no trace -> {}", label_actor(server)),
             (None, None) => "not known".to_owned(),
         };
         table.row(vec![
@@ -49,28 +50,28 @@ fn tree(f: &mut fmt::Formatter<'_>, calls: &[Call]) -> fmt::Result {
         ]);
     }
     write!(f, "{table}")?;
-    if calls.len() > CALLS {
-        writeln!(f, "  and {} more calls (--json has all)", calls.len() - CALLS)?;
+    if calls.len() > MAX_CALLS {
+        writeln!(f, "  and {} more calls (--json has all)", calls.len() - MAX_CALLS)?;
     }
     Ok(())
 }
 
-fn actor(actor: &Actor) -> String {
+fn label_actor(actor: &Actor) -> String {
     format!("{} {} on {}", actor.process, actor.thread, actor.host)
 }
 
-fn path(f: &mut fmt::Formatter<'_>, style: Style, report: &RequestReport) -> fmt::Result {
+fn print_path(f: &mut fmt::Formatter<'_>, style: Style, report: &RequestReport) -> fmt::Result {
     style.title(f, "Critical path, from the answer back")?;
     let whole_ns = report.request.time_ns;
     if report.path.is_empty() {
         return writeln!(f, "  no time passed between the request and its answer");
     }
-    // Where there are many, the shortest are not shown.
-    let least_ns = least_shown_ns(&report.path, PARTS);
-    let mut table = Table::new(&[">after", ">time", ">share", "thread", "what"]);
+    // If there are many, the shortest are not shown.
+    let min_ns = min_shown_ns(&report.path, MAX_PARTS);
+    let mut table = Table::new(">after | >time | >share | thread | what");
     let (mut hidden, mut hidden_ns) = (0_u64, 0_u64);
     for part in &report.path {
-        if part.time_ns < least_ns {
+        if part.time_ns < min_ns {
             hidden += 1;
             hidden_ns += part.time_ns;
             continue;
@@ -89,14 +90,14 @@ fn path(f: &mut fmt::Formatter<'_>, style: Style, report: &RequestReport) -> fmt
     }
     let sum_ns: u64 = report.path.iter().map(|part| part.time_ns).sum();
     writeln!(f, "  sum of all parts: {} of {}", Time::from(sum_ns), Time::from(whole_ns))?;
-    match counts(&report.counted) {
+    match list_counts(&report.counted) {
         Some(counts) => writeln!(f, "  counted on processors: {counts}"),
         None => Ok(()),
     }
 }
 
-/// What was counted: cycles of an instruction, and each other event that happened.
-fn counts(counted: &[EventCount]) -> Option<String> {
+/// Lists cycles per instruction, and each other event that happened.
+fn list_counts(counted: &[EventCount]) -> Option<String> {
     let cpi = cycles_of_an_instruction(counted);
     let is_shown = |count: &&EventCount| {
         let is_of_cpi = ["cycles", "instructions"].contains(&count.event.as_str());
@@ -114,7 +115,7 @@ fn counts(counted: &[EventCount]) -> Option<String> {
     (!all.is_empty()).then(|| all.join(", "))
 }
 
-/// Which request it is.
+/// Title of a request.
 pub(crate) fn title(request: &Ranked) -> String {
     let title = format!(
         "Request {}: {} of {} on {}",
@@ -129,32 +130,31 @@ pub(crate) fn title(request: &Ranked) -> String {
     }
 }
 
-/// What a program calls a request.
+/// Name and trace id that a program gave a request.
 pub(crate) fn span(span: &SpanName) -> String {
     format!("{} (trace {})", span.name, span.trace_id)
 }
 
-/// A time after the request began, with by how much it may be off.
+/// Formats a time after the request's begin, with its error.
 pub(crate) fn moment(after_ns: Option<i64>, error_ns: Option<u64>) -> String {
-    let after = after_ns.map_or_else(|| "-".to_owned(), signed);
+    let after = dash_or(after_ns, signed);
     match error_ns {
         Some(0) | None => after,
         Some(error_ns) => format!("{after} ± {}", Time::from(error_ns)),
     }
 }
 
-/// How long a part of a path is at least, ns, if only so many of the longest are shown.
-pub(crate) fn least_shown_ns(path: &[PathPart], most: usize) -> u64 {
+/// Minimum length of a shown part, ns, if only `max_count` of the longest are shown.
+pub(crate) fn min_shown_ns(path: &[PathPart], max_count: usize) -> u64 {
     let mut lengths: Vec<u64> = path.iter().map(|part| part.time_ns).collect();
     lengths.sort_unstable_by(|a, b| b.cmp(a));
-    let longest_hidden_ns = lengths.get(most);
-    longest_hidden_ns.map_or(0, |length_ns| length_ns.saturating_add(1))
+    lengths.get(max_count).map_or(0, |length_ns| length_ns.saturating_add(1))
 }
 
-/// What a part of a path was, in words.
+/// Words for a part of a path.
 pub(crate) fn what(part: &PathPart) -> String {
     let Some(from) = &part.from else {
-        return match (part.cause, counts(&part.counted)) {
+        return match (part.cause, list_counts(&part.counted)) {
             (Some(cause), _) => format!("{} ({cause})", part.what),
             (None, Some(counts)) => format!("{}, {counts}", part.what),
             (None, None) => part.what.to_owned(),

@@ -1,4 +1,4 @@
-//! Titles, and times as people read them.
+//! Formats titles, times and counts.
 
 use std::fmt;
 
@@ -14,18 +14,23 @@ impl Style {
     }
 }
 
-/// A time that may be negative.
+/// Formats a time that may be negative.
 pub(crate) fn signed(ns: i64) -> String {
     let time = Time(ns.unsigned_abs() as f64);
     if ns < 0 { format!("-{time}") } else { time.to_string() }
 }
 
-/// A time, or a dash where it is not known.
-pub(crate) fn time(ns: Option<u64>) -> String {
-    ns.map_or_else(|| "-".to_owned(), |ns| Time::from(ns).to_string())
+/// Formats a value; a dash for `None`.
+pub(crate) fn dash_or<T>(value: Option<T>, format: impl FnOnce(T) -> String) -> String {
+    value.map_or_else(|| "-".to_owned(), format)
 }
 
-/// A number and what is counted, in the plural but for 1.
+/// Formats a time; a dash for `None`.
+pub(crate) fn time(ns: Option<u64>) -> String {
+    dash_or(ns, |ns| Time::from(ns).to_string())
+}
+
+/// Formats a count with its noun, which is in the plural but for 1.
 pub(crate) fn count(number: u64, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }

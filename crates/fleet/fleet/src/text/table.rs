@@ -1,29 +1,27 @@
-//! Columns of text.
+//! Prints tables of text.
 
 use std::fmt;
 
 /// Rows of cells, aligned by column: text to the left, figures to the right.
 #[derive(Debug)]
 pub(super) struct Table {
-    /// The headings, which begin with '>' where the column has figures.
+    /// Headings; a '>' at the begin marks a column of figures.
     heads: Vec<String>,
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    pub(super) fn new<H: AsRef<str>>(heads: &[H]) -> Self {
-        Self {
-            heads: heads.iter().map(|head| head.as_ref().to_owned()).collect(),
-            rows: Vec::new(),
-        }
+    /// Creates a table with headings that stand between " | ".
+    pub(super) fn new(heads: &str) -> Self {
+        Self { heads: heads.split(" | ").map(str::to_owned).collect(), rows: Vec::new() }
+    }
+
+    pub(super) fn extend_heads(&mut self, heads: impl IntoIterator<Item = String>) {
+        self.heads.extend(heads);
     }
 
     pub(super) fn row(&mut self, cells: Vec<String>) {
         self.rows.push(cells);
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.rows.is_empty()
     }
 }
 
@@ -32,8 +30,7 @@ impl fmt::Display for Table {
         let plain = |head: &String| head.trim_start_matches('>').to_owned();
         let heads: Vec<String> = self.heads.iter().map(plain).collect();
         let width = |column: usize| {
-            let cells = self.rows.iter().filter_map(|row| row.get(column));
-            let all = cells.chain(heads.get(column));
+            let all = self.rows.iter().filter_map(|row| row.get(column)).chain(heads.get(column));
             all.map(|cell| cell.chars().count()).max().unwrap_or(0)
         };
         let widths: Vec<usize> = (0..heads.len()).map(width).collect();
@@ -59,7 +56,7 @@ mod tests {
 
     #[test]
     fn text_stands_to_the_left_and_figures_to_the_right() {
-        let mut table = Table::new(&["host", ">time"]);
+        let mut table = Table::new("host | >time");
         table.row(vec!["größe".to_owned(), "1 ms".to_owned()]);
         table.row(vec!["b".to_owned(), "100 ms".to_owned()]);
         let lines = ["  host     time", "  größe    1 ms", "  b      100 ms", ""];

@@ -1,4 +1,4 @@
-//! Why a thread does not run.
+//! Prints why a thread does not run.
 
 use std::fmt;
 
@@ -9,15 +9,23 @@ use crate::why::{LinkReport, WhyReport};
 
 pub(super) fn write(f: &mut fmt::Formatter<'_>, style: Style, report: &WhyReport) -> fmt::Result {
     if let Some(first) = report.links.first() {
-        let title =
-            format!("{}, {} after its trace began", who(first), Time::from(report.after_ns));
+        let title = format!(
+            "{}, {} after its trace began",
+            label_thread(first),
+            Time::from(report.after_ns)
+        );
         style.title(f, &title)?;
     }
     let mut dependence = None;
     for link in &report.links {
         match dependence {
-            None => writeln!(f, "  {}", what(link))?,
-            Some(why) => writeln!(f, "  because of {} ({why}), which {}", who(link), what(link))?,
+            None => writeln!(f, "  {}", describe(link))?,
+            Some(why) => writeln!(
+                f,
+                "  because of {} ({why}), which {}",
+                label_thread(link),
+                describe(link)
+            )?,
         }
         dependence = link.depends_on_next;
     }
@@ -26,18 +34,18 @@ pub(super) fn write(f: &mut fmt::Formatter<'_>, style: Style, report: &WhyReport
         (Some(link), true) => writeln!(
             f,
             "  because of {} again: a deadlock, each has the lock that the one before waits for",
-            who(link)
+            label_thread(link)
         ),
-        (Some(link), false) => writeln!(f, "  because of {} again", who(link)),
+        (Some(link), false) => writeln!(f, "  because of {} again", label_thread(link)),
         (None, _) => Ok(()),
     }
 }
 
-fn who(link: &LinkReport) -> String {
+fn label_thread(link: &LinkReport) -> String {
     format!("{} {} on {}", link.name, link.thread, link.host)
 }
 
-fn what(link: &LinkReport) -> String {
+fn describe(link: &LinkReport) -> String {
     let mut text = match link.what {
         "on a processor" => "is on a processor".to_owned(),
         "not known" => "has no row: what it does is not known".to_owned(),

@@ -1,4 +1,4 @@
-//! What is said of clocks, against the truth.
+//! Tests reports on clocks against the truth.
 
 use luc_fleet::fit::PairReport;
 use luc_fleet::text::Text;

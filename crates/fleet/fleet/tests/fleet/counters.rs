@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::{Command, Output};
 
 use luc_counters::replay::{Style, write};
 use luc_counters::stack::Processor;
@@ -14,25 +13,7 @@ use luc_events::{Pid, Tgid};
 use serde_json::Value;
 use tempfile::TempDir;
 
-fn fleet(words: &[&str]) -> Output {
-    let output = Command::new(env!("CARGO_BIN_EXE_luc-fleet")).args(words).output();
-    output.expect("luc-fleet runs")
-}
-
-fn text(output: Output) -> String {
-    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(0), "{errors}");
-    String::from_utf8(output.stdout).expect("text")
-}
-
-fn refusal(words: &[&str]) -> String {
-    let output = fleet(words);
-    let line = String::from_utf8(output.stderr).expect("text");
-    assert_eq!(output.status.code(), Some(2), "{words:?}: {line}");
-    assert_eq!(line.lines().count(), 1, "{line}");
-    assert!(output.stdout.is_empty());
-    line
-}
+use crate::program::{fleet, json_of, refusal, text, text_of};
 
 fn file(folder: &TempDir, name: &str, content: &str) -> PathBuf {
     let path = folder.path().join(name);
@@ -40,11 +21,10 @@ fn file(folder: &TempDir, name: &str, content: &str) -> PathBuf {
     path
 }
 
-/// Zen 4's events in user space for 4 s, half of the time: in each 100 ms 1000 cycles of 6 slots, of which a quarter
-/// retires, while the rest waits in the back end.
+/// Zen 4's events in user space for 4 s, each counted half of the time. Each 100 ms has 1000 cycles of 6 slots. A
+/// quarter of the slots retires; the rest waits in the back end.
 fn zen_4() -> Recording {
-    let processor = Processor::named("amd-zen4").expect("a processor");
-    let names = processor.events().expect("events");
+    let names = Processor::named("amd-zen4").expect("a processor").events().expect("events");
     let events = names.iter().map(|name| Event::new(name, Mode::User));
     let mut recording = Recording::new(events.collect());
     let count = |name: &String| match name.as_str() {
@@ -71,10 +51,8 @@ fn a_stack_of_a_file_in_either_form() {
     let folder = tempfile::tempdir().expect("a directory");
     for (name, style) in [("a.csv", Style::Csv), ("a.json", Style::Json)] {
         let path = file(&folder, name, &write(&zen_4(), style));
-        let path = path.to_str().expect("text");
-        let report: Value =
-            serde_json::from_str(&text(fleet(&["counters", path, "--json", "--every", "1s"])))
-                .expect("JSON");
+        let path = text(&path);
+        let report = json_of(fleet(&["counters", path, "--json", "--every", "1s"]));
         assert_eq!(report["processor"], "amd-zen4");
         assert_eq!(report["readings"], 40);
         let stack = &report["stacks"][0];
@@ -85,7 +63,7 @@ fn a_stack_of_a_file_in_either_form() {
         assert_eq!(report["series"].as_array().map(Vec::len), Some(4));
         assert_eq!(report["series"][0]["end_ns"], 1_000_000_000);
 
-        let shown = text(fleet(&["counters", path, "--every", "1s"]));
+        let shown = text_of(fleet(&["counters", path, "--every", "1s"]));
         for words in [
             "completion",
             "25.0 +- 0.0",
@@ -109,7 +87,7 @@ fn a_machine_without_counters_is_said_to_be_one() {
                  0.200410754,<not counted>,msec,task-clock,0,100.00,,\n     \
                  0.200410754,<not supported>,,cycles,0,100.00,,\n";
     let path = file(&folder, "vm.csv", lines);
-    let shown = text(fleet(&["counters", path.to_str().expect("text")]));
+    let shown = text_of(fleet(&["counters", text(&path)]));
     for words in
         ["no hardware counters (virtual machine)", "not supported there: cycles", "0.7700 msec"]
     {
@@ -119,7 +97,7 @@ fn a_machine_without_counters_is_said_to_be_one() {
 
 #[test]
 fn what_perf_shall_count_is_listed() {
-    let events = text(fleet(&["counters", "--events", "intel-icelake"]));
+    let events = text_of(fleet(&["counters", "--events", "intel-icelake"]));
     assert!(events.starts_with("{slots:u,topdown-retiring:u,"), "{events}");
     assert!(events.contains(",instructions:k,"), "{events}");
     assert_eq!(events.lines().count(), 1);
@@ -129,7 +107,7 @@ fn what_perf_shall_count_is_listed() {
 fn what_cannot_be_read_is_refused_in_one_line() {
     let folder = tempfile::tempdir().expect("a directory");
     let nowhere = folder.path().join("nothing");
-    let line = refusal(&["counters", nowhere.to_str().expect("text")]);
+    let line = refusal(&["counters", text(&nowhere)]);
     assert!(line.contains("nothing") && line.contains("perf stat -I 100"), "{line}");
     for (content, words) in [
         ("1.0,5,,cycles,1000,100.00,,\nnonsense\n", "line 2: it has no value"),
@@ -141,12 +119,12 @@ fn what_cannot_be_read_is_refused_in_one_line() {
         ("{\"event\" : 5}\n", "line 1:"),
     ] {
         let path = file(&folder, "bad.csv", content);
-        let line = refusal(&["counters", path.to_str().expect("text")]);
+        let line = refusal(&["counters", text(&path)]);
         assert!(line.contains("bad.csv") && line.contains(words), "{line}");
     }
     let good = file(&folder, "good.csv", "1.0,5,,cycles,1000,100.00,,\n");
-    let good = good.to_str().expect("text");
-    let shown = text(fleet(&["counters", good, "--processor", "amd-zen4"]));
+    let good = text(&good);
+    let shown = text_of(fleet(&["counters", good, "--processor", "amd-zen4"]));
     assert!(shown.contains("the cycles of amd-zen4 were not counted"), "{shown}");
     let line = refusal(&["counters", good, "--processor", "abacus"]);
     assert!(line.contains("abacus") && line.contains("arm-neoverse-v1"), "{line}");
@@ -204,9 +182,8 @@ fn trace(folder: &TempDir) -> PathBuf {
 fn a_trace_has_counters_of_each_process() {
     let folder = tempfile::tempdir().expect("a directory");
     let path = trace(&folder);
-    let path = path.to_str().expect("text");
-    let report: Value =
-        serde_json::from_str(&text(fleet(&["counters", path, "--json"]))).expect("JSON");
+    let path = text(&path);
+    let report = json_of(fleet(&["counters", path, "--json"]));
     let total = |report: &Value, place: usize| report["totals"][place]["value"].as_f64();
     assert_eq!(report["totals"][0]["event"], "cycles:u");
     assert_eq!(total(&report, 0), Some(80.0 * 3_000.0));
@@ -223,19 +200,15 @@ fn a_trace_has_counters_of_each_process() {
     assert_eq!(of(1), (21.into(), 1.into(), 4.0));
     assert_eq!(processes[0]["on_processor_ns"], 2_000_000_000_u64);
 
-    let shown = text(fleet(&["counters", path]));
+    let shown = text_of(fleet(&["counters", path]));
     for words in ["By process", "CPI user", "app 11", "2 s", "50.0 %"] {
         assert!(shown.contains(words), "{words}: {shown}");
     }
     assert!(!shown.contains('\u{1b}'), "{shown}");
 
-    let one: Value =
-        serde_json::from_str(&text(fleet(&["counters", path, "--process", "app", "--json"])))
-            .expect("JSON");
+    let one = json_of(fleet(&["counters", path, "--process", "app", "--json"]));
     assert_eq!(total(&one, 0), Some(40.0 * 2_000.0));
-    let by_id: Value =
-        serde_json::from_str(&text(fleet(&["counters", path, "--process", "21", "--json"])))
-            .expect("JSON");
+    let by_id = json_of(fleet(&["counters", path, "--process", "21", "--json"]));
     assert_eq!(total(&by_id, 0), Some(40.0 * 4_000.0));
 }
 
@@ -243,16 +216,16 @@ fn a_trace_has_counters_of_each_process() {
 fn a_trace_without_what_is_asked_for_is_refused_in_one_line() {
     let folder = tempfile::tempdir().expect("a directory");
     let path = trace(&folder);
-    let path = path.to_str().expect("text");
+    let path = text(&path);
     let line = refusal(&["counters", path, "--process", "nobody"]);
     assert!(line.contains("no process nobody"), "{line}");
     let none = folder.path().join("none");
     let writer = Writer::create(&none, Trace::default()).expect("created");
     writer.finish(Trace::default()).expect("finished");
-    let line = refusal(&["counters", none.to_str().expect("text")]);
+    let line = refusal(&["counters", text(&none)]);
     assert!(line.contains("luc record --counters"), "{line}");
     let file = file(&folder, "good.csv", "1.0,5,,cycles,1000,100.00,,\n");
-    let file = file.to_str().expect("text");
+    let file = text(&file);
     let line = refusal(&["counters", file, "--process", "app"]);
     assert!(line.contains("does not tell processes apart"), "{line}");
 }

@@ -1,4 +1,4 @@
-//! Why the slowest requests are slow, of troubles that are planted in rows.
+//! Tests findings with troubles that are planted in rows.
 
 use luc_events::codes::{Direction, Flow};
 use luc_events::tables::{Data, Request, Sync, Task, Wait};
@@ -7,10 +7,9 @@ use luc_fleet::explain::{Finding, Findings};
 use luc_fleet::text::Text;
 use luc_fleet::{Explanation, Recorded};
 
-use crate::planted::{BEGIN_NS, Clock, explained, host, message, talk};
+use crate::planted::{BEGIN_NS, TRUE_CLOCK, explained, host, message, talk};
 
-const CLOCK: Clock = Clock { offset_ns: 0, drift_ppb: 0, ntp_ppb: 0, jump: None };
-/// Requests, of which one in ten is slow.
+/// Number of requests; one in ten is slow.
 const REQUESTS: i64 = 100;
 
 pub(crate) fn wait(
@@ -31,14 +30,14 @@ pub(crate) fn wait(
     }
 }
 
-/// A client asks a server. Each request takes the server 2 ms, a slow one as much more as `trouble` makes of it, which
-/// gets a time in us from when the server has read the request.
+/// Client that asks a server. Each request takes the server 2 ms. A slow one takes `slow_us` longer, for what `trouble`
+/// plants. Its argument turns us since the server read the request into a time.
 fn served(trouble: impl Fn(&mut Recorded, &dyn Fn(u64) -> u64), slow_us: u64) -> [Recorded; 2] {
-    let (mut client, mut server) = (host("client", &CLOCK, 4), host("server", &CLOCK, 4));
-    talk([&mut client, &mut server], [&CLOCK, &CLOCK], 1, 4);
-    let mut read_ns = CLOCK.monotonic_ns(BEGIN_NS + 400_000_000);
+    let (mut client, mut server) = (host("client", &TRUE_CLOCK, 4), host("server", &TRUE_CLOCK, 4));
+    talk([&mut client, &mut server], [&TRUE_CLOCK, &TRUE_CLOCK], 1, 4);
+    let mut read_ns = TRUE_CLOCK.monotonic_ns(BEGIN_NS + 400_000_000);
     for number in 0..REQUESTS {
-        let asked_ns = CLOCK.monotonic_ns(BEGIN_NS + 500_000_000 + number * 30_000_000);
+        let asked_ns = TRUE_CLOCK.monotonic_ns(BEGIN_NS + 500_000_000 + number * 30_000_000);
         let is_slow = number % 10 == 3;
         let at = |us: u64| asked_ns + 100_000 + us * 1_000;
         let idle = [read_ns, at(0) - 20_000, at(0) - 10_000];
@@ -152,7 +151,7 @@ fn who_kept_a_thread_from_its_processor_is_named_or_not_known() {
     assert_eq!((idle.kind, idle.who.name.as_str()), ("no_processor", "serverd"));
 }
 
-/// Of two threads that run meanwhile, one has the processor that the server's thread waits for.
+/// Two other threads run, and one of them has the processor that the server's thread waits for.
 #[test]
 fn who_had_the_same_processor_is_charged() {
     let starve = |server: &mut Recorded, at: &dyn Fn(u64) -> u64| {
@@ -264,7 +263,6 @@ fn a_server_waits_for_work_and_a_client_for_answers() {
     assert_eq!((server.host.as_str(), server.for_answers_ns), ("server", 0));
     assert!(server.for_work_ns > 1_000_000_000, "{server:?}");
     assert_eq!((server.threads, server.without_work), (1, 1));
-    let text = Text { what: &found, colours: false };
-    let text = text.to_string();
+    let text = Text { what: &found, colours: false }.to_string();
     assert!(text.contains("server: 1 of 1 thread only waited for work"), "{text}");
 }

@@ -6,6 +6,7 @@ mod findings;
 mod host_by_host;
 mod mapping;
 mod planted;
+mod program;
 mod random;
 mod refusals;
 mod report;

@@ -1,21 +1,19 @@
-//! Rows that the core needs otherwise than the trace has them.
+//! Tests rows that the core needs in another form than the trace has.
 
 use luc_events::codes::{Flow, Sequences};
 use luc_events::tables::Lost;
 use luc_fleet::text::Text;
 use luc_fleet::{Explanation, Joined, Recorded, fit};
 
-use crate::planted::{BEGIN_NS, Clock, Connected, explained, host, message, talk};
-
-const CLOCK: Clock = Clock { offset_ns: 0, drift_ppb: 0, ntp_ppb: 0, jump: None };
+use crate::planted::{BEGIN_NS, Connected, TRUE_CLOCK, explained, host, message, talk};
 
 /// Two hosts with one connection, on which the client asks 10 times.
 fn asked(base: [u64; 2]) -> [Recorded; 2] {
-    let (mut client, mut server) = (host("client", &CLOCK, 2), host("server", &CLOCK, 2));
-    talk([&mut client, &mut server], [&CLOCK, &CLOCK], 1, 2);
+    let (mut client, mut server) = (host("client", &TRUE_CLOCK, 2), host("server", &TRUE_CLOCK, 2));
+    talk([&mut client, &mut server], [&TRUE_CLOCK, &TRUE_CLOCK], 1, 2);
     for number in 0..10 {
         let at = |ms: i64| {
-            CLOCK.monotonic_ns(BEGIN_NS + 500_000_000 + number * 20_000_000 + ms * 1_000_000)
+            TRUE_CLOCK.monotonic_ns(BEGIN_NS + 500_000_000 + number * 20_000_000 + ms * 1_000_000)
         };
         let first = |way: usize, bytes: u64| base[way] + number as u64 * bytes;
         client.messages.push(message(1, at(0), Flow::Sent, first(0, 40), 40));
@@ -102,7 +100,7 @@ fn an_older_end_is_paired_with_one_whose_numbers_are_known() {
 fn packets_beside_lost_ones_say_nothing_of_clocks() {
     let mut hosts = asked([0, 0]);
     hosts[0].lost.push(Lost {
-        at_ns: CLOCK.monotonic_ns(BEGIN_NS + 1_000_000_000),
+        at_ns: TRUE_CLOCK.monotonic_ns(BEGIN_NS + 1_000_000_000),
         count: 3,
         place: "packet".to_owned(),
     });

@@ -6,20 +6,23 @@ use luc_events::tables::{ClockSample, Connection, Message, Packet, Task, Trace};
 use luc_events::{ConnectionId, Pid, Tgid};
 use luc_fleet::{Explanation, Joined, Recorded, Wanted, explain};
 
-/// The true time at which all traces begin.
+/// True time at which all traces begin.
 pub(crate) const BEGIN_NS: i64 = 1_000_000_000_000;
 const SECOND: i64 = 1_000_000_000;
 
-/// A host's clocks by the true time.
+/// Clocks of a host as functions of the true time.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Clock {
     pub(crate) offset_ns: i64,
     pub(crate) drift_ppb: i64,
-    /// By how much NTP has CLOCK_MONOTONIC run faster than CLOCK_MONOTONIC_RAW.
+    /// Difference in rate of CLOCK_MONOTONIC and CLOCK_MONOTONIC_RAW, due to NTP.
     pub(crate) ntp_ppb: i64,
-    /// From a true time on, by how much the clocks are ahead.
+    /// Jump of the clocks: its true time, and its size.
     pub(crate) jump: Option<(i64, i64)>,
 }
+
+/// Clock that shows the true time.
+pub(crate) const TRUE_CLOCK: Clock = Clock { offset_ns: 0, drift_ppb: 0, ntp_ppb: 0, jump: None };
 
 impl Clock {
     pub(crate) fn raw_ns(&self, at_ns: i64) -> i64 {
@@ -33,7 +36,7 @@ impl Clock {
         (self.raw_ns(at_ns) + 77_000_000 + ntp_ns) as u64
     }
 
-    /// The true time at which CLOCK_MONOTONIC shows this.
+    /// True time at which CLOCK_MONOTONIC shows this.
     pub(crate) fn when_ns(&self, monotonic_ns: u64) -> i64 {
         let (mut low, mut high) = (BEGIN_NS - SECOND, BEGIN_NS + 1_000 * SECOND);
         while high - low > 1 {
@@ -165,7 +168,7 @@ pub(crate) fn talk(hosts: [&mut Recorded; 2], clocks: [&Clock; 2], number: u32, 
     }
 }
 
-/// What is said of two hosts.
+/// Explains the traces of two hosts.
 pub(crate) fn explained(hosts: [Recorded; 2]) -> Explanation {
     let joined = Joined::new(hosts.to_vec()).expect("joined");
     explain(&joined, Wanted::default()).expect("explained")

@@ -11,7 +11,7 @@ use luc_fleet::{Joined, Recorded, Wanted, Who, explain, fit, why};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// What steers a terminal, in names.
+/// Control character that begins escape sequences, in names.
 const ESCAPE: char = '\u{1b}';
 
 /// Small most of the time, so that rows meet; sometimes any.
@@ -135,7 +135,7 @@ fn brief_wait() -> impl Strategy<Value = BriefWait> {
     )
 }
 
-/// In order, or any.
+/// Samples in order, or in any order.
 fn clocks() -> impl Strategy<Value = Vec<ClockSample>> {
     let any = vec((number(), number(), number(), number()), 0..4).prop_map(|rows| {
         let sample = |(at_ns, raw_ns, width_ns, rate)| ClockSample {

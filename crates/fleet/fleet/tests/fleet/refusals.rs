@@ -1,8 +1,7 @@
-//! What cannot be read is refused in one line, with the reason and the next step.
+//! Tests that bad input is refused in one line, with the reason and the next step.
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
 
 use luc_events::Event;
 use luc_events::codes::Flow;
@@ -12,21 +11,7 @@ use luc_fleet::Recorded;
 use tempfile::TempDir;
 
 use crate::planted::{BEGIN_NS, Clock, host, message, talk};
-
-fn fleet(words: &[&str]) -> Output {
-    let output = Command::new(env!("CARGO_BIN_EXE_luc-fleet")).args(words).output();
-    output.expect("luc-fleet runs")
-}
-
-/// The one line of a refusal.
-fn refusal(words: &[&str]) -> String {
-    let output = fleet(words);
-    let line = String::from_utf8(output.stderr).expect("text");
-    assert_eq!(output.status.code(), Some(2), "{words:?}: {line}");
-    assert_eq!(line.lines().count(), 1, "{line}");
-    assert!(line.starts_with("luc-fleet: ") && output.stdout.is_empty(), "{line}");
-    line
-}
+use crate::program::{fleet, json_of, names, refusal, text, text_of};
 
 fn add<T: Clone + Into<Event>>(writer: &mut Writer, rows: &[T]) {
     for row in rows {
@@ -63,23 +48,15 @@ fn two() -> (TempDir, [PathBuf; 2]) {
     (folder, paths)
 }
 
-fn text(path: &Path) -> &str {
-    path.to_str().expect("plain")
-}
-
 #[test]
 fn good_traces_are_read_and_named() {
     let (_folder, [a, b]) = two();
-    let output = fleet(&["fit", text(&a), &format!("db={}", text(&b)), "--json"]);
-    assert!(output.status.success(), "{output:?}");
-    let fit: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let fit = json_of(fleet(&["fit", text(&a), &format!("db={}", text(&b)), "--json"]));
     assert_eq!((&fit["hosts"][0]["name"], &fit["hosts"][1]["name"]), (&"one".into(), &"db".into()));
     assert!(fit["pairs"][0]["offset"]["low_ns"].is_i64(), "{fit}");
-    let output = fleet(&["explain", text(&a), text(&b)]);
-    let shown = String::from_utf8(output.stdout).expect("text");
+    let shown = text_of(fleet(&["explain", text(&a), text(&b)]));
     assert!(shown.contains("Request 1: 4 ms of oned on one"), "{shown}");
-    let output = fleet(&["explain", text(&a), text(&b), "--json"]);
-    let all: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let all = json_of(fleet(&["explain", text(&a), text(&b), "--json"]));
     assert_eq!(all["request"]["request"]["time_ns"], 4_000_000);
 }
 
@@ -112,9 +89,8 @@ fn threads_and_times_that_are_not_there_are_refused() {
         let line = refusal(words);
         assert!(line.contains(part), "{line}");
     }
-    let output = fleet(&["why", "oned@one", a, b]);
-    let shown = String::from_utf8(output.stdout).expect("text");
-    assert!(output.status.success() && shown.contains("oned 7 on one"), "{shown}");
+    let shown = text_of(fleet(&["why", "oned@one", a, b]));
+    assert!(shown.contains("oned 7 on one"), "{shown}");
 }
 
 #[test]
@@ -140,8 +116,7 @@ fn hosts_that_are_the_same_are_refused() {
     assert!(line.contains("same boot"), "{line}");
     let line = refusal(&["fit", text(&hour), text(&later)]);
     assert!(line.contains("named x"), "{line}");
-    let output = fleet(&["fit", text(&hour), &format!("y={}", text(&later))]);
-    let shown = String::from_utf8(output.stdout).expect("text");
+    let shown = text_of(fleet(&["fit", text(&hour), &format!("y={}", text(&later))]));
     assert!(shown.contains("y: not known: no connection"), "{shown}");
 }
 
@@ -171,14 +146,6 @@ fn reports_are_whole_files_or_none() {
     let (a, b) = (text(&a), text(&b));
     let path = |name: &str| folder.path().join(name);
     let (page, trace, spans) = (path("page.html"), path("all.pftrace"), path("spans.json"));
-    let names = || {
-        let entries = fs::read_dir(folder.path()).expect("listed");
-        let mut names: Vec<String> = entries
-            .map(|entry| entry.expect("an entry").file_name().display().to_string())
-            .collect();
-        names.sort();
-        names
-    };
     fs::create_dir(path("folder")).expect("made");
     for (words, part) in [
         (&["report", a, b][..], "--html <FILE>"),
@@ -196,7 +163,7 @@ fn reports_are_whole_files_or_none() {
     ] {
         let line = refusal(words);
         assert!(line.contains(part), "{line}");
-        assert_eq!(names(), ["a", "b", "folder"]);
+        assert_eq!(names(folder.path()), ["a", "b", "folder"]);
     }
     fs::write(&page, "old").expect("written");
     let output = fleet(&[
@@ -214,7 +181,7 @@ fn reports_are_whole_files_or_none() {
     assert!(output.status.success(), "{said}");
     assert_eq!(said.lines().count(), 3, "{said}");
     let files = ["a", "all.pftrace", "b", "folder", "page.html", "spans.json"];
-    assert_eq!(names(), files);
+    assert_eq!(names(folder.path()), files);
     let shown = fs::read_to_string(&page).expect("readable");
     assert!(shown.contains("Request 1: 4 ms of oned on one"), "{shown}");
     let piped = fleet(&["report", "--otlp", "-", "--request", "1", a, b]);

@@ -12,17 +12,17 @@ use luc_fleet::report::{Chosen, Report, ReportError};
 use luc_fleet::{FleetError, Joined, Recorded};
 
 use crate::findings::wait;
-use crate::planted::{BEGIN_NS, Clock, host, message, talk};
+use crate::planted::{BEGIN_NS, Clock, TRUE_CLOCK, host, message, talk};
 
-const CLIENT: Clock = Clock { offset_ns: 0, drift_ppb: 0, ntp_ppb: 0, jump: None };
+const CLIENT: Clock = TRUE_CLOCK;
 /// The server's clock is 7 ms ahead.
 const SERVER: Clock = Clock { offset_ns: 7_000_000, ..CLIENT };
 const REQUESTS: i64 = 30;
-/// What a page would obey, if it were not escaped.
+/// Name that would be markup if it were not escaped.
 const HOSTILE: &str = "</script><b x='\">";
 
-/// A client asks a server 30 times; each time the server asks a third one, of which there is no trace, and takes 3 ms,
-/// of which it waits 1 ms for its disk. One request takes 5 ms longer.
+/// Client that asks a server 30 times. Each time the server takes 3 ms, and asks a third process without a trace. It
+/// waits 1 ms for its disk. One request takes 5 ms longer.
 fn planted() -> [Recorded; 2] {
     let (mut client, mut server) = (host("client", &CLIENT, 3), host("server", &SERVER, 3));
     talk([&mut client, &mut server], [&CLIENT, &SERVER], 1, 3);
@@ -89,7 +89,7 @@ fn chosen(request: Option<usize>, slowest: usize) -> Chosen {
     Chosen { request, slowest }
 }
 
-/// A report as it is written.
+/// Writes a report to memory.
 fn written(
     joined: &Joined,
     chosen: Chosen,

@@ -14,9 +14,10 @@ use luc_fleet::Recorded;
 use tempfile::TempDir;
 
 use crate::planted::{BEGIN_NS, Clock, host, message, talk};
+use crate::program::{json_of, names, refusal_of, text_of};
 use crate::refusals::write;
 
-/// When the traces begin, on clocks on walls.
+/// Begin of the traces, CLOCK_REALTIME.
 const BEGIN: &str = "2023-11-14T22:13:20Z";
 const BEGIN_REAL_NS: u64 = 1_700_000_000_000_000_000;
 
@@ -98,31 +99,15 @@ impl Planted {
         self.fleet(words, "exit 9").output().expect("luc-fleet runs")
     }
 
-    /// What is refused, in one line; nothing is left.
+    /// Runs a command that must be refused in one line, and leave nothing.
     fn refusal(&self, words: &[&str], ssh: &str) -> String {
         let before = names(self.folder.path());
-        let output = self.fleet(words, ssh).output().expect("luc-fleet runs");
-        let line = String::from_utf8(output.stderr).expect("text");
-        assert_eq!(output.status.code(), Some(2), "{words:?}: {line}");
-        assert_eq!(line.lines().count(), 1, "{line}");
+        let line = refusal_of(self.fleet(words, ssh).output().expect("luc-fleet runs"));
         let after: Vec<String> = names(self.folder.path());
         let new: Vec<_> = after.iter().filter(|name| !before.contains(name)).collect();
         assert!(new.iter().all(|name| *name == "programs"), "{new:?}");
         line
     }
-}
-
-fn names(folder: &Path) -> Vec<String> {
-    let entries = fs::read_dir(folder).expect("listed").flatten();
-    let mut names: Vec<String> =
-        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
-    names.sort();
-    names
-}
-
-fn json(output: &Output) -> serde_json::Value {
-    assert!(output.status.success(), "{output:?}");
-    serde_json::from_slice(&output.stdout).expect("JSON")
 }
 
 /// `ssh HOST -- COMMAND...`, for hosts that are directories here.
@@ -132,14 +117,14 @@ const SSH: &str =
 #[test]
 fn a_ring_is_read_as_one_recording() {
     let planted = Planted::new();
-    let whole = json(&planted.run(&["explain", "trace-0", "trace-1", "--json", "--rows"]));
-    let ring = json(&planted.run(&["explain", "ring-0", "ring-1", "--json", "--rows"]));
+    let whole = json_of(planted.run(&["explain", "trace-0", "trace-1", "--json", "--rows"]));
+    let ring = json_of(planted.run(&["explain", "ring-0", "ring-1", "--json", "--rows"]));
     for part in ["connections", "messages", "requests", "request", "rows", "services"] {
         assert_eq!(ring[part], whole[part], "{part}");
     }
     assert_eq!(whole["request"]["request"]["time_ns"], 4_000_000);
     let fits = [["trace-0", "trace-1"], ["ring-0", "ring-1"]]
-        .map(|[one, two]| json(&planted.run(&["fit", one, two, "--json"])));
+        .map(|[one, two]| json_of(planted.run(&["fit", one, two, "--json"])));
     assert_eq!(fits[0]["pairs"], fits[1]["pairs"]);
 }
 
@@ -148,7 +133,7 @@ fn a_window_is_made_of_whole_segments() {
     let planted = Planted::new();
     let count = |words: &[&str]| {
         let words = [&["explain", "ring-0", "ring-1", "--json", "--rows"], words].concat();
-        let all = json(&planted.run(&words));
+        let all = json_of(planted.run(&words));
         all["rows"]["requests"].as_array().expect("rows").len()
     };
     // Each request has a row of its client and one of its server.
@@ -178,7 +163,7 @@ fn what_is_kept_stays_when_the_ring_goes_on() {
         fs::remove_dir_all(planted.rings[0].join(name)).expect("removed");
     }
     let kept = "ring-0/kept/20231114T221320Z";
-    let all = json(&planted.run(&["explain", kept, "trace-1", "--json"]));
+    let all = json_of(planted.run(&["explain", kept, "trace-1", "--json"]));
     assert_eq!(all["request"]["request"]["time_ns"], 4_000_000);
     let line = planted.refusal(&["freeze", kept, "--from", "1800000000"], "");
     assert!(line.contains("nothing of this window"), "{line}");
@@ -229,8 +214,8 @@ fn what_became_slow_is_kept_but_not_too_often() {
     assert_eq!(names(&kept.join("20231114T221326Z")).len(), 2);
 }
 
-/// A host as a ring of eight segments of a second, in the last two of which its requests are slow: it answers at port
-/// 80, and asks 10.0.0.3:90 for each request. `write_segment` makes those of the host, and those of 10.0.0.3.
+/// Host with a ring of eight segments of a second; its requests are slow in the last two. It answers at port 80, and
+/// asks 10.0.0.3:90 for each request. `write_segment` writes segments of the host and of 10.0.0.3.
 struct Slowing {
     clock: Clock,
     begin_ns: u64,
@@ -322,11 +307,8 @@ fn what_is_kept_says_whom_services_asked() {
         fs::create_dir(ring).expect("made");
     }
     Slowing::new().write_segment(1, [&rings[0], &rings[1]]);
-    let called = |ring: &str, port: &str| {
-        let output = planted.run(&["freeze", ring, "--called-by", port]);
-        assert!(output.status.success(), "{output:?}");
-        String::from_utf8(output.stdout).expect("text")
-    };
+    let called =
+        |ring: &str, port: &str| text_of(planted.run(&["freeze", ring, "--called-by", port]));
     assert_eq!(called("front", "80"), "10.0.0.3:90\n");
     // It is kept already, and nobody answers at this port.
     assert_eq!(called("front", "81"), "");

@@ -1,7 +1,6 @@
-//! What programs call their requests: spans of OpenTelemetry put to requests of planted traces.
+//! Tests spans of OpenTelemetry, matched with requests of planted traces.
 
 use std::fs;
-use std::process::Command;
 
 use luc_events::ConnectionId;
 use luc_events::codes::Flow;
@@ -16,6 +15,7 @@ use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
 use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span};
 
 use crate::planted::{BEGIN_NS, Clock, host, message, talk};
+use crate::program::{fleet, refusal_of, text, text_of};
 use crate::refusals::write;
 
 const REAL_NS: i64 = 1_700_000_000_000_000_000;
@@ -23,7 +23,7 @@ const REAL_NS: i64 = 1_700_000_000_000_000_000;
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const TOKEN: u64 = 0xb878_f5fd_59bc_5892;
 
-/// A request of a server, from and to so many us after the begin, on a connection.
+/// Request of a server on a connection; its begin and end in us after the begin of the trace.
 struct Asked {
     connection: u32,
     us: [i64; 2],
@@ -50,7 +50,7 @@ fn server(asked: &[Asked]) -> Recorded {
     server
 }
 
-/// A span of a server, from and to so many us after the begin, with the port that the client has.
+/// Span of a server; its begin and end in us after the begin of the trace, and the client's port.
 fn span(number: u8, us: [i64; 2], port: Option<u16>) -> Span {
     let [start, end] = us.map(|us| (REAL_NS + us * 1_000) as u64);
     let port = port.map(|port| KeyValue {
@@ -71,7 +71,7 @@ fn span(number: u8, us: [i64; 2], port: Option<u16>) -> Span {
     }
 }
 
-/// As an exporter writes them.
+/// Encodes spans as an exporter does.
 fn json(spans: Vec<Span>) -> Vec<u8> {
     let host = KeyValue {
         key: "host.name".to_owned(),
@@ -96,8 +96,7 @@ fn joined(server: Recorded, spans: Vec<Span>) -> Joined {
 fn named(server: Recorded, spans: Vec<Span>) -> (Vec<Option<String>>, [u64; 3]) {
     let found = explain(&joined(server, spans), Wanted::default()).expect("explained");
     let counts = found.requests.spans.expect("given").servers;
-    let names = found.slowest.into_iter();
-    let names = names.map(|request| request.span.map(|span| span.name));
+    let names = found.slowest.into_iter().map(|request| request.span.map(|span| span.name));
     (names.collect(), [counts.matched, counts.several, counts.none])
 }
 
@@ -228,24 +227,17 @@ fn spans_come_from_files() {
     let file = folder.path().join("spans.json");
     let spans = json(vec![span(1, [200, 29_900], Some(5_001))]);
     fs::write(&file, &spans).expect("written");
-    let run = |words: &[&str]| {
-        let output = Command::new(env!("CARGO_BIN_EXE_luc-fleet"))
-            .args(words)
-            .current_dir(folder.path())
-            .output()
-            .expect("luc-fleet runs");
-        let text = |bytes| String::from_utf8(bytes).expect("text");
-        (output.status.code(), text(output.stdout), text(output.stderr))
+    let web = folder.path().join("web");
+    let explain = |file: &str| {
+        let file = folder.path().join(file);
+        fleet(&["explain", text(&web), "--spans", text(&file)])
     };
-    let (status, said, _) = run(&["explain", "web", "--spans", "spans.json"]);
-    assert_eq!(status, Some(0));
+    let said = text_of(explain("spans.json"));
     assert!(said.contains("1 of 1 spans of servers are put to a request"));
     assert!(said.contains(&format!("GET /1 (trace {TRACE})")), "{said}");
     fs::write(&file, &spans[..spans.len() / 2]).expect("written");
     for (file, reason) in [("spans.json", "no spans: EOF"), ("none", "cannot open")] {
-        let (status, _, line) = run(&["explain", "web", "--spans", file]);
-        assert_eq!(status, Some(2), "{line}");
-        assert_eq!(line.lines().count(), 1, "{line}");
+        let line = refusal_of(explain(file));
         assert!(line.contains(reason), "{line}");
     }
 }

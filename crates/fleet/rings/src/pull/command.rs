@@ -1,4 +1,4 @@
-//! Runs a command that writes what is wanted, and takes it.
+//! Runs a command and reads what it writes.
 
 use std::io::{self, Read};
 use std::ops::ControlFlow;
@@ -11,19 +11,19 @@ use std::time::Duration;
 use super::PullError;
 use super::stream::StreamError;
 
-/// How much is kept of what a command on another host says.
-const SAID_BYTES: u64 = 4096;
-/// How often it is looked whether to end.
-const LOOK_INTERVAL: Duration = Duration::from_millis(50);
+/// Maximum number of bytes kept of a command's standard error.
+const MAX_STDERR_BYTES: u64 = 4096;
+/// Interval at which an interrupt is checked.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Runs a command that gets something of `host`, and has `read` take what it writes. Returns that, and the last line that
-/// the command said. `look` is told many times how many bytes have come, and says whether to go on. `install` says what
-/// to do if the program is missing.
+/// Runs a command that gets something of `host`, and passes its output to `read`. Returns the result of `read`, and the
+/// last line of the command's standard error. `look` is called repeatedly with the bytes that have come, and returns
+/// whether to go on. `install` is the next step if the program is missing.
 pub(super) fn run<T: Send>(
     mut command: Command,
     install: &str,
     host: &str,
-    read: impl FnOnce(Counted<'_, ChildStdout>) -> Result<T, StreamError> + Send,
+    read: impl FnOnce(CountingReader<'_, ChildStdout>) -> Result<T, StreamError> + Send,
     look: &mut dyn FnMut(u64) -> ControlFlow<()>,
 ) -> Result<(T, String), PullError> {
     let remote = |reason: String| PullError::Remote { host: host.to_owned(), reason };
@@ -38,7 +38,7 @@ pub(super) fn run<T: Send>(
         return Err(remote(format!("{program} has no output")));
     };
     let bytes = AtomicU64::new(0);
-    let out = Counted { out, bytes: &bytes };
+    let out = CountingReader { out, bytes: &bytes };
     let mut is_interrupted = false;
     let mut wait_for = |child: &mut Child, is_finished: &dyn Fn() -> bool| {
         while !is_finished() {
@@ -46,27 +46,27 @@ pub(super) fn run<T: Send>(
                 is_interrupted = true;
                 end(child);
             }
-            thread::sleep(LOOK_INTERVAL);
+            thread::sleep(POLL_INTERVAL);
         }
     };
     let (received, said) = thread::scope(|scope| {
         let said = scope.spawn(|| last_line(said));
         let received = scope.spawn(|| read(out));
         wait_for(&mut child, &|| received.is_finished());
-        let received = joined(received);
+        let received = join(received);
         if received.as_ref().is_err_and(|error| !matches!(error, StreamError::Nothing)) {
             end(&mut child);
         }
         wait_for(&mut child, &|| said.is_finished());
-        (received, joined(said))
+        (received, join(said))
     });
     let status = child.wait().map_err(|error| remote(error.to_string()))?;
-    // Ctrl-C of a terminal ends ssh, too, maybe first.
+    // Ctrl-C of a terminal also ends ssh, perhaps first.
     if is_interrupted || look(bytes.load(Ordering::Relaxed)).is_break() {
         return Err(PullError::Interrupted);
     }
     match received {
-        // What the command says tells more than that nothing came.
+        // The command's message says more than that nothing came.
         Ok(_) | Err(StreamError::Nothing) if !status.success() => {
             let said = if said.is_empty() { status.to_string() } else { said };
             Err(remote(said))
@@ -76,23 +76,23 @@ pub(super) fn run<T: Send>(
     }
 }
 
-/// Ends the command, if it has not ended.
+/// Kills the command, unless it has ended.
 fn end(child: &mut Child) {
     let _ = child.kill();
 }
 
-/// What a thread returns.
-fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
+/// Joins a thread, and passes its panic on.
+fn join<T>(thread: ScopedJoinHandle<'_, T>) -> T {
     thread.join().unwrap_or_else(|reason| panic::resume_unwind(reason))
 }
 
-/// Counts what is read.
-pub(super) struct Counted<'a, R> {
+/// Reader that counts its bytes.
+pub(super) struct CountingReader<'a, R> {
     out: R,
     bytes: &'a AtomicU64,
 }
 
-impl<R: Read> Read for Counted<'_, R> {
+impl<R: Read> Read for CountingReader<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.out.read(buffer)?;
         self.bytes.fetch_add(count as u64, Ordering::Relaxed);
@@ -100,10 +100,10 @@ impl<R: Read> Read for Counted<'_, R> {
     }
 }
 
-/// The last line of what is said, made harmless. All of it is read, so that nobody waits.
+/// Returns the last line without control characters. All is read, so that the writer never blocks.
 fn last_line(mut said: impl Read) -> String {
     let mut text = Vec::new();
-    let _ = said.by_ref().take(SAID_BYTES).read_to_end(&mut text);
+    let _ = said.by_ref().take(MAX_STDERR_BYTES).read_to_end(&mut text);
     let _ = io::copy(&mut said, &mut io::sink());
     let text = String::from_utf8_lossy(&text);
     let line = text.lines().rfind(|line| !line.trim().is_empty());

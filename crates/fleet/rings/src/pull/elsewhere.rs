@@ -1,36 +1,40 @@
-//! Has another host keep what its ring has of a window, and say whom its services asked.
+//! Has another host keep a window of its ring, and learns whom its services asked.
 
 use std::collections::BTreeSet;
 use std::io::Read;
 use std::net::SocketAddr;
 use std::ops::ControlFlow;
 
+use super::PullError;
 use super::stream::StreamError;
-use super::{PullError, there};
+use super::there::{self, Ssh};
+use crate::travel::OtherRing;
 use crate::window::Window;
 
-/// Nobody is there to type a password, and a host that is gone must not hold up the others.
-const OPTIONS: [&str; 3] = ["-oBatchMode=yes", "-oConnectTimeout=10", "-oServerAliveInterval=5"];
-/// More is not taken: services ask fewer others.
-const MOST_ADDRESSES: usize = 1_000;
-/// The longest that a line with an address may be, and more.
-const LINE_BYTES: u64 = 64;
+/// Options of ssh: it must not ask for a password, and a host that is gone must not hold up others.
+const SSH_OPTIONS: [&str; 3] =
+    ["-oBatchMode=yes", "-oConnectTimeout=10", "-oServerAliveInterval=5"];
+/// Maximum number of addresses; services ask fewer others.
+const MAX_ADDRESSES: usize = 1_000;
+/// Maximum length of a line with an address; real ones are shorter.
+const MAX_LINE_BYTES: u64 = 64;
 
-/// What another host has kept.
+/// Result of another host that kept a window.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeptThere {
-    /// Whom its services that answer at the ports asked on other hosts.
+    /// Addresses on other hosts that its services at the ports asked.
     pub called: BTreeSet<SocketAddr>,
-    /// The last line that luc-fleet there or ssh said.
+    /// Last line that luc-fleet there or ssh printed.
     pub said: String,
 }
 
-/// Has a host keep a window of the ring in a directory there, by `luc-fleet freeze`. `look` says whether to go on.
+/// Has a host keep a window of its ring, by `luc-fleet freeze` on that host. `look` returns whether to go
+/// on.
 ///
 /// # Errors
-/// [`PullError`]: it cannot be reached, or has nothing of the window.
+/// [`PullError`] if the host cannot be reached, or has nothing of the window.
 pub fn freeze_there(
-    (host, directory): (&str, &str),
+    ring: &OtherRing,
     window: Window,
     ports: &[u16],
     look: &mut dyn FnMut(u64) -> ControlFlow<()>,
@@ -41,21 +45,24 @@ pub fn freeze_there(
     for port in &ports {
         words.extend(["--called-by", port]);
     }
-    words.push(directory);
-    let (called, said) = there::run((&OPTIONS, host), &words, |out| addresses(out), look)?;
+    words.push(&ring.directory);
+    let (called, said) = there::run(
+        Ssh { host: &ring.host, options: &SSH_OPTIONS },
+        &words,
+        |out| parse_addresses(out),
+        look,
+    )?;
     Ok(KeptThere { called, said })
 }
 
-/// Reads an address from each line.
-fn addresses(from: impl Read) -> Result<BTreeSet<SocketAddr>, StreamError> {
+/// Parses an address on each line.
+fn parse_addresses(from: impl Read) -> Result<BTreeSet<SocketAddr>, StreamError> {
     let mut text = String::new();
-    let most = MOST_ADDRESSES as u64 * LINE_BYTES;
-    from.take(most).read_to_string(&mut text).map_err(StreamError::Read)?;
-    let read = |line: &str| {
-        let address: Option<SocketAddr> = line.parse().ok();
-        address.ok_or_else(|| StreamError::NoAddress(luc_units::plain(line)))
-    };
-    text.lines().take(MOST_ADDRESSES).map(read).collect()
+    let max_bytes = MAX_ADDRESSES as u64 * MAX_LINE_BYTES;
+    from.take(max_bytes).read_to_string(&mut text).map_err(StreamError::Read)?;
+    let read =
+        |line: &str| line.parse().map_err(|_| StreamError::NoAddress(luc_units::plain(line)));
+    text.lines().take(MAX_ADDRESSES).map(read).collect()
 }
 
 #[cfg(test)]
@@ -64,7 +71,7 @@ mod tests {
 
     #[test]
     fn addresses_come_by_lines() {
-        let read = |text: &str| addresses(text.as_bytes());
+        let read = |text: &str| parse_addresses(text.as_bytes());
         let all = read("10.0.0.2:80\n[fd00::1]:443\n").expect("read");
         let texts: Vec<String> = all.iter().map(SocketAddr::to_string).collect();
         assert_eq!(texts, ["10.0.0.2:80", "[fd00::1]:443"]);

@@ -1,4 +1,4 @@
-//! The files of segments.
+//! Lists and takes the files of segments.
 
 use std::fs;
 use std::io;
@@ -9,22 +9,22 @@ use luc_events::ring::{self, Segment};
 use super::PullError;
 use crate::window::WindowError;
 
-/// How much was taken.
+/// Amount of what was taken.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Received {
     pub segments: u64,
-    /// Segments that the ring's recorder removed before they could be taken, as far as is known here.
+    /// Number of segments that the ring's recorder removed before they were taken, as far as known.
     pub gone: u64,
     pub files: u64,
-    /// Their bytes in all.
+    /// Total size of the files.
     pub bytes: u64,
 }
 
-/// Takes segments one by one, the newest first: what the ring's recorder removes meanwhile are the oldest, so that those
-/// that were taken follow each other.
+/// Takes segments one by one, the newest first. The recorder removes the oldest meanwhile, so that the taken ones are
+/// consecutive.
 ///
 /// # Errors
-/// What `take` says of a segment that is still there; [`WindowError::GoesOn`] if none could be taken.
+/// Errors of `take` for a segment that still exists; [`WindowError::GoesOn`] if none could be taken.
 pub(super) fn newest_first(
     segments: &[Segment],
     mut take: impl FnMut(&Segment, &mut Received) -> Result<(), PullError>,
@@ -49,14 +49,13 @@ pub(super) fn newest_first(
     }
 }
 
-/// The files of a segment's tables, in the order of their names.
+/// Lists the files of a segment's tables, ordered by name.
 pub(super) fn files(directory: &Path) -> Result<Vec<PathBuf>, PullError> {
     let list = || PullError::io(directory, "list it");
     let mut files = Vec::new();
     for entry in fs::read_dir(directory).map_err(list())? {
         let entry = entry.map_err(list())?;
-        let name = entry.file_name();
-        let is_table = name.to_str().is_some_and(ring::is_file_of_table);
+        let is_table = entry.file_name().to_str().is_some_and(ring::is_file_of_table);
         if is_table && entry.file_type().map_err(list())?.is_file() {
             files.push(entry.path());
         }

@@ -1,4 +1,4 @@
-//! Where a window is collected from: a directory here, one on another host, by ssh, or an object store.
+//! Sources of windows: a directory on this host, one on another host, or an object store.
 
 use std::fmt;
 use std::ops::ControlFlow;
@@ -8,43 +8,44 @@ use std::str::FromStr;
 
 use super::files::Received;
 use super::stream::{Limits, receive};
-use super::{PullError, Pulled, command, keep, there};
+use super::there::{self, Ssh};
+use super::{PullError, Pulled, command, keep};
 use crate::window::{Window, segments};
 
-/// The program that reaches object stores.
+/// Program that reaches object stores.
 pub const STORE: &str = "luc-fleet-store";
-/// How that is built and installed.
+/// Instructions to build and install that program.
 pub const INSTALL_STORE: &str =
     "`make product-store install` in luc's sources builds and installs it";
 
-/// A ring, and what its host is called.
+/// Ring, and its host's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PullFrom {
-    /// The name that the user gives.
+    /// Name that the user gives.
     pub name: Option<String>,
-    pub place: Place,
+    pub place: RingPlace,
 }
 
-/// Where a ring is.
+/// Location of a ring.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
-    /// A directory here; it may be mounted from elsewhere.
+pub enum RingPlace {
+    /// Directory on this host, perhaps mounted from elsewhere.
     Here(PathBuf),
     There {
-        /// HOST or USER@HOST, as ssh has it.
+        /// HOST or USER@HOST for ssh.
         host: String,
         directory: String,
     },
-    /// A host's folder in an object store, as a URL.
+    /// URL of a host's folder in an object store.
     Stored(String),
 }
 
 impl fmt::Display for PullFrom {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.place {
-            Place::Here(directory) => directory.display().fmt(f),
-            Place::There { host, directory } => write!(f, "{host}:{directory}"),
-            Place::Stored(url) => url.fmt(f),
+            RingPlace::Here(directory) => directory.display().fmt(f),
+            RingPlace::There { host, directory } => write!(f, "{host}:{directory}"),
+            RingPlace::Stored(url) => url.fmt(f),
         }
     }
 }
@@ -52,12 +53,12 @@ impl fmt::Display for PullFrom {
 impl FromStr for PullFrom {
     type Err = PullError;
 
-    /// `DIR`, `HOST:DIR`, `USER@HOST:DIR` or `SCHEME://...`, each with `NAME=` before it if wanted. What is a directory as it
-    /// stands is one.
+    /// Parses `DIR`, `HOST:DIR`, `USER@HOST:DIR` or `SCHEME://...`, each with an optional `NAME=` before it. Text that
+    /// names an existing directory is a `DIR`.
     fn from_str(text: &str) -> Result<Self, PullError> {
         let refused = |reason| PullError::Source { text: text.to_owned(), reason };
         if Path::new(text).is_dir() {
-            return Ok(Self { name: None, place: Place::Here(PathBuf::from(text)) });
+            return Ok(Self { name: None, place: RingPlace::Here(PathBuf::from(text)) });
         }
         let (name, rest) = match text.split_once('=') {
             Some((name, rest)) if !name.contains(['/', ':']) => (Some(name), rest),
@@ -70,7 +71,7 @@ impl FromStr for PullFrom {
         }
         let place = match rest.split_once(':') {
             Some((scheme, folder)) if is_scheme(scheme) && folder.starts_with("//") => {
-                Place::Stored(rest.trim_end_matches('/').to_owned())
+                RingPlace::Stored(rest.trim_end_matches('/').to_owned())
             }
             Some((host, directory)) if !host.contains('/') => {
                 let (user, machine) = host.split_once('@').unwrap_or(("user", host));
@@ -79,7 +80,7 @@ impl FromStr for PullFrom {
                         "a host has letters, digits, '.', '-' and '_', and begins with none of the last three",
                     ));
                 }
-                // ssh hands it to a shell there.
+                // ssh passes it to a shell there.
                 let is_plain = |one: char| one.is_ascii_alphanumeric() || "/._-+@%=,".contains(one);
                 if directory.starts_with('-')
                     || directory.is_empty()
@@ -89,28 +90,28 @@ impl FromStr for PullFrom {
                         "a directory on another host has letters, digits and '/._-+@%=,' and does not begin with '-'",
                     ));
                 }
-                Place::There { host: host.to_owned(), directory: directory.to_owned() }
+                RingPlace::There { host: host.to_owned(), directory: directory.to_owned() }
             }
             _ if rest.is_empty() => return Err(refused("it has no directory")),
-            _ => Place::Here(PathBuf::from(rest)),
+            _ => RingPlace::Here(PathBuf::from(rest)),
         };
         Ok(Self { name: name.map(str::to_owned), place })
     }
 }
 
-/// Whether it can be the name of a host, and of a directory.
+/// Whether a text can name a host and a directory.
 fn is_name(text: &str) -> bool {
     let is_plain = |one: char| one.is_ascii_alphanumeric() || "._-".contains(one);
     text.starts_with(|one: char| one.is_ascii_alphanumeric()) && text.chars().all(is_plain)
 }
 
-/// Whether it stands before `://`.
+/// Whether a text can stand before `://`.
 fn is_scheme(text: &str) -> bool {
     text.starts_with(|one: char| one.is_ascii_alphabetic())
         && text.chars().all(|one| one.is_ascii_alphanumeric())
 }
 
-/// A host's name as a directory's: it is not trusted.
+/// Turns an untrusted host name into a directory name.
 #[must_use]
 pub fn host_name(text: &str) -> String {
     let plain = |one: char| {
@@ -122,7 +123,8 @@ pub fn host_name(text: &str) -> String {
 }
 
 impl PullFrom {
-    /// Puts what it has of a window into a directory. `look` is told how many bytes have come, and says whether to go on.
+    /// Puts the source's part of a window into a directory. `look` is called with the bytes that have come, and returns
+    /// whether to go on.
     pub(super) fn fetch(
         &self,
         window: Window,
@@ -130,20 +132,20 @@ impl PullFrom {
         look: &mut dyn FnMut(u64) -> ControlFlow<()>,
     ) -> Result<Pulled, PullError> {
         let (own, received, said) = match &self.place {
-            Place::Here(directory) => {
+            RingPlace::Here(directory) => {
                 let segments = segments(directory, window)?;
                 let host = segments.first().map(|one| one.trace.host.clone());
                 let received = keep::copy(&segments, into, look)?;
                 (host.unwrap_or_default(), received, String::new())
             }
-            Place::There { host, directory } => {
+            RingPlace::There { host, directory } => {
                 let machine = host.split_once('@').map_or(host.as_str(), |(_, machine)| machine);
-                let (received, said) = by_ssh(host, directory, window, into, look)?;
+                let (received, said) = fetch_by_ssh(host, directory, window, into, look)?;
                 (machine.to_owned(), received, said)
             }
-            Place::Stored(url) => {
+            RingPlace::Stored(url) => {
                 let folder = url.rsplit('/').next().unwrap_or_default();
-                let (received, said) = from_store(url, window, into, look)?;
+                let (received, said) = fetch_from_store(url, window, into, look)?;
                 (folder.to_owned(), received, said)
             }
         };
@@ -151,8 +153,8 @@ impl PullFrom {
     }
 }
 
-/// Has the host send it; returns what ssh said last, too.
-fn by_ssh(
+/// Gets a window from a host by ssh. Also returns the last line that ssh printed.
+fn fetch_by_ssh(
     host: &str,
     directory: &str,
     window: Window,
@@ -161,22 +163,27 @@ fn by_ssh(
 ) -> Result<(Received, String), PullError> {
     let [from, to] = window.seconds();
     let words = ["window", "--from", &from, "--to", &to, directory];
-    there::run((&[], host), &words, |out| receive(out, into, Limits::default()), look)
+    there::run(
+        Ssh { host, options: &[] },
+        &words,
+        |out| receive(out, into, Limits::default()),
+        look,
+    )
 }
 
-/// Has luc-fleet-store get it; returns what that said last, too.
-fn from_store(
+/// Gets a window by luc-fleet-store. Also returns the last line that it printed.
+fn fetch_from_store(
     url: &str,
     window: Window,
     into: &Path,
     look: &mut dyn FnMut(u64) -> ControlFlow<()>,
 ) -> Result<(Received, String), PullError> {
-    // A program that is not there cannot be run, which the error says.
+    // A missing program fails to run, which the error says.
     let program = luc_host::programs::beside(STORE);
     let mut command = Command::new(program.unwrap_or_else(|| STORE.into()));
     let [from, to] = window.seconds();
     command.args(["window", "--from", &from, "--to", &to, url]);
-    let received = |out: command::Counted<'_, _>| receive(out, into, Limits::default());
+    let received = |out: command::CountingReader<'_, _>| receive(out, into, Limits::default());
     command::run(command, INSTALL_STORE, url, received, look)
 }
 
@@ -187,17 +194,17 @@ mod tests {
     #[test]
     fn a_host_stands_before_a_colon() {
         let read = |text: &str| text.parse::<PullFrom>().map(|from| (from.name, from.place)).ok();
-        let there = |host: &str, directory: &str| Place::There {
+        let there = |host: &str, directory: &str| RingPlace::There {
             host: host.to_owned(),
             directory: directory.to_owned(),
         };
-        let here = |path: &str| Place::Here(PathBuf::from(path));
+        let here = |path: &str| RingPlace::Here(PathBuf::from(path));
         assert_eq!(read("web:/ring"), Some((None, there("web", "/ring"))));
         assert_eq!(read("luc@web-1.a:r=1"), Some((None, there("luc@web-1.a", "r=1"))));
         assert_eq!(read("a=web:ring"), Some((Some("a".to_owned()), there("web", "ring"))));
         assert_eq!(read("a=mnt/b:c"), Some((Some("a".to_owned()), here("mnt/b:c"))));
         assert_eq!(read("./a:b"), Some((None, here("./a:b"))));
-        let stored = |url: &str| Place::Stored(url.to_owned());
+        let stored = |url: &str| RingPlace::Stored(url.to_owned());
         let url = "s3://traces/rings/web";
         assert_eq!(read(&format!("{url}/")), Some((None, stored(url))));
         assert_eq!(read(&format!("a={url}")), Some((Some("a".to_owned()), stored(url))));

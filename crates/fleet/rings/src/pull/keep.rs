@@ -1,4 +1,4 @@
-//! Copies of segments that stay when the ring goes on.
+//! Keeps copies of segments when the ring goes on.
 
 use std::fs;
 use std::io;
@@ -12,10 +12,10 @@ use super::{PullError, Received};
 use crate::moment::Moment;
 use crate::window::{Window, segments};
 
-/// Makes a directory of which nothing can be seen before it is complete.
+/// Creates a directory that appears only when it is complete.
 ///
 /// # Errors
-/// [`PullError::Exists`]; what `fill` says; when it cannot be made. The directory is then not there.
+/// [`PullError::Exists`], [`PullError::Io`]; errors of `fill`. The directory is then not created.
 pub fn put(
     path: &Path,
     fill: impl FnOnce(&Path) -> Result<(), PullError>,
@@ -32,14 +32,14 @@ pub fn put(
         .tempdir_in(parent)
         .map_err(PullError::io(parent, "make a directory in it"))?;
     fill(folder.path())?;
-    // Of two that were made at once the first stays: a directory is not renamed onto one that has files.
+    // If two are created at once, the first stays: a directory is not renamed onto one that has files.
     fs::rename(folder.path(), path).map_err(PullError::io(path, "rename it into place"))?;
     let _ = folder.keep();
     Ok(())
 }
 
-/// Puts the files of segments into a directory: hard links where they are on one file system, else copies. `look` is as
-/// [`pull`](super::pull)'s.
+/// Links the files of segments into a directory, or copies them to another file system. `look` is as in
+/// [`pull`](super::pull).
 pub(super) fn copy(
     segments: &[Segment],
     to: &Path,
@@ -51,7 +51,7 @@ pub(super) fn copy(
         let before = *received;
         let copied = copy_files(segment, &folder, received, look);
         if copied.is_err() {
-            // What is there of it is no segment.
+            // A part of a segment is useless.
             *received = before;
             fs::remove_dir_all(&folder).map_err(PullError::io(&folder, "remove it"))?;
         }
@@ -81,8 +81,7 @@ fn copy_files(
     Ok(())
 }
 
-/// Keeps what a ring has of a window in a directory of its own below `kept`, however long the ring goes on. Returns that
-/// directory.
+/// Keeps a window of a ring in a new directory below `kept`, however long the ring goes on. Returns that directory.
 ///
 /// # Errors
 /// [`PullError`]; nothing is then kept.
@@ -96,7 +95,7 @@ pub fn freeze(directory: &Path, window: Window) -> Result<(PathBuf, Received), P
         }
         _ => {}
     }
-    // As a name: without what a shell or a source may take for something else.
+    // The name has no character that a shell or a source may interpret.
     let seconds = Moment(begin / 1_000_000_000 * 1_000_000_000);
     let path = kept.join(seconds.to_string().replace([':', '-'], ""));
     let mut received = Received::default();

@@ -1,4 +1,4 @@
-//! Segments on their way between hosts: a tar stream of plain files, which is not trusted.
+//! Transfers segments between hosts: as a tar stream of plain files, which the receiver does not trust.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -12,47 +12,40 @@ use tar::{Archive, Builder, EntryType, Header};
 use super::PullError;
 use super::files::{Received, files, newest_first};
 
-/// How much is taken from one host.
+/// Maximum amount that is taken from one host.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     pub files: u64,
-    /// Their bytes in all.
+    /// Total size of the files.
     pub bytes: u64,
 }
 
 impl Default for Limits {
-    /// Hours of a busy host.
+    /// Limits that hold hours of a busy host.
     fn default() -> Self {
         Self { files: 20_000, bytes: 4 << 30 }
     }
 }
 
-/// Why a stream is not taken.
+/// Reason why a stream is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum StreamError {
-    /// It is no tar stream, or ends too early.
     #[error("what it sends cannot be read ({0})")]
     Read(io::Error),
-    /// It cannot be written here.
     #[error("what it sends cannot be written ({0})")]
     Write(io::Error),
-    /// Something else than a plain file.
     #[error("it sends something that is no plain file")]
     NotAFile,
-    /// A file that no segment has.
     #[error("it sends a file that belongs to no segment: '{0}'")]
     NotOfSegment(String),
-    /// The same file again.
     #[error("it sends '{0}' twice")]
     Twice(String),
     #[error("it sends more than {} files or {} bytes: ask for a shorter window", .0.files, .0.bytes)]
     TooMuch(Limits),
     #[error("it sends no segment")]
     Nothing,
-    /// Something else than an address and a port.
     #[error("it sends a line that is no address: '{0}'")]
     NoAddress(String),
-    /// A segment that cannot be read.
     #[error("it sends a segment that cannot be read ({0})")]
     Segment(StoreError),
 }
@@ -60,11 +53,11 @@ pub enum StreamError {
 /// Sends segments, the newest first.
 ///
 /// # Errors
-/// When one cannot be read, or the stream not be written.
+/// [`PullError`] if a segment cannot be read, or the stream not be written.
 pub fn send(segments: &[Segment], out: impl Write) -> Result<Received, PullError> {
     let mut archive = Builder::new(out);
     let sent = newest_first(segments, |segment, sent| {
-        // All of them at first: what is open can be read when it has been removed.
+        // All files are opened first: an open file can be read after it was removed.
         let open = |path: PathBuf| {
             let file = File::open(&path).map_err(PullError::io(&path, "open it"))?;
             Ok((path, file))
@@ -93,10 +86,10 @@ pub fn send(segments: &[Segment], out: impl Write) -> Result<Received, PullError
     Ok(sent)
 }
 
-/// Takes segments into a directory. Only plain files that a segment can have are taken, each once.
+/// Receives segments into a directory. Only plain files that a segment can have are taken, each once.
 ///
 /// # Errors
-/// [`StreamError`]; the directory then has a part of what came.
+/// [`StreamError`]; the directory then has a part of the stream.
 pub fn receive(stream: impl Read, into: &Path, limits: Limits) -> Result<Received, StreamError> {
     let mut received = Received::default();
     let mut segments = BTreeSet::new();
@@ -111,7 +104,7 @@ pub fn receive(stream: impl Read, into: &Path, limits: Limits) -> Result<Receive
         }
         let bytes = header.entry_size().map_err(StreamError::Read)?;
         let inside = String::from_utf8_lossy(&header.path_bytes()).into_owned();
-        let Some((name, file)) = of_segment(&inside) else {
+        let Some((name, file)) = parse_path(&inside) else {
             return Err(StreamError::NotOfSegment(luc_units::plain(&inside)));
         };
         received.files += 1;
@@ -130,7 +123,7 @@ pub fn receive(stream: impl Read, into: &Path, limits: Limits) -> Result<Receive
             }
             Err(error) => return Err(StreamError::Write(error)),
         };
-        let copied = io::copy(&mut entry, &mut out).map_err(of_copy)?;
+        let copied = io::copy(&mut entry, &mut out).map_err(copy_error)?;
         if copied != bytes {
             return Err(StreamError::Read(ErrorKind::UnexpectedEof.into()));
         }
@@ -145,8 +138,8 @@ pub fn receive(stream: impl Read, into: &Path, limits: Limits) -> Result<Receive
     Ok(received)
 }
 
-/// Why what comes was not copied: at the other end no disk is full.
-fn of_copy(error: io::Error) -> StreamError {
+/// Reason why a copy failed: on this host, or at the other end, where no disk is full.
+fn copy_error(error: io::Error) -> StreamError {
     match error.kind() {
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
             StreamError::Write(error)
@@ -155,8 +148,8 @@ fn of_copy(error: io::Error) -> StreamError {
     }
 }
 
-/// The segment and the file's name, if a segment can have a file of this path.
-fn of_segment(path: &str) -> Option<(Name, &str)> {
+/// Splits a path into segment and file name; `None`: no segment has such a file.
+fn parse_path(path: &str) -> Option<(Name, &str)> {
     let (folder, file) = path.split_once('/')?;
     let name = folder.parse().ok()?;
     ring::is_file_of_table(file).then_some((name, file))
@@ -173,7 +166,7 @@ mod tests {
     use crate::pull::keep;
     use crate::window::WindowError;
 
-    /// A ring with two segments, and both as a stream.
+    /// Creates a ring with two segments, and a stream of both.
     fn sent() -> (tempfile::TempDir, Vec<u8>) {
         let folder = tempfile::tempdir().expect("made");
         for number in [1, 2] {

@@ -4,14 +4,21 @@ use std::ops::ControlFlow;
 use std::process::{ChildStdout, Command};
 
 use super::PullError;
-use super::command::{self, Counted};
+use super::command::{self, CountingReader};
 use super::stream::StreamError;
 
-/// Runs `luc-fleet WORDS` there, as [`command::run`] runs a command. `options` are ssh's.
+/// Host, and the options with which ssh reaches it.
+#[derive(Clone, Copy)]
+pub(super) struct Ssh<'s> {
+    pub(super) host: &'s str,
+    pub(super) options: &'s [&'s str],
+}
+
+/// Runs `luc-fleet WORDS` on a host like [`command::run`].
 pub(super) fn run<T: Send>(
-    (options, host): (&[&str], &str),
+    Ssh { host, options }: Ssh<'_>,
     words: &[&str],
-    read: impl FnOnce(Counted<'_, ChildStdout>) -> Result<T, StreamError> + Send,
+    read: impl FnOnce(CountingReader<'_, ChildStdout>) -> Result<T, StreamError> + Send,
     look: &mut dyn FnMut(u64) -> ControlFlow<()>,
 ) -> Result<(T, String), PullError> {
     let mut ssh = Command::new("ssh");

@@ -1,4 +1,4 @@
-//! Who calls whom: a map, the figures of its arrows, and how long services take.
+//! Draws who calls whom: a map, the figures of its arrows, and the times of services.
 
 use std::collections::BTreeMap;
 
@@ -6,67 +6,68 @@ use luc_graphs::{Entry, Graph, Link, MOST_SERIES, Network, Node, Section, Table}
 use luc_units::figures::three_digits;
 
 use crate::explain::{Explanation, Found};
-use crate::report::calls::{Calls, Place, calls, received};
+use crate::report::calls::{Calls, MapNode, sum_calls, sum_received};
+use crate::report::html::columns;
 use crate::text::style::time;
 
-/// Arrows on the map, and in the table: those with the most requests.
-const ARROWS: usize = 30;
-/// Services in the list.
-const SERVICES: usize = 40;
+/// Maximum number of arrows on the map and in the table; those with the most requests stay.
+const MAX_ARROWS: usize = 30;
+/// Maximum number of listed services.
+const MAX_SERVICES: usize = 40;
 
 pub(super) fn section(found: &Found<'_>, all: &Explanation) -> Section {
-    let all_calls = calls(found);
-    let received = received(&all_calls);
-    let mut arrows: Vec<((Place, Place), Calls)> = all_calls.into_iter().collect();
+    let all_calls = sum_calls(found);
+    let received = sum_received(&all_calls);
+    let mut arrows: Vec<((MapNode, MapNode), Calls)> = all_calls.into_iter().collect();
     arrows.sort_by_key(|(_, calls)| std::cmp::Reverse(calls.requests));
-    let more = arrows.len().saturating_sub(ARROWS);
-    arrows.truncate(ARROWS);
+    let more = arrows.len().saturating_sub(MAX_ARROWS);
+    arrows.truncate(MAX_ARROWS);
     let text = "Processes of one name that answer at one address are one box; arrows go from who asks to who answers. A time \
                 is as long as the client waited, where it is in a trace.";
     let mut graphs = Vec::new();
     if !arrows.is_empty() {
-        graphs.push(Graph::Network(network(found, &arrows, &received)));
-        graphs.push(Graph::Table(table(found, &arrows, more)));
+        graphs.push(Graph::Network(draw_network(found, &arrows, &received)));
+        graphs.push(Graph::Table(list_calls(found, &arrows, more)));
     }
-    graphs.extend(services(all));
+    graphs.extend(list_services(all));
     Section { title: "Who calls whom".to_owned(), text: vec![text.to_owned()], graphs }
 }
 
-fn network(
+fn draw_network(
     found: &Found<'_>,
-    arrows: &[((Place, Place), Calls)],
-    received: &BTreeMap<Place, Calls>,
+    arrows: &[((MapNode, MapNode), Calls)],
+    received: &BTreeMap<MapNode, Calls>,
 ) -> Network {
-    let mut places: Vec<&Place> = Vec::new();
-    // Those that have the most requests come first.
+    let mut places: Vec<&MapNode> = Vec::new();
+    // Nodes with the most requests come first.
     for place in arrows.iter().flat_map(|((from, to), _)| [from, to]) {
         if !places.contains(&place) {
             places.push(place);
         }
     }
-    let node = |place: &&Place| {
-        let (name, host) = names(found, place);
+    let node = |place: &&MapNode| {
+        let (name, host) = label_node(found, place);
         let mut lines = vec![name.clone(), host.clone()];
-        if let Some(calls) = received.get(*place) {
-            let rate = rate(found, place, calls.requests);
-            lines.push(format!("{rate}, median {}", time(calls.time_ns(0.5))));
-        }
+        lines.extend(received.get(*place).map(|calls| {
+            let rate = format_rate(found, place, calls.requests);
+            format!("{rate}, median {}", time(calls.time_ns(0.5)))
+        }));
         Node {
             title: format!("{name}, {host}"),
             lines,
             class: match place {
-                Place::Process(host, ..) => host.0 as usize % (MOST_SERIES - 1),
-                Place::At(_) | Place::Outside => MOST_SERIES - 1,
+                MapNode::Process(host, ..) => host.0 as usize % (MOST_SERIES - 1),
+                MapNode::At(_) | MapNode::Outside => MOST_SERIES - 1,
             },
         }
     };
-    let at = |place: &Place| places.iter().position(|other| *other == place);
-    let link = |((from, to), calls): &((Place, Place), Calls)| {
+    let at = |place: &MapNode| places.iter().position(|other| *other == place);
+    let link = |((from, to), calls): &((MapNode, MapNode), Calls)| {
         Some(Link {
             from: at(from)?,
             to: at(to)?,
             weight: calls.times_ns.iter().map(|&ns| ns as f64).sum(),
-            label: rate(found, to, calls.requests),
+            label: format_rate(found, to, calls.requests),
             title: format!(
                 "{} requests; median {}, 99 % within {}",
                 calls.requests,
@@ -83,25 +84,25 @@ fn network(
     }
 }
 
-/// The name of a place, and where it is.
-fn names(found: &Found<'_>, place: &Place) -> (String, String) {
+/// Name of a node, and where it is.
+fn label_node(found: &Found<'_>, place: &MapNode) -> (String, String) {
     match place {
-        Place::Process(host, name, service) => {
+        MapNode::Process(host, name, service) => {
             let host = found.joined.name(*host);
             let at = service
                 .map_or_else(String::new, |service| format!(", {}", found.joined.address(service)));
             (name.clone(), format!("on {host}{at}"))
         }
-        Place::At(address) => (found.joined.address(*address), "in no trace".to_owned()),
-        Place::Outside => ("clients".to_owned(), "in no trace".to_owned()),
+        MapNode::At(address) => (found.joined.address(*address), "in no trace".to_owned()),
+        MapNode::Outside => ("clients".to_owned(), "in no trace".to_owned()),
     }
 }
 
-/// Requests per second of the trace of a place's host; of places without one, of the longest.
-fn rate(found: &Found<'_>, place: &Place, requests: u64) -> String {
+/// Requests per second of the trace of the node's host; for a node without a trace, of the longest trace.
+fn format_rate(found: &Found<'_>, place: &MapNode, requests: u64) -> String {
     let hosts = found.joined.hosts.iter();
     let length_ns = match place {
-        Place::Process(host, ..) => found.joined.host(*host).summary.length_ns,
+        MapNode::Process(host, ..) => found.joined.host(*host).summary.length_ns,
         _ => hosts.map(|host| host.summary.length_ns).max().unwrap_or(0),
     };
     if length_ns == 0 {
@@ -111,17 +112,17 @@ fn rate(found: &Found<'_>, place: &Place, requests: u64) -> String {
     format!("{}/s", three_digits(per_s))
 }
 
-fn table(found: &Found<'_>, arrows: &[((Place, Place), Calls)], more: usize) -> Table {
-    let row = |((from, to), calls): &((Place, Place), Calls)| -> Vec<Entry> {
+fn list_calls(found: &Found<'_>, arrows: &[((MapNode, MapNode), Calls)], more: usize) -> Table {
+    let row = |((from, to), calls): &((MapNode, MapNode), Calls)| -> Vec<Entry> {
         let place = |place| {
-            let (name, host) = names(found, place);
+            let (name, host) = label_node(found, place);
             format!("{name} {host}")
         };
         vec![
             place(from).into(),
             place(to).into(),
             calls.requests.to_string().into(),
-            rate(found, to, calls.requests).into(),
+            format_rate(found, to, calls.requests).into(),
             time(calls.time_ns(0.5)).into(),
             time(calls.time_ns(0.99)).into(),
             time(calls.times_ns.last().copied()).into(),
@@ -129,25 +130,17 @@ fn table(found: &Found<'_>, arrows: &[((Place, Place), Calls)], more: usize) -> 
     };
     Table {
         title: "Requests, as the client sees them".to_owned(),
-        columns: vec![
-            ("from".to_owned(), false),
-            ("to".to_owned(), false),
-            ("requests".to_owned(), true),
-            ("rate".to_owned(), true),
-            ("p50".to_owned(), true),
-            ("p99".to_owned(), true),
-            ("longest".to_owned(), true),
-        ],
+        columns: columns("from | to | >requests | >rate | >p50 | >p99 | >longest"),
         rows: arrows.iter().map(row).collect(),
         more,
     }
 }
 
-fn services(all: &Explanation) -> Option<Graph> {
+fn list_services(all: &Explanation) -> Option<Graph> {
     if all.services.is_empty() {
         return None;
     }
-    let rows = all.services.iter().take(SERVICES).map(|service| -> Vec<Entry> {
+    let rows = all.services.iter().take(MAX_SERVICES).map(|service| -> Vec<Entry> {
         vec![
             service.process.clone().into(),
             service.host.clone().into(),
@@ -161,17 +154,8 @@ fn services(all: &Explanation) -> Option<Graph> {
     });
     Some(Graph::Table(Table {
         title: "Services, by the server's own time".to_owned(),
-        columns: vec![
-            ("process".to_owned(), false),
-            ("host".to_owned(), false),
-            ("at".to_owned(), false),
-            ("requests".to_owned(), true),
-            ("answered".to_owned(), true),
-            ("p50".to_owned(), true),
-            ("p99".to_owned(), true),
-            ("longest".to_owned(), true),
-        ],
+        columns: columns("process | host | at | >requests | >answered | >p50 | >p99 | >longest"),
         rows: rows.collect(),
-        more: all.services.len().saturating_sub(SERVICES),
+        more: all.services.len().saturating_sub(MAX_SERVICES),
     }))
 }

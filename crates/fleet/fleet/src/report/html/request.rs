@@ -1,28 +1,29 @@
-//! One request: its calls as a waterfall, its critical path, and whose time that is.
+//! Draws one request: its calls as a waterfall, its critical path, and the threads that its time is charged to.
 
 use luc_graphs::{Bar, Bars, Entry, Estimate, Graph, Lane, Section, Span, Spans, Table};
 use luc_units::figures::{Share, Time};
 
 use crate::error::FleetError;
-use crate::explain::{Actor, Call, Charges, Finding, PathPart, RequestReport, worth_showing};
-use crate::report::html::cut;
-use crate::text::request::{least_shown_ns, moment, title, what};
+use crate::explain::{Actor, CallReport, Charges, Finding, PathPart, RequestReport, worth_showing};
+use crate::report::html::{columns, cut};
+use crate::text::request::{min_shown_ns, moment, title, what};
 use crate::text::style::time;
 
-/// Calls of a tree that are shown: the first.
-const CALLS: usize = 200;
-/// Threads of a path that are shown.
-const THREADS: usize = 60;
-/// Parts of a path that are drawn: the longest. An axis has fewer pixels.
-const DRAWN: usize = 2_000;
-/// Parts of a path that are listed: the first.
-const PARTS: usize = 100;
-/// Findings that are shown, and the least share of those after the first.
-const FINDINGS: usize = 12;
-const LEAST_SHARE: f64 = 0.001;
+/// Maximum number of calls that are shown: the first.
+const MAX_CALLS: usize = 200;
+/// Maximum number of threads of a path that are shown.
+const MAX_THREADS: usize = 60;
+/// Maximum number of parts of a path that are drawn: the longest. An axis has fewer pixels.
+const MAX_DRAWN_PARTS: usize = 2_000;
+/// Maximum number of parts of a path that are listed: the first.
+const MAX_LISTED_PARTS: usize = 100;
+/// Maximum number of findings.
+const MAX_FINDINGS: usize = 12;
+/// Minimum share of a finding after the first.
+const MIN_SHARE: f64 = 0.001;
 
-/// What a part of a path can be, with a colour each.
-const CLASSES: [&str; 5] =
+/// Kinds of parts of a path, each with a colour.
+const PART_CLASSES: [&str; 5] =
     ["on a processor", "waits for a processor", "waits", "message", "rows contradict each other"];
 
 pub(super) fn section(
@@ -39,43 +40,47 @@ pub(super) fn section(
         request.host
     );
     let mut text = vec![text];
-    text.extend(cut(report.calls.len(), CALLS, "calls"));
-    let mut graphs = vec![Graph::Spans(waterfall(report))];
+    text.extend(cut(report.calls.len(), MAX_CALLS, "calls"));
+    let mut graphs = vec![Graph::Spans(draw_calls(report))];
     if !report.path.is_empty() {
-        let (path, left_out) = path(report);
+        let (path, left_out) = draw_path(report);
         text.extend(left_out);
-        let least = Share(LEAST_SHARE);
+        let least = Share(MIN_SHARE);
         text.push(format!(
-            "The list of whose time it is has at most {FINDINGS} findings, and after the first none of less than {least}."
+            "The list of whose time it is has at most {MAX_FINDINGS} findings, and after the first none of less than {least}."
         ));
         graphs.push(Graph::Spans(path));
-        graphs.push(Graph::Bars(blame(charges, report)?));
-        graphs.push(Graph::Table(parts(report)));
+        graphs.push(Graph::Bars(draw_blame(charges, report)?));
+        graphs.push(Graph::Table(list_parts(report)));
     }
     Ok(Section { title: title(request), text, graphs })
 }
 
-/// All calls, on one axis.
-fn waterfall(report: &RequestReport) -> Spans {
-    let lane = |call: &Call| {
+/// Draws all calls on one axis.
+fn draw_calls(report: &RequestReport) -> Spans {
+    let lane = |call: &CallReport| {
         let mut spans = Vec::new();
         if let (Some(after_ns), Some(client)) = (call.after_ns, &call.client) {
             spans.push(Span {
                 begin_ns: after_ns,
-                end_ns: end(after_ns, call.time_ns),
+                end_ns: end_ns(after_ns, call.time_ns),
                 error_ns: call.after_error_ns,
                 class: 0,
-                title: format!("{} waits for the answer: {}", actor(client), time(call.time_ns)),
+                title: format!(
+                    "{} waits for the answer: {}",
+                    label_actor(client),
+                    time(call.time_ns)
+                ),
                 is_inner: false,
             });
         }
         if let (Some(after_ns), Some(server)) = (call.server_after_ns, &call.server) {
             spans.push(Span {
                 begin_ns: after_ns,
-                end_ns: end(after_ns, call.server_time_ns),
+                end_ns: end_ns(after_ns, call.server_time_ns),
                 error_ns: call.server_after_error_ns,
                 class: 1,
-                title: format!("{} has it: {}", actor(server), time(call.server_time_ns)),
+                title: format!("{} has it: {}", label_actor(server), time(call.server_time_ns)),
                 is_inner: true,
             });
         }
@@ -111,21 +116,21 @@ fn waterfall(report: &RequestReport) -> Spans {
             "the client waits for the answer".to_owned(),
             "the server has the request".to_owned(),
         ],
-        lanes: report.calls.iter().take(CALLS).map(lane).collect(),
+        lanes: report.calls.iter().take(MAX_CALLS).map(lane).collect(),
     }
 }
 
-fn end(after_ns: i64, time_ns: Option<u64>) -> i64 {
+fn end_ns(after_ns: i64, time_ns: Option<u64>) -> i64 {
     after_ns.saturating_add_unsigned(time_ns.unwrap_or(0))
 }
 
-fn actor(actor: &Actor) -> String {
+fn label_actor(actor: &Actor) -> String {
     format!("{} {} on {}", actor.name, actor.thread, actor.host)
 }
 
-/// The critical path, a lane for each thread; and what is said of what is left out.
-fn path(report: &RequestReport) -> (Spans, Vec<String>) {
-    let least_ns = least_shown_ns(&report.path, DRAWN);
+/// Draws the critical path with a lane for each thread. Also returns notes on what is left out.
+fn draw_path(report: &RequestReport) -> (Spans, Vec<String>) {
+    let min_ns = min_shown_ns(&report.path, MAX_DRAWN_PARTS);
     let mut drawn = 0;
     let mut lanes: Vec<(&str, u32, Lane, u64)> = Vec::new();
     for part in &report.path {
@@ -148,7 +153,7 @@ fn path(report: &RequestReport) -> (Spans, Vec<String>) {
         let begin_ns = i64::try_from(part.after_ns).unwrap_or(i64::MAX);
         let (_, _, lane, sum_ns) = &mut lanes[at];
         *sum_ns = sum_ns.saturating_add(part.time_ns);
-        if part.time_ns < least_ns {
+        if part.time_ns < min_ns {
             continue;
         }
         drawn += 1;
@@ -156,15 +161,15 @@ fn path(report: &RequestReport) -> (Spans, Vec<String>) {
             begin_ns,
             end_ns: begin_ns.saturating_add_unsigned(part.time_ns),
             error_ns: part.error_ns.filter(|_| part.is_between_hosts),
-            class: class(part),
+            class: find_class(part),
             title: format!("{}: {}", what(part), Time::from(part.time_ns)),
             is_inner: false,
         });
     }
     let whole_ns = report.request.time_ns;
-    let threads = cut(lanes.len(), THREADS, "threads of the critical path");
+    let threads = cut(lanes.len(), MAX_THREADS, "threads of the critical path");
     let parts = cut(report.path.len(), drawn, "parts, the shortest,");
-    let lanes = lanes.into_iter().take(THREADS);
+    let lanes = lanes.into_iter().take(MAX_THREADS);
     let lanes = lanes.map(|(_, _, lane, sum_ns)| Lane {
         cells: vec![Time::from(sum_ns).to_string(), Share::of(sum_ns, whole_ns).to_string()],
         ..lane
@@ -174,22 +179,22 @@ fn path(report: &RequestReport) -> (Spans, Vec<String>) {
         lane: "thread".to_owned(),
         columns: vec!["time".to_owned(), "share".to_owned()],
         length_ns: whole_ns,
-        classes: CLASSES.map(str::to_owned).to_vec(),
+        classes: PART_CLASSES.map(str::to_owned).to_vec(),
         lanes: lanes.collect(),
     };
     (spans, threads.into_iter().chain(parts).collect())
 }
 
-fn class(part: &PathPart) -> usize {
-    let is_running = part.what.starts_with(CLASSES[0]);
-    let at = CLASSES.iter().position(|class| *class == part.what);
+fn find_class(part: &PathPart) -> usize {
+    let is_running = part.what.starts_with(PART_CLASSES[0]);
+    let at = PART_CLASSES.iter().position(|class| *class == part.what);
     at.unwrap_or(if is_running { 0 } else { 2 })
 }
 
-/// Whose time it is.
-fn blame(charges: &Charges<'_>, report: &RequestReport) -> Result<Bars, FleetError> {
+/// Draws the findings of the request.
+fn draw_blame(charges: &Charges<'_>, report: &RequestReport) -> Result<Bars, FleetError> {
     let findings = charges.of_one(report.request.number)?;
-    let shown = worth_showing(&findings, FINDINGS, LEAST_SHARE);
+    let shown = worth_showing(&findings, MAX_FINDINGS, MIN_SHARE);
     let bar = |one: &Finding| Bar {
         name: one.text.clone(),
         figure: Some(Estimate { value: one.share * 100.0, interval: None }),
@@ -208,8 +213,8 @@ fn blame(charges: &Charges<'_>, report: &RequestReport) -> Result<Bars, FleetErr
     })
 }
 
-/// The parts of the path in order.
-fn parts(report: &RequestReport) -> Table {
+/// Lists the parts of the path in order.
+fn list_parts(report: &RequestReport) -> Table {
     let row = |part: &PathPart| -> Vec<Entry> {
         vec![
             Time::from(part.after_ns).to_string().into(),
@@ -221,14 +226,8 @@ fn parts(report: &RequestReport) -> Table {
     };
     Table {
         title: "Critical path, part by part".to_owned(),
-        columns: vec![
-            ("after".to_owned(), false),
-            ("time".to_owned(), true),
-            ("share".to_owned(), true),
-            ("thread".to_owned(), false),
-            ("what".to_owned(), false),
-        ],
-        rows: report.path.iter().take(PARTS).map(row).collect(),
-        more: report.path.len().saturating_sub(PARTS),
+        columns: columns("after | >time | >share | thread | what"),
+        rows: report.path.iter().take(MAX_LISTED_PARTS).map(row).collect(),
+        more: report.path.len().saturating_sub(MAX_LISTED_PARTS),
     }
 }

@@ -1,4 +1,4 @@
-//! Why the slowest requests are slow, and how their time differs from that of usual ones.
+//! Draws why the slowest requests are slow, and how their time differs from that of usual ones.
 
 use std::collections::BTreeMap;
 
@@ -6,35 +6,36 @@ use luc_graphs::{Bar, Bars, Entry, Estimate, Graph, MOST_SERIES, Section, Stack,
 use luc_units::figures::{Share, Time};
 
 use crate::explain::{Explanation, Finding, Findings, Group, worth_showing};
+use crate::report::html::columns;
 use crate::text::findings::title;
 use crate::text::request::span;
 
-/// Addresses that are shown.
-const ADDRESSES: usize = 3;
-/// Findings of each that are shown, and the least share of those after the first.
-const FINDINGS: usize = 8;
-const LEAST_SHARE: f64 = 0.01;
+/// Maximum number of addresses.
+const MAX_ADDRESSES: usize = 3;
+/// Maximum number of findings of an address.
+const MAX_FINDINGS: usize = 8;
+/// Minimum share of a finding after the first.
+const MIN_SHARE: f64 = 0.01;
 
 pub(super) fn sections(all: &Explanation) -> Vec<Section> {
-    let shown = all.findings.iter().take(ADDRESSES);
-    let mut text = Vec::new();
-    if all.findings.is_empty() {
-        text.push("None of the requests in these traces has an answer.".to_owned());
+    let shown = all.findings.iter().take(MAX_ADDRESSES);
+    let mut text = vec![if all.findings.is_empty() {
+        "None of the requests in these traces has an answer.".to_owned()
     } else {
-        let least = Share(LEAST_SHARE);
+        let least = Share(MIN_SHARE);
+        format!(
+            "An address has at most {MAX_FINDINGS} findings here, and after the first none of less than {least} of the time."
+        )
+    }];
+    if all.findings.len() > MAX_ADDRESSES {
         text.push(format!(
-            "An address has at most {FINDINGS} findings here, and after the first none of less than {least} of the time."
-        ));
-    }
-    if all.findings.len() > ADDRESSES {
-        text.push(format!(
-            "The {ADDRESSES} addresses whose requests took the most time in all are shown."
+            "The {MAX_ADDRESSES} addresses whose requests took the most time in all are shown."
         ));
     }
     let mut sections = vec![Section {
         title: "Why the slowest requests are slow".to_owned(),
         text,
-        graphs: shown.clone().map(why).chain(slowest(all)).collect(),
+        graphs: shown.clone().map(draw_findings).chain(list_slowest(all)).collect(),
     }];
     if !all.findings.is_empty() {
         let text = "The slowest are one request in 20, but at least 10 and at most 200; the usual ones are as many around \
@@ -42,14 +43,14 @@ pub(super) fn sections(all: &Explanation) -> Vec<Section> {
         sections.push(Section {
             title: "The slowest against usual requests, by host and part".to_owned(),
             text: vec![text.to_owned()],
-            graphs: shown.map(against).collect(),
+            graphs: shown.map(draw_comparison).collect(),
         });
     }
     sections
 }
 
-fn why(found: &Findings) -> Graph {
-    let shown = worth_showing(&found.findings, FINDINGS, LEAST_SHARE);
+fn draw_findings(found: &Findings) -> Graph {
+    let shown = worth_showing(&found.findings, MAX_FINDINGS, MIN_SHARE);
     let bar = |one: &Finding| Bar {
         name: one.text.clone(),
         figure: Some(Estimate {
@@ -71,8 +72,8 @@ fn why(found: &Findings) -> Graph {
     })
 }
 
-/// The list of them.
-fn slowest(all: &Explanation) -> Option<Graph> {
+/// Lists the slowest requests.
+fn list_slowest(all: &Explanation) -> Option<Graph> {
     let has_spans = all.slowest.iter().any(|request| request.span.is_some());
     let rows = all.slowest.iter().map(|request| -> Vec<Entry> {
         let mut row: Vec<Entry> = vec![
@@ -88,48 +89,39 @@ fn slowest(all: &Explanation) -> Option<Graph> {
         }
         row
     });
-    let mut columns = vec![
-        ("request".to_owned(), false),
-        ("time".to_owned(), true),
-        ("began at".to_owned(), true),
-        ("host".to_owned(), false),
-        ("process".to_owned(), false),
-        ("address".to_owned(), false),
-    ];
-    if has_spans {
-        columns.push(("span".to_owned(), false));
-    }
+    let heads = "request | >time | >began at | host | process | address";
+    let span_head = if has_spans { " | span" } else { "" };
     (!all.slowest.is_empty()).then(|| {
         Graph::Table(Table {
             title: "The slowest requests that are not known to be made for another (--request N shows one)".to_owned(),
-            columns,
+            columns: columns(&format!("{heads}{span_head}")),
             rows: rows.collect(),
             more: 0,
         })
     })
 }
 
-/// What a host's part is of the slowest and of the usual requests, ns.
+/// Time of one kind on one host in the slowest and in the usual requests, ns.
 #[derive(Debug, Clone, Copy, Default)]
-struct Part {
+struct HostPart {
     slow_ns: u64,
     usual_ns: u64,
 }
 
-/// What a slow request and a usual one are made of, by host and part.
-fn against(found: &Findings) -> Graph {
-    let mut sums: BTreeMap<(&str, &str), Part> = BTreeMap::new();
+/// Draws the mean slow and the mean usual request, by host and kind of time.
+fn draw_comparison(found: &Findings) -> Graph {
+    let mut sums: BTreeMap<(&str, &str), HostPart> = BTreeMap::new();
     for one in &found.findings {
         let part = sums.entry((&one.who.host, one.kind)).or_default();
         part.slow_ns = part.slow_ns.saturating_add(one.time_ns);
         part.usual_ns = part.usual_ns.saturating_add(one.usual_time_ns);
     }
-    let mut sums: Vec<((&str, &str), Part)> = sums.into_iter().collect();
+    let mut sums: Vec<((&str, &str), HostPart)> = sums.into_iter().collect();
     sums.sort_by_key(|(_, part)| std::cmp::Reverse(part.slow_ns));
-    // The last class is all the rest, of the usual ones also what no slow one has.
+    // The last class is all the rest. For usual requests this includes parts that no slow one has.
     sums.truncate(MOST_SERIES - 1);
     let mean = |sum_ns: u64, requests: u64| sum_ns as f64 / requests.max(1) as f64;
-    let row = |name: &str, group: Group, pick: fn(&Part) -> u64| {
+    let row = |name: &str, group: Group, pick: fn(&HostPart) -> u64| {
         let known_ns = sums.iter().map(|(_, part)| pick(part));
         let rest_ns = known_ns.fold(group.time_ns, u64::saturating_sub);
         let parts = sums.iter().map(|(_, part)| pick(part)).chain([rest_ns]);

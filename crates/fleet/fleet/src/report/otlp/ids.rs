@@ -1,19 +1,19 @@
-//! Ids of traces and spans: the same each time that the same request is written.
+//! Computes ids of traces and spans: the same ones each time that a request is written.
 
 use twox_hash::{XxHash3_64, XxHash3_128};
 
 use crate::explain::Ranked;
 
-/// The ids of one request.
+/// RequestIds of one request.
 #[derive(Debug, Clone)]
-pub(super) struct Ids {
+pub(super) struct RequestIds {
     seed: u128,
     trace: String,
 }
 
-impl Ids {
-    /// Of a request that began at a time, ns since 1970. Nothing else is needed to tell it from others: the same thread
-    /// asks for one thing at a time.
+impl RequestIds {
+    /// Hashes a request that began at `began_ns`, ns since 1970. No more is needed to tell it from others, as a thread
+    /// makes one request at a time.
     pub(super) fn of(request: &Ranked, began_ns: u64) -> Self {
         let names = [&request.host, &request.process, &request.address];
         let mut bytes = Vec::new();
@@ -30,12 +30,12 @@ impl Ids {
         Self { seed, trace: known.unwrap_or_else(|| format!("{seed:032x}")) }
     }
 
-    /// The trace's id: that of the program's own trace, where a span of it is known.
+    /// Id of the trace: that of the program's own trace, if a span of it is known.
     pub(super) fn trace(&self) -> String {
         self.trace.clone()
     }
 
-    /// The id of a span, of what it is and its number among those.
+    /// Id of a span, by its kind and its number within that kind.
     pub(super) fn span(&self, what: &str, number: usize) -> String {
         let mut bytes = self.seed.to_le_bytes().to_vec();
         bytes.extend_from_slice(what.as_bytes());
@@ -61,15 +61,15 @@ mod tests {
             time_ns: 9,
             span: None,
         };
-        let ids = Ids::of(&request, 1_000);
-        let again = Ids::of(&Ranked { number: 2, ..request.clone() }, 1_000);
+        let ids = RequestIds::of(&request, 1_000);
+        let again = RequestIds::of(&Ranked { number: 2, ..request.clone() }, 1_000);
         assert_eq!(ids.trace(), again.trace());
         assert_eq!(ids.span("client", 1), again.span("client", 1));
         assert_eq!((ids.trace().len(), ids.span("client", 1).len()), (32, 16));
         let others = [
-            Ids::of(&request, 1_001),
-            Ids::of(&Ranked { thread: 8, ..request.clone() }, 1_000),
-            Ids::of(&Ranked { connection: 4, ..request }, 1_000),
+            RequestIds::of(&request, 1_001),
+            RequestIds::of(&Ranked { thread: 8, ..request.clone() }, 1_000),
+            RequestIds::of(&Ranked { connection: 4, ..request }, 1_000),
         ];
         for other in others {
             assert_ne!(ids.trace(), other.trace());

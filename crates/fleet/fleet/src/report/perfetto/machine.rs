@@ -1,4 +1,4 @@
-//! One host: its processes and threads, and what these waited for.
+//! Writes one host: its processes and threads, and their waits.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -8,16 +8,16 @@ use luc_fleet_clocks::HostId;
 use luc_fleet_requests::{Thread, Wait};
 use luc_report::perfetto::packets::{Kind, Machine};
 
-use super::File;
-use super::track::{self, Item};
+use super::TraceFile;
+use super::track::{self, TrackItem};
 use crate::explain::Found;
 use crate::joined::Host;
 
-/// A wait, and why.
-type Because = (Wait, Cause);
+/// Wait, and its cause.
+type WaitWithCause = (Wait, Cause);
 
 /// Writes a host as a machine.
-pub(super) fn write<W: Write>(file: &mut File<'_, W>, found: &Found<'_>, id: HostId) {
+pub(super) fn write<W: Write>(file: &mut TraceFile<'_, W>, found: &Found<'_>, id: HostId) {
     let host = found.joined.host(id);
     file.packets.machine(Machine {
         // 0 is no host.
@@ -26,7 +26,7 @@ pub(super) fn write<W: Write>(file: &mut File<'_, W>, found: &Found<'_>, id: Hos
         kernel: &host.summary.kernel,
         processors: host.summary.processors,
     });
-    let mut threads: BTreeMap<(u32, Thread), Vec<Because>> = BTreeMap::new();
+    let mut threads: BTreeMap<(u32, Thread), Vec<WaitWithCause>> = BTreeMap::new();
     for (wait, cause) in found.joined.waits_of(id) {
         let process = host.process_of(wait.thread).unwrap_or(wait.thread.id);
         threads.entry((process, wait.thread)).or_default().push((wait, cause));
@@ -37,7 +37,7 @@ pub(super) fn write<W: Write>(file: &mut File<'_, W>, found: &Found<'_>, id: Hos
         file.track(Kind::Process { pid, name: &name });
     }
     for ((pid, thread), waits) in threads {
-        let items = states(file, host, waits);
+        let items = build_states(file, host, waits);
         if items.is_empty() {
             continue;
         }
@@ -47,8 +47,12 @@ pub(super) fn write<W: Write>(file: &mut File<'_, W>, found: &Found<'_>, id: Hos
     }
 }
 
-/// What a thread waited for, and between that was on a processor.
-fn states<W: Write>(file: &File<'_, W>, host: &Host, mut waits: Vec<Because>) -> Vec<Item> {
+/// Turns a thread's waits into slices, with slices on a processor between them.
+fn build_states<W: Write>(
+    file: &TraceFile<'_, W>,
+    host: &Host,
+    mut waits: Vec<WaitWithCause>,
+) -> Vec<TrackItem> {
     waits.sort_unstable_by_key(|(wait, _)| (wait.off_ns, wait.on_ns));
     let ran =
         if host.has_all_waits { "on a processor" } else { "on a processor or in brief waits" };
@@ -60,23 +64,23 @@ fn states<W: Write>(file: &File<'_, W>, host: &Host, mut waits: Vec<Because>) ->
             running_since_ns = None;
             continue;
         };
-        // Clocks that are a little off do not turn time around, nor do damaged rows.
+        // Neither errors of clocks nor damaged rows turn time around.
         let off_ns = running_since_ns.map_or(off_ns, |since_ns| off_ns.max(since_ns));
         let on_ns = on_ns.max(off_ns);
         if let Some(since_ns) = running_since_ns.filter(|since_ns| *since_ns < off_ns) {
-            items.push(Item {
+            items.push(TrackItem {
                 begin_ns: since_ns,
                 end_ns: Some(off_ns),
                 name: ran.to_owned(),
                 category: "running",
-                ..Item::default()
+                ..TrackItem::default()
             });
         }
         let waker = wait.waker.map(|waker| {
             let name = host.thread_name(waker);
             ("woken by", format!("{name} {}", waker.id))
         });
-        items.push(Item {
+        items.push(TrackItem {
             begin_ns: off_ns,
             end_ns: Some(on_ns),
             name: match cause {
@@ -85,17 +89,17 @@ fn states<W: Write>(file: &File<'_, W>, host: &Host, mut waits: Vec<Because>) ->
             },
             category: "wait",
             words: waker.into_iter().collect(),
-            ..Item::default()
+            ..TrackItem::default()
         });
         let is_preempted = cause == Cause::Preempted;
         let woken_ns = wait.woken_ns.filter(|_| !is_preempted).and_then(place);
         if let Some(woken_ns) = woken_ns.filter(|woken_ns| (off_ns..on_ns).contains(woken_ns)) {
-            items.push(Item {
+            items.push(TrackItem {
                 begin_ns: woken_ns,
                 end_ns: Some(on_ns),
                 name: "waits for a processor".to_owned(),
                 category: "wait",
-                ..Item::default()
+                ..TrackItem::default()
             });
         }
         running_since_ns = Some(on_ns);

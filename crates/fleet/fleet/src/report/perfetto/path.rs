@@ -1,16 +1,16 @@
-//! The critical path of one request, on a track of its own.
+//! Writes the critical path of one request, on its own track.
 
 use std::io::Write;
 
 use luc_report::perfetto::packets::Kind;
 
-use super::File;
-use super::track::{self, Item};
+use super::TraceFile;
+use super::track::{self, TrackItem};
 use crate::explain::{PathPart, RequestReport};
 use crate::text::request::what;
 
-/// Writes the path of a request, whose host's trace began at a time.
-pub(super) fn write<W: Write>(file: &mut File<'_, W>, report: &RequestReport, start_ns: u64) {
+/// Writes the path of a request. `start_ns` is the begin of its host's trace.
+pub(super) fn write<W: Write>(file: &mut TraceFile<'_, W>, report: &RequestReport, start_ns: u64) {
     let request = &report.request;
     let name = format!("critical path of request {}", request.number);
     let track = file.track(Kind::Named { parent: None, name: &name });
@@ -21,14 +21,14 @@ pub(super) fn write<W: Write>(file: &mut File<'_, W>, report: &RequestReport, st
             Some(error_ns) if part.is_between_hosts => vec![("clock error ns", error_ns)],
             _ => Vec::new(),
         };
-        Item {
+        TrackItem {
             begin_ns,
             end_ns: Some(begin_ns.saturating_add(part.time_ns)),
             name: format!("{} on {}: {}", part.name, part.host, what(part)),
             category: "critical path",
             numbers: [("thread", u64::from(part.thread))].into_iter().chain(error).collect(),
             words: vec![("host", part.host.clone())],
-            ..Item::default()
+            ..TrackItem::default()
         }
     };
     let items = report.path.iter().map(part).collect();

@@ -1,4 +1,4 @@
-//! Requests and messages: below each host a track for each thread that sends or receives.
+//! Writes requests and messages: each host has a track for each thread that sends or receives.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -6,19 +6,19 @@ use std::io::Write;
 use luc_fleet_requests::{Exchange, MessageEdge, Side, ThreadId};
 use luc_report::perfetto::packets::Kind;
 
-use super::File;
-use super::track::{self, Item};
+use super::TraceFile;
+use super::track::{self, TrackItem};
 use crate::explain::{Found, evidence};
 
-/// What each thread did.
-type Items = BTreeMap<ThreadId, Vec<Item>>;
+/// Slices and instants of each thread.
+type ThreadItems = BTreeMap<ThreadId, Vec<TrackItem>>;
 
 /// Writes all of them.
-pub(super) fn write<W: Write>(file: &mut File<'_, W>, found: &Found<'_>) {
-    let mut items = Items::new();
-    requests(file, found, &mut items);
+pub(super) fn write<W: Write>(file: &mut TraceFile<'_, W>, found: &Found<'_>) {
+    let mut items = ThreadItems::new();
+    add_requests(file, found, &mut items);
     for edge in &found.messages.edges {
-        message(file, edge, &mut items);
+        add_message(file, edge, &mut items);
     }
     let mut of_host: Option<(ThreadId, u64)> = None;
     for (thread, items) in items {
@@ -38,14 +38,14 @@ pub(super) fn write<W: Write>(file: &mut File<'_, W>, found: &Found<'_>) {
     }
 }
 
-/// Adds a slice for each side of a request, from its first bytes to the last of its answer. A flow leads from a request
+/// Adds a slice for each side of a request, from the first bytes to the last of the answer. A flow leads from a request
 /// to those that other threads made for it.
-fn requests<W: Write>(file: &mut File<'_, W>, found: &Found<'_>, items: &mut Items) {
+fn add_requests<W: Write>(file: &mut TraceFile<'_, W>, found: &Found<'_>, items: &mut ThreadItems) {
     let requests = &found.requests;
     let mut flows: Vec<Vec<u64>> = vec![Vec::new(); requests.incoming.len()];
     for sent in &requests.outgoing {
         let asked = &sent.exchange.asked;
-        let mut item = slice(file, found, &sent.exchange, true);
+        let mut item = build_slice(file, found, &sent.exchange, true);
         if let Some((number, hand_over)) = sent.cause
             && let Some(item) = &mut item
         {
@@ -53,28 +53,28 @@ fn requests<W: Write>(file: &mut File<'_, W>, found: &Found<'_>, items: &mut Ite
             let received = &requests.incoming[number].exchange;
             let is_placed =
                 file.clock.place_ns(received.asked.host, received.asked.at_ns).is_some();
-            if thread(&received.asked) != thread(asked) && is_placed {
+            if thread_of(&received.asked) != thread_of(asked) && is_placed {
                 let flow = file.flow();
                 item.flows.push(flow);
                 flows[number].push(flow);
             }
         }
-        items.entry(thread(asked)).or_default().extend(item);
+        items.entry(thread_of(asked)).or_default().extend(item);
     }
     for (received, flows) in requests.incoming.iter().zip(flows) {
-        let item = slice(file, found, &received.exchange, false);
-        let item = item.map(|item| Item { flows, ..item });
-        items.entry(thread(&received.exchange.asked)).or_default().extend(item);
+        let item = build_slice(file, found, &received.exchange, false);
+        let item = item.map(|item| TrackItem { flows, ..item });
+        items.entry(thread_of(&received.exchange.asked)).or_default().extend(item);
     }
 }
 
-/// What one side has seen of a request; one without an answer is an instant.
-fn slice<W: Write>(
-    file: &File<'_, W>,
+/// Builds the slice that one side saw of a request. A request without an answer is an instant.
+fn build_slice<W: Write>(
+    file: &TraceFile<'_, W>,
     found: &Found<'_>,
     exchange: &Exchange,
     is_sent: bool,
-) -> Option<Item> {
+) -> Option<TrackItem> {
     let asked = &exchange.asked;
     let end = found.joined.ends.get(&exchange.end)?;
     let host = found.joined.host(asked.host);
@@ -88,19 +88,19 @@ fn slice<W: Write>(
     } else {
         (format!("answers at {}", found.joined.address(end.local)), "request received")
     };
-    Some(Item {
+    Some(TrackItem {
         begin_ns,
         end_ns: answered_ns,
         name,
         category,
         numbers: vec![("bytes", exchange.bytes)],
         words: vec![("process", host.process_name(asked.process, asked.at_ns))],
-        ..Item::default()
+        ..TrackItem::default()
     })
 }
 
 /// Adds the two ends of a message.
-fn message<W: Write>(file: &mut File<'_, W>, edge: &MessageEdge, items: &mut Items) {
+fn add_message<W: Write>(file: &mut TraceFile<'_, W>, edge: &MessageEdge, items: &mut ThreadItems) {
     let place = |side: &Side| file.clock.place(side.host, side.at_ns);
     let (Some(sent), Some(received)) = (place(&edge.sent), place(&edge.received)) else {
         return;
@@ -119,7 +119,7 @@ fn message<W: Write>(file: &mut File<'_, W>, edge: &MessageEdge, items: &mut Ite
     for (side, at_ns, name) in
         [(&edge.sent, sent.at_ns, "sends"), (&edge.received, received.at_ns, "receives")]
     {
-        items.entry(thread(side)).or_default().push(Item {
+        items.entry(thread_of(side)).or_default().push(TrackItem {
             begin_ns: at_ns,
             end_ns: None,
             name: name.to_owned(),
@@ -131,6 +131,6 @@ fn message<W: Write>(file: &mut File<'_, W>, edge: &MessageEdge, items: &mut Ite
     }
 }
 
-fn thread(side: &Side) -> ThreadId {
+fn thread_of(side: &Side) -> ThreadId {
     ThreadId { host: side.host, thread: side.thread }
 }

@@ -1,12 +1,11 @@
-//! The slices and instants of one track, so that each slice is within the one before or after it.
+//! Writes the slices and instants of one track. Slices nest or follow each other, but never overlap.
 
 use std::io::Write;
 
 use luc_report::perfetto::packets::{Begin, Packets};
 
-/// A slice or an instant.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Item {
+pub(super) struct TrackItem {
     pub(super) begin_ns: u64,
     pub(super) end_ns: Option<u64>,
     pub(super) name: String,
@@ -16,9 +15,9 @@ pub(super) struct Item {
     pub(super) words: Vec<(&'static str, String)>,
 }
 
-/// Writes items onto a track: in the order of time, with what would reach beyond the slice around it cut.
-pub(super) fn write<W: Write>(packets: &mut Packets<W>, track: u64, mut items: Vec<Item>) {
-    // Longer slices are around shorter ones, and instants inside of both.
+/// Writes items in order of time. A slice that would end after the one around it is cut.
+pub(super) fn write<W: Write>(packets: &mut Packets<W>, track: u64, mut items: Vec<TrackItem>) {
+    // Longer slices come before the shorter ones within them, and instants come last.
     items.sort_by_key(|item| {
         let length_ns = item.end_ns.map(|end_ns| end_ns.saturating_sub(item.begin_ns));
         (item.begin_ns, std::cmp::Reverse(length_ns))

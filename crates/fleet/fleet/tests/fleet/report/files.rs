@@ -8,6 +8,7 @@ use std::process::{Child, Command, Output, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::planted;
+use crate::program::names;
 use crate::refusals::write;
 
 /// Writes a page to a file, and spans to a pipe: more than fits into it.
@@ -23,14 +24,10 @@ fn into_a_pipe(folder: &Path) -> Child {
         .expect("luc-fleet runs")
 }
 
-/// Its exit status, after checking that it has said nothing and that only the traces are there.
+/// Exit status, after checks that it printed nothing and that only the traces are left.
 fn status(folder: &Path, output: &Output) -> Option<i32> {
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
-    let entries = fs::read_dir(folder).expect("listed");
-    let names = entries.map(|entry| entry.expect("an entry").file_name());
-    let mut names: Vec<_> = names.collect();
-    names.sort();
-    assert_eq!(names, ["client", "server"]);
+    assert_eq!(names(folder), ["client", "server"]);
     output.status.code()
 }
 

@@ -1,4 +1,4 @@
-//! The page.
+//! Tests the page.
 
 use std::fs;
 
@@ -54,7 +54,7 @@ fn the_page_has_what_explain_says() {
     assert!(page.contains(&bar), "{bar} is not in {page}");
 }
 
-/// As many clients as this ask one server, each once.
+/// Traces of `clients` clients that ask one server once each.
 fn many(clients: u32) -> Joined {
     let (mut client, mut server) = (host("client", &CLIENT, 4), host("server", &CLIENT, 4));
     for number in 0..clients {

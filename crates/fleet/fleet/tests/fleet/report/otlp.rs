@@ -1,4 +1,4 @@
-//! Spans for OpenTelemetry.
+//! Tests spans for OpenTelemetry.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -25,8 +25,7 @@ pub(super) struct Found {
 impl Found {
     fn attribute(&self, key: &str) -> Option<Value> {
         let all = &self.span.attributes;
-        let found = all.iter().find(|attribute| attribute.key == key)?;
-        found.value.clone()?.value
+        all.iter().find(|attribute| attribute.key == key)?.value.clone()?.value
     }
 
     fn number(&self, key: &str) -> Option<i64> {
@@ -74,8 +73,7 @@ fn spans_are_the_tree_of_calls_and_the_path() {
     let all = spans(&written_once);
     let mut traces: BTreeMap<Vec<u8>, Vec<&Found>> = BTreeMap::new();
     for found in all.values() {
-        let trace = traces.entry(found.span.trace_id.clone()).or_default();
-        trace.push(found);
+        traces.entry(found.span.trace_id.clone()).or_default().push(found);
     }
     assert_eq!(traces.len(), 5);
     for trace in traces.values() {

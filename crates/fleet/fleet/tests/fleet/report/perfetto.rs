@@ -1,4 +1,4 @@
-//! The Perfetto trace.
+//! Tests the Perfetto trace.
 
 use std::collections::BTreeMap;
 
@@ -67,8 +67,7 @@ fn machines_have_threads_and_flows_connect_messages() {
     }
     for ends in of_flow.values() {
         let sent = ends.iter().find(|end| end.name == "sends").expect("a send");
-        let received = ends.iter().find(|end| end.name == "receives");
-        let received = received.expect("a reception");
+        let received = ends.iter().find(|end| end.name == "receives").expect("a reception");
         let error_ns = received.numbers["clock error ns"];
         assert!((10_000..30_000).contains(&error_ns), "{received:?}");
         let way_ns = received.at_ns - sent.at_ns;

@@ -6,7 +6,8 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{BEGIN, Planted, SSH, json, names};
+use super::{BEGIN, Planted, SSH};
+use crate::program::{json_of, names};
 
 #[test]
 fn windows_come_from_directories_and_by_ssh() {
@@ -27,12 +28,11 @@ fn windows_come_from_directories_and_by_ssh() {
         "db -- luc-fleet window --from 1699999989.000000000 --to 1700000011.000000000 ring\n";
     assert_eq!(said, words);
     for (host, linked) in [("one", 2), ("db", 1)] {
-        let segment = out.join(host).join("segment-0001-000005");
-        let file = segment.join("message-000001-000001.parquet");
+        let file = out.join(host).join("segment-0001-000005").join("message-000001-000001.parquet");
         assert_eq!(file.metadata().expect("there").nlink(), linked);
     }
-    let whole = json(&planted.run(&["explain", "trace-0", "trace-1", "--json"]));
-    let pulled = json(&planted.run(&["explain", "out/one", "out/db", "--json"]));
+    let whole = json_of(planted.run(&["explain", "trace-0", "trace-1", "--json"]));
+    let pulled = json_of(planted.run(&["explain", "out/one", "out/db", "--json"]));
     assert_eq!(pulled["request"]["request"], whole["request"]["request"]);
     let line = planted.refusal(&["pull", "ring-0", "--around", BEGIN, "-o", "out"], "");
     assert!(line.contains("exists already"), "{line}");

@@ -1,4 +1,4 @@
-//! What threads counted while they were on a processor.
+//! Sums the events that threads counted on processors.
 
 use std::collections::HashMap;
 
@@ -7,53 +7,53 @@ use luc_events::tables::Counter;
 use luc_units::plain;
 use serde::Serialize;
 
-/// At most one part in so many of the time may be in no row.
-const UNKNOWN_PART: u64 = 16;
+/// An event may lack rows for at most this fraction (1/16) of an interval.
+const UNKNOWN_DIVISOR: u64 = 16;
 
-/// What an event counted for a part of a request's time.
+/// Count of an event in a part of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct EventCount {
-    /// The event, as `perf list` names it.
+    /// Name of the event, as in `perf list`.
     pub event: String,
-    /// In which mode of the processor: `total`, `user` or `kernel`.
+    /// Mode of the processor: `total`, `user` or `kernel`.
     pub mode: CounterMode,
-    /// How much, as if the event had had a counter all the time.
+    /// Count, extrapolated as if the event always had a counter.
     pub value: u64,
 }
 
-/// What the threads of one host counted.
+/// Events that the threads of one host counted.
 #[derive(Debug, Default)]
-pub struct Counted {
+pub(crate) struct Counted {
     events: Vec<(String, CounterMode)>,
-    threads: HashMap<u32, Vec<Span>>,
+    threads: HashMap<u32, Vec<CountSpan>>,
 }
 
-/// What one event counted for one thread in a row.
+/// Count of one event for one thread in a row.
 #[derive(Debug, Clone, Copy)]
-struct Span {
+struct CountSpan {
     since_ns: u64,
     at_ns: u64,
     event: usize,
-    /// How much, as if it had had a counter all the time.
+    /// Count, extrapolated as if the event always had a counter.
     value: f64,
-    /// For how long the thread was on a processor.
+    /// Time that the thread was on a processor.
     on_ns: u64,
 }
 
 impl Counted {
-    /// Of rows in the order of their times.
+    /// Reads rows that are in order of time.
     #[must_use]
-    pub fn new(rows: &[Counter]) -> Self {
+    pub(crate) fn new(rows: &[Counter]) -> Self {
         let mut counted = Self::default();
         let mut numbers: HashMap<(&str, CounterMode), usize> = HashMap::new();
-        // An event that had no counter meanwhile may have counted anything.
+        // An event without a counter may have any count.
         for row in rows.iter().filter(|row| row.running_ns > 0) {
             let events = &mut counted.events;
             let event = *numbers.entry((row.event.as_str(), row.mode)).or_insert_with(|| {
                 events.push((plain(&row.event), row.mode));
                 events.len() - 1
             });
-            counted.threads.entry(row.thread.0).or_default().push(Span {
+            counted.threads.entry(row.thread.0).or_default().push(CountSpan {
                 since_ns: row.since_ns,
                 at_ns: row.at_ns,
                 event,
@@ -64,15 +64,16 @@ impl Counted {
         counted
     }
 
-    /// What a thread counted between two times in which it was on a processor, but for brief waits. A row counts at one
-    /// rate while its thread is on a processor. Without events whose rows do not have nearly all of the time: a thread
-    /// comes to its processor a little before its counters are read.
+    /// Counts of a thread between two times at which it was on a processor, apart from brief waits. A row is taken to
+    /// count at a constant rate while its thread is on a processor. Events whose rows cover less than nearly all of the
+    /// time are left out. A small gap is usual, as a thread comes to its processor a little before its counters are
+    /// read.
     #[must_use]
-    pub fn between(&self, thread: u32, begin_ns: u64, end_ns: u64) -> Vec<EventCount> {
+    pub(crate) fn between(&self, thread: u32, begin_ns: u64, end_ns: u64) -> Vec<EventCount> {
         let Some(spans) = self.threads.get(&thread) else {
             return Vec::new();
         };
-        // By event: for how long it is known, and how much.
+        // Covered time and count by event.
         let mut sums: HashMap<usize, (u64, f64)> = HashMap::new();
         let first = spans.partition_point(|span| span.at_ns <= begin_ns);
         for span in spans[first..].iter().take_while(|span| span.since_ns < end_ns) {
@@ -86,7 +87,7 @@ impl Counted {
         let mut counts: Vec<(usize, EventCount)> = sums
             .into_iter()
             .filter(|(_, (known_ns, _))| {
-                *known_ns > 0 && *known_ns >= wanted_ns - wanted_ns / UNKNOWN_PART
+                *known_ns > 0 && *known_ns >= wanted_ns - wanted_ns / UNKNOWN_DIVISOR
             })
             .map(|(number, (known_ns, value))| {
                 let (event, mode) = self.events[number].clone();
@@ -100,9 +101,9 @@ impl Counted {
     }
 }
 
-/// The sum of what several parts counted, by event.
+/// Sums the counts of several parts by event.
 #[must_use]
-pub fn sum<'c>(parts: impl IntoIterator<Item = &'c EventCount>) -> Vec<EventCount> {
+pub(crate) fn sum<'c>(parts: impl IntoIterator<Item = &'c EventCount>) -> Vec<EventCount> {
     let mut sums: Vec<EventCount> = Vec::new();
     for part in parts {
         let known = sums.iter_mut().find(|sum| (&sum.event, sum.mode) == (&part.event, part.mode));
@@ -114,16 +115,15 @@ pub fn sum<'c>(parts: impl IntoIterator<Item = &'c EventCount>) -> Vec<EventCoun
     sums
 }
 
-/// Cycles of an instruction, in user space and the kernel together; `None` if they were not counted in the same modes.
+/// Cycles per instruction, in user space and the kernel together; `None` if they were counted in different modes.
 #[must_use]
-pub fn cycles_of_an_instruction(counts: &[EventCount]) -> Option<f64> {
+pub(crate) fn cycles_of_an_instruction(counts: &[EventCount]) -> Option<f64> {
     let of = |name: &str, mode| {
         let found = counts.iter().find(|count| count.mode == mode && count.event == name);
         found.map(|count| count.value as f64)
     };
-    let modes = [CounterMode::User, CounterMode::Kernel, CounterMode::Total];
     let (mut cycles, mut instructions) = (0.0, 0.0);
-    for mode in modes {
+    for mode in [CounterMode::User, CounterMode::Kernel, CounterMode::Total] {
         match (of("cycles", mode), of("instructions", mode)) {
             (Some(some), Some(of_them)) => {
                 cycles += some;

@@ -1,44 +1,42 @@
-//! What a request's time can go into.
+//! Kinds of what a thread does or waits for while a request waits for it.
 
 use luc_events::Cause;
 
-/// What a thread did, or what it waited for, while a request waited for it.
+/// Kind of what a thread did, or waited for, while a request waited for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Kind {
-    /// It ran, or kept others from running.
+pub(crate) enum WaitKind {
+    /// The thread ran, or kept others from running.
     Computes,
-    /// It worked for other requests before.
+    /// The thread worked for other requests first.
     Queue,
-    /// It was in fsync or a like call.
+    /// The thread was in fsync or a similar call.
     Fsync,
-    /// It waited for a journal outside of such a call.
+    /// The thread waited for a journal, outside of fsync and similar calls.
     Journal,
-    /// For a storage device.
     Storage,
     Memory,
-    /// For a lock; of user space, or of the kernel.
+    /// A lock of user space or of the kernel.
     Lock,
-    /// For a time to pass.
+    /// The thread slept until a time.
     Timer,
-    /// For input, from somebody in no trace.
+    /// Input from a process that no trace has.
     Input,
-    /// Its cgroup was frozen.
+    /// The thread's cgroup was frozen.
     Frozen,
-    /// A signal or a debugger had stopped it.
+    /// A signal or a debugger had stopped the thread.
     Stopped,
-    /// Its cgroup had used up its quota of processor time.
+    /// The thread's cgroup had used up its quota of processor time.
     Throttled,
-    /// A message was on its way to it.
+    /// A message to the thread was on its way.
     Network,
-    /// It could run, but no thread of the trace had its processor.
+    /// The thread could run, but no recorded thread had its processor.
     NoProcessor,
     Other,
-    /// Rows contradict each other.
     Contradictory,
 }
 
-impl Kind {
-    /// Of a wait; `None`: the trace does not say why it was.
+impl WaitKind {
+    /// Returns the kind of a wait; `None`: the trace does not have the cause.
     pub(crate) fn of(cause: Option<Cause>) -> Self {
         match cause {
             None | Some(Cause::Other | Cause::Preempted) => Self::Other,
@@ -63,8 +61,8 @@ impl Kind {
         }
     }
 
-    /// As `--json` has it.
-    pub(super) fn name(self) -> &'static str {
+    /// Name of the kind in `--json`.
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Computes => "computes",
             Self::Queue => "queue",
@@ -85,8 +83,8 @@ impl Kind {
         }
     }
 
-    /// In words, after who it is of.
-    pub(super) fn words(self) -> &'static str {
+    /// Words that follow the thread's name in a sentence.
+    pub(crate) fn words(self) -> &'static str {
         match self {
             Self::Computes => "computes",
             Self::Queue => "works for other requests first",

@@ -1,65 +1,64 @@
-//! The forms in which spans are written, as far as they are read. Each field is looked for by all of its names, since
-//! writers differ: protobuf's JSON allows `traceId` and `trace_id`, null for what is missing, and ids in base64.
+//! Reads the forms in which spans are written. Each field is looked up by all of its names, as writers differ:
+//! protobuf's JSON allows `traceId` and `trace_id`, null for what is missing, and ids in base64.
 
 use serde_json::Value;
 
 /// Spans of one process.
 #[derive(Debug, Default)]
-pub(super) struct Group {
-    /// What tells it from others where each span is a document of its own.
+pub(super) struct ProcessSpans {
+    /// Key of the process if each span is a document.
     pub(super) process: Option<String>,
     pub(super) host: Option<String>,
-    /// Its spans, or why one cannot be read.
-    pub(super) spans: Vec<Result<Span, String>>,
+    /// Spans, or reasons why they cannot be read.
+    pub(super) spans: Vec<Result<RawSpan, String>>,
 }
 
 #[derive(Debug)]
-pub(super) struct Span {
+pub(super) struct RawSpan {
     pub(super) trace_id: u128,
     pub(super) span_id: u64,
     pub(super) parent_id: u64,
     pub(super) name: String,
-    pub(super) kind: Kind,
+    pub(super) kind: SpanKind,
     pub(super) start_ns: u64,
     pub(super) end_ns: u64,
     pub(super) attributes: Attributes,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum SpanKind {
     Server,
     Client,
     Other,
 }
 
-/// The spans of a document; `None` if it is of no form that is known.
-pub(super) fn groups(document: &Value) -> Option<Vec<Group>> {
+/// Reads the spans of a document; `None`: its form is unknown.
+pub(super) fn read_document(document: &Value) -> Option<Vec<ProcessSpans>> {
     if let Some(documents) = document.as_array() {
-        let all: Vec<_> = documents.iter().filter_map(groups).collect();
+        let all: Vec<_> = documents.iter().filter_map(read_document).collect();
         let is_known = documents.is_empty() || !all.is_empty();
         return is_known.then(|| all.into_iter().flatten().collect());
     }
     let fields = document.as_object()?;
     // Tempo's answers have the trace in a field of its own, or its processes as batches.
     if let Some(trace) = field(document, &["trace"]) {
-        return groups(trace);
+        return read_document(trace);
     }
     if let Some(processes) = field(document, &["resourceSpans", "resource_spans", "batches"]) {
-        return Some(processes.as_array()?.iter().map(of_resource).collect());
+        return Some(processes.as_array()?.iter().map(read_resource).collect());
     }
     // Jaeger's answers.
     if let Some(traces) = field(document, &["data"]) {
-        return Some(traces.as_array()?.iter().flat_map(of_jaeger).collect());
+        return Some(traces.as_array()?.iter().flat_map(read_jaeger_trace).collect());
     }
     // A span as SDKs print it on a console.
     if field(document, &["context"]).is_some() && fields.contains_key("name") {
-        return Some(vec![of_console(document)]);
+        return Some(vec![read_console_span(document)]);
     }
-    let is_empty = fields.values().all(Value::is_null);
-    is_empty.then(Vec::new)
+    fields.values().all(Value::is_null).then(Vec::new)
 }
 
-/// The first of these fields that is there, and not null.
+/// Returns the first of these fields that is there, and not null.
 fn field<'a>(value: &'a Value, names: &[&str]) -> Option<&'a Value> {
     let found = names.iter().find_map(|name| value.get(name))?;
     Some(found).filter(|found| !found.is_null())
@@ -73,7 +72,7 @@ fn text(value: &Value, names: &[&str]) -> Option<String> {
     field(value, names)?.as_str().map(str::to_owned)
 }
 
-fn of_resource(process: &Value) -> Group {
+fn read_resource(process: &Value) -> ProcessSpans {
     let resource = field(process, &["resource"]).unwrap_or(&Value::Null);
     let scopes = list(
         process,
@@ -84,52 +83,50 @@ fn of_resource(process: &Value) -> Group {
             "instrumentation_library_spans",
         ],
     );
-    Group {
+    ProcessSpans {
         process: None,
         host: Attributes::of(resource).text(&["host.name"]),
-        spans: scopes.flat_map(|scope| list(scope, &["spans"])).map(of_otlp).collect(),
+        spans: scopes.flat_map(|scope| list(scope, &["spans"])).map(read_otlp_span).collect(),
     }
 }
 
-fn of_otlp(span: &Value) -> Result<Span, String> {
+fn read_otlp_span(span: &Value) -> Result<RawSpan, String> {
     let kind = match field(span, &["kind"]) {
         Some(Value::Number(number)) => match number.as_u64() {
-            Some(2) => Kind::Server,
-            Some(3) => Kind::Client,
-            _ => Kind::Other,
+            Some(2) => SpanKind::Server,
+            Some(3) => SpanKind::Client,
+            _ => SpanKind::Other,
         },
-        Some(Value::String(name)) => Kind::of(name),
-        _ => Kind::Other,
+        Some(Value::String(name)) => SpanKind::of(name),
+        _ => SpanKind::Other,
     };
-    let time = |names| field(span, names).map(number).transpose();
+    let time = |names| field(span, names).map(parse_number).transpose();
     let start_ns = time(&["startTimeUnixNano", "start_time_unix_nano"])?;
     let end_ns = time(&["endTimeUnixNano", "end_time_unix_nano"])?;
-    let name = text(span, &["name"]);
-    Span::new(
-        span,
-        [&["traceId", "trace_id"], &["spanId", "span_id"]],
-        field(span, &["parentSpanId", "parent_span_id"]),
-        (start_ns, end_ns),
-    )
-    .map(|found| Span {
-        name: name.unwrap_or_default(),
+    SpanFields {
+        trace_id: field(span, &["traceId", "trace_id"]),
+        span_id: field(span, &["spanId", "span_id"]),
+        parent_id: field(span, &["parentSpanId", "parent_span_id"]),
+        start_ns,
+        end_ns,
+        name: text(span, &["name"]),
         kind,
         attributes: Attributes::of(span),
-        ..found
-    })
+    }
+    .check()
 }
 
-fn of_jaeger(trace: &Value) -> Vec<Group> {
-    let mut groups: Vec<Group> = Vec::new();
+fn read_jaeger_trace(trace: &Value) -> Vec<ProcessSpans> {
+    let mut groups: Vec<ProcessSpans> = Vec::new();
     for span in list(trace, &["spans"]) {
         let process = text(span, &["processID"]).unwrap_or_default();
-        let found = of_jaeger_span(span);
+        let found = read_jaeger_span(span);
         match groups.iter_mut().find(|group| group.process.as_deref() == Some(&process)) {
             Some(group) => group.spans.push(found),
             None => {
                 let about = trace.get("processes").and_then(|all| all.get(&process));
                 let tags = Attributes::of(about.unwrap_or(&Value::Null));
-                groups.push(Group {
+                groups.push(ProcessSpans {
                     process: Some(process),
                     host: tags.text(&["host.name", "hostname"]),
                     spans: vec![found],
@@ -142,57 +139,55 @@ fn of_jaeger(trace: &Value) -> Vec<Group> {
     groups
 }
 
-fn of_jaeger_span(span: &Value) -> Result<Span, String> {
+fn read_jaeger_span(span: &Value) -> Result<RawSpan, String> {
     let references = list(span, &["references"]);
     let parent = references
         .filter(|one| text(one, &["refType"]).as_deref() != Some("FOLLOWS_FROM"))
         .find_map(|one| field(one, &["spanID", "spanId"]));
     let attributes = Attributes::of(span);
-    let us = |names| field(span, names).map(number).transpose();
+    let us = |names| field(span, names).map(parse_number).transpose();
     let start_us = us(&["startTime"])?;
     let end_us =
         us(&["duration"])?.zip(start_us).map(|(length, start)| length.saturating_add(start));
     let ns = |us: Option<u64>| us.map(|us| us.saturating_mul(1000));
-    Span::new(
-        span,
-        [&["traceID", "traceId"], &["spanID", "spanId"]],
-        parent.or_else(|| field(span, &["parentSpanID"])),
-        (ns(start_us), ns(end_us)),
-    )
-    .map(|found| Span {
-        name: text(span, &["operationName"]).unwrap_or_default(),
-        kind: attributes.text(&["span.kind"]).map_or(Kind::Other, |kind| Kind::of(&kind)),
+    SpanFields {
+        trace_id: field(span, &["traceID", "traceId"]),
+        span_id: field(span, &["spanID", "spanId"]),
+        parent_id: parent.or_else(|| field(span, &["parentSpanID"])),
+        start_ns: ns(start_us),
+        end_ns: ns(end_us),
+        name: text(span, &["operationName"]),
+        kind: attributes.text(&["span.kind"]).map_or(SpanKind::Other, |kind| SpanKind::of(&kind)),
         attributes,
-        ..found
-    })
+    }
+    .check()
 }
 
-fn of_console(span: &Value) -> Group {
+fn read_console_span(span: &Value) -> ProcessSpans {
     let resource = field(span, &["resource"]).unwrap_or(&Value::Null);
     let context = field(span, &["context"]).unwrap_or(&Value::Null);
-    let time = |names| field(span, names).map(date).transpose();
-    let times = time(&["start_time"]).and_then(|start| Ok((start, time(&["end_time"])?)));
-    let found = times.and_then(|times| {
-        Span::new(
-            context,
-            [&["trace_id", "traceId"], &["span_id", "spanId"]],
-            field(span, &["parent_id", "parentId"]),
-            times,
-        )
-    });
-    Group {
+    let read = || {
+        let time = |names| field(span, names).map(parse_date).transpose();
+        SpanFields {
+            start_ns: time(&["start_time"])?,
+            end_ns: time(&["end_time"])?,
+            trace_id: field(context, &["trace_id", "traceId"]),
+            span_id: field(context, &["span_id", "spanId"]),
+            parent_id: field(span, &["parent_id", "parentId"]),
+            name: text(span, &["name"]),
+            kind: text(span, &["kind"]).map_or(SpanKind::Other, |kind| SpanKind::of(&kind)),
+            attributes: Attributes::of(span),
+        }
+        .check()
+    };
+    ProcessSpans {
         process: Some(resource.to_string()),
         host: Attributes::of(resource).text(&["host.name"]),
-        spans: vec![found.map(|found| Span {
-            name: text(span, &["name"]).unwrap_or_default(),
-            kind: text(span, &["kind"]).map_or(Kind::Other, |kind| Kind::of(&kind)),
-            attributes: Attributes::of(span),
-            ..found
-        })],
+        spans: vec![read()],
     }
 }
 
-impl Kind {
+impl SpanKind {
     fn of(name: &str) -> Self {
         let name = name.rsplit(['.', '_']).next().unwrap_or_default();
         match name.to_ascii_lowercase().as_str() {
@@ -203,54 +198,60 @@ impl Kind {
     }
 }
 
-impl Span {
-    /// What all forms have. The names are those of the trace's id and of its own.
-    fn new(
-        ids: &Value,
-        [trace, own]: [&[&str]; 2],
-        parent: Option<&Value>,
-        (start_ns, end_ns): (Option<u64>, Option<u64>),
-    ) -> Result<Self, String> {
-        let needed = |names| field(ids, names).ok_or("it has no id".to_owned());
-        let start_ns = start_ns.filter(|&ns| ns > 0).ok_or("it has no start")?;
-        let end_ns = end_ns.filter(|&ns| ns > 0).ok_or("it has no end")?;
+/// Fields of a span that all forms have.
+struct SpanFields<'v> {
+    trace_id: Option<&'v Value>,
+    span_id: Option<&'v Value>,
+    parent_id: Option<&'v Value>,
+    start_ns: Option<u64>,
+    end_ns: Option<u64>,
+    name: Option<String>,
+    kind: SpanKind,
+    attributes: Attributes,
+}
+
+impl SpanFields<'_> {
+    fn check(self) -> Result<RawSpan, String> {
+        let start_ns = self.start_ns.filter(|&ns| ns > 0).ok_or("it has no start")?;
+        let end_ns = self.end_ns.filter(|&ns| ns > 0).ok_or("it has no end")?;
         if end_ns < start_ns {
             return Err("it ends before it begins".to_owned());
         }
-        Ok(Self {
-            trace_id: id(needed(trace)?)?,
-            span_id: short(id(needed(own)?)?)?,
-            parent_id: short(parent.map_or(Ok(0), id)?)?,
-            name: String::new(),
-            kind: Kind::Other,
+        let needed = |id: Option<&Value>| parse_id(id.ok_or("it has no id")?);
+        Ok(RawSpan {
+            trace_id: needed(self.trace_id)?,
+            span_id: to_span_id(needed(self.span_id)?)?,
+            parent_id: to_span_id(self.parent_id.map_or(Ok(0), parse_id)?)?,
+            name: self.name.unwrap_or_default(),
+            kind: self.kind,
             start_ns,
             end_ns,
-            attributes: Attributes::default(),
+            attributes: self.attributes,
         })
     }
 }
 
-fn short(id: u128) -> Result<u64, String> {
+fn to_span_id(id: u128) -> Result<u64, String> {
     u64::try_from(id).map_err(|_| "the id of a span has more than 8 bytes".to_owned())
 }
 
-/// An id of 16 or 8 bytes, in hexadecimal as OTLP has it, or in base64 as protobuf's JSON has bytes. Empty is 0.
-fn id(value: &Value) -> Result<u128, String> {
+/// Parses an id of 16 or 8 bytes: in hexadecimal as in OTLP, or in base64 as protobuf's JSON has bytes. Empty is 0.
+fn parse_id(value: &Value) -> Result<u128, String> {
     let wrong = || "an id is not in hexadecimal".to_owned();
     let text = value.as_str().ok_or_else(wrong)?;
     let text = text.strip_prefix("0x").unwrap_or(text);
     if text.is_empty() {
         return Ok(0);
     }
-    // That of 8 or 16 bytes is padded.
+    // Base64 of 8 or 16 bytes is padded.
     if text.ends_with('=') {
-        return base64(text).ok_or_else(wrong);
+        return decode_base64(text).ok_or_else(wrong);
     }
     u128::from_str_radix(text, 16).map_err(|_| wrong())
 }
 
-/// At most 16 bytes.
-fn base64(text: &str) -> Option<u128> {
+/// Decodes at most 16 bytes.
+fn decode_base64(text: &str) -> Option<u128> {
     let (mut bits, mut count, mut bytes) = (0_u32, 0, Vec::new());
     for byte in text.trim_end_matches('=').bytes() {
         let digit = match byte {
@@ -273,8 +274,8 @@ fn base64(text: &str) -> Option<u128> {
     (bytes.len() <= 16).then_some(value)
 }
 
-/// A number of 64 bits: text, as JSON's numbers do not have as many, or a number.
-fn number(value: &Value) -> Result<u64, String> {
+/// Parses a number of 64 bits: text, as JSON's numbers have fewer bits, or a number.
+fn parse_number(value: &Value) -> Result<u64, String> {
     let number = match value {
         Value::String(text) => text.parse().ok(),
         value => value.as_u64(),
@@ -282,8 +283,8 @@ fn number(value: &Value) -> Result<u64, String> {
     number.ok_or_else(|| "a time is not a number".to_owned())
 }
 
-/// `2026-01-31T23:59:59.5Z` in ns since 1970.
-fn date(value: &Value) -> Result<u64, String> {
+/// Parses a date like `2026-01-31T23:59:59.5Z`, to ns since 1970.
+fn parse_date(value: &Value) -> Result<u64, String> {
     let wrong = || "a time is not written like 2026-01-31T23:59:59.5Z".to_owned();
     let text = value.as_str().and_then(|text| text.strip_suffix('Z')).ok_or_else(wrong)?;
     let (day, time) = text.split_once('T').ok_or_else(wrong)?;
@@ -301,7 +302,7 @@ fn date(value: &Value) -> Result<u64, String> {
     if !is_right {
         return Err(wrong());
     }
-    // Years that begin in March, so that the day that some have comes last.
+    // Years begin in March here, so that a leap day comes last.
     let shifted = if month > 2 { year } else { year - 1 };
     let leap_days = shifted / 4 - shifted / 100 + shifted / 400;
     let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
@@ -309,7 +310,7 @@ fn date(value: &Value) -> Result<u64, String> {
     Ok((((days * 24 + hour) * 60 + minute) * 60 + second) * 1_000_000_000 + ns)
 }
 
-/// `KeyValue`s of OTLP, tags of Jaeger, or an object.
+/// Attributes of a span: `KeyValue`s of OTLP, tags of Jaeger, or an object.
 #[derive(Debug, Default)]
 pub(super) struct Attributes(Value);
 
@@ -318,14 +319,14 @@ impl Attributes {
         Self(field(value, &["attributes", "tags"]).cloned().unwrap_or_default())
     }
 
-    /// The text of the first of these keys that is there.
+    /// Text of the first of these keys that is there.
     pub(super) fn text(&self, keys: &[&str]) -> Option<String> {
         Some(self.value(keys)?.as_str()?.to_owned())
     }
 
-    /// The port of the first of these keys that is there.
+    /// Port of the first of these keys that is there.
     pub(super) fn port(&self, keys: &[&str]) -> Option<u16> {
-        u16::try_from(number(self.value(keys)?).ok()?).ok()
+        u16::try_from(parse_number(self.value(keys)?).ok()?).ok()
     }
 
     fn value(&self, keys: &[&str]) -> Option<&Value> {
@@ -350,7 +351,7 @@ mod tests {
 
     #[test]
     fn dates_are_read() {
-        let of = |text: &str| date(&Value::from(text));
+        let of = |text: &str| parse_date(&Value::from(text));
         assert_eq!(of("1970-01-01T00:00:00Z"), Ok(0));
         assert_eq!(of("2026-01-31T23:59:59.5Z"), Ok(1_769_903_999_500_000_000));
         assert_eq!(of("2024-02-29T00:00:00.000001Z"), Ok(1_709_164_800_000_001_000));

@@ -1,4 +1,4 @@
-//! Totals with intervals, and where the cycles went.
+//! Reports totals with intervals, and where the cycles went.
 
 use std::cmp::Reverse;
 use std::fs;
@@ -7,67 +7,62 @@ use std::path::{Path, PathBuf};
 
 use luc_counters::replay::{self, Replay};
 use luc_counters::stack::{Figure, PROCESSORS, Processor, Source, Stack};
-use luc_counters::{Definitions, Estimate, Event, Formula, Mode, Recording, Withheld, total};
+use luc_counters::{Definitions, Estimate, Event, Formula, Mode, Recording, Withheld};
 use serde::Serialize;
 
-use crate::error::CountersError;
-use crate::trace::{self, Rows};
+use super::error::CountersError;
+use super::trace::{self, Rows};
 
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Show<'s> {
-    /// The process, by its name or id, of which alone to show what it counted; of a trace.
+    /// Process, by name or id, to which the report is limited; for traces only.
     pub process: Option<&'s str>,
-    /// The processor whose formulas are used; else the one whose events are there.
+    /// Processor whose formulas are used; `None`: the one whose events were counted.
     pub processor: Option<&'s str>,
-    /// Also show the stack of each so many ns.
+    /// Interval at which stacks are also shown, ns.
     pub every_ns: Option<u64>,
 }
 
 /// Counters of a trace or a file.
 #[derive(Debug, Clone, Serialize)]
 pub struct Counters {
-    /// Which trace or file.
     pub file: PathBuf,
-    /// When the last reading ended, ns after the first began; 0 for a file without `-I`.
+    /// End of the last reading, ns after the first began; 0 for a file without `-I`.
     pub length_ns: u64,
-    /// How many readings it has.
     pub readings: usize,
     pub totals: Vec<Total>,
-    /// The same of each process of a trace; the one that was on processors for the longest comes first.
+    /// Totals of each process of a trace. The one with the longest time on processors comes first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub processes: Vec<OfProcess>,
-    /// Events that the machine does not have.
+    pub processes: Vec<ProcessCounters>,
     pub not_supported: Vec<String>,
-    /// What to know first, if anything.
+    /// Note to read first, if any.
     pub note: Option<&'static str>,
-    /// The processor whose formulas the stacks are by; `None` if not all of any processor's events were counted.
+    /// Processor whose formulas the stacks use; `None` if not all events of any processor were counted.
     pub processor: Option<&'static str>,
-    /// Sources that it does not tell apart, and where they are instead.
+    /// Sources that the processor does not tell apart, and where they are instead.
     pub within: &'static [(Source, &'static str)],
-    /// Where the cycles went, in each mode in which they were counted.
+    /// Stacks of cycles for each mode in which they were counted.
     pub stacks: Vec<Stack>,
-    /// The same of each part of the time.
-    pub series: Vec<At>,
+    /// Stacks of each part of the time.
+    pub series: Vec<StackAt>,
 }
 
-/// What a process of a trace has counted.
+/// Counters of a process of a trace.
 #[derive(Debug, Clone, Serialize)]
-pub struct OfProcess {
+pub struct ProcessCounters {
     pub process: u32,
     pub name: String,
-    /// How many of its threads have counted something.
+    /// Number of its threads that have counted something.
     pub threads: usize,
-    /// For how long they were on processors, ns.
+    /// Time that they were on processors, ns.
     pub on_processor_ns: u64,
-    /// Cycles of an instruction, in each mode in which both were counted.
+    /// Cycles per instruction, for each mode in which both were counted.
     pub cpi: Vec<Cpi>,
     pub totals: Vec<Total>,
 }
 
-/// Cycles of an instruction.
 #[derive(Debug, Clone, Serialize)]
 pub struct Cpi {
-    /// In which mode of the processor.
     pub mode: Mode,
     #[serde(flatten)]
     pub figure: Figure,
@@ -75,9 +70,9 @@ pub struct Cpi {
 
 #[derive(Debug, Clone, Serialize)]
 pub struct Total {
-    /// What was counted, as perf names it.
+    /// Event as perf names it.
     pub event: String,
-    /// Its unit; empty for a plain count.
+    /// Unit; empty for a plain count.
     pub unit: String,
     #[serde(flatten)]
     pub figure: Figure,
@@ -85,34 +80,38 @@ pub struct Total {
 
 /// Stacks of a part of the time.
 #[derive(Debug, Clone, Serialize)]
-pub struct At {
-    /// When it ends, ns after the recording began.
+pub struct StackAt {
+    /// End of the part, ns after the recording began.
     pub end_ns: u64,
-    /// In each mode in which cycles were counted.
+    /// Stacks for each mode in which cycles were counted.
     pub stacks: Vec<Stack>,
 }
 
-/// Counters of a trace, whose rows these are.
+/// Reports the counters in the rows of a trace.
 ///
 /// # Errors
-/// A trace without counters, or without those of the process; a processor that is not known.
-pub fn of_trace(path: &Path, rows: &Rows<'_>, show: Show<'_>) -> Result<Counters, CountersError> {
-    let trace::OfTrace { recording, processes } = trace::of(path, rows, show.process)?;
+/// [`CountersError`] for a trace without counters, or without those of the process, and for an unknown processor.
+pub(crate) fn report_trace(
+    path: &Path,
+    rows: &Rows<'_>,
+    show: Show<'_>,
+) -> Result<Counters, CountersError> {
+    let trace::TraceCounts { recording, processes } = trace::sum_trace(path, rows, show.process)?;
     let units: Vec<String> = recording.events().iter().map(unit).collect();
-    let mut found = of_recording(path, &recording, &units, show)?;
+    let mut found = report_recording(path, &recording, &units, show)?;
     let cycles = Processor::of(&recording)
         .map_or(["cycles", "instructions"], |processor| [processor.cycles, processor.instructions]);
-    let processes = processes.iter().map(|one| of_process(one, &units, cycles));
+    let processes = processes.iter().map(|one| report_process(one, &units, cycles));
     found.processes = processes.collect::<Result<_, _>>()?;
     found.processes.sort_by_key(|one| (Reverse(one.on_processor_ns), one.process));
     Ok(found)
 }
 
-/// Reads a file that `perf stat` wrote.
+/// Reports the counters of a file that `perf stat` wrote.
 ///
 /// # Errors
-/// A file that cannot be read or is not perf's, a process that is asked for, and a processor that is not known.
-pub fn of_file(path: &Path, show: Show<'_>) -> Result<Counters, CountersError> {
+/// [`CountersError`] for a file that is unreadable or not perf's, for a process, and for an unknown processor.
+pub(crate) fn report_file(path: &Path, show: Show<'_>) -> Result<Counters, CountersError> {
     if show.process.is_some() {
         return Err(CountersError::NotOfProcesses { path: path.to_owned() });
     }
@@ -121,7 +120,7 @@ pub fn of_file(path: &Path, show: Show<'_>) -> Result<Counters, CountersError> {
     let parsed = replay::parse(&String::from_utf8_lossy(&bytes));
     let Replay { recording, units, not_supported } =
         parsed.map_err(|reason| CountersError::NotPerf { path: path.to_owned(), reason })?;
-    let found = of_recording(path, &recording, &units, show)?;
+    let found = report_recording(path, &recording, &units, show)?;
     Ok(Counters {
         note: has_none(&not_supported).then_some("no hardware counters (virtual machine)"),
         not_supported,
@@ -129,14 +128,14 @@ pub fn of_file(path: &Path, show: Show<'_>) -> Result<Counters, CountersError> {
     })
 }
 
-fn of_recording(
+fn report_recording(
     path: &Path,
     recording: &Recording,
     units: &[String],
     show: Show<'_>,
 ) -> Result<Counters, CountersError> {
     let processor = match show.processor {
-        Some(name) => Some(named(name)?),
+        Some(name) => Some(find_processor(name)?),
         None => Processor::of(recording),
     };
     let stacks = |recording: &Recording| match processor {
@@ -146,7 +145,7 @@ fn of_recording(
     let mut series = Vec::new();
     for range in ranges(recording.ends_ns(), show.every_ns) {
         let part = recording.part(range);
-        series.push(At {
+        series.push(StackAt {
             end_ns: part.ends_ns().last().copied().unwrap_or(0),
             stacks: stacks(&part)?,
         });
@@ -167,37 +166,34 @@ fn of_recording(
 }
 
 fn totals(recording: &Recording, units: &[String]) -> Vec<Total> {
-    let events = recording.events().iter().enumerate();
-    let totals = events.map(|(place, event)| Total {
+    let total = |(place, event): (usize, &Event)| Total {
         event: event.to_string(),
         unit: units.get(place).cloned().unwrap_or_default(),
-        figure: figure(total(recording, place)),
-    });
-    totals.collect()
+        figure: figure(luc_counters::total(recording, place)),
+    };
+    recording.events().iter().enumerate().map(total).collect()
 }
 
-fn of_process(
-    one: &trace::OfProcess,
+fn report_process(
+    one: &trace::ProcessCounts,
     units: &[String],
     cycles: [&str; 2],
-) -> Result<OfProcess, CountersError> {
+) -> Result<ProcessCounters, CountersError> {
     let recording = &one.recording;
     let [cycles, instructions] = cycles;
     let ratio = Formula::parse(&format!("d_ratio({cycles}, {instructions})"))?;
     let definitions = Definitions::default();
     let counted = |mode: &Mode| {
-        let events = [cycles, instructions];
-        events.iter().all(|name| recording.find(name, *mode).is_some())
+        [cycles, instructions].iter().all(|name| recording.find(name, *mode).is_some())
     };
     let modes = Mode::ALL.into_iter().filter(counted);
     let cpi = modes
         .map(|mode| Cpi { mode, figure: figure(ratio.evaluate(&definitions, recording, mode)) });
-    // All events are wanted whenever a thread runs.
+    // Each event is enabled whenever a thread runs.
     let enabled_ns = |place| {
-        let readings = recording.readings(place).iter();
-        readings.fold(0, |sum: u64, one| sum.saturating_add(one.enabled_ns))
+        recording.readings(place).iter().fold(0, |sum: u64, one| sum.saturating_add(one.enabled_ns))
     };
-    Ok(OfProcess {
+    Ok(ProcessCounters {
         process: one.id,
         name: one.name.clone(),
         threads: one.threads,
@@ -214,7 +210,7 @@ fn figure(found: Result<Estimate, Withheld>) -> Figure {
     }
 }
 
-/// The unit of a trace's events.
+/// Unit of a trace's event.
 fn unit(event: &Event) -> String {
     match event.name.as_str() {
         "task-clock" | "cpu-clock" => "ns".to_owned(),
@@ -222,13 +218,13 @@ fn unit(event: &Event) -> String {
     }
 }
 
-/// The events that a processor's stack needs, as `perf stat -e` wants them: in user space and in the kernel, and in a
-/// group those that the hardware counts together.
+/// Lists the events that a processor's stack needs, for `perf stat -e`: in user space and in the kernel. Events that
+/// the hardware counts together form a group.
 ///
 /// # Errors
-/// A processor that is not known.
+/// [`CountersError::NoSuchProcessor`].
 pub fn events_of(processor: &str) -> Result<String, CountersError> {
-    let processor = named(processor)?;
+    let processor = find_processor(processor)?;
     let all = processor.events()?;
     let mut words = Vec::new();
     for mode in [Mode::User, Mode::Kernel] {
@@ -243,7 +239,7 @@ pub fn events_of(processor: &str) -> Result<String, CountersError> {
     Ok(words.join(","))
 }
 
-fn named(name: &str) -> Result<&'static Processor, CountersError> {
+fn find_processor(name: &str) -> Result<&'static Processor, CountersError> {
     Processor::named(name).ok_or_else(|| CountersError::NoSuchProcessor {
         name: name.to_owned(),
         names: PROCESSORS.map(|processor| processor.name).join(", "),
@@ -253,17 +249,16 @@ fn named(name: &str) -> Result<&'static Processor, CountersError> {
 fn stacks(processor: &Processor, recording: &Recording) -> Result<Vec<Stack>, CountersError> {
     let counted = |mode: &Mode| recording.find(processor.cycles, *mode).is_some();
     let modes = Mode::ALL.into_iter().filter(counted);
-    let stacks = modes.map(|mode| Ok(processor.stack(recording, mode)?));
-    stacks.collect()
+    modes.map(|mode| Ok(processor.stack(recording, mode)?)).collect()
 }
 
-/// The readings that end in each part of the time.
+/// Ranges of the readings that end in each part of the time.
 fn ranges(ends_ns: &[u64], every_ns: Option<u64>) -> Vec<Range<usize>> {
     let mut ranges: Vec<Range<usize>> = Vec::new();
     let Some(every_ns) = every_ns.filter(|&every_ns| every_ns > 0) else {
         return ranges;
     };
-    // A reading that is due at the end of a part may come a little after it: by less than half a reading.
+    // A reading that is due at the end of a part may be late by less than half a reading.
     let reading_ns = ends_ns.last().map_or(0, |last| last / ends_ns.len() as u64);
     let part = |end_ns: u64| end_ns.saturating_sub(reading_ns / 2 + 1) / every_ns;
     for (at, &end_ns) in ends_ns.iter().enumerate() {
@@ -275,7 +270,7 @@ fn ranges(ends_ns: &[u64], every_ns: Option<u64>) -> Vec<Range<usize>> {
     ranges
 }
 
-/// Whether the machine has no counter even for cycles.
+/// Whether the machine lacks even a counter for cycles.
 fn has_none(not_supported: &[String]) -> bool {
     let mut events = not_supported.iter().map(|text| Event::of_perf(text));
     events.any(|event| ["cycles", "cpu-cycles", "instructions"].contains(&event.name.as_str()))

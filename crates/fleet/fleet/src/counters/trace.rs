@@ -1,4 +1,4 @@
-//! Counters of a trace that `luc record --counters` made.
+//! Reads the counters of a trace that `luc record --counters` made.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -8,38 +8,38 @@ use luc_events::codes::CounterMode;
 use luc_events::tables::Counter;
 use luc_units::plain;
 
-use crate::error::CountersError;
+use super::error::CountersError;
 
-/// What threads have counted in so much time is one reading: a few turns of the kernel's rotation.
+/// Length of a reading: a few turns of the kernel's rotation.
 const READING_NS: u64 = 100_000_000;
-/// More different events than this are no recording of ours: each has a value in each reading.
-const MOST_EVENTS: usize = 256;
+/// Maximum number of different events: each has a value in each reading. LUC never records more.
+const MAX_EVENTS: usize = 256;
 
-/// What the recorded threads have counted.
+/// Counts of the recorded threads.
 #[derive(Debug)]
-pub(crate) struct OfTrace {
+pub(crate) struct TraceCounts {
     pub(crate) recording: Recording,
-    /// The same of each process, by its id.
-    pub(crate) processes: Vec<OfProcess>,
+    /// Counts of each process, by its id.
+    pub(crate) processes: Vec<ProcessCounts>,
 }
 
-/// What a process has counted.
+/// Counts of a process.
 #[derive(Debug)]
-pub(crate) struct OfProcess {
+pub(crate) struct ProcessCounts {
     pub(crate) id: u32,
     pub(crate) name: String,
-    /// How many of its threads have counted something.
+    /// Number of its threads that have counted something.
     pub(crate) threads: usize,
     pub(crate) recording: Recording,
 }
 
-/// The rows of a trace.
-pub struct Rows<'r> {
-    pub start_ns: u64,
-    /// In the order of their times.
-    pub counters: &'r [Counter],
-    /// The name of a process.
-    pub name: &'r dyn Fn(u32) -> Option<String>,
+/// Rows of a trace.
+pub(crate) struct Rows<'r> {
+    pub(crate) start_ns: u64,
+    /// Rows in order of time.
+    pub(crate) counters: &'r [Counter],
+    /// Finds the name of a process.
+    pub(crate) name: &'r dyn Fn(u32) -> Option<String>,
 }
 
 impl std::fmt::Debug for Rows<'_> {
@@ -51,15 +51,15 @@ impl std::fmt::Debug for Rows<'_> {
     }
 }
 
-/// What a trace has counted, of a process only if one is named, by its name or id.
+/// Sums the counts of a trace, or only those of `process`, given by name or id.
 ///
 /// # Errors
 /// [`CountersError::NoCounters`].
-pub(crate) fn of(
+pub(crate) fn sum_trace(
     path: &Path,
     rows: &Rows<'_>,
     process: Option<&str>,
-) -> Result<OfTrace, CountersError> {
+) -> Result<TraceCounts, CountersError> {
     let &Rows { start_ns, counters, .. } = rows;
     let none = |why: String| CountersError::NoCounters { path: path.to_owned(), why };
     if counters.is_empty() {
@@ -68,8 +68,7 @@ pub(crate) fn of(
         ));
     }
     let name_of = |id: u32| {
-        let name = (rows.name)(id).map(|name| plain(&name));
-        name.unwrap_or_else(|| format!("process {id}"))
+        (rows.name)(id).map(|name| plain(&name)).unwrap_or_else(|| format!("process {id}"))
     };
     let mut by_process: BTreeMap<u32, Vec<&Counter>> = BTreeMap::new();
     for row in counters {
@@ -85,25 +84,25 @@ pub(crate) fn of(
         }
     }
     let events: BTreeSet<Event> = by_process.values().flatten().map(|row| event(row)).collect();
-    if events.len() > MOST_EVENTS {
+    if events.len() > MAX_EVENTS {
         return Err(none(format!(
-            "the trace counts {} events, and {MOST_EVENTS} are the most: luc did not record it",
+            "the trace counts {} events, and {MAX_EVENTS} are the most: luc did not record it",
             events.len()
         )));
     }
     let events: Vec<Event> = events.into_iter().collect();
     let processes = by_process.iter().map(|(&id, rows)| {
         let threads: BTreeSet<u32> = rows.iter().map(|row| row.thread.0).collect();
-        OfProcess {
+        ProcessCounts {
             id,
             name: name_of(id),
             threads: threads.len(),
-            recording: recording(&events, start_ns, rows.iter().copied()),
+            recording: sum_rows(&events, start_ns, rows.iter().copied()),
         }
     });
-    Ok(OfTrace {
+    Ok(TraceCounts {
         processes: processes.collect(),
-        recording: recording(&events, start_ns, by_process.values().flatten().copied()),
+        recording: sum_rows(&events, start_ns, by_process.values().flatten().copied()),
     })
 }
 
@@ -116,8 +115,8 @@ fn event(row: &Counter) -> Event {
     Event::new(&row.event, mode)
 }
 
-/// Rows as readings: each counts where it ends.
-fn recording<'r>(
+/// Turns rows into readings. Each row counts where it ends.
+fn sum_rows<'r>(
     events: &[Event],
     start_ns: u64,
     rows: impl Iterator<Item = &'r Counter>,
@@ -174,7 +173,7 @@ mod tests {
             row(0, 1, "cycles", 1, 100),
             row(3, 1, "other", 1, 100),
         ];
-        let found = recording(&events, start_ns, rows.iter());
+        let found = sum_rows(&events, start_ns, rows.iter());
         assert_eq!(found.ends_ns(), [READING_NS, 2 * READING_NS]);
         let cycles = found.readings(0);
         assert_eq!((cycles[0].value, cycles[0].enabled_ns, cycles[0].running_ns), (31.0, 300, 250));
