@@ -216,7 +216,7 @@ fn requests(homes: &mut Homes<'_>, found: &Found<'_>) -> Vec<RequestNode> {
     let received = found.requests.incoming.iter();
     let received = received.map(|incoming| (&incoming.exchange, false, None));
     let sent = found.requests.outgoing.iter().map(|outgoing| {
-        let words = outgoing.cause.map(|(_, hand_over)| evidence(hand_over));
+        let words = outgoing.cause.map(|cause| evidence(cause.evidence));
         (&outgoing.exchange, true, words)
     });
     let mut nodes: Vec<RequestNode> = Vec::with_capacity(found.trees.parents.len());

@@ -1,7 +1,9 @@
 //! Two threads of a client share a connection, whose server takes one request after the other.
 
 use luc_fleet_clocks::HostId;
-use luc_fleet_requests::{Connections, End, Message, Opener, Requests, Thread, Waits, Way};
+use luc_fleet_requests::{
+    CallId, Connections, End, Message, Opener, RequestId, Requests, Thread, Waits, Way,
+};
 
 const CLIENT: u32 = 0;
 const SERVER: u32 = 1;
@@ -78,8 +80,8 @@ fn each_thread_has_its_own_requests_and_answers() {
         assert_eq!(exchange.asked.at_ns, begun_ns - 300);
         let answer = exchange.answer.expect("answered");
         assert_eq!(answer.last.at_ns, begun_ns + 160);
-        assert_eq!(sent.to, Some(number));
-        assert_eq!(found.incoming[number].from, Some(number));
+        assert_eq!(sent.to, Some(RequestId(number)));
+        assert_eq!(found.incoming[number].from, Some(CallId(number)));
     }
 }
 

@@ -78,7 +78,7 @@ impl Ranking {
             // What the client wrote, or else the server.
             let sent = (top.node as usize).checked_sub(requests.incoming.len());
             let received = sent.and_then(|sent| requests.outgoing.get(sent)?.to);
-            let received = received.and_then(|received| u32::try_from(received).ok());
+            let received = received.and_then(|received| u32::try_from(received.0).ok());
             let span = named.of(top.node);
             top.ranked.span = span.or_else(|| named.of(received?));
         }

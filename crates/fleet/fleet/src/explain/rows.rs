@@ -71,7 +71,7 @@ pub(super) fn report(found: &Found<'_>, engaged: &Engaged) -> Rows {
     let received = found.requests.incoming.iter();
     let received = received.map(|incoming| (&incoming.exchange, false, None));
     let sent = found.requests.outgoing.iter().map(|outgoing| {
-        let words = outgoing.cause.map(|(_, hand_over)| evidence(hand_over));
+        let words = outgoing.cause.map(|cause| evidence(cause.evidence));
         (&outgoing.exchange, true, words)
     });
     let rows = received.chain(sent).zip(&found.trees.parents);

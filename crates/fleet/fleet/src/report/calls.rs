@@ -74,7 +74,7 @@ pub(crate) fn calls(found: &Found<'_>) -> BTreeMap<(Place, Place), Calls> {
     let requests = &found.requests;
     let mut all: BTreeMap<(Place, Place), Calls> = BTreeMap::new();
     for sent in &requests.outgoing {
-        let to = sent.to.and_then(|number| requests.incoming.get(number));
+        let to = sent.to.and_then(|request| requests.incoming.get(request.0));
         let to = match to {
             Some(received) => process(&received.exchange),
             None => remote(sent.exchange.end).map_or(Place::Outside, Place::At),

@@ -1,10 +1,10 @@
-//! Which sequence numbers an end has seen of one direction, and whether two ends can have seen the same.
+//! Sequence numbers that an end has seen of one direction, and whether two ends can have seen the same.
 
 use std::collections::HashMap;
 
 use crate::rows::{End, EndId, Message, Packet, Way};
 
-/// Sequence numbers come round after this many bytes.
+/// Number of bytes after which sequence numbers come round.
 pub(super) const ROUND: u64 = 1 << 32;
 
 /// The offset after the last byte that an end sent and received while it was traced.
@@ -14,7 +14,7 @@ pub(super) struct Reach {
     received: u64,
 }
 
-/// How far each end got.
+/// Returns how far each end got.
 pub(super) fn reaches(messages: &[Message], packets: &[Packet]) -> HashMap<EndId, Reach> {
     let mut reaches: HashMap<EndId, Reach> = HashMap::new();
     let of_messages = messages.iter().map(|row| (row.end(), row.way, row.first_byte, row.bytes));
@@ -30,23 +30,23 @@ pub(super) fn reaches(messages: &[Message], packets: &[Packet]) -> HashMap<EndId
     reaches
 }
 
-/// What an end has seen of one direction: from `origin` on, `length` bytes.
+/// Sequence numbers that an end has seen of one direction: `length` bytes from `origin`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Window {
     pub(super) origin: u32,
     pub(super) length: u64,
-    /// The origin is the initial sequence number: nothing is before it.
+    /// Whether the origin is the initial sequence number: nothing is before it.
     is_initial: bool,
 }
 
 impl Window {
-    /// Of what an end sends; `None` if no number is known.
+    /// Returns the window of the bytes that an end sent; `None` if no number is known.
     pub(super) fn sent(end: &End, reach: Reach) -> Option<Self> {
         let origin = end.own_isn.or(end.at_start.map(|start| start.snd_nxt))?;
         Some(Self { origin, length: reach.sent, is_initial: end.own_isn.is_some() })
     }
 
-    /// Of what an end receives; `None` if no number is known.
+    /// Returns the window of the bytes that an end received; `None` if no number is known.
     pub(super) fn received(end: &End, reach: Reach) -> Option<Self> {
         if let Some(origin) = end.peer_isn {
             return Some(Self { origin, length: reach.received, is_initial: true });
@@ -61,15 +61,14 @@ impl Window {
     }
 }
 
-/// How two windows of one direction, the sender's and the receiver's, are to each other.
+/// Relation of the sender's and the receiver's windows of one direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fit {
-    /// They overlap or touch: an offset of the receiver's, plus this, is the sender's.
+    /// They overlap or touch: an offset of the receiver, plus this, is the sender's.
     Shift(i64),
     /// They cannot be of one connection.
     Apart,
-    /// As many bytes have passed as there are sequence numbers: they may be of one connection, but at which shift is
-    /// not known.
+    /// As many bytes have passed as there are sequence numbers. They may be of one connection, but the shift is not known.
     TooWide,
 }
 
@@ -94,7 +93,7 @@ pub(super) fn compare(sender: Window, receiver: Window) -> Fit {
     }
 }
 
-/// How likely windows of unrelated connections overlap or touch by chance: the numbers are random.
+/// Returns the probability that windows of unrelated connections overlap or touch: the numbers are random.
 pub(super) fn chance(sender: Window, receiver: Window) -> f64 {
     let width = sender.length as f64 + receiver.length as f64 + 1.0;
     (width / ROUND as f64).min(1.0)
