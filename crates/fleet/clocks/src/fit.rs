@@ -29,8 +29,8 @@ pub struct PairFit {
 /// Relates the clock of B to that of A by the messages between them. Times are those of CLOCK_MONOTONIC_RAW
 /// ([`ClockMap`](crate::ClockMap)).
 ///
-/// At each knot the offset is between the highest and the lowest line that separate the messages of both directions, which
-/// are bent by the maximum curvature. The line is the offset's tangent.
+/// At each knot the offset is between the highest and the lowest line that separate the messages of both directions,
+/// which are bent by the maximum curvature. The line is the offset's tangent.
 ///
 /// # Errors
 /// [`ClockError::NoMessages`], [`ClockError::Setting`], [`ClockError::TooManyJumps`].

@@ -1,4 +1,4 @@
-//! Identities of hosts.
+//! Identities and indices of hosts.
 
 use std::fmt;
 

@@ -1,5 +1,5 @@
-//! Lower hulls of points that are bent. A quantity whose curvature is bounded lies below the chord of a point's neighbours,
-//! but for the bend.
+//! Lower hulls of points that are bent. A quantity whose curvature is bounded lies below the chord of a point's
+//! neighbours, but for the bend.
 //!
 //! Adding a parabola to all points of one time frame adds a linear function when the frame is moved. So which points
 //! are on the hull does not depend on the knot that the bend is measured from, and a hull is made once for all knots.
@@ -23,8 +23,8 @@ pub(crate) fn chord(kappa: f64, rise: f64, before: f64, after: f64) -> f64 {
     if length > 0.0 { rise * (before / length) + bend(kappa, before, after) } else { rise.min(0.0) }
 }
 
-/// Returns the items on the lower hull. `items` are sorted by time, each time once. `is_needless(a, b, c)` is true if `b`
-/// bounds nothing between `a` and `c` (Andrew's monotone chain, 1979).
+/// Returns the items on the lower hull. `items` are sorted by time, each time once. `is_needless(a, b, c)` is true if
+/// `b` bounds nothing between `a` and `c` (Andrew's monotone chain, 1979).
 pub(crate) fn lower_hull<T: Copy>(
     items: impl Iterator<Item = T>,
     is_needless: impl Fn(T, T, T) -> bool,

@@ -32,9 +32,9 @@ impl Line {
 }
 
 /// Returns the line of a pair as Trace Compass finds it. It takes the hulls of both directions, the steepest and the
-/// flattest line that separate them, and their bisector (Duda et al., 1987; Jabbarifar, *On Line Trace Synchronization for Large Scale
-/// Distributed Systems*, 2013). Where drift bends no line separates them. Trace Compass then keeps the last one that
-/// did. Here it is the line whose greatest violation is the least, which is kinder.
+/// flattest line that separate them, and their bisector (Duda et al., 1987; Jabbarifar, *On Line Trace Synchronization
+/// for Large Scale Distributed Systems*, 2013). Where drift bends no line separates them. Trace Compass then keeps the
+/// last one that did. Here it is the line whose greatest violation is the least, which is kinder.
 ///
 /// # Errors
 /// [`ClockError::NoMessages`] unless there are messages both ways that bound a slope on both sides.

@@ -63,8 +63,8 @@ pub fn place(
         .collect())
 }
 
-/// Returns the lengths of the shortest paths from the reference (Bellman and Ford). `lengths` returns those of a pair from
-/// A to B and back.
+/// Returns the lengths of the shortest paths from the reference (Bellman and Ford). `lengths` returns those of a pair
+/// from A to B and back.
 fn shortest_paths(
     hosts: usize,
     reference: HostIndex,

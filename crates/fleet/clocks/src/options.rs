@@ -5,8 +5,8 @@ use crate::error::ClockError;
 /// Settings of a fit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FitOptions {
-    /// Maximum change of the offset's rate in a second, ns/s². The bounds are guaranteed if it holds. A value that is too
-    /// small does not show. One that is too large costs little, as the error grows with its cube root.
+    /// Maximum change of the offset's rate in a second, ns/s². The bounds are guaranteed if it holds. A value that is
+    /// too small does not show. One that is too large costs little, as the error grows with its cube root.
     pub kappa_ns_per_s2: f64,
     /// Time on either side of a knot whose messages are used, s; rounded up to whole steps.
     pub window_s: f64,

@@ -7,9 +7,9 @@ pub const MAX_TIME_NS: i64 = i64::MAX / 4;
 
 /// A moment at which a message bounds the offset on one side.
 ///
-/// The offset at a moment is the time of B's clock less that of A's. A delay is not negative. So a message that A sent bounds
-/// the offset from above, and one that B sent from below (Duda, Harrus, Haddad and Bernard, *Estimating Global Time in
-/// Distributed Systems*, 1987).
+/// The offset at a moment is the time of B's clock less that of A's. A delay is not negative. So a message that A sent
+/// bounds the offset from above, and one that B sent from below (Duda, Harrus, Haddad and Bernard, *Estimating Global
+/// Time in Distributed Systems*, 1987).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Point {
     at_ns: i64,
@@ -67,7 +67,8 @@ impl Point {
 
 /// The messages between two hosts, A and B.
 ///
-/// If bytes are sent again, the first transmission and the first reception count. Retransmission then only loosens a bound.
+/// If bytes are sent again, the first transmission and the first reception count. Retransmission then only loosens a
+/// bound.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PairPoints {
     /// Messages from A to B: no offset is above these.

@@ -24,8 +24,8 @@ pub struct ClockMap {
 }
 
 impl ClockMap {
-    /// Returns the map through samples that are in order. `reading_error_ns` is the maximum distance of the two readings of a
-    /// sample, since nobody reads two clocks at once. Samples that are off a line by more begin a new one.
+    /// Returns the map through samples that are in order. `reading_error_ns` is the maximum distance of the two readings
+    /// of a sample, since nobody reads two clocks at once. Samples that are off a line by more begin a new one.
     ///
     /// # Errors
     /// [`ClockError::FewSamples`], [`ClockError::SamplesNotAscending`], [`ClockError::TimeOutOfRange`],
@@ -63,8 +63,8 @@ impl ClockMap {
         Ok(map)
     }
 
-    /// Returns CLOCK_MONOTONIC_RAW at a time of CLOCK_MONOTONIC. Before the first and after the last sample the rates there
-    /// are assumed to last.
+    /// Returns CLOCK_MONOTONIC_RAW at a time of CLOCK_MONOTONIC. Before the first and after the last sample the rates
+    /// there are assumed to last.
     #[must_use]
     pub fn raw_ns(&self, monotonic_ns: i64) -> i64 {
         let next = self
@@ -80,15 +80,15 @@ impl ClockMap {
         raw.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64
     }
 
-    /// Returns the error of the map where rates do not change, ns: the worst residual of a sample, and the reading error.
-    /// The errors of both hosts, added, belong into [`FitOptions::timestamp_error_ns`](crate::FitOptions).
+    /// Returns the error of the map where rates do not change, ns: the worst residual of a sample, and the reading
+    /// error. The errors of both hosts, added, belong into [`FitOptions::timestamp_error_ns`](crate::FitOptions).
     #[must_use]
     pub fn error_ns(&self) -> f64 {
         self.error_ns
     }
 
-    /// Returns the additional error at a time of CLOCK_MONOTONIC, ns: between two samples a rate may have changed more than
-    /// once. It holds if no rate was beyond those seen within 2 s by more than a quarter of their range.
+    /// Returns the additional error at a time of CLOCK_MONOTONIC, ns: between two samples a rate may have changed more
+    /// than once. It holds if no rate was beyond those seen within 2 s by more than a quarter of their range.
     #[must_use]
     pub fn change_error_ns(&self, monotonic_ns: i64) -> i64 {
         let error_ns = changes::error_ns(&self.changes, monotonic_ns, self.raw_ns(monotonic_ns));
@@ -207,7 +207,8 @@ mod tests {
 
     #[test]
     fn lines_that_meet_where_no_rate_changed_are_within_the_error() {
-        // Recorded in a guest: CLOCK_MONOTONIC, its rate, and how much faster the other clock was since the sample before.
+        // Recorded in a guest: CLOCK_MONOTONIC, its rate, and how much faster the other clock was since the sample
+        // before.
         let recorded: [(i64, i64, f64); 6] = [
             (902_980_384, 50_822, -36_852.0),
             (1_021_512_918, 427_037, -83_572.0),

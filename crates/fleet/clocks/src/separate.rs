@@ -1,11 +1,11 @@
 //! Straight lines between two hulls: their possible heights at a knot, and their possible slopes.
 //!
-//! Both sides are lower hulls. Bounds from below are mirrored, so that their heights bound the line's negative from above.
-//! Each question about one side is then the same question about the other.
+//! Both sides are lower hulls. Bounds from below are mirrored, so that their heights bound the line's negative from
+//! above. Each question about one side is then the same question about the other.
 //!
 //! These are linear programs in two variables, height `c` at the knot and slope `b` (Duda et al., 1987, draw them by
-//! hand). For a slope, `room(b)` is the distance of the highest line below `up` and the lowest above `down`. It is concave
-//! and made of straight parts. Slopes are possible where it is not negative.
+//! hand). For a slope, `room(b)` is the distance of the highest line below `up` and the lowest above `down`. It is
+//! concave and made of straight parts. Slopes are possible where it is not negative.
 
 use crate::hull::{Vertex, hull_of_vertices};
 
@@ -19,8 +19,8 @@ pub(crate) struct Tube {
     pub(crate) high: f64,
 }
 
-/// Returns the heights at x = 0 of the lines that pass below `up` and whose negatives pass below `down`. `None` if there is
-/// no line.
+/// Returns the heights at x = 0 of the lines that pass below `up` and whose negatives pass below `down`. `None` if
+/// there is no line.
 pub(crate) fn tube(up: &[Vertex], down: &[Vertex]) -> Option<Tube> {
     let steepest = steepest(up, down)?;
     let flattest = -self::steepest(down, up)?;
@@ -36,8 +36,8 @@ pub(crate) fn tube(up: &[Vertex], down: &[Vertex]) -> Option<Tube> {
 
 /// Returns the greatest possible slope, `INFINITY` if any is possible; `None` if there is no line at all.
 ///
-/// Newton's method from a slope that is too great. Each step goes to the slope at which the two vertices that it stands on
-/// leave no room. So it ends, at a slope that two vertices give.
+/// Newton's method from a slope that is too great. Each step goes to the slope at which the two vertices that it stands
+/// on leave no room. So it ends, at a slope that two vertices give.
 pub(crate) fn steepest(up: &[Vertex], down: &[Vertex]) -> Option<f64> {
     let (Some(&last), Some(&first)) = (up.last(), down.first()) else {
         return Some(f64::INFINITY);

@@ -11,7 +11,7 @@ const SLOPE_INTERVAL_NS: i64 = 1_000_000_000;
 /// Number of slopes whose median is taken.
 const MAX_SLOPES: usize = 15;
 
-/// Direction of messages.
+/// Direction of messages between two hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
     /// From A to B: the lowest message bounds most.
@@ -20,8 +20,8 @@ pub enum Direction {
     Backward,
 }
 
-/// A filter of the messages of one direction while they come in, so that a recorder can keep them. Of each 4 ms it keeps the
-/// one that bounds most, once the drift of the clocks is subtracted. Leaving messages out only loosens bounds.
+/// A filter of the messages of one direction while they come in, so that a recorder can keep them. Of each 4 ms it keeps
+/// the one that bounds most, once the drift of the clocks is subtracted. Leaving messages out only loosens bounds.
 ///
 /// The drift is the median of the slopes between the best messages of successive seconds. So single slow messages, and
 /// jumps, do not count.

@@ -60,8 +60,8 @@ pub struct Account<K> {
     pub more_ns: f64,
 }
 
-/// Returns the indices of the slowest requests in `times_ns`, the slowest first, and of as many usual ones. Usual requests
-/// are those around the median that are not among the slowest.
+/// Returns the indices of the slowest requests in `times_ns`, the slowest first, and of as many usual ones. Usual
+/// requests are those around the median that are not among the slowest.
 #[must_use]
 pub fn slow_and_usual(times_ns: &[u64]) -> [Vec<usize>; 2] {
     let mut places: Vec<usize> = (0..times_ns.len()).collect();
@@ -75,8 +75,8 @@ pub fn slow_and_usual(times_ns: &[u64]) -> [Vec<usize>; 2] {
     [places, usual]
 }
 
-/// Returns the cost of each thing. The first one makes the slowest requests slower than usual ones. Where they are not much
-/// slower, the first one takes most of their time.
+/// Returns the cost of each thing. The first one makes the slowest requests slower than usual ones. Where they are not
+/// much slower, the first one takes most of their time.
 #[must_use]
 pub fn accounts<K: Ord + Clone>(slow: &[Sample<K>], usual: &[Sample<K>]) -> Vec<Account<K>> {
     let mut keys: BTreeMap<&K, usize> = BTreeMap::new();

@@ -72,8 +72,8 @@ impl Engaged {
         }
     }
 
-    /// Returns the purpose of a wait, by whether the thread had something to do when it began. `None`: a wait for a time, a
-    /// disk or the like.
+    /// Returns the purpose of a wait, by whether the thread had something to do when it began. `None`: a wait for a
+    /// time, a disk or the like.
     #[must_use]
     pub fn awaits(&self, wait: &Wait) -> Option<Awaits> {
         // Nobody ends a wait that is only for a processor.
@@ -147,8 +147,8 @@ const MAX_AWAKE_NS: u64 = 1_000_000;
 /// Minimum period of a timer, ns.
 const MIN_PERIOD_NS: u64 = 100_000;
 
-/// Finds threads that tick, the most frequent first. Without an open request they wake at even times by themselves, and run
-/// briefly. Until they sleep again they neither send, nor receive, nor wake anybody.
+/// Finds threads that tick, the most frequent first. Without an open request they wake at even times by themselves, and
+/// run briefly. Until they sleep again they neither send, nor receive, nor wake anybody.
 #[must_use]
 pub fn ticks(paths: &Paths<'_>, engaged: &Engaged) -> Vec<Ticks> {
     let of_host = |host: &HostWaits| -> Vec<Ticks> {
@@ -203,49 +203,13 @@ fn find_ticks(
 
 #[cfg(test)]
 mod tests {
-    use luc_fleet_clocks::HostId;
-
     use super::*;
-    use crate::messages::Side;
     use crate::requests::{Cause, HandOver, Incoming, Outgoing, RequestId};
-    use crate::rows::{EndId, Thread};
+    use crate::testing::{exchange, side};
     use crate::waits::Waits;
 
-    const HERE: HostId = HostId(0);
-
-    fn thread(id: u32) -> Thread {
-        Thread { id, start_ns: 0 }
-    }
-
-    fn side(id: u32, at_ns: u64) -> Side {
-        Side { host: HERE, thread: thread(id), process: 1, at_ns }
-    }
-
-    fn exchange(asked: Side, answered: Side) -> Exchange {
-        Exchange {
-            end: EndId { host: HERE, connection: 1 },
-            asked,
-            first_byte: 0,
-            bytes: 1,
-            answer: Some(Answer { first: answered, last: answered }),
-            token: None,
-            sure_until_ns: answered.at_ns,
-            is_of_several: false,
-        }
-    }
-
     fn wait(id: u32, off_ns: u64, woken_ns: u64, waker: Option<u32>) -> Wait {
-        Wait {
-            host: HERE,
-            thread: thread(id),
-            off_ns,
-            woken_ns: Some(woken_ns),
-            on_ns: woken_ns + 5,
-            waker: waker.map(thread),
-            may_be_input: true,
-            may_be_hand_over: true,
-            processor: None,
-        }
+        crate::testing::wait(id, [off_ns, woken_ns, woken_ns + 5], waker)
     }
 
     /// Thread 1 reads a request and gives it to worker 2, which asks another host and wakes thread 1.

@@ -21,15 +21,14 @@ pub enum PairEvidence {
     Numbers,
 }
 
-/// A connection whose two ends are known.
+/// A connection whose two ends are known, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConnectionPair {
-    /// In order.
     pub ends: [EndId; 2],
     /// The end that opened it, where either has seen that.
     pub client: Option<EndId>,
-    /// By end: the difference from an offset that the other end received to the same offset where this end sent it. 0 if
-    /// both count from the initial sequence number.
+    /// By end: the difference from an offset that the other end received to the same offset where this end sent it. 0
+    /// if both count from the initial sequence number.
     pub shifts: [i64; 2],
     pub evidence: PairEvidence,
 }
@@ -57,14 +56,14 @@ pub struct Connections {
 }
 
 impl Connections {
-    /// Pairs the ends that many hosts have recorded; both ends may be on one host. Messages and packets show the numbers
-    /// of ends that are older than the trace. Nothing is guessed: where several ends fit, none is taken.
+    /// Pairs the ends that many hosts have recorded; both ends may be on one host. Messages and packets show the
+    /// numbers of ends that are older than the trace. Nothing is guessed: where several ends fit, none is taken.
     ///
     /// Connections within a host name their other ends. The others are tried in three steps.
     ///
     /// 1. Both initial sequence numbers, exchanged, are the connection's identity.
-    /// 2. Of ends that lack one, the addresses are each other's, and the numbers of both directions fit. The numbers that
-    ///    one end sent since its trace began, and those that the other received, overlap or touch.
+    /// 2. Of ends that lack one, the addresses are each other's, and the numbers of both directions fit. The numbers
+    ///    that one end sent since its trace began, and those that the other received, overlap or touch.
     /// 3. Where NAT has changed addresses, the numbers alone count, if chance explains less than one in a million pairs.
     #[must_use]
     pub fn pair(ends: &[End], messages: &[Message], packets: &[Packet]) -> Self {
@@ -124,7 +123,7 @@ impl Connections {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct EndPlace {
     pub(crate) pair: usize,
-    /// Index in [`ConnectionPair::ends`].
+    /// Index of the end in [`ConnectionPair::ends`].
     pub(crate) side: usize,
 }
 

@@ -1,8 +1,8 @@
 //! Requests across many hosts, without an engine: the messages that connect hosts, the request that each call was made
 //! for, and the critical path of each request.
 //!
-//! Everything here is pure: rows come in, edges go out; nothing is read, written or panics. `luc_fleet_clocks` relates the
-//! hosts' clocks.
+//! Everything here is pure: rows come in, edges go out; nothing is read, written or panics. `luc_fleet_clocks` relates
+//! the hosts' clocks.
 //!
 //! Hosts record plain rows: [`End`], [`Message`], [`Packet`], [`Wait`]. [`Waits`] holds many waits in little memory. No
 //! result has anything uncertain; lists beside it say what is missing, and why.
@@ -14,8 +14,8 @@
 //! - [`Paths`]: parts of a request's time by thread and host, to the ns. [`Effects`]: requests that threads worked for.
 //!   [`Running`]: threads that had the processors.
 //! - [`accounts()`]: costs of the slowest requests, beside those of usual ones.
-//! - [`Engaged`]: threads that have nothing to do, and threads that wait for an answer. [`ticks()`]: threads that wake for
-//!   nothing.
+//! - [`Engaged`]: threads that have nothing to do, and threads that wait for an answer. [`ticks()`]: threads that wake
+//!   for nothing.
 //! - [`Why`]: the reason why a thread does not run at a time, from thread to thread.
 //! - [`Forest`]: nodes numbered so that each subtree is a range. [`Sums`]: sums over any subtree.
 
@@ -27,6 +27,8 @@ mod packets;
 mod path;
 mod requests;
 mod rows;
+#[cfg(test)]
+mod testing;
 mod tree;
 mod waits;
 mod why;

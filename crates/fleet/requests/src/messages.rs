@@ -91,9 +91,9 @@ pub struct Messages {
 }
 
 impl Messages {
-    /// Matches sends and receptions, in any order, by the bytes of each direction of each pair. Bytes that several rows of
-    /// one side claim are on no edge. Retransmission has no part in this, since a program reads each byte once. Takes
-    /// linear time but for sorting.
+    /// Matches sends and receptions, in any order, by the bytes of each direction of each pair. Bytes that several rows
+    /// of one side claim are on no edge. Retransmission has no part in this, since a program reads each byte once.
+    /// Takes linear time but for sorting.
     #[must_use]
     pub fn matched(connections: &Connections, rows: &[Message]) -> Self {
         let mut found = Self::default();

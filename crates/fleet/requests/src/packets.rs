@@ -9,16 +9,17 @@ use crate::rows::{Packet, Way};
 
 /// Returns the bounds that packets give for each two hosts with a connection, the lower one as A; thinned ([`Thinner`]).
 ///
-/// `raw_ns` maps a host's CLOCK_MONOTONIC to its CLOCK_MONOTONIC_RAW ([`ClockMap`](luc_fleet_clocks::ClockMap)). It also
-/// returns the error of that in ns, beyond the error of all times in [`FitOptions`](luc_fleet_clocks::FitOptions). Bounds
-/// are looser by this error.
+/// `raw_ns` maps a host's CLOCK_MONOTONIC to its CLOCK_MONOTONIC_RAW ([`ClockMap`](luc_fleet_clocks::ClockMap)). It
+/// also returns the error of that in ns, beyond the error of all times in [`FitOptions`](luc_fleet_clocks::FitOptions).
+/// Bounds are looser by this error.
 ///
-/// Of each byte the first transmission and the first reception count. So retransmission, and packets that are cut or put
-/// together on the way, only loosen a bound. A packet that begins before bytes that were sent already is a
+/// Of each byte the first transmission and the first reception count. So retransmission, and packets that are cut or
+/// put together on the way, only loosen a bound. A packet that begins before bytes that were sent already is a
 /// retransmission. Pure acknowledgements count if their number was sent once and received once.
 ///
-/// Messages are not used: a call's time is not that of its packets. Leave out a host's packets while its recorder has lost
-/// rows. A lost row of a first transmission makes a wrong bound if these last bytes were sent again after they arrived.
+/// Messages are not used: a call's time is not that of its packets. Leave out a host's packets while its recorder has
+/// lost rows. A lost row of a first transmission makes a wrong bound if these last bytes were sent again after they
+/// arrived.
 ///
 /// # Errors
 /// [`ClockError::TimeOutOfRange`].

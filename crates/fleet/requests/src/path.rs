@@ -36,8 +36,8 @@ pub enum PartKind {
         from: ThreadId,
         /// End that received it.
         to: EndId,
-        /// Error of the part's begin and end, as clocks of hosts are only known to that; `None`: not bounded. 0 within a
-        /// host.
+        /// Error of the part's begin and end, as clocks of hosts are only known to that; `None`: not bounded. 0 within
+        /// a host.
         error_ns: Option<u64>,
     },
     /// Rows contradict each other.
@@ -80,8 +80,8 @@ pub struct Link {
     /// Index in [`Path::links`] of the link that led to the waiter; `None`: the path ends with the waiter.
     pub above: Option<usize>,
     pub before: Before,
-    /// Maximum by which the wait would have been shorter if this thread had needed no time. Then the wait would have lasted
-    /// until the last of the other messages was sent that the waiter read next.
+    /// Maximum by which the wait would have been shorter if this thread had needed no time. Then the wait would have
+    /// lasted until the last of the other messages was sent that the waiter read next.
     pub slack_ns: u64,
 }
 
@@ -114,8 +114,8 @@ impl Path {
         chain
     }
 
-    /// Returns the minimum by which the request would have been shorter, had parts been shorter. `removed` returns the time
-    /// to remove from a part, by its index; of more than its length only the length counts.
+    /// Returns the minimum by which the request would have been shorter, had parts been shorter. `removed` returns the
+    /// time to remove from a part, by its index; of more than its length only the length counts.
     ///
     /// Where a thread waited for a message, it would have waited for the next one instead.
     #[must_use]
@@ -168,17 +168,18 @@ impl<'w> Paths<'w> {
         Self { waits, calls: Calls::new(messages, edges) }
     }
 
-    /// Returns the path from the end of an exchange back to its begin. Its parts sum to the time between exactly; there are
-    /// none if there is no time between.
+    /// Returns the path from the end of an exchange back to its begin. Its parts sum to the time between exactly; there
+    /// are none if there is no time between.
     ///
-    /// While a thread runs, the path stays with it. The time of a wait is that of the thread that ended it: the one that
-    /// woke the waiter, or that sent the message that the waiter then read. Before the wait the path is back with the waiter.
-    /// If the thread that ended it waited itself meanwhile, that is the time of another thread, and so on. A thread that
-    /// waits for a time, looks and waits on, has waited all along for the event that ended the last of these turns.
+    /// While a thread runs, the path stays with it. The time of a wait is that of the thread that ended it: the one
+    /// that woke the waiter, or that sent the message that the waiter then read. Before the wait the path is back with
+    /// the waiter. If the thread that ended it waited itself meanwhile, that is the time of another thread, and so on.
+    /// A thread that waits for a time, looks and waits on, has waited all along for the event that ended the last of
+    /// these turns.
     ///
     /// `place` maps an event on another host to the clock of this one
-    /// ([`Fleet::global_ns`](luc_fleet_clocks::Fleet::global_ns) with this host as the reference). Where it returns `None`,
-    /// the path stays here.
+    /// ([`Fleet::global_ns`](luc_fleet_clocks::Fleet::global_ns) with this host as the reference). Where it returns
+    /// `None`, the path stays here.
     #[must_use]
     pub fn critical(
         &self,
@@ -222,8 +223,8 @@ impl<'w> Paths<'w> {
         waits.get(waits.began_before(at_ns).checked_sub(1)?)
     }
 
-    /// Returns the turn before the one that began at `off_ns`. A thread that waits in turns waits for a time, looks and waits
-    /// on. It has waited all along for the event that ends the last turn, if it did nothing for others between.
+    /// Returns the turn before the one that began at `off_ns`. A thread that waits in turns waits for a time, looks and
+    /// waits on. It has waited all along for the event that ends the last turn, if it did nothing for others between.
     fn turn_before(&self, thread: ThreadId, off_ns: u64) -> Option<Wait> {
         let mut began_ns = off_ns;
         let mut ran_ns = 0_u64;
@@ -244,8 +245,8 @@ impl<'w> Paths<'w> {
         }
     }
 
-    /// Returns the wait before, if the thread could not read meanwhile and did nothing for others since then. It could not
-    /// read if it was stopped, or waited for a disk.
+    /// Returns the wait before, if the thread could not read meanwhile and did nothing for others since then. It could
+    /// not read if it was stopped, or waited for a disk.
     fn held_before(&self, wait: &Wait) -> Option<Wait> {
         let thread = wait.thread_id();
         let before = self.last_wait(thread, wait.off_ns)?;
@@ -268,8 +269,8 @@ impl<'w> Paths<'w> {
 
     /// Returns the event that ended a wait; `None`: not known.
     ///
-    /// If the thread reads a message next, the message ended its wait, whatever the row's waker is. But that is not true if
-    /// it did not wait for one, or if a thread of the same host sent it later.
+    /// If the thread reads a message next, the message ended its wait, whatever the row's waker is. But that is not
+    /// true if it did not wait for one, or if a thread of the same host sent it later.
     pub(crate) fn ended_by(&self, wait: &Wait) -> Option<EndedBy> {
         let first = self.calls_after(wait.thread_id(), wait.on_ns).first();
         let received = first.and_then(|call| Some((call.at_ns, call.received_on(wait.host)?)));
@@ -304,8 +305,8 @@ impl<'w> Paths<'w> {
         read.next()
     }
 
-    /// Returns the sends of other messages that a thread read after a time, before it waited or sent again. `first` is the
-    /// end of the first message.
+    /// Returns the sends of other messages that a thread read after a time, before it waited or sent again. `first` is
+    /// the end of the first message.
     fn other_sends(&self, thread: ThreadId, after_ns: u64, first: EndId) -> Vec<Side> {
         let calls = self.calls_after(thread, after_ns).iter();
         let read = calls.map_while(|call| Some((call.received_on(thread.host)?, call.at_ns)));

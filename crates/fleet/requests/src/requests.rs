@@ -46,8 +46,8 @@ pub enum HandOver {
     /// Order of a queue. The calls sent just before and just after it belong to the request, or nearly all orders in
     /// which tasks can have been put and taken agree. Or the process makes its calls in the order of its requests.
     Queue,
-    /// Each request makes the same number of calls. No other request that was open meanwhile lacks one, or no other call
-    /// may be the one that the request lacks.
+    /// Each request makes the same number of calls. No other request that was open meanwhile lacks one, or no other
+    /// call may be the one that the request lacks.
     Exclusion,
 }
 
@@ -165,8 +165,8 @@ impl Requests {
     /// on that connection. What is not known is not guessed.
     ///
     /// `has_all_waits` says whether all waits of a host are there, or at least all with a waker. A recorder that sums
-    /// brief waits hides results: work of a thread for one request then seems to be for the next one. On these hosts only
-    /// answers are effects, and wake-ups are not used.
+    /// brief waits hides results: work of a thread for one request then seems to be for the next one. On these hosts
+    /// only answers are effects, and wake-ups are not used.
     #[must_use]
     pub fn find(
         ends: &[End],
@@ -200,9 +200,9 @@ impl Requests {
         found
     }
 
-    /// Returns the parent of each request, for a [`Forest`](crate::Forest). First come all incoming ones, whose parents are
-    /// the same requests at their clients. Then come all outgoing ones, whose parents are their causes. A request and all
-    /// that happened because of it, on any host, is a subtree.
+    /// Returns the parent of each request, for a [`Forest`](crate::Forest). First come all incoming ones, whose parents
+    /// are the same requests at their clients. Then come all outgoing ones, whose parents are their causes. A request
+    /// and all that happened because of it, on any host, is a subtree.
     ///
     /// # Errors
     /// [`TreeError::TooMany`].
@@ -245,8 +245,8 @@ impl Requests {
             };
             let begin = begin_of(call);
             let outgoing = &mut self.outgoing[call.0];
-            // Bytes that go back in time are of forged rows, and then the search may end anywhere. An exchange that may be
-            // several requests is only linked with the first of them.
+            // Bytes that go back in time are of forged rows, and then the search may end anywhere. An exchange that may
+            // be several requests is only linked with the first of them.
             let bytes = begin..begin + i128::from(outgoing.exchange.bytes);
             if bytes.contains(&first) && (first == begin || outgoing.exchange.sure_until_ns > 0) {
                 incoming.from = Some(call);

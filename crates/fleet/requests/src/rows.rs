@@ -4,10 +4,9 @@ use std::net::SocketAddr;
 
 use luc_fleet_clocks::HostId;
 
-/// A thread of a host. The kernel reuses ids, so the start belongs to the identity.
+/// A thread of a host, by the kernel's pid. The kernel reuses pids, so the start belongs to the identity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Thread {
-    /// The kernel's pid.
     pub id: u32,
     /// Time of its creation, CLOCK_MONOTONIC of its host; 0: not known.
     pub start_ns: u64,
@@ -55,8 +54,8 @@ pub struct NameId(pub u32);
 /// Address of an end, as its socket has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Address {
-    /// An address and port of the socket's family. An IPv4 address that is mapped into IPv6, as in Java and Go, is the IPv4
-    /// address.
+    /// An address and port of the socket's family. An IPv4 address that is mapped into IPv6, as in Java and Go, is the
+    /// IPv4 address.
     Internet(SocketAddr),
     /// The name that a unix socket is bound to, or that listened for it. Most that connect have none.
     Unix(Option<NameId>),
@@ -80,9 +79,9 @@ impl From<SocketAddr> for Address {
 
 /// One end of a connection, a row of the table `connection`.
 ///
-/// Offsets of messages and packets count from an origin of each direction. Within a host both ends have the same origin.
-/// Of TCP it is the initial sequence number. Where that is not known, it is in `at_start`: `snd_nxt` of the bytes that this
-/// end sends, `copied_seq` of those that it receives.
+/// Offsets of messages and packets count from an origin of each direction. Within a host both ends have the same
+/// origin. Of TCP it is the initial sequence number. Where that is not known, it is in `at_start`: `snd_nxt` of the
+/// bytes that this end sends, `copied_seq` of those that it receives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct End {
     pub host: HostId,
@@ -130,8 +129,8 @@ pub enum Way {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Message {
     pub host: HostId,
-    /// CLOCK_MONOTONIC of that host. The begin of a call that sent, so that it is before the reception; the end of a call
-    /// that received.
+    /// CLOCK_MONOTONIC of that host. The begin of a call that sent, so that it is before the reception; the end of a
+    /// call that received.
     pub at_ns: u64,
     pub thread: Thread,
     pub process: u32,
@@ -193,12 +192,13 @@ pub struct Wait {
     pub woken_ns: Option<u64>,
     /// Time at which it was on a processor again.
     pub on_ns: u64,
-    /// Thread that woke it; `None`: not seen, or an interrupt, which only carries the name of the thread that it interrupted.
+    /// Thread that woke it; `None`: not seen, or an interrupt, which only carries the name of the thread that it
+    /// interrupted.
     pub waker: Option<Thread>,
     /// Whether a message may have ended it: not a wait for a time, a disk or the like.
     pub may_be_input: bool,
-    /// Whether the waker may have handed over work or a result. It has not if the wait was for a lock and the waker is of
-    /// another process: an interrupt may carry the name of any thread.
+    /// Whether the waker may have handed over work or a result. It has not if the wait was for a lock and the waker is
+    /// of another process: an interrupt may carry the name of any thread.
     pub may_be_hand_over: bool,
     /// Processor that it then got; `None`: not known.
     pub processor: Option<u32>,

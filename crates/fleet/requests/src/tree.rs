@@ -21,8 +21,9 @@ pub enum TreeError {
 
 /// A forest whose nodes have numbers in pre-order and in post-order.
 ///
-/// A subtree is the nodes whose pre-order numbers are in [`Forest::subtree`]: a range, which any engine can ask for. A node is above another if its pre-order number is smaller and its post-order number larger
-/// (Dietz, *Maintaining Order in a Linked List*, 1982).
+/// A subtree is the nodes whose pre-order numbers are in [`Forest::subtree`]: a range, which any engine can ask for. A
+/// node is above another if its pre-order number is smaller and its post-order number larger (Dietz, *Maintaining Order
+/// in a Linked List*, 1982).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Forest {
     pre: Vec<u32>,
@@ -34,8 +35,8 @@ pub struct Forest {
 }
 
 impl Forest {
-    /// Numbers the nodes `0..parents.len()`; children and roots keep their order. Takes linear time and no stack, whatever
-    /// the shape. No step waits for the memory that the step before it reads, as a walk along pointers does.
+    /// Numbers the nodes `0..parents.len()`; children and roots keep their order. Takes linear time and no stack,
+    /// whatever the shape. No step waits for the memory that the step before it reads, as a walk along pointers does.
     ///
     /// # Errors
     /// [`TreeError::Cycle`], [`TreeError::NoSuchParent`], [`TreeError::TooMany`].

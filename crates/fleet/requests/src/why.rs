@@ -14,7 +14,6 @@ const MAX_LINKS: usize = 256;
 /// State of a thread at a time. Times are of its host's CLOCK_MONOTONIC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Doing {
-    /// On a processor.
     Running,
     /// Waited for a processor.
     Runnable {
@@ -132,12 +131,12 @@ impl<'p> Why<'p> {
 
     /// Returns the threads that a thread depends on at a time.
     ///
-    /// A wait that ends in the trace depends on the sender of the message that the thread then read, or else on the thread
-    /// that woke it. A wait that does not end depends on the thread that has the lock, or that used the other end of the
-    /// connection last.
+    /// A wait that ends in the trace depends on the sender of the message that the thread then read, or else on the
+    /// thread that woke it. A wait that does not end depends on the thread that has the lock, or that used the other
+    /// end of the connection last.
     ///
-    /// Threads of other hosts are looked up at the same moment. `away` returns a host's time at that moment; the chain ends
-    /// where it is not known.
+    /// Threads of other hosts are looked up at the same moment. `away` returns a host's time at that moment; the chain
+    /// ends where it is not known.
     #[must_use]
     pub fn chain(
         &self,
@@ -207,8 +206,8 @@ impl<'p> Why<'p> {
         }
     }
 
-    /// Returns the begin of a wait; `None`: before the trace, and not known. The row of a wait that was under way when the
-    /// trace began starts at the time at which the recorder looked at the thread.
+    /// Returns the begin of a wait; `None`: before the trace, and not known. The row of a wait that was under way when
+    /// the trace began starts at the time at which the recorder looked at the thread.
     fn began_ns(&self, wait: &Wait) -> Option<u64> {
         let mut rows = self.sleepers.get(&wait.thread_id()).into_iter().flatten();
         let seen = rows.find(|row| row.at_ns == wait.off_ns);
@@ -236,49 +235,29 @@ impl<'p> Why<'p> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rows::Thread;
+    use crate::testing::{HERE, thread, thread_id};
     use crate::waits::Waits;
 
-    const HERE: HostId = HostId(0);
-
-    fn id(id: u32) -> Thread {
-        Thread { id, start_ns: 1 }
+    fn wait(id: u32, off_ns: u64, on_ns: u64, waker: Option<u32>) -> Wait {
+        crate::testing::wait(id, [off_ns, on_ns - 1, on_ns], waker)
     }
 
-    fn thread(number: u32) -> ThreadId {
-        ThreadId { host: HERE, thread: id(number) }
-    }
-
-    fn wait(number: u32, off_ns: u64, on_ns: u64, waker: Option<u32>) -> Wait {
-        Wait {
-            host: HERE,
-            thread: id(number),
-            off_ns,
-            woken_ns: Some(on_ns - 1),
-            on_ns,
-            waker: waker.map(id),
-            may_be_input: true,
-            may_be_hand_over: true,
-            processor: None,
-        }
-    }
-
-    fn sleeper(number: u32, at_ns: u64, since_ns: u64, holder: Option<u32>) -> Sleeper {
+    fn sleeper(id: u32, at_ns: u64, since_ns: u64, holder: Option<u32>) -> Sleeper {
         Sleeper {
             host: HERE,
-            thread: id(number),
+            thread: thread(id),
             at_ns,
             since_ns: Some(since_ns),
             connection: None,
-            holder: holder.map(id),
+            holder: holder.map(thread),
         }
     }
 
-    fn chain(waits: &[Wait], sleepers: &[Sleeper], number: u32, at_ns: u64) -> Chain {
+    fn chain(waits: &[Wait], sleepers: &[Sleeper], id: u32, at_ns: u64) -> Chain {
         let waits = Waits::of(waits).expect("few");
         let paths = Paths::new(&waits, &[], &[]);
         let why = Why::new(&paths, sleepers, &Connections::default(), &[]);
-        why.chain(thread(number), at_ns, |_| None)
+        why.chain(thread_id(id), at_ns, |_| None)
     }
 
     fn threads(chain: &Chain) -> Vec<(u32, Option<Reason>)> {

@@ -68,7 +68,7 @@ impl Story {
         self.row(thread, connection, Way::Sent);
     }
 
-    /// `thread` has waited since the last row, or for as long as told.
+    /// Adds a wake-up of `thread`, which has waited for `waited_ns`.
     fn wakes(&mut self, waker: Option<u32>, thread: u32, waited_ns: u64) {
         self.now_ns += 1000;
         self.waits.push(Wait {
@@ -84,7 +84,7 @@ impl Story {
         });
     }
 
-    /// All connections to back ends go to one.
+    /// Makes all connections to back ends go to one.
     fn calls_one_server(&mut self) {
         let calls = self.ends.iter_mut().filter(|end| end.connection >= 10);
         for end in calls {

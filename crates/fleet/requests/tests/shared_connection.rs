@@ -44,8 +44,8 @@ fn row(host: u32, thread: u32, at_ns: u64, way: Way, place: (u64, u64)) -> Messa
     }
 }
 
-/// Each request is asked 300 ns before the server begins with it, which takes 200 ns: two are always under way. Threads
-/// 11 and 12 ask, 13 reads all answers.
+/// Returns rows of requests that are sent 300 ns before the server begins with them. Each takes 200 ns, so two are
+/// always under way. Threads 11 and 12 ask, 13 reads all answers.
 fn story() -> Vec<Message> {
     let mut rows = Vec::new();
     for number in 0..REQUESTS {
@@ -95,7 +95,7 @@ fn without_the_server_they_are_one_as_before() {
 }
 
 /// The client is a server itself: each of its threads asks for a request of its own. Without the other server's trace
-/// it is not known which request of the shared connection is for which of these.
+/// the causes of the shared connection's requests are not known.
 #[test]
 fn requests_of_several_threads_in_one_are_put_to_none() {
     let server_end = |connection: u64, port: u16| End {
@@ -129,8 +129,8 @@ fn requests_of_several_threads_in_one_are_put_to_none() {
     assert!(found.outgoing.iter().any(|sent| sent.cause.is_none()));
 }
 
-/// The server reads one request after the other, and two workers answer them in another order. Each asks a third host
-/// in between. Which answer is to which request only their bytes tell.
+/// Returns rows of a server that reads one request after the other, and whose two workers answer in another order. Each
+/// asks a third host in between. Only the bytes tell the request of an answer.
 fn mixed() -> (Vec<End>, Vec<Message>) {
     let client_end = |connection: u64, port: u16| End {
         connection,

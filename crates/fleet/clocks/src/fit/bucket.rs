@@ -7,7 +7,7 @@ use crate::point::{PairPoints, Point};
 /// The messages of one step that has any.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Bucket {
-    /// Begin in steps.
+    /// Begin, in steps from 0.
     pub(super) index: i64,
     /// Upper bounds of the offset, sorted.
     up: Vec<Point>,

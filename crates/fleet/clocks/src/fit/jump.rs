@@ -118,7 +118,8 @@ impl Window {
     }
 }
 
-/// Finds the first index from `low` on for which something is true, which then stays true; `high` if there is none before.
+/// Finds the first index from `low` on for which something is true, which then stays true; `high` if there is none
+/// before.
 fn bisect(mut low: usize, mut high: usize, is_true: impl Fn(usize) -> bool) -> usize {
     while low < high {
         let middle = low.midpoint(high);

@@ -135,11 +135,12 @@ impl Segment {
         self.last_ns
     }
 
-    /// Returns the maximum time that messages of this time may have been under way, ns. `least` returns the least possible
-    /// height.
+    /// Returns the maximum time that messages of this time may have been under way, ns. `least` returns the least
+    /// possible height.
     ///
-    /// A message that A sent before a jump of B's clock, and B received after it, is of the time after the jump, though A's
-    /// time is not. One that B sent before it is of the time before it. So the offset is sure only some time from a jump.
+    /// A message that A sent before a jump of B's clock, and B received after it, is of the time after the jump, though
+    /// A's time is not. One that B sent before it is of the time before it. So the offset is sure only some time from a
+    /// jump.
     fn longest_under_way(
         &self,
         points: &[Point],

@@ -4,11 +4,11 @@ use super::bounded::Bounded;
 use super::bucket::seconds;
 use crate::hull::{chord, lower_hull};
 
-/// Tightens the bounds of knots, which are in order, by the curvature that all of them allow. Returns `false`, and changes
-/// nothing, if a knot would be left without a possible offset.
+/// Tightens the bounds of knots, which are in order, by the curvature that all of them allow. Returns `false`, and
+/// changes nothing, if a knot would be left without a possible offset.
 ///
-/// With half of kappa t² added the offset is convex, so that it lies below every chord of its upper bounds. The lower hull
-/// of these is the best that all chords give.
+/// With half of kappa t² added the offset is convex, so that it lies below every chord of its upper bounds. The lower
+/// hull of these is the best that all chords give.
 pub(super) fn tighten(knots: &mut [Bounded], kappa: f64) -> bool {
     let highs = tighten_side(knots.iter().map(|knot| (knot.at_ns, knot.high)), kappa);
     let lows = tighten_side(knots.iter().map(|knot| (knot.at_ns, -knot.low)), kappa);

@@ -7,18 +7,17 @@ use crate::fit::{Evidence, Jump, PairFit};
 use crate::host::{HostId, HostIndex};
 use crate::mesh::{HostOffset, PairBounds, place};
 
-/// Approximate time of a host's clock.
+/// Time of a host's clock, and its maximum error.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Clock {
     pub(super) at_ns: i64,
-    /// Maximum error, ns.
     error_ns: i64,
 }
 
 /// All hosts at one moment.
 #[derive(Debug)]
 pub(super) struct Moment {
-    /// The reference's time.
+    /// Time on the reference's clock.
     pub(super) at_ns: i64,
     /// By host; `None` without a path of messages of both directions.
     pub(super) clocks: Vec<Option<Clock>>,
@@ -74,7 +73,8 @@ impl<'f> Network<'f> {
         knots.into_iter().collect()
     }
 
-    /// Spreads each host's offset to the reference, at about the begin, to its neighbours. Returns whether any was unknown.
+    /// Spreads each host's offset to the reference, at about the begin, to its neighbours. Returns whether any was
+    /// unknown.
     fn spread(&self, origin: &mut [Option<i64>]) -> bool {
         let mut is_changed = false;
         for &NetworkPair { a, b, fit } in &self.pairs {

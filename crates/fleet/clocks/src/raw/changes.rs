@@ -23,8 +23,8 @@ pub(super) struct Change {
     most: f64,
 }
 
-/// Finds all changes, in order, and times in which the map's lines meet although no rate changed. `error_ns` is the maximum
-/// distance of the readings of a sample.
+/// Finds all changes, in order, and times in which the map's lines meet although no rate changed. `error_ns` is the
+/// maximum distance of the readings of a sample.
 pub(super) fn find_changes(
     samples: &[ClockSample],
     error_ns: f64,

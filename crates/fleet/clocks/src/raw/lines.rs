@@ -23,9 +23,9 @@ pub(super) struct Stretch {
     height: f64,
 }
 
-/// Splits samples greedily: a stretch goes on while some line is within the reading error of all of its samples (O'Rourke,
-/// *An On-Line Algorithm for Fitting Straight Lines between Data Ranges*, 1981, by its slopes alone). The line of a single
-/// sample goes through its neighbours as well.
+/// Splits samples greedily: a stretch goes on while some line is within the reading error of all of its samples
+/// (O'Rourke, *An On-Line Algorithm for Fitting Straight Lines between Data Ranges*, 1981, by its slopes alone). The
+/// line of a single sample goes through its neighbours as well.
 pub(super) fn find_stretches(samples: &[ClockSample], error_ns: f64) -> Vec<Stretch> {
     let mut stretches = Vec::new();
     let mut begin = 0;

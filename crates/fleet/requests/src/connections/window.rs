@@ -68,7 +68,8 @@ pub(super) enum Fit {
     Shift(i64),
     /// They cannot be of one connection.
     Apart,
-    /// As many bytes have passed as there are sequence numbers. They may be of one connection, but the shift is not known.
+    /// As many bytes have passed as there are sequence numbers. They may be of one connection, but the shift is not
+    /// known.
     TooWide,
 }
 

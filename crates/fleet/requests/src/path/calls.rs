@@ -80,7 +80,8 @@ impl Calls {
         Some(receptions[found.ok()?].sent)
     }
 
-    /// Returns the time and thread of the last send on an end before a time. Bytes that then come in answer it, if anything.
+    /// Returns the time and thread of the last send on an end before a time. Bytes that then come in answer it, if
+    /// anything.
     pub(super) fn last_send(&self, end: EndId, before_ns: u64) -> Option<(u64, ThreadId)> {
         let sends = self.sends.get(&end)?;
         let next = sends.partition_point(|send| send.at_ns < before_ns);

@@ -94,11 +94,11 @@ impl<'r> Effects<'r> {
         next.map(|effect| effect.at_ns)
     }
 
-    /// Returns the time of a thread's last effect on another request before it worked for the one that it has an effect on
-    /// at `at_ns`. `None`: it had none, or the request is not known.
+    /// Returns the time of a thread's last effect on another request before it worked for the one that it has an effect
+    /// on at `at_ns`. `None`: it had none, or the request is not known.
     ///
-    /// A thread that has read the request itself works for it since then. One that has read another one, and not answered
-    /// it, is no worker that takes requests from others: it may have held a lock.
+    /// A thread that has read the request itself works for it since then. One that has read another one, and not
+    /// answered it, is no worker that takes requests from others: it may have held a lock.
     #[must_use]
     pub fn on_another_before(&self, thread: ThreadId, at_ns: u64) -> Option<u64> {
         let request = self.request_at(thread, at_ns)?;
@@ -134,52 +134,19 @@ fn two_open_at(owed: &Intervals<RequestId>, at_ns: u64) -> [Option<RequestId>; 2
 
 #[cfg(test)]
 mod tests {
-    use luc_fleet_clocks::HostId;
-
     use super::*;
-    use crate::messages::Side;
-    use crate::requests::{Answer, Exchange, Incoming};
-    use crate::rows::{EndId, Thread, Wait};
+    use crate::requests::Incoming;
+    use crate::rows::Wait;
+    use crate::testing::{exchange, side, thread_id};
     use crate::waits::Waits;
-
-    fn thread(id: u32) -> Thread {
-        Thread { id, start_ns: 0 }
-    }
-
-    fn side(id: u32, at_ns: u64) -> Side {
-        Side { host: HostId(0), thread: thread(id), process: 1, at_ns }
-    }
 
     /// A request that a thread reads, and that it answers.
     fn incoming(id: u32, asked_ns: u64, answered_ns: u64) -> Incoming {
-        let answer = side(id, answered_ns);
-        Incoming {
-            exchange: Exchange {
-                end: EndId { host: HostId(0), connection: u64::from(id) },
-                asked: side(id, asked_ns),
-                first_byte: 0,
-                bytes: 1,
-                answer: Some(Answer { first: answer, last: answer }),
-                token: None,
-                sure_until_ns: answered_ns,
-                is_of_several: false,
-            },
-            from: None,
-        }
+        Incoming { exchange: exchange(side(id, asked_ns), side(id, answered_ns)), from: None }
     }
 
     fn wait(id: u32, off_ns: u64, woken_ns: u64, waker: u32) -> Wait {
-        Wait {
-            host: HostId(0),
-            thread: thread(id),
-            off_ns,
-            woken_ns: Some(woken_ns),
-            on_ns: woken_ns + 1,
-            waker: Some(thread(waker)),
-            may_be_input: true,
-            may_be_hand_over: true,
-            processor: None,
-        }
+        crate::testing::wait(id, [off_ns, woken_ns, woken_ns + 1], Some(waker))
     }
 
     #[test]
@@ -199,14 +166,9 @@ mod tests {
         let waits = Waits::of(&waits).expect("few");
         let paths = Paths::new(&waits, &[], &[]);
         let effects = Effects::new(&requests, &paths);
-        let before = |id: u32, at_ns| {
-            let host = HostId(0);
-            let thread = thread(id);
-            effects.on_another_before(ThreadId { host, thread }, at_ns)
-        };
-        let worker = ThreadId { host: HostId(0), thread: thread(9) };
-        assert_eq!(effects.request_at(worker, 50), Some(RequestId(0)));
-        assert_eq!(effects.request_at(worker, 51), None);
+        let before = |id: u32, at_ns| effects.on_another_before(thread_id(id), at_ns);
+        assert_eq!(effects.request_at(thread_id(9), 50), Some(RequestId(0)));
+        assert_eq!(effects.request_at(thread_id(9), 51), None);
         assert_eq!(before(9, 70), Some(50));
         assert_eq!(before(9, 80), Some(50));
         assert_eq!(before(9, 50), None);
@@ -218,8 +180,8 @@ mod tests {
 
     #[test]
     fn who_has_read_a_request_works_for_it_since_then() {
-        // Thread 1 answers its first request at 30 and reads another one at 40. It gives a lock to thread 2, whose request
-        // is open, at 50.
+        // Thread 1 answers its first request at 30 and reads another one at 40. It gives a lock to thread 2, whose
+        // request is open, at 50.
         let requests = Requests {
             incoming: vec![incoming(1, 10, 30), incoming(1, 40, 60), incoming(2, 15, 95)],
             ..Requests::default()
@@ -227,11 +189,10 @@ mod tests {
         let waits = Waits::of(&[wait(2, 16, 50, 1)]).expect("few");
         let paths = Paths::new(&waits, &[], &[]);
         let effects = Effects::new(&requests, &paths);
-        let thread = ThreadId { host: HostId(0), thread: thread(1) };
-        // What it did for thread 2 was after it had read its own.
-        assert_eq!(effects.on_another_before(thread, 60), Some(30));
+        // Its effect on thread 2 was after it had read its own request.
+        assert_eq!(effects.on_another_before(thread_id(1), 60), Some(30));
         // It is no worker of thread 2.
-        assert_eq!(effects.on_another_before(thread, 50), None);
+        assert_eq!(effects.on_another_before(thread_id(1), 50), None);
     }
 
     #[test]
@@ -243,8 +204,7 @@ mod tests {
         let waits = [wait(2, 6, 20, 9), wait(1, 13, 50, 9), wait(1, 61, 70, 9)];
         let waits = Waits::of(&waits).expect("few");
         let effects = Effects::new(&requests, &Paths::new(&waits, &[], &[]));
-        let thread = ThreadId { host: HostId(0), thread: thread(9) };
-        assert_eq!(effects.on_another_before(thread, 50), None);
-        assert_eq!(effects.on_another_before(thread, 70), Some(20));
+        assert_eq!(effects.on_another_before(thread_id(9), 50), None);
+        assert_eq!(effects.on_another_before(thread_id(9), 70), Some(20));
     }
 }

@@ -10,8 +10,8 @@ pub(crate) struct Interval<T> {
     pub(crate) what: T,
 }
 
-/// Many intervals as a tree whose nodes are the middles of ranges (Cormen et al., *Introduction to Algorithms*, interval
-/// trees). One that lasts long does not make a search among the others longer.
+/// Many intervals as a tree whose nodes are the middles of ranges (Cormen et al., *Introduction to Algorithms*,
+/// interval trees). One that lasts long does not make a search among the others longer.
 #[derive(Debug, Clone)]
 pub(crate) struct Intervals<T> {
     /// In the order of their begins.
@@ -41,8 +41,8 @@ impl<T: Ord> Intervals<T> {
         latest_ns
     }
 
-    /// Visits the intervals that have a time between two times, both included, in the order of their begins, until `visit`
-    /// breaks.
+    /// Visits the intervals that have a time between two times, both included, in the order of their begins, until
+    /// `visit` breaks.
     pub(crate) fn visit(
         &self,
         [first_ns, last_ns]: [u64; 2],

@@ -17,13 +17,12 @@ const BLOCK_RUNS: usize = 16;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ran {
     pub thread: ThreadId,
-    /// `None`: not known.
     pub processor: Option<u32>,
     pub ran_ns: u64,
 }
 
-/// Times and processors at which each thread ran: between two of its waits, and before the first if the thread began in the
-/// trace.
+/// Times and processors at which each thread ran: between two of its waits, and before the first if the thread began in
+/// the trace.
 #[derive(Debug)]
 pub struct Running<'w> {
     of_host: BTreeMap<HostId, Runs<'w>>,
@@ -42,16 +41,16 @@ struct Runs<'w> {
 }
 
 impl<'w> Running<'w> {
-    /// Finds the runs of all threads. Unknown are those after a thread's last wait, and those before the first wait of a
-    /// thread that began before all waits of its host.
+    /// Finds the runs of all threads. Unknown are those after a thread's last wait, and those before the first wait of
+    /// a thread that began before all waits of its host.
     #[must_use]
     pub fn new(paths: &Paths<'w>) -> Self {
         let hosts = paths.waits().hosts();
         Self { of_host: hosts.map(|waits| (waits.host(), Runs::new(waits))).collect() }
     }
 
-    /// Returns the time that each thread of a host ran on each processor between two times of its clock, in the threads'
-    /// order. Threads that did not run are left out.
+    /// Returns the time that each thread of a host ran on each processor between two times of its clock, in the
+    /// threads' order. Threads that did not run are left out.
     #[must_use]
     pub fn during(&self, host: HostId, begin_ns: u64, end_ns: u64) -> Vec<Ran> {
         let mut all_ns: BTreeMap<(Thread, Option<u32>), u64> = BTreeMap::new();
@@ -136,22 +135,11 @@ mod tests {
     use crate::rows::Wait;
     use crate::waits::Waits;
 
-    fn wait(thread: u32, off_ns: u64, on_ns: u64) -> Wait {
-        Wait {
-            host: HostId(0),
-            thread: Thread {
-                id: thread,
-                // The third one begins in the trace.
-                start_ns: if thread == 3 { 70 } else { 0 },
-            },
-            off_ns,
-            woken_ns: None,
-            on_ns,
-            waker: None,
-            may_be_input: true,
-            may_be_hand_over: true,
-            processor: None,
-        }
+    fn wait(id: u32, off_ns: u64, on_ns: u64) -> Wait {
+        // Thread 3 begins in the trace.
+        let thread = Thread { id, start_ns: if id == 3 { 70 } else { 0 } };
+        let wait = crate::testing::wait(id, [off_ns, on_ns, on_ns], None);
+        Wait { thread, woken_ns: None, ..wait }
     }
 
     #[test]

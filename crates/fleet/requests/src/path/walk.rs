@@ -98,13 +98,12 @@ struct Reading {
 #[derive(Debug, Clone, Copy)]
 struct HomeTime {
     at_ns: u64,
-    /// `None`: not bounded.
     error_ns: Option<u64>,
 }
 
 impl<P: Fn(Event) -> Option<Placed>> Walk<'_, P> {
-    /// Goes back over a thread's actions since its last wait, and over the wait. Returns the frame of the thread that ended
-    /// the wait, if known.
+    /// Goes back over a thread's actions since its last wait, and over the wait. Returns the frame of the thread that
+    /// ended the wait, if known.
     fn step_back(&mut self, frame: &mut Frame) -> Option<Frame> {
         let Some(turn) = self.paths.last_wait(frame.thread, frame.at_ns) else {
             if let Some(sender) = self.cross_answer(frame, None) {
@@ -194,8 +193,8 @@ impl<P: Fn(Event) -> Option<Placed>> Walk<'_, P> {
         }
     }
 
-    /// Goes back to an answer that a thread read without a wait for it, to a call of another thread on the path. Returns the
-    /// frame of its sender.
+    /// Goes back to an answer that a thread read without a wait for it, to a call of another thread on the path.
+    /// Returns the frame of its sender.
     fn cross_answer(&mut self, frame: &mut Frame, since: Option<&Wait>) -> Option<Frame> {
         let Read { at_ns, to, sent } = self.paths.read_since(since, frame.thread, frame.at_ns)?;
         let until_ns = self.asked_by_another(frame, to, at_ns)?;
@@ -221,8 +220,8 @@ impl<P: Fn(Event) -> Option<Placed>> Walk<'_, P> {
         self.frames.iter().any(|other| other.thread == thread)
     }
 
-    /// If a thread read the answer to a call of another thread on the path: returns the begin of the wait for that thread's
-    /// sake, on the home's clock.
+    /// If a thread read the answer to a call of another thread on the path: returns the begin of the wait for that
+    /// thread's sake, on the home's clock.
     fn asked_by_another(&self, frame: &Frame, to: EndId, read_ns: u64) -> Option<u64> {
         let (asked_ns, asker) = self.paths.calls.last_send(to, read_ns)?;
         let asked_ns = self.home_time(to.host, asked_ns)?.at_ns;

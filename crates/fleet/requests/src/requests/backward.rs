@@ -11,7 +11,6 @@ const MIN_TASKS: usize = 10;
 /// Maximum number of effects without a call before them that a task reaches past.
 const MAX_EFFECTS: usize = 64;
 
-/// Result of [`follow_backward`].
 #[derive(Debug)]
 pub(super) struct ByEffect {
     pub(super) causes: Vec<Assigned<CallId, RequestId>>,
@@ -63,8 +62,8 @@ pub(super) fn follow_backward(
 
 /// Returns the number of rounds of the shortest tasks of a thread.
 ///
-/// Many longer ones may be two that look like one, as nobody waited for the first result. Callers count only tasks without
-/// a doubtful wake-up: several tasks that look like one have one between them.
+/// Many longer ones may be two that look like one, as nobody waited for the first result. Callers count only tasks
+/// without a doubtful wake-up: several tasks that look like one have one between them.
 fn usual_rounds(mut rounds: Vec<usize>) -> usize {
     if rounds.len() < MIN_TASKS {
         return usize::MAX;
@@ -97,8 +96,8 @@ struct Task {
     doubtful: Vec<DoubtfulWakeUp>,
 }
 
-/// Tasks of a thread that the walk is in. The last one is the current one. Those before it are later in time, and may go
-/// on as long as the current one has no calls.
+/// Tasks of a thread that the walk is in. The last one is the current one. Those before it are later in time, and may
+/// go on as long as the current one has no calls.
 #[derive(Debug, Default)]
 struct OpenTasks(Vec<Task>);
 
@@ -162,7 +161,6 @@ struct Walk<'t> {
     timeline: &'t Timeline,
     spans: &'t [RequestSpan],
     contexts: &'t [EventContext],
-    /// By thread ([`find_threads_with_results`]).
     has_results: Vec<bool>,
 }
 

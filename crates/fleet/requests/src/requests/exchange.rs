@@ -18,8 +18,8 @@ pub struct Exchange {
     pub answer: Option<Answer>,
     /// Token that names the request in its bytes, where they were looked at.
     pub token: Option<u64>,
-    /// Time on the host's clock until which its thread works for it without doubt: lost rows may hide the begin of another
-    /// request.
+    /// Time on the host's clock until which its thread works for it without doubt: lost rows may hide the begin of
+    /// another request.
     pub(crate) sure_until_ns: u64,
     /// Whether several threads have sent it. Then it is several requests, and has no known cause.
     pub(crate) is_of_several: bool,
@@ -79,15 +79,15 @@ pub(super) struct Exchanges {
     pub(super) all: Vec<Exchange>,
     /// By exchange: bytes of the answer, as the end counts them.
     pub(super) answers: Vec<Option<Range<u64>>>,
-    /// By exchange.
+    /// By exchange: evidence that it is several ones.
     pub(super) shapes: Vec<Shape>,
     pub(super) rows: Vec<ExchangeRow>,
 }
 
 impl Exchanges {
-    /// Adds the exchanges of an end, whose rows are `of_end` in the order of their times. Bytes that go `asks` are requests;
-    /// those of the other direction answer the last one. An answer to nothing, such as a server's greeting, belongs to no
-    /// exchange. A FIN must not be among the rows.
+    /// Adds the exchanges of an end, whose rows are `of_end` in the order of their times. Bytes that go `asks` are
+    /// requests; those of the other direction answer the last one. An answer to nothing, such as a server's greeting,
+    /// belongs to no exchange. A FIN must not be among the rows.
     pub(super) fn add(
         &mut self,
         rows: &[&Message],
@@ -145,7 +145,7 @@ impl Exchanges {
         self.rows.push(ExchangeRow { row, exchange, is_first });
     }
 
-    /// Begins an exchange.
+    /// Begins an exchange with its first row.
     pub(super) fn open(&mut self, id: RowId, row: &Message, closed_ns: Option<u64>) -> ExchangeId {
         let exchange = ExchangeId(self.all.len());
         self.note_row(id, exchange, true);
@@ -186,10 +186,8 @@ pub(super) fn without_fin(rows: &[&Message], of_end: Range<usize>, asks: Way) ->
 
 #[cfg(test)]
 mod tests {
-    use luc_fleet_clocks::HostId;
-
     use super::*;
-    use crate::rows::Thread;
+    use crate::testing::message;
 
     /// An exchange's first byte, bytes, times of its answer, and time until which it is sure.
     type Plain = (u64, u64, Option<(u64, u64)>, u64);
@@ -199,17 +197,7 @@ mod tests {
         let rows: Vec<Message> = rows
             .iter()
             .enumerate()
-            .map(|(at, &(way, first_byte, bytes))| Message {
-                host: HostId(0),
-                at_ns: 10 * at as u64,
-                thread: Thread { id: 1, start_ns: 0 },
-                process: 1,
-                connection: 1,
-                way,
-                first_byte,
-                bytes,
-                token: None,
-            })
+            .map(|(at, &(way, first, bytes))| message(1, 10 * at as u64, way, first, bytes))
             .collect();
         let rows: Vec<&Message> = rows.iter().collect();
         let mut found = Exchanges::default();

@@ -1,13 +1,13 @@
-//! Causes of calls of a process that hands the tasks of its requests to one queue, inferred from the times at which tasks
-//! can have been put and taken.
+//! Causes of calls of a process that hands the tasks of its requests to one queue, inferred from the times at which
+//! tasks can have been put and taken.
 //!
-//! A queue in memory that keeps the order gives the first task that was put to whoever takes first. The times of puts and
-//! takes are not recorded, but a thread puts and takes while it runs. It puts after it has read the request, and before it
-//! sleeps to wait for the results. It takes after it woke up, and before it sends the call.
+//! A queue in memory that keeps the order gives the first task that was put to whoever takes first. The times of puts
+//! and takes are not recorded, but a thread puts and takes while it runs. It puts after it has read the request, and
+//! before it sleeps to wait for the results. It takes after it woke up, and before it sends the call.
 //!
-//! So orders of puts and takes are drawn that agree with these times and with what else is known, by the Metropolis rule.
-//! A call is for a request if that is so in nearly all draws. Some known calls are hidden from some of the draws: only if
-//! the draws predict these, other calls are assigned.
+//! So orders of puts and takes are drawn that agree with these times and with what else is known, by the Metropolis
+//! rule. A call is for a request if that is so in nearly all draws. Some known calls are hidden from some of the draws:
+//! only if the draws predict these, other calls are assigned.
 
 mod chain;
 mod tasks;
@@ -143,8 +143,8 @@ impl Queue<'_> {
         self.calls[call.0].call.cause
     }
 
-    /// Whether requests seem to wait for their results in order. Then nearly all known calls that woke nobody ended while
-    /// one that was taken earlier was waited for.
+    /// Whether requests seem to wait for their results in order. Then nearly all known calls that woke nobody ended
+    /// while one that was taken earlier was waited for.
     fn seems_to_wait_in_order(&self) -> bool {
         let mut score = Score::default();
         for QueueCall { call, .. } in &self.calls {
@@ -159,7 +159,8 @@ impl Queue<'_> {
         score.all >= MIN_KNOWN_CALLS && score.reaches(MIN_IN_ORDER_SHARE)
     }
 
-    /// Returns the lowest of [`CONFIDENCE_THRESHOLDS`] with which known calls are predicted correctly when they are hidden.
+    /// Returns the lowest of [`CONFIDENCE_THRESHOLDS`] with which known calls are predicted correctly when they are
+    /// hidden.
     fn confidence_threshold(&self, stretches: &[Stretch]) -> Option<f64> {
         let is_hidden = self.calls.iter().scan(0, |known, QueueCall { call, .. }| {
             *known += usize::from(call.cause.is_some());
@@ -177,8 +178,8 @@ impl Queue<'_> {
         })
     }
 
-    /// Returns the stretches that have calls without a cause. Each begins with the task that its known calls tell: calls
-    /// for requests from before the trace shift all that follow.
+    /// Returns the stretches that have calls without a cause. Each begins with the task that its known calls tell:
+    /// calls for requests from before the trace shift all that follow.
     fn stretches(&self, calls_per_request: usize) -> Vec<Stretch> {
         // 1. Calls and tasks by the middles of their times.
         let mut calls: Vec<Position> = (0..self.calls.len()).map(Position).collect();
@@ -197,8 +198,8 @@ impl Queue<'_> {
             if calls[begin..end].iter().all(|&call| self.cause(call).is_some()) {
                 continue;
             }
-            // 2. The shift between calls and tasks: the median over known calls, each with the middle one of its request's
-            // tasks.
+            // 2. The shift between calls and tasks: the median over known calls, each with the middle one of its
+            //    request's tasks.
             let known = (begin..end).filter_map(|place| {
                 let task = place_of[self.cause(calls[place])?.0] * calls_per_request;
                 Some((task + calls_per_request / 2) as i64 - place as i64)

@@ -32,8 +32,8 @@ pub(super) struct EventContext {
     pub(super) owes: Option<RequestId>,
     /// Whether it has read several requests that are not answered.
     pub(super) owes_many: bool,
-    /// Whether a wake-up may be the result of calls of the waker. It is not if the wait began after the last of them had
-    /// its answer, as a wait for a lock does.
+    /// Whether a wake-up may be the result of calls of the waker. It is not if the wait began after the last of them
+    /// had its answer, as a wait for a lock does.
     pub(super) may_be_result: bool,
     pub(super) woken_for: Option<WokenFor>,
 }

@@ -116,8 +116,8 @@ impl Requests {
         first..self.outgoing.partition_point(|one| host_of(one) <= host)
     }
 
-    /// Notes causes with the same token in their bytes, if the process has only one of these requests open. Others on the
-    /// host may have the token, too: the same requests as their servers received them.
+    /// Notes causes with the same token in their bytes, if the process has only one of these requests open. Others on
+    /// the host may have the token, too: the same requests as their servers received them.
     fn note_tokens(&mut self, spans: &[RequestSpan]) {
         let mut by_token: HashMap<(ProcessId, u64), Vec<RequestId>> = HashMap::new();
         for (request, incoming) in self.incoming.iter().enumerate() {

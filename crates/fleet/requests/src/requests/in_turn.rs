@@ -1,5 +1,5 @@
-//! Causes of calls of processes that make their calls in the order in which they read the requests, as a loop does whose
-//! tasks and connections have queues. The order is believed if all calls then are within their requests.
+//! Causes of calls of processes that make their calls in the order in which they read the requests, as a loop does
+//! whose tasks and connections have queues. The order is believed if all calls then are within their requests.
 
 use std::ops::Range;
 

@@ -168,7 +168,8 @@ impl<'a> ServerCalls<'a> {
         self.overlapping(by_reader, call).any(|other| other.by_reader == Some(call.own))
     }
 
-    /// Finds the only call that a thread of the reader's request sent at the same time, if nobody was woken for its answer.
+    /// Finds the only call that a thread of the reader's request sent at the same time, if nobody was woken for its
+    /// answer.
     fn sent_with(&self, call: &OwnedCall, by_reader: RequestId) -> Option<&'a OwnedCall> {
         let latest_ns = call.asked_ns.saturating_add(self.same_time_ns);
         let earliest_ns = call.asked_ns.saturating_sub(self.same_time_ns);

@@ -12,9 +12,9 @@ const MIN_SENDER_AGREEMENT: f64 = 0.98;
 
 /// Calls whose answer another thread reads than the one that sent them.
 ///
-/// A client in the background may send a call when a connection becomes free, by whatever thread is there then. What that
-/// thread does next is no result of the call. But the reader of the answer hands it on: it wakes the thread that has the
-/// request, itself or by a thread that it wakes.
+/// A client in the background may send a call when a connection becomes free, by whatever thread is there then. What
+/// that thread does next is no result of the call. But the reader of the answer hands it on: it wakes the thread that
+/// has the request, itself or by a thread that it wakes.
 #[derive(Debug, Default)]
 pub(super) struct Readers {
     /// Index of the host's first call.

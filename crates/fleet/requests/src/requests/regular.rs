@@ -1,5 +1,5 @@
-//! Causes of calls of processes whose requests make the same number of calls each: an unknown call is for a request that
-//! lacks one.
+//! Causes of calls of processes whose requests make the same number of calls each: an unknown call is for a request
+//! that lacks one.
 
 mod exclude;
 mod order;
@@ -49,12 +49,12 @@ pub(super) struct Inference {
     pub(super) found: Vec<Inferred>,
 }
 
-/// Assigns calls to requests. `calls` are in send order, `requests` in receive order. Infers nothing where requests make
-/// different numbers of calls.
+/// Assigns calls to requests. `calls` are in send order, `requests` in receive order. Infers nothing where requests
+/// make different numbers of calls.
 ///
-/// If effects and wake-ups give more than a few requests too many calls, they are wrong for this process: then only those
-/// causes are believed that the order of the queue confirms. Otherwise no cause is believed that makes a request have too
-/// many.
+/// If effects and wake-ups give more than a few requests too many calls, they are wrong for this process: then only
+/// those causes are believed that the order of the queue confirms. Otherwise no cause is believed that makes a request
+/// have too many.
 ///
 /// A call is for the only request that was open meanwhile and lacks one. A request has made the only calls that may be
 /// for it. Where the order of the queue predicts the known causes, calls in a row are for the requests around them that
@@ -98,9 +98,9 @@ type KnownCall = Assigned<Position, Rank>;
 #[derive(Debug)]
 struct RegularProcess<'a> {
     calls: &'a [TimedCall],
-    /// By rank.
+    /// Requests by rank, in receive order.
     requests: &'a [RequestId],
-    /// By rank.
+    /// Spans of the requests, by rank.
     spans: Vec<RequestSpan>,
     calls_per_request: usize,
     /// By call: the rank of its cause.
@@ -230,8 +230,8 @@ mod tests {
     }
 
     impl Story {
-        /// Requests 100 to 199, each open for `open_ns` from 1,000 ns after the one before. Each makes three calls 10, 20
-        /// and 30 ns after `queued_ns` from its begin, which take 5 ns.
+        /// Requests 100 to 199, each open for `open_ns` from 1,000 ns after the one before. Each makes three calls 10,
+        /// 20 and 30 ns after `queued_ns` from its begin, which take 5 ns.
         fn new(open_ns: u64, queued_ns: u64) -> Self {
             let begin_ns = |number: usize| 1_000 * (number as u64 - 99);
             let mut spans = vec![RequestSpan { opened_ns: 0, sure_until_ns: 0 }; 100];

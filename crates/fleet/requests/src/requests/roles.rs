@@ -59,8 +59,8 @@ pub(super) struct KnownEnds {
 
 /// Infers the roles of ends.
 ///
-/// The end that called `connect` is the client. If the connection is older than the trace, nobody has seen that. Then an
-/// address that accepted other connections, or at which several peers are connected, is a server's.
+/// The end that called `connect` is the client. If the connection is older than the trace, nobody has seen that. Then
+/// an address that accepted other connections, or at which several peers are connected, is a server's.
 pub(super) fn infer_roles(ends: &[End], connections: &Connections) -> KnownEnds {
     // 1. Ends, without those whose rows contradict each other.
     let mut by_id: BTreeMap<EndId, End> = BTreeMap::new();

@@ -18,9 +18,9 @@ pub(super) struct ExchangeBytes {
 }
 
 impl Exchanges {
-    /// Adds the exchanges of an end on which several threads ask at once, whose peer read and answered one after the other.
-    /// `of_peer` are the peer's exchanges in order. Bytes that it has not read are one more request. Returns the exchange
-    /// here for each of the peer's.
+    /// Adds the exchanges of an end on which several threads ask at once, whose peer read and answered one after the
+    /// other. `of_peer` are the peer's exchanges in order. Bytes that it has not read are one more request. Returns the
+    /// exchange here for each of the peer's.
     pub(super) fn add_within(
         &mut self,
         rows: &[&Message],
@@ -70,8 +70,8 @@ impl Exchanges {
     }
 
     /// Whether many of an end's exchanges are several ones that the server works for at once. It then reads the next
-    /// before it has answered the one before, and no order tells which answer is to which. `is_several` is called with an
-    /// exchange's shape and its index in `exchanges`.
+    /// before it has answered the one before, and no order tells which answer is to which. `is_several` is called with
+    /// an exchange's shape and its index in `exchanges`.
     pub(super) fn are_mixed(
         &self,
         exchanges: Range<usize>,
@@ -91,8 +91,8 @@ impl Exchanges {
         }
     }
 
-    /// Returns the bytes of an exchange as the other end counts them. An offset that it sent is one that this end received
-    /// plus the first of `shifts`. An offset that this end sent is one that it received plus the second.
+    /// Returns the bytes of an exchange as the other end counts them. An offset that it sent is one that this end
+    /// received plus the first of `shifts`. An offset that this end sent is one that it received plus the second.
     pub(super) fn bytes_at_peer(&self, id: ExchangeId, shifts: [i64; 2]) -> Option<ExchangeBytes> {
         let exchange = self.all.get(id.0)?;
         let asked = exchange.first_byte..exchange.first_byte.checked_add(exchange.bytes)?;
@@ -130,8 +130,8 @@ fn find_asked(of_peer: &[ExchangeBytes], byte: u64) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rows::Thread;
-    use luc_fleet_clocks::HostId;
+    use crate::requests::Exchange;
+    use crate::testing::message;
 
     const R: Way = Way::Received;
     const S: Way = Way::Sent;
@@ -140,24 +140,13 @@ mod tests {
     fn threads_that_share_a_connection_have_a_request_each() {
         // Thread 1 asks, thread 2 asks before the answer, and thread 1 again before the second one's answer. One call
         // reads the last two answers.
-        let row = |at_ns, thread, way, first_byte, bytes| Message {
-            host: HostId(0),
-            at_ns,
-            thread: Thread { id: thread, start_ns: 0 },
-            process: 1,
-            connection: 1,
-            way,
-            first_byte,
-            bytes,
-            token: None,
-        };
         let rows = [
-            row(10, 1, S, 1, 5),
-            row(20, 2, S, 6, 5),
-            row(30, 9, R, 1, 7),
-            row(40, 1, S, 11, 5),
-            row(50, 9, R, 8, 14),
-            row(60, 2, S, 16, 5),
+            message(1, 10, S, 1, 5),
+            message(2, 20, S, 6, 5),
+            message(9, 30, R, 1, 7),
+            message(1, 40, S, 11, 5),
+            message(9, 50, R, 8, 14),
+            message(2, 60, S, 16, 5),
         ];
         let rows = rows.each_ref();
         let bytes = |first: u64, answer: u64| ExchangeBytes {
@@ -172,18 +161,11 @@ mod tests {
         let mut found = Exchanges::default();
         found.add_within(&rows, 0..rows.len(), S, None, &of_peer);
         found.finish();
-        let plain: Vec<_> = found
-            .all
-            .iter()
-            .map(|one| {
-                (
-                    one.asked.thread.id,
-                    one.first_byte,
-                    one.bytes,
-                    one.answer.map(|answer| answer.last.at_ns),
-                )
-            })
-            .collect();
+        let plain = |one: &Exchange| {
+            let answered_ns = one.answer.map(|answer| answer.last.at_ns);
+            (one.asked.thread.id, one.first_byte, one.bytes, answered_ns)
+        };
+        let plain: Vec<_> = found.all.iter().map(plain).collect();
         assert_eq!(
             plain,
             [

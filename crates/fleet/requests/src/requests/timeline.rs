@@ -49,15 +49,15 @@ pub(super) enum RowRole {
 #[derive(Debug, Default)]
 pub(super) struct Timeline {
     pub(super) events: Vec<Event>,
-    /// Number of threads.
+    /// Number of threads of the host.
     pub(super) threads: usize,
     /// Whether all wake-ups are among the events.
     pub(super) has_wake_ups: bool,
 }
 
 impl Timeline {
-    /// Merges a host's waits and messages. A wake-up is no event if the thread reads next: then the message explains it,
-    /// and the waker may be a thread that an interrupt has stopped.
+    /// Merges a host's waits and messages. A wake-up is no event if the thread reads next: then the message explains
+    /// it, and the waker may be a thread that an interrupt has stopped.
     pub(super) fn new(
         waits: Option<&HostWaits>,
         rows: &[&Message],

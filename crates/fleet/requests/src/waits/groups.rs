@@ -22,8 +22,8 @@ pub(super) struct Groups {
 }
 
 impl Groups {
-    /// Groups fewer than 2^32 rows. `thread_of` returns the thread whose group a row is in, if any. `order` compares two rows
-    /// of a group.
+    /// Groups fewer than 2^32 rows. `thread_of` returns the thread whose group a row is in, if any. `order` compares
+    /// two rows of a group.
     pub(super) fn new(
         threads: usize,
         rows: &[Row],

@@ -11,8 +11,8 @@ const NO_THREAD: u32 = u32::MAX;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct HostThread(pub(super) u32);
 
-/// A [`Wait`] of a host, with indices for threads. A `Wait` takes 88 bytes: it has its host, both threads in full, and a
-/// word for each `Option`.
+/// A [`Wait`] of a host, with indices for threads. A `Wait` takes 88 bytes: it has its host, both threads in full, and
+/// a word for each `Option`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Row {
     pub(super) off_ns: u64,

@@ -47,7 +47,7 @@ fn analysed(simulation: &Simulation) -> (Connections, Requests) {
     (connections, found)
 }
 
-/// Each incoming request's number, by what its client has planted.
+/// Returns the number that each incoming request's client has planted.
 fn truth_of_incoming(
     simulation: &Simulation,
     connections: &Connections,
@@ -240,7 +240,7 @@ fn a_name_in_the_bytes_is_the_best_evidence() {
     assert_eq!(truth.len(), after.incoming.len());
 }
 
-/// The same rows with other names of hosts, in another order.
+/// Returns the same rows with other names of hosts, in another order.
 fn renamed(simulation: &Simulation, seed: u64) -> (Vec<End>, Vec<Message>, Vec<Wait>) {
     let mut random = random::stream(31, seed);
     let rename = |host: HostId| HostId(1000 - 7 * host.0);
@@ -339,7 +339,7 @@ proptest! {
     }
 }
 
-/// What is changed, where, and to what.
+/// A change of a row: its kind, the row, and the new value.
 fn any_edit() -> impl Strategy<Value = (u8, usize, u64)> {
     let number = prop_oneof![any::<u64>(), 0_u64..100, Just(u64::MAX), Just(u64::MAX - 1)];
     (0_u8..14, any::<usize>(), number)

@@ -14,7 +14,6 @@ pub(in super::super) struct TakenTask {
     pub(in super::super) answered_ns: u64,
     /// Whether it is the first of its connection.
     pub(in super::super) is_first: bool,
-    /// Known cause.
     pub(in super::super) cause: Option<Rank>,
     /// Whether the cause is known by the wait that its result ended.
     pub(in super::super) is_by_effect: bool,
@@ -48,9 +47,9 @@ pub(super) struct QueueRequest {
 /// All that is known of the tasks of a queue.
 #[derive(Debug)]
 pub(super) struct Queue<'a> {
-    /// By position.
+    /// Calls of the process, by position.
     pub(super) calls: Vec<QueueCall>,
-    /// By rank.
+    /// Requests of the process, by rank.
     pub(super) requests: &'a [QueueRequest],
     /// Whether requests wait for their results in the order in which they put the tasks.
     pub(super) waits_in_order: bool,

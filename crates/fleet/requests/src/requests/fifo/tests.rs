@@ -2,28 +2,15 @@ use rand::RngExt as _;
 
 use super::*;
 use crate::requests::forward::RequestSpan;
-use crate::rows::{Thread, Wait};
+use crate::rows::Wait;
+use crate::testing::{self, HERE, thread};
 
-const HOST: HostId = HostId(0);
 /// Calls of each request.
 const EACH: usize = 3;
 
-fn thread(number: usize) -> Thread {
-    Thread { id: number as u32, start_ns: 0 }
-}
-
-fn sleep(thread: Thread, off_ns: u64, on_ns: u64, waker: Thread) -> Wait {
-    Wait {
-        host: HOST,
-        thread,
-        off_ns,
-        woken_ns: Some(on_ns - 1_000),
-        on_ns,
-        waker: Some(waker),
-        may_be_input: false,
-        may_be_hand_over: true,
-        processor: Some(0),
-    }
+fn sleep(id: u32, off_ns: u64, on_ns: u64) -> Wait {
+    let wait = testing::wait(id, [off_ns, on_ns - 1_000, on_ns], Some(1));
+    Wait { may_be_input: false, processor: Some(0), ..wait }
 }
 
 /// A server whose eight threads read requests, and whose sixteen workers take their tasks out of one queue.
@@ -43,7 +30,7 @@ fn story(
 ) -> Story {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut story = Story::default();
-    let mut workers: Vec<(u64, usize)> = (0..16).map(|worker| (1_000, worker)).collect();
+    let mut workers: Vec<(u64, u32)> = (0..16).map(|worker| (1_000, worker)).collect();
     let mut queue: Vec<(u64, Rank)> = Vec::new();
     let mut next_ns = 1_000_000;
     let mut ends_ns = vec![0_u64; requests];
@@ -53,7 +40,7 @@ fn story(
         let (free_ns, worker) = workers[0];
         // A request comes before a worker can take something.
         if rank < requests && (queue.is_empty() || next_ns <= free_ns) {
-            let reader = thread(100 + rank % 8);
+            let reader = 100 + rank as u32 % 8;
             let slept_ns = next_ns + rng.random_range(20_000..80_000);
             let mut puts: Vec<u64> =
                 (0..EACH).map(|_| rng.random_range(next_ns..slept_ns)).collect();
@@ -61,11 +48,11 @@ fn story(
             queue.extend(puts.iter().map(|&put_ns| (put_ns, Rank(rank))));
             queue.sort_unstable();
             story.requests.push(PutTasks {
-                thread: reader,
+                thread: thread(reader),
                 span: RequestSpan { opened_ns: next_ns, sure_until_ns: u64::MAX },
                 is_first: false,
             });
-            story.waits.push(sleep(reader, slept_ns, slept_ns + 10_000, thread(1)));
+            story.waits.push(sleep(reader, slept_ns, slept_ns + 10_000));
             next_ns += rng.random_range(50_000..400_000);
             rank += 1;
             continue;
@@ -75,12 +62,12 @@ fn story(
         let (put_ns, of) = queue.remove(at);
         let taken_ns = free_ns.max(put_ns) + rng.random_range(1_000..4_000);
         if put_ns > free_ns {
-            story.waits.push(sleep(thread(worker), free_ns, taken_ns - 500, thread(1)));
+            story.waits.push(sleep(worker, free_ns, taken_ns - 500));
         }
         let asked_ns = taken_ns + rng.random_range(2_000..60_000);
         let answered_ns = asked_ns + rng.random_range(200_000..3_000_000);
         ends_ns[of.0] = ends_ns[of.0].max(answered_ns);
-        story.waits.push(sleep(thread(worker), asked_ns + 500, answered_ns - 500, thread(1)));
+        story.waits.push(sleep(worker, asked_ns + 500, answered_ns - 500));
         let call = TakenTask {
             thread: thread(worker),
             asked_ns,
@@ -122,7 +109,7 @@ fn judge(story: &Story) -> Judgement {
         .iter()
         .map(|&(call, of)| TakenTask { cause: call.is_by_effect.then_some(of), ..call })
         .collect();
-    let found = infer_causes(HOST, &waits, &calls, &story.requests, EACH);
+    let found = infer_causes(HERE, &waits, &calls, &story.requests, EACH);
     assert!(found.iter().all(|one| calls[one.call.0].cause.is_none()));
     let right = found.iter().filter(|one| story.calls[one.call.0].1 == one.request).count();
     let unknown = calls.iter().filter(|call| call.cause.is_none()).count();
@@ -162,7 +149,7 @@ fn calls_for_requests_from_before_the_trace_are_told_of_none() {
 #[test]
 fn nothing_is_told_of_nothing() {
     let waits = Waits::of(&[]).expect("none");
-    assert!(infer_causes(HOST, &waits, &[], &[], EACH).is_empty());
+    assert!(infer_causes(HERE, &waits, &[], &[], EACH).is_empty());
     let story = story(4, 20, |_, _| 0);
     // Too few to know whether it is right.
     assert_eq!(judge(&story).found, 0);

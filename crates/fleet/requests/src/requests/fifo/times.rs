@@ -40,7 +40,6 @@ impl Pieces {
 pub(super) struct Times {
     usual: Pieces,
     other: Pieces,
-    /// Share of `other`.
     unusual_share: f64,
 }
 
@@ -122,8 +121,9 @@ impl<'a> Threads<'a> {
         Some(Self { host, waits, of_host: waits.host(host)?, takers })
     }
 
-    /// Returns the times at which the task of a call can have been taken. `before_ns` is when its thread last did something
-    /// for another task. Usually the thread took it since it last slept, and before it woke another taker for the next task.
+    /// Returns the times at which the task of a call can have been taken. `before_ns` is when its thread last did
+    /// something for another task. Usually the thread took it since it last slept, and before it woke another taker for
+    /// the next task.
     pub(super) fn taken(&self, sent: Moment, before_ns: u64) -> Times {
         let earliest_ns = before_ns.max(sent.at_ns.saturating_sub(MAX_DELAY_NS));
         let woke_up_ns = self.woke_up_before(sent.thread, sent.at_ns);
@@ -138,8 +138,8 @@ impl<'a> Threads<'a> {
         }
     }
 
-    /// Returns the times at which the tasks of a request can have been put. Usually its thread puts them before it sleeps to
-    /// wait for their results. The first of them may wake a taker.
+    /// Returns the times at which the tasks of a request can have been put. Usually its thread puts them before it
+    /// sleeps to wait for their results. The first of them may wake a taker.
     pub(super) fn put(&self, read: Moment, answered_ns: u64) -> Puts {
         let sleeps_ns = self.sleeps_after(read.thread, read.at_ns).unwrap_or(read.at_ns);
         let latest_ns = answered_ns.min(sleeps_ns.saturating_add(MAX_DELAY_NS));
