@@ -11,6 +11,7 @@ pub struct Line {
     origin_ns: i64,
     base_ns: i64,
     height_ns: f64,
+    /// Growth of the offset, ns per s of A's time.
     slope: f64,
     /// Whether it separates the messages of both directions: if not, some arrive before they are sent.
     pub is_separating: bool,
@@ -22,12 +23,6 @@ impl Line {
     pub fn offset_ns(&self, at_ns: i64) -> f64 {
         let since = (i128::from(at_ns) - i128::from(self.origin_ns)) as f64 * 1e-9;
         self.base_ns as f64 + (self.height_ns + self.slope * since)
-    }
-
-    /// Returns its slope, ns/s.
-    #[must_use]
-    pub fn rate_ns_per_s(&self) -> f64 {
-        self.slope
     }
 }
 
@@ -118,7 +113,7 @@ mod tests {
     fn steady_drift_is_a_line() {
         let line = one_line(&points(|at| 7_000_000 + at / 50_000)).expect("a line");
         assert!(line.is_separating);
-        assert!((line.rate_ns_per_s() - 20_000.0).abs() < 50.0, "{line:?}");
+        assert!((line.slope - 20_000.0).abs() < 50.0, "{line:?}");
         for at in [0, 5_000_000_000, 9_000_000_000] {
             let wrong = line.offset_ns(at) - (7_000_000 + at / 50_000) as f64;
             assert!(wrong.abs() < 300.0, "{wrong}");

@@ -30,8 +30,8 @@ impl HostOffset {
     }
 }
 
-/// Error of the length of a circle by rounding, ns.
-const ROUNDING_NS: f64 = 1e-3;
+/// Maximum error of the length of a circle by rounding, ns.
+const MAX_ROUNDING_NS: f64 = 1e-3;
 
 /// Returns the offsets of all hosts to one of them.
 ///
@@ -83,7 +83,7 @@ fn shortest_paths(
             for (from, to, length) in [(pair.a, pair.b, there), (pair.b, pair.a, back)] {
                 let way = found[from.0] + length;
                 // An infinite bound is no arrow, in whichever direction.
-                if length.is_finite() && way < found[to.0] - ROUNDING_NS {
+                if length.is_finite() && way < found[to.0] - MAX_ROUNDING_NS {
                     found[to.0] = way;
                     changed = Some(to);
                 }

@@ -26,7 +26,7 @@ impl Default for FitOptions {
 /// Minimum length of a step: knots are then never more than a few for each ms.
 const MIN_STEP_S: f64 = 1e-3;
 /// Maximum length of a step and of a window: a day.
-const MAX_S: f64 = 86_400.0;
+const MAX_WINDOW_S: f64 = 86_400.0;
 /// Maximum number of steps on either side of a knot.
 const MAX_STEPS: f64 = 10_000.0;
 
@@ -47,8 +47,8 @@ impl FitOptions {
             is_good.then_some(value).ok_or(ClockError::Setting { name, value })
         };
         let kappa = positive("kappa_ns_per_s2", self.kappa_ns_per_s2)?;
-        let step_s = positive("step_s", self.step_s)?.clamp(MIN_STEP_S, MAX_S);
-        let window_s = positive("window_s", self.window_s)?.min(MAX_S);
+        let step_s = positive("step_s", self.step_s)?.clamp(MIN_STEP_S, MAX_WINDOW_S);
+        let window_s = positive("window_s", self.window_s)?.min(MAX_WINDOW_S);
         let error = self.timestamp_error_ns;
         if error != 0.0 {
             positive("timestamp_error_ns", error)?;

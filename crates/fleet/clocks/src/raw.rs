@@ -124,7 +124,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const TENTH: i64 = 100_000_000;
+    const TENTH_NS: i64 = 100_000_000;
 
     /// Samples each 0.1 s; the rate changes by `ppm` at `change_ns`.
     fn samples(
@@ -136,9 +136,9 @@ mod tests {
         let raw = |monotonic: i64| monotonic + (monotonic - change_ns).max(0) * ppm / 1_000_000;
         (0..count)
             .map(|at| ClockSample {
-                monotonic_ns: at * TENTH,
-                raw_ns: raw(at * TENTH) + noise(at) + 77,
-                rate_ppb: if at * TENTH < change_ns { 0 } else { -1000 * ppm },
+                monotonic_ns: at * TENTH_NS,
+                raw_ns: raw(at * TENTH_NS) + noise(at) + 77,
+                rate_ppb: if at * TENTH_NS < change_ns { 0 } else { -1000 * ppm },
             })
             .collect()
     }
@@ -242,9 +242,9 @@ mod tests {
             ppm in prop::collection::vec(prop::sample::select(vec![-400_i64, 30, 500]), 110),
         ) {
             let sample = |at: i64| ClockSample {
-                monotonic_ns: at * TENTH,
-                raw_ns: bent(at * TENTH, &ppm),
-                rate_ppb: -1000 * ppm[(at * TENTH / RATE_NS) as usize],
+                monotonic_ns: at * TENTH_NS,
+                raw_ns: bent(at * TENTH_NS, &ppm),
+                rate_ppb: -1000 * ppm[(at * TENTH_NS / RATE_NS) as usize],
             };
             let samples: Vec<ClockSample> = (0..50).map(sample).collect();
             // The bound assumes that samples nearby have seen the least and the greatest rate.

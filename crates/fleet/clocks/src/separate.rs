@@ -9,8 +9,8 @@
 
 use crate::hull::{Vertex, hull_of_vertices};
 
-/// Error of a room by rounding, ns.
-const ROUNDING_NS: f64 = 1e-4;
+/// Maximum error of a room by rounding, ns.
+const MAX_ROUNDING_NS: f64 = 1e-4;
 
 /// Bounds of the height of a line at x = 0; infinite where there is none.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -44,14 +44,14 @@ pub(crate) fn steepest(up: &[Vertex], down: &[Vertex]) -> Option<f64> {
     };
     let (mut above, mut below) = (last, first);
     if above.x <= below.x {
-        let touch = above.x == below.x && above.y + below.y < -ROUNDING_NS;
+        let touch = above.x == below.x && above.y + below.y < -MAX_ROUNDING_NS;
         return (!touch).then_some(f64::INFINITY);
     }
     for _ in 0..=up.len() + down.len() {
         let slope = (above.y + below.y) / (above.x - below.x);
         (above, below) = (touch(up, slope), touch(down, -slope));
         let room = above.y - slope * above.x + below.y + slope * below.x;
-        if room >= -ROUNDING_NS {
+        if room >= -MAX_ROUNDING_NS {
             return Some(slope);
         }
         // The room grows with the slope, and greater ones are known to be impossible.

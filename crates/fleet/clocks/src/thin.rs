@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use crate::point::Point;
 
-/// Length of the intervals of which one message each is kept, ns.
+/// Length of the intervals, ns; of each one message is kept.
 const KEEP_INTERVAL_NS: i64 = 4_000_000;
 /// Length of the intervals whose best messages give the slope, ns.
 const SLOPE_INTERVAL_NS: i64 = 1_000_000_000;

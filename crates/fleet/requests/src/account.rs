@@ -9,7 +9,7 @@ const MIN_REQUESTS: usize = 10;
 /// Maximum number of slow requests.
 const MAX_REQUESTS: usize = 200;
 /// The slowest are no more than one part of all requests in this many.
-const MAX_SLOW_PART: usize = 3;
+const SLOW_DIVISOR: usize = 3;
 /// Ratio of mean times from which on the slowest requests differ from the usual ones.
 const MIN_TAIL_RATIO: f64 = 1.25;
 /// Number of samples of the bootstrap.
@@ -67,7 +67,7 @@ pub fn slow_and_usual(times_ns: &[u64]) -> [Vec<usize>; 2] {
     let mut places: Vec<usize> = (0..times_ns.len()).collect();
     places.sort_by_key(|&place| (std::cmp::Reverse(times_ns[place]), place));
     let all = places.len();
-    let max = all.div_ceil(MAX_SLOW_PART);
+    let max = all.div_ceil(SLOW_DIVISOR);
     let count = all.div_ceil(SLOW_INTERVAL).clamp(MIN_REQUESTS, MAX_REQUESTS).min(max);
     let middle = (all / 2).saturating_sub(count / 2).max(count);
     let usual = places[middle.min(all)..(middle + count).min(all)].to_vec();

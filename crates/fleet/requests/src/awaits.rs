@@ -147,7 +147,7 @@ const MAX_AWAKE_NS: u64 = 1_000_000;
 /// Minimum period of a timer, ns.
 const MIN_PERIOD_NS: u64 = 100_000;
 
-/// Finds threads that tick, the most frequent first. Without an open request they wake at even times by themselves, and
+/// Finds threads that tick, those with the most ticks first. Without an open request they wake at even times by themselves, and
 /// run briefly. Until they sleep again they neither send, nor receive, nor wake anybody.
 #[must_use]
 pub fn ticks(paths: &Paths<'_>, engaged: &Engaged) -> Vec<Ticks> {

@@ -27,8 +27,8 @@ pub struct ConnectionPair {
     pub ends: [EndId; 2],
     /// The end that opened it, where either has seen that.
     pub client: Option<EndId>,
-    /// By end: the difference from an offset that the other end received to the same offset where this end sent it. 0
-    /// if both count from the initial sequence number.
+    /// By end: its offset of a byte that it sent, less the other end's offset of that byte. 0 if both count from the
+    /// initial sequence number.
     pub shifts: [i64; 2],
     pub evidence: PairEvidence,
 }

@@ -17,7 +17,7 @@ pub(crate) use intervals::{Interval, Intervals};
 pub use running::{Ran, Running};
 
 /// Between two turns of one wait a thread runs for at most one part of the first turn in this many.
-const MAX_LOOK_PART: u64 = 10;
+const LOOK_DIVISOR: u64 = 10;
 
 /// Kind of a part of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -239,7 +239,7 @@ impl<'w> Paths<'w> {
             let waited_ns = before.on_ns - before.off_ns;
             let is_turn = before.may_be_input
                 && before.waker.is_none()
-                && ran_ns <= waited_ns / MAX_LOOK_PART
+                && ran_ns <= waited_ns / LOOK_DIVISOR
                 && self.did_nothing(thread, [before.on_ns, off_ns]);
             return is_turn.then_some(before);
         }

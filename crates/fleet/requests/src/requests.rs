@@ -82,7 +82,7 @@ pub struct Requests {
     pub without_role: Vec<EndId>,
 }
 
-/// What servers received, and what clients sent.
+/// Exchanges that servers received, and those that clients sent.
 #[derive(Debug, Default)]
 struct AllExchanges {
     incoming: Exchanges,
@@ -126,7 +126,7 @@ fn find_exchanges(rows: &[&Message], known: &KnownEnds, connections: &Connection
     for (id, of_end) in clients {
         let rows_of_end = &rows[of_end.clone()];
         let of_end = without_fin(id, of_end, Way::Sent);
-        // Where threads share a connection, only the server knows which answer is to whom.
+        // Where threads share a connection, only the server knows the request of each answer.
         let of_server = shared::is_shared(rows_of_end, Way::Sent).then(|| {
             let place = places.get(&id)?;
             let pair = &connections.pairs[place.pair];

@@ -115,12 +115,6 @@ impl Forest {
         let range = self.subtree(node);
         &self.order[range.start as usize..range.end as usize]
     }
-
-    /// Whether `upper` is `lower` or above it.
-    #[must_use]
-    pub fn is_above(&self, upper: u32, lower: u32) -> bool {
-        self.pre(lower).is_some_and(|pre| self.subtree(upper).contains(&pre))
-    }
 }
 
 /// Returns all nodes, each before its parent (Kahn, *Topological Sorting of Large Networks*, 1962).
@@ -268,7 +262,7 @@ mod tests {
                         for lower in 0..nodes {
                             let by_numbers = forest.pre(upper) <= forest.pre(lower)
                                 && forest.post(upper) >= forest.post(lower);
-                            prop_assert_eq!(forest.is_above(upper, lower), by_numbers);
+                            prop_assert_eq!(below.contains(&lower), by_numbers);
                         }
                     }
                 }

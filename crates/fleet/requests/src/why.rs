@@ -55,7 +55,7 @@ pub struct ChainLink {
     pub reason: Option<Reason>,
 }
 
-/// Threads of which each waits for the next one.
+/// A chain of threads, each of which waits for the next.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Chain {
     /// First comes the thread that was asked for.

@@ -5,7 +5,7 @@ use crate::host::HostIndex;
 
 /// Maximum number of rounds of conjugate gradients; in exact arithmetic one for each host suffices.
 const MAX_ROUNDS: usize = 200;
-/// Ratio of the residual to the first one, from which on it counts as 0.
+/// Ratio of the residual to the first one below which it counts as 0.
 const MIN_RESIDUAL_RATIO: f64 = 1e-12;
 /// Minimum width of a pair in its weight, ns: a pair of no width would have an infinite weight.
 const MIN_WIDTH_NS: f64 = 1.0;

@@ -4,7 +4,7 @@ use super::lines::Corner;
 use super::sample::ClockSample;
 
 /// Maximum distance from a change of the rates that may have been there meanwhile, ns.
-const NEAR_NS: i64 = 2_000_000_000;
+const MAX_NEAR_NS: i64 = 2_000_000_000;
 /// Maximum number of samples that are used on either side: only those of damaged traces are as close.
 const MAX_NEAR_SAMPLES: usize = 200;
 /// Part of the range of these rates that is added on each side: samples do not see all rates.
@@ -73,7 +73,7 @@ pub(super) fn find_changes(
 }
 
 fn is_near(earlier: ClockSample, later: ClockSample) -> bool {
-    later.monotonic_ns.saturating_sub(earlier.monotonic_ns) <= NEAR_NS
+    later.monotonic_ns.saturating_sub(earlier.monotonic_ns) <= MAX_NEAR_NS
 }
 
 /// Returns by how much the other clock was faster than CLOCK_MONOTONIC between two samples, on average.

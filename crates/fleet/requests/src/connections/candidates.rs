@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::net::SocketAddr;
 
-use super::window::{Fit, ROUND, Reach, Window, chance, compare};
+use super::window::{Fit, Reach, SEQUENCE_PERIOD, Window, chance, compare};
 use crate::rows::{Address, End, EndId};
 
 /// Maximum number of ends that one end is compared with in a step. Addresses and narrow windows of random numbers leave
@@ -149,7 +149,7 @@ pub(super) fn by_numbers(known: &[KnownEnd], state: &mut [Found]) -> Vec<[KnownI
         .collect();
     let max_chance = MAX_CHANCE_ALONE / (rest.len() as f64).max(1.0);
     // A pair that chance does not explain has a direction whose windows together are at most this wide.
-    let max_width = (ROUND as f64 * max_chance.sqrt()) as u64;
+    let max_width = (SEQUENCE_PERIOD as f64 * max_chance.sqrt()) as u64;
     let mut receivers: Vec<(u32, KnownId)> = rest
         .iter()
         .filter_map(|&id| {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::rows::{End, EndId, Message, Packet, Way};
 
 /// Number of bytes after which sequence numbers come round.
-pub(super) const ROUND: u64 = 1 << 32;
+pub(super) const SEQUENCE_PERIOD: u64 = 1 << 32;
 
 /// The offset after the last byte that an end sent and received while it was traced.
 #[derive(Debug, Clone, Copy, Default)]
@@ -78,11 +78,11 @@ pub(super) fn compare(sender: Window, receiver: Window) -> Fit {
     if sender.is_initial && receiver.is_initial {
         return if sender.origin == receiver.origin { Fit::Shift(0) } else { Fit::Apart };
     }
-    if sender.length.saturating_add(receiver.length) >= ROUND {
+    if sender.length.saturating_add(receiver.length) >= SEQUENCE_PERIOD {
         return Fit::TooWide;
     }
     let after = u64::from(receiver.origin.wrapping_sub(sender.origin));
-    let before = ROUND - after;
+    let before = SEQUENCE_PERIOD - after;
     if after == 0 {
         Fit::Shift(0)
     } else if after <= sender.length && !receiver.is_initial {
@@ -97,7 +97,7 @@ pub(super) fn compare(sender: Window, receiver: Window) -> Fit {
 /// Returns the probability that windows of unrelated connections overlap or touch: the numbers are random.
 pub(super) fn chance(sender: Window, receiver: Window) -> f64 {
     let width = sender.length as f64 + receiver.length as f64 + 1.0;
-    (width / ROUND as f64).min(1.0)
+    (width / SEQUENCE_PERIOD as f64).min(1.0)
 }
 
 #[cfg(test)]
@@ -118,7 +118,7 @@ mod tests {
         let near_the_end = u32::MAX - 9;
         assert_eq!(shift(window(near_the_end, 30), window(20, 5)), Fit::Shift(30));
         assert_eq!(shift(window(20, 5), window(near_the_end, 30)), Fit::Shift(-30));
-        assert_eq!(shift(window(0, ROUND - 1), window(0, 1)), Fit::TooWide);
+        assert_eq!(shift(window(0, SEQUENCE_PERIOD - 1), window(0, 1)), Fit::TooWide);
         assert_eq!(shift(window(0, u64::MAX), window(0, u64::MAX)), Fit::TooWide);
     }
 

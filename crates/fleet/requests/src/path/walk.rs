@@ -6,7 +6,7 @@ use super::{Before, EndedBy, Link, Part, PartKind, Path, Paths, Read};
 use crate::messages::Side;
 use crate::rows::{EndId, ThreadId, Wait};
 
-/// Maximum number of threads of which each waits for the next; more are of forged rows.
+/// Maximum number of threads that wait, each for the next; more are of forged rows.
 const MAX_FRAMES: usize = 256;
 
 /// Walks from the end back to the begin ([`Paths::critical`]).
@@ -63,7 +63,7 @@ struct Walk<'p, P> {
     paths: &'p Paths<'p>,
     place: P,
     home: HostId,
-    /// Threads of which each waits for the next.
+    /// Threads that wait, each for the next.
     frames: Vec<Frame>,
     /// Begin of the earliest part so far, on the home's clock.
     reached_ns: u64,

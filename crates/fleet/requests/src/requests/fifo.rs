@@ -1,8 +1,8 @@
 //! Causes of calls of a process that hands the tasks of its requests to one queue, inferred from the times at which
 //! tasks can have been put and taken.
 //!
-//! A queue in memory that keeps the order gives the first task that was put to whoever takes first. The times of puts
-//! and takes are not recorded, but a thread puts and takes while it runs. It puts after it has read the request, and
+//! A queue in memory that keeps the order gives the first task that was put to the thread that takes first. The times of
+//! puts and takes are not recorded, but a thread puts and takes while it runs. It puts after it has read the request, and
 //! before it sleeps to wait for the results. It takes after it woke up, and before it sends the call.
 //!
 //! So orders of puts and takes are drawn that agree with these times and with what else is known, by the Metropolis
@@ -29,9 +29,9 @@ use tasks::{Queue, QueueCall, QueueRequest};
 use times::{Moment, Threads};
 
 /// Number of chains, which begin alike and have other random numbers. One alone may stay with unlikely orders.
-const CHAINS: u64 = 4;
+const CHAIN_COUNT: u64 = 4;
 /// Number of sweeps of a chain, with those before the first that counts.
-const SWEEPS: usize = 200;
+const SWEEPS_PER_CHAIN: usize = 200;
 /// Number of sweeps before the first that counts.
 const WARM_UP_SWEEPS: usize = 100;
 /// Shares of draws in which a call must be for one request, to be assigned to it. The lowest one is used with which
@@ -75,7 +75,7 @@ pub(super) fn infer_causes(
         Queue { calls: queue_calls(&threads, calls), requests: &requests, waits_in_order: false };
     queue.waits_in_order = queue.seems_to_wait_in_order();
     // 2. A test with hidden calls.
-    let stretches = queue.stretches(calls_per_request);
+    let stretches = queue.split_into_stretches(calls_per_request);
     let Some(threshold) = queue.confidence_threshold(&stretches) else {
         return Vec::new();
     };
@@ -180,7 +180,7 @@ impl Queue<'_> {
 
     /// Returns the stretches that have calls without a cause. Each begins with the task that its known calls tell:
     /// calls for requests from before the trace shift all that follow.
-    fn stretches(&self, calls_per_request: usize) -> Vec<Stretch> {
+    fn split_into_stretches(&self, calls_per_request: usize) -> Vec<Stretch> {
         // 1. Calls and tasks by the middles of their times.
         let mut calls: Vec<Position> = (0..self.calls.len()).map(Position).collect();
         calls.sort_by_key(|&call| (self.calls[call.0].taken.middle(), call));
@@ -231,14 +231,14 @@ impl Queue<'_> {
 
     /// Returns the calls that are for one request in at least the lowest of [`CONFIDENCE_THRESHOLDS`] of the draws.
     fn draw(&self, stretches: &[Stretch], hidden: &[bool]) -> Vec<Drawn> {
-        let draws = CHAINS as f64 * (SWEEPS - WARM_UP_SWEEPS) as f64;
+        let draws = CHAIN_COUNT as f64 * (SWEEPS_PER_CHAIN - WARM_UP_SWEEPS) as f64;
         let mut drawn = Vec::new();
         for stretch in stretches {
             let mut counts: HashMap<Assigned<Position, Rank>, usize> = HashMap::new();
-            for seed in 0..CHAINS {
+            for seed in 0..CHAIN_COUNT {
                 let mut rng = ChaCha8Rng::seed_from_u64(seed);
                 let mut chain = Chain::new(self, hidden, &stretch.calls, &stretch.ranks);
-                for sweep in 0..SWEEPS {
+                for sweep in 0..SWEEPS_PER_CHAIN {
                     chain.sweep(&mut rng);
                     if sweep >= WARM_UP_SWEEPS {
                         for assigned in chain.assigned() {

@@ -23,7 +23,7 @@ impl RequestSpan {
     }
 }
 
-/// What is known when an event happens.
+/// State of a thread when an event happens.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct EventContext {
     /// Request that the thread works for by what it read itself. At a wake-up, that of the waker.
@@ -82,7 +82,7 @@ impl ThreadState {
     }
 }
 
-/// Returns what is known at each event. `causes` has the known cause of each call. Causes of calls that a thread sends
+/// Returns the context of each event. `causes` has the known cause of each call. Causes of calls that a thread sends
 /// while it works for a request that it read itself are added.
 pub(super) fn follow_forward(
     timeline: &Timeline,

@@ -26,7 +26,7 @@ pub(super) struct Readers {
 }
 
 impl Readers {
-    /// Finds whom the readers of answers wake. `calls` are the host's; `sent` returns a call's exchange.
+    /// Finds the threads that the readers of answers wake. `calls` are the host's; `sent` returns a call's exchange.
     pub(super) fn new(
         timeline: &Timeline,
         spans: &[RequestSpan],

@@ -1,4 +1,4 @@
-//! Exchanges of an end whose threads ask at once: only the other end tells which answer is to whom.
+//! Exchanges of an end whose threads ask at once: only the other end tells the request of each answer.
 
 use std::collections::BTreeSet;
 use std::ops::Range;

@@ -8,7 +8,7 @@ use crate::waits::{HostWaits, Waits};
 
 /// Maximum number of unusual pieces of a thread's running time.
 const MAX_PIECES: usize = 9;
-/// Maximum time from a put to the sleep after it, or from a take to the call, ns.
+/// Maximum time from the sleep after a request to an unusual put, and from a take to the call, ns.
 const MAX_DELAY_NS: u64 = 30_000_000;
 /// Share of tasks that are put or taken at another time than the usual one: the thread has slept since, for a lock.
 const UNUSUAL_SHARE: f64 = 0.1;
