@@ -177,8 +177,8 @@ pub fn fleet(data: &[u8]) {
     let requests =
         Requests::find(&rows.ends, &connections, &rows.messages, &waits, |host| host.0 != 2);
     for outgoing in &requests.outgoing {
-        if let Some((cause, _)) = outgoing.cause {
-            let cause = &requests.incoming[cause].exchange;
+        if let Some(cause) = outgoing.cause {
+            let cause = &requests.incoming[cause.request.0].exchange;
             assert!(cause.asked.host == outgoing.exchange.asked.host);
             assert!(cause.asked.at_ns <= outgoing.exchange.asked.at_ns);
         }

@@ -1,9 +1,8 @@
-//! What is known of a quantity in ns: two bounds, one, or none.
+//! Bounds of a quantity in ns: two, one, or none.
 
 /// Guaranteed bounds of an offset, in ns, rounded outwards.
 ///
-/// Messages of one direction bound an offset on one side only. So a bound that is not there is a case of its own, and
-/// no number.
+/// Messages of one direction bound an offset on one side only. So a missing bound is a case of its own, and no number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bounds {
     /// Known on both sides.
@@ -14,21 +13,15 @@ pub enum Bounds {
         high_ns: i64,
     },
     /// Only the least possible value is known.
-    AtLeast(
-        /// That value.
-        i64,
-    ),
+    AtLeast(i64),
     /// Only the greatest possible value is known.
-    AtMost(
-        /// That value.
-        i64,
-    ),
+    AtMost(i64),
     /// Nothing is known.
     Unknown,
 }
 
 impl Bounds {
-    /// Bounds relative to `base_ns`; infinite where there is none.
+    /// Returns bounds relative to `base_ns`. Infinite ones are missing.
     pub(crate) fn around(base_ns: i64, low: f64, high: f64) -> Self {
         // `as` saturates, so that no sum overflows.
         let low_ns = low.is_finite().then(|| base_ns.saturating_add(low.floor() as i64));
@@ -36,7 +29,7 @@ impl Bounds {
         Self::of(low_ns, high_ns)
     }
 
-    /// Bounds of which each may be missing.
+    /// Returns bounds, each of which may be missing.
     #[must_use]
     pub fn of(low_ns: Option<i64>, high_ns: Option<i64>) -> Self {
         match (low_ns, high_ns) {
@@ -47,7 +40,7 @@ impl Bounds {
         }
     }
 
-    /// The least possible value.
+    /// Returns the least possible value.
     #[must_use]
     pub fn low_ns(self) -> Option<i64> {
         match self {
@@ -56,7 +49,7 @@ impl Bounds {
         }
     }
 
-    /// The greatest possible value.
+    /// Returns the greatest possible value.
     #[must_use]
     pub fn high_ns(self) -> Option<i64> {
         match self {
@@ -65,7 +58,7 @@ impl Bounds {
         }
     }
 
-    /// Half the distance of the bounds, in ns.
+    /// Returns half the distance of the bounds, in ns.
     #[must_use]
     pub fn half_width_ns(self) -> Option<f64> {
         match self {
@@ -83,14 +76,14 @@ impl Bounds {
             && self.high_ns().is_none_or(|high| value_ns <= high)
     }
 
-    /// The bounds of the value with its sign changed.
+    /// Returns the bounds of the value with its sign changed.
     #[must_use]
     pub fn negated(self) -> Self {
         let negate = |bound: Option<i64>| bound.map(i64::saturating_neg);
         Self::of(negate(self.high_ns()), negate(self.low_ns()))
     }
 
-    /// What is left if both these bounds hold.
+    /// Returns the bounds if both these and the others hold.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         let both = |a: Option<i64>, b: Option<i64>, pick: fn(i64, i64) -> i64| match (a, b) {
@@ -103,7 +96,7 @@ impl Bounds {
         )
     }
 
-    /// What holds if either of these bounds does.
+    /// Returns the bounds if these or the others hold.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         let (low, high) = (self.low_ns().zip(other.low_ns()), self.high_ns().zip(other.high_ns()));

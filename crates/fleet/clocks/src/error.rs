@@ -1,11 +1,11 @@
-//! What can be wrong with clocks and messages.
+//! Errors of clocks and messages.
 
 use crate::host::HostId;
 
-/// Why clocks cannot be related.
+/// Reason why clocks cannot be related.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ClockError {
-    /// A time beyond what this crate calculates with.
+    /// A time beyond [`MAX_TIME_NS`](crate::MAX_TIME_NS).
     #[error("time {0} ns is more than 73 years from 0: the record is damaged, leave it out")]
     TimeOutOfRange(i64),
     /// A setting of the fit without meaning.
@@ -13,10 +13,10 @@ pub enum ClockError {
     Setting {
         /// The field of [`FitOptions`](crate::FitOptions).
         name: &'static str,
-        /// What it is.
+        /// Value of the field.
         value: f64,
     },
-    /// Nothing to fit.
+    /// There are no messages between two hosts.
     #[error(
         "no message between the two hosts: record both at the same time, or go by a third host"
     )]

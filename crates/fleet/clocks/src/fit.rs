@@ -16,10 +16,10 @@ use jump::Cut;
 pub use known::{Estimate, Evidence, Jump, Knot};
 use segment::Segment;
 
-/// More contradictions than this are no jumps of a clock, and each costs a search.
+/// Maximum number of contradictions: more are no jumps of a clock, and each costs a search.
 const MAX_JUMPS: usize = 100;
 
-/// How the clocks of two hosts relate while there are messages between them.
+/// Relation of the clocks of two hosts while there are messages between them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PairFit {
     segments: Vec<Segment>,
@@ -30,13 +30,13 @@ pub struct PairFit {
 /// ([`ClockMap`](crate::ClockMap)).
 ///
 /// At each knot the offset is between the highest and the lowest line that separate the messages of both directions,
-/// bent by the curvature that is possible; the line is the offset's tangent.
+/// which are bent by the maximum curvature. The line is the offset's tangent.
 ///
 /// # Errors
 /// [`ClockError::NoMessages`], [`ClockError::Setting`], [`ClockError::TooManyJumps`].
 pub fn fit(points: &PairPoints, options: &FitOptions) -> Result<PairFit, ClockError> {
-    let settings = options.checked()?;
-    let buckets = bucket::buckets(points, &settings);
+    let settings = options.check()?;
+    let buckets = bucket::fill_buckets(points, &settings);
     if buckets.is_empty() {
         return Err(ClockError::NoMessages);
     }
@@ -51,7 +51,7 @@ pub fn fit(points: &PairPoints, options: &FitOptions) -> Result<PairFit, ClockEr
                 if found.jumps.len() > MAX_JUMPS {
                     return Err(ClockError::TooManyJumps(found.jumps.len()));
                 }
-                let (before, after) = parted(buckets, cut, &settings);
+                let (before, after) = split(buckets, cut, &settings);
                 waiting.extend([after, before].into_iter().filter(|part| !part.is_empty()));
             }
         }
@@ -63,8 +63,8 @@ pub fn fit(points: &PairPoints, options: &FitOptions) -> Result<PairFit, ClockEr
     Ok(found)
 }
 
-/// Messages before a cut and after it; what is in between is left out, as nobody knows which it belongs to.
-fn parted(mut buckets: Vec<Bucket>, cut: Cut, settings: &Settings) -> (Vec<Bucket>, Vec<Bucket>) {
+/// Splits messages at a cut. Messages in between are left out, as their side is not known.
+fn split(mut buckets: Vec<Bucket>, cut: Cut, settings: &Settings) -> (Vec<Bucket>, Vec<Bucket>) {
     let first_after = buckets.partition_point(|bucket| bucket.last_ns() < cut.after_from_ns);
     let mut after = buckets.split_off(first_after);
     let shared = after.first().and_then(|bucket| bucket.until(cut.before_until_ns, settings));
@@ -84,7 +84,7 @@ fn parted(mut buckets: Vec<Bucket>, cut: Cut, settings: &Settings) -> (Vec<Bucke
 }
 
 impl PairFit {
-    /// What is known of the offset at `at_ns`, A's time.
+    /// Estimates the offset at `at_ns`, A's time.
     #[must_use]
     pub fn at(&self, at_ns: i64) -> Estimate {
         let next = self.segments.partition_point(|segment| segment.last_ns() < at_ns);
@@ -114,7 +114,7 @@ impl PairFit {
         }
     }
 
-    /// Where messages contradict each other, in order: a clock jumped by more than a round trip.
+    /// Returns contradictions between messages, in order: a clock jumped by more than a round trip.
     #[must_use]
     pub fn jumps(&self) -> &[Jump] {
         &self.jumps
@@ -127,24 +127,24 @@ impl PairFit {
         self.segments.iter().any(Segment::is_strained)
     }
 
-    /// The times of the first and the last message, A's.
+    /// Returns the times of the first and the last message, A's.
     #[must_use]
     pub fn span_ns(&self) -> (i64, i64) {
         let first = self.segments.first().map_or(0, Segment::first_ns);
         (first, self.segments.last().map_or(0, Segment::last_ns))
     }
 
-    /// The bound of the curvature, ns/s².
+    /// Returns the bound of the curvature, ns/s².
     pub(crate) fn kappa(&self) -> f64 {
         self.segments.first().map_or(0.0, Segment::kappa)
     }
 
-    /// From knot to knot, ns.
+    /// Returns the time from knot to knot, ns.
     pub(crate) fn step_ns(&self) -> i64 {
         self.segments.first().map_or(1, Segment::step_ns)
     }
 
-    /// All knots, in order.
+    /// Returns all knots, in order.
     pub fn knots(&self) -> impl Iterator<Item = Knot> {
         self.segments.iter().flat_map(Segment::rows)
     }

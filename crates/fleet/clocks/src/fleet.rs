@@ -10,29 +10,29 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::bounds::Bounds;
 use crate::error::ClockError;
 use crate::fit::{Evidence, PairFit};
-use crate::host::HostId;
+use crate::host::{HostId, HostIndex};
 use curve::{Anchor, Curve};
 use moment::Moment;
 pub use order::Order;
 pub use placed::Placed;
 
-/// Two hosts, and how their clocks relate.
+/// Two hosts, and the relation of their clocks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pair {
     /// The host whose time the fit is in.
     pub a: HostId,
-    /// The other.
+    /// The other host.
     pub b: HostId,
-    /// What is known of B's clock less A's.
+    /// Fit of B's clock less A's.
     pub fit: PairFit,
 }
 
-/// Something that happened on a host, at a time of its own clock.
+/// An event on a host, at a time of its own clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Event {
-    /// Where.
+    /// The host.
     pub host: HostId,
-    /// When, CLOCK_MONOTONIC_RAW of that host.
+    /// CLOCK_MONOTONIC_RAW of that host.
     pub at_ns: i64,
 }
 
@@ -68,12 +68,12 @@ impl Fleet {
         let mut last: Option<Moment> = None;
         for at_ns in network.knots() {
             let moment = network.at(at_ns)?;
-            let jumped = last.as_ref().map(|last| network.jumped(last, &moment));
+            let jumped = last.as_ref().map(|last| network.find_jumped(last, &moment));
             for (index, curve) in curves.iter_mut().enumerate() {
                 if jumped.as_ref().is_some_and(|jumped| jumped[index]) {
                     curve.interrupt();
                 }
-                if let Some(anchor) = Anchor::of(&moment, index) {
+                if let Some(anchor) = Anchor::new(&moment, HostIndex(index)) {
                     curve.add(anchor);
                 }
             }
@@ -82,19 +82,19 @@ impl Fleet {
         Ok(Self { reference, curves: hosts.into_iter().zip(curves).collect(), pairs: fits })
     }
 
-    /// The host on whose clock everything is placed.
+    /// Returns the host on whose clock everything is placed.
     #[must_use]
     pub fn reference(&self) -> HostId {
         self.reference
     }
 
-    /// Hosts that no path of messages of both directions connects with the reference at any time.
+    /// Returns hosts that no path of messages of both directions connects with the reference at any time.
     pub fn disconnected(&self) -> impl Iterator<Item = HostId> {
         let others = self.curves.iter().filter(|(host, _)| **host != self.reference);
         others.filter(|(_, curve)| curve.is_empty()).map(|(&host, _)| host)
     }
 
-    /// When an event was on the reference's clock.
+    /// Returns the time of an event on the reference's clock.
     ///
     /// # Errors
     /// [`ClockError::UnknownHost`].
@@ -107,7 +107,7 @@ impl Fleet {
         Ok(curve.place(event.at_ns))
     }
 
-    /// In which order two events were.
+    /// Returns the order of two events.
     ///
     /// # Errors
     /// [`ClockError::UnknownHost`].
@@ -118,9 +118,9 @@ impl Fleet {
         let (a, b) = (self.global_ns(first)?, self.global_ns(second)?);
         let through_reference = order::later_by(a.bounds, b.bounds);
         let direct = if let Some(fit) = self.pairs.get(&(first.host, second.host)) {
-            direct(fit, first, second)
+            later_by_fit(fit, first, second)
         } else if let Some(fit) = self.pairs.get(&(second.host, first.host)) {
-            direct(fit, second, first).negated()
+            later_by_fit(fit, second, first).negated()
         } else {
             Bounds::Unknown
         };
@@ -129,8 +129,8 @@ impl Fleet {
     }
 }
 
-/// By how much the second event is later, by what the two hosts say of each other.
-fn direct(fit: &PairFit, first: Event, second: Event) -> Bounds {
+/// Returns the time from the first event to the second, by the fit of the two hosts alone.
+fn later_by_fit(fit: &PairFit, first: Event, second: Event) -> Bounds {
     let known = fit.at(first.at_ns);
     if known.evidence == Evidence::Jump {
         return Bounds::Unknown;

@@ -1,29 +1,29 @@
-//! Lower hulls of points that are bent: a quantity whose curvature is bounded lies below a point's neighbours' chord,
-//! but for the bend.
+//! Lower hulls of points that are bent. A quantity whose curvature is bounded lies below the chord of a point's
+//! neighbours, but for the bend.
 //!
 //! Adding a parabola to all points of one time frame adds a linear function when the frame is moved. So which points
 //! are on the hull does not depend on the knot that the bend is measured from, and a hull is made once for all knots.
 
-/// A place relative to a knot: s and ns.
+/// A point relative to a knot: s and ns.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Vertex {
     pub(crate) x: f64,
     pub(crate) y: f64,
 }
 
-/// By how much a quantity of curvature at most `kappa` may leave a chord of this length, at `before` s after its
+/// Returns the maximum distance to a chord of a quantity of curvature at most `kappa`, at `before` s after the chord's
 /// begin and `after` s before its end.
 pub(crate) fn bend(kappa: f64, before: f64, after: f64) -> f64 {
     kappa / 2.0 * before * after
 }
 
-/// Height above the first end of the chord that rises by `rise` over `before + after` s, with its bend.
+/// Returns the height above the first end of the chord that rises by `rise` over `before + after` s, with its bend.
 pub(crate) fn chord(kappa: f64, rise: f64, before: f64, after: f64) -> f64 {
     let length = before + after;
     if length > 0.0 { rise * (before / length) + bend(kappa, before, after) } else { rise.min(0.0) }
 }
 
-/// The items that are on the lower hull. They come sorted by time, each time once; `is_needless(a, b, c)` says whether
+/// Returns the items on the lower hull. `items` are sorted by time, each time once. `is_needless(a, b, c)` is true if
 /// `b` bounds nothing between `a` and `c` (Andrew's monotone chain, 1979).
 pub(crate) fn lower_hull<T: Copy>(
     items: impl Iterator<Item = T>,
@@ -41,7 +41,7 @@ pub(crate) fn lower_hull<T: Copy>(
     hull
 }
 
-/// The hull of points that are bent already.
+/// Returns the hull of points that are bent already.
 pub(crate) fn hull_of_vertices(vertices: impl Iterator<Item = Vertex>) -> Vec<Vertex> {
     lower_hull(vertices, |a, b, c| b.y - a.y >= chord(0.0, c.y - a.y, b.x - a.x, c.x - b.x))
 }

@@ -1,9 +1,9 @@
-//! One straight line for a pair of hosts: what is usual, for comparison.
+//! One straight line for a pair of hosts: the usual method, for comparison.
 
 use crate::error::ClockError;
 use crate::hull::Vertex;
 use crate::point::{PairPoints, Point};
-use crate::separate::{bent, steepest, touch};
+use crate::separate::{bend_hull, steepest, touch};
 
 /// An offset that grows evenly.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -11,30 +11,25 @@ pub struct Line {
     origin_ns: i64,
     base_ns: i64,
     height_ns: f64,
+    /// Growth of the offset, ns per s of A's time.
     slope: f64,
     /// Whether it separates the messages of both directions: if not, some arrive before they are sent.
     pub is_separating: bool,
 }
 
 impl Line {
-    /// The offset at A's time, ns.
+    /// Returns the offset at A's time, ns.
     #[must_use]
     pub fn offset_ns(&self, at_ns: i64) -> f64 {
         let since = (i128::from(at_ns) - i128::from(self.origin_ns)) as f64 * 1e-9;
         self.base_ns as f64 + (self.height_ns + self.slope * since)
     }
-
-    /// How fast it grows, ns/s.
-    #[must_use]
-    pub fn rate_ns_per_s(&self) -> f64 {
-        self.slope
-    }
 }
 
-/// The line of a pair, as Trace Compass has it: the hulls of both directions, the steepest and the flattest line that
-/// separate them, and their bisector (Duda et al., 1987; Jabbarifar, *On Line Trace Synchronization for Large Scale
-/// Distributed Systems*, 2013). Where drift bends no line separates them. Trace Compass then keeps the last one that
-/// did. Here it is the line whose greatest violation is the least, which is kinder.
+/// Returns the line of a pair as Trace Compass finds it. It takes the hulls of both directions, the steepest and the
+/// flattest line that separate them, and their bisector (Duda et al., 1987; Jabbarifar, *On Line Trace Synchronization
+/// for Large Scale Distributed Systems*, 2013). Where drift bends no line separates them. Trace Compass then keeps the
+/// last one that did. Here it is the line whose greatest violation is the least, which is kinder.
 ///
 /// # Errors
 /// [`ClockError::NoMessages`] unless there are messages both ways that bound a slope on both sides.
@@ -56,7 +51,7 @@ pub fn one_line(points: &PairPoints) -> Result<Line, ClockError> {
             .collect();
         vertices.sort_unstable_by(|a, b| a.x.total_cmp(&b.x).then(a.y.total_cmp(&b.y)));
         vertices.dedup_by_key(|vertex| vertex.x);
-        bent(vertices.into_iter(), 0.0)
+        bend_hull(vertices.into_iter(), 0.0)
     };
     let (up, down) = (hull(&points.forward, 1.0), hull(&points.backward, -1.0));
     let heights = |slope: f64| {
@@ -67,7 +62,7 @@ pub fn one_line(points: &PairPoints) -> Result<Line, ClockError> {
     let extremes = steepest(&up, &down).zip(steepest(&down, &up));
     let (slope, is_separating) = match extremes {
         Some((steepest, mirrored)) => (f64::midpoint(steepest, -mirrored), true),
-        None => (roomiest(&up, &down, |slope| heights(slope).1), false),
+        None => (find_roomiest(&up, &down, |slope| heights(slope).1), false),
     };
     if !slope.is_finite() {
         return Err(ClockError::NoMessages);
@@ -80,9 +75,9 @@ pub fn one_line(points: &PairPoints) -> Result<Line, ClockError> {
     Ok(Line { origin_ns, base_ns, height_ns, slope, is_separating })
 }
 
-/// The slope that leaves the most room between the hulls, or takes the least: the room grows with the slope while
+/// Finds the slope that leaves the most room between the hulls, or takes the least. The room grows with the slope while
 /// `lead`, the distance of the two vertices that it stands on, is negative.
-fn roomiest(up: &[Vertex], down: &[Vertex], lead: impl Fn(f64) -> f64) -> f64 {
+fn find_roomiest(up: &[Vertex], down: &[Vertex], lead: impl Fn(f64) -> f64) -> f64 {
     let rises = [up, down]
         .into_iter()
         .flat_map(|hull| hull.windows(2))
@@ -118,7 +113,7 @@ mod tests {
     fn steady_drift_is_a_line() {
         let line = one_line(&points(|at| 7_000_000 + at / 50_000)).expect("a line");
         assert!(line.is_separating);
-        assert!((line.rate_ns_per_s() - 20_000.0).abs() < 50.0, "{line:?}");
+        assert!((line.slope - 20_000.0).abs() < 50.0, "{line:?}");
         for at in [0, 5_000_000_000, 9_000_000_000] {
             let wrong = line.offset_ns(at) - (7_000_000 + at / 50_000) as f64;
             assert!(wrong.abs() < 300.0, "{wrong}");

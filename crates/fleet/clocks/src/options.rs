@@ -1,18 +1,18 @@
-//! What a fit takes for granted.
+//! Assumptions of a fit.
 
 use crate::error::ClockError;
 
 /// Settings of a fit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FitOptions {
-    /// The most that the offset's rate changes in a second, ns/s². The bounds are guaranteed if it holds. A value that
-    /// is too small does not show; one that is too large costs little, as the error grows with its cube root.
+    /// Maximum change of the offset's rate in a second, ns/s². The bounds are guaranteed if it holds. A value that is
+    /// too small does not show. One that is too large costs little, as the error grows with its cube root.
     pub kappa_ns_per_s2: f64,
-    /// How far on either side of a knot messages are looked at, s; rounded up to whole steps.
+    /// Time on either side of a knot whose messages are used, s; rounded up to whole steps.
     pub window_s: f64,
-    /// From knot to knot, s.
+    /// Time from knot to knot, s.
     pub step_s: f64,
-    /// By how much a time stamp may be wrong, ns, both hosts together: what [`ClockMap`](crate::ClockMap) says of both.
+    /// Maximum error of time stamps, ns, both hosts together: [`ClockMap::error_ns`](crate::ClockMap::error_ns) of both.
     pub timestamp_error_ns: f64,
 }
 
@@ -23,32 +23,32 @@ impl Default for FitOptions {
     }
 }
 
-/// A step is at least this long: knots are then never more than a few for each ms.
+/// Minimum length of a step: knots are then never more than a few for each ms.
 const MIN_STEP_S: f64 = 1e-3;
-/// The longest step and window, a day.
-const MAX_S: f64 = 86_400.0;
-/// The most steps in a window.
+/// Maximum length of a step and of a window: a day.
+const MAX_WINDOW_S: f64 = 86_400.0;
+/// Maximum number of steps on either side of a knot.
 const MAX_STEPS: f64 = 10_000.0;
 
-/// The same, checked and in whole ns.
+/// [`FitOptions`], checked and in whole ns.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Settings {
     pub(crate) kappa: f64,
     pub(crate) step_ns: i64,
-    /// Steps on either side of a knot.
+    /// Number of steps on either side of a knot.
     pub(crate) steps: i64,
     pub(crate) timestamp_error_ns: f64,
 }
 
 impl FitOptions {
-    pub(crate) fn checked(&self) -> Result<Settings, ClockError> {
+    pub(crate) fn check(&self) -> Result<Settings, ClockError> {
         let positive = |name, value: f64| {
             let is_good = value.is_finite() && value > 0.0;
             is_good.then_some(value).ok_or(ClockError::Setting { name, value })
         };
         let kappa = positive("kappa_ns_per_s2", self.kappa_ns_per_s2)?;
-        let step_s = positive("step_s", self.step_s)?.clamp(MIN_STEP_S, MAX_S);
-        let window_s = positive("window_s", self.window_s)?.min(MAX_S);
+        let step_s = positive("step_s", self.step_s)?.clamp(MIN_STEP_S, MAX_WINDOW_S);
+        let window_s = positive("window_s", self.window_s)?.min(MAX_WINDOW_S);
         let error = self.timestamp_error_ns;
         if error != 0.0 {
             positive("timestamp_error_ns", error)?;
@@ -71,7 +71,7 @@ mod tests {
         let with = |change: fn(&mut FitOptions, f64), value| {
             let mut options = FitOptions::default();
             change(&mut options, value);
-            options.checked()
+            options.check()
         };
         let changes: [fn(&mut FitOptions, f64); 4] = [
             |options, value| options.kappa_ns_per_s2 = value,

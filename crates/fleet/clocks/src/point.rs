@@ -2,14 +2,14 @@
 
 use crate::error::ClockError;
 
-/// Times are at most this far from 0: differences of two offsets then fit into an `i64`.
+/// Maximum distance of times from 0: differences of two offsets then fit into an `i64`.
 pub const MAX_TIME_NS: i64 = i64::MAX / 4;
 
 /// A moment at which a message bounds the offset on one side.
 ///
-/// The offset at a moment is what B's clock shows, less what A's shows. A delay is not negative, so a message that A
-/// sent bounds it from above, one that B sent from below (Duda, Harrus, Haddad and Bernard, *Estimating Global Time in
-/// Distributed Systems*, 1987).
+/// The offset at a moment is the time of B's clock less that of A's. A delay is not negative. So a message that A sent
+/// bounds the offset from above, and one that B sent from below (Duda, Harrus, Haddad and Bernard, *Estimating Global
+/// Time in Distributed Systems*, 1987).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Point {
     at_ns: i64,
@@ -17,7 +17,7 @@ pub struct Point {
 }
 
 impl Point {
-    /// Of a message that A sent at `sent_ns` of its clock, and B received at `received_ns` of its own.
+    /// Returns the point of a message that A sent at `sent_ns` of its clock, and B received at `received_ns` of its own.
     ///
     /// # Errors
     /// [`ClockError::TimeOutOfRange`] beyond [`MAX_TIME_NS`].
@@ -25,7 +25,7 @@ impl Point {
         Self::new(sent_ns, received_ns)
     }
 
-    /// Of a message that B sent at `sent_ns` of its clock, and A received at `received_ns` of its own.
+    /// Returns the point of a message that B sent at `sent_ns` of its clock, and A received at `received_ns` of its own.
     ///
     /// # Errors
     /// [`ClockError::TimeOutOfRange`] beyond [`MAX_TIME_NS`].
@@ -42,24 +42,24 @@ impl Point {
         Ok(Self { at_ns: a_ns, offset_ns: b_ns - a_ns })
     }
 
-    /// A's time.
+    /// Returns A's time.
     #[must_use]
     pub fn at_ns(self) -> i64 {
         self.at_ns
     }
 
-    /// The bound of the offset at that time.
+    /// Returns the bound of the offset at that time.
     #[must_use]
     pub fn offset_ns(self) -> i64 {
         self.offset_ns
     }
 
-    /// The same message with A and B changed.
+    /// Returns the same message with A and B swapped.
     fn swapped(self) -> Self {
         Self { at_ns: self.at_ns + self.offset_ns, offset_ns: -self.offset_ns }
     }
 
-    /// With the sign of the bound changed: what bounds an offset from below bounds its negative from above.
+    /// Returns the bound with its sign changed: a bound of an offset from below bounds its negative from above.
     pub(crate) fn mirrored(self) -> Self {
         Self { offset_ns: -self.offset_ns, ..self }
     }
@@ -67,8 +67,8 @@ impl Point {
 
 /// The messages between two hosts, A and B.
 ///
-/// Of bytes that are sent again, the first transmission and the first reception count: retransmission then only
-/// loosens a bound.
+/// If bytes are sent again, the first transmission and the first reception count. Retransmission then only loosens a
+/// bound.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PairPoints {
     /// Messages from A to B: no offset is above these.
@@ -96,7 +96,7 @@ impl PairPoints {
         Ok(())
     }
 
-    /// The same messages with A and B changed.
+    /// Returns the same messages with A and B swapped.
     #[must_use]
     pub fn swapped(&self) -> Self {
         let swap = |points: &[Point]| points.iter().map(|point| point.swapped()).collect();

@@ -1,4 +1,4 @@
-//! From CLOCK_MONOTONIC, whose rate NTP changes at once, to CLOCK_MONOTONIC_RAW, which only the crystal drives.
+//! Map from CLOCK_MONOTONIC, whose rate NTP changes at once, to CLOCK_MONOTONIC_RAW, which only the crystal drives.
 
 mod changes;
 mod lines;
@@ -13,8 +13,8 @@ use lines::{Corner, Stretch};
 
 /// A piecewise linear map from CLOCK_MONOTONIC to CLOCK_MONOTONIC_RAW.
 ///
-/// Where NTP changed the rate lies between two samples. It is where the lines through the samples before and after it
-/// meet, if it changed once; how far off that may be else [`ClockMap::change_error_ns`] says.
+/// NTP changes the rate at a time between two samples. If it changed once, that is where the lines through the samples
+/// before and after it meet. [`ClockMap::change_error_ns`] is the error if it changed more than once.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClockMap {
     /// Ascending in both clocks; the first and the last only give the slopes outside.
@@ -24,8 +24,8 @@ pub struct ClockMap {
 }
 
 impl ClockMap {
-    /// The map through samples that are in order. `reading_error_ns` is how far apart the two readings of a sample may
-    /// be, since nobody reads two clocks at once; samples that are off a line by more begin a new one.
+    /// Returns the map through samples that are in order. `reading_error_ns` is the maximum distance of the two readings
+    /// of a sample, since nobody reads two clocks at once. Samples that are off a line by more begin a new one.
     ///
     /// # Errors
     /// [`ClockError::FewSamples`], [`ClockError::SamplesNotAscending`], [`ClockError::TimeOutOfRange`],
@@ -50,9 +50,9 @@ impl ClockMap {
         if let Some(at) = samples.windows(2).position(|pair| !is_ascending(pair)) {
             return Err(ClockError::SamplesNotAscending(at));
         }
-        let corners = corners(samples, &lines::stretches(samples, reading_error_ns));
+        let corners = find_corners(samples, &lines::find_stretches(samples, reading_error_ns));
         let mut map = Self {
-            changes: changes::changes(samples, reading_error_ns, &corners),
+            changes: changes::find_changes(samples, reading_error_ns, &corners),
             corners,
             error_ns: 0.0,
         };
@@ -63,8 +63,8 @@ impl ClockMap {
         Ok(map)
     }
 
-    /// CLOCK_MONOTONIC_RAW when CLOCK_MONOTONIC showed this. Before the first and after the last sample the rates
-    /// there are taken to last.
+    /// Returns CLOCK_MONOTONIC_RAW at a time of CLOCK_MONOTONIC. Before the first and after the last sample the rates
+    /// there are assumed to last.
     #[must_use]
     pub fn raw_ns(&self, monotonic_ns: i64) -> i64 {
         let next = self
@@ -80,16 +80,15 @@ impl ClockMap {
         raw.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64
     }
 
-    /// How far the map may be from the truth where rates do not change, ns: the worst residual of a sample, and the
-    /// reading error. It belongs into [`FitOptions::timestamp_error_ns`](crate::FitOptions), those of both hosts added.
+    /// Returns the error of the map where rates do not change, ns: the worst residual of a sample, and the reading
+    /// error. The errors of both hosts, added, belong into [`FitOptions::timestamp_error_ns`](crate::FitOptions).
     #[must_use]
     pub fn error_ns(&self) -> f64 {
         self.error_ns
     }
 
-    /// How much farther the map may be from the truth at a time of CLOCK_MONOTONIC, ns: between two samples a rate may
-    /// have changed more than once. It holds if no rate was beyond those seen within 2 s by more than a quarter of their
-    /// range.
+    /// Returns the additional error at a time of CLOCK_MONOTONIC, ns: between two samples a rate may have changed more
+    /// than once. It holds if no rate was beyond those seen within 2 s by more than a quarter of their range.
     #[must_use]
     pub fn change_error_ns(&self, monotonic_ns: i64) -> i64 {
         let error_ns = changes::error_ns(&self.changes, monotonic_ns, self.raw_ns(monotonic_ns));
@@ -97,8 +96,8 @@ impl ClockMap {
     }
 }
 
-/// Where successive lines meet, with the ends of the first and the last: two at least.
-fn corners(samples: &[ClockSample], stretches: &[Stretch]) -> Vec<Corner> {
+/// Finds the points where successive lines meet, with the ends of the first and the last: at least two.
+fn find_corners(samples: &[ClockSample], stretches: &[Stretch]) -> Vec<Corner> {
     let mut corners: Vec<Corner> = Vec::with_capacity(2 * stretches.len() + 2);
     corners.extend(stretches.first().map(|first| first.at(first.first_ns)));
     for pair in stretches.windows(2) {
@@ -108,7 +107,7 @@ fn corners(samples: &[ClockSample], stretches: &[Stretch]) -> Vec<Corner> {
         }
     }
     corners.extend(stretches.last().map(|last| last.at(last.last_ns)));
-    // Of corners that meet in one moment one is enough, and a clock never goes back.
+    // One corner of a moment is enough, and a clock never goes back.
     corners
         .dedup_by(|next, last| next.monotonic_ns <= last.monotonic_ns || next.raw_ns < last.raw_ns);
     if corners.len() < 2 {
@@ -125,7 +124,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const TENTH: i64 = 100_000_000;
+    const TENTH_NS: i64 = 100_000_000;
 
     /// Samples each 0.1 s; the rate changes by `ppm` at `change_ns`.
     fn samples(
@@ -137,9 +136,9 @@ mod tests {
         let raw = |monotonic: i64| monotonic + (monotonic - change_ns).max(0) * ppm / 1_000_000;
         (0..count)
             .map(|at| ClockSample {
-                monotonic_ns: at * TENTH,
-                raw_ns: raw(at * TENTH) + noise(at) + 77,
-                rate_ppb: if at * TENTH < change_ns { 0 } else { -1000 * ppm },
+                monotonic_ns: at * TENTH_NS,
+                raw_ns: raw(at * TENTH_NS) + noise(at) + 77,
+                rate_ppb: if at * TENTH_NS < change_ns { 0 } else { -1000 * ppm },
             })
             .collect()
     }
@@ -194,13 +193,13 @@ mod tests {
         }
     }
 
-    /// A rate of `bent`.
-    const LASTS: i64 = 47_000_000;
+    /// Duration of a rate of `bent`, ns.
+    const RATE_NS: i64 = 47_000_000;
 
-    /// CLOCK_MONOTONIC_RAW by CLOCK_MONOTONIC where it is faster by one after the other of `ppm`.
+    /// Returns CLOCK_MONOTONIC_RAW at a time of CLOCK_MONOTONIC, if it is faster by one after the other of `ppm`.
     fn bent(at: i64, ppm: &[i64]) -> i64 {
         let gained = ppm.iter().enumerate().map(|(place, ppm)| {
-            let since = (at - place as i64 * LASTS).clamp(0, LASTS);
+            let since = (at - place as i64 * RATE_NS).clamp(0, RATE_NS);
             since * ppm
         });
         at + gained.sum::<i64>() / 1_000_000
@@ -208,7 +207,8 @@ mod tests {
 
     #[test]
     fn lines_that_meet_where_no_rate_changed_are_within_the_error() {
-        // Recorded in a guest: CLOCK_MONOTONIC, its rate, and how much faster the other clock was since the sample before.
+        // Recorded in a guest: CLOCK_MONOTONIC, its rate, and how much faster the other clock was since the sample
+        // before.
         let recorded: [(i64, i64, f64); 6] = [
             (902_980_384, 50_822, -36_852.0),
             (1_021_512_918, 427_037, -83_572.0),
@@ -242,12 +242,12 @@ mod tests {
             ppm in prop::collection::vec(prop::sample::select(vec![-400_i64, 30, 500]), 110),
         ) {
             let sample = |at: i64| ClockSample {
-                monotonic_ns: at * TENTH,
-                raw_ns: bent(at * TENTH, &ppm),
-                rate_ppb: -1000 * ppm[(at * TENTH / LASTS) as usize],
+                monotonic_ns: at * TENTH_NS,
+                raw_ns: bent(at * TENTH_NS, &ppm),
+                rate_ppb: -1000 * ppm[(at * TENTH_NS / RATE_NS) as usize],
             };
             let samples: Vec<ClockSample> = (0..50).map(sample).collect();
-            // What the bound takes for granted: samples nearby have seen the least and the greatest rate.
+            // The bound assumes that samples nearby have seen the least and the greatest rate.
             let has_both = |near: &[ClockSample]| {
                 [400_000, -500_000].iter().all(|ppb: &i64| {
                     near.iter().any(|sample| sample.rate_ppb.abs_diff(*ppb) < 10_000)

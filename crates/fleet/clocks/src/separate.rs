@@ -1,16 +1,16 @@
-//! Straight lines between two hulls: how high and how low they can be at a knot, and how steep.
+//! Straight lines between two hulls: their possible heights at a knot, and their possible slopes.
 //!
-//! Both sides are lower hulls: what bounds from below is mirrored, so that its heights bound the line's negative from
+//! Both sides are lower hulls. Bounds from below are mirrored, so that their heights bound the line's negative from
 //! above. Each question about one side is then the same question about the other.
 //!
 //! These are linear programs in two variables, height `c` at the knot and slope `b` (Duda et al., 1987, draw them by
-//! hand). For a slope, `room(b)` is how far apart the highest line below `up` and the lowest above `down` are; it is
-//! concave and made of straight parts, and slopes where it is not negative are possible.
+//! hand). For a slope, `room(b)` is the distance of the highest line below `up` and the lowest above `down`. It is
+//! concave and made of straight parts. Slopes are possible where it is not negative.
 
 use crate::hull::{Vertex, hull_of_vertices};
 
-/// What rounding may leave of 0 in a room, ns.
-const ROUNDING_NS: f64 = 1e-4;
+/// Maximum error of a room by rounding, ns.
+const MAX_ROUNDING_NS: f64 = 1e-4;
 
 /// Bounds of the height of a line at x = 0; infinite where there is none.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -19,8 +19,8 @@ pub(crate) struct Tube {
     pub(crate) high: f64,
 }
 
-/// The heights at x = 0 of the lines that pass below `up` and whose negatives pass below `down`; `None` if there is no
-/// such line.
+/// Returns the heights at x = 0 of the lines that pass below `up` and whose negatives pass below `down`. `None` if
+/// there is no line.
 pub(crate) fn tube(up: &[Vertex], down: &[Vertex]) -> Option<Tube> {
     let steepest = steepest(up, down)?;
     let flattest = -self::steepest(down, up)?;
@@ -34,24 +34,24 @@ pub(crate) fn tube(up: &[Vertex], down: &[Vertex]) -> Option<Tube> {
     Some(Tube { low: middle, high: middle })
 }
 
-/// The greatest possible slope, `INFINITY` if any is possible; `None` if there is no line at all.
+/// Returns the greatest possible slope, `INFINITY` if any is possible; `None` if there is no line at all.
 ///
-/// Newton's method from a slope that is too great: each step goes to where the two vertices that it stands on leave no
-/// room, so it ends, and at a slope that two vertices give.
+/// Newton's method from a slope that is too great. Each step goes to the slope at which the two vertices that it stands
+/// on leave no room. So it ends, at a slope that two vertices give.
 pub(crate) fn steepest(up: &[Vertex], down: &[Vertex]) -> Option<f64> {
     let (Some(&last), Some(&first)) = (up.last(), down.first()) else {
         return Some(f64::INFINITY);
     };
     let (mut above, mut below) = (last, first);
     if above.x <= below.x {
-        let touch = above.x == below.x && above.y + below.y < -ROUNDING_NS;
+        let touch = above.x == below.x && above.y + below.y < -MAX_ROUNDING_NS;
         return (!touch).then_some(f64::INFINITY);
     }
     for _ in 0..=up.len() + down.len() {
         let slope = (above.y + below.y) / (above.x - below.x);
         (above, below) = (touch(up, slope), touch(down, -slope));
         let room = above.y - slope * above.x + below.y + slope * below.x;
-        if room >= -ROUNDING_NS {
+        if room >= -MAX_ROUNDING_NS {
             return Some(slope);
         }
         // The room grows with the slope, and greater ones are known to be impossible.
@@ -62,7 +62,7 @@ pub(crate) fn steepest(up: &[Vertex], down: &[Vertex]) -> Option<f64> {
     None
 }
 
-/// The vertex that a line of this slope touches first when it comes from below.
+/// Finds the vertex that a line of this slope touches first when it comes from below.
 pub(crate) fn touch(hull: &[Vertex], slope: f64) -> Vertex {
     let (mut low, mut high) = (0, hull.len() - 1);
     while low < high {
@@ -77,7 +77,7 @@ pub(crate) fn touch(hull: &[Vertex], slope: f64) -> Vertex {
     hull[low]
 }
 
-/// How high a line below `up` can be at x = 0, with a slope between these.
+/// Returns the greatest height at x = 0 of a line below `up` with a slope between these.
 fn highest(up: &[Vertex], flattest: f64, steepest: f64) -> f64 {
     let at = |slope: f64| {
         if slope.is_finite() {
@@ -120,7 +120,7 @@ fn highest(up: &[Vertex], flattest: f64, steepest: f64) -> f64 {
 }
 
 /// Bends points away from the knot and makes their hull.
-pub(crate) fn bent(vertices: impl Iterator<Item = Vertex>, kappa: f64) -> Vec<Vertex> {
+pub(crate) fn bend_hull(vertices: impl Iterator<Item = Vertex>, kappa: f64) -> Vec<Vertex> {
     hull_of_vertices(vertices.map(|Vertex { x, y }| Vertex { x, y: y + kappa / 2.0 * x * x }))
 }
 
@@ -169,8 +169,8 @@ mod tests {
             .prop_map(|map| map.into_iter().map(|(x, y)| (f64::from(x), f64::from(y))).collect())
     }
 
-    /// The highest line by trying all slopes that two points give.
-    fn tried(up: &[(f64, f64)], down: &[(f64, f64)]) -> Option<f64> {
+    /// Finds the highest line by trying all slopes that two points give.
+    fn try_all(up: &[(f64, f64)], down: &[(f64, f64)]) -> Option<f64> {
         let mut slopes = vec![0.0];
         for &(x, y) in up {
             slopes
@@ -192,7 +192,7 @@ mod tests {
         fn the_tube_is_that_of_all_slopes(up in points(), down in points(), apart in 0_i32..80) {
             let up: Vec<_> = up.into_iter().map(|(x, y)| (x, y + f64::from(apart))).collect();
             let found = tube(&hull(&up), &hull(&down));
-            let tried = tried(&up, &down);
+            let tried = try_all(&up, &down);
             if let Some(found) = found {
                 prop_assert!(found.low <= found.high);
                 if found.high.is_finite() {

@@ -1,30 +1,30 @@
-//! Keeping of many messages the few that bound an offset most.
+//! A filter that keeps the few messages that bound an offset most.
 
 use std::collections::VecDeque;
 
 use crate::point::Point;
 
-/// One message is kept of each interval of this length, ns.
-const KEPT_EVERY_NS: i64 = 4_000_000;
-/// The slope is taken from the best messages of intervals of this length, ns.
-const SLOPE_EVERY_NS: i64 = 1_000_000_000;
-/// The slope is the median of this many.
-const SLOPES: usize = 15;
+/// Length of the intervals, ns; of each one message is kept.
+const KEEP_INTERVAL_NS: i64 = 4_000_000;
+/// Length of the intervals whose best messages give the slope, ns.
+const SLOPE_INTERVAL_NS: i64 = 1_000_000_000;
+/// Number of slopes whose median is taken.
+const MAX_SLOPES: usize = 15;
 
-/// Which way messages go.
+/// Direction of messages between two hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
-    /// From A to B: the lowest bounds most.
+    /// From A to B: the lowest message bounds most.
     Forward,
-    /// From B to A: the highest does.
+    /// From B to A: the highest message bounds most.
     Backward,
 }
 
-/// Thins the messages of one direction while they come in, so that a recorder can keep them: of each 4 ms the one
-/// that bounds most, once the drift of the clocks is taken off. Leaving messages out only loosens bounds.
+/// A filter of the messages of one direction while they come in, so that a recorder can keep them. Of each 4 ms it keeps
+/// the one that bounds most, once the drift of the clocks is subtracted. Leaving messages out only loosens bounds.
 ///
-/// The drift is the median of the slopes between the best messages of successive seconds, so that single messages that
-/// were slow, and jumps, do not count.
+/// The drift is the median of the slopes between the best messages of successive seconds. So single slow messages, and
+/// jumps, do not count.
 #[derive(Debug, Clone)]
 pub struct Thinner {
     direction: Direction,
@@ -43,7 +43,7 @@ struct Lowest {
 }
 
 impl Lowest {
-    /// Adds a point; the lowest of the last interval if the point is of another one.
+    /// Adds a point. Returns the lowest of the last interval if the point is of another one.
     fn add(&mut self, point: Point, height: impl Fn(Point) -> f64) -> Option<Point> {
         let interval = |point: Point| point.at_ns().div_euclid(self.length_ns);
         match self.found {
@@ -59,22 +59,22 @@ impl Lowest {
 }
 
 impl Thinner {
-    /// For messages of a direction.
+    /// Returns a filter of the messages of a direction.
     #[must_use]
     pub fn new(direction: Direction) -> Self {
         let lowest = |length_ns| Lowest { length_ns, found: None };
         Self {
             direction,
-            kept: lowest(KEPT_EVERY_NS),
-            second: lowest(SLOPE_EVERY_NS),
+            kept: lowest(KEEP_INTERVAL_NS),
+            second: lowest(SLOPE_INTERVAL_NS),
             last_best: None,
-            slopes: VecDeque::with_capacity(SLOPES),
+            slopes: VecDeque::with_capacity(MAX_SLOPES),
             slope: 0.0,
         }
     }
 
-    /// Adds a message; the one to keep of the interval that is over, if one is. Messages come in the order of their
-    /// times; one that is late may be kept in addition.
+    /// Adds a message. Returns the one to keep of an interval that is over with it. Messages come in the order of their
+    /// times; a late one may be kept in addition.
     pub fn add(&mut self, point: Point) -> Option<Point> {
         // Heights are relative to the best of the last second: a float has no room for years in ns.
         let origin = self.last_best.unwrap_or(point);
@@ -89,7 +89,7 @@ impl Thinner {
         self.kept.add(point, height)
     }
 
-    /// The message to keep of the interval that is not over.
+    /// Returns the message to keep of the last interval.
     pub fn finish(self) -> Option<Point> {
         self.kept.found
     }
@@ -109,7 +109,7 @@ impl Thinner {
         if length_ns <= 0 {
             return;
         }
-        if self.slopes.len() == SLOPES {
+        if self.slopes.len() == MAX_SLOPES {
             self.slopes.pop_front();
         }
         let rise = (best.offset_ns() - last.offset_ns()) as f64;
@@ -124,7 +124,7 @@ impl Thinner {
 mod tests {
     use super::*;
 
-    fn thinned(direction: Direction, points: impl Iterator<Item = Point>) -> Vec<Point> {
+    fn thin(direction: Direction, points: impl Iterator<Item = Point>) -> Vec<Point> {
         let mut thinner = Thinner::new(direction);
         let mut kept: Vec<Point> = points.filter_map(|point| thinner.add(point)).collect();
         kept.extend(thinner.finish());
@@ -137,9 +137,9 @@ mod tests {
         let all = [(0, 9), (1000, 5), (3999, 7), (4000, 8), (9000, 3), (9001, 2)];
         let all: Vec<Point> =
             all.iter().map(|&(at, offset)| point(at, offset).expect("in range")).collect();
-        let low = thinned(Direction::Forward, all.iter().copied());
+        let low = thin(Direction::Forward, all.iter().copied());
         assert_eq!(low, [all[1], all[3], all[5]]);
-        let high = thinned(Direction::Backward, all.iter().copied());
+        let high = thin(Direction::Backward, all.iter().copied());
         assert_eq!(high, [all[0], all[3], all[4]]);
         assert_eq!(Thinner::new(Direction::Forward).finish(), None);
     }
@@ -152,7 +152,7 @@ mod tests {
             let delay = if index % 4 == 2 { 0 } else { 500 };
             Point::forward(at, at + at / 2000 + delay).expect("in range")
         };
-        let kept = thinned(Direction::Forward, (0..5000).map(point));
+        let kept = thin(Direction::Forward, (0..5000).map(point));
         let late = kept.iter().filter(|point| point.at_ns() > 2_500_000_000);
         assert!(late.clone().count() > 600);
         assert!(late.clone().all(|point| point.at_ns() / 1_000_000 % 4 == 2));
@@ -164,7 +164,7 @@ mod tests {
         let times = [(-far, far), (far, -far), (0, 0), (far, far), (-far, -far), (-far, far)];
         for direction in [Direction::Forward, Direction::Backward] {
             let points = times.map(|(a, b)| Point::forward(a, b).expect("in range"));
-            assert!(!thinned(direction, points.into_iter()).is_empty());
+            assert!(!thin(direction, points.into_iter()).is_empty());
         }
     }
 }

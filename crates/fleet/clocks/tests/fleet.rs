@@ -10,7 +10,7 @@ use rand::RngExt;
 
 const SECOND: i64 = 1_000_000_000;
 
-/// A host's clock when the truth is this: months apart, some µs/s of drift, and a bend.
+/// Returns a host's clock at a true time: months apart, some µs/s of drift, and a bend.
 fn clock(host: i64, at_ns: i64) -> i64 {
     let seconds = at_ns as f64 * 1e-9;
     let drift = (host as f64 * 9e3) * seconds + (seconds / 7.0 + host as f64).sin() * 30e3;

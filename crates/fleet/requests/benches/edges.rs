@@ -1,4 +1,4 @@
-//! How long edges, requests, paths and trees take on one core: `cargo bench -p luc-fleet-requests`.
+//! Times of edges, requests, paths and trees on one core: `cargo bench -p luc-fleet-requests`.
 
 #[expect(dead_code, reason = "the tests use all of it")]
 #[path = "../tests/handover/servers.rs"]

@@ -1,35 +1,36 @@
-//! What the slowest requests' time went into, beside that of usual ones.
+//! Costs of the slowest requests, beside those of usual ones.
 
 use std::collections::BTreeMap;
 
-/// One in so many requests is one of the slowest.
-const ONE_IN: usize = 20;
-/// So many at least and at most are looked at, of the slowest and of the usual ones each.
-const FEWEST: usize = 10;
-const MOST: usize = 200;
-/// The slowest are no more than this part of all.
-const ONE_PART_IN: usize = 3;
-/// From this ratio of their mean times on, the slowest requests differ from the usual ones.
-const TAIL: f64 = 1.25;
-/// Samples of the bootstrap.
-const RESAMPLED: usize = 1_000;
-/// The share of them that is outside of an interval, on either side.
-const OUTSIDE: f64 = 0.025;
+/// One of this many requests is one of the slowest.
+const SLOW_INTERVAL: usize = 20;
+/// Minimum number of slow requests.
+const MIN_REQUESTS: usize = 10;
+/// Maximum number of slow requests.
+const MAX_REQUESTS: usize = 200;
+/// The slowest are no more than one part of all requests in this many.
+const SLOW_DIVISOR: usize = 3;
+/// Ratio of mean times from which on the slowest requests differ from the usual ones.
+const MIN_TAIL_RATIO: f64 = 1.25;
+/// Number of samples of the bootstrap.
+const BOOTSTRAP_SAMPLES: usize = 1_000;
+/// Share of samples that is outside of an interval, on either side.
+const OUTSIDE_SHARE: f64 = 0.025;
 
-/// What one request's time went into.
+/// Costs of one request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sample<K> {
     pub time_ns: u64,
     pub charges: Vec<Charge<K>>,
 }
 
-/// What one thing cost a request.
+/// Cost of one thing to a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Charge<K> {
     pub key: K,
-    /// How much of the request's time it was, ns.
+    /// Part of the request's time, ns.
     pub ns: u64,
-    /// By how much the request would have been shorter at least without it, ns.
+    /// Minimum by which the request would have been shorter without it, ns.
     pub saved_ns: u64,
 }
 
@@ -41,41 +42,41 @@ pub struct Portion {
     pub high: f64,
 }
 
-/// What one thing cost the slowest requests, and the usual ones.
+/// Cost of one thing to the slowest requests, and to the usual ones.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Account<K> {
     pub key: K,
-    /// How many of the slowest requests it cost something.
+    /// Number of the slowest requests that it cost something.
     pub requests: usize,
-    /// Of the time of all slowest requests, ns.
+    /// Part of the time of all slowest requests, ns.
     pub slow_ns: u64,
-    /// Of the time of all usual ones, ns.
+    /// Part of the time of all usual requests, ns.
     pub usual_ns: u64,
-    /// The share of the slowest requests' time.
+    /// Share of the slowest requests' time.
     pub share: Portion,
-    /// By how much all slowest requests together would have been shorter at least without it, ns.
+    /// Minimum by which all slowest requests together would have been shorter without it, ns.
     pub saved_ns: u64,
-    /// What it cost a slow request more than a usual one, ns, in the mean.
+    /// Mean cost to a slow request less that to a usual one, ns.
     pub more_ns: f64,
 }
 
-/// Which of many requests are the slowest, and as many usual ones: those around the median that are not among the
-/// slowest. Places in `times_ns`, the slowest first.
+/// Returns the indices of the slowest requests in `times_ns`, the slowest first, and of as many usual ones. Usual
+/// requests are those around the median that are not among the slowest.
 #[must_use]
 pub fn slow_and_usual(times_ns: &[u64]) -> [Vec<usize>; 2] {
     let mut places: Vec<usize> = (0..times_ns.len()).collect();
     places.sort_by_key(|&place| (std::cmp::Reverse(times_ns[place]), place));
     let all = places.len();
-    let most = all.div_ceil(ONE_PART_IN);
-    let count = all.div_ceil(ONE_IN).clamp(FEWEST, MOST).min(most);
+    let max = all.div_ceil(SLOW_DIVISOR);
+    let count = all.div_ceil(SLOW_INTERVAL).clamp(MIN_REQUESTS, MAX_REQUESTS).min(max);
     let middle = (all / 2).saturating_sub(count / 2).max(count);
     let usual = places[middle.min(all)..(middle + count).min(all)].to_vec();
     places.truncate(count);
     [places, usual]
 }
 
-/// What everything cost. First comes what makes the slowest requests slower than usual ones; where they are not much
-/// slower, what takes most of their time.
+/// Returns the cost of each thing. The first one makes the slowest requests slower than usual ones. Where they are not
+/// much slower, the first one takes most of their time.
 #[must_use]
 pub fn accounts<K: Ord + Clone>(slow: &[Sample<K>], usual: &[Sample<K>]) -> Vec<Account<K>> {
     let mut keys: BTreeMap<&K, usize> = BTreeMap::new();
@@ -122,7 +123,7 @@ pub fn accounts<K: Ord + Clone>(slow: &[Sample<K>], usual: &[Sample<K>]) -> Vec<
         let sum_ns = sum(samples.iter().map(|sample| sample.time_ns));
         mean(sum_ns, samples.len())
     };
-    let has_tail = of(slow) >= TAIL * of(usual);
+    let has_tail = of(slow) >= MIN_TAIL_RATIO * of(usual);
     all.sort_by(|a, b| {
         let rank = |account: &Account<K>| {
             if has_tail { account.more_ns } else { account.slow_ns as f64 }
@@ -132,7 +133,7 @@ pub fn accounts<K: Ord + Clone>(slow: &[Sample<K>], usual: &[Sample<K>]) -> Vec<
     all
 }
 
-/// The share of times that went into something, by the percentiles of a bootstrap over requests.
+/// Returns a cost's share of times, with the percentiles of a bootstrap over requests.
 fn share(costs_ns: &[u64], times_ns: &[u64], draws: &[Vec<usize>]) -> Portion {
     let of = |places: &mut dyn Iterator<Item = usize>| {
         let (mut cost, mut time) = (0.0, 0.0);
@@ -149,12 +150,12 @@ fn share(costs_ns: &[u64], times_ns: &[u64], draws: &[Vec<usize>]) -> Portion {
     let at = |share: f64| shares.get((last * share).round() as usize).copied();
     Portion {
         value,
-        low: at(OUTSIDE).unwrap_or(value).min(value),
-        high: at(1.0 - OUTSIDE).unwrap_or(value).max(value),
+        low: at(OUTSIDE_SHARE).unwrap_or(value).min(value),
+        high: at(1.0 - OUTSIDE_SHARE).unwrap_or(value).max(value),
     }
 }
 
-/// Places of requests, drawn with replacement. The same for all things, and the same each time.
+/// Returns samples of request indices, drawn with replacement: the same for all things, and the same each time.
 fn draws(count: usize) -> Vec<Vec<usize>> {
     if count == 0 {
         return Vec::new();
@@ -168,7 +169,7 @@ fn draws(count: usize) -> Vec<Vec<usize>> {
         bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         (bits ^ (bits >> 31)) as usize % count
     };
-    (0..RESAMPLED).map(|_| (0..count).map(|_| draw()).collect()).collect()
+    (0..BOOTSTRAP_SAMPLES).map(|_| (0..count).map(|_| draw()).collect()).collect()
 }
 
 fn sum(values: impl Iterator<Item = u64>) -> u64 {

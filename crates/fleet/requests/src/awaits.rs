@@ -4,25 +4,25 @@ use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
 use crate::path::{Effects, Interval, Intervals, Paths};
-use crate::requests::{Exchange, Requests};
+use crate::requests::{Answer, Exchange, Requests};
 use crate::rows::{ThreadId, Wait};
 use crate::waits::{HostWaits, ThreadWaits};
 
-/// What a thread waits for that waits for input, a lock or another thread.
+/// Purpose of a wait for input, a lock or another thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Awaits {
-    /// Work: it has no request that is open.
+    /// Work: the thread has no open request.
     Work,
-    /// An answer: a request of somebody waits for it, or it has asked.
+    /// An answer: the thread has an open request, or has sent one.
     Answer,
-    /// One of these: which answers are to which of its requests is not known.
+    /// Work or an answer: the answers to its requests are not known.
     NotKnown,
 }
 
-/// The share of a thread's requests of which it may be unknown what they are, while the others tell when it has work.
-const FEW: f64 = 0.02;
+/// Maximum share of a thread's requests that may be in doubt, so that the others still tell when it has work.
+const MAX_DOUBTFUL_SHARE: f64 = 0.02;
 
-/// When threads had something to do.
+/// Times at which threads had something to do.
 #[derive(Debug, Clone, Default)]
 pub struct Engaged {
     of: HashMap<ThreadId, Intervals<()>>,
@@ -30,11 +30,11 @@ pub struct Engaged {
 }
 
 impl Engaged {
-    /// A thread has something to do
+    /// Finds the times at which a thread has something to do:
     ///
-    /// - from the request that it reads to the answer, if it writes that itself;
-    /// - from a request that it sends to its answer, and so has the thread that reads the answer;
-    /// - from the first request that it sends for another one to its effect on that one.
+    /// - from a request that it reads to the answer, if it writes the answer itself;
+    /// - from a call that it sends to the answer; this is also true of the thread that reads the answer;
+    /// - from the first call that it sends for a request to its effect on that request.
     #[must_use]
     pub fn new(requests: &Requests, effects: &Effects<'_>) -> Self {
         let mut of: HashMap<ThreadId, Vec<Interval<()>>> = HashMap::new();
@@ -42,46 +42,47 @@ impl Engaged {
             of.entry(thread).or_default().push(Interval { from_ns, to_ns, what: () });
         };
         for incoming in &requests.incoming {
-            let Some((asked, answered)) = ends(&incoming.exchange) else {
-                continue;
-            };
-            if asked.0 == answered.0 {
-                add(asked.0, asked.1, answered.1);
+            let Exchange { asked, answer, .. } = incoming.exchange;
+            if let Some(Answer { last, .. }) = answer
+                && asked.thread_id() == last.thread_id()
+            {
+                add(asked.thread_id(), asked.at_ns, last.at_ns);
             }
         }
         for outgoing in &requests.outgoing {
-            let exchange = &outgoing.exchange;
-            if let Some((asked, answered)) = ends(exchange) {
-                add(asked.0, asked.1, answered.1);
-                if answered.0 != asked.0 {
-                    add(answered.0, asked.1, answered.1);
+            let Exchange { asked, answer, .. } = outgoing.exchange;
+            let thread = asked.thread_id();
+            if let Some(Answer { last, .. }) = answer {
+                add(thread, asked.at_ns, last.at_ns);
+                if last.thread_id() != thread {
+                    add(last.thread_id(), asked.at_ns, last.at_ns);
                 }
             }
-            let thread = exchange.asked.thread_id();
             let effect_ns = outgoing
                 .cause
-                .and_then(|(request, _)| effects.next_on(request, thread, exchange.asked.at_ns));
+                .and_then(|cause| effects.next_on(cause.request, thread, asked.at_ns));
             if let Some(effect_ns) = effect_ns {
-                add(thread, exchange.asked.at_ns, effect_ns);
+                add(thread, asked.at_ns, effect_ns);
             }
         }
         let of = of.into_iter();
         Self {
             of: of.map(|(thread, times)| (thread, Intervals::new(times))).collect(),
-            not_known: not_known(requests),
+            not_known: find_doubtful_threads(requests),
         }
     }
 
-    /// What a wait was for, by whether the thread had something to do when it began; `None`: for a time, a disk or the like.
+    /// Returns the purpose of a wait, by whether the thread had something to do when it began. `None`: a wait for a
+    /// time, a disk or the like.
     #[must_use]
     pub fn awaits(&self, wait: &Wait) -> Option<Awaits> {
-        // A wait for a processor only has nobody who ended it.
+        // Nobody ends a wait that is only for a processor.
         let is_for_others =
             wait.may_be_input && wait.woken_ns.is_some_and(|at_ns| at_ns > wait.off_ns);
         is_for_others.then(|| self.at(wait.thread_id(), wait.off_ns))
     }
 
-    /// What a thread waits for at a time, if it waits for input, a lock or another thread.
+    /// Returns the purpose of a wait at a time, if it is for input, a lock or another thread.
     #[must_use]
     pub fn at(&self, thread: ThreadId, at_ns: u64) -> Awaits {
         if self.not_known.contains(&thread) {
@@ -103,11 +104,11 @@ impl Engaged {
     }
 }
 
-/// Threads of which too many requests may be others than they seem.
-fn not_known(requests: &Requests) -> HashSet<ThreadId> {
+/// Finds threads with too many requests that may not be what they seem.
+fn find_doubtful_threads(requests: &Requests) -> HashSet<ThreadId> {
     let incoming = requests.incoming.iter().map(|one| &one.exchange);
     let outgoing = requests.outgoing.iter().map(|one| &one.exchange);
-    // How many of each thread's are in doubt, and how many it has.
+    // By thread: the number of exchanges in doubt, and of all.
     let mut counts: HashMap<ThreadId, (usize, usize)> = HashMap::new();
     for exchange in incoming.chain(outgoing) {
         let is_doubtful = exchange.is_of_several || exchange.sure_until_ns == 0;
@@ -124,43 +125,37 @@ fn not_known(requests: &Requests) -> HashSet<ThreadId> {
             *all += 1;
         }
     }
-    let many = |(doubtful, all): &(usize, usize)| *doubtful as f64 > FEW * *all as f64;
+    let many =
+        |(doubtful, all): &(usize, usize)| *doubtful as f64 > MAX_DOUBTFUL_SHARE * *all as f64;
     let threads = counts.into_iter().filter(|(_, counts)| many(counts));
     threads.map(|(thread, _)| thread).collect()
 }
 
-/// Who asked and who answered, of its own end, and when.
-fn ends(exchange: &Exchange) -> Option<((ThreadId, u64), (ThreadId, u64))> {
-    let (asked, answered) = (exchange.asked, exchange.answer?.last);
-    Some(((asked.thread_id(), asked.at_ns), (answered.thread_id(), answered.at_ns)))
-}
-
-/// Times at which a thread woke by itself, found nothing to do and slept again.
+/// Periodic wake-ups of a thread by itself, after which it found nothing to do and slept again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ticks {
     pub thread: ThreadId,
     pub times: u64,
-    /// The median of the times between two of them that follow each other, ns.
+    /// Median of the times between two ticks that follow each other, ns.
     pub period_ns: u64,
 }
 
-/// Fewer are by chance.
-const FEWEST_TICKS: usize = 3;
-/// A thread that runs for longer, ns, does something, though the trace does not say what.
-const MOST_AWAKE_NS: u64 = 1_000_000;
+/// Minimum number of ticks of a thread; fewer are by chance.
+const MIN_TICKS: usize = 3;
+/// Maximum time that a thread runs for a tick, ns. One that runs longer does something, though no row says what.
+const MAX_AWAKE_NS: u64 = 1_000_000;
+/// Minimum period of a timer, ns.
+const MIN_PERIOD_NS: u64 = 100_000;
 
-/// More often no timer ticks, ns.
-const LEAST_PERIOD_NS: u64 = 100_000;
-
-/// Threads that tick: without an open request they wake at even times by themselves, run briefly, and until they sleep
-/// again they neither send, nor receive, nor wake anybody. Those that tick most come first.
+/// Finds threads that tick, those with the most ticks first. Without an open request they wake at even times by themselves, and
+/// run briefly. Until they sleep again they neither send, nor receive, nor wake anybody.
 #[must_use]
 pub fn ticks(paths: &Paths<'_>, engaged: &Engaged) -> Vec<Ticks> {
     let of_host = |host: &HostWaits| -> Vec<Ticks> {
         let thread_id = |thread| ThreadId { host: host.host(), thread };
         let threads = host.by_thread();
         threads
-            .filter_map(|(thread, waits)| of_thread(thread_id(thread), waits, paths, engaged))
+            .filter_map(|(thread, waits)| find_ticks(thread_id(thread), waits, paths, engaged))
             .collect()
     };
     let mut found: Vec<Ticks> = paths.waits().hosts().flat_map(of_host).collect();
@@ -168,7 +163,7 @@ pub fn ticks(paths: &Paths<'_>, engaged: &Engaged) -> Vec<Ticks> {
     found
 }
 
-fn of_thread(
+fn find_ticks(
     thread: ThreadId,
     waits: ThreadWaits<'_>,
     paths: &Paths<'_>,
@@ -179,7 +174,7 @@ fn of_thread(
     let is_tick = |before: &Wait, after: &Wait| {
         let (woke_ns, slept_ns) = (before.on_ns, after.off_ns);
         let mut woken = paths.waits().ended_by(thread, [woke_ns, slept_ns]);
-        let is_brief = slept_ns.saturating_sub(woke_ns) <= MOST_AWAKE_NS;
+        let is_brief = slept_ns.saturating_sub(woke_ns) <= MAX_AWAKE_NS;
         is_brief
             && before.waker.is_none()
             && !paths.called(thread, [woke_ns, slept_ns])
@@ -193,7 +188,7 @@ fn of_thread(
         at_ns.extend(tick.map(|before| before.on_ns));
         before = Some(wait);
     }
-    if at_ns.len() < FEWEST_TICKS {
+    if at_ns.len() < MIN_TICKS {
         return None;
     }
     let between = at_ns.windows(2).map(|pair| pair[1].saturating_sub(pair[0]));
@@ -202,55 +197,19 @@ fn of_thread(
     let period_ns = between_ns[between_ns.len() / 2];
     let is_even = |between_ns: &&u64| between_ns.abs_diff(period_ns) <= period_ns / 4;
     let even = between_ns.iter().filter(is_even).count();
-    let is_periodic = period_ns >= LEAST_PERIOD_NS && 2 * even >= between_ns.len();
+    let is_periodic = period_ns >= MIN_PERIOD_NS && 2 * even >= between_ns.len();
     is_periodic.then_some(Ticks { thread, times: at_ns.len() as u64, period_ns })
 }
 
 #[cfg(test)]
 mod tests {
-    use luc_fleet_clocks::HostId;
-
     use super::*;
-    use crate::messages::Side;
-    use crate::requests::{Answer, HandOver, Incoming, Outgoing};
-    use crate::rows::{EndId, Thread};
+    use crate::requests::{Cause, HandOver, Incoming, Outgoing, RequestId};
+    use crate::testing::{exchange, side};
     use crate::waits::Waits;
 
-    const HERE: HostId = HostId(0);
-
-    fn thread(id: u32) -> Thread {
-        Thread { id, start_ns: 0 }
-    }
-
-    fn side(id: u32, at_ns: u64) -> Side {
-        Side { host: HERE, thread: thread(id), process: 1, at_ns }
-    }
-
-    fn exchange(asked: Side, answered: Side) -> Exchange {
-        Exchange {
-            end: EndId { host: HERE, connection: 1 },
-            asked,
-            first_byte: 0,
-            bytes: 1,
-            answer: Some(Answer { first: answered, last: answered }),
-            token: None,
-            sure_until_ns: answered.at_ns,
-            is_of_several: false,
-        }
-    }
-
     fn wait(id: u32, off_ns: u64, woken_ns: u64, waker: Option<u32>) -> Wait {
-        Wait {
-            host: HERE,
-            thread: thread(id),
-            off_ns,
-            woken_ns: Some(woken_ns),
-            on_ns: woken_ns + 5,
-            waker: waker.map(thread),
-            may_be_input: true,
-            may_be_hand_over: true,
-            processor: None,
-        }
+        crate::testing::wait(id, [off_ns, woken_ns, woken_ns + 5], waker)
     }
 
     /// Thread 1 reads a request and gives it to worker 2, which asks another host and wakes thread 1.
@@ -260,7 +219,7 @@ mod tests {
             incoming: vec![Incoming { exchange: exchange(side(1, 100), side(1, 900)), from: None }],
             outgoing: vec![Outgoing {
                 exchange: exchange(side(2, 200), side(2, 500)),
-                cause: Some((0, HandOver::Backward)),
+                cause: Some(Cause { request: RequestId(0), evidence: HandOver::Backward }),
                 to: None,
             }],
             without_role: Vec::new(),

@@ -1,87 +1,86 @@
-//! Which two ends are one connection.
+//! Connections: pairs of ends.
 
 mod candidates;
 mod window;
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::rows::{End, EndId, Message, Opener, Packet};
-use candidates::{Found, Known};
+use crate::rows::{End, EndId, Message, Opener, Packet, Way};
+use candidates::{Found, KnownEnd, KnownId};
 
-/// What says that two ends are one connection.
+/// Evidence that two ends are one connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum PairEvidence {
-    /// The host's kernel says so: of connections within a host.
+    /// The host's kernel: of connections within a host.
     Host,
     /// Both initial sequence numbers, 64 bits that NAT and proxies of layer 4 keep.
     InitialNumbers,
-    /// Each has the other's address, and what one sent the other may have received, in both directions.
+    /// Each has the other's address, and may have received what the other sent.
     Addresses,
-    /// What one sent the other may have received, in both directions, and chance does not explain it.
+    /// Each may have received what the other sent, and chance does not explain that.
     Numbers,
 }
 
-/// A connection whose two ends are known.
+/// A connection whose two ends are known, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConnectionPair {
-    /// The ends, in order.
     pub ends: [EndId; 2],
-    /// Which of them opened it, where either has seen that.
+    /// The end that opened it, where either has seen that.
     pub client: Option<EndId>,
-    /// An offset that the other end received, plus this, is the offset that this end sent: 0 if both count from the
+    /// By end: its offset of a byte that it sent, less the other end's offset of that byte. 0 if both count from the
     /// initial sequence number.
     pub shifts: [i64; 2],
-    /// How that is known.
     pub evidence: PairEvidence,
 }
 
-/// Why an end has no peer.
+/// Reason why an end has no peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum WhyUnpaired {
     /// No other end fits: the peer's host has no trace.
     NoPeer,
     /// Several ends fit, or one fits that fits several.
     Ambiguous,
-    /// One fits, but so much has passed that its sequence numbers say too little: they came round, or are likely to
-    /// overlap by chance.
+    /// One fits, but after too many bytes. Its sequence numbers came round, or are likely to overlap by chance.
     Worn,
-    /// Rows of this number contradict each other.
+    /// Rows of this end contradict each other.
     Contradictory,
 }
 
 /// The connections of many hosts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Connections {
-    /// Those whose ends are both known, in order.
+    /// Connections whose ends are both known, in order.
     pub pairs: Vec<ConnectionPair>,
-    /// The other ends, in order, and why.
+    /// Ends without a known peer, in order.
     pub unpaired: Vec<(EndId, WhyUnpaired)>,
 }
 
 impl Connections {
-    /// Pairs the ends that many hosts have recorded; both ends may be on one host. What messages and packets show of
-    /// ends that are older than the trace is used as well. Nothing is guessed: where several ends fit, none is taken.
+    /// Pairs the ends that many hosts have recorded; both ends may be on one host. Messages and packets show the
+    /// numbers of ends that are older than the trace. Nothing is guessed: where several ends fit, none is taken.
     ///
-    /// Connections within a host name their other ends. The other ends are tried in three steps. Both initial sequence numbers, exchanged, are the connection's identity. Of ends
-    /// that lack one, both directions must fit at once: the numbers that one sent from the start of its trace on, and
-    /// those that the other received, overlap or touch, and the addresses are each other's. Where NAT has changed
-    /// these, the numbers alone count, if less than one in a million such pairs of all ends would fit by chance.
+    /// Connections within a host name their other ends. The others are tried in three steps.
+    ///
+    /// 1. Both initial sequence numbers, exchanged, are the connection's identity.
+    /// 2. Of ends that lack one, the addresses are each other's, and the numbers of both directions fit. The numbers
+    ///    that one end sent since its trace began, and those that the other received, overlap or touch.
+    /// 3. Where NAT has changed addresses, the numbers alone count, if chance explains less than one in a million pairs.
     #[must_use]
     pub fn pair(ends: &[End], messages: &[Message], packets: &[Packet]) -> Self {
         let mut found = Self::default();
         let reaches = window::reaches(messages, packets);
         let mut by_id: BTreeMap<EndId, (End, bool)> = BTreeMap::new();
         for &end in ends {
-            let row = by_id.entry(end.id()).or_insert((end, false));
+            let (first, is_contradictory) = by_id.entry(end.id()).or_insert((end, false));
             // The same row twice says nothing new.
-            row.1 |= row.0 != end;
+            *is_contradictory |= *first != end;
         }
         let mut known = Vec::with_capacity(by_id.len());
         for (id, (end, is_contradictory)) in by_id {
             if is_contradictory {
                 found.unpaired.push((id, WhyUnpaired::Contradictory));
             } else {
-                known.push(Known::of(end, reaches.get(&id).copied().unwrap_or_default()));
+                known.push(KnownEnd::new(end, reaches.get(&id).copied().unwrap_or_default()));
             }
         }
         let mut state = vec![Found::Nothing; known.len()];
@@ -93,12 +92,12 @@ impl Connections {
         ];
         for (evidence, step) in steps {
             let pairs = step(&known, &mut state);
-            let pairs = pairs.into_iter().filter_map(|(a, b)| pair(&known[a], &known[b], evidence));
+            let pairs = pairs.iter().filter_map(|ids| pair(ids.map(|id| &known[id.0]), evidence));
             found.pairs.extend(pairs);
         }
         for (known, state) in known.iter().zip(&state) {
             let why = match state {
-                Found::Pair(_) => continue,
+                Found::Paired => continue,
                 Found::Nothing => WhyUnpaired::NoPeer,
                 Found::Many => WhyUnpaired::Ambiguous,
                 Found::Worn => WhyUnpaired::Worn,
@@ -110,18 +109,59 @@ impl Connections {
         found
     }
 
-    /// The place of each paired end: which pair, and which of its ends.
-    pub(crate) fn places(&self) -> HashMap<EndId, (usize, usize)> {
+    /// Returns the place of each paired end.
+    pub(crate) fn places(&self) -> HashMap<EndId, EndPlace> {
         let ends = self.pairs.iter().enumerate();
-        ends.flat_map(|(at, pair)| [(pair.ends[0], (at, 0)), (pair.ends[1], (at, 1))]).collect()
+        ends.flat_map(|(pair, ConnectionPair { ends: [a, b], .. })| {
+            [(*a, EndPlace { pair, side: 0 }), (*b, EndPlace { pair, side: 1 })]
+        })
+        .collect()
     }
 }
 
-/// Pairs ends that are not paired yet, and notes what became of each.
-type Step = fn(&[Known], &mut [Found]) -> Vec<(usize, usize)>;
+/// Place of an end in [`Connections::pairs`].
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct EndPlace {
+    pub(crate) pair: usize,
+    /// Index of the end in [`ConnectionPair::ends`].
+    pub(crate) side: usize,
+}
 
-/// The pair of two ends that fit.
-fn pair(a: &Known, b: &Known, evidence: PairEvidence) -> Option<ConnectionPair> {
+impl EndPlace {
+    pub(crate) fn other_side(self) -> usize {
+        1 - self.side
+    }
+
+    /// Returns the stream of the bytes that the end sent or received.
+    pub(crate) fn stream(self, way: Way) -> Stream {
+        Stream(2 * self.pair + (self.side ^ usize::from(way == Way::Received)))
+    }
+}
+
+/// One direction of a connection: twice the index in [`Connections::pairs`], plus that of the sender in
+/// [`ConnectionPair::ends`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Stream(usize);
+
+impl Stream {
+    pub(crate) fn pair(self) -> usize {
+        self.0 / 2
+    }
+
+    pub(crate) fn sender(self) -> usize {
+        self.0 % 2
+    }
+
+    pub(crate) fn receiver(self) -> usize {
+        1 - self.sender()
+    }
+}
+
+/// A function that pairs ends which are not paired yet, and notes what became of each.
+type Step = fn(&[KnownEnd], &mut [Found]) -> Vec<[KnownId; 2]>;
+
+/// Returns the pair of two ends that fit.
+fn pair([a, b]: [&KnownEnd; 2], evidence: PairEvidence) -> Option<ConnectionPair> {
     let (a, b) = if a.end.id() < b.end.id() { (a, b) } else { (b, a) };
     let client = match (a.end.opener, b.end.opener) {
         (Some(Opener::This), None | Some(Opener::Peer)) | (None, Some(Opener::Peer)) => {

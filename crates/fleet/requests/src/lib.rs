@@ -1,23 +1,23 @@
-//! Many hosts without an engine: which messages connect them, which request was made for which other, and what its
-//! time went into.
+//! Requests across many hosts, without an engine: the messages that connect hosts, the request that each call was made
+//! for, and the critical path of each request.
 //!
-//! Everything here is pure: rows come in, edges go out; nothing is read, written or panics. How the hosts' clocks relate
-//! is told by `luc_fleet_clocks`.
+//! Everything here is pure: rows come in, edges go out; nothing is read, written or panics. `luc_fleet_clocks` relates
+//! the hosts' clocks.
 //!
-//! What hosts record of their messages are plain rows: [`End`], [`Message`], [`Packet`], [`Wait`]. [`Waits`] holds many of
-//! the last in little memory. What is not certain is in no result, but in a list of what is missing, and why.
+//! Hosts record plain rows: [`End`], [`Message`], [`Packet`], [`Wait`]. [`Waits`] holds many waits in little memory. No
+//! result has anything uncertain; lists beside it say what is missing, and why.
 //!
-//! - [`Connections`]: which two ends are one connection, by the initial sequence numbers that both have seen.
+//! - [`Connections`]: pairs of ends, by the initial sequence numbers that both have seen.
 //! - [`clock_points()`]: packets of paired connections as bounds for the clocks.
-//! - [`Messages`]: which sends fed which receptions, by the bytes of each direction.
-//! - [`Requests`]: which thread asked for whom, and for which request another one was made, by evidence.
-//! - [`Paths`]: what a request's time went into, by thread and host, to the ns; [`Effects`], [`Running`]: for whom threads
-//!   worked meanwhile, and who had the processors.
-//! - [`accounts()`]: what the slowest requests' time went into, beside that of usual ones.
-//! - [`Engaged`]: which waiting threads have nothing to do, and which wait for an answer; [`ticks()`]: which wake for
-//!   nothing.
-//! - [`Why`]: why a thread does not run at a time, from thread to thread.
-//! - [`Forest`]: nodes numbered so that all below one is a range; [`Sums`] over any subtree.
+//! - [`Messages`]: sends and their receptions, by the bytes of each direction.
+//! - [`Requests`]: requests and calls of threads, and the request that each call was made for, by evidence.
+//! - [`Paths`]: parts of a request's time by thread and host, to the ns. [`Effects`]: requests that threads worked for.
+//!   [`Running`]: threads that had the processors.
+//! - [`accounts()`]: costs of the slowest requests, beside those of usual ones.
+//! - [`Engaged`]: threads that have nothing to do, and threads that wait for an answer. [`ticks()`]: threads that wake
+//!   for nothing.
+//! - [`Why`]: the reason why a thread does not run at a time, from thread to thread.
+//! - [`Forest`]: nodes numbered so that each subtree is a range. [`Sums`]: sums over any subtree.
 //!
 //! # Where the steps are
 //!
@@ -45,6 +45,8 @@ mod packets;
 mod path;
 mod requests;
 mod rows;
+#[cfg(test)]
+mod testing;
 mod tree;
 mod waits;
 mod why;
@@ -55,7 +57,9 @@ pub use connections::{ConnectionPair, Connections, PairEvidence, WhyUnpaired};
 pub use messages::{Gap, GapKind, LeftOut, MessageEdge, Messages, Side};
 pub use packets::clock_points;
 pub use path::{Before, Effects, Link, Part, PartKind, Path, Paths, Ran, Running};
-pub use requests::{Answer, Exchange, HandOver, Incoming, Outgoing, Requests};
+pub use requests::{
+    Answer, CallId, Cause, Exchange, HandOver, Incoming, Outgoing, RequestId, Requests,
+};
 pub use rows::{
     Address, AtStart, End, EndId, Message, NameId, Opener, Packet, Sleeper, Thread, ThreadId, Wait,
     Way,

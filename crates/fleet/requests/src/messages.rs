@@ -1,21 +1,20 @@
-//! Which sends fed which receptions.
+//! Messages: sends, and the receptions that took their bytes.
 
 mod claims;
 
 use luc_fleet_clocks::HostId;
 
-use crate::connections::{Connections, PairEvidence};
-use crate::rows::{EndId, Message, Thread, ThreadId, Way};
-use claims::{Claim, Range, pieces};
+use crate::connections::{Connections, PairEvidence, Stream};
+use crate::rows::{EndId, Message, RowId, Thread, ThreadId, Way};
+use claims::{Claim, RowBytes, find_pieces};
 
-/// Where and when bytes went through a call.
+/// Thread and time of a call that sent or received bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Side {
     pub host: HostId,
-    /// The thread that made the call.
     pub thread: Thread,
     pub process: u32,
-    /// When, CLOCK_MONOTONIC of that host ([`Message::at_ns`]).
+    /// CLOCK_MONOTONIC of that host ([`Message::at_ns`]).
     pub at_ns: u64,
 }
 
@@ -35,25 +34,25 @@ impl Side {
 pub struct MessageEdge {
     pub from: EndId,
     pub to: EndId,
-    /// The first of these bytes, an offset of the sender's.
+    /// Offset of the first of these bytes at the sender.
     pub first_byte: u64,
     pub bytes: u64,
     pub sent: Side,
     pub received: Side,
 }
 
-/// Why bytes are on no edge.
+/// Reason why bytes are on no edge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum GapKind {
-    /// The sender has no row of them: lost, or sent before its trace began.
+    /// The sender has no row of them: it is lost, or they were sent before its trace began.
     NoSend,
-    /// The receiver has no row of them: lost, not read, or read after its trace ended.
+    /// The receiver has no row of them: it is lost, or they were not read before its trace ended.
     NoReception,
     /// Several sends claim them.
     SeveralSends,
     /// Several receptions claim them.
     SeveralReceptions,
-    /// The last byte that was received, one after the last that was sent: a FIN, which counts as one.
+    /// A FIN, which counts as one byte: received last, one after the last byte that was sent.
     Fin,
 }
 
@@ -62,22 +61,22 @@ pub enum GapKind {
 pub struct Gap {
     pub from: EndId,
     pub to: EndId,
-    /// The first of these bytes, an offset of the sender's; negative before its origin.
+    /// Offset of the first of these bytes at the sender; negative before its origin.
     pub first_byte: i128,
     pub bytes: u64,
     pub kind: GapKind,
 }
 
-/// Rows that take no part.
+/// Numbers of rows that take no part.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LeftOut {
-    /// The same row once more.
+    /// Rows that are equal to another one.
     pub duplicates: u64,
-    /// No bytes: a read at the end of the stream.
+    /// Rows without bytes: reads at the end of the stream.
     pub empty: u64,
-    /// Offsets beyond what 64 bits hold: the rows are damaged.
+    /// Damaged rows: their offsets do not fit into 64 bits.
     pub beyond: u64,
-    /// Of ends without a peer.
+    /// Rows of ends without a peer.
     pub unpaired: u64,
 }
 
@@ -86,98 +85,96 @@ pub struct LeftOut {
 pub struct Messages {
     /// In order of pairs, directions and bytes.
     pub edges: Vec<MessageEdge>,
-    /// What is missing, in the same order.
+    /// Bytes that are on no edge, in the same order.
     pub gaps: Vec<Gap>,
-    /// How many rows take no part.
     pub left_out: LeftOut,
 }
 
 impl Messages {
-    /// Matches sends and receptions, in any order, by the bytes of each direction of each pair. What several rows of
-    /// one side claim is on no edge. Retransmission has no part in this, since a program reads each byte once.
-    /// Linear but for sorting.
+    /// Matches sends and receptions, in any order, by the bytes of each direction of each pair. Bytes that several rows
+    /// of one side claim are on no edge. Retransmission has no part in this, since a program reads each byte once.
+    /// Takes linear time but for sorting.
     #[must_use]
     pub fn matched(connections: &Connections, rows: &[Message]) -> Self {
         let mut found = Self::default();
         let places = connections.places();
-        let mut placed: Vec<(usize, Range)> = Vec::with_capacity(rows.len());
-        for (at, row) in rows.iter().enumerate() {
+        // 1. The bytes of each row, by stream.
+        let mut placed: Vec<(Stream, RowBytes)> = Vec::with_capacity(rows.len());
+        for (id, row) in (0..).map(RowId).zip(rows) {
             if row.bytes == 0 {
                 found.left_out.empty += 1;
                 continue;
             }
-            let Some(&(pair, side)) = places.get(&row.end()) else {
+            let Some(place) = places.get(&row.end()) else {
                 found.left_out.unpaired += 1;
                 continue;
             };
-            // Direction 0 is from the first end to the second.
-            let direction = side ^ usize::from(row.way == Way::Received);
-            match range(at, row, connections.pairs[pair].shifts[direction]) {
-                Some(range) => placed.push((2 * pair + direction, range)),
+            let stream = place.stream(row.way);
+            match row_bytes(id, row, connections.pairs[stream.pair()].shifts[stream.sender()]) {
+                Some(bytes) => placed.push((stream, bytes)),
                 None => found.left_out.beyond += 1,
             }
         }
         placed.sort_unstable_by(|(a_stream, a), (b_stream, b)| {
-            let content = |range: &Range| (range.is_received, range.first, rows[range.row]);
+            let content = |bytes: &RowBytes| (bytes.is_received, bytes.first, rows[bytes.row.0]);
             (a_stream, content(a)).cmp(&(b_stream, content(b)))
         });
+        // 2. Duplicates.
         let count = placed.len();
         placed.dedup_by(|(a_stream, a), (b_stream, b)| {
-            a_stream == b_stream && rows[a.row] == rows[b.row]
+            a_stream == b_stream && rows[a.row.0] == rows[b.row.0]
         });
         found.left_out.duplicates = (count - placed.len()) as u64;
-        for stream in placed.chunk_by(|a, b| a.0 == b.0) {
-            let (pair, direction) = (&connections.pairs[stream[0].0 / 2], stream[0].0 % 2);
+        // 3. Edges and gaps.
+        for placed in placed.chunk_by(|a, b| a.0 == b.0) {
+            let stream = placed[0].0;
+            let pair = &connections.pairs[stream.pair()];
             let direction = Direction {
-                from: pair.ends[direction],
-                to: pair.ends[1 - direction],
-                moved: moved(Way::Sent, pair.shifts[direction]),
+                from: pair.ends[stream.sender()],
+                to: pair.ends[stream.receiver()],
+                moved: scale_move(Way::Sent, pair.shifts[stream.sender()]),
                 has_fin: pair.evidence != PairEvidence::Host,
             };
-            let ranges: Vec<Range> = stream.iter().map(|(_, range)| *range).collect();
-            direction.add(&ranges, rows, &mut found);
+            let bytes: Vec<RowBytes> = placed.iter().map(|(_, bytes)| *bytes).collect();
+            direction.add_edges(&bytes, rows, &mut found);
         }
         found
     }
 }
 
-/// What is added to offsets of one side so that both sides have one scale and no offset is negative.
-fn moved(way: Way, shift: i64) -> u64 {
+/// Returns the number to add to offsets of one side so that both sides have one scale and no offset is negative.
+fn scale_move(way: Way, shift: i64) -> u64 {
     match way {
         Way::Sent => shift.min(0).unsigned_abs(),
         Way::Received => shift.max(0).unsigned_abs(),
     }
 }
 
-/// A row's bytes on the scale of both sides; `None` beyond 64 bits.
-fn range(at: usize, row: &Message, shift: i64) -> Option<Range> {
-    let first = row.first_byte.checked_add(moved(row.way, shift))?;
-    Some(Range {
-        first,
-        end: first.checked_add(row.bytes)?,
-        is_received: row.way == Way::Received,
-        row: at,
-    })
+/// Returns a row's bytes on the scale of both sides; `None` beyond 64 bits.
+fn row_bytes(id: RowId, row: &Message, shift: i64) -> Option<RowBytes> {
+    let first = row.first_byte.checked_add(scale_move(row.way, shift))?;
+    let end = first.checked_add(row.bytes)?;
+    Some(RowBytes { first, end, is_received: row.way == Way::Received, row: id })
 }
 
 /// One direction of a connection.
 struct Direction {
     from: EndId,
     to: EndId,
-    /// Offsets on the scale of both sides, less this, are the sender's.
+    /// Difference between offsets on the scale of both sides and the sender's.
     moved: u64,
-    /// The end of the stream may count as a byte.
+    /// Whether the end of the stream may count as a byte.
     has_fin: bool,
 }
 
 impl Direction {
-    fn add(&self, ranges: &[Range], rows: &[Message], found: &mut Messages) {
+    fn add_edges(&self, ranges: &[RowBytes], rows: &[Message], found: &mut Messages) {
         let last = |is_received| {
             let side = ranges.iter().filter(|range| range.is_received == is_received);
             side.map(|range| range.end).max()
         };
         let (last_sent, last_received) = (last(false), last(true));
-        for piece in pieces(ranges) {
+        for piece in find_pieces(ranges) {
             let bytes = piece.end - piece.first;
             let is_fin = self.has_fin
                 && bytes == 1
@@ -190,8 +187,8 @@ impl Direction {
                         to: self.to,
                         first_byte: piece.first - self.moved,
                         bytes,
-                        sent: Side::of(&rows[sent]),
-                        received: Side::of(&rows[received]),
+                        sent: Side::of(&rows[sent.0]),
+                        received: Side::of(&rows[received.0]),
                     });
                     continue;
                 }
@@ -201,12 +198,12 @@ impl Direction {
                 (Claim::Nobody, _) if is_fin => GapKind::Fin,
                 (Claim::Nobody, _) => GapKind::NoSend,
             };
-            self.gap(piece.first, bytes, kind, found);
+            self.add_gap(piece.first, bytes, kind, found);
         }
     }
 
-    /// Adds a gap, to the last one if it goes on.
-    fn gap(&self, first: u64, bytes: u64, kind: GapKind, found: &mut Messages) {
+    /// Adds a gap, or extends the last one.
+    fn add_gap(&self, first: u64, bytes: u64, kind: GapKind, found: &mut Messages) {
         let gap = Gap {
             from: self.from,
             to: self.to,

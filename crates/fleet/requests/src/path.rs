@@ -1,4 +1,4 @@
-//! What a request's time went into: its critical path, backward from its answer.
+//! Critical path of a request: the parts of its time, found backward from its answer.
 
 mod calls;
 mod effects;
@@ -11,33 +11,33 @@ use luc_fleet_clocks::{Event, Placed};
 use crate::messages::{MessageEdge, Side};
 use crate::rows::{EndId, Message, ThreadId, Wait};
 use crate::waits::{ThreadWaits, Waits};
-use calls::{Call, Calls};
+use calls::{Calls, ThreadCall};
 pub use effects::Effects;
 pub(crate) use intervals::{Interval, Intervals};
 pub use running::{Ran, Running};
 
-/// Between two turns of one wait a thread runs for this part of the first one at most.
-const LOOK: u64 = 10;
+/// Between two turns of one wait a thread runs for at most one part of the first turn in this many.
+const LOOK_DIVISOR: u64 = 10;
 
-/// What a part of a path was.
+/// Kind of a part of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PartKind {
     /// The thread was on a processor.
     Running,
-    /// The thread could run, and waited for a processor.
+    /// The thread waited for a processor.
     Runnable {
-        /// The one that it got; `None`: not known.
+        /// Processor that it got; `None`: not known.
         processor: Option<u32>,
     },
-    /// The thread waited, and for whom is not known.
+    /// The thread waited; the thread that it waited for is not known.
     Blocked,
     /// A message was on its way to the thread.
     Network {
         from: ThreadId,
-        /// On which end it came.
+        /// End that received it.
         to: EndId,
-        /// By how much the part's two ends may be off, since the clocks of hosts are only known to that; `None`: not
-        /// bounded. 0 within a host.
+        /// Error of the part's begin and end, as clocks of hosts are only known to that; `None`: not bounded. 0 within
+        /// a host.
         error_ns: Option<u64>,
     },
     /// Rows contradict each other.
@@ -47,66 +47,65 @@ pub enum PartKind {
 /// A part of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Part {
-    /// Whose time it is.
+    /// Thread whose time it is.
     pub thread: ThreadId,
-    /// Who waited for this thread meanwhile, if another one did.
+    /// Thread that waited for this one meanwhile.
     pub blocks: Option<ThreadId>,
     pub kind: PartKind,
-    /// When it began, on the clock of the host that has the request.
+    /// Begin, on the clock of the host that has the request.
     pub begin_ns: u64,
-    /// When it ended: when the next one begins.
+    /// End: the begin of the next part.
     pub end_ns: u64,
-    /// The same two times on the clock of the thread's own host; `None` where that clock is not known.
+    /// Begin and end on the clock of the thread's own host; `None` where that clock is not known.
     pub own_ns: Option<[u64; 2]>,
-    /// Of a wait, also for a processor: when it began, on the clock of the thread's own host. This names the row.
+    /// Begin of a wait, also for a processor, on the clock of the thread's own host. This names the row.
     pub wait_off_ns: Option<u64>,
-    /// How the thread came to be on the path, an index of [`Path::links`]; `None`: the path ends with it.
+    /// Index in [`Path::links`] of the link that led to the thread; `None`: the path ends with the thread.
     pub link: Option<usize>,
 }
 
-/// Why a thread is on a path: another one waited for it.
+/// Reason why a thread is on a path: another one waited for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Link {
     pub waiter: ThreadId,
-    /// When that wait began, on the clock of the waiter's host.
+    /// Begin of that wait, on the clock of the waiter's host.
     pub off_ns: u64,
     pub thread: ThreadId,
-    /// When that one did, on the clock of its own host: when it woke the other, or sent what that read.
+    /// Time at which `thread` woke the waiter, or sent its message, on the clock of its own host.
     pub at_ns: u64,
-    /// The same on the clock of the host that has the request.
+    /// The same time on the clock of the host that has the request.
     pub home_ns: u64,
-    /// Whether by a message; else by a wake-up.
+    /// Whether the thread sent a message; else it woke the waiter.
     pub is_message: bool,
-    /// Why the waiter is on the path, an index of [`Path::links`]; `None`: the path ends with it.
+    /// Index in [`Path::links`] of the link that led to the waiter; `None`: the path ends with the waiter.
     pub above: Option<usize>,
-    /// Whether what this thread did before for other requests may have held this one up.
     pub before: Before,
-    /// The wait would have been shorter by this at most if this thread had needed no time: until the last of other
-    /// messages was sent that the waiter read next.
+    /// Maximum by which the wait would have been shorter if this thread had needed no time. Then the wait would have
+    /// lasted until the last of the other messages was sent that the waiter read next.
     pub slack_ns: u64,
 }
 
-/// Whether what a thread did before for other requests may have held up the one that it was waited for.
+/// Whether a thread's earlier work for other requests may have delayed this one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Before {
     MayCount,
-    /// It read what came for the request later than it might have. It did not hold up who sent that.
+    /// The work delayed only the thread's own reading of a message for the request, not the sender of that message.
     OnlyForItself,
-    /// It did not: the thread was free when that came.
+    /// It did not: the thread was free when the message came.
     WasFree,
 }
 
-/// What a request's time went into.
+/// Critical path of a request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Path {
-    /// The parts, the earliest first. They follow each other without a gap.
+    /// Parts without a gap, the earliest first.
     pub parts: Vec<Part>,
-    /// Who waited for whom. What is above comes first.
+    /// Waits for other threads. A link comes after its `above`.
     pub links: Vec<Link>,
 }
 
 impl Path {
-    /// The links by which a part's thread came to be on the path, the outermost first.
+    /// Returns the links that led to a part's thread, the outermost first.
     #[must_use]
     pub fn chain(&self, part: &Part) -> Vec<usize> {
         let mut chain: Vec<usize> =
@@ -115,8 +114,8 @@ impl Path {
         chain
     }
 
-    /// By how much the request would have been shorter at least, had parts been shorter. `removed` says of a part, by its
-    /// place, by how much; never more than its length.
+    /// Returns the minimum by which the request would have been shorter, had parts been shorter. `removed` returns the
+    /// time to remove from a part, by its index; of more than its length only the length counts.
     ///
     /// Where a thread waited for a message, it would have waited for the next one instead.
     #[must_use]
@@ -128,7 +127,7 @@ impl Path {
             let sum_ns = part.link.map_or(&mut all_ns, |link| &mut saved_ns[link]);
             *sum_ns = sum_ns.saturating_add(removed_ns);
         }
-        // What is above has a lower number.
+        // The link above has a lower index.
         for (at, link) in self.links.iter().enumerate().rev() {
             let of_link_ns = saved_ns[at].min(link.slack_ns);
             let sum_ns = link.above.map_or(&mut all_ns, |above| &mut saved_ns[above]);
@@ -138,17 +137,12 @@ impl Path {
     }
 }
 
-/// What ended a wait.
+/// Event that ended a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EndedBy {
-    /// A message that the thread then read.
-    Message {
-        /// Who sent it, and when.
-        sent: Side,
-        /// On which end it came.
-        to: EndId,
-    },
-    /// A thread of the same host, which woke it.
+    /// A message that the thread then read on the end `to`.
+    Message { sent: Side, to: EndId },
+    /// A wake-up by a thread of the same host.
     Waker(ThreadId),
 }
 
@@ -160,7 +154,7 @@ struct Read {
     sent: Side,
 }
 
-/// What paths are made of: each thread's waits and messages in order.
+/// Waits and messages of each thread in order, from which paths are found.
 #[derive(Debug)]
 pub struct Paths<'w> {
     waits: &'w Waits,
@@ -168,23 +162,24 @@ pub struct Paths<'w> {
 }
 
 impl<'w> Paths<'w> {
-    /// Of all hosts' rows. Waits whose times are not in order are left out.
+    /// Collects the rows of all hosts. Waits whose times are not in order are left out.
     #[must_use]
     pub fn new(waits: &'w Waits, messages: &[Message], edges: &[MessageEdge]) -> Self {
         Self { waits, calls: Calls::new(messages, edges) }
     }
 
-    /// The path from the end of an exchange back to its begin. Its parts sum to the time between exactly; there are none
-    /// if there is no time between.
+    /// Returns the path from the end of an exchange back to its begin. Its parts sum to the time between exactly; there
+    /// are none if there is no time between.
     ///
-    /// Running, the path stays with its thread. A wait is the time of whoever ended it: of the thread that woke it, or
-    /// of the one that sent what it then read, as long as it lasted; before that the path is back with the thread. Where
-    /// that one waited itself meanwhile, it is the time of another one, and so on. A thread that waits for a time, looks
-    /// and waits on, has waited all along for what ended the last of these turns.
+    /// While a thread runs, the path stays with it. The time of a wait is that of the thread that ended it: the one
+    /// that woke the waiter, or that sent the message that the waiter then read. Before the wait the path is back with
+    /// the waiter. If the thread that ended it waited itself meanwhile, that is the time of another thread, and so on.
+    /// A thread that waits for a time, looks and waits on, has waited all along for the event that ended the last of
+    /// these turns.
     ///
-    /// `place` says when something that happened on another host was on the clock of this one
-    /// ([`Fleet::global_ns`](luc_fleet_clocks::Fleet::global_ns) with this host as the reference); where it does not know, the path
-    /// stays here.
+    /// `place` maps an event on another host to the clock of this one
+    /// ([`Fleet::global_ns`](luc_fleet_clocks::Fleet::global_ns) with this host as the reference). Where it returns
+    /// `None`, the path stays here.
     #[must_use]
     pub fn critical(
         &self,
@@ -192,15 +187,15 @@ impl<'w> Paths<'w> {
         end: &Side,
         place: impl Fn(Event) -> Option<Placed>,
     ) -> Path {
-        walk::back(self, begin, end, place)
+        walk::walk_back(self, begin, end, place)
     }
 
-    /// The wait around a time.
+    /// Returns the wait around a time.
     pub(crate) fn wait_at(&self, thread: ThreadId, at_ns: u64) -> Option<Wait> {
         self.last_wait(thread, at_ns.checked_add(1)?).filter(|wait| at_ns < wait.on_ns)
     }
 
-    /// All waits, whether or not their times are in order.
+    /// Returns all waits, whether or not their times are in order.
     pub(crate) fn waits(&self) -> &'w Waits {
         self.waits
     }
@@ -214,7 +209,7 @@ impl<'w> Paths<'w> {
         self.waits_of(thread).is_some() || !self.calls.of_thread(thread).is_empty()
     }
 
-    /// Whether the thread has done something after a time.
+    /// Whether the thread did something after a time.
     #[must_use]
     pub fn acts_after(&self, thread: ThreadId, at_ns: u64) -> bool {
         let wait = self.waits_of(thread).and_then(ThreadWaits::last);
@@ -222,14 +217,14 @@ impl<'w> Paths<'w> {
         wait.is_some_and(|wait| wait.on_ns > at_ns) || call.is_some_and(|call| call.at_ns > at_ns)
     }
 
-    /// The last wait that began before a time.
+    /// Returns the last wait that began before a time.
     fn last_wait(&self, thread: ThreadId, at_ns: u64) -> Option<Wait> {
         let waits = self.waits_of(thread)?;
         waits.get(waits.began_before(at_ns).checked_sub(1)?)
     }
 
-    /// The turn before, of a wait in turns: a thread waits for a time, and after it looks and waits on. It has waited all
-    /// along for what ends the last turn, if it did nothing for others between. `off_ns` is when the turn began.
+    /// Returns the turn before the one that began at `off_ns`. A thread that waits in turns waits for a time, looks and
+    /// waits on. It has waited all along for the event that ends the last turn, if it did nothing for others between.
     fn turn_before(&self, thread: ThreadId, off_ns: u64) -> Option<Wait> {
         let mut began_ns = off_ns;
         let mut ran_ns = 0_u64;
@@ -244,14 +239,14 @@ impl<'w> Paths<'w> {
             let waited_ns = before.on_ns - before.off_ns;
             let is_turn = before.may_be_input
                 && before.waker.is_none()
-                && ran_ns <= waited_ns / LOOK
+                && ran_ns <= waited_ns / LOOK_DIVISOR
                 && self.did_nothing(thread, [before.on_ns, off_ns]);
             return is_turn.then_some(before);
         }
     }
 
-    /// The wait before, if the thread could not read meanwhile, as it was stopped or waited for a disk, and did nothing for
-    /// others since then.
+    /// Returns the wait before, if the thread could not read meanwhile and did nothing for others since then. It could
+    /// not read if it was stopped, or waited for a disk.
     fn held_before(&self, wait: &Wait) -> Option<Wait> {
         let thread = wait.thread_id();
         let before = self.last_wait(thread, wait.off_ns)?;
@@ -259,23 +254,23 @@ impl<'w> Paths<'w> {
         is_held.then_some(before)
     }
 
-    /// Whether a thread sent, received and woke nothing between two times, which count.
+    /// Whether a thread sent, received and woke nothing between two times, both included.
     fn did_nothing(&self, thread: ThreadId, between_ns: [u64; 2]) -> bool {
         let woke = || self.waits.ended_by(thread, between_ns).next().is_some();
         !self.called(thread, between_ns) && !woke()
     }
 
-    /// Whether a thread sent or received something between two times, which count.
+    /// Whether a thread sent or received something between two times, both included.
     pub(crate) fn called(&self, thread: ThreadId, [begin_ns, end_ns]: [u64; 2]) -> bool {
         let calls = self.calls.of_thread(thread);
         let call = calls.get(calls.partition_point(|call| call.at_ns < begin_ns));
         call.is_some_and(|call| call.at_ns <= end_ns)
     }
 
-    /// What ended a wait; `None`: not known.
+    /// Returns the event that ended a wait; `None`: not known.
     ///
-    /// Where the thread reads a message next, the message ended its wait, whoever is said to have woken it; but not if it
-    /// did not wait for one, or if a thread of the same host sent it later.
+    /// If the thread reads a message next, the message ended its wait, whatever the row's waker is. But that is not
+    /// true if it did not wait for one, or if a thread of the same host sent it later.
     pub(crate) fn ended_by(&self, wait: &Wait) -> Option<EndedBy> {
         let first = self.calls_after(wait.thread_id(), wait.on_ns).first();
         let received = first.and_then(|call| Some((call.at_ns, call.received_on(wait.host)?)));
@@ -290,7 +285,7 @@ impl<'w> Paths<'w> {
         Some(EndedBy::Waker(ThreadId { host, thread }))
     }
 
-    /// The last message that a thread read after a wait and up to a time, which did not end that wait.
+    /// Returns the last message that a thread read after a wait and up to a time, unless it ended that wait.
     fn read_since(&self, wait: Option<&Wait>, thread: ThreadId, at_ns: u64) -> Option<Read> {
         let calls = self.calls.of_thread(thread);
         let calls = &calls[..calls.partition_point(|call| call.at_ns <= at_ns)];
@@ -310,8 +305,9 @@ impl<'w> Paths<'w> {
         read.next()
     }
 
-    /// Who sent the other messages that a thread read after a time, before it waited or sent again.
-    fn other_senders(&self, thread: ThreadId, after_ns: u64, first: EndId) -> Vec<Side> {
+    /// Returns the sends of other messages that a thread read after a time, before it waited or sent again. `first` is
+    /// the end of the first message.
+    fn other_sends(&self, thread: ThreadId, after_ns: u64, first: EndId) -> Vec<Side> {
         let calls = self.calls_after(thread, after_ns).iter();
         let read = calls.map_while(|call| Some((call.received_on(thread.host)?, call.at_ns)));
         read.filter(|(end, _)| *end != first)
@@ -319,8 +315,8 @@ impl<'w> Paths<'w> {
             .collect()
     }
 
-    /// What a thread sent and received after a time and before it waited.
-    fn calls_after(&self, thread: ThreadId, after_ns: u64) -> &[Call] {
+    /// Returns the calls of a thread after a time and before it waited.
+    fn calls_after(&self, thread: ThreadId, after_ns: u64) -> &[ThreadCall] {
         let calls = self.calls.of_thread(thread);
         let first = calls.partition_point(|call| call.at_ns < after_ns);
         let until_ns = self.waits_of(thread).and_then(|waits| {

@@ -1,10 +1,11 @@
-//! Which request a request belongs to, within hosts and across them.
+//! Requests and calls of hosts, and the request that each call was made for, within hosts and across them.
 
 mod backward;
 mod exchange;
 mod fifo;
 mod forward;
 mod hand_over;
+mod ids;
 mod in_turn;
 mod loops;
 mod others;
@@ -15,7 +16,7 @@ mod roles;
 mod shared;
 mod timeline;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::ops::Range;
 
 use luc_fleet_clocks::HostId;
@@ -24,28 +25,28 @@ use crate::connections::Connections;
 use crate::rows::{Address, End, EndId, Message, Way};
 use crate::tree::TreeError;
 use crate::waits::Waits;
-use exchange::Exchanges;
 pub use exchange::{Answer, Exchange};
-use roles::Role;
-use shared::Bounds;
+use exchange::{ExchangeId, Exchanges};
+pub use ids::{CallId, Cause, RequestId};
+use roles::{KnownEnds, Role};
+use shared::ExchangeBytes;
 
-/// What says for which request another one was made, the best first.
+/// Evidence that a call belongs to a request, strongest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum HandOver {
-    /// Both carry the same name in their bytes.
+    /// Both carry the same token in their bytes.
     Token,
-    /// One thread read the one and sent the other.
+    /// One thread read the request and sent the call.
     SameThread,
-    /// The thread that sent it had an effect afterwards: it ended the wait of a thread with the request, or wrote the
-    /// answer. Or another thread read the answer to it, and then such a wait was ended.
+    /// The thread that sent the call then woke the thread that has the request, or wrote the answer. Or another thread
+    /// read the call's answer, and the thread that has the request was woken for that.
     Backward,
-    /// The thread that sent it was idle before, and was woken by a thread that worked for the request.
+    /// The thread that sent the call was idle before, and was woken by a thread that worked for the request.
     Forward,
-    /// The order of a queue: others that were sent just before and just after it belong to the request; or it is so in
-    /// nearly all orders in which tasks can have been put and taken; or the process makes its calls in the order of its
-    /// requests.
+    /// Order of a queue. The calls sent just before and just after it belong to the request, or nearly all orders in
+    /// which tasks can have been put and taken agree. Or the process makes its calls in the order of its requests.
     Queue,
-    /// Each request makes the same number of calls, and no other request that was open meanwhile lacks one, or no other
+    /// Each request makes the same number of calls. No other request that was open meanwhile lacks one, or no other
     /// call may be the one that the request lacks.
     Exclusion,
 }
@@ -53,117 +54,119 @@ pub enum HandOver {
 /// A request that a host has received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Incoming {
-    /// What its end has seen of it.
+    /// The request as its end saw it.
     pub exchange: Exchange,
-    /// The number of the outgoing request that it is, if the client's host has a trace.
-    pub from: Option<usize>,
+    /// The same request at the client, if the client's host has a trace.
+    pub from: Option<CallId>,
 }
 
-/// A request that a host has sent.
+/// A request that a host has sent: a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Outgoing {
-    /// What its end has seen of it.
+    /// The call as its end saw it.
     pub exchange: Exchange,
-    /// The number of the incoming request that it was made for, and what says so; `None`: not known, or for none.
-    pub cause: Option<(usize, HandOver)>,
-    /// The number of the incoming request that it is, if the server's host has a trace.
-    pub to: Option<usize>,
+    /// `None`: not known, or made for no request.
+    pub cause: Option<Cause>,
+    /// The same call at the server, if the server's host has a trace.
+    pub to: Option<RequestId>,
 }
 
-/// The requests of many hosts, and how they belong together.
+/// The requests of many hosts, and their relations.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Requests {
-    /// All that were received, in order of ends and bytes.
+    /// In order of ends and bytes.
     pub incoming: Vec<Incoming>,
-    /// All that were sent, in the same order.
+    /// In order of ends and bytes.
     pub outgoing: Vec<Outgoing>,
-    /// Ends of which it is not known whether they ask or answer.
+    /// Ends that may ask or answer; which one is not known.
     pub without_role: Vec<EndId>,
 }
 
-/// The exchanges of all ends: what servers received, and what clients sent. `rows` are in the order of ends.
-fn exchanges(
-    rows: &[&Message],
-    roles: &HashMap<EndId, Role>,
-    by_id: &BTreeMap<EndId, End>,
-    connections: &Connections,
-) -> (Exchanges, Exchanges) {
-    let (mut incoming, mut outgoing) = (Exchanges::default(), Exchanges::default());
+/// Exchanges that servers received, and those that clients sent.
+#[derive(Debug, Default)]
+struct AllExchanges {
+    incoming: Exchanges,
+    outgoing: Exchanges,
+}
+
+/// Finds the exchanges of all ends. `rows` are in the order of ends.
+fn find_exchanges(rows: &[&Message], known: &KnownEnds, connections: &Connections) -> AllExchanges {
+    let AllExchanges { mut incoming, mut outgoing } = AllExchanges::default();
+    // 1. Servers' exchanges, and the rows of each client.
     let mut received: HashMap<EndId, Range<usize>> = HashMap::new();
-    let mut clients = Vec::new();
+    let mut clients: Vec<(EndId, Range<usize>)> = Vec::new();
+    let end_of = |id: EndId| known.by_id.get(&id);
+    let closed_ns = |id: EndId| end_of(id)?.closed_ns;
+    let without_fin = |id: EndId, of_end: Range<usize>, asks| {
+        let has_fin = end_of(id).is_none_or(|end| !end.local.is_within_host());
+        if has_fin { exchange::without_fin(rows, of_end, asks) } else { of_end }
+    };
     let mut next = 0;
-    for of_end in rows.chunk_by(|a, b| a.end() == b.end()) {
-        let places = next..next + of_end.len();
-        next = places.end;
-        let id = of_end[0].end();
-        let end = by_id.get(&id);
-        let closed_ns = end.and_then(|end| end.closed_ns);
-        let has_fin = end.is_none_or(|end| !end.local.is_within_host());
-        let without_fin = |places: Range<usize>, asks| {
-            if has_fin { exchange::without_fin(rows, places, asks) } else { places }
-        };
-        match roles.get(&id) {
+    for rows_of_end in rows.chunk_by(|a, b| a.end() == b.end()) {
+        let of_end = next..next + rows_of_end.len();
+        next = of_end.end;
+        let id = rows_of_end[0].end();
+        match known.roles.get(&id) {
             Some(Role::Server) => {
                 let first = incoming.all.len();
-                let places = without_fin(places, Way::Received);
-                incoming.add(rows, places, Way::Received, closed_ns);
-                let numbers = first..incoming.all.len();
-                if incoming.are_mixed(numbers.clone(), |shape, _| shape.is_answered_by_several) {
-                    incoming.doubt(numbers.clone());
+                let of_end = without_fin(id, of_end, Way::Received);
+                incoming.add(rows, of_end, Way::Received, closed_ns(id));
+                let exchanges = first..incoming.all.len();
+                if incoming.are_mixed(exchanges.clone(), |shape, _| shape.is_answered_by_several) {
+                    incoming.doubt(exchanges.clone());
                 }
-                received.insert(id, numbers);
+                received.insert(id, exchanges);
             }
-            Some(Role::Client) => {
-                let asking = without_fin(places.clone(), Way::Sent);
-                clients.push((id, (places, asking), closed_ns));
-            }
+            Some(Role::Client) => clients.push((id, of_end)),
             None => {}
         }
     }
-    let ends = connections.places();
-    for (id, (places, asking), closed_ns) in clients {
-        let of_end = &rows[places];
-        // Where threads share a connection, only the server knows which answer is to whom.
-        let of_server = shared::is_shared(of_end, Way::Sent).then(|| {
-            let &(pair, side) = ends.get(&id)?;
-            let pair = &connections.pairs[pair];
-            let numbers = received.get(&pair.ends[1 - side])?.clone();
-            let shifts = [pair.shifts[side], pair.shifts[1 - side]];
-            let bounds: Option<Vec<Bounds>> =
-                numbers.clone().map(|number| incoming.bounds(number, shifts)).collect();
-            bounds.map(|bounds| (numbers, bounds))
+    // 2. Clients' exchanges.
+    let places = connections.places();
+    for (id, of_end) in clients {
+        let rows_of_end = &rows[of_end.clone()];
+        let of_end = without_fin(id, of_end, Way::Sent);
+        // Where threads share a connection, only the server knows the request of each answer.
+        let of_server = shared::is_shared(rows_of_end, Way::Sent).then(|| {
+            let place = places.get(&id)?;
+            let pair = &connections.pairs[place.pair];
+            let exchanges = received.get(&pair.ends[place.other_side()])?.clone();
+            let shifts = [pair.shifts[place.side], pair.shifts[place.other_side()]];
+            let bytes = exchanges.clone().map(|at| incoming.bytes_at_peer(ExchangeId(at), shifts));
+            Some((exchanges, bytes.collect::<Option<Vec<ExchangeBytes>>>()?))
         });
-        let of_server =
-            of_server.flatten().filter(|(_, bounds)| shared::are_begins(bounds, of_end, Way::Sent));
-        let Some((numbers, bounds)) = of_server else {
-            outgoing.add(rows, asking, Way::Sent, closed_ns);
+        let of_server = of_server
+            .flatten()
+            .filter(|(_, bytes)| shared::are_begins(bytes, rows_of_end, Way::Sent));
+        let Some((exchanges, bytes)) = of_server else {
+            outgoing.add(rows, of_end, Way::Sent, closed_ns(id));
             continue;
         };
         let first = outgoing.all.len();
-        let of_each = outgoing.add_within(rows, asking, Way::Sent, closed_ns, &bounds);
+        let sent = outgoing.add_within(rows, of_end, Way::Sent, closed_ns(id), &bytes);
         let is_several = |at: usize| {
-            let sent = of_each.get(at).copied().flatten();
-            sent.is_some_and(|sent| outgoing.all[sent].is_of_several)
+            let sent = sent.get(at).copied().flatten();
+            sent.is_some_and(|sent| outgoing.all[sent.0].is_of_several)
         };
-        if incoming.are_mixed(numbers.clone(), |_, at| is_several(at)) {
-            incoming.doubt(numbers);
+        if incoming.are_mixed(exchanges.clone(), |_, at| is_several(at)) {
+            incoming.doubt(exchanges);
             outgoing.doubt(first..outgoing.all.len());
         }
     }
     incoming.finish();
     outgoing.finish();
-    (incoming, outgoing)
+    AllExchanges { incoming, outgoing }
 }
 
 impl Requests {
-    /// Finds requests by direction and order, and for each that a host sends the one for which it did.
+    /// Finds requests by direction and order, and the request that each call was made for.
     ///
     /// A request opens when a thread reads the first bytes of a message after having answered, and ends with the answer
     /// on that connection. What is not known is not guessed.
     ///
-    /// `has_all_waits` says of a host whether all its waits are there, or at least all with a waker. A recorder that
-    /// sums brief waits hides results, and what a thread did for one request then seems to be for the next one. Of such
-    /// a host only answers are effects, and wake-ups tell nothing.
+    /// `has_all_waits` says whether all waits of a host are there, or at least all with a waker. A recorder that sums
+    /// brief waits hides results: work of a thread for one request then seems to be for the next one. On these hosts
+    /// only answers are effects, and wake-ups are not used.
     #[must_use]
     pub fn find(
         ends: &[End],
@@ -172,37 +175,34 @@ impl Requests {
         waits: &Waits,
         has_all_waits: impl Fn(HostId) -> bool,
     ) -> Self {
-        let (roles, by_id) = roles::roles(ends, connections);
-        let mut found = Self {
-            without_role: by_id
-                .iter()
-                .filter(|(id, end)| {
-                    !roles.contains_key(id) && !matches!(end.local, Address::Pipe(_))
-                })
-                .map(|(id, _)| *id)
-                .collect(),
-            ..Self::default()
-        };
+        let known = roles::infer_roles(ends, connections);
+        let without_role = known.by_id.iter().filter(|(id, end)| {
+            !known.roles.contains_key(id) && !matches!(end.local, Address::Pipe(_))
+        });
+        let without_role = without_role.map(|(id, _)| *id).collect();
         let mut rows: Vec<&Message> = messages.iter().filter(|row| row.bytes > 0).collect();
         // What is received comes before what is sent at the same time: an answer before the next request.
         let order =
             |row: &&Message| (row.end(), row.at_ns, row.way == Way::Sent, row.first_byte, **row);
         rows.sort_unstable_by_key(order);
         rows.dedup();
-        let (incoming, outgoing) = exchanges(&rows, &roles, &by_id, connections);
-        let parts = [incoming.parts, outgoing.parts];
-        let plain = |exchange| Incoming { exchange, from: None };
-        found.incoming = incoming.all.into_iter().map(plain).collect();
-        let plain = |exchange| Outgoing { exchange, cause: None, to: None };
-        found.outgoing = outgoing.all.into_iter().map(plain).collect();
+        let AllExchanges { incoming, outgoing } = find_exchanges(&rows, &known, connections);
+        let roles = hand_over::roles_of_rows(rows.len(), incoming.rows, outgoing.rows);
+        let received = |exchange| Incoming { exchange, from: None };
+        let sent = |exchange| Outgoing { exchange, cause: None, to: None };
+        let mut found = Self {
+            incoming: incoming.all.into_iter().map(received).collect(),
+            outgoing: outgoing.all.into_iter().map(sent).collect(),
+            without_role,
+        };
         found.link(connections);
-        found.hand_over(waits, &rows, parts, &by_id, has_all_waits);
+        found.infer_causes(waits, &rows, &roles, &known.by_id, has_all_waits);
         found
     }
 
-    /// The parent of each request, for a [`Forest`](crate::Forest): first all incoming ones, whose parents are the
-    /// outgoing ones that they are; then all outgoing ones, whose parents are their causes. A request and all that
-    /// happened because of it, on any host, is a subtree.
+    /// Returns the parent of each request, for a [`Forest`](crate::Forest). First come all incoming ones, whose parents
+    /// are the same requests at their clients. Then come all outgoing ones, whose parents are their causes. A request
+    /// and all that happened because of it, on any host, is a subtree.
     ///
     /// # Errors
     /// [`TreeError::TooMany`].
@@ -211,44 +211,46 @@ impl Requests {
         if u32::try_from(nodes).is_err() {
             return Err(TreeError::TooMany(nodes));
         }
-        let from = self.incoming.iter().map(|incoming| incoming.from);
-        let from = from.map(|from| from.map(|from| (self.incoming.len() + from) as u32));
+        let clients = self
+            .incoming
+            .iter()
+            .map(|incoming| incoming.from.map(|call| (self.incoming.len() + call.0) as u32));
         let causes = self.outgoing.iter().map(|outgoing| outgoing.cause);
-        let causes = causes.map(|cause| cause.map(|(request, _)| request as u32));
-        Ok(from.chain(causes).collect())
+        let causes = causes.map(|cause| cause.map(|cause| cause.request.0 as u32));
+        Ok(clients.chain(causes).collect())
     }
 
-    /// Finds which incoming and which outgoing are one: the incoming one's first byte is the outgoing one's.
+    /// Links requests with the same ones at their clients, by their first bytes.
     fn link(&mut self, connections: &Connections) {
-        let mut sent: HashMap<EndId, Vec<usize>> = HashMap::new();
-        for (at, outgoing) in self.outgoing.iter().enumerate() {
-            sent.entry(outgoing.exchange.end).or_default().push(at);
+        let mut sent: HashMap<EndId, Vec<CallId>> = HashMap::new();
+        for (call, outgoing) in self.outgoing.iter().enumerate() {
+            sent.entry(outgoing.exchange.end).or_default().push(CallId(call));
         }
         let places = connections.places();
-        for (at, incoming) in self.incoming.iter_mut().enumerate() {
-            let Some(&(pair, side)) = places.get(&incoming.exchange.end) else {
+        for (request, incoming) in self.incoming.iter_mut().enumerate() {
+            let Some(place) = places.get(&incoming.exchange.end) else {
                 continue;
             };
-            let pair = &connections.pairs[pair];
-            let first =
-                i128::from(incoming.exchange.first_byte) + i128::from(pair.shifts[1 - side]);
-            let Some(sent) = sent.get(&pair.ends[1 - side]) else {
+            let pair = &connections.pairs[place.pair];
+            let client = place.other_side();
+            let first = i128::from(incoming.exchange.first_byte) + i128::from(pair.shifts[client]);
+            let Some(sent) = sent.get(&pair.ends[client]) else {
                 continue;
             };
             // In the order of their bytes, as they were sent.
-            let next = sent
-                .partition_point(|&at| i128::from(self.outgoing[at].exchange.first_byte) <= first);
-            let Some(&found) = next.checked_sub(1).and_then(|last| sent.get(last)) else {
+            let begin_of = |call: CallId| i128::from(self.outgoing[call.0].exchange.first_byte);
+            let next = sent.partition_point(|&call| begin_of(call) <= first);
+            let Some(&call) = next.checked_sub(1).and_then(|last| sent.get(last)) else {
                 continue;
             };
-            let outgoing = &mut self.outgoing[found];
-            let begin = i128::from(outgoing.exchange.first_byte);
-            // Bytes that go back in time are of forged rows, and then the search may end anywhere. What may be several
-            // requests is only the first of them.
+            let begin = begin_of(call);
+            let outgoing = &mut self.outgoing[call.0];
+            // Bytes that go back in time are of forged rows, and then the search may end anywhere. An exchange that may
+            // be several requests is only linked with the first of them.
             let bytes = begin..begin + i128::from(outgoing.exchange.bytes);
             if bytes.contains(&first) && (first == begin || outgoing.exchange.sure_until_ns > 0) {
-                incoming.from = Some(found);
-                outgoing.to.get_or_insert(at);
+                incoming.from = Some(call);
+                outgoing.to.get_or_insert(RequestId(request));
             }
         }
     }

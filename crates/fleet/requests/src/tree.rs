@@ -2,55 +2,41 @@
 
 use std::ops::Range;
 
-/// Why nodes are no forest.
+/// Reason why nodes are no forest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TreeError {
-    /// A node is above itself.
     #[error(
         "node {0} is above itself: the rows that the tree is made of contradict each other, record again"
     )]
     Cycle(u32),
-    /// A parent that is no node.
     #[error(
         "node {node} has the parent {parent}, but there are {nodes} nodes: give each parent's place"
     )]
-    NoSuchParent {
-        node: u32,
-        parent: u32,
-        /// How many there are.
-        nodes: usize,
-    },
-    /// More nodes than 32 bits number.
+    NoSuchParent { node: u32, parent: u32, nodes: usize },
     #[error("{0} nodes are more than 32 bits number: take fewer requests at once, by time")]
     TooMany(usize),
-    /// Values of another number of nodes.
     #[error("{values} values for {nodes} nodes: give one for each")]
-    Values {
-        /// How many there are.
-        values: usize,
-        /// How many there should be.
-        nodes: usize,
-    },
+    Values { values: usize, nodes: usize },
 }
 
 /// A forest whose nodes have numbers in pre-order and in post-order.
 ///
-/// All below a node, and the node, are the nodes whose pre-order numbers are in [`Forest::subtree`]: a range, which any
-/// engine can ask for. A node is above another if its pre-order number is smaller and its post-order number larger
-/// (Dietz, *Maintaining Order in a Linked List*, 1982).
+/// A subtree is the nodes whose pre-order numbers are in [`Forest::subtree`]: a range, which any engine can ask for. A
+/// node is above another if its pre-order number is smaller and its post-order number larger (Dietz, *Maintaining Order
+/// in a Linked List*, 1982).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Forest {
     pre: Vec<u32>,
     post: Vec<u32>,
-    /// How many nodes are below each, and itself.
+    /// Number of nodes of each subtree.
     size: Vec<u32>,
     /// The nodes in pre-order.
     order: Vec<u32>,
 }
 
 impl Forest {
-    /// Numbers the nodes `0..parents.len()`; children and roots in the order of their places. Takes linear time and no
-    /// stack, whatever the shape: no step waits for what the step before it has read, as a walk along pointers does.
+    /// Numbers the nodes `0..parents.len()`; children and roots keep their order. Takes linear time and no stack,
+    /// whatever the shape. No step waits for the memory that the step before it reads, as a walk along pointers does.
     ///
     /// # Errors
     /// [`TreeError::Cycle`], [`TreeError::NoSuchParent`], [`TreeError::TooMany`].
@@ -59,14 +45,15 @@ impl Forest {
         if u32::try_from(nodes).map_or(true, |nodes| nodes == u32::MAX) {
             return Err(TreeError::TooMany(nodes));
         }
-        let up = upwards(parents)?;
+        // 1. Sizes of subtrees, from leaves to roots.
+        let up = sort_upwards(parents)?;
         let mut size = vec![1; nodes];
         for &node in &up {
             if let Some(parent) = parents[node as usize] {
                 size[parent as usize] += size[node as usize];
             }
         }
-        // How many nodes are before each among those below its parent; and in all for roots.
+        // 2. Number of nodes before each among those below its parent; for roots, in all.
         let (mut before, mut taken, mut roots) = (vec![0; nodes], vec![0; nodes], 0);
         for (node, parent) in parents.iter().enumerate() {
             let taken = parent.map_or(&mut roots, |parent| &mut taken[parent as usize]);
@@ -74,6 +61,7 @@ impl Forest {
             *taken += size[node];
         }
         let mut forest = Self { pre: before, post: vec![0; nodes], size, order: vec![0; nodes] };
+        // 3. Numbers, from roots to leaves.
         let mut depth = taken;
         for &node in up.iter().rev() {
             let at = node as usize;
@@ -89,31 +77,30 @@ impl Forest {
         Ok(forest)
     }
 
-    /// How many nodes there are.
+    /// Returns the number of nodes.
     #[must_use]
     pub fn len(&self) -> usize {
         self.order.len()
     }
 
-    /// Whether there is no node.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.order.is_empty()
     }
 
-    /// A node's number in pre-order.
+    /// Returns a node's number in pre-order.
     #[must_use]
     pub fn pre(&self, node: u32) -> Option<u32> {
         self.pre.get(node as usize).copied()
     }
 
-    /// A node's number in post-order.
+    /// Returns a node's number in post-order.
     #[must_use]
     pub fn post(&self, node: u32) -> Option<u32> {
         self.post.get(node as usize).copied()
     }
 
-    /// The pre-order numbers of a node and of all below it; empty if there is no such node.
+    /// Returns the pre-order numbers of a node and of all below it; none if there is no such node.
     #[must_use]
     pub fn subtree(&self, node: u32) -> Range<u32> {
         match self.pre(node) {
@@ -122,22 +109,16 @@ impl Forest {
         }
     }
 
-    /// A node and all below it, in pre-order.
+    /// Returns a node and all below it, in pre-order.
     #[must_use]
     pub fn below(&self, node: u32) -> &[u32] {
         let range = self.subtree(node);
         &self.order[range.start as usize..range.end as usize]
     }
-
-    /// Whether `upper` is `lower` or above it.
-    #[must_use]
-    pub fn is_above(&self, upper: u32, lower: u32) -> bool {
-        self.pre(lower).is_some_and(|pre| self.subtree(upper).contains(&pre))
-    }
 }
 
-/// All nodes, each before its parent (Kahn, *Topological Sorting of Large Networks*, 1962).
-fn upwards(parents: &[Option<u32>]) -> Result<Vec<u32>, TreeError> {
+/// Returns all nodes, each before its parent (Kahn, *Topological Sorting of Large Networks*, 1962).
+fn sort_upwards(parents: &[Option<u32>]) -> Result<Vec<u32>, TreeError> {
     let nodes = parents.len();
     let mut children = vec![0_u32; nodes];
     for (node, parent) in parents.iter().enumerate() {
@@ -171,12 +152,12 @@ fn upwards(parents: &[Option<u32>]) -> Result<Vec<u32>, TreeError> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sums<'f> {
     forest: &'f Forest,
-    /// Of all nodes before each place in pre-order. 2^32 values of 64 bits do not overflow 128.
+    /// Sums over all nodes before each in pre-order. 2^32 values of 64 bits do not overflow 128.
     before: Vec<u128>,
 }
 
 impl<'f> Sums<'f> {
-    /// Of a value for each node.
+    /// Prepares sums of a value for each node.
     ///
     /// # Errors
     /// [`TreeError::Values`].
@@ -194,7 +175,7 @@ impl<'f> Sums<'f> {
         Ok(Self { forest, before })
     }
 
-    /// Of a node and all below it.
+    /// Returns the sum over a node and all below it.
     #[must_use]
     pub fn subtree(&self, node: u32) -> u128 {
         let range = self.forest.subtree(node);
@@ -281,7 +262,7 @@ mod tests {
                         for lower in 0..nodes {
                             let by_numbers = forest.pre(upper) <= forest.pre(lower)
                                 && forest.post(upper) >= forest.post(lower);
-                            prop_assert_eq!(forest.is_above(upper, lower), by_numbers);
+                            prop_assert_eq!(below.contains(&lower), by_numbers);
                         }
                     }
                 }

@@ -1,4 +1,4 @@
-//! The waits of many hosts, in little memory: traces have more of them than of all else.
+//! Waits of many hosts, in little memory: they are most of a trace.
 
 mod groups;
 mod row;
@@ -8,15 +8,16 @@ use std::collections::{BTreeMap, HashMap};
 use luc_fleet_clocks::HostId;
 
 use crate::rows::{Thread, ThreadId, Wait};
-use groups::Groups;
-use row::Row;
+pub(crate) use groups::RunId;
+use groups::{Groups, RowIndex};
+use row::{HostThread, Row};
 
-/// So many waits of one host, and the two threads of each, have numbers of 32 bits.
-const MOST: usize = (u32::MAX / 2) as usize;
+/// Maximum number of waits of one host: they, and the two threads of each, have indices of 32 bits.
+const MAX_WAITS: usize = (u32::MAX / 2) as usize;
 
-/// A host has more waits than have numbers.
+/// Error: a host has more waits than have indices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("more than {MOST} waits of one host are too many: take less at once, by time")]
+#[error("more than {MAX_WAITS} waits of one host are too many: take less at once, by time")]
 pub struct TooManyWaits;
 
 /// The waits of many hosts.
@@ -26,7 +27,7 @@ pub struct Waits {
 }
 
 impl Waits {
-    /// Of rows of any hosts, in any order.
+    /// Collects rows of any hosts, in any order.
     ///
     /// # Errors
     /// [`TooManyWaits`].
@@ -42,33 +43,33 @@ impl Waits {
         Ok(waits)
     }
 
-    /// Adds those of one host, in place of what there was of it.
+    /// Adds or replaces the waits of one host.
     pub fn insert(&mut self, waits: HostWaits) {
         self.of_hosts.insert(waits.host, waits);
     }
 
-    /// Those of each host, in the order of hosts.
+    /// Returns the waits of each host, in the order of hosts.
     pub fn hosts(&self) -> impl Iterator<Item = &HostWaits> {
         self.of_hosts.values()
     }
 
-    /// Those of one host, if it has any.
+    /// Returns the waits of one host, if it has any.
     #[must_use]
     pub fn host(&self, host: HostId) -> Option<&HostWaits> {
         self.of_hosts.get(&host)
     }
 
-    /// All of them: host by host, and of a host as they came in.
+    /// Returns all waits, host by host, and of a host as they came in.
     pub fn iter(&self) -> impl Iterator<Item = Wait> {
         self.hosts().flat_map(HostWaits::iter)
     }
 
-    /// Those of a thread whose times are in order, if it has any.
+    /// Returns the waits of a thread whose times are in order, if it has any.
     pub(crate) fn of_thread(&self, thread: ThreadId) -> Option<ThreadWaits<'_>> {
         self.host(thread.host)?.of_thread(thread.thread)
     }
 
-    /// The waits that a thread ended by waking others between two times, which count, in the order in which it did.
+    /// Returns the waits that a thread ended by waking others between two times, both included, in the order of wake-ups.
     pub(crate) fn ended_by(
         &self,
         waker: ThreadId,
@@ -76,10 +77,9 @@ impl Waits {
     ) -> impl Iterator<Item = Wait> {
         let waits = self.host(waker.host);
         let of_waker = waits.and_then(|waits| {
-            let woken = waits.of_wakers.of(*waits.numbers.get(&waker.thread)?);
-            let is_before = |at: &u32| waits.rows[*at as usize].woken_ns() < Some(begin_ns);
-            let next = woken.partition_point(is_before);
-            Some(woken[next..].iter().map(|&at| waits.wait(at)))
+            let woken = waits.of_wakers.of(*waits.indices.get(&waker.thread)?);
+            let next = woken.partition_point(|&row| waits.row(row).woken_ns() < Some(begin_ns));
+            Some(woken[next..].iter().map(|&row| waits.wait(row)))
         });
         let woken = of_waker.into_iter().flatten();
         woken.take_while(move |wait| wait.woken_ns <= Some(end_ns))
@@ -90,19 +90,19 @@ impl Waits {
 #[derive(Debug, Clone)]
 pub struct HostWaits {
     host: HostId,
-    /// Those who wait or wake, by their numbers here.
+    /// Threads that wait or wake, by index.
     threads: Vec<Thread>,
-    numbers: HashMap<Thread, u32>,
+    indices: HashMap<Thread, HostThread>,
     /// As they came in.
     rows: Vec<Row>,
-    /// The waits of each thread whose times are in order, the first first.
+    /// Waits of each thread whose times are in order, the earliest first.
     of_threads: Groups,
-    /// Of these, those that each thread ended by waking, in the order in which it did.
+    /// These waits by the thread that ended them by waking, in the order of wake-ups.
     of_wakers: Groups,
 }
 
 impl HostWaits {
-    /// Of a host's rows, in any order.
+    /// Collects a host's rows, in any order.
     ///
     /// # Errors
     /// [`TooManyWaits`].
@@ -110,17 +110,17 @@ impl HostWaits {
         let mut waits = Self {
             host,
             threads: Vec::new(),
-            numbers: HashMap::new(),
+            indices: HashMap::new(),
             rows: Vec::new(),
             of_threads: Groups::default(),
             of_wakers: Groups::default(),
         };
         for wait in rows {
-            if waits.rows.len() >= MOST {
+            if waits.rows.len() >= MAX_WAITS {
                 return Err(TooManyWaits);
             }
-            let thread = waits.number_of(wait.thread);
-            let waker = wait.waker.map(|waker| waits.number_of(waker));
+            let thread = waits.index_of(wait.thread);
+            let waker = wait.waker.map(|waker| waits.index_of(waker));
             waits.rows.push(Row::new(&wait, thread, waker));
         }
         waits.rows.shrink_to_fit();
@@ -130,19 +130,15 @@ impl HostWaits {
             &waits.rows,
             |row| row.is_in_order().then_some(row.thread),
             |a, b| {
-                let [one, other] = [a, b].map(|at| &waits.rows[at as usize]);
                 let same = || waits.wait(a).cmp(&waits.wait(b));
-                one.times().cmp(&other.times()).then_with(same)
+                waits.row(a).times().cmp(&waits.row(b).times()).then_with(same)
             },
         );
         let of_wakers = Groups::new(
             threads,
             &waits.rows,
             |row| row.waker().filter(|_| row.is_in_order() && row.woken_ns().is_some()),
-            |a, b| {
-                let woken_ns = |at: u32| waits.rows[at as usize].woken_ns();
-                woken_ns(a).cmp(&woken_ns(b))
-            },
+            |a, b| waits.row(a).woken_ns().cmp(&waits.row(b).woken_ns()),
         );
         (waits.of_threads, waits.of_wakers) = (of_threads, of_wakers);
         Ok(waits)
@@ -153,95 +149,93 @@ impl HostWaits {
         self.host
     }
 
-    /// All of them as they came in.
+    /// Returns all waits as they came in.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Wait> {
-        self.rows.iter().map(|row| self.wide(row))
+        self.rows.iter().map(|row| row.expand(self.host, &self.threads))
     }
 
-    /// The place in [`HostWaits::iter`] of a thread's wait that began at a time.
+    /// Returns the index in [`HostWaits::iter`] of a thread's wait that began at a time.
     #[must_use]
     pub fn place(&self, thread: Thread, off_ns: u64) -> Option<usize> {
         let waits = self.of_thread(thread)?;
         let last = waits.began_before(off_ns.checked_add(1)?).checked_sub(1)?;
-        let at = waits.places[last] as usize;
-        (self.rows[at].off_ns == off_ns).then_some(at)
+        let row = waits.rows[last];
+        (self.row(row).off_ns == off_ns).then_some(row.0 as usize)
     }
 
-    /// Those who wait or wake, each once.
+    /// Returns the threads that wait or wake, each once.
     pub(crate) fn threads(&self) -> &[Thread] {
         &self.threads
     }
 
-    /// Those of a thread whose times are in order, if it has any.
+    /// Returns the waits of a thread whose times are in order, if it has any.
     pub(crate) fn of_thread(&self, thread: Thread) -> Option<ThreadWaits<'_>> {
-        let places = self.of_threads.of(*self.numbers.get(&thread)?);
-        (!places.is_empty()).then_some(ThreadWaits { waits: self, places })
+        let rows = self.of_threads.of(*self.indices.get(&thread)?);
+        (!rows.is_empty()).then_some(ThreadWaits { waits: self, rows })
     }
 
-    /// The waits of each thread whose times are in order, of those that have any.
+    /// Returns the waits of each thread whose times are in order, without threads that have none.
     pub(crate) fn by_thread(&self) -> impl Iterator<Item = (Thread, ThreadWaits<'_>)> {
         let threads = self.threads.iter();
         threads.filter_map(|&thread| Some((thread, self.of_thread(thread)?)))
     }
 
-    /// The numbers of all times between two waits of one thread: see [`HostWaits::between`].
-    pub(crate) fn all_between(&self) -> impl Iterator<Item = u32> {
-        self.of_threads.pairs()
+    pub(crate) fn runs(&self) -> impl Iterator<Item = RunId> {
+        self.of_threads.runs()
     }
 
-    /// The waits before and after such a time.
-    pub(crate) fn between(&self, number: u32) -> [Wait; 2] {
-        self.of_threads.pair(number).map(|at| self.wait(at))
+    /// Returns the waits before and after a run.
+    pub(crate) fn around_run(&self, run: RunId) -> [Wait; 2] {
+        self.of_threads.around(run).map(|row| self.wait(row))
     }
 
-    /// From when to when such a time is.
-    pub(crate) fn between_ns(&self, number: u32) -> [u64; 2] {
-        let [before, after] = self.of_threads.pair(number);
-        [self.rows[before as usize].on_ns, self.rows[after as usize].off_ns]
+    /// Returns the begin and end of a run.
+    pub(crate) fn run_ns(&self, run: RunId) -> [u64; 2] {
+        let [before, after] = self.of_threads.around(run);
+        [self.row(before).on_ns, self.row(after).off_ns]
     }
 
-    fn number_of(&mut self, thread: Thread) -> u32 {
-        let next = self.threads.len() as u32;
-        let number = *self.numbers.entry(thread).or_insert(next);
-        if number == next {
+    fn index_of(&mut self, thread: Thread) -> HostThread {
+        let next = HostThread(self.threads.len() as u32);
+        let index = *self.indices.entry(thread).or_insert(next);
+        if index == next {
             self.threads.push(thread);
         }
-        number
+        index
     }
 
-    fn wait(&self, at: u32) -> Wait {
-        self.wide(&self.rows[at as usize])
+    fn row(&self, row: RowIndex) -> &Row {
+        &self.rows[row.0 as usize]
     }
 
-    fn wide(&self, row: &Row) -> Wait {
-        row.wide(self.host, &self.threads)
+    fn wait(&self, row: RowIndex) -> Wait {
+        self.row(row).expand(self.host, &self.threads)
     }
 }
 
-/// The waits of one thread whose times are in order: the earliest first, one at least.
+/// The waits of one thread whose times are in order: at least one, the earliest first.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ThreadWaits<'w> {
     waits: &'w HostWaits,
-    places: &'w [u32],
+    rows: &'w [RowIndex],
 }
 
 impl<'w> ThreadWaits<'w> {
-    /// How many of them began before a time.
+    /// Returns the number of waits that began before a time.
     pub(crate) fn began_before(self, at_ns: u64) -> usize {
-        let rows = &self.waits.rows;
-        self.places.partition_point(|&at| rows[at as usize].off_ns < at_ns)
+        self.rows.partition_point(|&row| self.waits.row(row).off_ns < at_ns)
     }
 
     pub(crate) fn get(self, index: usize) -> Option<Wait> {
-        self.places.get(index).map(|&at| self.waits.wait(at))
+        self.rows.get(index).map(|&row| self.waits.wait(row))
     }
 
     pub(crate) fn last(self) -> Option<Wait> {
-        self.places.last().map(|&at| self.waits.wait(at))
+        self.rows.last().map(|&row| self.waits.wait(row))
     }
 
     pub(crate) fn iter(self) -> impl Iterator<Item = Wait> + 'w {
-        self.places.iter().map(move |&at| self.waits.wait(at))
+        self.rows.iter().map(move |&row| self.waits.wait(row))
     }
 }
 
@@ -325,8 +319,8 @@ mod tests {
                         prop_assert_eq!(found.as_ref(), began);
                     }
                 }
-                let between = host.all_between().map(|number| host.between(number));
-                let between: Vec<[Wait; 2]> = between.collect();
+                let mut found: Vec<[Wait; 2]> =
+                    host.runs().map(|run| host.around_run(run)).collect();
                 let of_host: Vec<Wait> =
                     in_order.iter().filter(|wait| wait.host == host.host()).copied().collect();
                 let mut expected: Vec<[Wait; 2]> = of_host
@@ -334,7 +328,6 @@ mod tests {
                     .filter(|pair| pair[0].thread == pair[1].thread)
                     .map(|pair| [pair[0], pair[1]])
                     .collect();
-                let mut found = between;
                 found.sort_unstable();
                 expected.sort_unstable();
                 prop_assert_eq!(found, expected);

@@ -1,4 +1,4 @@
-//! Why a thread does not run at a time: what it waits for, whom that depends on, and so on from thread to thread.
+//! Reason why a thread does not run at a time: its wait, the thread that the wait depends on, and so on.
 
 use std::collections::HashMap;
 
@@ -8,38 +8,37 @@ use crate::connections::Connections;
 use crate::path::{EndedBy, Paths};
 use crate::rows::{EndId, Message, Sleeper, ThreadId, Wait};
 
-/// A chain of more threads is of forged rows.
-const MOST_LINKS: usize = 256;
+/// Maximum number of threads of a chain; a longer one is of forged rows.
+const MAX_LINKS: usize = 256;
 
-/// What a thread did at a time. Times are of its host's CLOCK_MONOTONIC.
+/// State of a thread at a time. Times are of its host's CLOCK_MONOTONIC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Doing {
-    /// It was on a processor.
     Running,
-    /// It could run, and waited for a processor.
+    /// Waited for a processor.
     Runnable {
         since_ns: u64,
         until_ns: u64,
     },
     Waiting {
-        /// Since when; `None`: since before the trace, and not known.
+        /// `None`: before the trace, and not known.
         since_ns: Option<u64>,
-        /// Until when; `None`: beyond the end of the trace.
+        /// `None`: beyond the end of the trace.
         until_ns: Option<u64>,
     },
     NotKnown,
 }
 
-/// Why one thread's wait depends on another thread.
+/// Reason why a thread's wait depends on another thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
-    /// That one sent what ended the wait.
+    /// The other thread sent the message that ended the wait.
     Sent,
-    /// That one woke it.
+    /// The other thread woke this one.
     Woke,
-    /// That one has the lock, and did not give it away in the trace.
+    /// The other thread has the lock, and did not release it in the trace.
     Holds,
-    /// That one used the other end of the connection last, and nothing has come from there.
+    /// The other thread used the other end of the connection last, and nothing has come from there.
     Peer,
 }
 
@@ -47,21 +46,21 @@ pub enum Reason {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChainLink {
     pub thread: ThreadId,
-    /// The time, on the clock of this thread's host.
+    /// Time on the clock of this thread's host.
     pub at_ns: u64,
     pub doing: Doing,
-    /// The time that names the row of its wait: [`Wait::off_ns`], or [`Sleeper::at_ns`] where the trace has no end of it.
+    /// Time that names the row of its wait: [`Wait::off_ns`], or [`Sleeper::at_ns`] if the trace does not have its end.
     pub row_ns: Option<u64>,
-    /// Why the next thread is the next; `None`: it is the last.
+    /// Reason why the wait depends on the next thread; `None`: this is the last one.
     pub reason: Option<Reason>,
 }
 
-/// Threads of which each waits for the next one.
+/// A chain of threads, each of which waits for the next.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Chain {
-    /// The first is the one that was asked for.
+    /// First comes the thread that was asked for.
     pub links: Vec<ChainLink>,
-    /// The number of the thread that the last one waits for, if it is in the chain.
+    /// Index of the thread that the last one waits for, if it is in the chain.
     pub back_to: Option<usize>,
 }
 
@@ -79,24 +78,31 @@ impl Chain {
 /// The row of a wait around a time.
 #[derive(Debug, Clone, Copy)]
 enum Row<'w> {
-    /// It ends in the trace.
+    /// A wait that ends in the trace.
     Wait(Wait),
-    /// It was under way when the trace began or ended, and the trace has no end of it.
+    /// A wait that was under way when the trace began or ended, without its end.
     Sleeper(&'w Sleeper),
 }
 
-/// What says why threads do not run.
+/// Thread that a wait depends on.
+#[derive(Debug, Clone, Copy)]
+struct DependsOn {
+    thread: ThreadId,
+    reason: Reason,
+}
+
+/// Rows that tell why threads do not run.
 #[derive(Debug)]
 pub struct Why<'p> {
     paths: &'p Paths<'p>,
     /// In the order of time.
     sleepers: HashMap<ThreadId, Vec<Sleeper>>,
-    /// Who used the other end of a connection last.
+    /// By end: the thread that used the other end last.
     peers: HashMap<EndId, ThreadId>,
 }
 
 impl<'p> Why<'p> {
-    /// Of the rows of all hosts.
+    /// Collects the rows of all hosts.
     #[must_use]
     pub fn new(
         paths: &'p Paths<'p>,
@@ -123,12 +129,14 @@ impl<'p> Why<'p> {
         Self { paths, sleepers: of_threads, peers: peers.collect() }
     }
 
-    /// Why a thread does not run at a time, and whom that depends on.
+    /// Returns the threads that a thread depends on at a time.
     ///
-    /// A wait that ends in the trace depends on whoever ended it: on the sender of what the thread then read, else on
-    /// the thread that woke it. One that does not depends on who has the lock, or on who used the other end of the
-    /// connection last. What another host's thread did is looked at for the same moment; `away` says what that
-    /// host's clock showed when the first thread's showed a time, and ends the chain where it does not know.
+    /// A wait that ends in the trace depends on the sender of the message that the thread then read, or else on the
+    /// thread that woke it. A wait that does not end depends on the thread that has the lock, or that used the other
+    /// end of the connection last.
+    ///
+    /// Threads of other hosts are looked up at the same moment. `away` returns a host's time at that moment; the chain
+    /// ends where it is not known.
     #[must_use]
     pub fn chain(
         &self,
@@ -151,13 +159,13 @@ impl<'p> Why<'p> {
                     Row::Wait(wait) => wait.off_ns,
                     Row::Sleeper(row) => row.at_ns,
                 }),
-                reason: depends_on.map(|(_, reason)| reason),
+                reason: depends_on.map(|depends_on| depends_on.reason),
             });
-            let Some((other, _)) = depends_on else {
+            let Some(DependsOn { thread: other, .. }) = depends_on else {
                 break;
             };
             chain.back_to = chain.links.iter().position(|link| link.thread == other);
-            if chain.back_to.is_some() || chain.links.len() >= MOST_LINKS {
+            if chain.back_to.is_some() || chain.links.len() >= MAX_LINKS {
                 break;
             }
             let there_ns = if other.host == thread.host { Some(at_ns) } else { away(other.host) };
@@ -166,7 +174,7 @@ impl<'p> Why<'p> {
         chain
     }
 
-    /// The row of a thread's wait around a time.
+    /// Returns the row of a thread's wait around a time.
     fn row(&self, thread: ThreadId, at_ns: u64) -> Option<Row<'_>> {
         if let Some(wait) = self.paths.wait_at(thread, at_ns) {
             return Some(Row::Wait(wait));
@@ -198,80 +206,58 @@ impl<'p> Why<'p> {
         }
     }
 
-    /// When a wait began; `None`: before the trace, and not known. The row of one that was under way when the trace began
-    /// starts at the time at which the recorder looked at the thread.
+    /// Returns the begin of a wait; `None`: before the trace, and not known. The row of a wait that was under way when
+    /// the trace began starts at the time at which the recorder looked at the thread.
     fn began_ns(&self, wait: &Wait) -> Option<u64> {
         let mut rows = self.sleepers.get(&wait.thread_id()).into_iter().flatten();
         let seen = rows.find(|row| row.at_ns == wait.off_ns);
         seen.map_or(Some(wait.off_ns), |row| row.since_ns)
     }
 
-    /// Whom a wait depends on, and why.
-    fn depends_on(&self, row: Row<'_>) -> Option<(ThreadId, Reason)> {
-        match row {
-            Row::Wait(wait) => Some(match self.paths.ended_by(&wait)? {
+    fn depends_on(&self, row: Row<'_>) -> Option<DependsOn> {
+        let (thread, reason) = match row {
+            Row::Wait(wait) => match self.paths.ended_by(&wait)? {
                 EndedBy::Message { sent, .. } => (sent.thread_id(), Reason::Sent),
                 EndedBy::Waker(waker) => (waker, Reason::Woke),
-            }),
-            Row::Sleeper(row) => {
-                let host = row.host;
-                if let Some(thread) = row.holder {
-                    return Some((ThreadId { host, thread }, Reason::Holds));
-                }
-                let connection = row.connection?;
-                let peer = self.peers.get(&EndId { host, connection })?;
-                Some((*peer, Reason::Peer))
+            },
+            Row::Sleeper(&Sleeper { host, holder: Some(thread), .. }) => {
+                (ThreadId { host, thread }, Reason::Holds)
             }
-        }
+            Row::Sleeper(&Sleeper { host, connection, .. }) => {
+                let end = EndId { host, connection: connection? };
+                (*self.peers.get(&end)?, Reason::Peer)
+            }
+        };
+        Some(DependsOn { thread, reason })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rows::Thread;
+    use crate::testing::{HERE, thread, thread_id};
     use crate::waits::Waits;
 
-    const HERE: HostId = HostId(0);
-
-    fn id(id: u32) -> Thread {
-        Thread { id, start_ns: 1 }
+    fn wait(id: u32, off_ns: u64, on_ns: u64, waker: Option<u32>) -> Wait {
+        crate::testing::wait(id, [off_ns, on_ns - 1, on_ns], waker)
     }
 
-    fn thread(number: u32) -> ThreadId {
-        ThreadId { host: HERE, thread: id(number) }
-    }
-
-    fn wait(number: u32, off_ns: u64, on_ns: u64, waker: Option<u32>) -> Wait {
-        Wait {
-            host: HERE,
-            thread: id(number),
-            off_ns,
-            woken_ns: Some(on_ns - 1),
-            on_ns,
-            waker: waker.map(id),
-            may_be_input: true,
-            may_be_hand_over: true,
-            processor: None,
-        }
-    }
-
-    fn sleeper(number: u32, at_ns: u64, since_ns: u64, holder: Option<u32>) -> Sleeper {
+    fn sleeper(id: u32, at_ns: u64, since_ns: u64, holder: Option<u32>) -> Sleeper {
         Sleeper {
             host: HERE,
-            thread: id(number),
+            thread: thread(id),
             at_ns,
             since_ns: Some(since_ns),
             connection: None,
-            holder: holder.map(id),
+            holder: holder.map(thread),
         }
     }
 
-    fn chain(waits: &[Wait], sleepers: &[Sleeper], number: u32, at_ns: u64) -> Chain {
+    fn chain(waits: &[Wait], sleepers: &[Sleeper], id: u32, at_ns: u64) -> Chain {
         let waits = Waits::of(waits).expect("few");
         let paths = Paths::new(&waits, &[], &[]);
         let why = Why::new(&paths, sleepers, &Connections::default(), &[]);
-        why.chain(thread(number), at_ns, |_| None)
+        why.chain(thread_id(id), at_ns, |_| None)
     }
 
     fn threads(chain: &Chain) -> Vec<(u32, Option<Reason>)> {

@@ -8,7 +8,7 @@ use luc_stats::random;
 use proptest::prelude::*;
 use rand::{Rng, RngExt};
 
-/// B's clock less A's, ns, and by how much it grows, ns/s.
+/// B's clock less A's, ns, and its rate, ns/s.
 const OFFSET_NS: i64 = 7_000_000_123;
 const DRIFT: i64 = 20_000;
 const LEAST_DELAY_NS: u64 = 10_000;
@@ -36,7 +36,7 @@ fn ends(hosts: [u32; 2]) -> [End; 2] {
     })
 }
 
-/// How a network treats packets.
+/// Properties of a simulated network.
 #[derive(Debug, Clone, Copy)]
 struct Network {
     lost: f64,

@@ -38,7 +38,7 @@ fn wait(host: u32, id: u32, times: (u64, u64, u64), waker: Option<u32>) -> Wait 
     }
 }
 
-/// Both rows and the edge of a message.
+/// Returns both rows and the edge of a message.
 fn message(sent: Side, received: Side, first_byte: u64) -> ([Message; 2], MessageEdge) {
     let row = |side: Side, way| Message {
         host: side.host,
@@ -57,7 +57,7 @@ fn message(sent: Side, received: Side, first_byte: u64) -> ([Message; 2], Messag
     ([row(sent, Way::Sent), row(received, Way::Received)], edge)
 }
 
-/// The back end's times on the front end's clock, to 300 ns.
+/// Returns the back end's times on the front end's clock, to 300 ns.
 fn place(event: Event) -> Option<Placed> {
     let at_ns = event.at_ns - OFFSET_NS as i64;
     Some(Placed {
@@ -272,7 +272,7 @@ fn turns_of_a_wait_are_the_time_of_who_ended_the_last() {
     assert_eq!(of_worker(&sleeps, &[]), last_only);
 }
 
-/// The longest part that is of a thread, with the links of its path.
+/// Returns the longest part of a thread, with the links of its path.
 fn longest(waits: &[Wait], messages: &[Message], edges: &[MessageEdge]) -> (Part, Vec<Before>) {
     let waits = Waits::of(waits).expect("few");
     let paths = Paths::new(&waits, messages, edges);
@@ -340,7 +340,7 @@ fn what_a_free_server_did_before_a_late_message_does_not_count() {
     assert_eq!((blocked.begin_ns, blocked.end_ns), (12_000, 19_000));
 }
 
-/// Parts follow each other without a gap from the begin to the end.
+/// Checks that parts follow each other without a gap from the begin to the end.
 fn assert_sums(parts: &[Part], begin_ns: u64, end_ns: u64) {
     assert_eq!(parts.first().map(|part| part.begin_ns), Some(begin_ns));
     assert_eq!(parts.last().map(|part| part.end_ns), Some(end_ns));

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use luc_fleet_clocks::HostId;
 use luc_fleet_requests::{
-    Address, Connections, End, HandOver, Message, Opener, Requests, Thread, Wait, Waits, Way,
+    Address, Cause, Connections, End, HandOver, Message, Opener, Requests, Thread, Wait, Waits, Way,
 };
 
 /// Rows of one host, 1 us apart. Connections below 10 are of clients, those above of back ends.
@@ -68,7 +68,7 @@ impl Story {
         self.row(thread, connection, Way::Sent);
     }
 
-    /// `thread` has waited since the last row, or for as long as told.
+    /// Adds a wake-up of `thread`, which has waited for `waited_ns`.
     fn wakes(&mut self, waker: Option<u32>, thread: u32, waited_ns: u64) {
         self.now_ns += 1000;
         self.waits.push(Wait {
@@ -84,7 +84,7 @@ impl Story {
         });
     }
 
-    /// All connections to back ends go to one.
+    /// Makes all connections to back ends go to one.
     fn calls_one_server(&mut self) {
         let calls = self.ends.iter_mut().filter(|end| end.connection >= 10);
         for end in calls {
@@ -92,7 +92,7 @@ impl Story {
         }
     }
 
-    /// Each call's connection, in order of connections, with its cause's connection and evidence.
+    /// Returns each call's connection, in order of connections, with its cause's connection and evidence.
     fn causes(&self) -> Vec<(u64, Option<(u64, HandOver)>)> {
         let connections = Connections::pair(&self.ends, &self.messages, &[]);
         let found = Requests::find(
@@ -102,8 +102,8 @@ impl Story {
             &Waits::of(&self.waits).expect("few"),
             |_| true,
         );
-        let cause = |(cause, evidence): (usize, HandOver)| {
-            (found.incoming[cause].exchange.end.connection, evidence)
+        let cause = |Cause { request, evidence }| {
+            (found.incoming[request.0].exchange.end.connection, evidence)
         };
         let all = found.outgoing.iter();
         all.map(|outgoing| (outgoing.exchange.end.connection, outgoing.cause.map(cause))).collect()

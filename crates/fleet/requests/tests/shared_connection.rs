@@ -1,7 +1,9 @@
 //! Two threads of a client share a connection, whose server takes one request after the other.
 
 use luc_fleet_clocks::HostId;
-use luc_fleet_requests::{Connections, End, Message, Opener, Requests, Thread, Waits, Way};
+use luc_fleet_requests::{
+    CallId, Connections, End, Message, Opener, RequestId, Requests, Thread, Waits, Way,
+};
 
 const CLIENT: u32 = 0;
 const SERVER: u32 = 1;
@@ -42,8 +44,8 @@ fn row(host: u32, thread: u32, at_ns: u64, way: Way, place: (u64, u64)) -> Messa
     }
 }
 
-/// Each request is asked 300 ns before the server begins with it, which takes 200 ns: two are always under way. Threads
-/// 11 and 12 ask, 13 reads all answers.
+/// Returns rows of requests that are sent 300 ns before the server begins with them. Each takes 200 ns, so two are
+/// always under way. Threads 11 and 12 ask, 13 reads all answers.
 fn story() -> Vec<Message> {
     let mut rows = Vec::new();
     for number in 0..REQUESTS {
@@ -78,8 +80,8 @@ fn each_thread_has_its_own_requests_and_answers() {
         assert_eq!(exchange.asked.at_ns, begun_ns - 300);
         let answer = exchange.answer.expect("answered");
         assert_eq!(answer.last.at_ns, begun_ns + 160);
-        assert_eq!(sent.to, Some(number));
-        assert_eq!(found.incoming[number].from, Some(number));
+        assert_eq!(sent.to, Some(RequestId(number)));
+        assert_eq!(found.incoming[number].from, Some(CallId(number)));
     }
 }
 
@@ -93,7 +95,7 @@ fn without_the_server_they_are_one_as_before() {
 }
 
 /// The client is a server itself: each of its threads asks for a request of its own. Without the other server's trace
-/// it is not known which request of the shared connection is for which of these.
+/// the causes of the shared connection's requests are not known.
 #[test]
 fn requests_of_several_threads_in_one_are_put_to_none() {
     let server_end = |connection: u64, port: u16| End {
@@ -127,8 +129,8 @@ fn requests_of_several_threads_in_one_are_put_to_none() {
     assert!(found.outgoing.iter().any(|sent| sent.cause.is_none()));
 }
 
-/// The server reads one request after the other, and two workers answer them in another order. Each asks a third host
-/// in between. Which answer is to which request only their bytes tell.
+/// Returns rows of a server that reads one request after the other, and whose two workers answer in another order. Each
+/// asks a third host in between. Only the bytes tell the request of an answer.
 fn mixed() -> (Vec<End>, Vec<Message>) {
     let client_end = |connection: u64, port: u16| End {
         connection,

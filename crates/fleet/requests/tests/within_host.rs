@@ -3,7 +3,7 @@
 use luc_fleet_clocks::HostId;
 use luc_fleet_requests::{
     Address, Connections, End, EndId, GapKind, Message, Messages, NameId, Opener, PairEvidence,
-    Requests, Thread, Waits, Way, WhyUnpaired,
+    RequestId, Requests, Thread, Waits, Way, WhyUnpaired,
 };
 
 const NAMED: Address = Address::Unix(Some(NameId(0)));
@@ -101,7 +101,7 @@ fn requests_need_a_name_and_a_pipe_has_none() {
     let requests = Requests::find(&ends, &connections, &rows, &Waits::default(), |_| true);
     assert_eq!(requests.incoming.len(), 1);
     assert_eq!(requests.incoming[0].exchange.end, id(2));
-    assert_eq!(requests.outgoing[0].to, Some(0));
+    assert_eq!(requests.outgoing[0].to, Some(RequestId(0)));
     // The answer of one byte is no end of a stream.
     let answers = [requests.incoming[0].exchange.answer, requests.outgoing[0].exchange.answer];
     assert!(answers.iter().all(Option::is_some), "{answers:?}");

@@ -1,6 +1,6 @@
 //! Bounds at a knot.
 
-/// The bounds at a knot, relative to the segment's base; infinite where there is none.
+/// Bounds at a knot, relative to the segment's base; infinite where there is none.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Bounded {
     pub(super) at_ns: i64,

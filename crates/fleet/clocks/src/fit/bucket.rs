@@ -7,19 +7,20 @@ use crate::point::{PairPoints, Point};
 /// The messages of one step that has any.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Bucket {
-    /// Its begin in steps.
+    /// Begin, in steps from 0.
     pub(super) index: i64,
-    /// Sorted; what bounds the offset from above.
+    /// Upper bounds of the offset, sorted.
     up: Vec<Point>,
-    /// Sorted; what bounds the offset's negative from above.
+    /// Upper bounds of the offset's negative, sorted.
     down: Vec<Point>,
-    /// Those on the hulls, kept apart since every knot nearby goes through them.
+    /// Points of `up` on its hull, kept as every knot nearby goes through them.
     pub(super) up_hull: Vec<Point>,
+    /// Points of `down` on its hull.
     pub(super) down_hull: Vec<Point>,
 }
 
-/// All messages in buckets, in order.
-pub(super) fn buckets(points: &PairPoints, settings: &Settings) -> Vec<Bucket> {
+/// Puts all messages into buckets, in order.
+pub(super) fn fill_buckets(points: &PairPoints, settings: &Settings) -> Vec<Bucket> {
     let mut up = points.forward.clone();
     let mut down: Vec<Point> = points.backward.iter().map(|point| point.mirrored()).collect();
     up.sort_unstable();
@@ -53,12 +54,12 @@ impl Bucket {
         Self { index, up_hull: hull(&up), down_hull: hull(&down), up, down }
     }
 
-    /// The part until this time; `None` if that is empty.
+    /// Returns the part until this time; `None` if it is empty.
     pub(super) fn until(&self, last_ns: i64, settings: &Settings) -> Option<Self> {
         self.part(|point| point.at_ns() <= last_ns, settings)
     }
 
-    /// The part from this time on; `None` if that is empty.
+    /// Returns the part from this time on; `None` if it is empty.
     pub(super) fn from(&self, first_ns: i64, settings: &Settings) -> Option<Self> {
         self.part(|point| point.at_ns() >= first_ns, settings)
     }
@@ -70,24 +71,24 @@ impl Bucket {
         (!is_empty).then(|| Self::new(self.index, up, down, settings))
     }
 
-    /// All its messages, first those that bound from above.
+    /// Returns all messages, first those that bound from above.
     pub(super) fn points(&self) -> (&[Point], &[Point]) {
         (&self.up, &self.down)
     }
 
-    /// The time of its first message.
+    /// Returns the time of the first message.
     pub(super) fn first_ns(&self) -> i64 {
         let times = self.up.first().into_iter().chain(self.down.first());
         times.map(|point| point.at_ns()).min().unwrap_or(i64::MAX)
     }
 
-    /// The time of its last message.
+    /// Returns the time of the last message.
     pub(super) fn last_ns(&self) -> i64 {
         let times = self.up.last().into_iter().chain(self.down.last());
         times.map(|point| point.at_ns()).max().unwrap_or(i64::MIN)
     }
 
-    /// The height of one of its messages, to calculate relative to it.
+    /// Returns the height of one of its messages, to calculate relative to it.
     pub(super) fn base_ns(&self) -> i64 {
         let down = self.down_hull.first().map(|point| -point.offset_ns());
         self.up_hull.first().map(|point| point.offset_ns()).or(down).unwrap_or(0)
@@ -100,13 +101,12 @@ fn is_needless(a: Point, b: Point, c: Point, kappa: f64) -> bool {
     rise(b) >= chord(kappa, rise(c), between(a, b), between(b, c))
 }
 
-/// A difference of times.
 pub(super) fn seconds(ns: i64) -> f64 {
     ns as f64 * 1e-9
 }
 
-/// A message seen from a knot, a little looser than it is: rounding must not break a bound.
-pub(super) fn seen(point: Point, at_ns: i64, base_ns: i64, error_ns: f64) -> Vertex {
+/// Returns a message relative to a knot, a little looser than it is: rounding must not break a bound.
+pub(super) fn view_from_knot(point: Point, at_ns: i64, base_ns: i64, error_ns: f64) -> Vertex {
     let y = (point.offset_ns() - base_ns) as f64;
     Vertex { x: seconds(point.at_ns() - at_ns), y: y + error_ns + 1e-3 + y.abs() * 1e-15 }
 }

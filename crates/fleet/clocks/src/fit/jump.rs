@@ -1,15 +1,15 @@
-//! Where a clock jumped.
+//! Search for the jump of a clock.
 //!
-//! Messages right after a jump need not contradict those before it: they may have been slow. So the jump is between
-//! the last message that contradicts those after it, and the first that contradicts those before it.
+//! Messages right after a jump need not contradict those before it: they may have been slow. So the jump is between the
+//! last message that contradicts those after it, and the first that contradicts those before it.
 
-use super::bucket::{Bucket, seen};
+use super::bucket::{Bucket, view_from_knot};
 use super::known::Jump;
 use crate::options::Settings;
 use crate::point::Point;
-use crate::separate::{bent, tube};
+use crate::separate::{bend_hull, tube};
 
-/// How messages are parted; those of times between the two are left out.
+/// A cut between messages; those of times between the two are left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Cut {
     pub(super) before_until_ns: i64,
@@ -18,7 +18,7 @@ pub(super) struct Cut {
 }
 
 impl Cut {
-    /// Between messages of these times.
+    /// Returns the cut between messages of these times.
     pub(super) fn between(after_ns: i64, before_ns: i64) -> Self {
         Self {
             before_until_ns: after_ns,
@@ -27,8 +27,8 @@ impl Cut {
         }
     }
 
-    /// Around the messages of one moment.
-    fn out(at_ns: i64) -> Self {
+    /// Returns the cut around the messages of one moment.
+    fn around(at_ns: i64) -> Self {
         Self {
             before_until_ns: at_ns - 1,
             after_from_ns: at_ns + 1,
@@ -45,13 +45,13 @@ struct Window {
     times: Vec<i64>,
 }
 
-/// Parts a window whose messages contradict each other at a knot.
-pub(super) fn find(window: &[Bucket], at_ns: i64, settings: &Settings) -> Cut {
+/// Finds the cut in a window whose messages contradict each other at a knot.
+pub(super) fn find_cut(window: &[Bucket], at_ns: i64, settings: &Settings) -> Cut {
     let window = Window::of(window);
     let times = &window.times;
     let rough = window.first_contradiction(at_ns, settings);
     if rough == 0 {
-        return Cut::out(times[0]);
+        return Cut::around(times[0]);
     }
     let end = window.end_of_agreement(rough, settings);
     let before = window.last_contradiction(rough, end, settings);
@@ -74,7 +74,7 @@ impl Window {
         Self { up, down, times }
     }
 
-    /// Whether messages of these times, by their places in `times`, agree at a knot.
+    /// Whether messages of these times, by their indices in `times`, agree at a knot.
     fn agrees(&self, from: usize, to: usize, at_ns: i64, settings: &Settings) -> bool {
         let (Some(&first), Some(&last)) = (self.times.get(from), self.times.get(to)) else {
             return true;
@@ -89,27 +89,27 @@ impl Window {
             let mut last = None;
             let lowest =
                 points.iter().filter(|point| last.replace(point.at_ns()) != Some(point.at_ns()));
-            let seen =
-                lowest.map(|&point| seen(point, at_ns, base_ns, settings.timestamp_error_ns));
-            bent(seen, settings.kappa)
+            let error_ns = settings.timestamp_error_ns;
+            let seen = lowest.map(|&point| view_from_knot(point, at_ns, base_ns, error_ns));
+            bend_hull(seen, settings.kappa)
         };
         tube(&view(up, base_ns), &view(down, -base_ns)).is_some()
     }
 
-    /// The first time whose messages contradict the earlier ones; the last time if none does.
+    /// Finds the first time whose messages contradict the earlier ones; the last time if none do.
     fn first_contradiction(&self, at_ns: i64, settings: &Settings) -> usize {
         let last = self.times.len() - 1;
         bisect(0, last, |to| !self.agrees(0, to, at_ns, settings))
     }
 
-    /// The last time up to which messages from `from` on agree.
+    /// Finds the last time up to which messages from `from` on agree.
     fn end_of_agreement(&self, from: usize, settings: &Settings) -> usize {
         let (at_ns, end) = (self.times[from], self.times.len());
         let first = bisect(from + 1, end, |to| !self.agrees(from, to, at_ns, settings));
         first - 1
     }
 
-    /// The last time before `from` whose messages contradict those of the times from `from` to `end`.
+    /// Finds the last time before `from` whose messages contradict those of the times from `from` to `end`.
     fn last_contradiction(&self, from: usize, end: usize, settings: &Settings) -> usize {
         let at_ns = self.times[from];
         let agreeing = bisect(0, from, |begin| self.agrees(begin, end, at_ns, settings));
@@ -118,7 +118,8 @@ impl Window {
     }
 }
 
-/// The first place from `low` on for which something is true, which then stays true; `high` if it is for none before.
+/// Finds the first index from `low` on for which something is true, which then stays true; `high` if there is none
+/// before.
 fn bisect(mut low: usize, mut high: usize, is_true: impl Fn(usize) -> bool) -> usize {
     while low < high {
         let middle = low.midpoint(high);

@@ -1,38 +1,38 @@
-//! What is known of the offset of two hosts, and where its clocks jumped.
+//! Estimates of the offset of two hosts, and jumps of their clocks.
 
 use crate::bounds::Bounds;
 
-/// A clock that jumped, or a message that cannot be: what the messages say before and after contradicts each other.
+/// A clock that jumped, or an impossible message: messages before and after contradict each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Jump {
-    /// The last message that is before it, A's time. A message of B's may have been under way when the clock jumped.
+    /// Last message before it, A's time. A message of B may have been under way when the clock jumped.
     pub after_ns: i64,
-    /// The first message that is after it, A's time. A message of A's may have been under way. The same as `after_ns`
-    /// where messages of one moment contradict each other: these are left out.
+    /// First message after it, A's time. A message of A may have been under way. Equal to `after_ns` if messages of one
+    /// moment contradict each other: these are left out.
     pub before_ns: i64,
 }
 
-/// What an offset is known by.
+/// Evidence of an offset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Evidence {
     /// Messages within a step.
     Messages,
     /// Messages further away, and the bound of the curvature.
     Curvature,
-    /// Messages before and after a jump: which hold is not known.
+    /// Messages before and after a jump; which of them hold is not known.
     Jump,
-    /// Messages that all are earlier, or all later.
+    /// Messages that are all earlier, or all later.
     Beyond,
 }
 
-/// What is known of the offset at a moment.
+/// Estimate of the offset at a moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Estimate {
-    /// The middle of the bounds, ns: B's clock less A's. `None` where a bound is missing.
+    /// Middle of the bounds, ns: B's clock less A's. `None` where a bound is missing.
     pub offset_ns: Option<i64>,
-    /// The guaranteed bounds, ns.
+    /// Guaranteed bounds, ns.
     pub bounds: Bounds,
-    /// What they rest on.
+    /// Evidence of the bounds.
     pub evidence: Evidence,
 }
 
@@ -41,9 +41,9 @@ pub struct Estimate {
 pub struct Knot {
     /// A's time.
     pub at_ns: i64,
-    /// What is known then.
+    /// Estimate at that time.
     pub estimate: Estimate,
-    /// How fast the offset grows from here to the next knot, ns/s; `None` where that is not known.
+    /// Rate of the offset from here to the next knot, ns/s; `None`: not known.
     pub rate_ns_per_s: Option<f64>,
 }
 

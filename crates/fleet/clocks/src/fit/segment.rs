@@ -1,20 +1,20 @@
-//! A time without jumps: knots, and what is known at and between them.
+//! A time without jumps: knots, and estimates at and between them.
 
 use super::bounded::Bounded;
-use super::bucket::{Bucket, seconds, seen};
-use super::jump::{self, Cut};
+use super::bucket::{Bucket, seconds, view_from_knot};
+use super::jump::{Cut, find_cut};
 use super::known::{Estimate, Evidence, Knot};
 use super::tighten::tighten;
 use crate::bounds::Bounds;
 use crate::hull::{bend, chord};
 use crate::options::Settings;
 use crate::point::Point;
-use crate::separate::{Tube, bent, tube};
+use crate::separate::{Tube, bend_hull, tube};
 
 /// The fit of a time without jumps.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Segment {
-    /// Offsets are relative to it: those of hosts that run for months are too large for the precision of an `f64`.
+    /// Base of all offsets: those of hosts that run for months are too large for the precision of an `f64`.
     base_ns: i64,
     kappa: f64,
     step_ns: i64,
@@ -26,7 +26,7 @@ pub(super) struct Segment {
     knots: Vec<Bounded>,
 }
 
-/// Fits buckets that are not empty; where they contradict each other, the cut that parts them.
+/// Fits buckets that are not empty. Returns a cut if they contradict each other.
 pub(super) fn fit(buckets: &[Bucket], settings: &Settings) -> Result<Segment, Cut> {
     let base_ns = buckets[0].base_ns();
     let mut knots: Vec<Bounded> = Vec::with_capacity(buckets.len() + 1);
@@ -34,16 +34,16 @@ pub(super) fn fit(buckets: &[Bucket], settings: &Settings) -> Result<Segment, Cu
         // Both ends of a step with messages are knots; a step that follows at once shares one.
         let is_shared = at > 0 && buckets[at - 1].index + 1 == bucket.index;
         if at > 0 && bucket.index - buckets[at - 1].index > settings.steps {
-            across(buckets, at, settings)?;
+            check_gap(buckets, at, settings)?;
         }
         for index in [bucket.index, bucket.index + 1].into_iter().skip(usize::from(is_shared)) {
-            let window = around(buckets, at, index, settings);
+            let window = window_around(buckets, at, index, settings);
             knots.push(solve(window, index, base_ns, settings)?);
         }
     }
     let is_strained = !tighten(&mut knots, settings.kappa);
-    let first = beyond(buckets, -1, base_ns, settings)?;
-    let last = beyond(buckets, 1, base_ns, settings)?;
+    let first = extend(buckets, -1, base_ns, settings)?;
+    let last = extend(buckets, 1, base_ns, settings)?;
     let (first_bucket, last_bucket) = (&buckets[0], &buckets[buckets.len() - 1]);
     let (first_ns, last_ns) = (first_bucket.first_ns(), last_bucket.last_ns());
     let mut segment = Segment {
@@ -66,8 +66,13 @@ pub(super) fn fit(buckets: &[Bucket], settings: &Settings) -> Result<Segment, Cu
     Ok(segment)
 }
 
-/// The buckets in the window around a knot, which is at an end of bucket `near`.
-fn around<'b>(buckets: &'b [Bucket], near: usize, index: i64, settings: &Settings) -> &'b [Bucket] {
+/// Returns the buckets in the window around a knot, which is at an end of bucket `near`.
+fn window_around<'b>(
+    buckets: &'b [Bucket],
+    near: usize,
+    index: i64,
+    settings: &Settings,
+) -> &'b [Bucket] {
     let earlier = buckets[..near].iter().rev();
     let later = buckets[near..].iter();
     let begin = earlier.take_while(|bucket| bucket.index >= index - settings.steps).count();
@@ -78,32 +83,33 @@ fn around<'b>(buckets: &'b [Bucket], near: usize, index: i64, settings: &Setting
 fn solve(window: &[Bucket], index: i64, base_ns: i64, settings: &Settings) -> Result<Bounded, Cut> {
     let at_ns = index * settings.step_ns;
     let Tube { low, high } = tube_at(window, at_ns, base_ns, settings)
-        .ok_or_else(|| jump::find(window, at_ns, settings))?;
+        .ok_or_else(|| find_cut(window, at_ns, settings))?;
     Ok(Bounded { at_ns, low, high })
 }
 
 fn tube_at(window: &[Bucket], at_ns: i64, base_ns: i64, settings: &Settings) -> Option<Tube> {
-    let view = |point| seen(point, at_ns, base_ns, settings.timestamp_error_ns);
-    let down_view = |point| seen(point, at_ns, -base_ns, settings.timestamp_error_ns);
+    let error_ns = settings.timestamp_error_ns;
+    let view = |point| view_from_knot(point, at_ns, base_ns, error_ns);
+    let down_view = |point| view_from_knot(point, at_ns, -base_ns, error_ns);
     let up = window.iter().flat_map(|bucket| bucket.up_hull.iter().copied().map(view));
     let down = window.iter().flat_map(|bucket| bucket.down_hull.iter().copied().map(down_view));
-    tube(&bent(up, settings.kappa), &bent(down, settings.kappa))
+    tube(&bend_hull(up, settings.kappa), &bend_hull(down, settings.kappa))
 }
 
-/// Whether the messages on both sides of a gap, before bucket `next`, agree: no knot's window sees both.
-fn across(buckets: &[Bucket], next: usize, settings: &Settings) -> Result<(), Cut> {
+/// Checks that the messages on both sides of a gap, before bucket `next`, agree: no knot's window sees both.
+fn check_gap(buckets: &[Bucket], next: usize, settings: &Settings) -> Result<(), Cut> {
     let (last, first) = (&buckets[next - 1], &buckets[next]);
-    let begin = around(&buckets[..next], next - 1, last.index + 1, settings).len();
-    let end = around(&buckets[next..], 0, first.index, settings).len();
+    let begin = window_around(&buckets[..next], next - 1, last.index + 1, settings).len();
+    let end = window_around(&buckets[next..], 0, first.index, settings).len();
     let window = &buckets[next - begin..next + end];
     let middle_ns = last.last_ns().midpoint(first.first_ns());
     let cut = Cut::between(last.last_ns(), first.first_ns());
     tube_at(window, middle_ns, last.base_ns(), settings).map(drop).ok_or(cut)
 }
 
-/// Knots before the first message or after the last, as far as a window, from the nearest one on. They see the
+/// Solves knots before the first message or after the last, as far as a window, from the nearest one on. They see the
 /// messages that the outermost knot sees.
-fn beyond(
+fn extend(
     buckets: &[Bucket],
     side: i64,
     base_ns: i64,
@@ -112,10 +118,10 @@ fn beyond(
     let last = buckets.len() - 1;
     let (end, window) = if side < 0 {
         let end = buckets[0].index;
-        (end, around(buckets, 0, end, settings))
+        (end, window_around(buckets, 0, end, settings))
     } else {
         let end = buckets[last].index + 1;
-        (end, around(buckets, last, end, settings))
+        (end, window_around(buckets, last, end, settings))
     };
     (1..=settings.steps).map(|step| solve(window, end + side * step, base_ns, settings)).collect()
 }
@@ -129,10 +135,11 @@ impl Segment {
         self.last_ns
     }
 
-    /// How long messages of this time may have been under way, ns, where `least` is the least height that is possible.
+    /// Returns the maximum time that messages of this time may have been under way, ns. `least` returns the least
+    /// possible height.
     ///
-    /// A message that A sent before a jump of B's clock, and B received after it, is of the time after it though A's
-    /// time is not; one that B sent before it is of the time before it. So the offset is sure only some time from a
+    /// A message that A sent before a jump of B's clock, and B received after it, is of the time after the jump, though
+    /// A's time is not. One that B sent before it is of the time before it. So the offset is sure only some time from a
     /// jump.
     fn longest_under_way(
         &self,
@@ -167,7 +174,7 @@ impl Segment {
         self.is_strained
     }
 
-    /// What is known at a time.
+    /// Estimates the offset at a time.
     pub(super) fn at(&self, at_ns: i64) -> Estimate {
         let next = self.knots.partition_point(|knot| knot.at_ns < at_ns);
         let (low, high, length_ns) = match (next.checked_sub(1), self.knots.get(next)) {
@@ -185,7 +192,8 @@ impl Segment {
         Estimate::of(Bounds::around(self.base_ns, low, high), evidence)
     }
 
-    /// Between two knots the offset leaves the chord by no more than its curvature allows.
+    /// Returns the bounds between two knots, and the distance of these. The offset leaves the chord by no more than its
+    /// curvature allows.
     fn between(&self, a: Bounded, b: Bounded, at_ns: i64) -> (f64, f64, i64) {
         let (before, after) = (seconds(at_ns - a.at_ns), seconds(b.at_ns - at_ns));
         let height = |a: f64, b: f64| a + chord(0.0, b - a, before, after);
@@ -203,7 +211,7 @@ impl Segment {
         (low, high, b.at_ns - a.at_ns)
     }
 
-    /// Its knots as rows of a table.
+    /// Returns its knots as rows of a table.
     pub(super) fn rows(&self) -> impl Iterator<Item = Knot> {
         self.knots.iter().enumerate().map(|(at, knot)| {
             let middle = |knot: &Bounded| f64::midpoint(knot.low, knot.high);

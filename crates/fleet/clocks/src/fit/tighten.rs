@@ -1,17 +1,17 @@
-//! Bounds of a knot by those of all other knots.
+//! Bounds of a knot by the bounds of all other knots.
 
 use super::bounded::Bounded;
 use super::bucket::seconds;
 use crate::hull::{chord, lower_hull};
 
-/// Tightens the bounds of knots, which are in order, by the curvature that all of them allow. `false`, and nothing is
-/// changed, if some knot is left with none.
+/// Tightens the bounds of knots, which are in order, by the curvature that all of them allow. Returns `false`, and
+/// changes nothing, if a knot would be left without a possible offset.
 ///
 /// With half of kappa t² added the offset is convex, so that it lies below every chord of its upper bounds. The lower
 /// hull of these is the best that all chords give.
 pub(super) fn tighten(knots: &mut [Bounded], kappa: f64) -> bool {
-    let highs = tightened(knots.iter().map(|knot| (knot.at_ns, knot.high)), kappa);
-    let lows = tightened(knots.iter().map(|knot| (knot.at_ns, -knot.low)), kappa);
+    let highs = tighten_side(knots.iter().map(|knot| (knot.at_ns, knot.high)), kappa);
+    let lows = tighten_side(knots.iter().map(|knot| (knot.at_ns, -knot.low)), kappa);
     // Each is the highest, or the lowest, of the same lines but for rounding.
     let crosses = highs.iter().zip(&lows).any(|(high, low)| high + low < -1e-3);
     if crosses {
@@ -24,7 +24,7 @@ pub(super) fn tighten(knots: &mut [Bounded], kappa: f64) -> bool {
     true
 }
 
-fn tightened(bounds: impl Iterator<Item = (i64, f64)> + Clone, kappa: f64) -> Vec<f64> {
+fn tighten_side(bounds: impl Iterator<Item = (i64, f64)> + Clone, kappa: f64) -> Vec<f64> {
     let known = bounds.clone().filter(|(_, height)| height.is_finite());
     let hull = lower_hull(known, |a: (i64, f64), b, c| {
         b.1 - a.1 >= chord(kappa, c.1 - a.1, seconds(b.0 - a.0), seconds(c.0 - b.0))

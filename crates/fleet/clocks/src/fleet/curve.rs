@@ -3,45 +3,46 @@
 use super::moment::Moment;
 use super::placed::Placed;
 use crate::bounds::Bounds;
+use crate::host::HostIndex;
 use crate::hull::{bend, chord};
 
-/// The most that a clock's rate differs from another's: twice what the kernel lets NTP correct.
+/// Maximum difference of the rates of two clocks: twice the correction that the kernel allows NTP.
 const MAX_RATE: f64 = 1e-3;
-/// Curvature on one of two clocks and on the other differ by less than this factor.
-const OTHER_CLOCK: f64 = 1.01;
+/// Maximum ratio of the curvature on one clock to that on another.
+const MAX_CURVATURE_RATIO: f64 = 1.01;
 
-/// What is known of a host at one moment.
+/// Estimate and bounds of a host's offset at one moment.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Anchor {
-    /// The host's time.
+    /// Time of the host.
     at_ns: i64,
-    /// The reference's clock less the host's, about.
+    /// About the reference's clock less the host's.
     base_ns: i64,
-    /// The estimate and the bounds, relative to `base_ns`.
+    /// Estimate relative to `base_ns`; so are the bounds.
     offset: f64,
     low: f64,
     high: f64,
 }
 
 impl Anchor {
-    /// Of the host of this number; `None` where it is not bounded on both sides.
-    pub(super) fn of(moment: &Moment, host: usize) -> Option<Self> {
-        let (clock, place) = (moment.clocks[host]?, moment.places[host]);
-        let offset = place.offset_ns?;
+    /// `None` where the host is not bounded on both sides.
+    pub(super) fn new(moment: &Moment, host: HostIndex) -> Option<Self> {
+        let (clock, found) = (moment.clocks[host.0]?, moment.offsets[host.0]);
+        let offset = found.offset_ns?;
         // The bounds are of the moment at which the reference shows `moment.at_ns`. The host shows `clock.at_ns` at
         // another one, as far away as the bounds say, and meanwhile the clocks drift.
-        let drift = MAX_RATE * place.low_ns.abs().max(place.high_ns.abs());
+        let drift = MAX_RATE * found.low_ns.abs().max(found.high_ns.abs());
         Some(Self {
             at_ns: clock.at_ns,
             base_ns: moment.at_ns - clock.at_ns,
             offset: -offset,
-            low: -place.high_ns - drift,
-            high: -place.low_ns + drift,
+            low: -found.high_ns - drift,
+            high: -found.low_ns + drift,
         })
     }
 }
 
-/// Anchors in order, in parts that no jump is in.
+/// Anchors in order, in parts without jumps.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Curve {
     kappa: f64,
@@ -51,14 +52,14 @@ pub(super) struct Curve {
 
 impl Curve {
     pub(super) fn new(kappa: f64) -> Self {
-        Self { kappa: kappa * OTHER_CLOCK, parts: Vec::new(), is_interrupted: true }
+        Self { kappa: kappa * MAX_CURVATURE_RATIO, parts: Vec::new(), is_interrupted: true }
     }
 
     pub(super) fn is_empty(&self) -> bool {
         self.parts.is_empty()
     }
 
-    /// A clock jumped: what comes is another part.
+    /// Begins another part with the next anchor: a clock jumped.
     pub(super) fn interrupt(&mut self) {
         self.is_interrupted = true;
     }
@@ -66,7 +67,7 @@ impl Curve {
     pub(super) fn add(&mut self, anchor: Anchor) {
         let last = self.parts.last_mut().filter(|_| !self.is_interrupted);
         match last {
-            // Times that rounding makes alike say the same.
+            // Rounding may make times equal.
             Some(part) if part.last().is_some_and(|last| last.at_ns >= anchor.at_ns) => {}
             Some(part) => part.push(anchor),
             None => self.parts.push(vec![anchor]),
@@ -74,14 +75,14 @@ impl Curve {
         self.is_interrupted = false;
     }
 
-    /// What the reference's clock shows when the host's shows `at_ns`.
+    /// Returns the time of the reference's clock when the host's shows `at_ns`.
     pub(super) fn place(&self, at_ns: i64) -> Placed {
         let nothing = Placed { at_ns: None, bounds: Bounds::Unknown };
         let is_in = |part: &&Vec<Anchor>| {
             part.first().is_some_and(|first| first.at_ns <= at_ns)
                 && part.last().is_some_and(|last| at_ns <= last.at_ns)
         };
-        // A clock that was set back shows some times twice: which was meant is not known.
+        // A clock that was set back shows some times twice; which one is meant is not known.
         let found = self.parts.iter().filter(is_in).map(|part| self.within(part, at_ns));
         let merged = found.reduce(|a, b| Placed { at_ns: None, bounds: a.bounds.or(b.bounds) });
         merged.unwrap_or(nothing)

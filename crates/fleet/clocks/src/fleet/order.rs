@@ -1,22 +1,22 @@
-//! Which of two events was first.
+//! Order of two events.
 
 use std::cmp::Ordering;
 
 use crate::bounds::Bounds;
 
-/// The order of two events, and how sure it is.
+/// Order of two events, and its certainty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// The bounds leave no other. `Less`: the first event was first.
+    /// The bounds leave no other order. `Less`: the first event was first.
     Certain(Ordering),
-    /// At least three quarters of what the bounds leave of the difference are on this side, and the estimate is.
+    /// The estimate is on this side, and so are at least three quarters of the range that the bounds leave.
     Likely(Ordering),
-    /// Neither.
+    /// Neither certain nor likely.
     Unknown,
 }
 
 impl Order {
-    /// Of two events whose second is later by this.
+    /// Returns the order of two events whose second is later by this.
     pub(super) fn of(later_by: Bounds, estimate_ns: Option<i128>) -> Self {
         if later_by.low_ns().is_some_and(|low| low > 0) {
             return Self::Certain(Ordering::Less);
@@ -38,7 +38,7 @@ impl Order {
     }
 }
 
-/// By how much the second of two times is later.
+/// Returns the time from the first of two times to the second.
 pub(super) fn later_by(first: Bounds, second: Bounds) -> Bounds {
     let difference = |second: Option<i64>, first: Option<i64>| {
         second.zip(first).map(|(second, first)| second.saturating_sub(first))

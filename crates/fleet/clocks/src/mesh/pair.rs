@@ -1,15 +1,16 @@
-//! What a pair says at a moment.
+//! Bounds of a pair at a moment.
 
-/// What a pair says of the clocks of two hosts at a moment: `high` is infinite where there is no bound, `low` is minus
-/// infinite.
+use crate::host::HostIndex;
+
+/// Bounds of the offset of two hosts at a moment. Missing ones are infinite.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PairBounds {
-    /// The host that offsets are relative to, from 0.
-    pub a: usize,
-    /// The other.
-    pub b: usize,
-    /// B's clock less A's is at least this, ns.
+    /// The host that offsets are relative to.
+    pub a: HostIndex,
+    /// The other host.
+    pub b: HostIndex,
+    /// Least possible value of B's clock less A's, ns.
     pub low_ns: f64,
-    /// And at most this, ns.
+    /// Greatest possible value, ns.
     pub high_ns: f64,
 }

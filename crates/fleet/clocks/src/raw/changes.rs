@@ -1,33 +1,39 @@
-//! Times between two samples in which a rate changed: where it did, and how often, is not known.
+//! Times between two samples in which a rate changed; when it did, and how often, is not known.
 
 use super::lines::Corner;
 use super::sample::ClockSample;
 
-/// Rates within so many ns of a change may have been there meanwhile.
-const NEAR_NS: i64 = 2_000_000_000;
-/// No more samples are looked at on either side: only those of damaged traces are as close.
-const MOST_NEAR: usize = 200;
-/// So much of the range of these rates more is taken for possible on each side: samples do not see all rates.
-const MARGIN: f64 = 0.25;
-/// The kernel rounds rates by less.
-const ROUNDED: f64 = 1e-6;
+/// Maximum distance from a change of the rates that may have been there meanwhile, ns.
+const MAX_NEAR_NS: i64 = 2_000_000_000;
+/// Maximum number of samples that are used on either side: only those of damaged traces are as close.
+const MAX_NEAR_SAMPLES: usize = 200;
+/// Part of the range of these rates that is added on each side: samples do not see all rates.
+const RATE_MARGIN: f64 = 0.25;
+/// Maximum error of a rate by the kernel's rounding.
+const RATE_ROUNDING: f64 = 1e-6;
 
 /// A time between two samples in which a rate changed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Change {
     first: ClockSample,
     last: ClockSample,
-    /// How much faster than CLOCK_MONOTONIC the other clock may have been, at least and at most.
+    /// Minimum by which the other clock may have been faster than CLOCK_MONOTONIC.
     least: f64,
+    /// Maximum by which it may have been faster.
     most: f64,
 }
 
-/// All of them, in order, and those in which the map's lines meet although nothing tells of a change. `error_ns` is how
-/// far apart the readings of a sample may be.
-pub(super) fn changes(samples: &[ClockSample], error_ns: f64, corners: &[Corner]) -> Vec<Change> {
+/// Finds all changes, in order, and times in which the map's lines meet although no rate changed. `error_ns` is the
+/// maximum distance of the readings of a sample.
+pub(super) fn find_changes(
+    samples: &[ClockSample],
+    error_ns: f64,
+    corners: &[Corner],
+) -> Vec<Change> {
     let chords: Vec<f64> = samples.windows(2).map(|pair| chord(pair[0], pair[1])).collect();
     let noise = |at: usize| {
-        2.0 * error_ns / (samples[at + 1].monotonic_ns - samples[at].monotonic_ns) as f64 + ROUNDED
+        2.0 * error_ns / (samples[at + 1].monotonic_ns - samples[at].monotonic_ns) as f64
+            + RATE_ROUNDING
     };
     let is_changed = |at: usize| {
         let rates = [samples[at].excess(), samples[at + 1].excess()];
@@ -50,9 +56,9 @@ pub(super) fn changes(samples: &[ClockSample], error_ns: f64, corners: &[Corner]
             });
         }
         let near = |sample: &&ClockSample| is_near(**sample, first) && is_near(last, **sample);
-        let from = samples[..at].iter().rev().take(MOST_NEAR);
+        let from = samples[..at].iter().rev().take(MAX_NEAR_SAMPLES);
         let from = at - from.take_while(near).count();
-        let to = samples[at + 1..].iter().take(MOST_NEAR);
+        let to = samples[at + 1..].iter().take(MAX_NEAR_SAMPLES);
         let to = at + to.take_while(near).count();
         let rates = samples[from..=to].iter().map(|sample| sample.excess());
         let rates = rates.chain(chords[from..to].iter().copied());
@@ -60,17 +66,17 @@ pub(super) fn changes(samples: &[ClockSample], error_ns: f64, corners: &[Corner]
             .fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), rate| {
                 (rate.min(least), rate.max(most))
             });
-        let margin = (most - least) * MARGIN + ROUNDED;
+        let margin = (most - least) * RATE_MARGIN + RATE_ROUNDING;
         Some(Change { first, last, least: least - margin, most: most + margin })
     };
     (0..chords.len()).filter_map(change).collect()
 }
 
 fn is_near(earlier: ClockSample, later: ClockSample) -> bool {
-    later.monotonic_ns.saturating_sub(earlier.monotonic_ns) <= NEAR_NS
+    later.monotonic_ns.saturating_sub(earlier.monotonic_ns) <= MAX_NEAR_NS
 }
 
-/// How much faster than CLOCK_MONOTONIC the other clock was between two samples, on average.
+/// Returns by how much the other clock was faster than CLOCK_MONOTONIC between two samples, on average.
 fn chord(first: ClockSample, last: ClockSample) -> f64 {
     gained(first, last) / (last.monotonic_ns - first.monotonic_ns) as f64
 }
@@ -80,7 +86,7 @@ fn gained(first: ClockSample, last: ClockSample) -> f64 {
     (raw - (i128::from(last.monotonic_ns) - i128::from(first.monotonic_ns))) as f64
 }
 
-/// By how much a map may be off at a time, ns, beyond what its samples are: `raw_ns` is what it says.
+/// Returns the error of a map at a time, ns, beyond that of its samples. `raw_ns` is the map's value.
 pub(super) fn error_ns(changes: &[Change], monotonic_ns: i64, raw_ns: i64) -> f64 {
     let next = changes.partition_point(|change| change.last.monotonic_ns <= monotonic_ns);
     let inside = changes.get(next);
@@ -89,7 +95,7 @@ pub(super) fn error_ns(changes: &[Change], monotonic_ns: i64, raw_ns: i64) -> f6
 }
 
 impl Change {
-    /// Between two samples a clock is in the parallelogram of the least and the greatest rate.
+    /// Returns the error: between two samples a clock is in the parallelogram of the least and the greatest rate.
     fn error_ns(&self, monotonic_ns: i64, raw_ns: i64) -> f64 {
         let since = (monotonic_ns - self.first.monotonic_ns) as f64;
         let until = (self.last.monotonic_ns - monotonic_ns) as f64;

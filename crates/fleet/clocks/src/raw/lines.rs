@@ -1,4 +1,4 @@
-//! Samples parted into stretches of one rate, each a line.
+//! Samples split into stretches of one rate, each a line.
 
 use super::sample::ClockSample;
 
@@ -12,35 +12,36 @@ pub(super) struct Corner {
 /// A line through samples.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Stretch {
-    /// CLOCK_MONOTONIC of its first and last sample.
+    /// CLOCK_MONOTONIC of its first sample.
     pub(super) first_ns: i64,
+    /// CLOCK_MONOTONIC of its last sample.
     pub(super) last_ns: i64,
     origin: ClockSample,
-    /// How much faster than CLOCK_MONOTONIC the other clock is: 0 if it is as fast.
+    /// Rate of the other clock less that of CLOCK_MONOTONIC: 0 if they are equal.
     excess: f64,
-    /// At the origin, ns.
+    /// Height of the line at the origin, ns.
     height: f64,
 }
 
-/// Parts samples greedily: a stretch goes on while some line is within the reading error of all of its samples
-/// (O'Rourke, *An On-Line Algorithm for Fitting Straight Lines between Data Ranges*, 1981, by its slopes alone). Of one
-/// sample the stretch goes through its neighbour as well.
-pub(super) fn stretches(samples: &[ClockSample], error_ns: f64) -> Vec<Stretch> {
+/// Splits samples greedily: a stretch goes on while some line is within the reading error of all of its samples
+/// (O'Rourke, *An On-Line Algorithm for Fitting Straight Lines between Data Ranges*, 1981, by its slopes alone). The
+/// line of a single sample goes through its neighbours as well.
+pub(super) fn find_stretches(samples: &[ClockSample], error_ns: f64) -> Vec<Stretch> {
     let mut stretches = Vec::new();
     let mut begin = 0;
     while begin < samples.len() {
-        let length = longest(&samples[begin..], error_ns);
+        let length = count_on_line(&samples[begin..], error_ns);
         stretches.push(Stretch::through(samples, begin, begin + length));
         begin += length;
     }
     stretches
 }
 
-/// How many samples from the first on are on one line through the first.
-fn longest(samples: &[ClockSample], error_ns: f64) -> usize {
+/// Returns the number of samples from the first on that are on one line through the first.
+fn count_on_line(samples: &[ClockSample], error_ns: f64) -> usize {
     let (mut flattest, mut steepest) = (f64::NEG_INFINITY, f64::INFINITY);
     for (count, &sample) in samples.iter().enumerate().skip(1) {
-        let (x, y) = excess(samples[0], sample);
+        let (x, y) = relative_to(samples[0], sample);
         // The first is off by as much as this one may be.
         flattest = flattest.max((y - 2.0 * error_ns) / x);
         steepest = steepest.min((y + 2.0 * error_ns) / x);
@@ -51,15 +52,15 @@ fn longest(samples: &[ClockSample], error_ns: f64) -> usize {
     samples.len()
 }
 
-/// A sample relative to another: monotonic ns later, and how many ns the other clock gained in that time.
-fn excess(origin: ClockSample, sample: ClockSample) -> (f64, f64) {
+/// Returns a sample relative to another: the time of CLOCK_MONOTONIC since, and the time that the other clock gained, ns.
+fn relative_to(origin: ClockSample, sample: ClockSample) -> (f64, f64) {
     let monotonic = sample.monotonic_ns - origin.monotonic_ns;
     let raw = sample.raw_ns - origin.raw_ns;
     (monotonic as f64, (i128::from(raw) - i128::from(monotonic)) as f64)
 }
 
 impl Stretch {
-    /// The line of least squares through samples from `begin` to before `end`.
+    /// Returns the line of least squares through samples from `begin` to before `end`.
     fn through(samples: &[ClockSample], begin: usize, end: usize) -> Self {
         let own = &samples[begin..end];
         let origin = own[0];
@@ -68,7 +69,8 @@ impl Stretch {
         } else {
             &samples[begin.saturating_sub(1)..(end + 1).min(samples.len())]
         };
-        let places: Vec<(f64, f64)> = used.iter().map(|&sample| excess(origin, sample)).collect();
+        let places: Vec<(f64, f64)> =
+            used.iter().map(|&sample| relative_to(origin, sample)).collect();
         let count = places.len() as f64;
         let mean = |of: fn(&(f64, f64)) -> f64| places.iter().map(of).sum::<f64>() / count;
         let (x, y) = (mean(|place| place.0), mean(|place| place.1));
@@ -87,7 +89,7 @@ impl Stretch {
         }
     }
 
-    /// The line at a time.
+    /// Returns the line at a time.
     pub(super) fn at(&self, monotonic_ns: i64) -> Corner {
         let since = monotonic_ns.saturating_sub(self.origin.monotonic_ns);
         let gained = (self.height + self.excess * since as f64).round() as i64;
@@ -97,7 +99,7 @@ impl Stretch {
         }
     }
 
-    /// When this line and the next one meet, if that is between them.
+    /// Returns the time at which this line and the next one meet, if that is between them.
     pub(super) fn meets(&self, next: &Self) -> Option<i64> {
         let apart = |at_ns: i64| {
             let (ours, theirs) = (self.at(at_ns).raw_ns, next.at(at_ns).raw_ns);

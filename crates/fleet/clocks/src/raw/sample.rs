@@ -7,18 +7,18 @@ pub struct ClockSample {
     pub monotonic_ns: i64,
     /// CLOCK_MONOTONIC_RAW, ns.
     pub raw_ns: i64,
-    /// By how much CLOCK_MONOTONIC is made to run faster at that moment, parts per billion.
+    /// Correction of CLOCK_MONOTONIC's rate at that moment, parts per billion.
     pub rate_ppb: i64,
 }
 
 impl ClockSample {
-    /// How much faster than CLOCK_MONOTONIC the other clock is.
+    /// Returns the rate of the other clock less that of CLOCK_MONOTONIC.
     pub(super) fn excess(self) -> f64 {
         let rate = self.rate_ppb as f64 * 1e-9;
         -rate / (1.0 + rate)
     }
 
-    /// The same with the clocks changed.
+    /// Returns the sample with the clocks swapped.
     #[must_use]
     pub fn turned(self) -> Self {
         Self {

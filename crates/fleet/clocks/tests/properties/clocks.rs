@@ -5,19 +5,19 @@ use luc_fleet_clocks::PairPoints;
 /// A clock's offset to another, of piecewise constant curvature.
 #[derive(Debug, Clone)]
 pub(crate) struct Clocks {
-    /// At 0, ns.
+    /// Offset at time 0, ns.
     pub(crate) offset_ns: i64,
-    /// At 0, ns/s.
+    /// Rate at time 0, ns/s.
     pub(crate) rate: f64,
     /// ns/s², for `part_s` each; the last one lasts.
     pub(crate) curvatures: Vec<f64>,
-    /// How long a curvature lasts, s.
+    /// Duration of a curvature, s.
     pub(crate) part_s: f64,
-    /// The offset grows by this much at this time of A's, ns.
+    /// Time of A at which the offset jumps, and the size of the jump, ns.
     pub(crate) jump: Option<(i64, i64)>,
 }
 
-/// A message: when it is sent, its sender's true time, and its delay, both ns.
+/// A message: the true time at which it is sent, and its delay, both ns.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Message {
     pub(crate) sent_ns: i64,
@@ -26,7 +26,7 @@ pub(crate) struct Message {
 }
 
 impl Clocks {
-    /// B's clock less A's when A's shows this, ns, relative to `offset_ns`.
+    /// Returns B's clock less A's when A's shows this, ns, relative to `offset_ns`.
     pub(crate) fn drift_ns(&self, at_ns: i64) -> f64 {
         let (mut left, mut height, mut rate) = (at_ns as f64 * 1e-9, 0.0, self.rate);
         for (at, curvature) in self.curvatures.iter().enumerate() {
@@ -40,12 +40,12 @@ impl Clocks {
         height + jumped.map_or(0.0, |jump| jump.1 as f64)
     }
 
-    /// The offset, rounded.
     pub(crate) fn offset_at(&self, at_ns: i64) -> i64 {
         self.offset_ns + self.drift_ns(at_ns).round() as i64
     }
 
-    /// What both hosts record. A's clock is the truth; B's time stamps are rounded so that no bound is broken.
+    /// Returns the messages as both hosts record them. A's clock is the truth. B's time stamps are rounded so that no
+    /// bound is broken.
     pub(crate) fn record(&self, messages: impl IntoIterator<Item = Message>) -> PairPoints {
         let mut points = PairPoints::default();
         for message in messages {

@@ -1,4 +1,4 @@
-//! What is promised of a fit, on random clocks and messages.
+//! Promises of a fit, on random clocks and messages.
 
 mod clocks;
 

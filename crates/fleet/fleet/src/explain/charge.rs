@@ -152,7 +152,7 @@ impl Charger<'_> {
     /// `is_own`: the charged time is that thread's own.
     fn find_busy_until(&self, link: &Link, node: u32, is_own: bool) -> Option<u64> {
         let number = self.effects.request_at(link.thread, link.at_ns)?;
-        let root = self.roots.of(number);
+        let root = self.roots.of(number.0);
         // The answer to another client's request was waited for, as on a connection that several share.
         if link.is_message && root.is_some_and(|root| root != node) {
             return Some(link.home_ns);

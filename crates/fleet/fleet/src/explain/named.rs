@@ -81,7 +81,7 @@ impl<'a> Named<'a> {
         let call_of: HashMap<(u128, u64), u32> = servers
             .filter_map(|(&node, span)| {
                 let received = requests.incoming.get(node as usize)?;
-                let call = requests.incoming.len() + received.from?;
+                let call = requests.incoming.len() + received.from?.0;
                 Some(((span.trace_id, span.parent_id), u32::try_from(call).ok()?))
             })
             .collect();
@@ -96,7 +96,7 @@ impl<'a> Named<'a> {
             let is_its = |&node: &u32| {
                 let sent = (node as usize).checked_sub(requests.incoming.len());
                 let cause = sent.and_then(|sent| requests.outgoing.get(sent)?.cause);
-                cause.is_some_and(|(number, _)| number == server as usize)
+                cause.is_some_and(|cause| cause.request.0 == server as usize)
             };
             if nodes.iter().any(is_its) {
                 nodes.retain(is_its);

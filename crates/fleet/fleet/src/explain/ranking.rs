@@ -57,7 +57,7 @@ impl Ranking {
             let sent = (top.node as usize).checked_sub(requests.incoming.len());
             let received = sent.and_then(|sent| requests.outgoing.get(sent)?.to);
             let span = named.of(top.node);
-            top.ranked.span = span.or_else(|| named.of(u32::try_from(received?).ok()?));
+            top.ranked.span = span.or_else(|| named.of(u32::try_from(received?.0).ok()?));
         }
         Self(tops)
     }

@@ -111,7 +111,7 @@ fn report(found: &Found<'_>, home: &Home<'_>, top: &Top) -> RequestReport {
                     continue;
                 };
                 // The one at the top was not made for another.
-                let words = outgoing.cause.map(|(_, hand_over)| evidence(hand_over));
+                let words = outgoing.cause.map(|cause| evidence(cause.evidence));
                 tree.add_sent(&outgoing.exchange, above, words)
             }
         };

@@ -67,13 +67,13 @@ pub(super) fn report(requests: &Requests, spans: Option<SpansReport>) -> Request
     let servers = servers(requests);
     let mut hand_over = HandOverReport::default();
     for outgoing in &requests.outgoing {
-        *match outgoing.cause {
-            Some((_, HandOver::Token)) => &mut hand_over.token,
-            Some((_, HandOver::SameThread)) => &mut hand_over.same_thread,
-            Some((_, HandOver::Backward)) => &mut hand_over.backward,
-            Some((_, HandOver::Forward)) => &mut hand_over.forward,
-            Some((_, HandOver::Queue)) => &mut hand_over.queue,
-            Some((_, HandOver::Exclusion)) => &mut hand_over.exclusion,
+        *match outgoing.cause.map(|cause| cause.evidence) {
+            Some(HandOver::Token) => &mut hand_over.token,
+            Some(HandOver::SameThread) => &mut hand_over.same_thread,
+            Some(HandOver::Backward) => &mut hand_over.backward,
+            Some(HandOver::Forward) => &mut hand_over.forward,
+            Some(HandOver::Queue) => &mut hand_over.queue,
+            Some(HandOver::Exclusion) => &mut hand_over.exclusion,
             None if servers.contains(&ProcessKey::of(&outgoing.exchange)) => &mut hand_over.unknown,
             None => &mut hand_over.of_clients,
         } += 1;

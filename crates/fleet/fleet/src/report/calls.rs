@@ -69,7 +69,7 @@ pub(crate) fn sum_calls(found: &Found<'_>) -> BTreeMap<(MapNode, MapNode), Calls
     let requests = &found.requests;
     let mut all: BTreeMap<(MapNode, MapNode), Calls> = BTreeMap::new();
     for sent in &requests.outgoing {
-        let to = match sent.to.and_then(|number| requests.incoming.get(number)) {
+        let to = match sent.to.and_then(|request| requests.incoming.get(request.0)) {
             Some(received) => process(&received.exchange),
             None => remote(sent.exchange.end).map_or(MapNode::Outside, MapNode::At),
         };

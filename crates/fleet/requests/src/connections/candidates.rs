@@ -1,29 +1,33 @@
-//! The three steps by which ends find their peers.
+//! The steps by which ends find their peers.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
 
-use super::window::{Fit, ROUND, Reach, Window, chance, compare};
+use super::window::{Fit, Reach, SEQUENCE_PERIOD, Window, chance, compare};
 use crate::rows::{Address, End, EndId};
 
-/// The most ends that one end is compared with in a step. Addresses and narrow windows of random numbers leave one or
-/// two; rows that leave more are forged, and comparing all would take quadratic time.
-const MOST: usize = 64;
-/// By how much chance may explain a pair whose addresses fit as well.
-const CHANCE_WITH_ADDRESSES: f64 = 1e-2;
-/// By how much chance may explain any of the pairs that only numbers make.
-const CHANCE_ALONE: f64 = 1e-6;
+/// Maximum number of ends that one end is compared with in a step. Addresses and narrow windows of random numbers leave
+/// one or two. Rows that leave more are forged, and comparing all would take quadratic time.
+const MAX_CANDIDATES: usize = 64;
+/// Maximum probability that a pair whose addresses fit as well is chance.
+const MAX_CHANCE_WITH_ADDRESSES: f64 = 1e-2;
+/// Maximum probability that any of the pairs that only numbers make is chance.
+const MAX_CHANCE_ALONE: f64 = 1e-6;
 
-/// An end, and what its rows show of it.
+/// Index of a known end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct KnownId(pub(super) usize);
+
+/// An end, and the sequence numbers that it has seen.
 #[derive(Debug)]
-pub(super) struct Known {
+pub(super) struct KnownEnd {
     pub(super) end: End,
     sent: Option<Window>,
     received: Option<Window>,
 }
 
-impl Known {
-    pub(super) fn of(end: End, reach: Reach) -> Self {
+impl KnownEnd {
+    pub(super) fn new(end: End, reach: Reach) -> Self {
         Self { end, sent: Window::sent(&end, reach), received: Window::received(&end, reach) }
     }
 
@@ -36,17 +40,17 @@ impl Known {
     }
 }
 
-/// What became of an end.
+/// Result of the steps so far for an end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Found {
     Nothing,
-    Pair(usize),
+    Paired,
     Many,
     Worn,
 }
 
-/// What to add to offsets that the second and the first end received, to have what the other sent.
-pub(super) fn shifts(a: &Known, b: &Known) -> Option<[i64; 2]> {
+/// Returns the shifts of a pair ([`ConnectionPair::shifts`](super::ConnectionPair::shifts)).
+pub(super) fn shifts(a: &KnownEnd, b: &KnownEnd) -> Option<[i64; 2]> {
     let ((a_sent, a_received), (b_sent, b_received)) = (a.windows()?, b.windows()?);
     match (compare(a_sent, b_received), compare(b_sent, a_received)) {
         (Fit::Shift(there), Fit::Shift(back)) => Some([there, back]),
@@ -54,45 +58,45 @@ pub(super) fn shifts(a: &Known, b: &Known) -> Option<[i64; 2]> {
     }
 }
 
-/// Ends of which each is the other's peer.
-pub(super) fn by_host(known: &[Known], state: &mut [Found]) -> Vec<(usize, usize)> {
-    let places: HashMap<EndId, usize> =
-        known.iter().enumerate().map(|(at, known)| (known.end.id(), at)).collect();
+/// Pairs ends that name each other.
+pub(super) fn by_host(known: &[KnownEnd], state: &mut [Found]) -> Vec<[KnownId; 2]> {
+    let ids: HashMap<EndId, KnownId> =
+        enumerate(known).map(|(id, known)| (known.end.id(), id)).collect();
     let mut choices = Choices::new(known.len());
-    for (at, known) in known.iter().enumerate() {
+    for (id, known) in enumerate(known) {
         let other = known.end.peer.and_then(|connection| {
             let host = known.end.host;
-            places.get(&EndId { host, connection })
+            ids.get(&EndId { host, connection })
         });
-        if let Some(&other) = other.filter(|&&other| other != at) {
-            choices.add(at, other);
+        if let Some(&other) = other.filter(|&&other| other != id) {
+            choices.add(id, other);
         }
     }
     choices.settle(state)
 }
 
-/// Both initial sequence numbers, exchanged.
-pub(super) fn by_initial(known: &[Known], state: &mut [Found]) -> Vec<(usize, usize)> {
+/// Pairs ends with the same initial sequence numbers, exchanged.
+pub(super) fn by_initial(known: &[KnownEnd], state: &mut [Found]) -> Vec<[KnownId; 2]> {
     let numbers = |end: &End| end.own_isn.zip(end.peer_isn);
-    let mut by_numbers: HashMap<(u32, u32), Vec<usize>> = HashMap::new();
-    for (at, known) in known.iter().enumerate() {
+    let mut by_numbers: HashMap<(u32, u32), Vec<KnownId>> = HashMap::new();
+    for (id, known) in enumerate(known) {
         if let Some(numbers) = numbers(&known.end) {
-            by_numbers.entry(numbers).or_default().push(at);
+            by_numbers.entry(numbers).or_default().push(id);
         }
     }
     let mut choices = Choices::new(known.len());
-    for (at, known) in known.iter().enumerate() {
+    for (id, known) in enumerate(known) {
         if let Some((own, peer)) = numbers(&known.end) {
             let others = by_numbers.get(&(peer, own)).map_or(&[][..], Vec::as_slice);
-            for &other in others.iter().filter(|&&other| other != at).take(2) {
-                choices.add(at, other);
+            for &other in others.iter().filter(|&&other| other != id).take(2) {
+                choices.add(id, other);
             }
         }
     }
     choices.settle(state)
 }
 
-/// The addresses of both ends, if they are of the Internet.
+/// Returns the addresses of both ends, if they are of the Internet.
 fn addresses(end: &End) -> Option<(SocketAddr, SocketAddr)> {
     let plain = |address: Address| match address {
         Address::Internet(address) => {
@@ -103,85 +107,91 @@ fn addresses(end: &End) -> Option<(SocketAddr, SocketAddr)> {
     plain(end.local).zip(plain(end.remote))
 }
 
-/// Addresses that are each other's, and numbers that fit.
-pub(super) fn by_addresses(known: &[Known], state: &mut [Found]) -> Vec<(usize, usize)> {
-    let mut by_addresses: HashMap<(SocketAddr, SocketAddr), Vec<usize>> = HashMap::new();
-    for (at, known) in known.iter().enumerate() {
-        if let (Found::Nothing, Some(addresses)) = (state[at], addresses(&known.end)) {
-            by_addresses.entry(addresses).or_default().push(at);
+/// Pairs ends whose addresses are each other's, and whose numbers fit.
+pub(super) fn by_addresses(known: &[KnownEnd], state: &mut [Found]) -> Vec<[KnownId; 2]> {
+    let mut by_addresses: HashMap<(SocketAddr, SocketAddr), Vec<KnownId>> = HashMap::new();
+    for (id, known) in enumerate(known) {
+        if let (Found::Nothing, Some(addresses)) = (state[id.0], addresses(&known.end)) {
+            by_addresses.entry(addresses).or_default().push(id);
         }
     }
     let mut choices = Choices::new(known.len());
-    for (at, one) in known.iter().enumerate() {
-        let (Found::Nothing, Some((local, remote))) = (state[at], addresses(&one.end)) else {
+    for (id, one) in enumerate(known) {
+        let (Found::Nothing, Some((local, remote))) = (state[id.0], addresses(&one.end)) else {
             continue;
         };
         let others = by_addresses.get(&(remote, local)).map_or(&[][..], Vec::as_slice);
-        if others.len() > MOST {
-            choices.give_up(at);
+        if others.len() > MAX_CANDIDATES {
+            choices.give_up(id);
             continue;
         }
         for &other in others {
-            let two = &known[other];
+            let two = &known[other.0];
             let is_same_network =
                 (one.end.host, one.end.namespace) == (two.end.host, two.end.namespace);
             // Each network namespace has a loopback of its own.
-            if other == at || (local.ip().is_loopback() && !is_same_network) {
+            if other == id || (local.ip().is_loopback() && !is_same_network) {
                 continue;
             }
-            choices.compare(known, at, other, CHANCE_WITH_ADDRESSES / others.len() as f64);
+            let max_chance = MAX_CHANCE_WITH_ADDRESSES / others.len() as f64;
+            choices.compare(known, id, other, max_chance);
         }
     }
     choices.settle(state)
 }
 
-/// Numbers that fit, and hardly by chance.
-pub(super) fn by_numbers(known: &[Known], state: &mut [Found]) -> Vec<(usize, usize)> {
+/// Pairs ends whose numbers fit, and hardly by chance.
+pub(super) fn by_numbers(known: &[KnownEnd], state: &mut [Found]) -> Vec<[KnownId; 2]> {
     let mut choices = Choices::new(known.len());
-    let rest: Vec<usize> = (0..known.len())
-        .filter(|&at| state[at] == Found::Nothing && known[at].windows().is_some())
+    let rest: Vec<KnownId> = enumerate(known)
+        .filter(|(id, known)| state[id.0] == Found::Nothing && known.windows().is_some())
+        .map(|(id, _)| id)
         .collect();
-    let chance = CHANCE_ALONE / (rest.len() as f64).max(1.0);
+    let max_chance = MAX_CHANCE_ALONE / (rest.len() as f64).max(1.0);
     // A pair that chance does not explain has a direction whose windows together are at most this wide.
-    let most_width = (ROUND as f64 * chance.sqrt()) as u64;
-    let mut receivers: Vec<(u32, usize)> = rest
+    let max_width = (SEQUENCE_PERIOD as f64 * max_chance.sqrt()) as u64;
+    let mut receivers: Vec<(u32, KnownId)> = rest
         .iter()
-        .filter_map(|&at| {
-            let window = known[at].received?;
-            (window.length <= most_width).then_some((window.origin, at))
+        .filter_map(|&id| {
+            let window = known[id.0].received?;
+            (window.length <= max_width).then_some((window.origin, id))
         })
         .collect();
     receivers.sort_unstable();
-    for &at in &rest {
-        let Some(sent) = known[at].sent.filter(|sent| sent.length <= most_width) else {
+    for &id in &rest {
+        let Some(sent) = known[id.0].sent.filter(|sent| sent.length <= max_width) else {
             continue;
         };
         // Windows of receivers that begin before the sender's may reach into it.
-        let from = sent.origin.wrapping_sub(most_width as u32);
-        let width = most_width + sent.length;
+        let from = sent.origin.wrapping_sub(max_width as u32);
+        let width = max_width + sent.length;
         let first = receivers.partition_point(|&(origin, _)| origin < from);
         let all = receivers[first..].iter().chain(&receivers[..first]);
         let near = all.take_while(|&&(origin, _)| u64::from(origin.wrapping_sub(from)) <= width);
-        for (count, &(_, other)) in near.filter(|&&(_, other)| other != at).enumerate() {
-            if count == MOST {
-                choices.give_up(at);
+        for (count, &(_, other)) in near.filter(|&&(_, other)| other != id).enumerate() {
+            if count == MAX_CANDIDATES {
+                choices.give_up(id);
                 break;
             }
-            choices.compare(known, at, other, chance);
-            choices.compare(known, other, at, chance);
+            choices.compare(known, id, other, max_chance);
+            choices.compare(known, other, id, max_chance);
         }
     }
     choices.settle(state)
 }
 
-/// The ends that each end may belong to.
+fn enumerate(known: &[KnownEnd]) -> impl Iterator<Item = (KnownId, &KnownEnd)> {
+    (0..).map(KnownId).zip(known)
+}
+
+/// By known end: the ends that may be its peer.
 struct Choices(Vec<Choice>);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Choice {
     Nothing,
     Worn,
-    One(usize),
+    One(KnownId),
     Many,
 }
 
@@ -190,30 +200,30 @@ impl Choices {
         Self(vec![Choice::Nothing; length])
     }
 
-    fn add(&mut self, at: usize, other: usize) {
-        self.0[at] = match self.0[at] {
+    fn add(&mut self, id: KnownId, other: KnownId) {
+        self.0[id.0] = match self.0[id.0] {
             Choice::Nothing => Choice::One(other),
             Choice::One(same) if same == other => Choice::One(same),
             _ => Choice::Many,
         };
     }
 
-    /// Another end may fit, too, but nobody can know.
-    fn add_worn(&mut self, at: usize) {
-        self.0[at] = match self.0[at] {
+    /// Adds another end that may fit, too, but nobody can know.
+    fn add_worn(&mut self, id: KnownId) {
+        self.0[id.0] = match self.0[id.0] {
             Choice::Nothing | Choice::Worn => Choice::Worn,
             Choice::One(_) | Choice::Many => Choice::Many,
         };
     }
 
-    fn give_up(&mut self, at: usize) {
-        self.0[at] = Choice::Many;
+    fn give_up(&mut self, id: KnownId) {
+        self.0[id.0] = Choice::Many;
     }
 
     /// Adds the other end if both directions fit and chance does not explain that.
-    fn compare(&mut self, known: &[Known], at: usize, other: usize, most_chance: f64) {
-        let (one, two) = (&known[at], &known[other]);
-        // Of these the first step has decided.
+    fn compare(&mut self, known: &[KnownEnd], id: KnownId, other: KnownId, max_chance: f64) {
+        let (one, two) = (&known[id.0], &known[other.0]);
+        // Initial numbers have decided these.
         if one.has_both_initial() && two.has_both_initial() {
             return;
         }
@@ -223,30 +233,29 @@ impl Choices {
             return;
         };
         let fits = [compare(sent, their_received), compare(their_sent, received)];
-        let is_by_chance =
-            chance(sent, their_received) * chance(their_sent, received) > most_chance;
+        let is_by_chance = chance(sent, their_received) * chance(their_sent, received) > max_chance;
         if fits.contains(&Fit::Apart) {
             return;
         }
         if fits.contains(&Fit::TooWide) || is_by_chance {
-            self.add_worn(at);
+            self.add_worn(id);
         } else {
-            self.add(at, other);
+            self.add(id, other);
         }
     }
 
-    /// The pairs of ends that are each other's only choice.
-    fn settle(self, state: &mut [Found]) -> Vec<(usize, usize)> {
+    /// Returns the pairs of ends that are each other's only choice.
+    fn settle(self, state: &mut [Found]) -> Vec<[KnownId; 2]> {
         let mut pairs = Vec::new();
-        for (at, &choice) in self.0.iter().enumerate() {
-            state[at] = match choice {
+        for (id, &choice) in (0..).map(KnownId).zip(&self.0) {
+            state[id.0] = match choice {
                 Choice::Nothing => continue,
                 Choice::Worn => Found::Worn,
-                Choice::One(other) if self.0[other] == Choice::One(at) => {
-                    if at < other {
-                        pairs.push((at, other));
+                Choice::One(other) if self.0[other.0] == Choice::One(id) => {
+                    if id < other {
+                        pairs.push([id, other]);
                     }
-                    Found::Pair(other)
+                    Found::Paired
                 }
                 Choice::One(_) | Choice::Many => Found::Many,
             };

@@ -1,11 +1,11 @@
-//! Which sequence numbers an end has seen of one direction, and whether two ends can have seen the same.
+//! Sequence numbers that an end has seen of one direction, and whether two ends can have seen the same.
 
 use std::collections::HashMap;
 
 use crate::rows::{End, EndId, Message, Packet, Way};
 
-/// Sequence numbers come round after this many bytes.
-pub(super) const ROUND: u64 = 1 << 32;
+/// Number of bytes after which sequence numbers come round.
+pub(super) const SEQUENCE_PERIOD: u64 = 1 << 32;
 
 /// The offset after the last byte that an end sent and received while it was traced.
 #[derive(Debug, Clone, Copy, Default)]
@@ -14,7 +14,7 @@ pub(super) struct Reach {
     received: u64,
 }
 
-/// How far each end got.
+/// Returns how far each end got.
 pub(super) fn reaches(messages: &[Message], packets: &[Packet]) -> HashMap<EndId, Reach> {
     let mut reaches: HashMap<EndId, Reach> = HashMap::new();
     let of_messages = messages.iter().map(|row| (row.end(), row.way, row.first_byte, row.bytes));
@@ -30,23 +30,23 @@ pub(super) fn reaches(messages: &[Message], packets: &[Packet]) -> HashMap<EndId
     reaches
 }
 
-/// What an end has seen of one direction: from `origin` on, `length` bytes.
+/// Sequence numbers that an end has seen of one direction: `length` bytes from `origin`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Window {
     pub(super) origin: u32,
     pub(super) length: u64,
-    /// The origin is the initial sequence number: nothing is before it.
+    /// Whether the origin is the initial sequence number: nothing is before it.
     is_initial: bool,
 }
 
 impl Window {
-    /// Of what an end sends; `None` if no number is known.
+    /// Returns the window of the bytes that an end sent; `None` if no number is known.
     pub(super) fn sent(end: &End, reach: Reach) -> Option<Self> {
         let origin = end.own_isn.or(end.at_start.map(|start| start.snd_nxt))?;
         Some(Self { origin, length: reach.sent, is_initial: end.own_isn.is_some() })
     }
 
-    /// Of what an end receives; `None` if no number is known.
+    /// Returns the window of the bytes that an end received; `None` if no number is known.
     pub(super) fn received(end: &End, reach: Reach) -> Option<Self> {
         if let Some(origin) = end.peer_isn {
             return Some(Self { origin, length: reach.received, is_initial: true });
@@ -61,15 +61,15 @@ impl Window {
     }
 }
 
-/// How two windows of one direction, the sender's and the receiver's, are to each other.
+/// Relation of the sender's and the receiver's windows of one direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fit {
-    /// They overlap or touch: an offset of the receiver's, plus this, is the sender's.
+    /// They overlap or touch: an offset of the receiver, plus this, is the sender's.
     Shift(i64),
     /// They cannot be of one connection.
     Apart,
-    /// As many bytes have passed as there are sequence numbers: they may be of one connection, but at which shift is
-    /// not known.
+    /// As many bytes have passed as there are sequence numbers. They may be of one connection, but the shift is not
+    /// known.
     TooWide,
 }
 
@@ -78,11 +78,11 @@ pub(super) fn compare(sender: Window, receiver: Window) -> Fit {
     if sender.is_initial && receiver.is_initial {
         return if sender.origin == receiver.origin { Fit::Shift(0) } else { Fit::Apart };
     }
-    if sender.length.saturating_add(receiver.length) >= ROUND {
+    if sender.length.saturating_add(receiver.length) >= SEQUENCE_PERIOD {
         return Fit::TooWide;
     }
     let after = u64::from(receiver.origin.wrapping_sub(sender.origin));
-    let before = ROUND - after;
+    let before = SEQUENCE_PERIOD - after;
     if after == 0 {
         Fit::Shift(0)
     } else if after <= sender.length && !receiver.is_initial {
@@ -94,10 +94,10 @@ pub(super) fn compare(sender: Window, receiver: Window) -> Fit {
     }
 }
 
-/// How likely windows of unrelated connections overlap or touch by chance: the numbers are random.
+/// Returns the probability that windows of unrelated connections overlap or touch: the numbers are random.
 pub(super) fn chance(sender: Window, receiver: Window) -> f64 {
     let width = sender.length as f64 + receiver.length as f64 + 1.0;
-    (width / ROUND as f64).min(1.0)
+    (width / SEQUENCE_PERIOD as f64).min(1.0)
 }
 
 #[cfg(test)]
@@ -118,7 +118,7 @@ mod tests {
         let near_the_end = u32::MAX - 9;
         assert_eq!(shift(window(near_the_end, 30), window(20, 5)), Fit::Shift(30));
         assert_eq!(shift(window(20, 5), window(near_the_end, 30)), Fit::Shift(-30));
-        assert_eq!(shift(window(0, ROUND - 1), window(0, 1)), Fit::TooWide);
+        assert_eq!(shift(window(0, SEQUENCE_PERIOD - 1), window(0, 1)), Fit::TooWide);
         assert_eq!(shift(window(0, u64::MAX), window(0, u64::MAX)), Fit::TooWide);
     }
 

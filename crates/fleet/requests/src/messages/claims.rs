@@ -1,22 +1,22 @@
-//! Who claims which bytes of one direction: one sweep over the ends of all rows' ranges.
+//! Rows that cover the bytes of one direction: one sweep over the ends of all rows' ranges.
+
+use crate::rows::RowId;
 
 /// Bytes that a row covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Range {
+pub(super) struct RowBytes {
     pub(super) first: u64,
-    /// After the last byte; more than `first`.
+    /// Offset after the last byte; more than `first`.
     pub(super) end: u64,
     pub(super) is_received: bool,
-    pub(super) row: usize,
+    pub(super) row: RowId,
 }
 
-/// Which rows of one side cover bytes.
+/// Rows of one side that cover bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Claim {
     Nobody,
-    /// The row of this number.
-    One(usize),
-    /// Whose they are is not known.
+    One(RowId),
     Several,
 }
 
@@ -33,12 +33,12 @@ pub(super) struct Piece {
 #[derive(Debug, Default)]
 struct Open {
     count: usize,
-    /// Of their numbers: with one row that is its number.
+    /// Sum of their indices: with one row that is its index.
     sum: usize,
 }
 
 impl Open {
-    fn change(&mut self, is_begin: bool, row: usize) {
+    fn change(&mut self, is_begin: bool, RowId(row): RowId) {
         if is_begin {
             self.count += 1;
             self.sum = self.sum.wrapping_add(row);
@@ -51,15 +51,15 @@ impl Open {
     fn claim(&self) -> Claim {
         match self.count {
             0 => Claim::Nobody,
-            1 => Claim::One(self.sum),
+            1 => Claim::One(RowId(self.sum)),
             _ => Claim::Several,
         }
     }
 }
 
-/// All bytes that any row covers, in order. Linear but for sorting.
-pub(super) fn pieces(ranges: &[Range]) -> Vec<Piece> {
-    let ends = |range: &Range| {
+/// Returns all bytes that any row covers, in order. Takes linear time but for sorting.
+pub(super) fn find_pieces(ranges: &[RowBytes]) -> Vec<Piece> {
+    let ends = |range: &RowBytes| {
         [
             (range.first, true, range.is_received, range.row),
             (range.end, false, range.is_received, range.row),
@@ -94,8 +94,10 @@ mod tests {
 
     #[test]
     fn each_byte_has_its_rows() {
-        let range = |first, end, is_received, row| Range { first, end, is_received, row };
-        let found = pieces(&[
+        let range =
+            |first, end, is_received, row| RowBytes { first, end, is_received, row: RowId(row) };
+        let one = |row| Claim::One(RowId(row));
+        let found = find_pieces(&[
             range(10, 20, false, 7),
             range(0, 10, false, 5),
             range(15, 30, false, 9),
@@ -106,15 +108,15 @@ mod tests {
         assert_eq!(
             found,
             [
-                piece(0, 5, Claim::One(5), Claim::Nobody),
-                piece(5, 10, Claim::One(5), Claim::One(3)),
-                piece(10, 12, Claim::One(7), Claim::One(3)),
-                piece(12, 15, Claim::One(7), Claim::Nobody),
+                piece(0, 5, one(5), Claim::Nobody),
+                piece(5, 10, one(5), one(3)),
+                piece(10, 12, one(7), one(3)),
+                piece(12, 15, one(7), Claim::Nobody),
                 piece(15, 20, Claim::Several, Claim::Nobody),
-                piece(20, 30, Claim::One(9), Claim::Nobody),
-                piece(40, u64::MAX, Claim::Nobody, Claim::One(1)),
+                piece(20, 30, one(9), Claim::Nobody),
+                piece(40, u64::MAX, Claim::Nobody, one(1)),
             ]
         );
-        assert!(pieces(&[]).is_empty());
+        assert!(find_pieces(&[]).is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! When threads sent and received.
+//! Calls of threads that sent and received.
 
 use std::collections::HashMap;
 
@@ -9,41 +9,51 @@ use crate::rows::{EndId, Message, Thread, ThreadId, Way};
 
 /// A send or a reception of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Call {
+pub(super) struct ThreadCall {
     pub(super) at_ns: u64,
-    /// Of a reception, the number of the end on the thread's host.
+    /// Number of the end of a reception on the thread's host; `None`: a send.
     connection: Option<u64>,
 }
 
-impl Call {
-    /// On which end it received; `None`: it sent.
+impl ThreadCall {
+    /// Returns the end on which it received; `None`: it sent.
     pub(super) fn received_on(self, host: HostId) -> Option<EndId> {
         let connection = self.connection?;
         Some(EndId { host, connection })
     }
 }
 
-/// The calls of all threads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Send {
+    at_ns: u64,
+    thread: Thread,
+}
+
+/// A reception, and the first send that it took bytes of.
+#[derive(Debug, Clone, Copy)]
+struct Reception {
+    at_ns: u64,
+    sent: Side,
+}
+
+/// The calls of all threads, each list in the order of time.
 #[derive(Debug)]
 pub(super) struct Calls {
-    /// In the order of time.
-    of_threads: HashMap<ThreadId, Vec<Call>>,
-    /// What was sent on each end: when, and by whom of the end's host.
-    sent: HashMap<EndId, Vec<(u64, Thread)>>,
-    /// When bytes were received on each end, and the first send that each reception took some of.
-    received: HashMap<EndId, Vec<(u64, Side)>>,
+    of_threads: HashMap<ThreadId, Vec<ThreadCall>>,
+    sends: HashMap<EndId, Vec<Send>>,
+    receptions: HashMap<EndId, Vec<Reception>>,
 }
 
 impl Calls {
     pub(super) fn new(messages: &[Message], edges: &[MessageEdge]) -> Self {
-        let mut of_threads: HashMap<ThreadId, Vec<Call>> = HashMap::new();
-        let mut sent: HashMap<EndId, Vec<(u64, Thread)>> = HashMap::new();
+        let mut of_threads: HashMap<ThreadId, Vec<ThreadCall>> = HashMap::new();
+        let mut sends: HashMap<EndId, Vec<Send>> = HashMap::new();
         for row in messages {
             if row.way == Way::Sent {
-                let of_end = sent.entry(row.end()).or_default();
-                of_end.push((row.at_ns, row.thread));
+                let of_end = sends.entry(row.end()).or_default();
+                of_end.push(Send { at_ns: row.at_ns, thread: row.thread });
             }
-            of_threads.entry(row.thread_id()).or_default().push(Call {
+            of_threads.entry(row.thread_id()).or_default().push(ThreadCall {
                 at_ns: row.at_ns,
                 connection: (row.way == Way::Received).then_some(row.connection),
             });
@@ -52,44 +62,40 @@ impl Calls {
             calls.sort_unstable();
             calls.shrink_to_fit();
         }
-        for sent in sent.values_mut() {
-            sent.sort_unstable();
-            sent.shrink_to_fit();
+        for sends in sends.values_mut() {
+            sends.sort_unstable();
+            sends.shrink_to_fit();
         }
-        Self { of_threads, sent, received: received(edges) }
+        Self { of_threads, sends, receptions: find_receptions(edges) }
     }
 
-    /// Those of a thread in the order of time.
-    pub(super) fn of_thread(&self, thread: ThreadId) -> &[Call] {
+    pub(super) fn of_thread(&self, thread: ThreadId) -> &[ThreadCall] {
         self.of_threads.get(&thread).map_or(&[], Vec::as_slice)
     }
 
-    /// Who sent first what was received on an end at a time.
+    /// Returns the first send of bytes that were received on an end at a time.
     pub(super) fn sender(&self, end: EndId, at_ns: u64) -> Option<Side> {
-        let received = self.received.get(&end)?;
-        let found = received.binary_search_by_key(&at_ns, |(at_ns, _)| *at_ns);
-        Some(received[found.ok()?].1)
+        let receptions = self.receptions.get(&end)?;
+        let found = receptions.binary_search_by_key(&at_ns, |reception| reception.at_ns);
+        Some(receptions[found.ok()?].sent)
     }
 
-    /// Who sent last on an end before a time, and when: what comes in then is the answer to it, if to anything.
-    pub(super) fn asker(&self, end: EndId, before_ns: u64) -> Option<(u64, ThreadId)> {
-        let sent = self.sent.get(&end)?;
-        let next = sent.partition_point(|(at_ns, _)| *at_ns < before_ns);
-        let &(at_ns, thread) = sent.get(next.checked_sub(1)?)?;
-        let host = end.host;
-        Some((at_ns, ThreadId { host, thread }))
+    /// Returns the time and thread of the last send on an end before a time. Bytes that then come in answer it, if
+    /// anything.
+    pub(super) fn last_send(&self, end: EndId, before_ns: u64) -> Option<(u64, ThreadId)> {
+        let sends = self.sends.get(&end)?;
+        let next = sends.partition_point(|send| send.at_ns < before_ns);
+        let &Send { at_ns, thread } = sends.get(next.checked_sub(1)?)?;
+        Some((at_ns, ThreadId { host: end.host, thread }))
     }
 }
 
-/// When bytes were received on each end, in order, and the first send that each reception took some of.
-fn received(edges: &[MessageEdge]) -> HashMap<EndId, Vec<(u64, Side)>> {
+/// Finds the receptions on each end, in order.
+fn find_receptions(edges: &[MessageEdge]) -> HashMap<EndId, Vec<Reception>> {
     let mut edges: Vec<&MessageEdge> = edges.iter().collect();
     edges.sort_unstable_by_key(|edge| (edge.to, edge.received.at_ns, edge.first_byte));
     edges.dedup_by_key(|edge| (edge.to, edge.received.at_ns));
+    let reception = |edge: &&MessageEdge| Reception { at_ns: edge.received.at_ns, sent: edge.sent };
     let of_ends = edges.chunk_by(|a, b| a.to == b.to);
-    let of_end = |edges: &[&MessageEdge]| {
-        let received = edges.iter().map(|edge| (edge.received.at_ns, edge.sent));
-        (edges[0].to, received.collect())
-    };
-    of_ends.map(of_end).collect()
+    of_ends.map(|edges| (edges[0].to, edges.iter().map(reception).collect())).collect()
 }

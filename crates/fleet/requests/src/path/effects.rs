@@ -1,60 +1,67 @@
-//! What threads did for which request: their effects.
+//! Effects of threads on requests.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use super::intervals::{Interval, Intervals};
 use super::{EndedBy, Paths};
-use crate::requests::Requests;
+use crate::requests::{RequestId, Requests};
 use crate::rows::ThreadId;
 use crate::waits::ThreadWaits;
 
-/// When each thread had an effect on a request: it wrote the answer, or ended the wait of the thread that had the
-/// request. What it did before, since its effect on another request, it did for this one or for nobody.
+/// Times at which each thread had an effect on a request: it wrote the answer, or woke the thread that had the request.
+/// Its work before, since its effect on another request, was for this request or for none.
 #[derive(Debug, Clone)]
 pub struct Effects<'r> {
     requests: &'r Requests,
-    /// When, and on which request: in the order of time.
-    of: HashMap<ThreadId, Vec<(u64, usize)>>,
-    /// The requests that threads have read: from when to when each is open.
-    owed: HashMap<ThreadId, Intervals<usize>>,
+    /// In the order of time.
+    of: HashMap<ThreadId, Vec<Effect>>,
+    /// Requests that threads have read, while they are open.
+    owed: HashMap<ThreadId, Intervals<RequestId>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Effect {
+    at_ns: u64,
+    request: RequestId,
 }
 
 impl<'r> Effects<'r> {
-    /// Of all threads. A wake-up by a message is no effect: the message is.
+    /// Finds the effects of all threads. A wake-up by a message is no effect: the message is.
     #[must_use]
     pub fn new(requests: &'r Requests, paths: &Paths<'_>) -> Self {
-        let mut of: HashMap<ThreadId, Vec<(u64, usize)>> = HashMap::new();
-        let mut add = |thread: ThreadId, at_ns: u64, number: usize| {
-            of.entry(thread).or_default().push((at_ns, number));
+        let mut of: HashMap<ThreadId, Vec<Effect>> = HashMap::new();
+        let mut add = |thread: ThreadId, at_ns: u64, request: RequestId| {
+            of.entry(thread).or_default().push(Effect { at_ns, request });
         };
-        let mut owed: HashMap<ThreadId, Vec<Interval<usize>>> = HashMap::new();
-        for (number, incoming) in requests.incoming.iter().enumerate() {
+        // 1. Answers.
+        let mut owed: HashMap<ThreadId, Vec<Interval<RequestId>>> = HashMap::new();
+        for (request, incoming) in (0..).map(RequestId).zip(&requests.incoming) {
             let exchange = &incoming.exchange;
             let asked = exchange.asked;
             owed.entry(asked.thread_id()).or_default().push(Interval {
                 from_ns: asked.at_ns,
                 to_ns: exchange.sure_until_ns,
-                what: number,
+                what: request,
             });
             for side in exchange.answer.iter().flat_map(|one| [one.first, one.last]) {
-                add(side.thread_id(), side.at_ns, number);
+                add(side.thread_id(), side.at_ns, request);
             }
         }
-        let owed = owed.into_iter();
-        let owed: HashMap<ThreadId, Intervals<usize>> =
-            owed.map(|(thread, open)| (thread, Intervals::new(open))).collect();
+        // 2. Wake-ups of threads with one open request.
+        let owed: HashMap<ThreadId, Intervals<RequestId>> =
+            owed.into_iter().map(|(thread, open)| (thread, Intervals::new(open))).collect();
         for (&thread, owed) in &owed {
             let waits = paths.waits_of(thread);
             for wait in waits.into_iter().flat_map(ThreadWaits::iter) {
                 let Some(woken_ns) = wait.woken_ns else {
                     continue;
                 };
-                let [Some(number), None] = open_at(owed, woken_ns) else {
+                let [Some(request), None] = two_open_at(owed, woken_ns) else {
                     continue;
                 };
                 if let Some(EndedBy::Waker(waker)) = paths.ended_by(&wait) {
-                    add(waker, woken_ns, number);
+                    add(waker, woken_ns, request);
                 }
             }
         }
@@ -65,51 +72,54 @@ impl<'r> Effects<'r> {
         Self { requests, of, owed }
     }
 
-    /// The number of the request that a thread had an effect on at this time.
+    /// Returns the request that a thread had an effect on at this time.
     #[must_use]
-    pub fn request_at(&self, thread: ThreadId, at_ns: u64) -> Option<usize> {
+    pub fn request_at(&self, thread: ThreadId, at_ns: u64) -> Option<RequestId> {
         let effects = self.of.get(&thread)?;
-        let first = effects.partition_point(|(effect_ns, _)| *effect_ns < at_ns);
-        let &(effect_ns, number) = effects.get(first)?;
-        (effect_ns == at_ns).then_some(number)
+        let first = effects.partition_point(|effect| effect.at_ns < at_ns);
+        let effect = effects.get(first)?;
+        (effect.at_ns == at_ns).then_some(effect.request)
     }
 
-    /// When a thread had its next effect on a request after a time.
-    pub(crate) fn next_on(&self, number: usize, thread: ThreadId, after_ns: u64) -> Option<u64> {
+    /// Returns the time of a thread's next effect on a request after a time.
+    pub(crate) fn next_on(
+        &self,
+        request: RequestId,
+        thread: ThreadId,
+        after_ns: u64,
+    ) -> Option<u64> {
         let effects = self.of.get(&thread)?;
-        let first = effects.partition_point(|(effect_ns, _)| *effect_ns <= after_ns);
-        let mut next = effects[first..].iter();
-        let found = next.find(|(_, other)| *other == number);
-        found.map(|(effect_ns, _)| *effect_ns)
+        let first = effects.partition_point(|effect| effect.at_ns <= after_ns);
+        let next = effects[first..].iter().find(|effect| effect.request == request);
+        next.map(|effect| effect.at_ns)
     }
 
-    /// When a thread that had an effect at this time had its last effect on another request before it worked for this one;
-    /// `None`: it had none, or it is not known for which request it had the one at this time.
+    /// Returns the time of a thread's last effect on another request before it worked for the one that it has an effect
+    /// on at `at_ns`. `None`: it had none, or the request is not known.
     ///
-    /// A thread that has read the request itself works for it since then. One that has read another one, and not answered
-    /// it, is no worker that takes requests from others: it may have held a lock.
+    /// A thread that has read the request itself works for it since then. One that has read another one, and not
+    /// answered it, is no worker that takes requests from others: it may have held a lock.
     #[must_use]
     pub fn on_another_before(&self, thread: ThreadId, at_ns: u64) -> Option<u64> {
-        let number = self.request_at(thread, at_ns)?;
+        let request = self.request_at(thread, at_ns)?;
         let effects = self.of.get(&thread)?;
-        let asked = self.requests.incoming.get(number)?.exchange.asked;
+        let asked = self.requests.incoming.get(request.0)?.exchange.asked;
         let before = if asked.thread_id() == thread {
-            effects.partition_point(|(effect_ns, _)| *effect_ns <= asked.at_ns)
+            effects.partition_point(|effect| effect.at_ns <= asked.at_ns)
         } else {
-            let owes = |owed| open_at(owed, at_ns)[0].is_some();
+            let owes = |owed| two_open_at(owed, at_ns)[0].is_some();
             if self.owed.get(&thread).is_some_and(owes) {
                 return None;
             }
-            effects.partition_point(|(effect_ns, _)| *effect_ns < at_ns)
+            effects.partition_point(|effect| effect.at_ns < at_ns)
         };
-        let mut others = effects[..before].iter().rev();
-        let found = others.find(|(_, other)| *other != number);
-        found.map(|(effect_ns, _)| *effect_ns)
+        let other = effects[..before].iter().rev().find(|effect| effect.request != request);
+        other.map(|effect| effect.at_ns)
     }
 }
 
-/// Two of the requests that are open at a time.
-fn open_at(owed: &Intervals<usize>, at_ns: u64) -> [Option<usize>; 2] {
+/// Returns two of the requests that are open at a time.
+fn two_open_at(owed: &Intervals<RequestId>, at_ns: u64) -> [Option<RequestId>; 2] {
     let mut open = [None, None];
     owed.visit([at_ns, at_ns], |one| {
         if open[0].is_none() {
@@ -124,52 +134,19 @@ fn open_at(owed: &Intervals<usize>, at_ns: u64) -> [Option<usize>; 2] {
 
 #[cfg(test)]
 mod tests {
-    use luc_fleet_clocks::HostId;
-
     use super::*;
-    use crate::messages::Side;
-    use crate::requests::{Answer, Exchange, Incoming};
-    use crate::rows::{EndId, Thread, Wait};
+    use crate::requests::Incoming;
+    use crate::rows::Wait;
+    use crate::testing::{exchange, side, thread_id};
     use crate::waits::Waits;
-
-    fn thread(id: u32) -> Thread {
-        Thread { id, start_ns: 0 }
-    }
-
-    fn side(id: u32, at_ns: u64) -> Side {
-        Side { host: HostId(0), thread: thread(id), process: 1, at_ns }
-    }
 
     /// A request that a thread reads, and that it answers.
     fn incoming(id: u32, asked_ns: u64, answered_ns: u64) -> Incoming {
-        let answer = side(id, answered_ns);
-        Incoming {
-            exchange: Exchange {
-                end: EndId { host: HostId(0), connection: u64::from(id) },
-                asked: side(id, asked_ns),
-                first_byte: 0,
-                bytes: 1,
-                answer: Some(Answer { first: answer, last: answer }),
-                token: None,
-                sure_until_ns: answered_ns,
-                is_of_several: false,
-            },
-            from: None,
-        }
+        Incoming { exchange: exchange(side(id, asked_ns), side(id, answered_ns)), from: None }
     }
 
     fn wait(id: u32, off_ns: u64, woken_ns: u64, waker: u32) -> Wait {
-        Wait {
-            host: HostId(0),
-            thread: thread(id),
-            off_ns,
-            woken_ns: Some(woken_ns),
-            on_ns: woken_ns + 1,
-            waker: Some(thread(waker)),
-            may_be_input: true,
-            may_be_hand_over: true,
-            processor: None,
-        }
+        crate::testing::wait(id, [off_ns, woken_ns, woken_ns + 1], Some(waker))
     }
 
     #[test]
@@ -189,14 +166,9 @@ mod tests {
         let waits = Waits::of(&waits).expect("few");
         let paths = Paths::new(&waits, &[], &[]);
         let effects = Effects::new(&requests, &paths);
-        let before = |id: u32, at_ns| {
-            let host = HostId(0);
-            let thread = thread(id);
-            effects.on_another_before(ThreadId { host, thread }, at_ns)
-        };
-        let worker = ThreadId { host: HostId(0), thread: thread(9) };
-        assert_eq!(effects.request_at(worker, 50), Some(0));
-        assert_eq!(effects.request_at(worker, 51), None);
+        let before = |id: u32, at_ns| effects.on_another_before(thread_id(id), at_ns);
+        assert_eq!(effects.request_at(thread_id(9), 50), Some(RequestId(0)));
+        assert_eq!(effects.request_at(thread_id(9), 51), None);
         assert_eq!(before(9, 70), Some(50));
         assert_eq!(before(9, 80), Some(50));
         assert_eq!(before(9, 50), None);
@@ -208,8 +180,8 @@ mod tests {
 
     #[test]
     fn who_has_read_a_request_works_for_it_since_then() {
-        // Thread 1 answers its first request at 30 and reads another one at 40. It gives a lock to thread 2, whose request
-        // is open, at 50.
+        // Thread 1 answers its first request at 30 and reads another one at 40. It gives a lock to thread 2, whose
+        // request is open, at 50.
         let requests = Requests {
             incoming: vec![incoming(1, 10, 30), incoming(1, 40, 60), incoming(2, 15, 95)],
             ..Requests::default()
@@ -217,11 +189,10 @@ mod tests {
         let waits = Waits::of(&[wait(2, 16, 50, 1)]).expect("few");
         let paths = Paths::new(&waits, &[], &[]);
         let effects = Effects::new(&requests, &paths);
-        let thread = ThreadId { host: HostId(0), thread: thread(1) };
-        // What it did for thread 2 was after it had read its own.
-        assert_eq!(effects.on_another_before(thread, 60), Some(30));
+        // Its effect on thread 2 was after it had read its own request.
+        assert_eq!(effects.on_another_before(thread_id(1), 60), Some(30));
         // It is no worker of thread 2.
-        assert_eq!(effects.on_another_before(thread, 50), None);
+        assert_eq!(effects.on_another_before(thread_id(1), 50), None);
     }
 
     #[test]
@@ -233,8 +204,7 @@ mod tests {
         let waits = [wait(2, 6, 20, 9), wait(1, 13, 50, 9), wait(1, 61, 70, 9)];
         let waits = Waits::of(&waits).expect("few");
         let effects = Effects::new(&requests, &Paths::new(&waits, &[], &[]));
-        let thread = ThreadId { host: HostId(0), thread: thread(9) };
-        assert_eq!(effects.on_another_before(thread, 50), None);
-        assert_eq!(effects.on_another_before(thread, 70), Some(20));
+        assert_eq!(effects.on_another_before(thread_id(9), 50), None);
+        assert_eq!(effects.on_another_before(thread_id(9), 70), Some(20));
     }
 }

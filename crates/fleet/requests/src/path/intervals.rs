@@ -1,8 +1,8 @@
-//! Intervals of time, and which of them a time is in.
+//! Intervals of time, and a search for those that contain a time.
 
 use std::ops::{ControlFlow, Range};
 
-/// A time of something, with both its ends.
+/// An interval of time, both ends included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Interval<T> {
     pub(crate) from_ns: u64,
@@ -10,13 +10,13 @@ pub(crate) struct Interval<T> {
     pub(crate) what: T,
 }
 
-/// Many intervals as a tree (Cormen et al., *Introduction to Algorithms*, interval trees), whose nodes are the middles of
-/// ranges: one that lasts long does not make a search among the others longer.
+/// Many intervals as a tree whose nodes are the middles of ranges (Cormen et al., *Introduction to Algorithms*,
+/// interval trees). One that lasts long does not make a search among the others longer.
 #[derive(Debug, Clone)]
 pub(crate) struct Intervals<T> {
     /// In the order of their begins.
     all: Vec<Interval<T>>,
-    /// The latest end in the range of which a place is the middle.
+    /// By index: the latest end in the range whose middle it is.
     latest_ns: Vec<u64>,
 }
 
@@ -24,24 +24,25 @@ impl<T: Ord> Intervals<T> {
     pub(crate) fn new(mut all: Vec<Interval<T>>) -> Self {
         all.sort_unstable();
         let mut intervals = Self { latest_ns: vec![0; all.len()], all };
-        intervals.find_latest(0..intervals.all.len());
+        intervals.note_latest(0..intervals.all.len());
         intervals
     }
 
-    /// Finds the latest end in a range, and in all ranges below it.
-    fn find_latest(&mut self, range: Range<usize>) -> u64 {
+    /// Notes the latest end in a range and in all ranges below it.
+    fn note_latest(&mut self, range: Range<usize>) -> u64 {
         if range.is_empty() {
             return 0;
         }
         let middle = range.start.midpoint(range.end);
-        let before_ns = self.find_latest(range.start..middle);
-        let after_ns = self.find_latest(middle + 1..range.end);
+        let before_ns = self.note_latest(range.start..middle);
+        let after_ns = self.note_latest(middle + 1..range.end);
         let latest_ns = self.all[middle].to_ns.max(before_ns).max(after_ns);
         self.latest_ns[middle] = latest_ns;
         latest_ns
     }
 
-    /// Visits those that have a time between two times, which count, in the order of their begins, until `visit` breaks.
+    /// Visits the intervals that have a time between two times, both included, in the order of their begins, until
+    /// `visit` breaks.
     pub(crate) fn visit(
         &self,
         [first_ns, last_ns]: [u64; 2],

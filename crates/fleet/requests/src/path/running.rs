@@ -1,4 +1,4 @@
-//! Who had the processors.
+//! Threads that had the processors.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -8,22 +8,21 @@ use luc_fleet_clocks::HostId;
 use super::Paths;
 use super::intervals::{Interval, Intervals};
 use crate::rows::{Thread, ThreadId};
-use crate::waits::HostWaits;
+use crate::waits::{HostWaits, RunId};
 
-/// So many runs that follow each other are searched at once. With fewer, the searched intervals take more memory than the
-/// runs.
-const BLOCK: usize = 16;
+/// Number of runs in a row that are searched at once. With fewer, the searched intervals take more memory than the runs.
+const BLOCK_RUNS: usize = 16;
 
-/// How long a thread ran on a processor.
+/// Time that a thread ran on a processor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ran {
     pub thread: ThreadId,
-    /// On which processor; `None`: not known.
     pub processor: Option<u32>,
     pub ran_ns: u64,
 }
 
-/// When each thread ran, and where: between two of its waits, and before the first if it began in the trace.
+/// Times and processors at which each thread ran: between two of its waits, and before the first if the thread began in
+/// the trace.
 #[derive(Debug)]
 pub struct Running<'w> {
     of_host: BTreeMap<HostId, Runs<'w>>,
@@ -33,25 +32,25 @@ pub struct Running<'w> {
 #[derive(Debug)]
 struct Runs<'w> {
     waits: &'w HostWaits,
-    /// The numbers of all between two waits, in the order of their begins.
-    numbers: Vec<u32>,
-    /// From the first begin in a block of these to the latest end.
+    /// Runs between two waits of a thread, in the order of their begins.
+    runs: Vec<RunId>,
+    /// From the first begin in a block of runs to the latest end: the block's index.
     blocks: Intervals<usize>,
-    /// Those before the first wait.
+    /// Runs before the first wait.
     first: Intervals<Thread>,
 }
 
 impl<'w> Running<'w> {
-    /// Of all threads. What one did after its last wait is not known, nor what one did before its first that began
-    /// before any wait of its host.
+    /// Finds the runs of all threads. Unknown are those after a thread's last wait, and those before the first wait of
+    /// a thread that began before all waits of its host.
     #[must_use]
     pub fn new(paths: &Paths<'w>) -> Self {
         let hosts = paths.waits().hosts();
         Self { of_host: hosts.map(|waits| (waits.host(), Runs::new(waits))).collect() }
     }
 
-    /// How long each thread of a host ran on each processor between two times of its clock, in the threads' order; those
-    /// that did not are left out.
+    /// Returns the time that each thread of a host ran on each processor between two times of its clock, in the
+    /// threads' order. Threads that did not run are left out.
     #[must_use]
     pub fn during(&self, host: HostId, begin_ns: u64, end_ns: u64) -> Vec<Ran> {
         let mut all_ns: BTreeMap<(Thread, Option<u32>), u64> = BTreeMap::new();
@@ -73,13 +72,13 @@ impl<'w> Running<'w> {
 
 impl<'w> Runs<'w> {
     fn new(waits: &'w HostWaits) -> Self {
-        let mut numbers: Vec<u32> = waits.all_between().collect();
-        numbers.sort_unstable_by_key(|&number| waits.between_ns(number)[0]);
-        let blocks = numbers.chunks(BLOCK).enumerate();
-        let blocks = blocks.filter_map(|(block, numbers)| {
-            let ends_ns = numbers.iter().map(|&number| waits.between_ns(number)[1]);
+        let mut runs: Vec<RunId> = waits.runs().collect();
+        runs.sort_unstable_by_key(|&run| waits.run_ns(run)[0]);
+        let blocks = runs.chunks(BLOCK_RUNS).enumerate();
+        let blocks = blocks.filter_map(|(block, runs)| {
+            let ends_ns = runs.iter().map(|&run| waits.run_ns(run)[1]);
             Some(Interval {
-                from_ns: waits.between_ns(*numbers.first()?)[0],
+                from_ns: waits.run_ns(*runs.first()?)[0],
                 to_ns: ends_ns.max()?,
                 what: block,
             })
@@ -98,11 +97,11 @@ impl<'w> Runs<'w> {
             waits,
             blocks: Intervals::new(blocks.collect()),
             first: Intervals::new(first.collect()),
-            numbers,
+            runs,
         }
     }
 
-    /// Visits each run that has some time between two times, and says how much.
+    /// Visits each run that has some time between two times, with its thread, processor and that time.
     fn visit(&self, during_ns: [u64; 2], mut visit: impl FnMut(Thread, Option<u32>, u64)) {
         let ran_ns = |from_ns: u64, to_ns: u64| {
             let ran_ns = to_ns.min(during_ns[1]);
@@ -110,12 +109,12 @@ impl<'w> Runs<'w> {
             Some(ran_ns).filter(|ran_ns| *ran_ns > 0)
         };
         self.blocks.visit(during_ns, |block| {
-            let first = block.what * BLOCK;
-            let numbers = &self.numbers[first..(first + BLOCK).min(self.numbers.len())];
-            for &number in numbers {
-                let [from_ns, to_ns] = self.waits.between_ns(number);
+            let first = block.what * BLOCK_RUNS;
+            let runs = &self.runs[first..(first + BLOCK_RUNS).min(self.runs.len())];
+            for &run in runs {
+                let [from_ns, to_ns] = self.waits.run_ns(run);
                 if let Some(ran_ns) = ran_ns(from_ns, to_ns) {
-                    let [before, _] = self.waits.between(number);
+                    let [before, _] = self.waits.around_run(run);
                     visit(before.thread, before.processor, ran_ns);
                 }
             }
@@ -136,22 +135,11 @@ mod tests {
     use crate::rows::Wait;
     use crate::waits::Waits;
 
-    fn wait(thread: u32, off_ns: u64, on_ns: u64) -> Wait {
-        Wait {
-            host: HostId(0),
-            thread: Thread {
-                id: thread,
-                // The third one begins in the trace.
-                start_ns: if thread == 3 { 70 } else { 0 },
-            },
-            off_ns,
-            woken_ns: None,
-            on_ns,
-            waker: None,
-            may_be_input: true,
-            may_be_hand_over: true,
-            processor: None,
-        }
+    fn wait(id: u32, off_ns: u64, on_ns: u64) -> Wait {
+        // Thread 3 begins in the trace.
+        let thread = Thread { id, start_ns: if id == 3 { 70 } else { 0 } };
+        let wait = crate::testing::wait(id, [off_ns, on_ns, on_ns], None);
+        Wait { thread, woken_ns: None, ..wait }
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The walk backward from an answer.
+//! Walk backward from an answer along the critical path.
 
 use luc_fleet_clocks::{Event, HostId, Placed};
 
@@ -6,11 +6,11 @@ use super::{Before, EndedBy, Link, Part, PartKind, Path, Paths, Read};
 use crate::messages::Side;
 use crate::rows::{EndId, ThreadId, Wait};
 
-/// So many threads that wait for each other, one for the next, are of forged rows.
-const MOST_WAITING: usize = 256;
+/// Maximum number of threads that wait, each for the next; more are of forged rows.
+const MAX_FRAMES: usize = 256;
 
-/// The path from the end back to the begin ([`Paths::critical`]).
-pub(super) fn back(
+/// Walks from the end back to the begin ([`Paths::critical`]).
+pub(super) fn walk_back(
     paths: &Paths<'_>,
     begin: &Side,
     end: &Side,
@@ -35,7 +35,7 @@ pub(super) fn back(
         if walk.reached_ns <= frame.until_ns {
             continue;
         }
-        let waited_for = walk.step(&mut frame);
+        let waited_for = walk.step_back(&mut frame);
         walk.frames.push(frame);
         walk.frames.extend(waited_for);
     }
@@ -43,19 +43,19 @@ pub(super) fn back(
     walk.path
 }
 
-/// A thread whose time is looked at, and how far back.
+/// A thread that the walk follows, and how far back.
 #[derive(Debug, Clone, Copy)]
 struct Frame {
     thread: ThreadId,
-    /// Where it is, on the clock of the thread's host.
+    /// Time that the walk has come to, on the clock of the thread's host.
     at_ns: u64,
-    /// By how much the home's clock is ahead of the host's; `None`: not known.
+    /// Home's clock less that of the thread's host; `None`: not known.
     ahead_ns: Option<i128>,
-    /// Who waits for it meanwhile.
+    /// Thread that waits for it meanwhile.
     blocks: Option<ThreadId>,
-    /// Why it is looked at.
+    /// Index of the link that led to it.
     link: Option<usize>,
-    /// On the home's clock: since when that one waits.
+    /// Begin of that wait on the home's clock: the walk goes no further back.
     until_ns: u64,
 }
 
@@ -63,21 +63,21 @@ struct Walk<'p, P> {
     paths: &'p Paths<'p>,
     place: P,
     home: HostId,
-    /// Each waits for the next one.
+    /// Threads that wait, each for the next.
     frames: Vec<Frame>,
-    /// How far the parts go back, on the home's clock.
+    /// Begin of the earliest part so far, on the home's clock.
     reached_ns: u64,
     path: Path,
 }
 
-/// Who ended a wait.
+/// End of a wait by a thread.
 #[derive(Debug, Clone, Copy)]
 struct Ended {
     by: ThreadId,
-    /// When, on the clock of that one's host.
+    /// Time on the clock of that thread's host.
     at_ns: u64,
     is_message: bool,
-    /// By how much the wait would have been shorter at most, had that one needed no time.
+    /// Maximum by which the wait would have been shorter, had that thread needed no time.
     slack_ns: u64,
 }
 
@@ -86,49 +86,57 @@ struct Ended {
 struct Reading {
     sent: Side,
     to: EndId,
-    /// When the thread could read it, on the clock of its host.
+    /// Time at which the thread could read it, on the clock of its host.
     at_ns: u64,
-    /// Since when it was waited for, on the home's clock.
+    /// Begin of the wait for it, on the home's clock.
     until_ns: u64,
-    /// The wait that it ended, if it ended one.
+    /// Begin of the wait that it ended, if it ended one.
     wait_off_ns: Option<u64>,
 }
 
+/// A time on the home's clock.
+#[derive(Debug, Clone, Copy)]
+struct HomeTime {
+    at_ns: u64,
+    error_ns: Option<u64>,
+}
+
 impl<P: Fn(Event) -> Option<Placed>> Walk<'_, P> {
-    /// Goes back over what a thread did since its last wait, and over the wait. Returns whose time that is, if known.
-    fn step(&mut self, frame: &mut Frame) -> Option<Frame> {
+    /// Goes back over a thread's actions since its last wait, and over the wait. Returns the frame of the thread that
+    /// ended the wait, if known.
+    fn step_back(&mut self, frame: &mut Frame) -> Option<Frame> {
         let Some(turn) = self.paths.last_wait(frame.thread, frame.at_ns) else {
-            if let Some(passed) = self.passed(frame, None) {
-                return Some(passed);
+            if let Some(sender) = self.cross_answer(frame, None) {
+                return Some(sender);
             }
             // It ran since then, as far as is known.
-            self.add(frame, frame.until_ns, PartKind::Running, None);
+            self.add_part(frame, frame.until_ns, PartKind::Running, None);
             return None;
         };
-        if let Some(passed) = self.passed(frame, Some(&turn)) {
-            return Some(passed);
+        if let Some(sender) = self.cross_answer(frame, Some(&turn)) {
+            return Some(sender);
         }
         if turn.on_ns <= frame.at_ns {
-            self.to(frame, turn.on_ns, PartKind::Running, None);
+            self.go_back_to(frame, turn.on_ns, PartKind::Running, None);
         }
         let off_ns = Some(turn.off_ns);
         let processor = turn.processor;
         let runnable = PartKind::Runnable { processor };
         let Some(woken_ns) = turn.woken_ns else {
-            self.to(frame, turn.off_ns, runnable, off_ns);
+            self.go_back_to(frame, turn.off_ns, runnable, off_ns);
             return None;
         };
         if frame.at_ns < woken_ns {
             // It did something while it waited.
-            self.to(frame, turn.off_ns, PartKind::Contradictory, off_ns);
+            self.go_back_to(frame, turn.off_ns, PartKind::Contradictory, off_ns);
             return None;
         }
-        self.to(frame, woken_ns, runnable, off_ns);
+        self.go_back_to(frame, woken_ns, runnable, off_ns);
         match self.paths.ended_by(&turn) {
-            Some(EndedBy::Message { sent, to }) => self.came(frame, turn, sent, to),
+            Some(EndedBy::Message { sent, to }) => self.cross_message_wait(frame, turn, sent, to),
             Some(EndedBy::Waker(by)) if self.may_end(frame, by) => {
-                let wait = self.whole(frame, turn);
-                let until_ns = self.until(frame, wait.off_ns);
+                let wait = self.with_turns(frame, turn);
+                let until_ns = self.limit_ns(frame, wait.off_ns);
                 let ended = Ended {
                     by,
                     at_ns: woken_ns,
@@ -137,80 +145,86 @@ impl<P: Fn(Event) -> Option<Placed>> Walk<'_, P> {
                 };
                 let waiter = *frame;
                 frame.at_ns = wait.off_ns;
-                Some(self.below(&waiter, wait.off_ns, ended, until_ns))
+                Some(self.follow(&waiter, wait.off_ns, ended, until_ns))
             }
             Some(EndedBy::Waker(_)) | None => {
-                self.to(frame, turn.off_ns, PartKind::Blocked, off_ns);
+                self.go_back_to(frame, turn.off_ns, PartKind::Blocked, off_ns);
                 None
             }
         }
     }
 
-    /// Goes back over a wait for a message. Returns the frame of who sent it, if that is not waited for already.
-    fn came(&mut self, frame: &mut Frame, turn: Wait, sent: Side, to: EndId) -> Option<Frame> {
-        let wait = self.whole(frame, turn);
+    /// Goes back over a wait for a message. Returns the frame of its sender, unless that is waited for already.
+    fn cross_message_wait(
+        &mut self,
+        frame: &mut Frame,
+        turn: Wait,
+        sent: Side,
+        to: EndId,
+    ) -> Option<Frame> {
+        let wait = self.with_turns(frame, turn);
         let waiter = *frame;
         let until_ns = if self.is_waiting(sent.thread_id()) {
             // A thread that waits for this one has asked it.
-            self.mark(&waiter, Before::WasFree);
+            self.mark_link(&waiter, Before::WasFree);
             let held = self.paths.held_before(&wait);
-            held.map_or(frame.until_ns, |held| self.until(frame, held.on_ns))
+            held.map_or(frame.until_ns, |held| self.limit_ns(frame, held.on_ns))
         } else if let Some(asked_ns) = self.asked_by_another(frame, to, wait.on_ns) {
-            self.mark(&waiter, Before::WasFree);
-            self.mark_others(asked_ns);
+            self.mark_link(&waiter, Before::WasFree);
+            self.mark_passing(asked_ns);
             asked_ns
         } else {
-            self.until(frame, wait.off_ns)
+            self.limit_ns(frame, wait.off_ns)
         };
         let reading =
             Reading { sent, to, at_ns: wait.on_ns, until_ns, wait_off_ns: Some(wait.off_ns) };
-        let ended = self.message(frame, &reading);
+        let ended = self.add_network_part(frame, &reading);
         frame.at_ns = turn.off_ns;
         match ended.filter(|ended| self.may_end(&waiter, ended.by)) {
             Some(ended) => {
                 frame.at_ns = wait.off_ns;
-                Some(self.below(&waiter, wait.off_ns, ended, until_ns))
+                Some(self.follow(&waiter, wait.off_ns, ended, until_ns))
             }
             None => {
-                let until_ns = self.until(&waiter, turn.off_ns);
-                self.add(&waiter, until_ns, PartKind::Blocked, Some(turn.off_ns));
+                let until_ns = self.limit_ns(&waiter, turn.off_ns);
+                self.add_part(&waiter, until_ns, PartKind::Blocked, Some(turn.off_ns));
                 None
             }
         }
     }
 
-    /// Goes back to the answer that a thread read without a wait for it, to what another one on the path had asked. Returns
-    /// the frame of who sent it.
-    fn passed(&mut self, frame: &mut Frame, since: Option<&Wait>) -> Option<Frame> {
+    /// Goes back to an answer that a thread read without a wait for it, to a call of another thread on the path.
+    /// Returns the frame of its sender.
+    fn cross_answer(&mut self, frame: &mut Frame, since: Option<&Wait>) -> Option<Frame> {
         let Read { at_ns, to, sent } = self.paths.read_since(since, frame.thread, frame.at_ns)?;
         let until_ns = self.asked_by_another(frame, to, at_ns)?;
         if !self.may_end(frame, sent.thread_id()) {
             return None;
         }
-        self.to(frame, at_ns, PartKind::Running, None);
+        self.go_back_to(frame, at_ns, PartKind::Running, None);
         let reading = Reading { sent, to, at_ns, until_ns, wait_off_ns: None };
-        let ended = self.message(frame, &reading)?;
+        let ended = self.add_network_part(frame, &reading)?;
         let waiter = *frame;
-        self.mark(&waiter, Before::OnlyForItself);
-        self.mark_others(until_ns);
-        Some(self.below(&waiter, at_ns, ended, until_ns))
+        self.mark_link(&waiter, Before::OnlyForItself);
+        self.mark_passing(until_ns);
+        Some(self.follow(&waiter, at_ns, ended, until_ns))
     }
 
-    /// Whether a thread may have ended the wait of another one: not if it waits for that one.
+    /// Whether a thread may have ended the wait of a frame: not if it waits for that frame's thread.
     fn may_end(&self, frame: &Frame, by: ThreadId) -> bool {
-        by != frame.thread && !self.is_waiting(by) && self.frames.len() < MOST_WAITING
+        by != frame.thread && !self.is_waiting(by) && self.frames.len() < MAX_FRAMES
     }
 
-    /// Whether a thread waits for the one that is looked at.
+    /// Whether a thread waits for the one that the walk follows.
     fn is_waiting(&self, thread: ThreadId) -> bool {
         self.frames.iter().any(|other| other.thread == thread)
     }
 
-    /// If a thread read on an end the answer to what another thread of the path has asked on it: since when, on the home's
-    /// clock, somebody waits for that one's sake.
+    /// If a thread read the answer to a call of another thread on the path: returns the begin of the wait for that
+    /// thread's sake, on the home's clock.
     fn asked_by_another(&self, frame: &Frame, to: EndId, read_ns: u64) -> Option<u64> {
-        let (asked_ns, asker) = self.paths.calls.asker(to, read_ns)?;
-        let (asked_ns, _) = self.at_home(to.host, asked_ns)?;
+        let (asked_ns, asker) = self.paths.calls.last_send(to, read_ns)?;
+        let asked_ns = self.home_time(to.host, asked_ns)?.at_ns;
         let begin_ns = self.frames.first()?.until_ns;
         if asker == frame.thread || asked_ns < begin_ns {
             return None;
@@ -219,24 +233,24 @@ impl<P: Fn(Event) -> Option<Placed>> Walk<'_, P> {
         Some(self.frames.get(asking + 1).unwrap_or(frame).until_ns)
     }
 
-    /// Says whether what a thread did before may have held the request up.
-    fn mark(&mut self, frame: &Frame, before: Before) {
+    /// Notes whether a thread's earlier work may have delayed the request.
+    fn mark_link(&mut self, frame: &Frame, before: Before) {
         if let Some(link) = frame.link {
             self.path.links[link].before = before;
         }
     }
 
-    /// Says of those that wait for the thread, and are looked at back to this time at most, that they were free.
-    fn mark_others(&mut self, until_ns: u64) {
+    /// Notes of threads that wait for this one, and are followed back to this time at most, that they were free.
+    fn mark_passing(&mut self, until_ns: u64) {
         let passing = self.frames.iter().filter(|one| one.until_ns >= until_ns);
         for link in passing.filter_map(|one| one.link) {
             self.path.links[link].before = Before::WasFree;
         }
     }
 
-    /// A wait that somebody ended, with the turns before it, as far as the thread is looked at.
-    fn whole(&self, frame: &Frame, mut wait: Wait) -> Wait {
-        while self.until(frame, wait.off_ns) > frame.until_ns {
+    /// Returns a wait with the turns before it, as far as the thread is followed.
+    fn with_turns(&self, frame: &Frame, mut wait: Wait) -> Wait {
+        while self.limit_ns(frame, wait.off_ns) > frame.until_ns {
             match self.paths.turn_before(frame.thread, wait.off_ns) {
                 Some(before) => wait.off_ns = before.off_ns,
                 None => break,
@@ -245,16 +259,15 @@ impl<P: Fn(Event) -> Option<Placed>> Walk<'_, P> {
         wait
     }
 
-    /// How far back a wait is looked at that began at a time of the thread's host, on the home's clock.
-    fn until(&self, frame: &Frame, off_ns: u64) -> u64 {
-        let home_ns = self.at_home(frame.thread.host, off_ns);
-        home_ns.map_or(frame.until_ns, |(home_ns, _)| home_ns.max(frame.until_ns))
+    /// Returns how far back a wait is followed that began at a time of the thread's host, on the home's clock.
+    fn limit_ns(&self, frame: &Frame, off_ns: u64) -> u64 {
+        let home = self.home_time(frame.thread.host, off_ns);
+        home.map_or(frame.until_ns, |home| home.at_ns.max(frame.until_ns))
     }
 
-    /// The frame of whoever ended a wait.
-    fn below(&mut self, waiter: &Frame, off_ns: u64, ended: Ended, until_ns: u64) -> Frame {
-        let home_ns = self.at_home(ended.by.host, ended.at_ns);
-        let home_ns = home_ns.map(|(home_ns, _)| home_ns);
+    /// Adds a link, and returns the frame of the thread that ended the wait.
+    fn follow(&mut self, waiter: &Frame, off_ns: u64, ended: Ended, until_ns: u64) -> Frame {
+        let home_ns = self.home_time(ended.by.host, ended.at_ns).map(|home| home.at_ns);
         let ahead_ns = home_ns.map(|home_ns| i128::from(home_ns) - i128::from(ended.at_ns));
         self.path.links.push(Link {
             waiter: waiter.thread,
@@ -277,51 +290,53 @@ impl<P: Fn(Event) -> Option<Placed>> Walk<'_, P> {
         }
     }
 
-    /// Goes back over a message's way, from where the thread is. Returns who sent it, and when on that host.
-    fn message(&mut self, frame: &Frame, reading: &Reading) -> Option<Ended> {
+    /// Adds the part of a message's way. Returns the end of the wait by its sender.
+    fn add_network_part(&mut self, frame: &Frame, reading: &Reading) -> Option<Ended> {
         let &Reading { sent, to, .. } = reading;
         let from = sent.thread_id();
-        let (sent_ns, sent_error_ns) = self.at_home(sent.host, sent.at_ns)?;
-        let (_, own_error_ns) = self.at_home(frame.thread.host, frame.at_ns)?;
+        let home = self.home_time(sent.host, sent.at_ns)?;
+        let own_error_ns = self.home_time(frame.thread.host, frame.at_ns)?.error_ns;
         let error_ns = if sent.host == frame.thread.host {
             Some(0)
         } else {
-            sent_error_ns.zip(own_error_ns).map(|(a, b)| a.saturating_add(b))
+            home.error_ns.zip(own_error_ns).map(|(a, b)| a.saturating_add(b))
         };
         // Without this message the thread would have waited for the next one.
-        let others = self.paths.other_senders(frame.thread, reading.at_ns, to);
-        let others_ns = others.iter().filter_map(|other| {
-            let (home_ns, _) = self.at_home(other.host, other.at_ns)?;
-            Some(home_ns)
-        });
-        let next_ns = others_ns.fold(reading.until_ns, u64::max);
+        let others = self.paths.other_sends(frame.thread, reading.at_ns, to);
+        let others = others.iter().filter_map(|other| self.home_time(other.host, other.at_ns));
+        let next_ns = others.map(|home| home.at_ns).fold(reading.until_ns, u64::max);
         let slack_ns = self.reached_ns.saturating_sub(next_ns);
         let kind = PartKind::Network { from, to, error_ns };
-        let begin_ns = sent_ns.max(reading.until_ns);
-        self.add(frame, begin_ns, kind, reading.wait_off_ns);
+        let begin_ns = home.at_ns.max(reading.until_ns);
+        self.add_part(frame, begin_ns, kind, reading.wait_off_ns);
         Some(Ended { by: from, at_ns: sent.at_ns, is_message: true, slack_ns })
     }
 
-    /// A time of a host on the home's clock, and by how much it may be off.
-    fn at_home(&self, host: HostId, at_ns: u64) -> Option<(u64, Option<u64>)> {
+    fn home_time(&self, host: HostId, at_ns: u64) -> Option<HomeTime> {
         if host == self.home {
-            return Some((at_ns, Some(0)));
+            return Some(HomeTime { at_ns, error_ns: Some(0) });
         }
         let placed = (self.place)(Event { host, at_ns: i64::try_from(at_ns).ok()? })?;
         let error_ns = placed.bounds.half_width_ns().map(|half| half.ceil() as u64);
-        Some((u64::try_from(placed.at_ns?).ok()?, error_ns))
+        Some(HomeTime { at_ns: u64::try_from(placed.at_ns?).ok()?, error_ns })
     }
 
-    /// Goes back to a time of the thread's host; where its clock is not known, as far as the thread is looked at.
-    fn to(&mut self, frame: &mut Frame, at_ns: u64, kind: PartKind, wait_off_ns: Option<u64>) {
-        let home_ns =
-            self.at_home(frame.thread.host, at_ns).map_or(frame.until_ns, |(home_ns, _)| home_ns);
-        self.add(frame, home_ns, kind, wait_off_ns);
+    /// Goes back to a time of the thread's host; where its clock is not known, as far as the thread is followed.
+    fn go_back_to(
+        &mut self,
+        frame: &mut Frame,
+        at_ns: u64,
+        kind: PartKind,
+        wait_off_ns: Option<u64>,
+    ) {
+        let home = self.home_time(frame.thread.host, at_ns);
+        let home_ns = home.map_or(frame.until_ns, |home| home.at_ns);
+        self.add_part(frame, home_ns, kind, wait_off_ns);
         frame.at_ns = at_ns;
     }
 
     /// Adds a part back to a time of the home's clock. Clocks that are a little off do not turn time around.
-    fn add(&mut self, frame: &Frame, home_ns: u64, kind: PartKind, wait_off_ns: Option<u64>) {
+    fn add_part(&mut self, frame: &Frame, home_ns: u64, kind: PartKind, wait_off_ns: Option<u64>) {
         let begin_ns = home_ns.max(frame.until_ns).min(self.reached_ns);
         let end_ns = self.reached_ns;
         if begin_ns < end_ns {

@@ -3,35 +3,34 @@
 use std::ops::Range;
 
 use crate::messages::Side;
-use crate::rows::{EndId, Message, Way};
+use crate::rows::{EndId, Message, RowId, Way};
 
-/// A request and its answer, as one end has seen them.
+/// A request and its answer, as one end saw them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exchange {
     pub end: EndId,
-    /// The first bytes of the request: who sent or read them, and when.
+    /// Thread that sent or read the first bytes of the request, and when.
     pub asked: Side,
-    /// The request's first byte, as the end counts that direction.
+    /// Offset of the request's first byte, as the end counts that direction.
     pub first_byte: u64,
-    /// How many bytes the request has.
+    /// Bytes of the request.
     pub bytes: u64,
-    /// The answer, if there is one.
     pub answer: Option<Answer>,
-    /// What names the request in its bytes, where they were looked at.
+    /// Token that names the request in its bytes, where they were looked at.
     pub token: Option<u64>,
-    /// Until when, on the host's clock, the thread that has the request works for it without doubt: rows that were lost
-    /// may hide the begin of another one.
+    /// Time on the host's clock until which its thread works for it without doubt: lost rows may hide the begin of
+    /// another request.
     pub(crate) sure_until_ns: u64,
-    /// Whether several threads have sent it: then it is several requests, and none is known to be made for one.
+    /// Whether several threads have sent it. Then it is several requests, and has no known cause.
     pub(crate) is_of_several: bool,
 }
 
 /// The answer of an [`Exchange`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Answer {
-    /// Who sent or read its first bytes.
+    /// Thread that sent or read the first bytes.
     pub first: Side,
-    /// Who sent or read its last bytes.
+    /// Thread that sent or read the last bytes.
     pub last: Side,
 }
 
@@ -50,21 +49,23 @@ impl Exchange {
     }
 }
 
-/// What a row is to its exchange.
+/// Index of an exchange in [`Exchanges::all`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
-    /// The first bytes of the request.
-    Opens,
-    /// More of the request.
-    Asks,
-    /// Some of the answer.
-    Answers,
+pub(super) struct ExchangeId(pub(super) usize);
+
+/// A row of an exchange.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ExchangeRow {
+    pub(super) row: RowId,
+    pub(super) exchange: ExchangeId,
+    /// Whether it has the first bytes of the request.
+    pub(super) is_first: bool,
 }
 
-/// What tells whether an exchange may be several ones.
+/// Evidence that an exchange is several ones.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shape {
-    /// In how many rows it was asked.
+    /// Number of rows of its request.
     pub(super) asking_rows: usize,
     /// Whether more than one thread answered it.
     pub(super) is_answered_by_several: bool,
@@ -72,32 +73,34 @@ pub(super) struct Shape {
     pub(super) has_hole: bool,
 }
 
-/// An end's exchanges in order, and for each row of them the row's place, the exchange's and its part.
+/// Exchanges of ends, in order of ends and bytes.
 #[derive(Debug, Default)]
 pub(super) struct Exchanges {
     pub(super) all: Vec<Exchange>,
-    /// The bytes of each answer, as the end counts them.
+    /// By exchange: bytes of the answer, as the end counts them.
     pub(super) answers: Vec<Option<Range<u64>>>,
+    /// By exchange: evidence that it is several ones.
     pub(super) shapes: Vec<Shape>,
-    pub(super) parts: Vec<(usize, usize, Part)>,
+    pub(super) rows: Vec<ExchangeRow>,
 }
 
 impl Exchanges {
-    /// Adds those of an end, whose rows are at these places in the order of their times. Bytes that go `asks` are
-    /// requests; those of the other direction are the answer to the last one. What is answered before anything was
-    /// asked, as a server's greeting is, belongs to no exchange. A FIN must not be among the rows.
+    /// Adds the exchanges of an end, whose rows are `of_end` in the order of their times. Bytes that go `asks` are
+    /// requests; those of the other direction answer the last one. An answer to nothing, such as a server's greeting,
+    /// belongs to no exchange. A FIN must not be among the rows.
     pub(super) fn add(
         &mut self,
         rows: &[&Message],
-        places: Range<usize>,
+        of_end: Range<usize>,
         asks: Way,
         closed_ns: Option<u64>,
     ) {
-        // The next byte of each direction.
+        // The byte that follows in each direction.
         let mut expected: [Option<u64>; 2] = [None, None];
         let mut current: Option<usize> = None;
-        for place in places {
-            let row = rows[place];
+        for id in of_end {
+            let row = rows[id];
+            let id = RowId(id);
             let expected = &mut expected[usize::from(row.way == Way::Sent)];
             let has_hole = expected.is_some_and(|expected| expected != row.first_byte);
             *expected = row.first_byte.checked_add(row.bytes);
@@ -116,7 +119,7 @@ impl Exchanges {
                 let bytes = row.first_byte..row.first_byte.saturating_add(row.bytes);
                 let all = self.answers[at].get_or_insert(bytes.clone());
                 *all = all.start.min(bytes.start)..all.end.max(bytes.end);
-                self.parts.push((place, at, Part::Answers));
+                self.note_row(id, ExchangeId(at), false);
                 continue;
             }
             let last = current.map(|at| (at, &mut self.all[at]));
@@ -125,7 +128,7 @@ impl Exchanges {
                     exchange.ask(row);
                     self.shapes[at].asking_rows += 1;
                     self.shapes[at].has_hole |= has_hole;
-                    self.parts.push((place, at, Part::Asks));
+                    self.note_row(id, ExchangeId(at), false);
                     continue;
                 };
                 if has_hole {
@@ -134,14 +137,18 @@ impl Exchanges {
                     self.shapes[at].has_hole = true;
                 }
             }
-            current = Some(self.open(place, row, closed_ns));
+            current = Some(self.open(id, row, closed_ns).0);
         }
     }
 
-    /// Begins an exchange, and returns its number.
-    pub(super) fn open(&mut self, place: usize, row: &Message, closed_ns: Option<u64>) -> usize {
-        let number = self.all.len();
-        self.parts.push((place, number, Part::Opens));
+    pub(super) fn note_row(&mut self, row: RowId, exchange: ExchangeId, is_first: bool) {
+        self.rows.push(ExchangeRow { row, exchange, is_first });
+    }
+
+    /// Begins an exchange with its first row.
+    pub(super) fn open(&mut self, id: RowId, row: &Message, closed_ns: Option<u64>) -> ExchangeId {
+        let exchange = ExchangeId(self.all.len());
+        self.note_row(id, exchange, true);
         self.answers.push(None);
         self.shapes.push(Shape { asking_rows: 1, is_answered_by_several: false, has_hole: false });
         self.all.push(Exchange {
@@ -154,7 +161,7 @@ impl Exchanges {
             sure_until_ns: closed_ns.unwrap_or(u64::MAX),
             is_of_several: false,
         });
-        number
+        exchange
     }
 
     /// Ends the time of each request with its answer.
@@ -167,48 +174,35 @@ impl Exchanges {
     }
 }
 
-/// The places of the rows of an end of TCP but for the last one, if that is the one byte of a FIN: of what is received,
-/// after all that is sent.
-pub(super) fn without_fin(rows: &[&Message], places: Range<usize>, asks: Way) -> Range<usize> {
-    let Some((last, before)) = rows[places.clone()].split_last() else {
-        return places;
+/// Leaves out the last row of an end of TCP, if that is the one byte of a FIN: received, after all that is sent.
+pub(super) fn without_fin(rows: &[&Message], of_end: Range<usize>, asks: Way) -> Range<usize> {
+    let Some((last, before)) = rows[of_end.clone()].split_last() else {
+        return of_end;
     };
     let is_after_an_answer = before.last().is_none_or(|row| row.way != asks);
     let is_fin = last.way == Way::Received && last.bytes == 1 && is_after_an_answer;
-    places.start..places.end - usize::from(is_fin)
+    of_end.start..of_end.end - usize::from(is_fin)
 }
 
 #[cfg(test)]
 mod tests {
-    use luc_fleet_clocks::HostId;
-
     use super::*;
-    use crate::rows::Thread;
+    use crate::testing::message;
 
-    /// An exchange's first byte, bytes, times of its answer, and until when it is sure.
+    /// An exchange's first byte, bytes, times of its answer, and time until which it is sure.
     type Plain = (u64, u64, Option<(u64, u64)>, u64);
 
-    /// Of `(way, first byte, bytes)` in order, 10 ns apart.
+    /// Returns the exchanges of rows `(way, first byte, bytes)`, 10 ns apart.
     fn exchanges(asks: Way, rows: &[(Way, u64, u64)]) -> Vec<Plain> {
         let rows: Vec<Message> = rows
             .iter()
             .enumerate()
-            .map(|(at, &(way, first_byte, bytes))| Message {
-                host: HostId(0),
-                at_ns: 10 * at as u64,
-                thread: Thread { id: 1, start_ns: 0 },
-                process: 1,
-                connection: 1,
-                way,
-                first_byte,
-                bytes,
-                token: None,
-            })
+            .map(|(at, &(way, first, bytes))| message(1, 10 * at as u64, way, first, bytes))
             .collect();
         let rows: Vec<&Message> = rows.iter().collect();
         let mut found = Exchanges::default();
-        let places = without_fin(&rows, 0..rows.len(), asks);
-        found.add(&rows, places, asks, None);
+        let of_end = without_fin(&rows, 0..rows.len(), asks);
+        found.add(&rows, of_end, asks, None);
         found.finish();
         let answer = |answer: Answer| (answer.first.at_ns, answer.last.at_ns);
         let plain =

@@ -1,11 +1,13 @@
-//! Calls of a process that hands the tasks of its requests to one queue: told by when tasks can have been put and taken.
+//! Causes of calls of a process that hands the tasks of its requests to one queue, inferred from the times at which
+//! tasks can have been put and taken.
 //!
-//! A queue in memory that keeps the order gives the first task that was put to whoever takes first. When that was is not
-//! recorded, but a thread puts and takes while it runs: after it has read the request, and before it sleeps to wait for
-//! the results; after it woke up, and before it sends the call. So orders of puts and takes are drawn that agree with
-//! these times and with what else is known, by the Metropolis rule, and a call is for a request if it is so in nearly all
-//! of them. Calls whose cause is known are hidden from some of the draws: only if these tell them right, others are
-//! believed.
+//! A queue in memory that keeps the order gives the first task that was put to the thread that takes first. The times of
+//! puts and takes are not recorded, but a thread puts and takes while it runs. It puts after it has read the request, and
+//! before it sleeps to wait for the results. It takes after it woke up, and before it sends the call.
+//!
+//! So orders of puts and takes are drawn that agree with these times and with what else is known, by the Metropolis
+//! rule. A call is for a request if that is so in nearly all draws. Some known calls are hidden from some of the draws:
+//! only if the draws predict these, other calls are assigned.
 
 mod chain;
 mod tasks;
@@ -18,201 +20,208 @@ use luc_fleet_clocks::HostId;
 use rand::SeedableRng as _;
 use rand_chacha::ChaCha8Rng;
 
+use super::ids::{Assigned, Position, Rank, Score};
 use crate::rows::Thread;
 use crate::waits::Waits;
 use chain::Chain;
-pub(super) use tasks::{Call, Request};
-use tasks::{Queue, QueueCall, QueueRequest, Rank};
+pub(super) use tasks::{PutTasks, TakenTask};
+use tasks::{Queue, QueueCall, QueueRequest};
 use times::{Moment, Threads};
 
-/// Chains, which begin alike and have other random numbers: one alone may stay with orders that are not the likely ones.
-const CHAINS: u64 = 4;
-/// Sweeps of each, and how many of them come before the first that counts.
-const SWEEPS: usize = 200;
-const WARM_UP: usize = 100;
-/// A call is told if it is for one request in so large a share of the draws: the least of these with which hidden calls
-/// are told right.
-const SURE: [f64; 4] = [0.8, 0.9, 0.95, 0.99];
-/// With more calls of a process none is told, as each call takes a thousand moves.
-const MOST_CALLS: usize = 100_000;
-/// Calls are drawn in stretches of so many, and so many more on either side, of which nothing is told.
-const STRETCH: usize = 1_024;
-const MARGIN: usize = 64;
-/// One known call in so many is hidden for the test.
-const HIDDEN: usize = 8;
-/// So many hidden calls must be told, and so large a share of them right, before others are.
-const FEWEST: usize = 20;
-const RIGHT: f64 = 0.99;
-/// From so large a share of calls that woke nobody on, whose request waited for an earlier result then, all requests are
-/// taken to wait for their results in order.
-const IN_ORDER: f64 = 0.9;
+/// Number of chains, which begin alike and have other random numbers. One alone may stay with unlikely orders.
+const CHAIN_COUNT: u64 = 4;
+/// Number of sweeps of a chain, with those before the first that counts.
+const SWEEPS_PER_CHAIN: usize = 200;
+/// Number of sweeps before the first that counts.
+const WARM_UP_SWEEPS: usize = 100;
+/// Shares of draws in which a call must be for one request, to be assigned to it. The lowest one is used with which
+/// hidden calls are predicted correctly.
+const CONFIDENCE_THRESHOLDS: [f64; 4] = [0.8, 0.9, 0.95, 0.99];
+/// Maximum number of calls of a process, as each call takes a thousand moves.
+const MAX_CALLS: usize = 100_000;
+/// Number of calls that are drawn together.
+const STRETCH_CALLS: usize = 1_024;
+/// Number of calls on either side of a stretch that are drawn with it, but not assigned.
+const MARGIN_CALLS: usize = 64;
+/// One of this many known calls is hidden for the test.
+const HIDDEN_INTERVAL: usize = 8;
+/// Minimum number of calls that a rule must have been tried on.
+const MIN_KNOWN_CALLS: usize = 20;
+/// Share of hidden calls that must be predicted correctly.
+const MIN_ACCURACY: f64 = 0.99;
+/// If this share of the calls that woke nobody belongs to requests still waiting for an earlier result, assume that
+/// requests read results in order.
+const MIN_IN_ORDER_SHARE: f64 = 0.9;
 
-/// Which calls without a cause are for which requests, `(place, rank)`. `calls` are in the order in which they were sent,
-/// and requests in that in which they were read; each request makes `each` calls.
-pub(super) fn told(
+/// Assigns calls without a cause to requests. `calls` are in send order, `requests` in receive order.
+pub(super) fn infer_causes(
     host: HostId,
     waits: &Waits,
-    calls: &[Call],
-    requests: &[Request],
-    each: usize,
-) -> Vec<(usize, Rank)> {
+    calls: &[TakenTask],
+    requests: &[PutTasks],
+    calls_per_request: usize,
+) -> Vec<Assigned<Position, Rank>> {
+    // 1. Times at which tasks can have been put and taken.
     let is_all_known = calls.iter().all(|call| call.cause.is_some());
     let mut takers: Vec<Thread> = calls.iter().map(|call| call.thread).collect();
     takers.sort_unstable();
     takers.dedup();
     let threads = Threads::new(host, waits, &takers);
-    let Some(threads) = threads.filter(|_| !is_all_known && calls.len() <= MOST_CALLS) else {
+    let Some(threads) = threads.filter(|_| !is_all_known && calls.len() <= MAX_CALLS) else {
         return Vec::new();
     };
     let requests = queue_requests(&threads, calls, requests);
     let mut queue =
         Queue { calls: queue_calls(&threads, calls), requests: &requests, waits_in_order: false };
-    queue.waits_in_order = queue.waits_in_order();
-    let stretches = queue.stretches(each);
-    let Some(sure) = queue.sure(&stretches) else {
+    queue.waits_in_order = queue.seems_to_wait_in_order();
+    // 2. A test with hidden calls.
+    let stretches = queue.split_into_stretches(calls_per_request);
+    let Some(threshold) = queue.confidence_threshold(&stretches) else {
         return Vec::new();
     };
+    // 3. The calls without a cause.
     let drawn = queue.draw(&stretches, &vec![false; queue.calls.len()]);
-    let is_told = |one: &Drawn| one.share >= sure && queue.calls[one.call].call.cause.is_none();
-    let told = drawn.into_iter().filter(is_told);
-    let mut told: Vec<(usize, Rank)> = told.map(|one| (one.call, one.rank)).collect();
-    told.sort_unstable();
-    told
+    let mut found: Vec<Assigned<Position, Rank>> = drawn
+        .into_iter()
+        .filter(|one| one.share >= threshold && queue.cause(one.assigned.call).is_none())
+        .map(|one| one.assigned)
+        .collect();
+    found.sort_unstable();
+    found
 }
 
-fn queue_calls(threads: &Threads, calls: &[Call]) -> Vec<QueueCall> {
+fn queue_calls(threads: &Threads, calls: &[TakenTask]) -> Vec<QueueCall> {
     let mut last_ns: HashMap<Thread, u64> = HashMap::new();
     calls
         .iter()
         .map(|call| {
-            let before_ns = last_ns.get(&call.thread).copied().unwrap_or(0);
-            last_ns.insert(call.thread, call.asked_ns.max(call.answered_ns));
-            let sent =
-                Moment { thread: call.thread, at_ns: call.asked_ns, is_first: call.is_first };
-            QueueCall { taken: threads.taken(sent, before_ns.min(call.asked_ns)), call: *call }
+            let &TakenTask { thread, asked_ns, answered_ns, is_first, .. } = call;
+            let before_ns = last_ns.insert(thread, asked_ns.max(answered_ns)).unwrap_or(0);
+            let sent = Moment { thread, at_ns: asked_ns, is_first };
+            QueueCall { taken: threads.taken(sent, before_ns.min(asked_ns)), call: *call }
         })
         .collect()
 }
 
-fn queue_requests(threads: &Threads, calls: &[Call], requests: &[Request]) -> Vec<QueueRequest> {
-    let mut heard: Vec<Vec<usize>> = vec![Vec::new(); requests.len()];
-    for (number, call) in calls.iter().enumerate() {
-        if let Some(rank) = call.cause.filter(|_| call.is_heard) {
-            heard[rank].push(number);
+fn queue_requests(
+    threads: &Threads,
+    calls: &[TakenTask],
+    requests: &[PutTasks],
+) -> Vec<QueueRequest> {
+    let mut by_effect: Vec<Vec<Position>> = vec![Vec::new(); requests.len()];
+    for (position, call) in calls.iter().enumerate() {
+        if let Some(rank) = call.cause.filter(|_| call.is_by_effect) {
+            by_effect[rank.0].push(Position(position));
         }
     }
-    let with_heard = requests.iter().zip(heard);
-    with_heard
-        .map(|(request, heard)| QueueRequest {
-            put: threads.put(
-                Moment {
-                    thread: request.thread,
-                    at_ns: request.span.opened_ns,
-                    is_first: request.is_first,
-                },
-                request.span.sure_until_ns,
-            ),
-            span: request.span,
-            heard,
-        })
-        .collect()
+    let request = |(request, by_effect): (&PutTasks, Vec<Position>)| {
+        let &PutTasks { thread, span, is_first } = request;
+        let read = Moment { thread, at_ns: span.opened_ns, is_first };
+        QueueRequest { put: threads.put(read, span.sure_until_ns), span, by_effect }
+    };
+    requests.iter().zip(by_effect).map(request).collect()
 }
 
-/// In how large a share of the draws a call is for a request.
+/// Share of the draws in which a call is for a request.
 #[derive(Debug, Clone, Copy)]
 struct Drawn {
-    call: usize,
-    rank: Rank,
+    assigned: Assigned<Position, Rank>,
     share: f64,
 }
 
 /// Calls and the tasks that they may be for, in the order in which these seem to have been taken and put.
 #[derive(Debug)]
 struct Stretch {
-    calls: Vec<usize>,
+    calls: Vec<Position>,
     ranks: Vec<Rank>,
-    /// Which of the calls are told of.
-    told: Range<usize>,
+    /// Calls without the margins.
+    inner: Range<usize>,
 }
 
 impl Queue<'_> {
-    /// Whether requests wait for their results in order: of the calls that are known and woke nobody nearly all ended
-    /// while one that was taken earlier was waited for.
-    fn waits_in_order(&self) -> bool {
-        let (mut all, mut in_order) = (0, 0);
-        for QueueCall { call, .. } in &self.calls {
-            let Some(rank) = call.cause.filter(|_| !call.is_heard) else {
-                continue;
-            };
-            let heard = self.requests[rank].heard.iter();
-            let mut heard = heard.map(|&heard| &self.calls[heard]);
-            all += 1;
-            in_order += usize::from(heard.any(|heard| {
-                heard.call.answered_ns > call.answered_ns && heard.taken.begin() < call.asked_ns
-            }));
-        }
-        all >= FEWEST && in_order as f64 >= IN_ORDER * all as f64
+    fn cause(&self, call: Position) -> Option<Rank> {
+        self.calls[call.0].call.cause
     }
 
-    /// The least of [`SURE`] with which calls whose cause is known are told right when it is hidden.
-    fn sure(&self, stretches: &[Stretch]) -> Option<f64> {
-        let known = self.calls.iter().scan(0, |known, QueueCall { call, .. }| {
+    /// Whether requests seem to wait for their results in order. Then nearly all known calls that woke nobody ended
+    /// while one that was taken earlier was waited for.
+    fn seems_to_wait_in_order(&self) -> bool {
+        let mut score = Score::default();
+        for QueueCall { call, .. } in &self.calls {
+            let Some(rank) = call.cause.filter(|_| !call.is_by_effect) else {
+                continue;
+            };
+            let by_effect = &self.requests[rank.0].by_effect;
+            score.add(by_effect.iter().map(|other| &self.calls[other.0]).any(|other| {
+                other.call.answered_ns > call.answered_ns && other.taken.begin() < call.asked_ns
+            }));
+        }
+        score.all >= MIN_KNOWN_CALLS && score.reaches(MIN_IN_ORDER_SHARE)
+    }
+
+    /// Returns the lowest of [`CONFIDENCE_THRESHOLDS`] with which known calls are predicted correctly when they are
+    /// hidden.
+    fn confidence_threshold(&self, stretches: &[Stretch]) -> Option<f64> {
+        let is_hidden = self.calls.iter().scan(0, |known, QueueCall { call, .. }| {
             *known += usize::from(call.cause.is_some());
-            Some(call.cause.is_some() && *known % HIDDEN == 0)
+            Some(call.cause.is_some() && *known % HIDDEN_INTERVAL == 0)
         });
-        let hidden: Vec<bool> = known.collect();
+        let hidden: Vec<bool> = is_hidden.collect();
         let mut drawn = self.draw(stretches, &hidden);
-        drawn.retain(|one| hidden[one.call]);
-        let is_right = |one: &&Drawn| self.calls[one.call].call.cause == Some(one.rank);
-        SURE.into_iter().find(|&sure| {
-            let told = || drawn.iter().filter(|one| one.share >= sure);
-            let (all, right) = (told().count(), told().filter(is_right).count());
-            all >= FEWEST && right as f64 >= RIGHT * all as f64
+        drawn.retain(|one| hidden[one.assigned.call.0]);
+        CONFIDENCE_THRESHOLDS.into_iter().find(|&threshold| {
+            let mut score = Score::default();
+            for Drawn { assigned, .. } in drawn.iter().filter(|one| one.share >= threshold) {
+                score.add(self.cause(assigned.call) == Some(assigned.request));
+            }
+            score.all >= MIN_KNOWN_CALLS && score.reaches(MIN_ACCURACY)
         })
     }
 
-    /// The stretches that have calls without a cause. Each begins with the task that what is known there tells: calls for
-    /// requests from before the trace shift all that follow.
-    fn stretches(&self, each: usize) -> Vec<Stretch> {
-        let mut calls: Vec<usize> = (0..self.calls.len()).collect();
-        calls.sort_by_key(|&call| (self.calls[call].taken.middle(), call));
-        let mut order: Vec<Rank> = (0..self.requests.len()).collect();
-        order.sort_by_key(|&rank| (self.requests[rank].put.middle(), rank));
+    /// Returns the stretches that have calls without a cause. Each begins with the task that its known calls tell:
+    /// calls for requests from before the trace shift all that follow.
+    fn split_into_stretches(&self, calls_per_request: usize) -> Vec<Stretch> {
+        // 1. Calls and tasks by the middles of their times.
+        let mut calls: Vec<Position> = (0..self.calls.len()).map(Position).collect();
+        calls.sort_by_key(|&call| (self.calls[call.0].taken.middle(), call));
+        let mut order: Vec<Rank> = (0..self.requests.len()).map(Rank).collect();
+        order.sort_by_key(|&rank| (self.requests[rank.0].put.middle(), rank));
         let ranks: Vec<Rank> =
-            order.iter().flat_map(|&rank| std::iter::repeat_n(rank, each)).collect();
+            order.iter().flat_map(|&rank| std::iter::repeat_n(rank, calls_per_request)).collect();
         let mut place_of = vec![0; order.len()];
-        for (place, &rank) in order.iter().enumerate() {
-            place_of[rank] = place;
+        for (place, rank) in order.iter().enumerate() {
+            place_of[rank.0] = place;
         }
         let mut stretches = Vec::new();
-        for begin in (0..calls.len()).step_by(STRETCH) {
-            let end = (begin + STRETCH).min(calls.len());
-            let inner = &calls[begin..end];
-            if inner.iter().all(|&call| self.calls[call].call.cause.is_some()) {
+        for begin in (0..calls.len()).step_by(STRETCH_CALLS) {
+            let end = (begin + STRETCH_CALLS).min(calls.len());
+            if calls[begin..end].iter().all(|&call| self.cause(call).is_some()) {
                 continue;
             }
+            // 2. The shift between calls and tasks: the median over known calls, each with the middle one of its
+            //    request's tasks.
             let known = (begin..end).filter_map(|place| {
-                let rank = self.calls[calls[place]].call.cause?;
-                // The middle one of its tasks.
-                Some((place_of[rank] * each + each / 2) as i64 - place as i64)
+                let task = place_of[self.cause(calls[place])?.0] * calls_per_request;
+                Some((task + calls_per_request / 2) as i64 - place as i64)
             });
             let mut shifts: Vec<i64> = known.collect();
-            if shifts.len() < FEWEST {
+            if shifts.len() < MIN_KNOWN_CALLS {
                 continue;
             }
             shifts.sort_unstable();
             let shift = shifts[shifts.len() / 2];
-            // As many calls as there are tasks.
-            let first = (begin as i64 - MARGIN as i64).max(0).max(-shift);
-            let last = ((end + MARGIN).min(calls.len()) as i64).min(ranks.len() as i64 - shift);
+            // 3. As many calls as there are tasks, with margins.
+            let first = (begin as i64 - MARGIN_CALLS as i64).max(0).max(-shift);
+            let last =
+                ((end + MARGIN_CALLS).min(calls.len()) as i64).min(ranks.len() as i64 - shift);
             if first >= last {
                 continue;
             }
             let places = first as usize..last as usize;
             let tasks = (first + shift) as usize..(last + shift) as usize;
-            let told = begin.clamp(places.start, places.end)..end.clamp(places.start, places.end);
+            let inner = begin.clamp(places.start, places.end)..end.clamp(places.start, places.end);
             stretches.push(Stretch {
-                told: told.start - places.start..told.end - places.start,
+                inner: inner.start - places.start..inner.end - places.start,
                 calls: calls[places].to_vec(),
                 ranks: ranks[tasks].to_vec(),
             });
@@ -220,32 +229,32 @@ impl Queue<'_> {
         stretches
     }
 
-    /// The calls that are for one request in at least the least of [`SURE`] of the draws.
+    /// Returns the calls that are for one request in at least the lowest of [`CONFIDENCE_THRESHOLDS`] of the draws.
     fn draw(&self, stretches: &[Stretch], hidden: &[bool]) -> Vec<Drawn> {
-        let draws = CHAINS as f64 * (SWEEPS - WARM_UP) as f64;
+        let draws = CHAIN_COUNT as f64 * (SWEEPS_PER_CHAIN - WARM_UP_SWEEPS) as f64;
         let mut drawn = Vec::new();
         for stretch in stretches {
-            let mut counts: HashMap<(usize, Rank), usize> = HashMap::new();
-            for seed in 0..CHAINS {
+            let mut counts: HashMap<Assigned<Position, Rank>, usize> = HashMap::new();
+            for seed in 0..CHAIN_COUNT {
                 let mut rng = ChaCha8Rng::seed_from_u64(seed);
                 let mut chain = Chain::new(self, hidden, &stretch.calls, &stretch.ranks);
-                for sweep in 0..SWEEPS {
+                for sweep in 0..SWEEPS_PER_CHAIN {
                     chain.sweep(&mut rng);
-                    if sweep >= WARM_UP {
-                        for pair in chain.pairs() {
-                            *counts.entry(pair).or_default() += 1;
+                    if sweep >= WARM_UP_SWEEPS {
+                        for assigned in chain.assigned() {
+                            *counts.entry(assigned).or_default() += 1;
                         }
                     }
                 }
             }
-            let is_told: HashSet<usize> =
-                stretch.calls[stretch.told.clone()].iter().copied().collect();
-            let shares = counts.into_iter().map(|((call, rank), count)| Drawn {
-                call,
-                rank,
-                share: count as f64 / draws,
-            });
-            drawn.extend(shares.filter(|one| one.share >= SURE[0] && is_told.contains(&one.call)));
+            let inner: HashSet<Position> =
+                stretch.calls[stretch.inner.clone()].iter().copied().collect();
+            let shares = counts
+                .into_iter()
+                .map(|(assigned, count)| Drawn { assigned, share: count as f64 / draws });
+            drawn.extend(shares.filter(|one| {
+                one.share >= CONFIDENCE_THRESHOLDS[0] && inner.contains(&one.assigned.call)
+            }));
         }
         drawn
     }

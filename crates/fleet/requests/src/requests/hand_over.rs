@@ -1,320 +1,353 @@
-//! For which request each call was made: all evidence, the best first.
+//! Causes of all calls: evidence of all kinds, the strongest first.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 use luc_fleet_clocks::HostId;
 
-use super::backward::backward;
-use super::exchange::Part;
-use super::forward::{Span, forward};
+use super::backward::follow_backward;
+use super::exchange::ExchangeRow;
+use super::forward::{RequestSpan, follow_forward};
+use super::ids::{CallId, Cause, Rank, RequestId, Score};
 use super::loops::Loops;
 use super::others::Others;
 use super::readers::Readers;
-use super::roles::Role;
-use super::timeline::{Kind, Place, Timeline};
+use super::timeline::{EventKind, RowRole, Timeline};
 use super::{HandOver, Outgoing, Requests, fifo, in_turn, queue, regular};
+use crate::messages::Side;
 use crate::rows::{End, EndId, Message};
 use crate::waits::Waits;
 
-/// The share of calls of which wake-ups and effects say the same, from which on wake-ups are believed alone.
-const WAKE_UPS_AGREE: f64 = 0.98;
+/// Trust wake-ups alone if they agree with effects for this share of calls.
+const MIN_WAKE_UP_AGREEMENT: f64 = 0.98;
 
-/// The calls of each process of a host, in the order in which they were sent.
-struct ByProcess {
-    /// Of processes whose threads work for what they have read last.
-    by_threads: Vec<Vec<usize>>,
-    of_loops: Vec<Vec<usize>>,
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct ProcessId {
+    host: HostId,
+    process: u32,
+}
+
+impl ProcessId {
+    fn of(side: &Side) -> Self {
+        Self { host: side.host, process: side.process }
+    }
+}
+
+/// The requests that each process has received, in order.
+type Received = HashMap<ProcessId, Vec<RequestId>>;
+
+/// A call, and the request of the thread that woke its idle sender.
+#[derive(Debug, Clone, Copy)]
+struct WokenCall {
+    call: CallId,
+    woken_for: Option<RequestId>,
+}
+
+/// The calls of each process of a host, in send order.
+struct CallsByProcess {
+    /// Of processes whose threads work for what they read last.
+    of_threads: Vec<Vec<CallId>>,
+    of_loops: Vec<Vec<CallId>>,
+}
+
+/// Returns the exchange of each row, if it belongs to one.
+pub(super) fn roles_of_rows(
+    rows: usize,
+    incoming: Vec<ExchangeRow>,
+    outgoing: Vec<ExchangeRow>,
+) -> Vec<Option<RowRole>> {
+    let mut roles: Vec<Option<RowRole>> = vec![None; rows];
+    for ExchangeRow { row, exchange, .. } in incoming {
+        roles[row.0] = Some(RowRole::OfRequest(RequestId(exchange.0)));
+    }
+    for ExchangeRow { row, exchange, is_first } in outgoing {
+        let role = if is_first { RowRole::OpensCall } else { RowRole::OfCall };
+        roles[row.0] = Some(role(CallId(exchange.0)));
+    }
+    roles
 }
 
 impl Requests {
-    /// Notes what each call was made for, host by host. `rows` are in the order of ends, so that those of a host follow each
+    /// Notes the cause of each call, host by host. `rows` are in the order of ends, so that those of a host follow each
     /// other.
-    pub(super) fn hand_over(
+    pub(super) fn infer_causes(
         &mut self,
         waits: &Waits,
         rows: &[&Message],
-        parts: [Vec<(usize, usize, Part)>; 2],
+        roles: &[Option<RowRole>],
         by_id: &BTreeMap<EndId, End>,
         has_all_waits: impl Fn(HostId) -> bool,
     ) {
-        let mut part_of: Vec<Option<Place>> = vec![None; rows.len()];
-        for (parts, role) in parts.into_iter().zip([Role::Server, Role::Client]) {
-            for (row, exchange, part) in parts {
-                part_of[row] = Some((role, exchange, part));
-            }
-        }
-        let spans: Vec<Span> = self
+        let spans: Vec<RequestSpan> = self
             .incoming
             .iter()
-            .map(|incoming| Span {
+            .map(|incoming| RequestSpan {
                 opened_ns: incoming.exchange.asked.at_ns,
                 sure_until_ns: incoming.exchange.sure_until_ns,
             })
             .collect();
-        self.hand_over_by_token(&spans);
-        // What each call was made for by the thread that sent it; each is of one host.
+        self.note_tokens(&spans);
+        // The request that the sender of each call worked for; each call is of one host.
         let mut causes = vec![None; self.outgoing.len()];
-        let received = self.received();
-        let mut part_of = &part_of[..];
+        let received = self.received_by_process();
+        let mut roles = roles;
         for rows in rows.chunk_by(|a, b| a.host == b.host) {
-            let (parts, rest) = part_of.split_at(rows.len());
-            part_of = rest;
+            let (roles_of_host, rest) = roles.split_at(rows.len());
+            roles = rest;
             let host = rows[0].host;
             let has_all_waits = has_all_waits(host);
             let of_host = waits.host(host).filter(|_| has_all_waits);
-            let timeline = Timeline::new(of_host, rows, parts, has_all_waits);
-            let calls = self.calls_of(host);
-            let by_process = self.hand_over_on_host(&timeline, (&spans, by_id), &mut causes, calls);
+            let timeline = Timeline::new(of_host, rows, roles_of_host, has_all_waits);
+            let by_process = self.note_causes_on_host(host, &timeline, &spans, by_id, &mut causes);
             let waits = has_all_waits.then_some(waits);
-            for calls in by_process.by_threads {
-                self.hand_over_by_order(&calls, &spans, &received, waits);
+            for calls in by_process.of_threads {
+                self.note_causes_by_order(&calls, &spans, &received, waits);
             }
             for calls in by_process.of_loops {
-                self.hand_over_in_turn(&calls, &spans, &received);
+                self.note_causes_in_turn(&calls, &spans, &received);
             }
         }
     }
 
-    /// The numbers of the calls that a host sent: they are in the order of ends.
+    /// Returns the indices of the calls that a host sent: they are in the order of ends.
     fn calls_of(&self, host: HostId) -> Range<usize> {
         let host_of = |outgoing: &Outgoing| outgoing.exchange.end.host;
         let first = self.outgoing.partition_point(|one| host_of(one) < host);
         first..self.outgoing.partition_point(|one| host_of(one) <= host)
     }
 
-    /// Notes causes that have the same name in their bytes, if the process has one such request open. Others on the host
-    /// may have the name, too: those that its calls are.
-    fn hand_over_by_token(&mut self, spans: &[Span]) {
-        let mut named: HashMap<(HostId, u32, u64), Vec<usize>> = HashMap::new();
-        for (at, incoming) in self.incoming.iter().enumerate() {
+    /// Notes causes with the same token in their bytes, if the process has only one of these requests open. Others on
+    /// the host may have the token, too: the same requests as their servers received them.
+    fn note_tokens(&mut self, spans: &[RequestSpan]) {
+        let mut by_token: HashMap<(ProcessId, u64), Vec<RequestId>> = HashMap::new();
+        for (request, incoming) in self.incoming.iter().enumerate() {
             if let Some(token) = incoming.exchange.token {
-                let asked = incoming.exchange.asked;
-                let of_process = named.entry((asked.host, asked.process, token));
-                of_process.or_default().push(at);
+                let process = ProcessId::of(&incoming.exchange.asked);
+                by_token.entry((process, token)).or_default().push(RequestId(request));
             }
         }
         for outgoing in &mut self.outgoing {
             let asked = outgoing.exchange.asked;
-            let all = outgoing
+            let same = outgoing
                 .exchange
                 .token
-                .and_then(|token| named.get(&(asked.host, asked.process, token)));
-            let mut open =
-                all.into_iter().flatten().filter(|&&request| spans[request].contains(asked.at_ns));
+                .and_then(|token| by_token.get(&(ProcessId::of(&asked), token)));
+            let is_open = |request: &&RequestId| spans[request.0].contains(asked.at_ns);
+            let mut open = same.into_iter().flatten().filter(is_open);
             if let (Some(&request), None) = (open.next(), open.next()) {
-                outgoing.cause = Some((request, HandOver::Token));
+                outgoing.cause = Some(Cause { request, evidence: HandOver::Token });
             }
         }
     }
 
-    /// Notes the causes of a host's calls, the best evidence first. Returns the calls of which others may tell more.
-    fn hand_over_on_host(
+    /// Notes the causes of a host's calls, the strongest evidence first. Returns the calls whose order may tell more.
+    fn note_causes_on_host(
         &mut self,
+        host: HostId,
         timeline: &Timeline,
-        (spans, by_id): (&[Span], &BTreeMap<EndId, End>),
-        causes: &mut [Option<usize>],
-        calls: Range<usize>,
-    ) -> ByProcess {
-        let known = forward(timeline, spans, causes);
-        let (by_effect, usual_rounds) = backward(timeline, spans, &known);
-        let exchange = |request: usize| self.incoming[request].exchange;
-        let loops = Loops::new(timeline, &known, exchange);
-        let sent = |call: usize| self.outgoing[call].exchange;
-        let server = |call: usize| Some(by_id.get(&sent(call).end)?.remote);
-        let readers = Readers::new(timeline, spans, &known, (sent, calls));
-        let asked = timeline.events.iter().filter_map(|event| match event.kind {
-            Kind::Asks(call) => Some(call),
-            _ => None,
-        });
-        let asked: Vec<usize> = asked.collect();
+        spans: &[RequestSpan],
+        by_id: &BTreeMap<EndId, End>,
+        causes: &mut [Option<RequestId>],
+    ) -> CallsByProcess {
+        // 1. The request that each thread works for, by what it read last.
+        let contexts = follow_forward(timeline, spans, causes);
+        let received = |request: RequestId| self.incoming[request.0].exchange;
+        let loops = Loops::new(timeline, &contexts, received);
+        // 2. Effects of senders.
+        let mut by_effect = follow_backward(timeline, spans, &contexts);
+        // 3. Wake-ups by the readers of answers, and the calls that these show to be for other requests.
+        let sent = |call: CallId| self.outgoing[call.0].exchange;
+        let server = |call: CallId| Some(by_id.get(&sent(call).end)?.remote);
+        let readers = Readers::new(timeline, spans, &contexts, self.calls_of(host), sent);
+        let asked: Vec<CallId> = timeline
+            .events
+            .iter()
+            .filter_map(|event| match event.kind {
+                EventKind::Asks(call) => Some(call),
+                _ => None,
+            })
+            .collect();
         let others = Others::new(&readers, causes, &asked, sent, server);
-        let found = others.found.iter().map(|(call, _)| call);
-        for &call in found.chain(&others.in_doubt) {
-            // What its thread has read does not tell.
-            causes[call] = None;
+        for &call in others.found.iter().map(|one| &one.call).chain(&others.in_doubt) {
+            // What its thread read last does not tell.
+            causes[call.0] = None;
         }
-        let mut calls: Vec<(usize, Option<usize>)> = Vec::new();
-        let mut of_loops: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
-        for (event, before) in timeline.events.iter().zip(&known) {
-            if let Kind::Asks(call) = event.kind {
-                let process = self.outgoing[call].exchange.asked.process;
+        // 4. Note what threads read last, but not in loops.
+        let mut woken: Vec<WokenCall> = Vec::new();
+        let mut of_loops: BTreeMap<u32, Vec<CallId>> = BTreeMap::new();
+        for (event, context) in timeline.events.iter().zip(&contexts) {
+            if let EventKind::Asks(call) = event.kind {
+                let process = self.process_of(call);
                 if !loops.follows_what_it_reads(process) {
                     of_loops.entry(process).or_default().push(call);
                     continue;
                 }
                 // A thread that makes more rounds of calls than it usually does may have begun another task.
-                let woken_for =
-                    before.woken_for.filter(|&(_, rounds)| rounds <= usual_rounds[event.thread]);
-                calls.push((call, woken_for.map(|(request, _)| request)));
-                self.note(call, causes[call], HandOver::SameThread);
+                let usual_rounds = by_effect.usual_rounds[event.thread.0];
+                let woken_for = context.woken_for.filter(|woken| woken.rounds <= usual_rounds);
+                woken.push(WokenCall { call, woken_for: woken_for.map(|woken| woken.request) });
+                self.note_cause(call, causes[call.0], HandOver::SameThread);
             }
         }
-        // What the sender has done next is no result of a call that may be another one's.
-        let mut by_effect = readers.believed(by_effect);
-        by_effect.retain(|(call, _)| others.in_doubt.binary_search(call).is_err());
-        for (call, request) in others.found.into_iter().chain(readers.found()).chain(by_effect) {
-            let process = self.outgoing[call].exchange.asked.process;
-            if loops.follows_what_it_reads(process) {
-                self.note(call, Some(request), HandOver::Backward);
+        // 5. Note what readers and effects say. A sender's next effect is no result of a call that may be another one's.
+        readers.keep_trusted(&mut by_effect.causes);
+        by_effect.causes.retain(|one| others.in_doubt.binary_search(&one.call).is_err());
+        for one in others.found.into_iter().chain(readers.causes()).chain(by_effect.causes) {
+            if loops.follows_what_it_reads(self.process_of(one.call)) {
+                self.note_cause(one.call, Some(one.request), HandOver::Backward);
             }
         }
-        // Where wake-ups contradict the effects, they tell nothing of the calls without an effect either.
-        let (mut both, mut same) = (0, 0);
-        for &(call, woken_for) in &calls {
-            if let (Some((cause, HandOver::Backward)), Some(request)) =
-                (self.outgoing[call].cause, woken_for)
+        // 6. Note wake-ups, unless they contradict effects: then they tell nothing of calls without an effect either.
+        let mut agreement = Score::default();
+        for &WokenCall { call, woken_for } in &woken {
+            if let (Some(Cause { request, evidence: HandOver::Backward }), Some(woken_for)) =
+                (self.outgoing[call.0].cause, woken_for)
             {
-                both += 1;
-                same += usize::from(cause == request);
+                agreement.add(request == woken_for);
             }
         }
-        if same as f64 >= WAKE_UPS_AGREE * both as f64 {
-            for &(call, woken_for) in &calls {
-                self.note(call, woken_for, HandOver::Forward);
+        if agreement.reaches(MIN_WAKE_UP_AGREEMENT) {
+            for &WokenCall { call, woken_for } in &woken {
+                self.note_cause(call, woken_for, HandOver::Forward);
             }
         }
-        let mut by_process: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
-        for &(call, _) in &calls {
-            let process = self.outgoing[call].exchange.asked.process;
-            by_process.entry(process).or_default().push(call);
+        // 7. Calls by process.
+        let mut of_threads: BTreeMap<u32, Vec<CallId>> = BTreeMap::new();
+        for one in woken {
+            of_threads.entry(self.process_of(one.call)).or_default().push(one.call);
         }
-        ByProcess {
-            by_threads: by_process.into_values().collect(),
+        CallsByProcess {
+            of_threads: of_threads.into_values().collect(),
             of_loops: of_loops.into_values().collect(),
         }
     }
 
-    /// Notes what the calls of a process were made for, which are in the order in which they were sent, by what is known
-    /// of others.
-    fn hand_over_by_order(
+    /// Notes causes of the calls of a process, in send order, by what is known of the others.
+    fn note_causes_by_order(
         &mut self,
-        calls: &[usize],
-        spans: &[Span],
-        received: &HashMap<(HostId, u32), Vec<usize>>,
+        calls: &[CallId],
+        spans: &[RequestSpan],
+        received: &Received,
         waits: Option<&Waits>,
     ) {
         let requests = self.requests_of(calls, received);
-        let told = regular::told(&self.regular(calls), requests, spans);
-        for place in told.doubted {
-            self.outgoing[calls[place]].cause = None;
+        let inference = regular::infer_causes(&self.timed(calls), requests, spans);
+        for position in inference.doubted {
+            self.outgoing[calls[position.0].0].cause = None;
         }
-        if !told.is_contradictory {
-            let causes: Vec<Option<usize>> = calls
+        if !inference.is_contradictory {
+            let causes: Vec<Option<RequestId>> = calls
                 .iter()
-                .map(|&call| self.outgoing[call].cause.map(|(cause, _)| cause))
+                .map(|&call| self.outgoing[call.0].cause.map(|cause| cause.request))
                 .collect();
-            for (place, request, evidence) in told.found {
-                self.note(calls[place], Some(request), evidence);
+            for one in inference.found {
+                let Cause { request, evidence } = one.cause;
+                self.note_cause(calls[one.call.0], Some(request), evidence);
             }
-            for (place, request) in queue::between(&causes) {
-                let call = calls[place];
-                let is_open = spans[request].contains(self.outgoing[call].exchange.asked.at_ns);
-                self.note(call, is_open.then_some(request), HandOver::Queue);
+            for one in queue::infer_causes(&causes) {
+                let call = calls[one.call.0];
+                let asked_ns = self.outgoing[call.0].exchange.asked.at_ns;
+                let request = Some(one.request).filter(|one| spans[one.0].contains(asked_ns));
+                self.note_cause(call, request, HandOver::Queue);
             }
         }
-        if let (Some(waits), Some(each)) = (waits, regular::each(calls.len(), requests.len())) {
-            let host = self.outgoing[calls[0]].exchange.end.host;
-            let tasks = self.tasks(calls, requests, spans);
-            for (place, rank) in fifo::told(host, waits, &tasks.0, &tasks.1, each) {
-                self.note(calls[place], Some(requests[rank]), HandOver::Queue);
+        let each = regular::calls_per_request(calls.len(), requests.len());
+        if let (Some(waits), Some(each)) = (waits, each) {
+            let host = self.outgoing[calls[0].0].exchange.end.host;
+            let takes = self.takes(calls, requests);
+            let puts = self.puts(requests, spans);
+            for one in fifo::infer_causes(host, waits, &takes, &puts, each) {
+                self.note_cause(calls[one.call.0], Some(requests[one.request.0]), HandOver::Queue);
             }
         }
     }
 
-    /// Notes what the calls of a process were made for that makes them in the order of its requests.
-    fn hand_over_in_turn(
+    /// Notes causes of the calls of a process that may make them in the order of its requests.
+    fn note_causes_in_turn(
         &mut self,
-        calls: &[usize],
-        spans: &[Span],
-        received: &HashMap<(HostId, u32), Vec<usize>>,
+        calls: &[CallId],
+        spans: &[RequestSpan],
+        received: &Received,
     ) {
         let requests = self.requests_of(calls, received);
-        let Some(each) = regular::each(calls.len(), requests.len()) else {
+        let Some(each) = regular::calls_per_request(calls.len(), requests.len()) else {
             return;
         };
-        let of_requests: Vec<Span> = requests.iter().map(|&request| spans[request]).collect();
-        for (place, rank) in in_turn::told(&self.regular(calls), &of_requests, each) {
-            self.note(calls[place], Some(requests[rank]), HandOver::Queue);
+        let spans: Vec<RequestSpan> = requests.iter().map(|&request| spans[request.0]).collect();
+        for one in in_turn::infer_causes(&self.timed(calls), &spans, each) {
+            self.note_cause(calls[one.call.0], Some(requests[one.request.0]), HandOver::Queue);
         }
     }
 
-    /// The requests that the process has received whose calls these are.
-    fn requests_of<'r>(
-        &self,
-        calls: &[usize],
-        received: &'r HashMap<(HostId, u32), Vec<usize>>,
-    ) -> &'r [usize] {
-        let asked = self.outgoing[calls[0]].exchange.asked;
-        let requests = received.get(&(asked.host, asked.process));
-        requests.map_or(&[][..], Vec::as_slice)
+    fn process_of(&self, call: CallId) -> u32 {
+        self.outgoing[call.0].exchange.asked.process
     }
 
-    /// The calls and the requests of a process for which tasks may have been in a queue.
-    fn tasks(
-        &self,
-        calls: &[usize],
-        requests: &[usize],
-        spans: &[Span],
-    ) -> (Vec<fifo::Call>, Vec<fifo::Request>) {
-        let ranks: HashMap<usize, usize> = requests.iter().copied().zip(0..).collect();
-        let with_times = calls.iter().zip(self.regular(calls));
-        let calls = with_times.map(|(&number, times)| {
-            let exchange = self.outgoing[number].exchange;
-            fifo::Call {
+    /// Returns the requests that the process of these calls has received.
+    fn requests_of<'r>(&self, calls: &[CallId], received: &'r Received) -> &'r [RequestId] {
+        let process = ProcessId::of(&self.outgoing[calls[0].0].exchange.asked);
+        received.get(&process).map_or(&[][..], Vec::as_slice)
+    }
+
+    /// Returns the calls of a process as tasks that were taken from a queue.
+    fn takes(&self, calls: &[CallId], requests: &[RequestId]) -> Vec<fifo::TakenTask> {
+        let ranks: HashMap<RequestId, Rank> =
+            requests.iter().copied().zip((0..).map(Rank)).collect();
+        let take = |(&call, times): (&CallId, regular::TimedCall)| {
+            let exchange = &self.outgoing[call.0].exchange;
+            fifo::TakenTask {
                 thread: exchange.asked.thread,
                 asked_ns: times.asked_ns,
                 answered_ns: times.answered_ns,
                 is_first: exchange.first_byte == 0,
-                cause: times.cause.and_then(|(cause, _)| ranks.get(&cause).copied()),
-                is_heard: times.cause.is_some_and(|(_, by)| by == HandOver::Backward),
-            }
-        });
-        let requests = requests.iter().map(|&number| {
-            let exchange = self.incoming[number].exchange;
-            fifo::Request {
-                thread: exchange.asked.thread,
-                span: spans[number],
-                is_first: exchange.first_byte == 0,
-            }
-        });
-        (calls.collect(), requests.collect())
-    }
-
-    fn regular(&self, calls: &[usize]) -> Vec<regular::Call> {
-        let of_call = |&call: &usize| {
-            let outgoing = &self.outgoing[call];
-            let asked_ns = outgoing.exchange.asked.at_ns;
-            let answer = outgoing.exchange.answer;
-            regular::Call {
-                asked_ns,
-                answered_ns: answer.map_or(asked_ns, |answer| answer.last.at_ns),
-                cause: outgoing.cause,
+                cause: times.cause.and_then(|cause| ranks.get(&cause.request).copied()),
+                is_by_effect: times.cause.is_some_and(|cause| cause.evidence == HandOver::Backward),
             }
         };
-        calls.iter().map(of_call).collect()
+        calls.iter().zip(self.timed(calls)).map(take).collect()
     }
 
-    /// The requests that each process has received, in order.
-    fn received(&self) -> HashMap<(HostId, u32), Vec<usize>> {
-        let mut order: Vec<usize> = (0..self.incoming.len()).collect();
-        order.sort_by_key(|&number| self.incoming[number].exchange.asked.at_ns);
-        let mut received: HashMap<(HostId, u32), Vec<usize>> = HashMap::new();
-        for number in order {
-            let asked = self.incoming[number].exchange.asked;
-            let of_process = received.entry((asked.host, asked.process));
-            of_process.or_default().push(number);
+    /// Returns the requests of a process as tasks that were put into a queue.
+    fn puts(&self, requests: &[RequestId], spans: &[RequestSpan]) -> Vec<fifo::PutTasks> {
+        let put = |&request: &RequestId| {
+            let exchange = &self.incoming[request.0].exchange;
+            fifo::PutTasks {
+                thread: exchange.asked.thread,
+                span: spans[request.0],
+                is_first: exchange.first_byte == 0,
+            }
+        };
+        requests.iter().map(put).collect()
+    }
+
+    fn timed(&self, calls: &[CallId]) -> Vec<regular::TimedCall> {
+        let timed = |&call: &CallId| {
+            let Outgoing { exchange, cause, .. } = self.outgoing[call.0];
+            let asked_ns = exchange.asked.at_ns;
+            let answered_ns = exchange.answer.map_or(asked_ns, |answer| answer.last.at_ns);
+            regular::TimedCall { asked_ns, answered_ns, cause }
+        };
+        calls.iter().map(timed).collect()
+    }
+
+    fn received_by_process(&self) -> Received {
+        let mut order: Vec<RequestId> = (0..self.incoming.len()).map(RequestId).collect();
+        order.sort_by_key(|request| self.incoming[request.0].exchange.asked.at_ns);
+        let mut received = Received::new();
+        for request in order {
+            let process = ProcessId::of(&self.incoming[request.0].exchange.asked);
+            received.entry(process).or_default().push(request);
         }
         received
     }
 
-    /// Notes what a call was made for, if nothing better is known.
-    fn note(&mut self, call: usize, request: Option<usize>, evidence: HandOver) {
-        if self.outgoing[call].exchange.is_of_several {
-            return;
-        }
-        if let Some(request) = request {
-            self.outgoing[call].cause.get_or_insert((request, evidence));
+    /// Notes the cause of a call, if nothing better is known.
+    fn note_cause(&mut self, call: CallId, request: Option<RequestId>, evidence: HandOver) {
+        let outgoing = &mut self.outgoing[call.0];
+        if let Some(request) = request
+            && !outgoing.exchange.is_of_several
+        {
+            outgoing.cause.get_or_insert(Cause { request, evidence });
         }
     }
 }

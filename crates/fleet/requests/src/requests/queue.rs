@@ -1,35 +1,33 @@
-//! What the order of a queue says of the calls whose cause nothing else tells.
+//! Causes of calls, inferred from the calls just before and just after them.
 
-/// Of so many calls whose cause is known the neighbours must tell it right before they are asked for others.
-const FEWEST: usize = 50;
-/// So large a share of them.
-const RIGHT: f64 = 0.99;
+use super::ids::{Assigned, Position, RequestId, Score};
 
-/// Causes of calls that have none, `(place, request)`. `causes` are those of the calls of a process in the order in
-/// which they were sent.
+/// Minimum number of known calls that the rule must have been tried on.
+const MIN_KNOWN_CALLS: usize = 50;
+/// Share of known calls that must be predicted correctly.
+const MIN_ACCURACY: f64 = 0.99;
+
+/// Infers causes of calls that have none. `causes` are those of the calls of a process, in send order.
 ///
-/// A queue that keeps the order has the tasks of one request side by side. So a call belongs to the request to which
-/// both the one before it and the one after it belong; if it is so for nearly all calls whose cause is known.
-pub(super) fn between(causes: &[Option<usize>]) -> Vec<(usize, usize)> {
-    let known = |place: usize| causes.get(place).copied().flatten();
-    let neighbours = |place: usize| {
-        let before = known(place.checked_sub(1)?)?;
-        (known(place + 1) == Some(before)).then_some(before)
+/// A queue that keeps the order has the tasks of one request side by side. A call belongs to the request of both its
+/// neighbours, provided that this rule predicts nearly all known causes.
+pub(super) fn infer_causes(causes: &[Option<RequestId>]) -> Vec<Assigned<Position, RequestId>> {
+    let known = |position: usize| causes.get(position).copied().flatten();
+    let predict = |position: usize| {
+        let before = known(position.checked_sub(1)?)?;
+        (known(position + 1) == Some(before)).then_some(before)
     };
-    let (mut told, mut right, mut found) = (0, 0, Vec::new());
-    for (place, cause) in causes.iter().enumerate() {
-        let Some(request) = neighbours(place) else {
+    let (mut score, mut found) = (Score::default(), Vec::new());
+    for (position, cause) in causes.iter().enumerate() {
+        let Some(request) = predict(position) else {
             continue;
         };
         match cause {
-            None => found.push((place, request)),
-            Some(cause) => {
-                told += 1;
-                right += usize::from(*cause == request);
-            }
+            None => found.push(Assigned { call: Position(position), request }),
+            Some(cause) => score.add(*cause == request),
         }
     }
-    let is_ordered = told >= FEWEST && right as f64 >= RIGHT * told as f64;
+    let is_ordered = score.all >= MIN_KNOWN_CALLS && score.reaches(MIN_ACCURACY);
     if is_ordered { found } else { Vec::new() }
 }
 
@@ -39,16 +37,18 @@ mod tests {
 
     #[test]
     fn only_queues_that_keep_the_order_tell() {
-        let mut causes: Vec<Option<usize>> = (0..300).map(|call| Some(call / 3)).collect();
-        causes[31] = None;
-        causes[33] = None;
+        let causes = |request: fn(usize) -> usize, unknown: &[usize]| -> Vec<Option<RequestId>> {
+            let cause = |call| (!unknown.contains(&call)).then_some(RequestId(request(call)));
+            (0..300).map(cause).collect()
+        };
+        let in_order = causes(|call| call / 3, &[31, 33]);
         // The middle one of three is between its own; the first one is not.
-        assert_eq!(between(&causes), [(31, 10)]);
-        let mut shuffled: Vec<Option<usize>> = (0..300).map(|call| Some(call * 7 % 5)).collect();
-        shuffled[31] = None;
-        assert!(between(&shuffled).is_empty());
-        // Too few to know.
-        assert!(between(&causes[20..50]).is_empty());
-        assert!(between(&[]).is_empty());
+        let middle = Assigned { call: Position(31), request: RequestId(10) };
+        assert_eq!(infer_causes(&in_order), [middle]);
+        let shuffled = causes(|call| call * 7 % 5, &[31]);
+        let too_few = &in_order[20..50];
+        for causes in [&shuffled, too_few, &[]] {
+            assert!(infer_causes(causes).is_empty());
+        }
     }
 }

@@ -1,67 +1,72 @@
-//! What the threads that read answers say of the calls that others have sent.
+//! Causes of calls, inferred from the threads that read the answers.
 
 use std::ops::Range;
 
 use super::exchange::Exchange;
-use super::forward::{Before, Span};
-use super::timeline::{Kind, Timeline};
+use super::forward::{EventContext, RequestSpan};
+use super::ids::{Assigned, CallId, RequestId, Score, ThreadIndex};
+use super::timeline::{EventKind, Timeline};
 
-/// The share of calls of which readers and senders say the same, from which on the senders' effects are believed alone.
-const SENDERS_AGREE: f64 = 0.98;
+/// Minimum share of calls for which readers and senders must agree, so that senders' effects are trusted alone.
+const MIN_SENDER_AGREEMENT: f64 = 0.98;
 
-/// The calls whose answer another thread reads than the one that sent them.
+/// Calls whose answer another thread reads than the one that sent them.
 ///
-/// A client in the background may send a call when a connection becomes free, by whatever thread is there then: what that
-/// thread does next is no result of the call. But whoever reads the answer hands it on, and wakes the thread that has the
-/// request, itself or by a thread that it wakes.
+/// A client in the background may send a call when a connection becomes free, by whatever thread is there then. What
+/// that thread does next is no result of the call. But the reader of the answer hands it on: it wakes the thread that
+/// has the request, itself or by a thread that it wakes.
 #[derive(Debug, Default)]
 pub(super) struct Readers {
-    /// The number of the host's first call.
+    /// Index of the host's first call.
     first: usize,
-    /// Whether another thread reads the answer of a call, from the first on.
-    is_others: Vec<bool>,
-    /// The request of the thread that was woken for the answer, of such calls.
-    request: Vec<Option<usize>>,
+    /// By call of the host: whether another thread reads its answer.
+    is_read_by_another: Vec<bool>,
+    /// By call of the host: the request of the thread that was woken for the answer, if another thread reads it.
+    requests: Vec<Option<RequestId>>,
 }
 
 impl Readers {
-    /// Of a host. `sent` is the call of a number, `calls` are the numbers of the host's.
+    /// Finds the threads that the readers of answers wake. `calls` are the host's; `sent` returns a call's exchange.
     pub(super) fn new(
         timeline: &Timeline,
-        spans: &[Span],
-        known: &[Before],
-        (sent, calls): (impl Fn(usize) -> Exchange, Range<usize>),
+        spans: &[RequestSpan],
+        contexts: &[EventContext],
+        calls: Range<usize>,
+        sent: impl Fn(CallId) -> Exchange,
     ) -> Self {
         let first = calls.start;
-        let mut readers =
-            Self { first, is_others: vec![false; calls.len()], request: vec![None; calls.len()] };
-        let mut senders: Vec<Option<usize>> = vec![None; calls.len()];
-        // The call whose answer each thread has, and whether it was handed over.
-        let mut answers: Vec<Option<usize>> = vec![None; timeline.threads];
+        let mut readers = Self {
+            first,
+            is_read_by_another: vec![false; calls.len()],
+            requests: vec![None; calls.len()],
+        };
+        let mut senders: Vec<Option<ThreadIndex>> = vec![None; calls.len()];
+        // The call whose answer each thread has, and whether that answer was handed over.
+        let mut answers: Vec<Option<CallId>> = vec![None; timeline.threads];
         let mut is_done = vec![false; calls.len()];
-        for (event, before) in timeline.events.iter().zip(known) {
+        for (event, context) in timeline.events.iter().zip(contexts) {
             let thread = event.thread;
             match event.kind {
-                Kind::Asks(call) => senders[call - first] = Some(thread),
-                Kind::ReadsRequest(_) => answers[thread] = None,
-                Kind::ReadsAnswer(call) => {
-                    let is_others = senders[call - first].is_some_and(|sender| sender != thread);
-                    readers.is_others[call - first] |= is_others;
-                    answers[thread] = is_others.then_some(call);
+                EventKind::Asks(call) => senders[call.0 - first] = Some(thread),
+                EventKind::ReadsRequest(_) => answers[thread.0] = None,
+                EventKind::ReadsAnswer(call) => {
+                    let is_another = senders[call.0 - first].is_some_and(|sender| sender != thread);
+                    readers.is_read_by_another[call.0 - first] |= is_another;
+                    answers[thread.0] = is_another.then_some(call);
                 }
-                Kind::Woken(Some(waker)) if waker != thread => {
-                    let answer = answers[waker].filter(|&call| !is_done[call - first]);
-                    answers[thread] = None;
-                    let (Some(call), false) = (answer, before.owes_many) else {
+                EventKind::Woken(Some(waker)) if waker != thread => {
+                    let answer = answers[waker.0].filter(|call| !is_done[call.0 - first]);
+                    answers[thread.0] = None;
+                    let (Some(call), false) = (answer, context.owes_many) else {
                         continue;
                     };
-                    let Some(request) = before.owes else {
-                        answers[thread] = Some(call);
+                    let Some(request) = context.owes else {
+                        answers[thread.0] = Some(call);
                         continue;
                     };
-                    is_done[call - first] = true;
-                    let was_open = spans[request].contains(sent(call).asked.at_ns);
-                    readers.request[call - first] = was_open.then_some(request);
+                    is_done[call.0 - first] = true;
+                    let was_open = spans[request.0].contains(sent(call).asked.at_ns);
+                    readers.requests[call.0 - first] = was_open.then_some(request);
                 }
                 _ => {}
             }
@@ -69,31 +74,28 @@ impl Readers {
         readers
     }
 
-    /// The requests that calls were made for, `(call, request)`.
-    pub(super) fn found(&self) -> impl Iterator<Item = (usize, usize)> {
-        let calls = self.request.iter().zip(self.first..);
-        calls.filter_map(|(request, call)| Some((call, (*request)?)))
+    /// Returns the causes of calls by the readers of their answers.
+    pub(super) fn causes(&self) -> impl Iterator<Item = Assigned<CallId, RequestId>> {
+        let calls = (self.first..).map(CallId).zip(&self.requests);
+        calls.filter_map(|(call, request)| Some(Assigned { call, request: (*request)? }))
     }
 
-    /// What the effects of those that have sent calls say, without what is not to be believed: of calls whose answer
-    /// another thread reads, where the readers of such calls say something else.
-    pub(super) fn believed(&self, by_effect: Vec<(usize, usize)>) -> Vec<(usize, usize)> {
-        let (mut both, mut same) = (0, 0);
-        for &(call, request) in &by_effect {
-            if let Some(by_reader) = self.request[call - self.first] {
-                both += 1;
-                same += usize::from(by_reader == request);
+    /// Drops causes by senders' effects that are not to be trusted: where readers and senders disagree too often, those
+    /// of all calls whose answer another thread reads.
+    pub(super) fn keep_trusted(&self, by_effect: &mut Vec<Assigned<CallId, RequestId>>) {
+        let mut agreement = Score::default();
+        for one in &*by_effect {
+            if let Some(by_reader) = self.cause_of(one.call) {
+                agreement.add(by_reader == one.request);
             }
         }
-        let agree = same as f64 >= SENDERS_AGREE * both as f64;
-        let mut believed = by_effect;
-        believed.retain(|(call, _)| agree || !self.is_others[*call - self.first]);
-        believed
+        if !agreement.reaches(MIN_SENDER_AGREEMENT) {
+            by_effect.retain(|one| !self.is_read_by_another[one.call.0 - self.first]);
+        }
     }
 
-    /// The request of the thread that the reader of a call's answer has woken, if another thread had sent the call and
-    /// that is known.
-    pub(super) fn says(&self, call: usize) -> Option<usize> {
-        self.request[call - self.first]
+    /// Returns the request of the thread that the reader of a call's answer woke, if another thread had sent the call.
+    pub(super) fn cause_of(&self, call: CallId) -> Option<RequestId> {
+        self.requests[call.0 - self.first]
     }
 }

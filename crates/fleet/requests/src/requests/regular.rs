@@ -1,4 +1,5 @@
-//! Processes whose requests make the same number of calls each: which call a request lacks tells whose an unknown one is.
+//! Causes of calls of processes whose requests make the same number of calls each: an unknown call is for a request
+//! that lacks one.
 
 mod exclude;
 mod order;
@@ -6,198 +7,214 @@ mod order;
 use std::collections::{HashMap, HashSet};
 
 use super::HandOver;
-use super::forward::Span;
+use super::forward::RequestSpan;
+use super::ids::{Assigned, Cause, Position, Rank, RequestId};
 
-/// The share of requests that may have made another number of calls than the others.
-const IRREGULAR: f64 = 0.01;
-/// With fewer calls whose cause is known nothing is told. Of so many the order must tell it right before it is asked for
-/// others.
-const FEWEST: usize = 50;
-/// So large a share of them.
-const RIGHT: f64 = 0.99;
-/// The most calls in a row that are told by how many are missing, and the most requests that one may be for.
-const MOST: usize = 64;
-/// With more requests open at once that lack a call, none of them is excluded.
-const MOST_OPEN: usize = 1_000;
-/// What is found may tell more, so often at most.
-const PASSES: usize = 16;
+/// Maximum share of requests that may have made another number of calls than the others.
+const MAX_IRREGULAR_SHARE: f64 = 0.01;
+/// Infer nothing from fewer known calls. The order is trusted only if it predicts at least this many.
+const MIN_KNOWN_CALLS: usize = 50;
+/// Share of known calls that the order must predict correctly.
+const MIN_ACCURACY: f64 = 0.99;
+/// Maximum number of calls in a row that the order assigns, and of requests that one call may be for.
+const MAX_CANDIDATES: usize = 64;
+/// Maximum number of open requests that lack a call; with more, none is excluded.
+const MAX_OPEN_REQUESTS: usize = 1_000;
+/// Each pass may allow further matches; stop after this many passes.
+const MAX_PASSES: usize = 16;
 
 /// A call of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Call {
+pub(super) struct TimedCall {
     pub(super) asked_ns: u64,
-    /// When its answer had been read; without one, when it was sent.
+    /// Time at which its answer had been read; without an answer, when the call was sent.
     pub(super) answered_ns: u64,
-    /// The request that it was made for, and what says so, if that is known.
-    pub(super) cause: Option<(usize, HandOver)>,
+    pub(super) cause: Option<Cause>,
 }
 
-/// What regularity says of the calls of a process.
+/// A cause of a call that had none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Inferred {
+    pub(super) call: Position,
+    pub(super) cause: Cause,
+}
+
+/// Result of [`infer_causes`] for the calls of a process.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Told {
-    /// Whether what is known contradicts itself.
+pub(super) struct Inference {
+    /// Whether the known causes contradict each other.
     pub(super) is_contradictory: bool,
-    /// Places of calls whose cause is not believed any more.
-    pub(super) doubted: Vec<usize>,
-    /// Places of calls without a cause, which one they have, and what says so.
-    pub(super) found: Vec<(usize, usize, HandOver)>,
+    /// Calls whose cause is not believed any more.
+    pub(super) doubted: Vec<Position>,
+    pub(super) found: Vec<Inferred>,
 }
 
-/// Of calls in the order in which they were sent, and of the numbers of the requests that the process received, in their
-/// order. Says nothing where requests make different numbers of calls.
+/// Assigns calls to requests. `calls` are in send order, `requests` in receive order. Infers nothing where requests
+/// make different numbers of calls.
 ///
-/// Where more requests than a few have more calls than others by effects and wake-ups, these are wrong for this process:
-/// then only those are believed that the order of the queue confirms. Else what is said of the calls of a request that
-/// has too many is not believed.
+/// If effects and wake-ups give more than a few requests too many calls, they are wrong for this process: then only
+/// those causes are believed that the order of the queue confirms. Otherwise no cause is believed that makes a request
+/// have too many.
 ///
 /// A call is for the only request that was open meanwhile and lacks one. A request has made the only calls that may be
-/// for it. Where the order of the queue tells the known ones right, calls in a row are for the requests around them that
+/// for it. Where the order of the queue predicts the known causes, calls in a row are for the requests around them that
 /// lack as many.
-pub(super) fn told(calls: &[Call], requests: &[usize], spans: &[Span]) -> Told {
-    let Some(mut regular) = Regular::new(calls, requests, spans) else {
-        return Told::default();
+pub(super) fn infer_causes(
+    calls: &[TimedCall],
+    requests: &[RequestId],
+    spans: &[RequestSpan],
+) -> Inference {
+    let Some(mut process) = RegularProcess::new(calls, requests, spans) else {
+        return Inference::default();
     };
-    if regular.contradicts() {
-        return Told { is_contradictory: true, doubted: regular.not_in_order(), found: Vec::new() };
+    if process.is_contradictory() {
+        let doubted = process.find_out_of_order();
+        return Inference { is_contradictory: true, doubted, found: Vec::new() };
     }
-    let doubted = regular.doubt_too_many();
+    let doubted = process.doubt_overfull();
     let mut found = Vec::new();
-    for _ in 0..PASSES {
+    for _ in 0..MAX_PASSES {
         let before = found.len();
-        found.extend(regular.exclude());
-        found.extend(regular.by_order());
+        found.extend(process.exclude());
+        found.extend(process.infer_from_order());
         if found.len() == before {
             break;
         }
     }
-    Told {
-        found: found
-            .into_iter()
-            .map(|(place, rank, evidence)| (place, requests[rank], evidence))
-            .collect(),
-        doubted,
-        is_contradictory: false,
-    }
+    Inference { found, doubted, is_contradictory: false }
 }
 
-/// How many calls each of so many requests makes, if all may make the same number of them.
-pub(super) fn each(calls: usize, requests: usize) -> Option<usize> {
+/// Returns the number of calls that each request makes, if all may make the same number.
+pub(super) fn calls_per_request(calls: usize, requests: usize) -> Option<usize> {
     let (calls, requests) = (calls as f64, requests as f64);
     let each = (calls / requests).round();
-    let is_number = each >= 1.0 && (each * requests - calls).abs() <= IRREGULAR * requests;
+    let is_number =
+        each >= 1.0 && (each * requests - calls).abs() <= MAX_IRREGULAR_SHARE * requests;
     is_number.then_some(each as usize)
 }
 
+type KnownCall = Assigned<Position, Rank>;
+
 #[derive(Debug)]
-struct Regular<'a> {
-    calls: &'a [Call],
-    /// The requests, each a rank from here on.
-    spans: Vec<Span>,
-    /// How many calls each makes.
-    each: usize,
-    /// The rank of each call's cause.
-    ranks: Vec<Option<usize>>,
-    /// How many calls of each request are known.
+struct RegularProcess<'a> {
+    calls: &'a [TimedCall],
+    /// Requests by rank, in receive order.
+    requests: &'a [RequestId],
+    /// Spans of the requests, by rank.
+    spans: Vec<RequestSpan>,
+    calls_per_request: usize,
+    /// By call: the rank of its cause.
+    ranks: Vec<Option<Rank>>,
+    /// By rank: the number of known calls.
     counts: Vec<usize>,
 }
 
-impl<'a> Regular<'a> {
-    fn new(calls: &'a [Call], requests: &[usize], spans: &[Span]) -> Option<Self> {
-        let each = each(calls.len(), requests.len())?;
-        let of_request: HashMap<usize, usize> = requests.iter().copied().zip(0..).collect();
-        let ranks: Vec<Option<usize>> =
-            calls.iter().map(|call| of_request.get(&call.cause?.0).copied()).collect();
+impl<'a> RegularProcess<'a> {
+    fn new(
+        calls: &'a [TimedCall],
+        requests: &'a [RequestId],
+        spans: &[RequestSpan],
+    ) -> Option<Self> {
+        let calls_per_request = calls_per_request(calls.len(), requests.len())?;
+        let rank_of: HashMap<RequestId, Rank> =
+            requests.iter().copied().zip((0..).map(Rank)).collect();
+        let ranks: Vec<Option<Rank>> =
+            calls.iter().map(|call| rank_of.get(&call.cause?.request).copied()).collect();
         let mut counts = vec![0; requests.len()];
         for &rank in ranks.iter().flatten() {
-            counts[rank] += 1;
+            counts[rank.0] += 1;
         }
         // Whether that number is each one's, too, only known ones show.
-        (counts.iter().sum::<usize>() >= FEWEST).then_some(Self {
+        (counts.iter().sum::<usize>() >= MIN_KNOWN_CALLS).then_some(Self {
             calls,
-            spans: requests.iter().map(|&request| spans[request]).collect(),
-            each,
+            requests,
+            spans: requests.iter().map(|&request| spans[request.0]).collect(),
+            calls_per_request,
             ranks,
             counts,
         })
     }
 
-    /// Whether more requests than a few are said to have made more calls than each makes, by effects and wake-ups.
-    fn contradicts(&self) -> bool {
-        let mut by_others = vec![false; self.counts.len()];
-        for (call, rank) in self.calls.iter().zip(&self.ranks) {
-            if let (Some((_, evidence)), Some(rank)) = (call.cause, rank) {
-                by_others[*rank] |= evidence >= HandOver::Backward;
-            }
+    /// Whether effects and wake-ups give more than a few requests too many calls.
+    fn is_contradictory(&self) -> bool {
+        let mut is_by_effect = vec![false; self.counts.len()];
+        for known in self.known() {
+            is_by_effect[known.request.0] |= self.evidence(known.call) >= Some(HandOver::Backward);
         }
-        let counts = self.counts.iter().zip(by_others);
-        let with_more = counts.filter(|&(&count, by_others)| by_others && count > self.each);
-        with_more.count() as f64 > IRREGULAR * self.counts.len() as f64
+        let counts = self.counts.iter().zip(is_by_effect);
+        let overfull =
+            counts.filter(|&(&count, by_effect)| by_effect && count > self.calls_per_request);
+        overfull.count() as f64 > MAX_IRREGULAR_SHARE * self.counts.len() as f64
     }
 
-    /// Places of calls that are known by effects or wake-ups, and that a queue which keeps the order would have given to
-    /// another request.
-    fn not_in_order(&self) -> Vec<usize> {
-        let known = self.known().into_iter();
-        known
-            .filter(|&(place, rank)| place / self.each != rank)
-            .map(|(place, _)| place)
-            .filter(|&place| self.evidence(place) >= Some(HandOver::Backward))
+    /// Finds calls known by effects or wake-ups that a queue in order would have given to another request.
+    fn find_out_of_order(&self) -> Vec<Position> {
+        self.known()
+            .filter(|known| known.call.0 / self.calls_per_request != known.request.0)
+            .map(|known| known.call)
+            .filter(|&call| self.evidence(call) >= Some(HandOver::Backward))
             .collect()
     }
 
-    /// Forgets the causes of calls of requests that have too many while others that lack one were open, and returns their
-    /// places. A name in the bytes stays.
-    fn doubt_too_many(&mut self) -> Vec<usize> {
-        let lacking: Vec<usize> =
-            (0..self.counts.len()).filter(|&rank| self.lacks(rank) > 0).collect();
-        let may_be_others = |place: usize| {
-            let call = &self.calls[place];
-            let next = lacking.partition_point(|&rank| self.spans[rank].opened_ns <= call.asked_ns);
-            let before = lacking[..next].iter().rev().take(MOST);
+    /// Forgets the causes of calls of requests that have too many, if others that lack one were open meanwhile. Returns
+    /// these calls. A token in the bytes stays.
+    fn doubt_overfull(&mut self) -> Vec<Position> {
+        let lacking: Vec<Rank> =
+            (0..self.counts.len()).map(Rank).filter(|&rank| self.lacks(rank) > 0).collect();
+        let may_be_for_another = |call: Position| {
+            let call = &self.calls[call.0];
+            let next =
+                lacking.partition_point(|&rank| self.spans[rank.0].opened_ns <= call.asked_ns);
+            let before = lacking[..next].iter().rev().take(MAX_CANDIDATES);
             before.copied().any(|rank| self.is_open(rank, call))
         };
-        let with_many = self.known().into_iter();
-        let with_many = with_many.filter(|&(_, rank)| self.counts[rank] > self.each);
-        let with_many: Vec<(usize, usize)> = with_many.collect();
-        let in_doubt = with_many.iter().filter(|&&(place, _)| may_be_others(place));
-        let in_doubt: HashSet<usize> = in_doubt.map(|&(_, rank)| rank).collect();
-        let doubted: Vec<usize> = with_many
-            .into_iter()
-            .filter(|(_, rank)| in_doubt.contains(rank))
-            .map(|(place, _)| place)
-            .filter(|&place| self.evidence(place) != Some(HandOver::Token))
+        let overfull: Vec<KnownCall> = self
+            .known()
+            .filter(|known| self.counts[known.request.0] > self.calls_per_request)
             .collect();
-        for &place in &doubted {
-            if let Some(rank) = self.ranks[place].take() {
-                self.counts[rank] -= 1;
+        let doubtful: HashSet<Rank> = overfull
+            .iter()
+            .filter(|known| may_be_for_another(known.call))
+            .map(|known| known.request)
+            .collect();
+        let doubted: Vec<Position> = overfull
+            .into_iter()
+            .filter(|known| doubtful.contains(&known.request))
+            .map(|known| known.call)
+            .filter(|&call| self.evidence(call) != Some(HandOver::Token))
+            .collect();
+        for &call in &doubted {
+            if let Some(rank) = self.ranks[call.0].take() {
+                self.counts[rank.0] -= 1;
             }
         }
         doubted
     }
 
-    fn evidence(&self, place: usize) -> Option<HandOver> {
-        self.calls[place].cause.map(|(_, evidence)| evidence)
+    fn evidence(&self, call: Position) -> Option<HandOver> {
+        self.calls[call.0].cause.map(|cause| cause.evidence)
     }
 
-    /// The places of known calls, and their ranks.
-    fn known(&self) -> Vec<(usize, usize)> {
-        let known = self.ranks.iter().enumerate();
-        known.filter_map(|(place, rank)| Some((place, (*rank)?))).collect()
+    /// Returns the known calls in send order.
+    fn known(&self) -> impl Iterator<Item = KnownCall> {
+        let calls = (0..).map(Position).zip(&self.ranks);
+        calls.filter_map(|(call, rank)| Some(Assigned { call, request: (*rank)? }))
     }
 
-    fn lacks(&self, rank: usize) -> usize {
-        self.each.saturating_sub(self.counts[rank])
+    /// Returns the number of calls that a request lacks.
+    fn lacks(&self, rank: Rank) -> usize {
+        self.calls_per_request.saturating_sub(self.counts[rank.0])
     }
 
-    fn note(&mut self, place: usize, rank: usize) {
-        self.ranks[place] = Some(rank);
-        self.counts[rank] += 1;
+    fn assign(&mut self, call: Position, rank: Rank, evidence: HandOver) -> Inferred {
+        self.ranks[call.0] = Some(rank);
+        self.counts[rank.0] += 1;
+        Inferred { call, cause: Cause { request: self.requests[rank.0], evidence } }
     }
 
     /// Whether a request was open from a call to its answer.
-    fn is_open(&self, rank: usize, call: &Call) -> bool {
-        let span = self.spans[rank];
-        span.contains(call.asked_ns) && span.contains(call.answered_ns)
+    fn is_open(&self, rank: Rank, call: &TimedCall) -> bool {
+        self.spans[rank.0].covers(call.asked_ns, call.answered_ns)
     }
 }
 
@@ -205,116 +222,132 @@ impl<'a> Regular<'a> {
 mod tests {
     use super::*;
 
-    /// Requests 100 to 199, each open for `open_ns` from 1,000 ns after the one before, and their three calls 10, 20 and 30
-    /// ns after `queued_ns` from its begin, which take 5 ns.
-    fn story(open_ns: u64, queued_ns: u64) -> (Vec<Call>, Vec<usize>, Vec<Span>) {
-        let requests: Vec<usize> = (100..200).collect();
-        let begin_ns = |number: usize| 1_000 * (number as u64 - 99);
-        let mut spans = vec![Span { opened_ns: 0, sure_until_ns: 0 }; 100];
-        spans.extend(requests.iter().map(|&number| Span {
-            opened_ns: begin_ns(number),
-            sure_until_ns: begin_ns(number) + open_ns,
-        }));
-        let calls = requests.iter().flat_map(|&number| {
-            (1..=3).map(move |call| Call {
-                asked_ns: begin_ns(number) + queued_ns + 10 * call,
-                answered_ns: begin_ns(number) + queued_ns + 10 * call + 5,
-                cause: Some((number, HandOver::Backward)),
-            })
-        });
-        (calls.collect(), requests, spans)
+    /// The calls and requests of a process.
+    struct Story {
+        calls: Vec<TimedCall>,
+        requests: Vec<RequestId>,
+        spans: Vec<RequestSpan>,
+    }
+
+    impl Story {
+        /// Requests 100 to 199, each open for `open_ns` from 1,000 ns after the one before. Each makes three calls 10,
+        /// 20 and 30 ns after `queued_ns` from its begin, which take 5 ns.
+        fn new(open_ns: u64, queued_ns: u64) -> Self {
+            let begin_ns = |number: usize| 1_000 * (number as u64 - 99);
+            let mut spans = vec![RequestSpan { opened_ns: 0, sure_until_ns: 0 }; 100];
+            spans.extend((100..200).map(|number| RequestSpan {
+                opened_ns: begin_ns(number),
+                sure_until_ns: begin_ns(number) + open_ns,
+            }));
+            let calls = (0..300).map(|call| {
+                let asked_ns = begin_ns(own(call)) + queued_ns + 10 * (call as u64 % 3 + 1);
+                let cause = Some(cause(own(call), HandOver::Backward));
+                TimedCall { asked_ns, answered_ns: asked_ns + 5, cause }
+            });
+            Self { calls: calls.collect(), requests: (100..200).map(RequestId).collect(), spans }
+        }
+
+        fn forget(&mut self, calls: &[usize]) {
+            for &call in calls {
+                self.calls[call].cause = None;
+            }
+        }
+
+        fn infer(&self) -> Inference {
+            let mut inference = infer_causes(&self.calls, &self.requests, &self.spans);
+            inference.found.sort_unstable();
+            inference
+        }
+    }
+
+    /// The request that a call of a [`Story`] is for.
+    fn own(call: usize) -> usize {
+        100 + call / 3
+    }
+
+    fn cause(request: usize, evidence: HandOver) -> Cause {
+        Cause { request: RequestId(request), evidence }
+    }
+
+    fn positions(calls: &[usize]) -> Vec<Position> {
+        calls.iter().copied().map(Position).collect()
+    }
+
+    /// An inference that finds the true causes of these calls.
+    fn finds(calls: &[usize], evidence: HandOver) -> Inference {
+        let found = calls
+            .iter()
+            .map(|&call| Inferred { call: Position(call), cause: cause(own(call), evidence) });
+        Inference { found: found.collect(), ..Inference::default() }
     }
 
     #[test]
     fn a_request_with_too_many_calls_is_not_believed() {
-        let (mut calls, requests, spans) = story(50_000, 20_000);
-        // The last call of a request is said to be of the next one, by what its thread has read last.
-        for place in [32, 62, 92] {
-            calls[place].cause = Some((100 + place / 3 + 1, HandOver::SameThread));
+        let mut story = Story::new(50_000, 20_000);
+        for (number, call) in story.calls.iter_mut().enumerate() {
+            // The last call of a request is said to be of the next one, by what its thread has read last.
+            let wrong = usize::from([32, 62, 92].contains(&number));
+            call.cause = Some(cause(own(number) + wrong, HandOver::SameThread));
         }
-        for call in &mut calls {
-            call.cause = call.cause.map(|(cause, _)| (cause, HandOver::SameThread));
-        }
-        let told = told(&calls, &requests, &spans);
-        assert_eq!(told.doubted, [32, 33, 34, 35, 62, 63, 64, 65, 92, 93, 94, 95]);
-        let mut found = told.found;
-        found.sort_unstable();
-        let right: Vec<(usize, usize)> =
-            told.doubted.iter().map(|&at| (at, 100 + at / 3)).collect();
-        let found: Vec<(usize, usize)> = found.into_iter().map(|one| (one.0, one.1)).collect();
-        assert_eq!(found, right);
+        let inference = story.infer();
+        let doubted = [32, 33, 34, 35, 62, 63, 64, 65, 92, 93, 94, 95];
+        assert_eq!(inference.doubted, positions(&doubted));
+        let found: Vec<(usize, usize)> =
+            inference.found.iter().map(|one| (one.call.0, one.cause.request.0)).collect();
+        assert_eq!(found, doubted.map(|call| (call, own(call))));
         // It has asked once more, and no other request lacks a call.
-        let (calls, requests, spans) = story(50_000, 20_000);
-        let mut again = calls.clone();
-        again.insert(33, calls[32]);
-        assert!(super::told(&again, &requests, &spans).doubted.is_empty());
-    }
-
-    fn found(calls: &[Call], requests: &[usize], spans: &[Span]) -> Vec<(usize, usize, HandOver)> {
-        let told = told(calls, requests, spans);
-        assert!(!told.is_contradictory);
-        let mut found = told.found;
-        found.sort_unstable();
-        found
+        let mut again = Story::new(50_000, 20_000);
+        again.calls.insert(33, again.calls[32]);
+        assert!(again.infer().doubted.is_empty());
     }
 
     #[test]
     fn calls_are_told_by_who_lacks_them() {
         // No two requests are open at once.
-        let (mut calls, requests, spans) = story(500, 0);
-        for place in [32, 90, 91, 92] {
-            calls[place].cause = None;
-        }
-        let by = |evidence, places: &[usize]| -> Vec<(usize, usize, HandOver)> {
-            let told = places.iter().map(|&place| (place, 100 + place / 3, evidence));
-            told.collect()
-        };
-        let all = found(&calls, &requests, &spans);
-        assert_eq!(all, by(HandOver::Exclusion, &[32, 90, 91, 92]));
+        let mut alone = Story::new(500, 0);
+        let unknown = [32, 90, 91, 92];
+        alone.forget(&unknown);
+        assert_eq!(alone.infer(), finds(&unknown, HandOver::Exclusion));
         // Many are open at once: only the order tells.
-        let (mut calls, requests, spans) = story(50_000, 20_000);
-        for place in [32, 62, 63, 90, 91, 92] {
-            calls[place].cause = None;
-        }
-        let all = found(&calls, &requests, &spans);
-        assert_eq!(all, by(HandOver::Queue, &[32, 62, 63, 90, 91, 92]));
+        let mut many = Story::new(50_000, 20_000);
+        let unknown = [32, 62, 63, 90, 91, 92];
+        many.forget(&unknown);
+        assert_eq!(many.infer(), finds(&unknown, HandOver::Queue));
     }
 
     #[test]
     fn what_is_irregular_tells_nothing() {
-        let (calls, requests, spans) = story(50_000, 20_000);
         // A call too many in each second request.
-        let mut more: Vec<Call> = calls
-            .iter()
-            .enumerate()
-            .flat_map(|(place, call)| vec![*call; 1 + usize::from(place % 6 == 0)])
-            .collect();
-        more[61].cause = None;
-        assert_eq!(found(&more, &requests, &spans), []);
+        let mut more = Story::new(50_000, 20_000);
+        let calls = more.calls.iter().enumerate();
+        more.calls =
+            calls.flat_map(|(at, call)| vec![*call; 1 + usize::from(at % 6 == 0)]).collect();
+        more.forget(&[61]);
+        let inference = more.infer();
+        assert!(!inference.is_contradictory);
+        assert_eq!(inference.found, []);
         // The same number in all, but in another order than that of the requests.
-        let mut other = calls.clone();
-        for (place, call) in other.iter_mut().enumerate() {
-            call.cause = Some((100 + place * 7 % 100, HandOver::Backward));
+        let mut other = Story::new(50_000, 20_000);
+        for (at, call) in other.calls.iter_mut().enumerate() {
+            call.cause = Some(cause(100 + at * 7 % 100, HandOver::Backward));
         }
-        other[31].cause = None;
+        other.forget(&[31]);
         // Only that one request lacks a call.
-        let only = 100 + 31 * 7 % 100;
-        let all = found(&other, &requests, &spans);
-        assert!(all.iter().all(|&(place, request, evidence)| {
-            (place, request, evidence) == (31, only, HandOver::Exclusion)
-        }));
-        assert_eq!(told(&[], &[], &spans), Told::default());
+        let only =
+            Inferred { call: Position(31), cause: cause(100 + 31 * 7 % 100, HandOver::Exclusion) };
+        let inference = other.infer();
+        assert!(!inference.is_contradictory);
+        assert!(inference.found.iter().all(|found| *found == only));
+        assert_eq!(infer_causes(&[], &[], &[]), Inference::default());
     }
 
     #[test]
     fn contradictions_leave_what_the_order_confirms() {
-        let (mut calls, requests, spans) = story(50_000, 20_000);
-        for place in [30, 60, 90] {
-            calls[place].cause = Some((100 + place / 3 + 1, HandOver::Backward));
+        let mut story = Story::new(50_000, 20_000);
+        for call in [30, 60, 90] {
+            story.calls[call].cause = Some(cause(own(call) + 1, HandOver::Backward));
         }
-        assert_eq!(
-            told(&calls, &requests, &spans),
-            Told { is_contradictory: true, doubted: vec![30, 60, 90], found: Vec::new() }
-        );
+        let doubted = positions(&[30, 60, 90]);
+        assert_eq!(story.infer(), Inference { is_contradictory: true, doubted, found: Vec::new() });
     }
 }

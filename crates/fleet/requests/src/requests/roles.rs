@@ -1,12 +1,13 @@
-//! Which end of a connection asks, and which answers.
+//! Roles of the ends of a connection: which one asks, and which one answers.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::SocketAddr;
 
+use luc_fleet_clocks::HostId;
+
 use crate::connections::Connections;
 use crate::rows::{Address, End, EndId, Opener};
 
-/// What an end does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
     /// It opened the connection: its bytes are requests.
@@ -25,28 +26,43 @@ impl Role {
 }
 
 /// An address in a network namespace of a host.
-type Place = (u32, u64, Address);
-
-/// `None` for an end without an address of its own.
-fn place(end: &End, address: Address) -> Option<Place> {
-    let address = match address {
-        Address::Internet(address) => {
-            SocketAddr::new(address.ip().to_canonical(), address.port()).into()
-        }
-        Address::Unix(Some(_)) => address,
-        Address::Unix(None) | Address::Pipe(_) => return None,
-    };
-    Some((end.host.0, end.namespace, address))
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct NetworkAddress {
+    host: HostId,
+    namespace: u64,
+    address: Address,
 }
 
-/// The roles that are known, and the ends whose rows do not contradict each other.
+impl NetworkAddress {
+    /// `None` for an end without an address of its own.
+    fn new(end: &End, address: Address) -> Option<Self> {
+        let address = match address {
+            Address::Internet(address) => {
+                SocketAddr::new(address.ip().to_canonical(), address.port()).into()
+            }
+            Address::Unix(Some(_)) => address,
+            Address::Unix(None) | Address::Pipe(_) => return None,
+        };
+        Some(Self { host: end.host, namespace: end.namespace, address })
+    }
+}
+
+type Neighbours = HashMap<NetworkAddress, BTreeSet<NetworkAddress>>;
+
+/// Ends whose rows do not contradict each other, and their roles.
+#[derive(Debug)]
+pub(super) struct KnownEnds {
+    pub(super) by_id: BTreeMap<EndId, End>,
+    /// Roles that are known.
+    pub(super) roles: HashMap<EndId, Role>,
+}
+
+/// Infers the roles of ends.
 ///
-/// Whoever called `connect` is the client. Of a connection that is older than the trace nobody has seen that; then an
-/// address that others were seen to be accepted at, or at which several peers are connected, is a server's.
-pub(super) fn roles(
-    ends: &[End],
-    connections: &Connections,
-) -> (HashMap<EndId, Role>, BTreeMap<EndId, End>) {
+/// The end that called `connect` is the client. If the connection is older than the trace, nobody has seen that. Then
+/// an address that accepted other connections, or at which several peers are connected, is a server's.
+pub(super) fn infer_roles(ends: &[End], connections: &Connections) -> KnownEnds {
+    // 1. Ends, without those whose rows contradict each other.
     let mut by_id: BTreeMap<EndId, End> = BTreeMap::new();
     let mut contradictory = BTreeSet::new();
     for &end in ends {
@@ -55,28 +71,27 @@ pub(super) fn roles(
         }
     }
     by_id.retain(|id, _| !contradictory.contains(id));
+    // 2. Addresses that accepted a connection, peers of each local address, and local addresses connected to each peer.
     let mut listening = BTreeSet::new();
-    // Peers of each local address, and local addresses that go to each peer.
-    let (mut peers, mut callers): (
-        HashMap<Place, BTreeSet<Place>>,
-        HashMap<Place, BTreeSet<Place>>,
-    ) = (HashMap::new(), HashMap::new());
+    let (mut peers, mut callers) = (Neighbours::new(), Neighbours::new());
     for end in by_id.values() {
-        let local = place(end, end.local);
+        let local = NetworkAddress::new(end, end.local);
         if end.opener == Some(Opener::Peer) {
             listening.extend(local);
         }
-        let (Some(local), Some(remote)) = (local, place(end, end.remote)) else {
+        let (Some(local), Some(remote)) = (local, NetworkAddress::new(end, end.remote)) else {
             continue;
         };
         peers.entry(local).or_default().insert(remote);
         callers.entry(remote).or_default().insert(local);
     }
-    let has_several = |of: &HashMap<Place, BTreeSet<Place>>, place: Option<Place>| {
-        place.is_some_and(|place| of.get(&place).is_some_and(|all| all.len() > 1))
+    let has_several = |of: &Neighbours, address: Option<NetworkAddress>| {
+        address.and_then(|address| of.get(&address)).is_some_and(|all| all.len() > 1)
     };
-    let own = |end: &End| {
-        let (local, remote) = (place(end, end.local), place(end, end.remote));
+    // 3. Roles by what each end shows.
+    let role_of = |end: &End| {
+        let local = NetworkAddress::new(end, end.local);
+        let remote = NetworkAddress::new(end, end.remote);
         match end.opener {
             Some(Opener::This) => return Some(Role::Client),
             Some(Opener::Peer) => return Some(Role::Server),
@@ -92,12 +107,14 @@ pub(super) fn roles(
         }
     };
     let mut roles: HashMap<EndId, Role> =
-        by_id.iter().filter_map(|(&id, end)| Some((id, own(end)?))).collect();
+        by_id.iter().filter_map(|(&id, end)| Some((id, role_of(end)?))).collect();
+    // 4. Roles by what the other end shows.
     for pair in &connections.pairs {
         let [a, b] = pair.ends;
-        let sure = pair.client.map(|client| if client == a { Role::Client } else { Role::Server });
+        let of_opener =
+            pair.client.map(|client| if client == a { Role::Client } else { Role::Server });
         let found = match (roles.get(&a).copied(), roles.get(&b).copied()) {
-            _ if sure.is_some() => sure,
+            _ if of_opener.is_some() => of_opener,
             (Some(of_a), Some(of_b)) => (of_a != of_b).then_some(of_a),
             (Some(of_a), None) => Some(of_a),
             (None, of_b) => of_b.map(Role::other),
@@ -109,13 +126,11 @@ pub(super) fn roles(
             };
         }
     }
-    (roles, by_id)
+    KnownEnds { by_id, roles }
 }
 
 #[cfg(test)]
 mod tests {
-    use luc_fleet_clocks::HostId;
-
     use super::*;
     use crate::connections::{ConnectionPair, PairEvidence};
 
@@ -145,7 +160,7 @@ mod tests {
             evidence: PairEvidence::Addresses,
         });
         let connections = Connections { pairs: pairs.collect(), unpaired: Vec::new() };
-        roles(ends, &connections).0.get(&ends[which].id()).copied()
+        infer_roles(ends, &connections).roles.get(&ends[which].id()).copied()
     }
 
     #[test]

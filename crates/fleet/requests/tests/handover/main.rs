@@ -1,4 +1,4 @@
-//! Requests through pools: which share of the outgoing ones gets the right cause.
+//! Requests through pools: the share of calls that get the right cause.
 
 mod across;
 mod servers;
@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use luc_fleet_clocks::HostId;
 use luc_fleet_requests::{
-    Connections, End, EndId, Exchange, Forest, HandOver, Message, Requests, TreeError, Wait, Waits,
-    Way,
+    Cause, Connections, End, EndId, Exchange, Forest, HandOver, Message, RequestId, Requests,
+    TreeError, Wait, Waits, Way,
 };
 use luc_stats::random;
 use proptest::prelude::*;
@@ -17,7 +17,7 @@ use rand::RngExt;
 use servers::{FRONT, Mode, Service};
 use simulated::Simulation;
 
-/// How many of a front end's outgoing requests got which cause.
+/// Causes of a front end's calls.
 #[derive(Debug, Default)]
 struct Score {
     right: usize,
@@ -47,7 +47,7 @@ fn analysed(simulation: &Simulation) -> (Connections, Requests) {
     (connections, found)
 }
 
-/// Each incoming request's number, by what its client has planted.
+/// Returns the number that each incoming request's client has planted.
 fn truth_of_incoming(
     simulation: &Simulation,
     connections: &Connections,
@@ -84,9 +84,9 @@ fn add_score_of(
         let truth = simulation.request_at(exchange.end, exchange.first_byte);
         match outgoing.cause {
             None => score.unknown += 1,
-            Some((cause, evidence)) => {
+            Some(Cause { request, evidence }) => {
                 let by = score.by.entry(evidence).or_default();
-                if incoming[cause] == truth {
+                if incoming[request.0] == truth {
                     score.right += 1;
                     by.0 += 1;
                 } else {
@@ -211,12 +211,12 @@ fn a_name_in_the_bytes_is_the_best_evidence() {
         .iter()
         .find_map(|outgoing| outgoing.cause)
         .expect("a call of the front end")
-        .0;
-    let exchange = before.incoming[first].exchange;
+        .request;
+    let exchange = before.incoming[first.0].exchange;
     let call = before
         .outgoing
         .iter()
-        .find(|outgoing| outgoing.cause.is_some_and(|(cause, _)| cause == first));
+        .find(|outgoing| outgoing.cause.is_some_and(|cause| cause.request == first));
     let call = call.expect("a call").exchange;
     for row in &mut simulation.messages {
         for named in [exchange, call] {
@@ -229,18 +229,18 @@ fn a_name_in_the_bytes_is_the_best_evidence() {
         }
     }
     let (_, after) = analysed(&simulation);
-    let by_token: Vec<usize> = after
+    let by_token: Vec<RequestId> = after
         .outgoing
         .iter()
         .filter_map(|outgoing| outgoing.cause)
-        .filter(|(_, evidence)| *evidence == HandOver::Token)
-        .map(|(cause, _)| cause)
+        .filter(|cause| cause.evidence == HandOver::Token)
+        .map(|cause| cause.request)
         .collect();
     assert_eq!(by_token, [first]);
     assert_eq!(truth.len(), after.incoming.len());
 }
 
-/// The same rows with other names of hosts, in another order.
+/// Returns the same rows with other names of hosts, in another order.
 fn renamed(simulation: &Simulation, seed: u64) -> (Vec<End>, Vec<Message>, Vec<Wait>) {
     let mut random = random::stream(31, seed);
     let rename = |host: HostId| HostId(1000 - 7 * host.0);
@@ -277,9 +277,9 @@ fn neither_names_of_hosts_nor_the_order_of_rows_matter() {
                 let place = |exchange: &Exchange| {
                     (exchange.end.connection, exchange.first_byte, exchange.asked.at_ns)
                 };
-                let cause = outgoing
-                    .cause
-                    .map(|(cause, evidence)| (place(&found.incoming[cause].exchange), evidence));
+                let cause = outgoing.cause.map(|Cause { request, evidence }| {
+                    (place(&found.incoming[request.0].exchange), evidence)
+                });
                 (place(&outgoing.exchange), cause)
             });
             all.collect()
@@ -322,8 +322,8 @@ proptest! {
         let waits = Waits::of(&waits).expect("few");
         let found = Requests::find(&ends, &connections, &messages, &waits, |_| true);
         for outgoing in &found.outgoing {
-            if let Some((cause, _)) = outgoing.cause {
-                let cause = &found.incoming[cause].exchange;
+            if let Some(cause) = outgoing.cause {
+                let cause = &found.incoming[cause.request.0].exchange;
                 prop_assert_eq!(cause.end.host, outgoing.exchange.end.host);
                 prop_assert!(cause.asked.at_ns <= outgoing.exchange.asked.at_ns);
                 if let Some(answer) = cause.answer {
@@ -339,7 +339,7 @@ proptest! {
     }
 }
 
-/// What is changed, where, and to what.
+/// A change of a row: its kind, the row, and the new value.
 fn any_edit() -> impl Strategy<Value = (u8, usize, u64)> {
     let number = prop_oneof![any::<u64>(), 0_u64..100, Just(u64::MAX), Just(u64::MAX - 1)];
     (0_u8..14, any::<usize>(), number)

@@ -7,7 +7,7 @@ use rand::RngExt;
 
 use crate::simulated::{Op, Simulation, Then};
 
-/// How the front end hands a request over.
+/// Way in which the front end hands a request over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
     /// The thread that reads a request does it.
@@ -22,24 +22,24 @@ pub(crate) enum Mode {
     Scatter(usize),
 }
 
-/// What the service is like.
+/// Properties of the simulated service.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Service {
     pub(crate) mode: Mode,
     pub(crate) clients: usize,
     pub(crate) back_ends: usize,
-    /// How long a client thinks, ns.
+    /// Time from an answer to the client's next request, ns.
     pub(crate) think_ns: u64,
-    /// How long a thread of the front end holds a lock that all need at times; 0: there is none.
+    /// Time that a thread of the front end holds a lock that all need at times, ns; 0: there is no lock.
     pub(crate) lock_ns: u64,
 }
 
 pub(crate) const CLIENT_HOST: usize = 0;
 pub(crate) const FRONT: usize = 1;
-/// How long the slow back end takes, ns; the others about 1 ms.
+/// Time that the slow back end takes, ns; the others take about 1 ms.
 const SLOW_NS: u64 = 10_000_000;
 
-/// The front end's connections to back ends that nobody uses, the last used on top.
+/// Idle connections of the front end to back ends, the last used on top.
 type Idle = Rc<RefCell<Vec<Vec<usize>>>>;
 
 impl Service {
@@ -151,7 +151,7 @@ fn answer(end: usize, request: u64) -> Then {
     })
 }
 
-/// The back ends that have what was found.
+/// Returns the back ends that own the results.
 fn owners(simulation: &mut Simulation, service: Service) -> Vec<usize> {
     let first = simulation.random.random_range(0..service.back_ends);
     let second = simulation.random.random_range(0..service.back_ends);
@@ -173,7 +173,7 @@ fn handle(service: Service, request: u64, idle: Idle) -> Then {
     })
 }
 
-/// A task for each back end, each of which is waited for.
+/// Puts a task for each back end, and waits for each.
 fn scattered(
     simulation: &mut Simulation,
     service: Service,

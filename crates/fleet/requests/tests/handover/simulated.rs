@@ -1,5 +1,5 @@
-//! Servers in virtual time: threads with scripts, queues, connections; what a recorder would have written of them, and
-//! for each request the truth.
+//! Servers in virtual time: threads with scripts, queues and connections; the rows that a recorder would write, and the
+//! truth of each request.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
@@ -11,7 +11,7 @@ use luc_stats::random;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
-/// Makes what a thread does next, when it comes to it.
+/// A function that returns a thread's next steps, when it comes to them.
 pub(crate) type Then = Box<dyn FnOnce(&mut Simulation, usize) -> Vec<Op>>;
 
 /// One step of a thread.
@@ -37,7 +37,7 @@ pub(crate) enum Op {
     Take {
         queue: usize,
     },
-    /// Adds one to a counter, and wakes who waits for it.
+    /// Adds one to a counter, and wakes the thread that waits for it.
     Count {
         counter: usize,
     },
@@ -48,10 +48,10 @@ pub(crate) enum Op {
     },
     /// Takes a lock, or waits for it.
     Lock,
-    /// Gives it back, and wakes one who waits for it.
+    /// Releases the lock, and wakes a thread that waits for it.
     Unlock,
     Spawn(Then),
-    /// Decides what to do.
+    /// Decides the next steps.
     Then(Then),
 }
 
@@ -74,7 +74,7 @@ struct Socket {
     sent: u64,
     arrived: u64,
     read: u64,
-    /// Where the messages that come in end, and which request each is for.
+    /// Offset after each message that comes in, and the request of the message.
     boundaries: VecDeque<(u64, u64)>,
     waiting: Option<usize>,
     /// The request of the last message that was read.
@@ -92,14 +92,14 @@ pub(crate) struct Simulation {
     sockets: Vec<Socket>,
     queues: Vec<(VecDeque<Then>, VecDeque<usize>)>,
     counters: Vec<(u64, Option<usize>)>,
-    /// One lock for each host: whether it is held, and who waits.
+    /// One lock for each host: whether it is held, and the threads that wait.
     locks: Vec<(bool, VecDeque<usize>)>,
     /// Each host's clock less the true time.
     clocks: Vec<u64>,
     pub(crate) messages: Vec<Message>,
     pub(crate) packets: Vec<Packet>,
     pub(crate) waits: Vec<Wait>,
-    /// Which request each message is for, by the sender's end and its first byte.
+    /// Request of each message, by the sender's end and its first byte.
     pub(crate) truth: BTreeMap<(EndId, u64), u64>,
     last_request: u64,
     /// A back end that takes much longer than the others.
@@ -131,7 +131,7 @@ impl Simulation {
         }
     }
 
-    /// About this long, exponential with a minimum of a tenth.
+    /// Draws a time of about this length, exponential with a minimum of a tenth.
     pub(crate) fn about(&mut self, mean_ns: u64) -> u64 {
         let draw: f64 = self.random.random_range(f64::EPSILON..1.0);
         mean_ns / 10 + (-draw.ln() * mean_ns as f64 * 0.9) as u64
@@ -173,7 +173,7 @@ impl Simulation {
         self.last_request
     }
 
-    /// A connection of two hosts: the client's socket and the server's.
+    /// Makes a connection of two hosts: the client's socket and the server's.
     pub(crate) fn connect(&mut self, client: usize, server: usize) -> [usize; 2] {
         let at = self.sockets.len();
         let isn: [u32; 2] = [self.random.random(), self.random.random()];
@@ -209,13 +209,13 @@ impl Simulation {
         [at, at + 1]
     }
 
-    /// The request that a byte is for, by the sender's end.
+    /// Returns the request of a byte, by the sender's end.
     pub(crate) fn request_at(&self, end: EndId, byte: u64) -> u64 {
         let last = self.truth.range((end, 0)..=(end, byte)).next_back();
         last.map_or(0, |(_, request)| *request)
     }
 
-    /// The request of the last message that was read from a socket.
+    /// Returns the request of the last message that was read from a socket.
     pub(crate) fn request_of(&self, end: usize) -> u64 {
         self.sockets[end].request
     }
@@ -228,7 +228,7 @@ impl Simulation {
         self.now_ns + self.clocks[host]
     }
 
-    /// A host's clock less another's.
+    /// Returns a host's clock less another's.
     pub(crate) fn offset_ns(&self, from: usize, to: usize) -> i64 {
         self.clocks[to] as i64 - self.clocks[from] as i64
     }
@@ -423,7 +423,7 @@ impl Simulation {
         self.sockets[end].sent = first + bytes;
     }
 
-    /// Reads what there is of a message, or waits; then the thread comes back.
+    /// Reads the bytes that are there of a message, or waits; then the thread comes back.
     fn receive(&mut self, at: usize, end: usize) {
         let socket = &self.sockets[end];
         let boundary = socket.boundaries.front().copied();

@@ -1,4 +1,4 @@
-//! What is promised of pairs of ends and of messages, on planted connections, random splits and forged rows.
+//! Promises of pairs of ends and of messages, on planted connections, random splits and forged rows.
 
 mod plain;
 mod planted;
@@ -32,7 +32,7 @@ const fn kind(client_is_old: bool, server_is_old: bool, is_nat: bool) -> Kind {
     Kind { is_old: [client_is_old, server_is_old], is_nat }
 }
 
-/// Rows of a stream cut at random for each side, as `(first, bytes)`.
+/// Cuts a stream into rows at random, as `(first, bytes)`.
 fn cuts(random: &mut impl rand::Rng, bytes: u64) -> Vec<(u64, u64)> {
     let (mut first, mut cuts) = (0, Vec::new());
     while first < bytes {
@@ -43,7 +43,7 @@ fn cuts(random: &mut impl rand::Rng, bytes: u64) -> Vec<(u64, u64)> {
     cuts
 }
 
-/// Both sides' rows of a direction.
+/// Returns both sides' rows of a direction.
 fn rows(random: &mut impl rand::Rng, planted: &Planted, sender: usize, bytes: u64) -> Vec<Message> {
     let mut rows = Vec::new();
     let bytes = planted.passed(sender) + bytes;
@@ -63,7 +63,7 @@ fn shuffle<T>(random: &mut impl rand::Rng, all: &mut [T]) {
     }
 }
 
-/// 300 connections of 6 hosts, of all kinds: those of one client port reconnect with the same four numbers.
+/// Plants 300 connections of 6 hosts, of all kinds: those of one client port reconnect with the same four numbers.
 fn fleet(seed: u64) -> (Vec<Planted>, Vec<End>, Vec<Message>) {
     let mut random = random::stream(7, seed);
     let (mut planted, mut messages) = (Vec::new(), Vec::new());
@@ -109,12 +109,12 @@ fn all_planted_connections_and_edges_are_found_and_no_others() {
     }
 }
 
-/// Of connections whose ends are traced from different moments on: bytes that only one end has seen.
+/// Checks bytes that only one end has seen, as the ends are traced from different moments on.
 fn is_before_the_trace(gap: &Gap) -> bool {
     matches!(gap.kind, GapKind::NoSend | GapKind::NoReception) && gap.first_byte < 20_000
 }
 
-/// All edges of a connection by the plain algorithm.
+/// Finds all edges of a connection by the plain algorithm.
 fn expected(planted: &Planted, messages: &[Message]) -> Vec<MessageEdge> {
     let of = |side: usize, way| -> Vec<Message> {
         let rows = messages.iter().filter(|row| row.end() == planted.ends[side].id());

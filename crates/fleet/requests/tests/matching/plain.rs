@@ -1,4 +1,4 @@
-//! The same as `Messages::matched`, of one connection, by comparing every row with every other.
+//! A plain version of `Messages::matched` for one connection, which compares every row with every other.
 
 use luc_fleet_requests::{Message, Way};
 
@@ -8,7 +8,7 @@ type Range = (i128, i128);
 /// An edge: the rows' places, and the bytes on the sender's count.
 pub(crate) type PlainEdge = (usize, usize, Range);
 
-/// All edges of one direction. `shift` is added to what the receiver counts.
+/// Returns all edges of one direction. `shift` is added to the receiver's offsets.
 pub(crate) fn edges(sends: &[Message], receptions: &[Message], shift: i64) -> Vec<PlainEdge> {
     let sends = ranges(sends, Way::Sent, 0);
     let receptions = ranges(receptions, Way::Received, shift);
@@ -31,7 +31,7 @@ pub(crate) fn edges(sends: &[Message], receptions: &[Message], shift: i64) -> Ve
     edges
 }
 
-/// Each row's bytes, of rows of one way, each row once.
+/// Returns the bytes of each row of one way, each row once.
 fn ranges(rows: &[Message], way: Way, shift: i64) -> Vec<(usize, Range)> {
     let mut ranges = Vec::new();
     for (at, row) in rows.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Connections of hosts that were never there, whose truth is known.
+//! Planted connections, whose truth is known.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -6,12 +6,12 @@ use luc_fleet_clocks::HostId;
 use luc_fleet_requests::{AtStart, End, EndId, Message, Opener, Thread, Way};
 use rand::{Rng, RngExt};
 
-/// What a connection is to be like.
+/// Properties of a planted connection.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Kind {
-    /// Which ends lack the initial sequence numbers.
+    /// Ends that lack the initial sequence numbers.
     pub(crate) is_old: [bool; 2],
-    /// The server sees another address than the client has.
+    /// Whether the server sees another address than the client has.
     pub(crate) is_nat: bool,
 }
 
@@ -19,7 +19,7 @@ pub(crate) struct Kind {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Planted {
     pub(crate) ends: [End; 2],
-    /// Offset 0 of each direction, by who sends.
+    /// Raw number of offset 0 of each direction, by sender.
     isn: [u32; 2],
     /// Whether each end is older than its trace, and how many bytes of each direction had passed then.
     is_old: [bool; 2],
@@ -79,29 +79,29 @@ impl Planted {
         ids
     }
 
-    /// What an end counts a direction from, as an offset from the initial number.
+    /// Returns the origin of an end's offsets in a direction, as an offset from the initial number.
     fn origin(&self, side: usize, sender: usize) -> u64 {
         if self.is_old[side] { self.passed[side][sender] } else { 0 }
     }
 
-    /// The offset from which on both ends are traced.
+    /// Returns the offset from which on both ends are traced.
     pub(crate) fn passed(&self, sender: usize) -> u64 {
         self.origin(0, sender).max(self.origin(1, sender))
     }
 
-    /// The bytes of both directions, if one has this many and the other a third, after what had passed.
+    /// Returns the bytes of both directions, if one has this many and the other a third, after those before the trace.
     pub(crate) fn total(&self, bytes: u64) -> u64 {
         self.passed(0) + bytes + self.passed(1) + bytes / 3
     }
 
-    /// Rows of the same 100 bytes at both ends, in both directions.
+    /// Returns rows of the same 100 bytes at both ends, in both directions.
     pub(crate) fn whole(&self) -> Vec<Message> {
         let places = [(0, 0), (1, 0), (0, 1), (1, 1)];
         let row = |(side, sender)| self.row(side, sender, self.passed(sender), 100, 1, 0);
         places.into_iter().filter_map(row).collect()
     }
 
-    /// A row of bytes; `sender` says which direction. `None` before the end's trace began.
+    /// Returns a row of bytes that `sender` sent. `None` before the end's trace began.
     pub(crate) fn row(
         &self,
         side: usize,
@@ -125,14 +125,14 @@ impl Planted {
         })
     }
 
-    /// The offset of a row's byte as the sender counts, of what the receiver counts.
+    /// Returns the sender's offset of a byte, from the receiver's.
     pub(crate) fn shift(&self, sender: usize) -> i64 {
         let (of_receiver, of_sender) =
             (self.origin(1 - sender, sender), self.origin(sender, sender));
         of_receiver as i64 - of_sender as i64
     }
 
-    /// The raw number of a direction's first byte.
+    /// Returns the raw number of a direction's first byte.
     pub(crate) fn isn(&self, sender: usize) -> u32 {
         self.isn[sender]
     }

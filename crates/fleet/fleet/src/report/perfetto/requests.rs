@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 
-use luc_fleet_requests::{Exchange, MessageEdge, Side, ThreadId};
+use luc_fleet_requests::{Cause, Exchange, MessageEdge, Side, ThreadId};
 use luc_report::perfetto::packets::Kind;
 
 use super::TraceFile;
@@ -46,17 +46,17 @@ fn add_requests<W: Write>(file: &mut TraceFile<'_, W>, found: &Found<'_>, items:
     for sent in &requests.outgoing {
         let asked = &sent.exchange.asked;
         let mut item = build_slice(file, found, &sent.exchange, true);
-        if let Some((number, hand_over)) = sent.cause
+        if let Some(Cause { request, evidence: hand_over }) = sent.cause
             && let Some(item) = &mut item
         {
             item.words.push(("made for it by", evidence(hand_over).to_owned()));
-            let received = &requests.incoming[number].exchange;
+            let received = &requests.incoming[request.0].exchange;
             let is_placed =
                 file.clock.place_ns(received.asked.host, received.asked.at_ns).is_some();
             if thread_of(&received.asked) != thread_of(asked) && is_placed {
                 let flow = file.flow();
                 item.flows.push(flow);
-                flows[number].push(flow);
+                flows[request.0].push(flow);
             }
         }
         items.entry(thread_of(asked)).or_default().extend(item);

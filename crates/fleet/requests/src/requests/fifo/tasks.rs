@@ -1,56 +1,55 @@
-//! What is known of the tasks of a queue.
+//! Tasks of a queue: those that requests put, and those that calls were taken for.
 
-use super::super::forward::Span;
 use super::times::{Puts, Times};
+use crate::requests::forward::RequestSpan;
+use crate::requests::ids::{Position, Rank};
 use crate::rows::Thread;
 
-/// A request's number among those that the process received, in their order.
-pub(super) type Rank = usize;
-
-/// A call of the process.
+/// A call of the process: a task that its thread took out of the queue.
 #[derive(Debug, Clone, Copy)]
-pub(in super::super) struct Call {
+pub(in super::super) struct TakenTask {
     pub(in super::super) thread: Thread,
     pub(in super::super) asked_ns: u64,
-    /// When its answer had been read; without one, when it was sent.
+    /// Time at which its answer had been read; without an answer, when the call was sent.
     pub(in super::super) answered_ns: u64,
     /// Whether it is the first of its connection.
     pub(in super::super) is_first: bool,
-    /// The request that it is known to be for.
     pub(in super::super) cause: Option<Rank>,
-    /// Whether it is known by whose wait its result ended.
-    pub(in super::super) is_heard: bool,
+    /// Whether the cause is known by the wait that its result ended.
+    pub(in super::super) is_by_effect: bool,
 }
 
-/// A request of the process.
+/// A request of the process, whose tasks its thread put into the queue.
 #[derive(Debug, Clone, Copy)]
-pub(in super::super) struct Request {
+pub(in super::super) struct PutTasks {
     pub(in super::super) thread: Thread,
-    pub(in super::super) span: Span,
+    pub(in super::super) span: RequestSpan,
     /// Whether it is the first of its connection.
     pub(in super::super) is_first: bool,
 }
 
-/// A call, for which a task was taken.
+/// A call, and the times at which its task can have been taken.
 #[derive(Debug)]
 pub(super) struct QueueCall {
     pub(super) taken: Times,
-    pub(super) call: Call,
+    pub(super) call: TakenTask,
 }
 
-/// A request, whose tasks were put.
+/// A request, and the times at which its tasks can have been put.
 #[derive(Debug)]
 pub(super) struct QueueRequest {
     pub(super) put: Puts,
-    pub(super) span: Span,
-    /// Calls that are known to be for it by whose wait their results ended.
-    pub(super) heard: Vec<usize>,
+    pub(super) span: RequestSpan,
+    /// Calls that are known to be for it by the waits that their results ended.
+    pub(super) by_effect: Vec<Position>,
 }
 
-/// What is known of the tasks of a queue.
+/// All that is known of the tasks of a queue.
 #[derive(Debug)]
 pub(super) struct Queue<'a> {
+    /// Calls of the process, by position.
     pub(super) calls: Vec<QueueCall>,
+    /// Requests of the process, by rank.
     pub(super) requests: &'a [QueueRequest],
     /// Whether requests wait for their results in the order in which they put the tasks.
     pub(super) waits_in_order: bool,

@@ -1,4 +1,4 @@
-//! When a thread can have put a task into a queue, or taken one out of it.
+//! Times at which a thread can have put a task into a queue, or taken one out of it.
 
 use luc_fleet_clocks::HostId;
 use rand::{Rng, RngExt as _};
@@ -6,18 +6,18 @@ use rand::{Rng, RngExt as _};
 use crate::rows::{Thread, ThreadId, Wait};
 use crate::waits::{HostWaits, Waits};
 
-/// The most pieces of a thread's running time that are looked at.
-const MOST_PIECES: usize = 9;
-/// So long before or after a task was put or taken at most, ns.
-const LONGEST_NS: u64 = 30_000_000;
-/// The share of tasks that are put or taken at another time than the usual one: the thread has slept since, for a lock.
-const UNUSUAL: f64 = 0.1;
-/// The same of what a thread does for the first time, as it then has much to load or to open.
-const UNUSUAL_AT_FIRST: f64 = 0.5;
-/// A put or a take comes so shortly before the wake-up that it causes, ns.
-const BEFORE_WAKE_UP_NS: u64 = 8_000;
+/// Maximum number of unusual pieces of a thread's running time.
+const MAX_PIECES: usize = 9;
+/// Maximum time from the sleep after a request to an unusual put, and from a take to the call, ns.
+const MAX_DELAY_NS: u64 = 30_000_000;
+/// Share of tasks that are put or taken at another time than the usual one: the thread has slept since, for a lock.
+const UNUSUAL_SHARE: f64 = 0.1;
+/// The same share for the first task of a connection, as the thread then has much to load or to open.
+const UNUSUAL_SHARE_AT_FIRST: f64 = 0.5;
+/// Maximum time from a put to the wake-up that it causes, ns.
+const MAX_BEFORE_WAKE_UP_NS: u64 = 8_000;
 
-/// Times that are as likely as each other.
+/// Intervals `[begin, end]`, whose times are all equally likely.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Pieces(Vec<[u64; 2]>);
 
@@ -35,13 +35,12 @@ impl Pieces {
     }
 }
 
-/// When a task can have been put or taken: usually in the one, else in the other.
+/// Times at which a task can have been put or taken.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Times {
     usual: Pieces,
     other: Pieces,
-    /// The share of the other one.
-    unusual: f64,
+    unusual_share: f64,
 }
 
 impl Times {
@@ -50,32 +49,32 @@ impl Times {
     }
 
     fn is_unusual(&self, rng: &mut impl Rng) -> bool {
-        !self.other.0.is_empty() && rng.random_bool(self.unusual)
+        !self.other.0.is_empty() && rng.random_bool(self.unusual_share)
     }
 
-    /// The middle of the usual times, or thereabouts.
+    /// Returns about the middle of the usual times.
     pub(super) fn middle(&self) -> u64 {
         let [first, last] = [self.usual.0.first(), self.usual.0.last()];
         let begin = first.map_or(0, |[begin, _]| *begin);
         begin + last.map_or(0, |[_, end]| *end - begin) / 2
     }
 
-    /// The first of the usual times.
+    /// Returns the first of the usual times.
     pub(super) fn begin(&self) -> u64 {
         self.usual.0.first().map_or(0, |[begin, _]| *begin)
     }
 }
 
-/// When the tasks of a request can have been put, one after the other.
+/// Times at which the tasks of a request can have been put, one after the other.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Puts {
     all: Times,
-    /// When the first one was and the others were, if the first woke somebody.
+    /// Times of the first task and of the others, if the first woke somebody.
     first: Option<[Pieces; 2]>,
 }
 
 impl Puts {
-    /// Draws times of as many tasks as there are places, in order.
+    /// Draws the times of tasks, in order.
     pub(super) fn draw(&self, rng: &mut impl Rng, times: &mut [u64]) {
         let mut usual = times.len();
         if self.all.is_unusual(rng) {
@@ -97,7 +96,7 @@ impl Puts {
     }
 }
 
-/// What a thread sent, or read, of which the times are asked.
+/// A call that a thread sent, or a request that it read.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Moment {
     pub(super) thread: Thread,
@@ -106,13 +105,13 @@ pub(super) struct Moment {
     pub(super) is_first: bool,
 }
 
-/// The threads of a process, one kind of which puts tasks and the other takes them.
+/// The threads of a process: some put tasks, and others take them.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Threads<'a> {
     host: HostId,
     waits: &'a Waits,
     of_host: &'a HostWaits,
-    /// Those that take tasks, sorted.
+    /// Threads that take tasks, sorted.
     takers: &'a [Thread],
 }
 
@@ -122,32 +121,33 @@ impl<'a> Threads<'a> {
         Some(Self { host, waits, of_host: waits.host(host)?, takers })
     }
 
-    /// When the task can have been taken for which a thread sent this, and `before_ns` is when it last did something for
-    /// another one: usually since it slept last, and before it wakes another taker, as there are more tasks.
+    /// Returns the times at which the task of a call can have been taken. `before_ns` is when its thread last did
+    /// something for another task. Usually the thread took it since it last slept, and before it woke another taker for
+    /// the next task.
     pub(super) fn taken(&self, sent: Moment, before_ns: u64) -> Times {
-        let earliest_ns = before_ns.max(sent.at_ns.saturating_sub(LONGEST_NS));
+        let earliest_ns = before_ns.max(sent.at_ns.saturating_sub(MAX_DELAY_NS));
         let woke_up_ns = self.woke_up_before(sent.thread, sent.at_ns);
         let begin_ns = woke_up_ns.unwrap_or(0).max(earliest_ns);
         let wakes_ns = self.first_taker_woken(sent.thread, [begin_ns, sent.at_ns]);
         let mut other = self.running(sent.thread, [earliest_ns, begin_ns]);
-        other.drain(..other.len().saturating_sub(MOST_PIECES));
+        other.drain(..other.len().saturating_sub(MAX_PIECES));
         Times {
             usual: Pieces(self.running(sent.thread, [begin_ns, wakes_ns.unwrap_or(sent.at_ns)])),
             other: Pieces(other),
-            unusual: unusual(sent),
+            unusual_share: unusual_share(sent),
         }
     }
 
-    /// When the tasks can have been put of a request that a thread read: usually before it sleeps, as it then waits for
-    /// their results. The first of them may wake a taker.
+    /// Returns the times at which the tasks of a request can have been put. Usually its thread puts them before it
+    /// sleeps to wait for their results. The first of them may wake a taker.
     pub(super) fn put(&self, read: Moment, answered_ns: u64) -> Puts {
         let sleeps_ns = self.sleeps_after(read.thread, read.at_ns).unwrap_or(read.at_ns);
-        let latest_ns = answered_ns.min(sleeps_ns.saturating_add(LONGEST_NS));
+        let latest_ns = answered_ns.min(sleeps_ns.saturating_add(MAX_DELAY_NS));
         let mut other = self.running(read.thread, [sleeps_ns, latest_ns]);
-        other.truncate(MOST_PIECES);
+        other.truncate(MAX_PIECES);
         let wakes_ns = self.first_taker_woken(read.thread, [read.at_ns, sleeps_ns]);
         let first = wakes_ns.map(|wakes_ns| {
-            let begin_ns = read.at_ns.max(wakes_ns.saturating_sub(BEFORE_WAKE_UP_NS));
+            let begin_ns = read.at_ns.max(wakes_ns.saturating_sub(MAX_BEFORE_WAKE_UP_NS));
             let between = |times| Pieces(self.running(read.thread, times));
             [between([begin_ns, wakes_ns]), between([wakes_ns, sleeps_ns])]
         });
@@ -155,13 +155,13 @@ impl<'a> Threads<'a> {
             all: Times {
                 usual: Pieces(self.running(read.thread, [read.at_ns, sleeps_ns])),
                 other: Pieces(other),
-                unusual: unusual(read),
+                unusual_share: unusual_share(read),
             },
             first,
         }
     }
 
-    /// When a thread ran between two times; these themselves, if it never did.
+    /// Returns the intervals in which a thread ran between two times; all of it, if the thread never ran.
     fn running(&self, thread: Thread, [begin_ns, end_ns]: [u64; 2]) -> Vec<[u64; 2]> {
         if begin_ns >= end_ns {
             return vec![[end_ns, end_ns]];
@@ -185,7 +185,7 @@ impl<'a> Threads<'a> {
         pieces
     }
 
-    /// The waits of a thread from the one on that may not have ended at a time.
+    /// Returns the waits of a thread that had not ended at a time.
     fn waits_from(&self, thread: Thread, at_ns: u64) -> impl Iterator<Item = Wait> {
         let waits = self.of_host.of_thread(thread);
         let waits = waits.map(|waits| (waits, waits.began_before(at_ns).saturating_sub(1)));
@@ -217,11 +217,11 @@ impl<'a> Threads<'a> {
     }
 }
 
-/// Whether a thread left its processor by itself. One that was put off it can run all along.
+/// Whether a thread left its processor by itself. A thread that was preempted is runnable all along.
 fn is_sleep(wait: &Wait) -> bool {
     wait.woken_ns.is_some_and(|woken_ns| woken_ns > wait.off_ns || wait.waker.is_some())
 }
 
-fn unusual(moment: Moment) -> f64 {
-    if moment.is_first { UNUSUAL_AT_FIRST } else { UNUSUAL }
+fn unusual_share(moment: Moment) -> f64 {
+    if moment.is_first { UNUSUAL_SHARE_AT_FIRST } else { UNUSUAL_SHARE }
 }

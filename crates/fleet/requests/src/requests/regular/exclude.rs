@@ -1,101 +1,98 @@
-//! Calls that can only be for one request, and requests that can only have made so many.
+//! Calls that can only be for one request, and requests that can only have made certain calls.
 
 use std::collections::HashMap;
 
-use super::{HandOver, MOST, MOST_OPEN, PASSES, Regular};
+use super::{HandOver, Inferred, MAX_CANDIDATES, MAX_OPEN_REQUESTS, MAX_PASSES, RegularProcess};
+use crate::requests::ids::{Position, Rank};
 
-/// For which requests calls may be.
+/// Requests that unknown calls may be for.
 #[derive(Debug)]
 struct Candidates {
-    of_call: HashMap<usize, Vec<usize>>,
-    /// Whether others that are not looked at may be for a request, too.
+    of_call: HashMap<Position, Vec<Rank>>,
+    /// By rank: whether calls that are not in `of_call` may be for the request, too.
     is_open_ended: Vec<bool>,
 }
 
-impl Regular<'_> {
-    /// Calls that can only be for one request, and requests that can only have made so many.
-    pub(super) fn exclude(&mut self) -> Vec<(usize, usize, HandOver)> {
-        let Some(mut candidates) = self.candidates() else {
+impl RegularProcess<'_> {
+    /// Assigns calls that can only be for one request, and calls that a request must have made to have its number.
+    pub(super) fn exclude(&mut self) -> Vec<Inferred> {
+        let Some(mut candidates) = self.find_candidates() else {
             return Vec::new();
         };
-        let mut of_rank: HashMap<usize, Vec<usize>> = HashMap::new();
-        for (&place, ranks) in &candidates.of_call {
+        let mut of_rank: HashMap<Rank, Vec<Position>> = HashMap::new();
+        for (&call, ranks) in &candidates.of_call {
             for &rank in ranks {
-                of_rank.entry(rank).or_default().push(place);
+                of_rank.entry(rank).or_default().push(call);
             }
         }
         let mut found = Vec::new();
-        let mut calls: Vec<usize> = candidates.of_call.keys().copied().collect();
+        let mut calls: Vec<Position> = candidates.of_call.keys().copied().collect();
         calls.sort_unstable();
-        let mut ranks: Vec<usize> = of_rank.keys().copied().collect();
+        let mut ranks: Vec<Rank> = of_rank.keys().copied().collect();
         ranks.sort_unstable();
-        for _ in 0..PASSES {
+        for _ in 0..MAX_PASSES {
             let before = found.len();
-            for &place in &calls {
-                if self.ranks[place].is_none()
-                    && let [rank] = candidates.of_call[&place][..]
+            // 1. Calls with one candidate.
+            for &call in &calls {
+                if self.ranks[call.0].is_none()
+                    && let [rank] = candidates.of_call[&call][..]
                     && self.lacks(rank) > 0
                 {
-                    self.note(place, rank);
-                    found.push((place, rank, HandOver::Exclusion));
+                    found.push(self.assign(call, rank, HandOver::Exclusion));
                 }
             }
+            // 2. Requests that lack as many calls as may be theirs.
             for &rank in &ranks {
-                let may_be = &of_rank[&rank];
-                let left = || {
-                    let places = may_be.iter();
-                    places.filter(|&&place| self.ranks[place].is_none())
-                };
-                if candidates.is_open_ended[rank]
+                let may_be = of_rank[&rank].iter();
+                let left = || may_be.clone().filter(|call| self.ranks[call.0].is_none());
+                if candidates.is_open_ended[rank.0]
                     || self.lacks(rank) == 0
                     || left().count() != self.lacks(rank)
                 {
                     continue;
                 }
-                for place in left().copied().collect::<Vec<usize>>() {
-                    self.note(place, rank);
-                    found.push((place, rank, HandOver::Exclusion));
+                for call in left().copied().collect::<Vec<Position>>() {
+                    found.push(self.assign(call, rank, HandOver::Exclusion));
                 }
             }
             if found.len() == before {
                 break;
             }
             for ranks in candidates.of_call.values_mut() {
-                ranks.retain(|&rank| self.counts[rank] < self.each);
+                ranks.retain(|&rank| self.lacks(rank) > 0);
             }
         }
         found
     }
 
-    /// For which requests each call without a cause may be: those that are open meanwhile, and lack a call. `None`: too many
-    /// are open at once, as requests without answers stay.
-    fn candidates(&self) -> Option<Candidates> {
+    /// Finds the requests that each call without a cause may be for: those that are open meanwhile, and lack a call.
+    /// `None`: too many are open at once, as requests without answers stay.
+    fn find_candidates(&self) -> Option<Candidates> {
         let mut candidates =
             Candidates { of_call: HashMap::new(), is_open_ended: vec![false; self.spans.len()] };
-        let (mut open, mut next): (Vec<usize>, usize) = (Vec::new(), 0);
-        for (place, call) in self.calls.iter().enumerate() {
+        let (mut open, mut next): (Vec<Rank>, usize) = (Vec::new(), 0);
+        for (position, call) in self.calls.iter().enumerate() {
             while self.spans.get(next).is_some_and(|span| span.opened_ns <= call.asked_ns) {
-                if self.lacks(next) > 0 {
-                    open.push(next);
+                if self.lacks(Rank(next)) > 0 {
+                    open.push(Rank(next));
                 }
                 next += 1;
             }
-            open.retain(|&rank| self.spans[rank].sure_until_ns >= call.asked_ns);
-            if open.len() > MOST_OPEN {
+            open.retain(|&rank| self.spans[rank.0].sure_until_ns >= call.asked_ns);
+            if open.len() > MAX_OPEN_REQUESTS {
                 return None;
             }
-            if self.ranks[place].is_some() {
+            if self.ranks[position].is_some() {
                 continue;
             }
-            let may_be = open.iter().copied();
-            let may_be = may_be.filter(|&rank| self.is_open(rank, call));
-            let may_be: Vec<usize> = may_be.collect();
-            if may_be.len() <= MOST {
-                candidates.of_call.insert(place, may_be);
+            let may_be: Vec<Rank> =
+                open.iter().copied().filter(|&rank| self.is_open(rank, call)).collect();
+            if may_be.len() <= MAX_CANDIDATES {
+                candidates.of_call.insert(Position(position), may_be);
             } else {
                 // It is not looked at, but may be for each of these.
                 for rank in may_be {
-                    candidates.is_open_ended[rank] = true;
+                    candidates.is_open_ended[rank.0] = true;
                 }
             }
         }

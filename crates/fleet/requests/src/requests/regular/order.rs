@@ -1,63 +1,64 @@
 //! Calls in a row that are as many as the requests around them lack.
 
-use std::ops::RangeInclusive;
+use super::{
+    HandOver, Inferred, KnownCall, MAX_CANDIDATES, MIN_ACCURACY, MIN_KNOWN_CALLS, RegularProcess,
+};
+use crate::requests::ids::{Position, Rank, Score};
 
-use super::{FEWEST, HandOver, MOST, RIGHT, Regular};
-
-impl Regular<'_> {
-    /// Calls in a row that are as many as the requests around them lack, if that tells the known ones right.
-    pub(super) fn by_order(&mut self) -> Vec<(usize, usize, HandOver)> {
-        if !self.tells_known_ones() {
+impl RegularProcess<'_> {
+    /// Assigns calls in a row that are as many as the requests around them lack, if that predicts the known calls.
+    pub(super) fn infer_from_order(&mut self) -> Vec<Inferred> {
+        if !self.predicts_known_calls() {
             return Vec::new();
         }
-        let known: Vec<(usize, usize)> = self.known();
+        let known: Vec<KnownCall> = self.known().collect();
         let mut found = Vec::new();
         for pair in known.windows(2) {
             let Some(missing) = self.missing_between(pair[0], pair[1]) else {
                 continue;
             };
-            let places = pair[0].0 + 1..pair[1].0;
-            let told: Vec<(usize, usize)> = places.zip(missing).collect();
-            if told.iter().all(|&(place, rank)| self.is_open(rank, &self.calls[place])) {
-                for (place, rank) in told {
-                    self.note(place, rank);
-                    found.push((place, rank, HandOver::Queue));
+            let calls = pair[0].call.0 + 1..pair[1].call.0;
+            let assigned = || calls.clone().zip(missing.iter().copied());
+            if assigned().all(|(call, rank)| self.is_open(rank, &self.calls[call])) {
+                for (call, rank) in assigned() {
+                    found.push(self.assign(Position(call), rank, HandOver::Queue));
                 }
             }
         }
         found
     }
 
-    /// The ranks of the calls between two known ones, where the requests from one's to the other's lack as many.
-    fn missing_between(
-        &self,
-        (before, first): (usize, usize),
-        (after, last): (usize, usize),
-    ) -> Option<Vec<usize>> {
-        let gap = after - before - 1;
-        let is_good = (1..=MOST).contains(&gap) && first <= last && last - first <= MOST;
-        let missing = is_good.then(|| self.missing(first..=last))?;
+    /// Returns the ranks of the calls between two known ones, where the requests from one's to the other's lack as many.
+    fn missing_between(&self, before: KnownCall, after: KnownCall) -> Option<Vec<Rank>> {
+        let gap = after.call.0 - before.call.0 - 1;
+        let (first, last) = (before.request, after.request);
+        let is_good = (1..=MAX_CANDIDATES).contains(&gap)
+            && first <= last
+            && last.0 - first.0 <= MAX_CANDIDATES;
+        let missing = is_good.then(|| self.missing(first, last))?;
         (missing.len() == gap).then_some(missing)
     }
 
-    fn missing(&self, ranks: RangeInclusive<usize>) -> Vec<usize> {
-        let of_rank = |rank: usize| std::iter::repeat_n(rank, self.lacks(rank));
-        ranks.flat_map(of_rank).take(MOST + 1).collect()
+    /// Returns the rank of each call that these requests lack, up to one more than can be assigned.
+    fn missing(&self, first: Rank, last: Rank) -> Vec<Rank> {
+        let ranks = (first.0..=last.0).map(Rank);
+        let missing = ranks.flat_map(|rank| std::iter::repeat_n(rank, self.lacks(rank)));
+        missing.take(MAX_CANDIDATES + 1).collect()
     }
 
-    /// Whether the order tells nearly all known calls right, each as if it were not known.
-    fn tells_known_ones(&mut self) -> bool {
-        let (mut told, mut right) = (0, 0);
-        for three in self.known().windows(3) {
-            let [before, (place, rank), after] = [three[0], three[1], three[2]];
-            self.counts[rank] -= 1;
+    /// Whether the order predicts nearly all known calls, each as if it were not known.
+    fn predicts_known_calls(&mut self) -> bool {
+        let mut score = Score::default();
+        let known: Vec<KnownCall> = self.known().collect();
+        for three in known.windows(3) {
+            let [before, KnownCall { call, request: rank }, after] = [three[0], three[1], three[2]];
+            self.counts[rank.0] -= 1;
             let missing = self.missing_between(before, after);
-            self.counts[rank] += 1;
+            self.counts[rank.0] += 1;
             if let Some(missing) = missing {
-                told += 1;
-                right += usize::from(missing[place - before.0 - 1] == rank);
+                score.add(missing[call.0 - before.call.0 - 1] == rank);
             }
         }
-        told >= FEWEST && right as f64 >= RIGHT * told as f64
+        score.all >= MIN_KNOWN_CALLS && score.reaches(MIN_ACCURACY)
     }
 }
