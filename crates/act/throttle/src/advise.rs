@@ -1,7 +1,7 @@
 //! What the throttle would do, without freezing anybody: watches tasks, and has the policy run on a model of the disk.
 //!
-//! [`watch`] adds up what each task does, `advice` makes [`figures`] of it: what that means and what would become of it. How good the
-//! predictions are is measured by part `throttle-advise` of the evaluation.
+//! [`watch`] adds up what each task does, `advice` makes [`figures`] of it: what that means and what would become of
+//! it. How good the predictions are is measured by part `throttle-advise` of the evaluation.
 
 mod advice;
 pub mod figures;

@@ -110,7 +110,8 @@ pub fn run(
     outcome.and(daemon.end())
 }
 
-/// Removes the cgroups of killed daemons and their guardians. One of a living process stays: it may be about to fill it.
+/// Removes the cgroups of killed daemons and their guardians. One of a living process stays: it may be about to fill
+/// it.
 fn clear_left(root: &Path) {
     let entries = std::fs::read_dir(root).into_iter().flatten().flatten();
     for left in entries.filter(|entry| is_of_dead(&entry.file_name())) {

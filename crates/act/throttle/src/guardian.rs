@@ -1,8 +1,8 @@
 //! The guardian: a process that thaws everything when the throttle dies, hangs, or freezes a cgroup for too long.
 //!
 //! It has a session and a cgroup of its own, and the kernel takes it last when memory runs out, so that what ends the
-//! throttle does not end it as well. The throttle watches it in turn ([`Guardian::restart_if_gone`]). It gets the record
-//! as its standard input, which keeps the record's lock while it lives.
+//! throttle does not end it as well. The throttle watches it in turn ([`Guardian::restart_if_gone`]). It gets the
+//! record as its standard input, which keeps the record's lock while it lives.
 
 use std::ffi::CStr;
 use std::fs;

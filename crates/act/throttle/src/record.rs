@@ -1,7 +1,7 @@
 //! What is frozen, kept where it outlives this process: the guardian reads it, and so does the next `luc`.
 //!
-//! A file in `/run/luc/throttle/records`, in memory like all of `/run`, so that no write to it waits for a disk. Before a
-//! cgroup is frozen, the time by which it has to be thawed is written; after the thaw, 0. Whoever reads the file can
+//! A file in `/run/luc/throttle/records`, in memory like all of `/run`, so that no write to it waits for a disk. Before
+//! a cgroup is frozen, the time by which it has to be thawed is written; after the thaw, 0. Whoever reads the file can
 //! therefore thaw too much and never too little.
 //!
 //! The file is locked (flock) as long as the throttle or its guardian lives, since both have the same open file. A

@@ -103,8 +103,8 @@ pub trait Onlooker {
     /// It cannot be watched: nothing goes on then.
     fn will_start(&mut self, task: &Task, cgroup: &Cgroup) -> Result<(), ThrottleError>;
 
-    /// The command with this number was started at `at_ns` of CLOCK_MONOTONIC. Commands are started one after the other,
-    /// when all have their cgroups.
+    /// The command with this number was started at `at_ns` of CLOCK_MONOTONIC. Commands are started one after the
+    /// other, when all have their cgroups.
     fn started(&mut self, number: usize, at_ns: u64);
 
     /// Looks, at least every 100 ms; returns when to be called again at the latest, ns of CLOCK_MONOTONIC.

@@ -1,15 +1,15 @@
-//! The controller on ends of commits as the gate has recorded them of services on a disk whose flush takes 6 ms, from their
+//! Replays ends of commits that the gate recorded. They are of services on a disk whose flush takes 6 ms, from their
 //! first call on.
 
 use luc_control::auto::{Auto, Phase, Reason};
 use luc_control::epoch::{Epoch, Others};
 
-/// The end of a commit: the time since the end before, and how long its first caller's call took, in microseconds; callers
-/// released together; calls served until then; callers of the last window.
+/// End of a commit: time since the previous end, latency of its first caller's call, callers released together, calls
+/// served until then, callers in the last window. Times are in microseconds.
 type End = (u64, u64, u32, u64, u32);
 
-/// A controller after these ends. When the callers of a round came was not recorded; a later one came 150 µs after the one
-/// before.
+/// Replays these ends through a controller. The arrivals within a round were not recorded. They are assumed 150 µs
+/// apart.
 fn replay(ends: &[End]) -> Auto {
     let mut auto = Auto::default();
     let mut end_ns = 1_000_000_000;
@@ -34,8 +34,8 @@ fn replay(ends: &[End]) -> Auto {
     auto
 }
 
-/// Eight Redis servers, each with a client that writes key after key: two groups of four, which wait for each other's
-/// commits, and then one of eight.
+/// Eight Redis servers, each with a client that writes key after key. At first two groups of four wait for each other's
+/// commits, then one group of eight.
 const REDIS: [End; 22] = [
     (0, 24_463, 0, 1, 0),
     (12_531, 24_633, 0, 5, 0),
@@ -61,7 +61,7 @@ const REDIS: [End; 22] = [
     (13_418, 12_305, 8, 119, 8),
 ];
 
-/// Eight SQLite writers whose calls are notified. When holding begins the last ones return who came before, and three small
+/// Eight SQLite writers whose calls are notified. When holding begins, the last earlier callers return. Three small
 /// rounds pass until all are in step.
 const SQLITE: [End; 23] = [
     (0, 12_372, 0, 1, 0),
@@ -89,7 +89,7 @@ const SQLITE: [End; 23] = [
     (13_178, 12_431, 8, 107, 8),
 ];
 
-/// RabbitMQ as it starts: now and then a call, and then one after the other, of several callers.
+/// RabbitMQ as it starts: a call now and then, and later one after the other, of several callers.
 const RABBITMQ_STARTS: [End; 42] = [
     (0, 12_424, 0, 1, 0),
     (55_792, 12_429, 0, 2, 0),
@@ -142,7 +142,7 @@ fn callers_that_do_nothing_else_than_call_are_held_on_after_one_trial() {
     assert_eq!(auto.trials(), (1, 1));
 }
 
-/// The same gain of callers that have had less to do before: half of their time passed between calls.
+/// The same gain of callers that had less to do before: half of their time passed between calls.
 #[test]
 fn callers_that_had_time_left_are_let_go_to_confirm_a_gain() {
     let mut ends = REDIS;
@@ -154,7 +154,7 @@ fn callers_that_had_time_left_are_let_go_to_confirm_a_gain() {
     assert_eq!(auto.trials(), (1, 0));
 }
 
-/// The disk was busy otherwise before, so that calls took four times as long, and four of the callers have gone.
+/// The disk was busy otherwise before, so that calls took four times as long. Four of the callers have gone.
 #[test]
 fn calls_that_took_longer_than_two_commits_confirm_nothing() {
     let mut ends = REDIS;

@@ -9,7 +9,7 @@ use super::figures::{
 use crate::learn::Learned;
 use crate::{BATCH_FLOOR, PolicyChoice};
 use luc_control::throttle::auto::Measured;
-use luc_control::throttle::forecast::fit::{self, Seen};
+use luc_control::throttle::forecast::fit::{self, TaskActivity};
 use luc_control::throttle::forecast::{DiskModel, Nothing, Outcome, Spec, alone_ns, run_beside};
 
 /// Forecasts of which the prediction is the median: which task comes first at the disk decides who waits for whom, and
@@ -49,7 +49,7 @@ pub(super) struct SeenTask {
     pub(super) name: String,
     pub(super) queue_ns: u64,
     pub(super) active_ns: u64,
-    pub(super) seen: Seen,
+    pub(super) seen: TaskActivity,
 }
 
 impl Advice {
@@ -90,12 +90,12 @@ struct Predicted {
 }
 
 impl Predicted {
-    fn of(seen: &SeenDisk, tasks: &[Seen], max_frozen_ns: u64) -> Self {
+    fn of(seen: &SeenDisk, tasks: &[TaskActivity], max_frozen_ns: u64) -> Self {
         let model = seen.measured.as_ref().map(Learned::model);
         let disk = fit::disk(tasks, model.as_ref(), seen.has_arm);
         let from_ns = tasks.iter().map(|task| task.start_ns).min().unwrap_or(0);
         let is_even = model.is_some() || !seen.has_arm;
-        let rates = fit::placed(tasks, disk.bytes_per_s, is_even);
+        let rates = fit::rates_of_tasks(tasks, disk.bytes_per_s, is_even);
         let specs: Vec<Spec> = tasks
             .iter()
             .zip(rates)
@@ -103,7 +103,7 @@ impl Predicted {
             .collect();
         let measured: Option<Measured> = seen.measured.as_ref().map(Learned::for_policy);
         let ahead: Vec<Spec> =
-            specs.iter().map(|spec| fit::read_ahead(spec, READ_AHEAD_BYTES)).collect();
+            specs.iter().map(|spec| fit::with_read_ahead(spec, READ_AHEAD_BYTES)).collect();
         let processors = seen.processors as f64;
         let without = |specs: &[Spec]| run_beside(&disk, processors, specs, &mut Nothing, LIMIT_NS);
         let none = without(&specs);
@@ -192,11 +192,11 @@ impl DiskAdvice {
         if users.is_empty() {
             return None;
         }
-        let tasks: Vec<Seen> = users.iter().map(|task| seen.tasks[*task].seen).collect();
+        let tasks: Vec<TaskActivity> = users.iter().map(|task| seen.tasks[*task].seen).collect();
         let predicted = Predicted::of(seen, &tasks, max_frozen_ns);
         let took_ns: Vec<u64> = tasks.iter().map(|task| task.took_ns).collect();
         let first_ns = tasks.iter().map(|task| task.start_ns).min().unwrap_or(0);
-        let end_ns = |task: &Seen| (task.start_ns + task.took_ns).saturating_sub(first_ns);
+        let end_ns = |task: &TaskActivity| (task.start_ns + task.took_ns).saturating_sub(first_ns);
         let all_done_ns = tasks.iter().map(end_ns).max().unwrap_or(0);
         let now = figures(&predicted.alone_ns, &took_ns, all_done_ns);
         let forecasts = predicted.figures();

@@ -1,6 +1,6 @@
 //! What one task does on one disk, added up between looks.
 
-use luc_control::throttle::forecast::fit::Seen;
+use luc_control::throttle::forecast::fit::TaskActivity;
 use luc_probe::contention::TaskSums;
 
 /// Writes that come after this part of the reads come after them.
@@ -13,7 +13,7 @@ const WRITER: f64 = 0.05;
 /// Sums of a task on a disk.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tally {
-    pub(super) seen: Seen,
+    pub(super) seen: TaskActivity,
     /// Time that its completed requests waited for the disk, ns.
     pub(super) queue_ns: u64,
     /// Time for which it had something outstanding, ns.
@@ -87,7 +87,7 @@ impl Tally {
     }
 
     /// The task had the disk to itself since the look before: `before` is what was seen by then.
-    pub(super) fn note_alone(&mut self, before: &Seen) {
+    pub(super) fn note_alone(&mut self, before: &TaskActivity) {
         let (seen, alone) = (self.seen, &mut self.seen.alone);
         if seen.writes == before.writes {
             alone.bytes += seen.bytes_read - before.bytes_read;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use luc_control::throttle::forecast::fit::Seen;
+use luc_control::throttle::forecast::fit::TaskActivity;
 use luc_control::throttle::sample::{Class, DiskSample};
 use luc_probe::contention::{Notify, TaskSlot};
 
@@ -122,7 +122,7 @@ impl<'t> Watch<'t> {
     }
 
     /// What each task did on the first disk.
-    pub(crate) fn seen_on_first(&self) -> Vec<Seen> {
+    pub(crate) fn seen_on_first(&self) -> Vec<TaskActivity> {
         let tasks = self.tasks.iter();
         tasks.map(|task| self.seen(task, 0, None).seen).collect()
     }
@@ -191,7 +191,7 @@ impl<'t> Watch<'t> {
         let now = now_ns();
         let elapsed_ns = now.saturating_sub(self.looked_ns);
         self.looked_ns = now;
-        let before: Vec<Vec<Seen>> = self
+        let before: Vec<Vec<TaskActivity>> = self
             .tasks
             .iter()
             .map(|task| task.tallies.iter().map(|tally| tally.seen).collect())
@@ -289,7 +289,7 @@ impl<'t> Watch<'t> {
             name: task.name.clone(),
             queue_ns: tally.queue_ns,
             active_ns: tally.active_ns,
-            seen: Seen {
+            seen: TaskActivity {
                 place: size_sectors.zip(tally.sector()).map(|(size, sector)| sector / size),
                 measured_bytes_per_s: measured
                     .zip(tally.sector())

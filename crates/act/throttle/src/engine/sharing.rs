@@ -1,7 +1,7 @@
 //! Tasks that read the same files.
 //!
-//! What one has read the others find in memory, if they run at the same time. Turns would take that away: where the file
-//! is larger than the memory, each would read all of it.
+//! What one has read the others find in memory, if they run at the same time. Turns would take that away: where the
+//! file is larger than the memory, each would read all of it.
 
 use std::collections::BTreeMap;
 

@@ -22,8 +22,8 @@ const SIZE_EVERY_NS: u64 = 500_000_000;
 /// Until it has moved so much, they are looked for after each request.
 const FIRST_BYTES: u64 = 1 << 20;
 
-/// Times since a task's last request, ns, at which it is looked for threads that wait for a place for the next one. Before,
-/// it does not count as idle yet; after, it computes.
+/// Times since a task's last request, ns, at which it is looked for threads that wait for a place for the next one.
+/// Before, it does not count as idle yet; after, it computes.
 const WAITS_NS: std::ops::Range<u64> = 8_000_000..1_000_000_000;
 
 /// A task that submitted a request within this time has used the disk lately, ns.

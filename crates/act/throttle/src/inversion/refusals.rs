@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 
 use luc_probe::contention::RefusedLock;
 
-/// Whoever waits should have taken the lock within this time after a thaw, ns. Until then its holder may be thawed again.
+/// Whoever waits should have taken the lock within this time after a thaw, ns. Until then its holder may be thawed
+/// again.
 const HELPS_WITHIN_NS: u64 = 250_000_000;
 /// Whom thaws did not help is not listened to for at most this long, ns.
 const LONGEST_DEAF_NS: u64 = 60_000_000_000;

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use luc_control::throttle::forecast::fit::{self, Seen};
+use luc_control::throttle::forecast::fit::{self, TaskActivity};
 use luc_control::throttle::sample::Class;
 use luc_control::throttle::vector_points::{Degradation, vector_points};
 use luc_host::interrupt::interrupted;
@@ -57,7 +57,7 @@ pub fn measure(
     let mut stand = Stand { luc, plan, files: &files, cells: 0, tick };
     let random = stand.cell(1, RANDOM_BYTES, 0, true)?;
     let rates = stand.rates()?;
-    let mut fastest: Vec<Vec<Seen>> = Vec::new();
+    let mut fastest: Vec<Vec<TaskActivity>> = Vec::new();
     let mut curves = Vec::new();
     for (block_bytes, think_ns) in DEMANDS {
         let mut alone = None;
@@ -127,7 +127,7 @@ impl Stand<'_> {
         block_bytes: u64,
         think_ns: u64,
         is_random: bool,
-    ) -> Result<Vec<Seen>, ThrottleError> {
+    ) -> Result<Vec<TaskActivity>, ThrottleError> {
         // The farthest apart: all of them for 8, the first and the last for 2.
         let last = self.files.len() - 1;
         let steps = (tasks as usize - 1).max(1);
@@ -207,16 +207,16 @@ fn quoted(path: &Path) -> String {
 }
 
 /// What tasks moved together, bytes per second.
-fn rate(seen: &[Seen]) -> f64 {
-    let rate = |seen: &Seen| seen.bytes_read as f64 * 1e9 / seen.took_ns.max(1) as f64;
+fn rate(seen: &[TaskActivity]) -> f64 {
+    let rate = |seen: &TaskActivity| seen.bytes_read as f64 * 1e9 / seen.took_ns.max(1) as f64;
     seen.iter().map(rate).sum()
 }
 
 /// From what was seen to what is kept; `None` where nothing was.
 fn learned(
     plan: &Plan,
-    random: &[Seen],
-    fastest: &[Vec<Seen>],
+    random: &[TaskActivity],
+    fastest: &[Vec<TaskActivity>],
     (curves, rates): (Vec<Curve>, Vec<(f64, f64)>),
 ) -> Option<Learned> {
     let alone = fastest.first()?;
@@ -241,7 +241,7 @@ fn learned(
         slots: 1,
     };
     // What is not seen is no cost.
-    let together: Vec<Seen> = fastest.iter().skip(1).flatten().copied().collect();
+    let together: Vec<TaskActivity> = fastest.iter().skip(1).flatten().copied().collect();
     let far_ns = fit::disk(&together, Some(&still), false).far_ns;
     let near_ns = jump_ns(random, mean_bytes_per_s).unwrap_or(far_ns);
     learned.switch_ns = far_ns;
@@ -264,8 +264,8 @@ fn learned(
 }
 
 /// What each read at random took longer than its bytes alone, ns.
-fn jump_ns(random: &[Seen], bytes_per_s: f64) -> Option<u64> {
-    let sum = |of: fn(&Seen) -> u64| random.iter().map(of).sum::<u64>();
+fn jump_ns(random: &[TaskActivity], bytes_per_s: f64) -> Option<u64> {
+    let sum = |of: fn(&TaskActivity) -> u64| random.iter().map(of).sum::<u64>();
     let jumps = sum(|seen| seen.reads.saturating_sub(seen.continued));
     let moving_ns = sum(|seen| seen.bytes_read) as f64 * 1e9 / bytes_per_s;
     (jumps > 0)

@@ -50,7 +50,8 @@ impl WiseChoice {
         }
     }
 
-    /// The settings of the policy. The only Vector Point that the paper prints is <24.3 MB/s, 2> on its disk of 90 MB/s.
+    /// The settings of the policy. The only Vector Point that the paper prints is <24.3 MB/s, 2> on its disk of 90
+    /// MB/s.
     pub(super) fn config(&self) -> WiseConfig {
         let peak_bytes_per_s = self.peak_bytes_per_s as f64;
         let point = |(rate, tasks): &(u64, u32)| VectorPoint {

@@ -1,5 +1,5 @@
-//! The controller against models of callers and their journal: simulated, exact, and only a check of the decisions, not
-//! of any speed.
+//! Tests the controller against models of callers and their journal. The simulation is exact, and checks decisions, not
+//! speed.
 
 mod feed;
 mod passing;

@@ -1,4 +1,4 @@
-//! A discrete-event model of closed-loop clients and a journal that commits one transaction at a time.
+//! A discrete-event model of closed-loop clients, and of a journal that commits one transaction at a time.
 
 use luc_control::auto::{Auto, Phase, Plan, Reason};
 use luc_control::epoch::{Epoch, Others};
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use crate::MS;
 
-/// Clients that think, then fsync; a journal whose commit takes `commit_ns` whatever it serves.
+/// Clients that think, then fsync, and a journal whose commit takes `commit_ns`, however many it serves.
 pub(crate) struct World {
     commit_ns: u64,
     think_ns: Box<dyn FnMut() -> u64>,
@@ -22,10 +22,10 @@ pub(crate) struct World {
     now_ns: u64,
     /// Whether commits and arrivals are seen exactly, as in the kernel.
     is_exact: bool,
-    /// Whether each call is of a process that makes no other.
+    /// Whether each call comes from a new process.
     is_passing: bool,
     latencies_ns: u64,
-    /// The most calls at once in this half second and the one before.
+    /// Largest number of calls under way in this half second and the one before.
     most_at_once: [u32; 2],
     span_ns: u64,
 }
@@ -35,11 +35,11 @@ enum Client {
     Thinks {
         until_ns: u64,
     },
-    /// In the gate's round since then.
+    /// In the gate's round since `since_ns`.
     Gathers {
         since_ns: u64,
     },
-    /// In the running transaction.
+    /// In the running transaction since `since_ns`.
     Requests {
         since_ns: u64,
         released: u32,
@@ -78,12 +78,12 @@ impl World {
         Self { is_passing: true, ..self }
     }
 
-    /// The same, where commits and arrivals are seen exactly.
+    /// Makes commits and arrivals be seen exactly.
     pub(crate) fn seen_exactly(self) -> Self {
         Self { is_exact: true, ..self }
     }
 
-    /// Clients whose think times are drawn, exponentially, with this mean.
+    /// Clients whose think times are drawn from an exponential distribution with this mean.
     pub(crate) fn drawn(
         clients: usize,
         commit_ns: u64,
@@ -98,7 +98,7 @@ impl World {
         }
     }
 
-    /// How long `requests` take, with the controller or without it.
+    /// Time that `requests` take, with the controller or without it.
     pub(crate) fn time_of(&mut self, requests: u64, is_gated: bool) -> u64 {
         while self.completions < requests {
             self.step();
@@ -117,7 +117,7 @@ impl World {
         (self.completions - start) as f64 * 1e9 / (self.now_ns - start_ns) as f64
     }
 
-    /// When a round that is short of callers closes.
+    /// Time at which a round that is short of callers closes.
     fn round_closes_ns(&self) -> Option<u64> {
         let first = self.clients.iter().filter_map(|c| match c {
             Client::Gathers { since_ns } => Some(*since_ns),

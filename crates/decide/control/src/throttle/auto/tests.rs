@@ -1,11 +1,11 @@
-//! The policy's own rules, one at a time. Its figures are in [`super::super::simulated`].
+//! Rules of the policy, one at a time. Its figures are in [`super::super::simulated`].
 
 use super::super::sample::{DiskSample, TaskSample};
 use super::*;
 
 const MS: u64 = 1_000_000;
 
-/// Tasks that do what the test says, at looks 10 ms apart.
+/// Tasks whose activity the test sets, at looks 10 ms apart.
 struct Bench {
     auto: Auto,
     now_ns: u64,
@@ -23,7 +23,7 @@ impl Bench {
         }
     }
 
-    /// All that are not frozen use the disk for 10 ms, and are in each other's way; then the policy looks.
+    /// All tasks that are not frozen use the disk for 10 ms and slow each other down; then the policy looks.
     fn busy_look(&mut self) -> Vec<Order> {
         self.now_ns += 10 * MS;
         let running = self.running().len().max(1) as u64;
