@@ -1,4 +1,4 @@
-//! One cgroup: made, frozen, thawed, removed.
+//! One cgroup: creation, freezing, thawing, removal.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use crate::ThrottleError;
 
-/// Cgroups with this in front of their parent's name are made here, for commands.
-pub(crate) const MADE: &str = "luc-throttle-";
+/// Name prefix of cgroups that are made here as parents of commands' cgroups.
+pub(crate) const MADE_PREFIX: &str = "luc-throttle-";
 
 const FREEZE: &str = "cgroup.freeze";
 const EVENTS: &str = "cgroup.events";
@@ -19,8 +19,8 @@ const TYPE: &str = "cgroup.type";
 const CONTROLLERS: &str = "cgroup.controllers";
 const SUBTREE: &str = "cgroup.subtree_control";
 
-/// A cgroup whose `cgroup.freeze` is open, so that freezing it is one system call and never another cgroup's that has
-/// got its name since.
+/// A cgroup whose `cgroup.freeze` is open. So freezing takes one system call, and never hits a later cgroup of the same
+/// name.
 #[derive(Debug)]
 pub struct Cgroup {
     path: PathBuf,
@@ -30,7 +30,7 @@ pub struct Cgroup {
 }
 
 impl Cgroup {
-    /// Opens one that is there.
+    /// Opens a cgroup that exists.
     ///
     /// # Errors
     ///
@@ -54,14 +54,14 @@ impl Cgroup {
         })
     }
 
-    /// Makes one.
+    /// Creates a cgroup and opens it.
     ///
     /// # Errors
     ///
     /// As [`Cgroup::open`].
     pub fn create(path: &Path) -> Result<Self, ThrottleError> {
         fs::create_dir(path).map_err(|error| match error.kind() {
-            // Root without its capabilities.
+            // This process is root without its capabilities.
             io::ErrorKind::PermissionDenied => ThrottleError::Privileges,
             _ => ThrottleError::cgroup("make", path)(error),
         })?;
@@ -76,7 +76,7 @@ impl Cgroup {
         &self.path
     }
 
-    /// Its number, by which BPF programs know it.
+    /// Number by which BPF programs know it.
     #[must_use]
     pub fn id(&self) -> u64 {
         self.id
@@ -86,16 +86,16 @@ impl Cgroup {
     ///
     /// # Errors
     ///
-    /// The system's; ENODEV: it was removed.
+    /// Those of the system; ENODEV: it was removed.
     pub fn set_frozen(&self, frozen: bool) -> io::Result<()> {
         (&self.freeze).write_all(if frozen { b"1" } else { b"0" })
     }
 
-    /// Whether somebody, luc or not, has asked for this cgroup to be frozen.
+    /// Whether anyone, luc or not, has asked to freeze this cgroup.
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// Those of the system.
     pub fn is_asked_to_freeze(&self) -> io::Result<bool> {
         Ok(fs::read_to_string(self.path.join(FREEZE))?.trim() == "1")
     }
@@ -104,7 +104,7 @@ impl Cgroup {
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// Those of the system.
     pub fn is_populated(&self) -> io::Result<bool> {
         let events = fs::read_to_string(self.path.join(EVENTS))?;
         Ok(events.lines().any(|line| line == "populated 1"))
@@ -114,26 +114,26 @@ impl Cgroup {
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// Those of the system.
     pub fn processes(&self) -> io::Result<Vec<u32>> {
-        let text = fs::read_to_string(self.path.join(PROCESSES))?;
-        Ok(text.lines().filter_map(|line| line.parse().ok()).collect())
+        self.read_ids(PROCESSES)
     }
 
-    /// Its threads, where it has single threads and no processes.
+    /// Its threads, if it has single threads and no processes.
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// Those of the system.
     pub fn single_threads(&self) -> io::Result<Vec<u32>> {
-        if !self.is_threaded {
-            return Ok(Vec::new());
-        }
-        let text = fs::read_to_string(self.path.join(THREADS))?;
+        if self.is_threaded { self.read_ids(THREADS) } else { Ok(Vec::new()) }
+    }
+
+    fn read_ids(&self, file: &str) -> io::Result<Vec<u32>> {
+        let text = fs::read_to_string(self.path.join(file))?;
         Ok(text.lines().filter_map(|line| line.parse().ok()).collect())
     }
 
-    /// The file that a process writes "0" into to become a member.
+    /// Opens the file to which a process writes "0" to become a member.
     ///
     /// # Errors
     ///
@@ -153,8 +153,8 @@ impl Cgroup {
         fs::write(&path, value).map_err(ThrottleError::cgroup("write", &path))
     }
 
-    /// Gives the cgroups below it the controller for block I/O where this one has it, so that schedulers tell them
-    /// apart. Returns whether it has.
+    /// Gives the cgroups below it the io controller, if this one has it, so that schedulers tell them apart. Returns
+    /// whether it has it.
     ///
     /// # Errors
     ///
@@ -170,7 +170,7 @@ impl Cgroup {
         Ok(has)
     }
 
-    /// Removes it. Processes that are still in it, and are not ended, move to `refuge`.
+    /// Removes it. Processes that are still in it move to `refuge`.
     ///
     /// # Errors
     ///
@@ -178,10 +178,10 @@ impl Cgroup {
     pub fn remove(&self, refuge: &Path) -> Result<(), ThrottleError> {
         let procs = refuge.join(PROCESSES);
         for process in self.processes().unwrap_or_default() {
-            // One that has ended meanwhile is no longer in the way.
+            // A process that has ended meanwhile is no longer in the way.
             let _ = fs::write(&procs, process.to_string());
         }
-        // Processes that have ended leave their cgroup a moment later than they are reaped.
+        // Processes leave their cgroup a moment after they are reaped.
         let mut tries = 0;
         loop {
             match fs::remove_dir(&self.path) {
@@ -199,14 +199,14 @@ impl Cgroup {
 /// Whether a cgroup was made for a command.
 pub(crate) fn is_made(path: &Path) -> bool {
     let parent = path.parent().and_then(Path::file_name);
-    parent.is_some_and(|name| name.to_string_lossy().starts_with(MADE))
+    parent.is_some_and(|name| name.to_string_lossy().starts_with(MADE_PREFIX))
 }
 
-/// Thaws the cgroup at `path`, if it is one and is there.
+/// Thaws the cgroup at `path`. Returns whether it exists.
 ///
 /// # Errors
 ///
-/// The system's.
+/// Those of the system.
 pub fn thaw_at(path: &Path) -> io::Result<bool> {
     let file = path.join(FREEZE);
     if path.file_name() == Some(OsStr::new("..")) || !path.is_absolute() {

@@ -1,4 +1,4 @@
-//! What can go wrong, said so that the user knows what to do.
+//! Errors of the throttle, which tell the user what to do.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -23,10 +23,10 @@ pub enum ThrottleError {
     /// The kernel has no freezer for cgroup v2 (before Linux 5.2).
     #[error("{} has no cgroup.freeze: throttling needs Linux 5.2 or later", .0.display())]
     NoFreezer(PathBuf),
-    /// A file of a cgroup.
+    /// An operation on a file of a cgroup failed.
     #[error("cannot {what} {}: {source}", .path.display())]
     Cgroup {
-        /// What was tried, such as "write".
+        /// Operation, such as "write".
         what: &'static str,
         path: PathBuf,
         source: io::Error,
@@ -34,7 +34,7 @@ pub enum ThrottleError {
     /// A process could not be started or watched.
     #[error("{what}: {source}")]
     Process { what: String, source: io::Error },
-    /// The record of what is frozen.
+    /// The record of frozen cgroups cannot be used.
     #[error("the record of frozen cgroups {}: {source}", .path.display())]
     Record { path: PathBuf, source: io::Error },
     /// There is a daemon already.
@@ -42,19 +42,21 @@ pub enum ThrottleError {
         "process {0} is a luc throttle daemon already: add the cgroups to its configuration, or stop it (`systemctl stop \
          luc-throttle`, or SIGTERM)"
     )]
+    /// A daemon runs already.
     Running(String),
-    /// More tasks than the record has room for.
+    /// There are more tasks than the record has room for.
     #[error("more than {0} tasks: name fewer cgroups")]
     TooMany(usize),
-    /// A disk that is not there.
+    /// There is no such disk.
     #[error("{0}: there is no such disk; lsblk -d lists them (a partition's disk is meant)")]
     Disk(String),
     /// Patterns that match no cgroup.
     #[error(
         "{0}: no cgroup matches; give a path below the root cgroup, such as 'system.slice/backup-*.service'"
     )]
+    /// The patterns match no cgroup.
     NoCgroup(String),
-    /// Something that was to be learned.
+    /// A disk cannot be measured.
     #[error("{what}: {reason}")]
     Learn {
         /// The device, path or file.
@@ -62,30 +64,31 @@ pub enum ThrottleError {
         /// Why not, and what to do.
         reason: String,
     },
-    /// Ctrl-C during a comparison.
+    /// Ctrl-C ended a comparison.
     #[error("interrupted: no comparison without all of its runs")]
     Interrupted,
     /// A command of a comparison failed.
     #[error(
         "{command:?} ended with status {status}: a comparison needs commands that succeed each time they are run"
     )]
+    /// A command of a comparison failed.
     Failed {
         command: String,
-        /// 128 and the signal's number if one ended it.
+        /// Exit status; 128 plus the signal's number if a signal ended it.
         status: i32,
     },
-    /// Runs that took no time.
+    /// A run took no time that can be compared.
     #[error("a command took no time that can be compared: give commands that run for longer")]
     Figures,
-    /// A policy in words that mean nothing.
+    /// The name of a policy is unknown, or its value is wrong.
     #[error("policy {given:?}: {reason}; known are {known}")]
     Policy {
         given: String,
         reason: String,
-        /// What may be given.
+        /// Known policies.
         known: &'static str,
     },
-    /// What the kernel shows.
+    /// The probe cannot be used.
     #[error(transparent)]
     Probe(#[from] ProbeError),
 }

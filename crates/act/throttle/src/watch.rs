@@ -1,7 +1,7 @@
-//! What goes on at the disks, for people who watch: the daemon's doings, or those of all cgroups where none runs.
+//! Shows people the activity on the disks: that of the daemon's tasks, or of all cgroups if no daemon runs.
 //!
-//! [`Watch`] takes sums now and then, of the daemon's status or of an observer of its own, and makes a
-//! [`Seen`] of two of them. Nobody is frozen by watching.
+//! [`Watch`] takes sums at intervals, from the daemon's status or from an observer of its own. Two of them give a
+//! [`Seen`]. Watching freezes nothing.
 
 mod account;
 mod plain;
@@ -19,10 +19,10 @@ use plain::Plain;
 pub use seen::{DiskSeen, Seen, State, TaskSeen};
 use sums::Sums;
 
-/// How often it is looked whether a daemon runs, and which cgroups there are, ns.
-const RESCAN_EVERY_NS: u64 = 1_000_000_000;
+/// Interval between checks for a daemon and for new cgroups, ns.
+const RESCAN_INTERVAL_NS: u64 = 1_000_000_000;
 
-/// Where the sums are from.
+/// Source of the sums.
 #[derive(Debug)]
 enum Source {
     Daemon,
@@ -53,12 +53,12 @@ impl Watch {
             account: Account::default(),
         };
         watch.step()?;
-        // The first look is about the time from here on.
+        // The first result covers the time from here on.
         watch.account.seen();
         Ok(watch)
     }
 
-    /// Looks at the sums; to be called every 100 ms or so.
+    /// Takes sums. Must be called about every 100 ms.
     ///
     /// # Errors
     ///
@@ -67,7 +67,7 @@ impl Watch {
         let now = now_ns();
         let is_due = now >= self.rescan_ns;
         if is_due {
-            self.rescan_ns = now + RESCAN_EVERY_NS;
+            self.rescan_ns = now + RESCAN_INTERVAL_NS;
         }
         let sums = match &mut self.source {
             Source::Daemon => match status()? {
@@ -95,7 +95,7 @@ impl Watch {
         Ok(())
     }
 
-    /// What went on since the last call.
+    /// Activity since the last call.
     pub fn seen(&mut self) -> Seen {
         self.account.seen()
     }

@@ -14,7 +14,6 @@ const STEP_PART: u32 = 8;
 /// Smallest step towards a new sample, ns.
 const MIN_STEP_NS: u32 = 5_000;
 /// Time after a commit at which an absent caller is no longer waited for, ns.
-
 const FORGOTTEN_NS: u32 = 1_000_000_000;
 
 /// Median return times in order of return. All zeros is the initial state: no caller is known.

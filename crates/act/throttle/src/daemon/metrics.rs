@@ -1,4 +1,4 @@
-//! The status as Prometheus' text format, for node_exporter's textfile collector.
+//! Writes the status in Prometheus' text format, for node_exporter's textfile collector.
 
 use std::fmt::{self, Write as _};
 use std::io;
@@ -14,12 +14,13 @@ pub(super) fn write(path: &Path, status: &Status) -> io::Result<()> {
 
 fn text(status: &Status) -> String {
     let mut out = String::new();
-    // A String takes any text.
+    // Writing to a String cannot fail.
     let _ = fill(&mut out, status);
     out
 }
 
 fn fill(out: &mut String, status: &Status) -> fmt::Result {
+    // 1. Figures of each task.
     type Figure = fn(&TaskStatus) -> f64;
     let of_tasks: [(&str, &str, &str, Figure); 6] = [
         ("frozen", "gauge", "Whether the task is frozen.", |task| f64::from(u8::from(task.frozen))),
@@ -53,6 +54,7 @@ fn fill(out: &mut String, status: &Status) -> fmt::Result {
             )?;
         }
     }
+    // 2. Figures of each disk, and orders by reason.
     head(out, "disk_busy_seconds_total", "counter", "Time that the disk was busy.")?;
     for disk in &status.disks {
         let name = label(&disk.name);
@@ -68,6 +70,7 @@ fn fill(out: &mut String, status: &Status) -> fmt::Result {
             order.count
         )?;
     }
+    // 3. Figures of the throttle itself.
     let single = [
         (
             "thawed_by_guardian_total",
@@ -94,7 +97,7 @@ fn head(out: &mut String, name: &str, kind: &str, help: &str) -> fmt::Result {
     writeln!(out, "# TYPE luc_throttle_{name} {kind}")
 }
 
-/// A label's value: backslash, quote and newline are escaped.
+/// Escapes backslash, quote and newline in a label's value.
 fn label(text: &str) -> String {
     text.replace('\\', r"\\").replace('"', "\\\"").replace('\n', r"\n")
 }
@@ -111,27 +114,10 @@ mod tests {
             cgroup: PathBuf::from("a\"} 1\nb"),
             class: "batch".to_owned(),
             frozen: true,
-            freezes: 3,
             frozen_s: 1.5,
-            longest_frozen_s: 1.0,
-            bytes: 4096,
-            device_s: 0.25,
-            queue_s: 0.5,
-            frozen_since_ns: None,
-            why: String::new(),
-            on: Vec::new(),
+            ..TaskStatus::default()
         };
-        let status = Status {
-            process: 1,
-            at_ns: 2,
-            tasks: vec![task],
-            disks: Vec::new(),
-            orders: Vec::new(),
-            thawed_by_guardian: 0,
-            thawed_at_limit: 0,
-            looks: 7,
-            looking_s: 0.5,
-        };
+        let status = Status { tasks: vec![task], looks: 7, looking_s: 0.5, ..Status::default() };
         let text = text(&status);
         let line = "luc_throttle_frozen{task=\"a\\\"} 1\\nb\",class=\"batch\"} 1";
         assert!(text.lines().any(|found| found == line), "{text}");
