@@ -27,7 +27,6 @@ use watch::Watch;
 /// Interval between two searches for new cgroups, ns.
 const RESCAN_INTERVAL_NS: u64 = 1_000_000_000;
 
-/// Settings of the advice.
 #[derive(Clone, Debug)]
 pub struct AdviseOptions {
     /// Names of the disks; empty: all disks.

@@ -12,7 +12,6 @@ use crate::ThrottleError;
 pub(crate) const MADE_PREFIX: &str = "luc-throttle-";
 
 const FREEZE: &str = "cgroup.freeze";
-const EVENTS: &str = "cgroup.events";
 pub(crate) const PROCESSES: &str = "cgroup.procs";
 pub(crate) const THREADS: &str = "cgroup.threads";
 const TYPE: &str = "cgroup.type";
@@ -31,10 +30,6 @@ pub struct Cgroup {
 
 impl Cgroup {
     /// Opens a cgroup that exists.
-    ///
-    /// # Errors
-    ///
-    /// [`ThrottleError::NoFreezer`], [`ThrottleError::Cgroup`].
     pub fn open(path: &Path) -> Result<Self, ThrottleError> {
         let about = fs::metadata(path).map_err(ThrottleError::cgroup("find", path))?;
         let file = path.join(FREEZE);
@@ -55,10 +50,6 @@ impl Cgroup {
     }
 
     /// Creates a cgroup and opens it.
-    ///
-    /// # Errors
-    ///
-    /// As [`Cgroup::open`].
     pub fn create(path: &Path) -> Result<Self, ThrottleError> {
         fs::create_dir(path).map_err(|error| match error.kind() {
             // This process is root without its capabilities.
@@ -92,62 +83,27 @@ impl Cgroup {
     }
 
     /// Whether anyone, luc or not, has asked to freeze this cgroup.
-    ///
-    /// # Errors
-    ///
-    /// Those of the system.
     pub fn is_asked_to_freeze(&self) -> io::Result<bool> {
         Ok(fs::read_to_string(self.path.join(FREEZE))?.trim() == "1")
     }
 
-    /// Whether there are processes in it or below it.
-    ///
-    /// # Errors
-    ///
-    /// Those of the system.
-    pub fn is_populated(&self) -> io::Result<bool> {
-        let events = fs::read_to_string(self.path.join(EVENTS))?;
-        Ok(events.lines().any(|line| line == "populated 1"))
-    }
-
     /// Its processes, without those of cgroups below it.
-    ///
-    /// # Errors
-    ///
-    /// Those of the system.
     pub fn processes(&self) -> io::Result<Vec<u32>> {
-        self.read_ids(PROCESSES)
+        read_ids(&self.path.join(PROCESSES))
     }
 
     /// Its threads, if it has single threads and no processes.
-    ///
-    /// # Errors
-    ///
-    /// Those of the system.
     pub fn single_threads(&self) -> io::Result<Vec<u32>> {
-        if self.is_threaded { self.read_ids(THREADS) } else { Ok(Vec::new()) }
-    }
-
-    fn read_ids(&self, file: &str) -> io::Result<Vec<u32>> {
-        let text = fs::read_to_string(self.path.join(file))?;
-        Ok(text.lines().filter_map(|line| line.parse().ok()).collect())
+        if self.is_threaded { read_ids(&self.path.join(THREADS)) } else { Ok(Vec::new()) }
     }
 
     /// Opens the file to which a process writes "0" to become a member.
-    ///
-    /// # Errors
-    ///
-    /// [`ThrottleError::Cgroup`].
     pub fn entrance(&self) -> Result<File, ThrottleError> {
         let path = self.path.join(PROCESSES);
         OpenOptions::new().write(true).open(&path).map_err(ThrottleError::cgroup("open", &path))
     }
 
     /// Writes a setting, such as `io.max`.
-    ///
-    /// # Errors
-    ///
-    /// [`ThrottleError::Cgroup`].
     pub fn set(&self, file: &str, value: &str) -> Result<(), ThrottleError> {
         let path = self.path.join(file);
         fs::write(&path, value).map_err(ThrottleError::cgroup("write", &path))
@@ -155,10 +111,6 @@ impl Cgroup {
 
     /// Gives the cgroups below it the io controller, if this one has it, so that schedulers tell them apart. Returns
     /// whether it has it.
-    ///
-    /// # Errors
-    ///
-    /// [`ThrottleError::Cgroup`].
     pub fn delegate_io(&self) -> Result<bool, ThrottleError> {
         let has = fs::read_to_string(self.path.join(CONTROLLERS))
             .unwrap_or_default()
@@ -171,10 +123,6 @@ impl Cgroup {
     }
 
     /// Removes it. Processes that are still in it move to `refuge`.
-    ///
-    /// # Errors
-    ///
-    /// [`ThrottleError::Cgroup`].
     pub fn remove(&self, refuge: &Path) -> Result<(), ThrottleError> {
         let procs = refuge.join(PROCESSES);
         for process in self.processes().unwrap_or_default() {
@@ -196,6 +144,12 @@ impl Cgroup {
     }
 }
 
+/// Reads a file of process or thread numbers.
+pub(crate) fn read_ids(file: &Path) -> io::Result<Vec<u32>> {
+    let text = fs::read_to_string(file)?;
+    Ok(text.lines().filter_map(|line| line.parse().ok()).collect())
+}
+
 /// Whether a cgroup was made for a command.
 pub(crate) fn is_made(path: &Path) -> bool {
     let parent = path.parent().and_then(Path::file_name);
@@ -203,10 +157,6 @@ pub(crate) fn is_made(path: &Path) -> bool {
 }
 
 /// Thaws the cgroup at `path`. Returns whether it exists.
-///
-/// # Errors
-///
-/// Those of the system.
 pub fn thaw_at(path: &Path) -> io::Result<bool> {
     let file = path.join(FREEZE);
     if path.file_name() == Some(OsStr::new("..")) || !path.is_absolute() {

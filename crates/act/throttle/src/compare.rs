@@ -9,7 +9,6 @@ use serde::Serialize;
 use crate::ThrottleError;
 use crate::run::{RunOutcome, TaskOutcome};
 
-/// Settings of a comparison.
 #[derive(Clone, Copy, Debug)]
 pub struct CompareOptions {
     /// Number of rounds. Each has a run with the throttle, one without, and each task alone.
@@ -18,7 +17,6 @@ pub struct CompareOptions {
     pub seed: u64,
 }
 
-/// A run of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trial {
     /// All tasks together, throttled.
@@ -31,7 +29,6 @@ pub enum Trial {
 
 #[derive(Clone, Debug, Serialize)]
 pub struct Round {
-    /// Seconds that each task took alone.
     pub alone_s: Vec<f64>,
     /// The run with the throttle.
     pub with: RunOutcome,
@@ -41,7 +38,6 @@ pub struct Round {
     worst_against: f64,
 }
 
-/// All rounds and their summary.
 #[derive(Clone, Debug, Serialize)]
 pub struct Comparison {
     /// Tasks per time: their number over the makespan.
@@ -173,30 +169,19 @@ impl Row {
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
-
     use super::*;
 
     /// Outcome of tasks that all start at 0 and end at `finishes`.
     fn outcome(finishes: &[f64]) -> RunOutcome {
         let task = |&finish: &f64| TaskOutcome {
-            bytes: None,
-            command: "true".to_owned(),
-            cgroup: PathBuf::new(),
-            start_s: 0.0,
             finish_s: finish,
             seconds: finish,
-            status: 0,
-            frozen_s: 0.0,
-            longest_frozen_s: 0.0,
-            freezes: 0,
+            ..TaskOutcome::default()
         };
         RunOutcome {
-            policy: "auto".to_owned(),
             makespan_s: finishes.iter().copied().fold(0.0, f64::max),
             tasks: finishes.iter().map(task).collect(),
-            orders: Vec::new(),
-            interrupted: false,
+            ..RunOutcome::default()
         }
     }
 

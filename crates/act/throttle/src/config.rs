@@ -34,18 +34,15 @@ pub struct Config {
     pub metrics: Option<PathBuf>,
 }
 
-/// Rule for cgroups that are tasks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rule {
     /// Paths below the root cgroup, with `*`, `?`, `[...]` and `{a,b}`.
     pub pattern: String,
     /// The pattern without braces: one for each alternative.
     alternatives: Vec<String>,
-    /// Treatment of the matching cgroups.
     pub kind: Treatment,
 }
 
-/// Treatment of a cgroup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Treatment {
     /// Permission to freeze it.
@@ -56,7 +53,6 @@ pub struct Treatment {
     pub p99_ns: Option<u64>,
 }
 
-/// Error in a configuration.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub struct ConfigError {
     path: PathBuf,
@@ -121,10 +117,6 @@ impl Config {
     }
 
     /// Parses a configuration; `path` is for errors.
-    ///
-    /// # Errors
-    ///
-    /// As [`Config::read`].
     pub fn parse(text: &str, path: &Path) -> Result<Self, ConfigError> {
         let source = Source { text, path };
         let file: ConfigFile = toml::from_str(text).map_err(|error| {
@@ -326,34 +318,34 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_said_with_its_line_and_the_nearest_name() {
-        let text = "[[task]]\nmatsch = 'a'\nclass = 'batch'\n";
-        assert!(said(text).contains("line 2: unknown field `matsch`"), "{}", said(text));
-        assert!(said(text).ends_with("did you mean `match`?"), "{}", said(text));
-        let text = "[[task]]\nmatch = 'a'\nclass = 'bach'\n";
-        assert!(said(text).ends_with("did you mean `batch`?"), "{}", said(text));
-        let text = format!("max_frozen = '10 parsecs'\n{TASK}");
-        assert!(said(&text).contains("line 1: max_frozen"), "{}", said(&text));
-        let text = format!("{TASK}[[task]]\nmatch = '/a'\nclass = 'ignore'\n");
-        assert!(said(&text).contains("below the root cgroup"), "{}", said(&text));
-        let text = format!("{TASK}p99 = '20ms'\n");
-        assert!(said(&text).contains("line 1: p99"), "{}", said(&text));
-        let text = format!("{TASK}[[task]]\nmatch = 'b'\nclass = 'protect'\np99 = 'soon'\n");
-        assert!(said(&text).contains("line 7: p99"), "{}", said(&text));
-        let text = format!("batch_floor = 10.0\n{TASK}");
-        assert!(said(&text).contains("line 1: batch_floor"), "{}", said(&text));
-        let text = "[[task]]\nmatch = 'a[b'\nclass = 'batch'\n";
-        assert!(said(text).contains("line 1: match"), "{}", said(text));
-        assert!(said("").contains("no task of class batch"), "{}", said(""));
-        let text = "[[task]]\nmatch = \"system.slice/my\\x2dapp.service\"\nclass = 'batch'\n";
-        let escaped = said(text);
-        assert!(
-            escaped.contains("line 1: match") && escaped.contains("single quotes"),
-            "{escaped}"
-        );
-        let text = "[[task]]\nmatch = 'a{b'\nclass = 'batch'\n";
-        assert!(said(text).contains("a brace"), "{}", said(text));
-        let text = "[[task]]\nmatch = '{a,/b}'\nclass = 'batch'\n";
-        assert!(said(text).contains("below the root"), "{}", said(text));
+        let table = |rest: &str| format!("[[task]]\n{rest}\n");
+        for (text, error) in [
+            (table("matsch = 'a'\nclass = 'batch'"), "line 2: unknown field `matsch`"),
+            (table("matsch = 'a'\nclass = 'batch'"), "did you mean `match`?"),
+            (table("match = 'a'\nclass = 'bach'"), "did you mean `batch`?"),
+            (format!("max_frozen = '10 parsecs'\n{TASK}"), "line 1: max_frozen"),
+            (format!("{TASK}[[task]]\nmatch = '/a'\nclass = 'ignore'\n"), "below the root cgroup"),
+            (format!("{TASK}p99 = '20ms'\n"), "line 1: p99"),
+            (
+                format!("{TASK}[[task]]\nmatch = 'b'\nclass = 'protect'\np99 = 'soon'\n"),
+                "line 7: p99",
+            ),
+            (format!("batch_floor = 10.0\n{TASK}"), "line 1: batch_floor"),
+            (table("match = 'a[b'\nclass = 'batch'"), "line 1: match"),
+            (String::new(), "no task of class batch"),
+            (
+                table("match = \"system.slice/my\\x2dapp.service\"\nclass = 'batch'"),
+                "line 1: match",
+            ),
+            (
+                table("match = \"system.slice/my\\x2dapp.service\"\nclass = 'batch'"),
+                "single quotes",
+            ),
+            (table("match = 'a{b'\nclass = 'batch'"), "a brace"),
+            (table("match = '{a,/b}'\nclass = 'batch'"), "below the root"),
+        ] {
+            assert!(said(&text).contains(error), "{}", said(&text));
+        }
     }
 
     #[test]

@@ -33,7 +33,6 @@ const RESCAN_INTERVAL_NS: u64 = 1_000_000_000;
 /// Name prefix of the daemon's own cgroup, for its guardian. The daemon's process id follows.
 const OWN_PREFIX: &str = "luc-throttle-";
 
-/// A running daemon.
 #[derive(Debug)]
 struct Daemon {
     hierarchy: Hierarchy,
@@ -162,8 +161,8 @@ impl Daemon {
     /// Adds new cgroups, and forgets those that are gone.
     fn rescan(&mut self, say: &mut dyn FnMut(&str)) -> Result<(), ThrottleError> {
         // 1. Tasks whose cgroup or rule has changed.
-        let wanted = self.wanted();
-        let spared = spared(&wanted);
+        let wanted = self.config.cgroups(self.hierarchy.root(), self.parent.path());
+        let spared = list_spared(&wanted);
         let gone: Vec<PathBuf> = self
             .tasks
             .iter()
@@ -218,7 +217,7 @@ impl Daemon {
 
     fn forget(&mut self, path: &Path) -> Result<(), ThrottleError> {
         match self.tasks.remove(path).map(|task| task.work) {
-            Some(Work::Whole(id)) => self.engine.ended(id).map(|_| ()),
+            Some(Work::Whole(id)) => self.engine.end_task(id).map(|_| ()),
             Some(Work::Threads(mut threads)) => threads.end(&mut self.engine).map(|_| ()),
             None => Ok(()),
         }
@@ -248,11 +247,6 @@ impl Daemon {
             self.refused.insert(path);
         }
         Ok(look_again_ns)
-    }
-
-    /// Cgroups that a rule matches, by the first rule. A batch cgroup below another match is left out.
-    fn wanted(&self) -> BTreeMap<PathBuf, Treatment> {
-        self.config.cgroups(self.hierarchy.root(), self.parent.path())
     }
 
     /// Publishes the status for `luc throttle status` and Prometheus.
@@ -294,7 +288,7 @@ impl Daemon {
 }
 
 /// Lists the cgroups that no rule allows to freeze.
-fn spared(wanted: &BTreeMap<PathBuf, Treatment>) -> Vec<PathBuf> {
+fn list_spared(wanted: &BTreeMap<PathBuf, Treatment>) -> Vec<PathBuf> {
     let spared = wanted.iter().filter(|(_, rule)| rule.class != Class::Batch);
     spared.map(|(path, _)| path.clone()).collect()
 }
@@ -320,7 +314,7 @@ mod tests {
         ];
         let kind = |class| Treatment { class, threads: false, p99_ns: None };
         let wanted = classes.map(|(path, class)| (PathBuf::from(path), kind(class)));
-        let spared = spared(&BTreeMap::from(wanted));
+        let spared = list_spared(&BTreeMap::from(wanted));
         let is_spared = |path: &str| spared_below(&spared, Path::new(path)).is_some();
         assert!(is_spared("/c/batch") && is_spared("/c/other"));
         assert!(!is_spared("/c/batch-2"));

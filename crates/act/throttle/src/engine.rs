@@ -42,13 +42,11 @@ const UPKEEP_INTERVAL_NS: u64 = 50_000_000;
 /// Name of the guardian's cgroup, below that of the tasks.
 pub(crate) const GUARDIAN: &str = "guardian";
 
-/// Settings of an engine.
 #[derive(Clone, Debug)]
 pub struct EngineOptions {
     pub policy: PolicyChoice,
     /// Names of the disks; empty: all disks.
     pub disks: Vec<String>,
-    /// Longest freeze of a task, ns.
     pub max_frozen_ns: u64,
     /// Smallest part of the time that batch gets beside protected tasks: 0 to 1.
     pub batch_floor: f64,
@@ -98,7 +96,7 @@ impl Engine {
                     disk.has_arm,
                     options.max_frozen_ns,
                     options.batch_floor,
-                    learn::measured(disk.dev),
+                    learn::read_measured(disk.dev),
                 )?;
                 Some(Controller::new(disk.clone(), policy))
             })
@@ -124,11 +122,6 @@ impl Engine {
         }))
     }
 
-    /// Adds a task to the engine.
-    ///
-    /// # Errors
-    ///
-    /// [`ThrottleError::TooMany`], [`ThrottleError::Probe`].
     pub fn add(&mut self, cgroup: Cgroup, kind: TaskKind) -> Result<TaskId, ThrottleError> {
         let class = kind.class;
         // A batch task gives notice of its first request only, so that it is frozen before its next one if it is out of
@@ -146,11 +139,7 @@ impl Engine {
     }
 
     /// Thaws a task that has ended, and stops observing it.
-    ///
-    /// # Errors
-    ///
-    /// [`ThrottleError::Record`].
-    pub fn ended(&mut self, id: TaskId) -> Result<Totals, ThrottleError> {
+    pub fn end_task(&mut self, id: TaskId) -> Result<Totals, ThrottleError> {
         let now = now_ns();
         let Some(mut task) = self.tasks.remove(&id) else {
             return Ok(Totals::default());
@@ -177,7 +166,6 @@ impl Engine {
         self.tasks.get(&id).map_or((None, None), Task::state)
     }
 
-    /// Counters of the engine's actions.
     #[must_use]
     pub fn counters(&self) -> &Counters {
         &self.counters
@@ -259,10 +247,6 @@ impl Engine {
     }
 
     /// Waits until `until_ns`, a notification, or until one of `others` is readable.
-    ///
-    /// # Errors
-    ///
-    /// [`ThrottleError::Process`].
     pub fn wait<F: AsFd>(&mut self, until_ns: u64, others: &[F]) -> Result<(), ThrottleError> {
         let notified = wait(Some(self.observer.notified()), until_ns, others)?;
         if notified && self.observer.take_notifications() {
@@ -273,11 +257,6 @@ impl Engine {
         Ok(())
     }
 
-    /// Thaws all tasks.
-    ///
-    /// # Errors
-    ///
-    /// [`ThrottleError::Record`].
     pub fn thaw_all(&mut self) -> Result<(), ThrottleError> {
         let now = now_ns();
         for task in self.tasks.values_mut() {

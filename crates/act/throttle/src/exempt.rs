@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::Hierarchy;
-use crate::cgroup::PROCESSES;
+use crate::cgroup::{PROCESSES, read_ids};
 
 /// Programs that are needed to log in, to see what is wrong, or to start anything. Names are cut to 15 characters, like
 /// those of the kernel.
@@ -38,8 +38,7 @@ pub(crate) fn reason(hierarchy: &Hierarchy, cgroup: &Path) -> Option<String> {
     let own = ancestors();
     let mut folders = vec![cgroup.to_owned()];
     while let Some(folder) = folders.pop() {
-        let processes = fs::read_to_string(folder.join(PROCESSES)).unwrap_or_default();
-        for process in processes.lines().filter_map(|line| line.parse().ok()) {
+        for process in read_ids(&folder.join(PROCESSES)).unwrap_or_default() {
             if own.contains(&process) {
                 return Some(format!("process {process} in it is luc or has started luc"));
             }

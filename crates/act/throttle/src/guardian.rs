@@ -43,19 +43,11 @@ pub struct Guardian {
 
 impl Guardian {
     /// Starts it in `cgroup`. `luc` is this program, whose hidden command `throttle guardian` calls [`main`].
-    ///
-    /// # Errors
-    ///
-    /// [`ThrottleError::Process`].
     pub fn start(luc: &Path, record: &Record, cgroup: Cgroup) -> Result<Self, ThrottleError> {
         Ok(Self { luc: luc.to_owned(), child: spawn(luc, record, &cgroup)?, cgroup })
     }
 
     /// Starts another guardian if it has ended, since nothing may be frozen without one. Returns whether it did.
-    ///
-    /// # Errors
-    ///
-    /// [`ThrottleError::Process`].
     pub fn restart_if_gone(&mut self, record: &Record) -> Result<bool, ThrottleError> {
         let ended =
             self.child.try_wait().map_err(ThrottleError::process("watching the guardian"))?;
@@ -66,16 +58,7 @@ impl Guardian {
         Ok(true)
     }
 
-    #[must_use]
-    pub fn id(&self) -> u32 {
-        self.child.id()
-    }
-
     /// Ends it, once nothing is frozen, and removes its cgroup.
-    ///
-    /// # Errors
-    ///
-    /// [`ThrottleError::Cgroup`].
     pub fn end(mut self, hierarchy: &Hierarchy) -> Result<(), ThrottleError> {
         // It has ended already, or ends now. In both cases nothing is left.
         let _ = self.child.kill();
@@ -99,10 +82,6 @@ fn spawn(luc: &Path, record: &Record, cgroup: &Cgroup) -> Result<Child, Throttle
 }
 
 /// Body of the guardian's process: watches its parent until that has ended and nothing is frozen.
-///
-/// # Errors
-///
-/// Those of the system.
 pub fn main() -> io::Result<()> {
     // Another name protects the guardian from `killall luc`.
     rustix::thread::set_name(PROCESS_NAME)?;

@@ -6,7 +6,6 @@ use luc_host::mountinfo::{self, Mount};
 
 use crate::ThrottleError;
 
-/// The mounted cgroup v2 hierarchy.
 #[derive(Clone, Debug)]
 pub struct Hierarchy {
     root: PathBuf,
@@ -14,10 +13,6 @@ pub struct Hierarchy {
 
 impl Hierarchy {
     /// Finds it, and checks that this process may freeze its cgroups.
-    ///
-    /// # Errors
-    ///
-    /// [`ThrottleError::Privileges`], [`ThrottleError::NoCgroup2`], [`ThrottleError::ReadOnly`].
     pub fn find() -> Result<Self, ThrottleError> {
         if !rustix::process::geteuid().is_root() {
             return Err(ThrottleError::Privileges);

@@ -6,9 +6,9 @@
 //!
 //! - `file_locks` finds processes that wait for a file lock of a frozen task, by `/proc/locks` (`locks`). It also finds
 //!   those that try to take one again and again (`refusals`).
-//! - `links` finds threads that wait for a frozen task with which they share a pipe, a socket (`sockets`) or memory, by
-//!   `/proc` (`processes`). `waiters` lists the tasks that share something with frozen ones. `pair` remembers whether a
-//!   thaw helped them.
+//! - `links` finds threads that wait for a frozen task, by `/proc` (`processes`). They share a pipe, a socket
+//!   (`sockets`) or memory with it. `waiters` lists the tasks that share something with frozen ones. `pair` remembers
+//!   whether a thaw helped them.
 //! - `backoff` makes thaws that do not help ever rarer.
 
 mod backoff;

@@ -12,12 +12,12 @@ pub use profile::Learned;
 
 /// Results for a disk; `None` if there are none, or the file is unusable.
 #[must_use]
-pub fn learned(dev: Dev) -> Option<Learned> {
+pub fn read_learned(dev: Dev) -> Option<Learned> {
     profile::read(dev).ok().flatten()
 }
 
 /// Results for a disk, in the form that a policy needs.
 #[must_use]
-pub fn measured(dev: Dev) -> Option<Measured> {
-    learned(dev).as_ref().map(Learned::for_policy)
+pub fn read_measured(dev: Dev) -> Option<Measured> {
+    read_learned(dev).as_ref().map(Learned::for_policy)
 }

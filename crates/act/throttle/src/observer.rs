@@ -13,10 +13,9 @@ use crate::ThrottleError;
 use crate::cgroup::Cgroup;
 
 const BLOCK_DEVICES: &str = "/sys/block";
-/// Name prefixes of disks that are not watched by default: no task waits there for another one's requests.
+/// Name prefixes of disks that are watched only if they are named.
 const UNWATCHED_PREFIXES: [&str; 3] = ["ram", "zram", "nbd"];
 
-/// An observed disk.
 #[derive(Clone, Debug)]
 pub struct Disk {
     /// Name of the disk, such as "sda".
@@ -51,10 +50,6 @@ impl Observer {
     }
 
     /// Checks that disks of these names exist.
-    ///
-    /// # Errors
-    ///
-    /// [`ThrottleError::Disk`].
     pub fn check(names: &[String]) -> Result<(), ThrottleError> {
         find_disks(Path::new(BLOCK_DEVICES), names).map(drop)
     }
@@ -65,19 +60,11 @@ impl Observer {
     }
 
     /// Begins to watch a cgroup. `notify` selects its requests at which [`Observer::notified`] becomes readable.
-    ///
-    /// # Errors
-    ///
-    /// [`ThrottleError::Probe`].
     pub fn watch(&mut self, cgroup: &Cgroup, notify: Notify) -> Result<TaskSlot, ThrottleError> {
         self.watch_id(cgroup.id(), notify)
     }
 
     /// Like [`watch`](Self::watch), by a cgroup's number, for a cgroup that is only observed.
-    ///
-    /// # Errors
-    ///
-    /// [`ThrottleError::Probe`].
     pub fn watch_id(&mut self, cgroup: u64, notify: Notify) -> Result<TaskSlot, ThrottleError> {
         Ok(self.contention.watch_cgroup(cgroup, notify)?)
     }
@@ -87,12 +74,10 @@ impl Observer {
         self.contention.set_notify(slot, notify);
     }
 
-    /// Stops watching a cgroup.
     pub fn unwatch(&mut self, slot: TaskSlot) {
         self.contention.unwatch(slot);
     }
 
-    /// Sums of a disk's activity.
     #[must_use]
     pub fn disk(&self, disk: &Disk) -> DiskSample {
         let sums = self.contention.disk(disk.slot);
@@ -108,7 +93,7 @@ impl Observer {
     /// Whether a task has made a request to a disk.
     #[must_use]
     pub fn has_used(&self, slot: TaskSlot, disk: &Disk) -> bool {
-        self.contention.task(slot, disk.slot).last_submit_ns != 0
+        self.sums(slot, disk).last_submit_ns != 0
     }
 
     /// Whether a task has made a request to any disk.
@@ -125,7 +110,7 @@ impl Observer {
 
     /// Fills `sample` with a task's activity on a disk.
     pub fn fill(&self, sample: &mut TaskSample, slot: TaskSlot, disk: &Disk) {
-        let sums = self.contention.task(slot, disk.slot);
+        let sums = self.sums(slot, disk);
         sample.bytes = sums.bytes_read + sums.bytes_written;
         sample.requests = sums.requests;
         sample.sequential = sums.sequential;

@@ -23,7 +23,6 @@ use rustix::fs::{FlockOperation, flock};
 use crate::ThrottleError;
 use crate::cgroup::thaw_at;
 
-/// Folder of the records.
 pub const DIRECTORY: &str = "/run/luc/throttle/records";
 /// Largest number of tasks of one record.
 pub const MAX_ENTRIES: usize = 1024;
@@ -49,10 +48,6 @@ pub struct Entry(usize);
 
 impl Record {
     /// Creates and locks an empty record, named after this process.
-    ///
-    /// # Errors
-    ///
-    /// [`ThrottleError::Record`].
     pub fn create() -> Result<Self, ThrottleError> {
         let folder = Path::new(DIRECTORY);
         DirBuilder::new()
@@ -99,10 +94,6 @@ impl Record {
     }
 
     /// Adds a cgroup that may be frozen.
-    ///
-    /// # Errors
-    ///
-    /// [`ThrottleError::TooMany`], [`ThrottleError::Record`].
     pub fn add(&mut self, cgroup: &Path) -> Result<Entry, ThrottleError> {
         let failed = || ThrottleError::record(&self.path);
         let count = self.count().map_err(failed())?;
@@ -145,24 +136,15 @@ impl Record {
     }
 
     /// Notes that a cgroup has been thawed.
-    ///
-    /// # Errors
-    ///
-    /// [`ThrottleError::Record`].
     pub fn note_thaw(&self, entry: Entry) -> Result<(), ThrottleError> {
         self.note_freeze(entry, 0)
     }
 
     /// Writes a heartbeat: the throttle is alive.
-    ///
-    /// # Errors
-    ///
-    /// [`ThrottleError::Record`].
     pub fn beat(&self, now_ns: u64) -> Result<(), ThrottleError> {
         self.write(HEARTBEAT, now_ns).map_err(ThrottleError::record(&self.path))
     }
 
-    /// Time of the last heartbeat, ns.
     pub(crate) fn heartbeat_ns(&self) -> io::Result<u64> {
         self.read(HEARTBEAT)
     }
@@ -181,7 +163,6 @@ impl Record {
             .collect())
     }
 
-    /// Path of an entry's cgroup.
     pub(crate) fn cgroup(&self, entry: usize) -> io::Result<PathBuf> {
         let mut bytes = vec![0; PATH_BYTES as usize];
         self.file.read_exact_at(&mut bytes, PATHS + entry as u64 * PATH_BYTES)?;

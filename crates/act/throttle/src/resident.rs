@@ -6,10 +6,6 @@ use rustix::thread::{CapabilitySet, capabilities};
 
 /// Locks all of its memory, present and future. Does nothing without CAP_IPC_LOCK, as in most containers. The limit on
 /// locked memory would then refuse memory later, in the middle of the work.
-///
-/// # Errors
-///
-/// Those of the system.
 pub(crate) fn stay_resident() -> io::Result<()> {
     let may = capabilities(None)?.effective;
     if !may.contains(CapabilitySet::IPC_LOCK) {

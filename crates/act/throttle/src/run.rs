@@ -34,10 +34,8 @@ pub struct Task {
     pub p99_ns: Option<u64>,
 }
 
-/// Settings of a run.
 #[derive(Clone, Debug)]
 pub struct RunOptions {
-    /// Settings of the throttle.
     pub engine: EngineOptions,
     /// Files of each task's cgroup, such as `io.max`, and the values written to them before the task starts.
     pub settings: Vec<(String, String)>,
@@ -66,8 +64,7 @@ impl RunOptions {
     }
 }
 
-/// Outcome of a run.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct RunOutcome {
     /// The policy as the user gives it.
     pub policy: String,
@@ -82,7 +79,7 @@ pub struct RunOutcome {
 }
 
 /// Outcome of a task. Times are from the start of the run.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct TaskOutcome {
     pub command: String,
     pub cgroup: PathBuf,
@@ -91,11 +88,8 @@ pub struct TaskOutcome {
     pub seconds: f64,
     /// Exit status; 128 plus the signal's number if a signal ended it.
     pub status: i32,
-    /// Seconds for which it was frozen.
     pub frozen_s: f64,
-    /// Seconds of its longest freeze.
     pub longest_frozen_s: f64,
-    /// Number of its freezes.
     pub freezes: u64,
     /// Bytes that disks had moved for it when it ended; `None` if the cgroups have no io controller.
     pub bytes: Option<u64>,

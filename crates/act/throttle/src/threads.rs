@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use luc_control::throttle::sample::{Class, TaskId};
 
-use crate::cgroup::{Cgroup, THREADS};
+use crate::cgroup::{Cgroup, THREADS, read_ids};
 use crate::engine::{Engine, TaskKind, Totals};
 use crate::{ThrottleError, clock};
 
@@ -33,7 +33,7 @@ pub(crate) struct Threads {
 }
 
 impl Threads {
-    /// For the cgroup at `task`. Cgroups that a killed throttle has left there are taken over.
+    /// Makes tasks of the threads of the cgroup at `task`. Takes over cgroups that a killed throttle has left there.
     pub(crate) fn of(task: &Path) -> Self {
         Self {
             task: task.to_owned(),
@@ -118,7 +118,7 @@ impl Threads {
 
     fn forget(&mut self, engine: &mut Engine, thread: u32) -> Result<(), ThrottleError> {
         if let Some(id) = self.threads.remove(&thread) {
-            self.totals.add(engine.ended(id)?);
+            self.totals.add(engine.end_task(id)?);
         }
         // A thread that has just been born in it keeps it.
         let _ = fs::remove_dir(self.folder(thread));
@@ -126,13 +126,9 @@ impl Threads {
     }
 
     /// Moves all threads back into the task's cgroup. Returns the totals of their freezes.
-    ///
-    /// # Errors
-    ///
-    /// [`ThrottleError::Record`].
     pub(crate) fn end(&mut self, engine: &mut Engine) -> Result<Totals, ThrottleError> {
         for id in std::mem::take(&mut self.threads).into_values() {
-            self.totals.add(engine.ended(id)?);
+            self.totals.add(engine.end_task(id)?);
         }
         self.clear();
         Ok(self.totals)
@@ -154,8 +150,7 @@ impl Threads {
 
 /// Threads in a cgroup; none if it is gone.
 fn members(cgroup: &Path) -> Vec<u32> {
-    let text = fs::read_to_string(cgroup.join(THREADS)).unwrap_or_default();
-    text.lines().filter_map(|line| line.parse().ok()).collect()
+    read_ids(&cgroup.join(THREADS)).unwrap_or_default()
 }
 
 /// Whether a throttle has made this cgroup for a thread.

@@ -22,7 +22,6 @@ use sums::Sums;
 /// Interval between checks for a daemon and for new cgroups, ns.
 const RESCAN_INTERVAL_NS: u64 = 1_000_000_000;
 
-/// Source of the sums.
 #[derive(Debug)]
 enum Source {
     Daemon,
@@ -38,10 +37,6 @@ pub struct Watch {
 
 impl Watch {
     /// Watches the daemon, or all cgroups if none runs.
-    ///
-    /// # Errors
-    ///
-    /// [`ThrottleError::Privileges`], [`ThrottleError::NoCgroup2`], [`ThrottleError::Probe`].
     pub fn open() -> Result<Self, ThrottleError> {
         let mut watch = Self {
             source: if status()?.is_some() {
@@ -59,10 +54,6 @@ impl Watch {
     }
 
     /// Takes sums. Must be called about every 100 ms.
-    ///
-    /// # Errors
-    ///
-    /// As [`Watch::open`].
     pub fn step(&mut self) -> Result<(), ThrottleError> {
         let now = now_ns();
         let is_due = now >= self.rescan_ns;

@@ -13,7 +13,7 @@ pub struct Others {
 }
 
 /// End of a commit as the gate saw it: the first of its callers has returned.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Epoch<'a> {
     /// Time at which the commit ended, ns.
     pub end_ns: u64,

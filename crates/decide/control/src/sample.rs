@@ -169,7 +169,6 @@ impl Sample {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::epoch::Others;
 
     /// End of the `number`th commit of 10 ms each, which four callers share.
     fn end(number: u64, released: u32, exact: bool) -> Epoch<'static> {
@@ -177,15 +176,12 @@ mod tests {
             end_ns: number * 10_000_000,
             completions: number * 4,
             own_completions: number * 3,
-            others: Others::default(),
             newcomers: 4,
-            most_at_once: 0,
-            latencies_ns: 0,
             participants: 4,
             commit_ns: 10_000_000,
             released,
             exact,
-            arrivals_ns: &[],
+            ..Epoch::default()
         }
     }
 

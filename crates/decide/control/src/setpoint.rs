@@ -1,4 +1,4 @@
-//! How soon callers return after a commit, and how many of them are worth waiting for.
+//! Return times of callers after a commit, and the number of callers worth waiting for.
 //!
 //! Let `a_k` be the time from the end of a commit until the k-th caller has arrived for the next one. Callers that
 //! already wait have `a = 0`. A commit that waits for `k` callers serves `k` per `T_commit + a_k`. So the best set

@@ -28,13 +28,11 @@ const MAX_READ_AHEAD_RATIO: f64 = 1.1;
 /// Utilization below which a disk is not contended.
 const MIN_CONTENDED_UTILIZATION: f64 = 0.5;
 
-/// Observations of a disk.
 #[derive(Clone, Debug)]
 pub(super) struct SeenDisk {
     pub(super) name: String,
     pub(super) has_arm: bool,
     pub(super) measured: Option<Learned>,
-    /// Number of processors of this machine.
     pub(super) processors: usize,
     pub(super) busy_ns: u64,
     pub(super) bytes: u64,
@@ -158,7 +156,6 @@ fn upper_median<T: Copy + Default>(
 }
 
 impl Prediction {
-    /// Figures of each forecast.
     fn figures(&self) -> Vec<Figures> {
         let of = |then: &Outcome| figures(&self.alone_ns, &then.took_ns, then.makespan_ns());
         self.then.iter().map(of).collect()
@@ -180,7 +177,6 @@ impl Prediction {
     }
 }
 
-/// Median of each figure.
 fn middle_figures(all: &[Figures]) -> Figures {
     let of = |figure: fn(&Figures) -> f64| upper_median(all.iter().map(figure), f64::total_cmp);
     Figures {
@@ -236,9 +232,9 @@ impl DiskAdvice {
             is_learned: seen.measured.is_some(),
             tasks: (0..)
                 .zip(&users)
-                .map(|(number, user)| task(&seen.tasks[*user], &predicted, number))
+                .map(|(number, user)| advise_task(&seen.tasks[*user], &predicted, number))
                 .collect(),
-            slowed: slowed(seen, &users),
+            slowed: list_slowed(seen, &users),
             now,
             then,
             then_range,
@@ -309,7 +305,7 @@ fn figures(alone_ns: &[u64], took_ns: &[u64], all_done_ns: u64) -> Figures {
 }
 
 /// Advice on one task, by its number among the users of the disk.
-fn task(seen: &SeenTask, predicted: &Prediction, number: usize) -> TaskAdvice {
+fn advise_task(seen: &SeenTask, predicted: &Prediction, number: usize) -> TaskAdvice {
     let of = &seen.seen;
     let longest_ns = predicted.then.iter().map(|then| then.longest_frozen_ns[number]);
     TaskAdvice {
@@ -350,8 +346,8 @@ fn task(seen: &SeenTask, predicted: &Prediction, number: usize) -> TaskAdvice {
     }
 }
 
-/// Lists which task slowed which, the most first.
-fn slowed(seen: &SeenDisk, users: &[usize]) -> Vec<Slowed> {
+/// Lists the tasks that slowed each other, the most first.
+fn list_slowed(seen: &SeenDisk, users: &[usize]) -> Vec<Slowed> {
     let number = |task: usize| Some(users.iter().position(|user| *user == task)? + 1);
     let mut all: Vec<Slowed> = seen
         .slowed_ns

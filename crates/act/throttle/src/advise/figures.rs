@@ -11,7 +11,6 @@ const MAX_MODEL_ERROR: f64 = 0.25;
 /// Advice on all disks. Times are seconds.
 #[derive(Clone, Debug, Serialize)]
 pub struct Advice {
-    /// Duration of the watch.
     pub watched_s: f64,
     /// Whether Ctrl-C ended it early.
     pub is_interrupted: bool,
@@ -21,7 +20,6 @@ pub struct Advice {
     pub disks: Vec<DiskAdvice>,
 }
 
-/// Advice on one disk.
 #[derive(Clone, Debug, Serialize)]
 pub struct DiskAdvice {
     pub disk: String,
@@ -37,7 +35,7 @@ pub struct DiskAdvice {
     /// Whether `luc throttle learn` has measured this disk.
     pub is_learned: bool,
     pub tasks: Vec<TaskAdvice>,
-    /// Which task slowed which, the most first.
+    /// List of tasks that slowed each other, the most first.
     pub slowed: Vec<Slowed>,
     /// Figures of the observed run.
     pub now: Figures,
@@ -89,7 +87,6 @@ pub struct TaskAdvice {
     pub continued: f64,
     /// Time in which it did not wait for the disk.
     pub think_s: f64,
-    /// Predicted time alone.
     pub alone_s: f64,
     /// Observed time, or the duration of the watch.
     pub now_s: f64,
@@ -97,7 +94,7 @@ pub struct TaskAdvice {
     pub none_s: f64,
     /// Predicted time with the throttle.
     pub then_s: f64,
-    /// Longest predicted freeze.
+    /// Longest freeze in the forecasts.
     pub longest_frozen_s: f64,
     /// Further observations that the prediction uses.
     pub seen: SeenFigures,
@@ -108,7 +105,6 @@ pub struct TaskAdvice {
 pub struct SeenFigures {
     /// Time of its start, from the beginning.
     pub start_s: f64,
-    /// Number of read requests.
     pub reads: u64,
     pub writes: u64,
     /// Number of requests that continued its own last one.
@@ -145,10 +141,8 @@ pub struct Slowed {
     pub seconds: f64,
 }
 
-/// Figures of all tasks.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Figures {
-    /// Time until all are done.
     pub all_done_s: f64,
     /// Weighted speedup: the sum of time alone over time taken.
     pub weighted_speedup: f64,
@@ -163,11 +157,9 @@ pub struct Worst {
     pub then_s: f64,
 }
 
-/// Predicted effect of a larger read-ahead.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct ReadAhead {
     pub kib: u64,
-    /// Time until all are done.
     pub all_done_s: f64,
     /// Whether that is about as good as the throttle.
     pub is_enough: bool,

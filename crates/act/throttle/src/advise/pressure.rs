@@ -12,12 +12,12 @@ pub(super) struct Pressure {
     last: Option<Waited>,
 }
 
-/// Time for which all of a cgroup's runnable threads waited, ns.
+/// Waiting times of a cgroup's threads that had something to do, ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Waited {
-    /// Time without a running thread, for block I/O.
+    /// Time in which all of them waited for block I/O.
     pub(super) io_ns: u64,
-    /// Time in which at least one thread waited for a processor.
+    /// Time in which at least one of them waited for a processor.
     pub(super) processor_ns: u64,
 }
 

@@ -21,7 +21,6 @@ use crate::observer::{Disk, Observer};
 use crate::run::{Onlooker, Task};
 use crate::sizes::OpenFiles;
 
-/// Interval between two looks, ns.
 const LOOK_INTERVAL_NS: u64 = 100_000_000;
 /// Interval between two looks for a task's first request, ns.
 const FIRST_REQUEST_INTERVAL_NS: u64 = 5_000_000;
@@ -85,10 +84,6 @@ impl std::fmt::Debug for Watch<'_> {
 
 impl<'t> Watch<'t> {
     /// Watches the named disks, or all disks. `tick` gets the seconds that have passed.
-    ///
-    /// # Errors
-    ///
-    /// [`ThrottleError::Probe`], [`ThrottleError::Disk`].
     pub fn open(disks: &[String], tick: Box<dyn FnMut(f64) + 't>) -> Result<Self, ThrottleError> {
         let observer = Observer::open(disks)?;
         let disk = |disk: &Disk| {
@@ -122,7 +117,7 @@ impl<'t> Watch<'t> {
 
     /// Activity of each task on the first disk.
     pub(crate) fn seen_on_first(&self) -> Vec<TaskActivity> {
-        self.tasks.iter().map(|task| self.seen(task, 0, None).seen).collect()
+        self.tasks.iter().map(|task| self.observe(task, 0, None).seen).collect()
     }
 
     /// Mean position of the first task's data on the first disk, in sectors.
@@ -256,8 +251,8 @@ impl<'t> Watch<'t> {
         let seen_ns = self.looked_ns.saturating_sub(self.began_ns);
         let disks = self.observer.disks().iter().zip(&self.disks);
         let disks = disks.enumerate().map(|(number, (disk, watched))| {
-            let measured = crate::learn::learned(disk.dev);
-            let tasks = self.tasks.iter().map(|task| self.seen(task, number, measured.as_ref()));
+            let measured = crate::learn::read_learned(disk.dev);
+            let tasks = self.tasks.iter().map(|task| self.observe(task, number, measured.as_ref()));
             SeenDisk {
                 name: disk.name.clone(),
                 has_arm: disk.has_arm,
@@ -272,7 +267,7 @@ impl<'t> Watch<'t> {
         Advice::of(disks.collect(), seen_ns, max_frozen_ns)
     }
 
-    fn seen(&self, task: &WatchedTask, disk: usize, measured: Option<&Learned>) -> SeenTask {
+    fn observe(&self, task: &WatchedTask, disk: usize, measured: Option<&Learned>) -> SeenTask {
         let size_sectors = self.disks[disk].size_sectors;
         let tally = &task.tallies[disk];
         let end_ns = task.end_ns.unwrap_or(self.looked_ns);

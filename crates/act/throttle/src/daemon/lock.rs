@@ -1,4 +1,4 @@
-//! Allows one daemon at a time: two daemons would freeze each other's tasks for good.
+//! Allows one daemon at a time: two daemons would freeze the same tasks against each other.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, Write as _};

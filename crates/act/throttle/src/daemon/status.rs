@@ -40,9 +40,7 @@ pub struct Status {
     pub thawed_by_guardian: u64,
     /// Number of cgroups that were frozen as long as allowed.
     pub thawed_at_limit: u64,
-    /// Number of looks at the disks.
     pub looks: u64,
-    /// Time spent in looks, s.
     pub looking_s: f64,
 }
 
@@ -53,11 +51,9 @@ pub struct TaskStatus {
     /// Its class: batch, protect or ignore.
     pub class: String,
     pub frozen: bool,
-    /// Number of its freezes.
     pub freezes: u64,
     /// Time for which it was frozen, s.
     pub frozen_s: f64,
-    /// Time of its longest freeze, s.
     pub longest_frozen_s: f64,
     /// Bytes read and written, on all disks together.
     pub bytes: u64,
@@ -175,7 +171,6 @@ impl Status {
     }
 }
 
-/// Removes the status file.
 pub(super) fn remove() {
     let _ = fs::remove_file(path());
 }

@@ -16,9 +16,7 @@ pub struct Counters {
     pub thawed_at_limit: u64,
     /// Number of guardians that had to be replaced.
     pub guardians_lost: u64,
-    /// Number of looks at the disks.
     pub looks: u64,
-    /// Time spent in looks, ns.
     pub looking_ns: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Thaws frozen tasks for which somebody waits.
+//! Thaws frozen tasks that others wait for.
 
 use luc_control::throttle::sample::{Action, Reason};
 

@@ -14,7 +14,7 @@ pub struct TaskKind {
 }
 
 impl TaskKind {
-    /// Describes a task of which only the class is known.
+    /// Describes a task with a known class only.
     #[must_use]
     pub fn of(class: Class) -> Self {
         Self { class, size_bytes: None, p99_ns: None }

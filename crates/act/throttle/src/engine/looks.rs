@@ -55,7 +55,7 @@ impl Engine {
             sample.remaining_bytes = task.remaining_bytes(sample.bytes);
             samples.push(sample);
         }
-        for pair in sharing::pairs(&self.tasks, &looked_into) {
+        for pair in sharing::find_pairs(&self.tasks, &looked_into) {
             controller.policy.couple(pair, Reason::SameData, now + SAME_DATA_COUPLING_NS);
         }
         // 4. The policy's decision.

@@ -10,7 +10,7 @@ use luc_control::throttle::sample::{Class, TaskId};
 use super::task::Task;
 
 /// Pairs each of these tasks with every batch task that has a large file open in common with it.
-pub(super) fn pairs(tasks: &BTreeMap<TaskId, Task>, of: &[TaskId]) -> Vec<(TaskId, TaskId)> {
+pub(super) fn find_pairs(tasks: &BTreeMap<TaskId, Task>, of: &[TaskId]) -> Vec<(TaskId, TaskId)> {
     let mut all = Vec::new();
     for (id, task) in of.iter().filter_map(|id| tasks.get_key_value(id)) {
         let others = tasks.iter().filter(|(other, _)| *other != id);

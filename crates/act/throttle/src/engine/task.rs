@@ -62,7 +62,6 @@ pub(super) struct Task {
 pub struct Totals {
     pub freezes: u64,
     pub frozen_ns: u64,
-    /// Longest freeze, ns.
     pub longest_ns: u64,
 }
 
@@ -143,7 +142,7 @@ impl Task {
         self.frozen_since_ns.is_some_and(|since| now.saturating_sub(since) >= limit_ns)
     }
 
-    /// Freezes it for a disk's policy. A task that somebody else has frozen is left alone.
+    /// Freezes it for a disk's policy. A task that is frozen by others is left alone.
     pub(super) fn freeze(
         &mut self,
         controller: ControllerId,
@@ -157,7 +156,7 @@ impl Task {
         }
         match self.cgroup.is_asked_to_freeze() {
             Ok(false) => {}
-            // It was frozen by somebody else, or is gone.
+            // It was frozen by others, or is gone.
             Ok(true) | Err(_) => return Ok(()),
         }
         record.note_freeze(self.entry, deadline_ns)?;

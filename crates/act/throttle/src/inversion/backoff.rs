@@ -10,7 +10,6 @@ const MAX_PAUSE_NS: u64 = 60_000_000_000;
 /// Results of the thaws for one waiter.
 #[derive(Debug, Default)]
 pub(super) struct ThawBackoff {
-    /// Number of thaws that helped.
     pub(super) helped: u32,
     /// Number of thaws in a row that did not help.
     failed: u32,
@@ -24,7 +23,7 @@ impl ThawBackoff {
         self.failed = 0;
     }
 
-    /// Notes a thaw of which another waiter made use.
+    /// Notes a thaw that helped another waiter.
     pub(super) fn note_help_for_other(&mut self) {
         self.failed = 0;
     }

@@ -1,13 +1,13 @@
 //! Finds waits for a task with which the waiter shares a pipe, a socket or memory.
 //!
-//! Two tasks are linked by a pipe (named or not) that both have open, and by the two ends of a Unix socket. They are
-//! also linked by memory that both have mapped shared and may write, such as that of a futex. Threads of one process
-//! that are tasks of their own are linked by all of its memory. Links are searched for every [`SCAN_INTERVAL_NS`].
+//! A pipe (named or not) that both have open links two tasks, and so do the two ends of a Unix socket. They are also
+//! linked by memory that both have mapped shared and may write, such as that of a futex. Threads of one process that
+//! are tasks of their own are linked by all of its memory. Links are searched for every [`SCAN_INTERVAL_NS`].
 //!
-//! A thread of a running task waits for a frozen task that is linked with its process if it sleeps at two successive
-//! looks without running in between. For memory it must sleep in futex. For the others it must sleep in a read or write
-//! of the object, or in poll and the like. A thread that has just fallen asleep is looked at again after
-//! [`RELOOK_DELAY_NS`], unless it had run again by then [`MAX_RESTLESS_LOOKS`] times in a row.
+//! A thread counts as waiting for a linked, frozen task if it sleeps at two successive looks and has not run in
+//! between. For memory it must sleep in futex. For the others it must sleep in a read or write of the object, or in
+//! poll and the like. A thread that has just fallen asleep gets a second look after [`RELOOK_DELAY_NS`]. It gets none
+//! if it had run again by then [`MAX_RESTLESS_LOOKS`] times in a row.
 //!
 //! That is a guess if a thread polls much else. If thawing the holder did not wake the waiter, this pair is ignored,
 //! twice as long each time.
@@ -219,7 +219,7 @@ impl Links {
     }
 
     /// Whether a holder still has open what it shared with a waiter at the last scan. A process that took its turn at a
-    /// queue of others has closed it, and a thaw would help nobody. Closed objects are forgotten.
+    /// queue has closed it, and a thaw would help nothing. Closed objects are forgotten.
     fn is_still_linked(&mut self, index: usize, holder: TaskId) -> bool {
         let is_memory = |one: &SharedObject| one.kind == LinkKind::Memory;
         let mut now = BTreeSet::new();

@@ -45,7 +45,6 @@ pub(super) fn proc_folder(process: u32) -> PathBuf {
     Path::new("/proc").join(process.to_string())
 }
 
-/// The process of a thread.
 pub(super) fn process_of(thread: u32) -> Option<u32> {
     let status = fs::read(proc_folder(thread).join("status")).ok()?;
     let status = String::from_utf8_lossy(&status);
@@ -178,7 +177,6 @@ impl BlockedCall {
         has(LinkKind::Pipe) || has(LinkKind::Socket)
     }
 
-    /// The thread's sleep, if it sleeps.
     pub(super) fn sleep(&self) -> Option<Sleep> {
         let id = self.folder.file_name()?.to_string_lossy().parse().ok()?;
         let status = read_beginning(&self.folder.join("status"))?;

@@ -1,8 +1,8 @@
 //! Remembers whether thaws helped processes that try repeatedly to take a file lock.
 //!
-//! A process may try for ever to take a lock that its holder never gives, such as one that says which of two servers is
-//! in charge. So a thaw fails if neither the process nor another one takes the lock within [`HELP_TIMEOUT_NS`]. Each
-//! failure in a row doubles the time in which the process is ignored.
+//! A process may try for ever to take a lock that its holder never gives. An example is the lock that decides which of
+//! two servers is in charge. So a thaw fails if no process takes the lock within [`HELP_TIMEOUT_NS`]. Each failure in a
+//! row doubles the time in which the process is ignored.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,6 @@ use luc_probe::contention::RefusedLock;
 
 use super::backoff::{HELP_TIMEOUT_NS, ThawBackoff};
 
-/// Largest number of remembered claims.
 const MAX_CLAIMS: usize = 256;
 
 /// A cgroup's claim to a lock.
@@ -38,7 +37,6 @@ pub(super) struct Refusals(BTreeMap<LockClaim, ThawResults>);
 struct ThawResults {
     /// Thaw whose result is open, with the refusal that caused it.
     open: Option<(u64, RefusedLock)>,
-    /// Time of the last thaw, ns.
     thawed_ns: u64,
     backoff: ThawBackoff,
 }

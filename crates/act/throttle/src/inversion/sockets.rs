@@ -6,7 +6,8 @@ use std::io;
 use rustix::net::netlink::SOCK_DIAG;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 
-// Constants of <linux/sock_diag.h>, <linux/netlink.h> and <linux/unix_diag.h>. `DUMP` is NLM_F_REQUEST | NLM_F_DUMP.
+// Constants of <linux/sock_diag.h>, <linux/netlink.h> and <linux/unix_diag.h>. DUMP is NLM_F_REQUEST and NLM_F_DUMP.
+
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
 const NLMSG_DONE: u16 = 3;
 const DUMP: u16 = 0x301;
@@ -16,7 +17,6 @@ const UNIX_DIAG_PEER: u16 = 2;
 /// Size of a netlink header, and of the description of a socket before its attributes, bytes.
 const HEADER_BYTES: usize = 16;
 const SOCKET_BYTES: usize = 16;
-/// Largest number of answers read.
 const MAX_ANSWERS: usize = 4096;
 
 /// Inodes of each connected socket and its peer. Empty if the kernel does not support this.

@@ -50,7 +50,7 @@ pub fn measure(
 ) -> Result<Learned, ThrottleError> {
     let folder = plan.folder.join(format!("{FOLDER_PREFIX}{}", std::process::id()));
     fs::create_dir(&folder)
-        .map_err(ThrottleError::process(format!("cannot create_files {}", folder.display())))?;
+        .map_err(ThrottleError::process(format!("cannot make {}", folder.display())))?;
     let folder = Folder(folder);
     let files: Vec<PathBuf> =
         (0..plan.files).map(|number| folder.0.join(number.to_string())).collect();
@@ -94,7 +94,7 @@ fn create_files(luc: &Path, plan: &Plan, files: &[PathBuf]) -> Result<(), Thrott
         let output = command
             .stdin(Stdio::null())
             .output()
-            .map_err(ThrottleError::process("cannot create_files files"))?;
+            .map_err(ThrottleError::process("cannot make files"))?;
         if interrupted() {
             return Err(ThrottleError::Interrupted);
         }
@@ -143,8 +143,8 @@ impl ProbeBench<'_> {
         for file in self.files {
             let watch = self.run(&[file], DEMANDS[0], false)?;
             let seen = watch.seen_on_first();
-            let total_rate = seen.first().and_then(fit::sequential_rate);
-            rates.extend(watch.sector_of_first().zip(total_rate));
+            let rate = seen.first().and_then(fit::sequential_rate);
+            rates.extend(watch.sector_of_first().zip(rate));
         }
         rates.sort_by(|a, b| a.0.total_cmp(&b.0));
         Ok(rates)
@@ -187,9 +187,8 @@ fn quote(path: &Path) -> String {
 
 /// Combined rate of tasks, bytes per second.
 fn total_rate(seen: &[TaskActivity]) -> f64 {
-    let total_rate =
-        |seen: &TaskActivity| seen.bytes_read as f64 * 1e9 / seen.took_ns.max(1) as f64;
-    seen.iter().map(total_rate).sum()
+    let rate = |seen: &TaskActivity| seen.bytes_read as f64 * 1e9 / seen.took_ns.max(1) as f64;
+    seen.iter().map(rate).sum()
 }
 
 /// Summarizes the observations; `None` if there are none.
@@ -202,12 +201,11 @@ fn summarize(
 ) -> Option<Learned> {
     // 1. Rates and speed-ups.
     let alone = fastest.first()?;
-    let peak_bytes_per_s = rates.iter().map(|(_, total_rate)| *total_rate).reduce(f64::max)?;
+    let peak_bytes_per_s = rates.iter().map(|(_, rate)| *rate).reduce(f64::max)?;
     let mut learned = Learned::new(plan.identity.clone());
     learned.peak_bytes_per_s = peak_bytes_per_s;
     // The mean position of tasks that run together is that of the rates.
-    let mean_bytes_per_s =
-        rates.iter().map(|(_, total_rate)| *total_rate).sum::<f64>() / rates.len() as f64;
+    let mean_bytes_per_s = rates.iter().map(|(_, rate)| *rate).sum::<f64>() / rates.len() as f64;
     learned.rates = rates;
     learned.speed_ups = STACK_SIZES
         .into_iter()

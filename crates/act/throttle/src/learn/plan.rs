@@ -27,7 +27,6 @@ const MAX_STACK: u32 = 8;
 const MAX_FILE_BYTES: u64 = 64 << 20;
 const MIN_FILE_BYTES: u64 = 8 << 20;
 const FREE_SPACE_DIVISOR: u64 = 4;
-/// Shortest time of a cell, ns.
 const MIN_CELL_NS: u64 = 250_000_000;
 
 /// Block size of a probe, and its pause after each block.
@@ -40,7 +39,6 @@ pub(super) struct Demand {
 /// A measurement, and what it takes.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Name of the disk.
     pub disk: String,
     /// Folder in which the files are created.
     pub folder: PathBuf,
@@ -54,10 +52,6 @@ pub struct Plan {
 
 impl Plan {
     /// Checks that this machine lets disks be watched.
-    ///
-    /// # Errors
-    ///
-    /// [`ThrottleError::Probe`], [`ThrottleError::Disk`].
     pub fn check(&self) -> Result<(), ThrottleError> {
         Watch::open(std::slice::from_ref(&self.disk), Box::new(|_| {})).map(|_| ())
     }
@@ -104,7 +98,6 @@ impl Plan {
         (u64::from(stacked) * DEMANDS.len() as u64 + 1 + self.files) * self.file_bytes
     }
 
-    /// Number of bytes that are written.
     #[must_use]
     pub fn written_bytes(&self) -> u64 {
         self.files * self.file_bytes

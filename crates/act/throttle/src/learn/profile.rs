@@ -1,7 +1,7 @@
 //! Stores what was learned about a disk: a file for each disk in `/var/lib/luc/throttle`.
 //!
-//! A file is JSON with a version. A file is ignored if it has another version, belongs to an earlier disk of the same
-//! name, is damaged, or could have been written by others than root. [`read`] reports why.
+//! A file is JSON with a version. It is ignored if it is damaged, or has another version. It is also ignored if it
+//! belongs to an earlier disk of the same name, or others than root could have written it. [`read`] reports why.
 
 use std::fs;
 use std::io;
@@ -16,7 +16,6 @@ use crate::whole::write_whole;
 
 /// Folder of the files.
 pub const DIRECTORY: &str = "/var/lib/luc/throttle";
-/// Present version of the file.
 const VERSION: u32 = 2;
 const SECTOR_BYTES: u64 = 512;
 
@@ -24,9 +23,7 @@ const SECTOR_BYTES: u64 = 512;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Learned {
-    /// Version of the file.
     pub version: u32,
-    /// Identity of the disk.
     pub disk: Identity,
     /// Highest rate of one stream, bytes per second.
     pub peak_bytes_per_s: f64,
@@ -157,10 +154,6 @@ impl Learned {
     }
 
     /// Stores the results, and returns the path of the file. A reader sees the old file or the new one.
-    ///
-    /// # Errors
-    ///
-    /// Those of the system.
     pub fn write(&self) -> io::Result<PathBuf> {
         fs::create_dir_all(DIRECTORY)?;
         let path = self.disk.file();
@@ -190,7 +183,7 @@ impl Learned {
 ///
 /// # Errors
 ///
-/// The file is unusable: damaged, of another version, or written by somebody else.
+/// The file is unusable: damaged, of another version, or not written by root.
 pub fn read(dev: Dev) -> io::Result<Option<Learned>> {
     let identity = Identity::of(dev)?;
     let Some(text) = luc_host::owned::read(&identity.file())? else {

@@ -22,7 +22,6 @@ pub struct WiseChoice {
     pub peak_bytes_per_s: u64,
     /// Vector Points: bytes per second and tasks; empty: the printed one, as a part of the peak.
     pub points: Vec<(u64, u32)>,
-    /// Order of suspension.
     pub suspend_first: SuspendFirst,
     pub self_tuning: bool,
     /// RESUME_GROUP, percent of all tasks.

@@ -136,7 +136,7 @@ impl Child {
     /// Takes the totals of its freezes, after it has ended.
     pub(super) fn take_totals(&mut self, engine: &mut Engine) -> Result<(), ThrottleError> {
         if let Some(id) = self.id {
-            self.totals = engine.ended(id)?;
+            self.totals = engine.end_task(id)?;
         }
         if let Some(threads) = &mut self.threads {
             self.totals = threads.end(engine)?;
@@ -144,7 +144,6 @@ impl Child {
         Ok(())
     }
 
-    /// Removes the cgroups of its threads.
     pub(super) fn clear_threads(&self) {
         if let Some(threads) = &self.threads {
             threads.clear();

@@ -38,7 +38,7 @@ struct FairTime {
 }
 
 /// Difference of two sums on a disk; 0 if one is missing.
-fn since(now: &TaskSums, before: Option<&TaskSums>, disk: usize) -> UseStatus {
+fn use_since(now: &TaskSums, before: Option<&TaskSums>, disk: usize) -> UseStatus {
     let after = now.on.get(disk).copied().unwrap_or_default();
     let was = before.and_then(|before| before.on.get(disk)).copied().unwrap_or(after);
     UseStatus {
@@ -72,7 +72,7 @@ impl Account {
             return;
         }
         for (disk, sums) in now.disks.iter().enumerate() {
-            let used = |task| since(task, find(&last, &task.cgroup), disk);
+            let used = |task| use_since(task, find(&last, &task.cgroup), disk);
             let uses: Vec<(&TaskSums, UseStatus)> = (now.tasks.iter())
                 .map(|task| (task, used(task)))
                 .filter(|(task, used)| wants(task, used, disk))
@@ -139,7 +139,7 @@ impl Account {
         // 2. Device time of all tasks, and of those whose rate alone is known.
         let (mut device_ns, mut known_ns, mut alone_ns, mut switches) = (0.0, 0.0, 0.0, 0);
         for task in &now.tasks {
-            let used = since(task, find(before, &task.cgroup), disk);
+            let used = use_since(task, find(before, &task.cgroup), disk);
             if !wants(task, &used, disk) {
                 continue;
             }
@@ -166,23 +166,13 @@ impl Account {
     fn task(&self, before: &Sums, now: &Sums, task: &TaskSums) -> TaskSeen {
         let was = find(before, &task.cgroup);
         let wall_ns = (now.at_ns.saturating_sub(before.at_ns) as f64).max(1.0);
-        let (mut bytes, mut outstanding, mut share) = (0, 0, 0.0);
-        let mut most = (0, 0);
-        for (disk, on) in task.on.iter().enumerate() {
-            let used = since(task, was, disk);
-            bytes += used.bytes;
-            outstanding += used.outstanding;
-            let weight = (used.device_ns, on.device_ns);
-            if weight > most || disk == 0 {
-                most = weight;
-                share = used.device_ns as f64 / wall_ns;
-            }
-        }
-        let disk = task
-            .on
-            .iter()
-            .enumerate()
-            .max_by_key(|&(disk, on)| (since(task, was, disk).device_ns, on.device_ns));
+        let uses: Vec<UseStatus> =
+            (0..task.on.len()).map(|disk| use_since(task, was, disk)).collect();
+        let bytes: u64 = uses.iter().map(|used| used.bytes).sum();
+        let is_outstanding = uses.iter().any(|used| used.outstanding > 0);
+        let by_time = |disk: &usize| (uses[*disk].device_ns, task.on[*disk].device_ns);
+        let disk = (0..uses.len()).max_by_key(by_time);
+        let share = disk.map_or(0.0, |disk| uses[disk].device_ns as f64 / wall_ns);
         let has_used = task.on.iter().any(|on| on.requests > 0);
         let fair = self.fair.get(&task.cgroup);
         TaskSeen {
@@ -192,7 +182,7 @@ impl Account {
                 State::Frozen
             } else if share >= MIN_USED_SHARE {
                 State::Uses
-            } else if outstanding > 0 {
+            } else if is_outstanding {
                 State::Waits
             } else if bytes > 0 {
                 State::Uses
@@ -202,7 +192,7 @@ impl Account {
             why: task.why.clone(),
             disk: disk
                 .filter(|_| has_used)
-                .and_then(|(disk, _)| now.disks.get(disk))
+                .and_then(|disk| now.disks.get(disk))
                 .map_or_else(String::new, |disk| disk.name.clone()),
             share: share.min(1.0),
             bytes_per_s: bytes as f64 * 1e9 / wall_ns,

@@ -39,7 +39,7 @@ impl Plain {
     /// Finds new cgroups, and those that are gone.
     pub(super) fn rescan(&mut self) {
         let mut found = BTreeMap::new();
-        populated(&self.root, &mut found);
+        find_populated(&self.root, &mut found);
         let observer = &mut self.observer;
         self.watched.retain(|path, (id, slot)| {
             let stays = found.get(path) == Some(id);
@@ -92,6 +92,7 @@ impl Plain {
     }
 }
 
+/// Name of a cgroup below the root; "/" for the root itself.
 fn name(root: &Path, path: &Path) -> String {
     match path.strip_prefix(root) {
         Ok(below) if !below.as_os_str().is_empty() => below.to_string_lossy().into_owned(),
@@ -100,7 +101,7 @@ fn name(root: &Path, path: &Path) -> String {
 }
 
 /// Finds cgroups with processes of their own, with their numbers. Cgroups that disappear meanwhile are left out.
-fn populated(folder: &Path, found: &mut BTreeMap<PathBuf, u64>) {
+fn find_populated(folder: &Path, found: &mut BTreeMap<PathBuf, u64>) {
     let processes = fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
     if !processes.is_empty()
         && let Ok(about) = fs::metadata(folder)
@@ -109,7 +110,7 @@ fn populated(folder: &Path, found: &mut BTreeMap<PathBuf, u64>) {
     }
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            populated(&entry.path(), found);
+            find_populated(&entry.path(), found);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Activity as it is shown to people.
+//! Activity of disks and tasks, for display.
 
 use serde::Serialize;
 
@@ -42,7 +42,6 @@ pub enum State {
     /// It has nothing to do with a disk at the moment.
     #[default]
     Idle,
-    /// It uses a disk now.
     Uses,
     /// It has requests outstanding, but the disk hardly serves them.
     Waits,
@@ -61,7 +60,6 @@ impl State {
     }
 }
 
-/// Activity of a task.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct TaskSeen {
     /// Path of its cgroup, below the root.

@@ -15,17 +15,14 @@ pub(super) struct Sums {
     pub(super) tasks: Vec<TaskSums>,
 }
 
-/// Sums of a disk's activity.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DiskSums {
     pub(super) name: String,
-    /// Time that it was busy, ns.
     pub(super) busy_ns: u64,
     /// Bytes read and written.
     pub(super) bytes: u64,
 }
 
-/// Sums of a task's activity.
 #[derive(Clone, Debug, Default)]
 pub(super) struct TaskSums {
     /// Path of its cgroup, below the root.

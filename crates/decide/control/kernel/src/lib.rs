@@ -84,14 +84,12 @@ struct RawEpoch {
     arrivals: u32,
 }
 
-/// The end of a commit.
 #[derive(Clone, Copy, Debug)]
 pub struct Epoch<'a> {
     pub end_ns: u64,
     pub completions: u64,
     /// Number of distinct callers in the last window.
     pub participants: u32,
-    /// Duration of the commit, ns.
     pub commit_ns: u64,
     /// Number of callers in the commit, if it was held.
     pub released: u32,
@@ -102,7 +100,6 @@ pub struct Epoch<'a> {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// Whether commits are held.
     pub held: bool,
     /// Number of callers at which a commit starts.
     pub set_point: u32,
@@ -212,7 +209,6 @@ pub fn worth_holding_ns(commit_ns: u64, since_end_ns: u64, gathered: u32, missin
 }
 
 impl Pairs {
-    /// Adds a pair of rates.
     pub fn add(&mut self, rate_with: u64, rate_without: u64) -> Verdict {
         // SAFETY: plain numbers behind a reference.
         unsafe { luc_pairs_add(self, rate_with, rate_without) }

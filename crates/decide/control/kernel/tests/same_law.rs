@@ -57,15 +57,13 @@ fn disagreement(seed: u64) -> Option<usize> {
             end_ns,
             completions,
             own_completions: completions,
-            others: epoch::Others::default(),
             newcomers: completions,
-            most_at_once: 0,
-            latencies_ns: 0,
             participants: callers,
             commit_ns: took_ns,
             released,
             exact: true,
             arrivals_ns: &arrivals,
+            ..epoch::Epoch::default()
         });
         let planned = law.on_epoch(&kernel::Epoch {
             end_ns,

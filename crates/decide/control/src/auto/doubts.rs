@@ -20,7 +20,7 @@ const MIN_OWN_SHARE: f64 = 0.25;
 /// Part of the time that the calls must fill, at one commit time each. Below it the disk rests in between, and no
 /// caller waits for another's commit.
 const MIN_BUSY_SHARE: f64 = 0.75;
-/// Mean number of calls under way up to which there is nobody to wait for. A service that starts makes one call after
+/// Mean number of calls under way up to which no caller can be waited for. A service that starts makes one call after
 /// the other, from several callers.
 const MAX_SERIAL_CALLS: f64 = 1.0;
 /// Factor by which participants or commit time must change to void old findings.
@@ -83,7 +83,7 @@ impl Auto {
         }
     }
 
-    /// Whether callers come one after the other, so that there is nobody to wait for. The number of calls under way is
+    /// Whether callers come one after the other, so that none can be waited for. The number of calls under way is
     /// unknown where a return is only noticed at the caller's next call.
     fn are_apart(&self, measured: &Measured) -> bool {
         let commit_s = self.ungated_commit_ns as f64 / 1e9;
@@ -147,7 +147,7 @@ impl Auto {
 
     /// Whether callers that were left alone are no longer as fast as held ones.
     ///
-    /// Callers that were released together stay in step for a while when they are no longer held, and share commits as
+    /// Callers that were released together stay in step for a while when they are no longer held. They share commits as
     /// if they were held. So an ungated sample right after a gated one looks as good. In time callers fall back into
     /// groups that wait for each other.
     pub(super) fn has_fallen_behind(&self, now_ns: u64, rate: f64) -> bool {

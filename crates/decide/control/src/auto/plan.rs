@@ -41,11 +41,11 @@ pub enum Phase {
 pub enum Reason {
     /// There is no decision yet.
     Undecided = 0,
-    /// Fewer than two callers: nobody to share a commit with.
+    /// Fewer than two callers: no commit can be shared.
     Alone = 1,
     /// Commits already serve about as many as they could.
     NothingToGain = 2,
-    /// Most calls are of other callers, about whom another controller decides.
+    /// Most calls are of other callers, whom another controller holds or not.
     Few = 6,
     /// A trial of the other controller held these callers, too, and measured no gain.
     TakenAlong = 7,

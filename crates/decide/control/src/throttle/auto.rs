@@ -52,7 +52,7 @@ const IDLE_LOOK_INTERVAL_NS: u64 = 100_000_000;
 const MIN_TURNS_UTILIZATION: f64 = 0.8;
 /// Interval between two searches for tasks that would be late, ns.
 const LATE_SEARCH_INTERVAL_NS: u64 = 100_000_000;
-/// On a disk that serves several tasks at once, protection lasts this long after contention, ns.
+/// Duration of protection after contention, ns, on a disk that serves several tasks at once.
 const PROTECTION_NS: u64 = 10_000_000_000;
 /// Turn of a batch task beside protected tasks, after its longest freeze, ns. It is enough for one request.
 const BATCH_MOMENT_NS: u64 = 2_000_000;
@@ -117,7 +117,7 @@ impl Auto {
     }
 
     /// Announces a task that was frozen for this policy before its first request. The policy will thaw it. Any other
-    /// task that is frozen at first belongs to somebody else and is left alone.
+    /// task that is frozen at first was frozen by others and is left alone.
     pub fn adopt(&mut self, task: TaskId) {
         self.table.adopt(task);
     }

@@ -196,7 +196,6 @@ mod tests {
 
     const STEP_NS: u64 = 1_000_000;
 
-    /// A job of the tests.
     #[derive(Clone, Copy, Debug)]
     struct Arrival {
         at_ns: u64,

@@ -35,9 +35,10 @@ pub struct VectorPoint {
     pub tasks: u32,
 }
 
-/// Computes Vector Points from measured curves. For each number of tasks from 2, takes the highest demand up to which
-/// all curves stay within the allowed loss (section 3.4.1, step 1). Merges neighbours whose demands differ by less than
-/// `merge_within`, a part of the larger demand. The one with more tasks stays (step 2). The result ascends in tasks.
+/// Computes Vector Points from measured curves. For each number of tasks from 2, takes the highest demand that is still
+/// bearable: all curves up to it stay within the allowed loss (section 3.4.1, step 1). Merges neighbours whose demands
+/// differ by less than `merge_within`, a part of the larger demand. The one with more tasks stays (step 2). The result
+/// ascends in tasks.
 #[must_use]
 pub fn vector_points(
     curves: &[Degradation],

@@ -15,7 +15,7 @@ use super::sample::{Action, Class, Decision, Order, Policy, Reason, Sample, Task
 use super::vector_points::{BW_RATIO_LIMIT, VectorPoint, bw_ratio, find_violated};
 pub use profile::{Profile, profile};
 
-/// Order of suspension.
+/// Order in which tasks are suspended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SuspendFirst {
     /// The task with the highest sensitivity, as in the paper.

@@ -34,7 +34,7 @@ pub struct Measured {
 /// Default part of the time that batch gets beside protected tasks.
 pub const BATCH_FLOOR: f64 = 0.1;
 
-/// Settings of [`Auto`](super::Auto).
+/// Settings of the policy [`Auto`](super::Auto).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AutoConfig {
     /// Longest freeze of a task, ns. Then the task gets at least the shortest turn (250 ms).

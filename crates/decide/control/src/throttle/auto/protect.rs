@@ -11,7 +11,6 @@ use std::collections::{BTreeMap, VecDeque};
 use super::super::sample::{Class, TaskId, TaskSample};
 use share::GapShare;
 
-/// Longest quiet time, ns.
 pub(super) const MAX_QUIET_NS: u64 = 50_000_000;
 /// Number of gaps remembered for each task.
 const MAX_GAPS: usize = 32;
@@ -24,7 +23,7 @@ const DEBT_WINDOW_NS: f64 = 1e9;
 /// Part of the largest possible debt at which gaps are opened to batch.
 const GAP_DEBT_FRACTION: f64 = 0.5;
 
-/// One protected task.
+/// State of one protected task.
 #[derive(Clone, Debug, Default)]
 struct Client {
     /// Times from its last completion to its next request, ns.

@@ -35,7 +35,7 @@ impl Auto {
             Sequence::RoundRobin => (task.turn_ended_ns as f64, 0.0),
             Sequence::FairSojourn => match late {
                 Some(place) => (LATE_RANK_BASE + place as f64, 0.5),
-                // Taking over costs at most a turn, and the attained time is known to about 5 %.
+                // Taking over costs up to a turn, and a size is off by about 5 % of the attained time.
                 None => (
                     self.fair.rank(task.id(), now_ns),
                     turn_ns as f64 + 0.05 * task.attained_ns() as f64,

@@ -10,7 +10,7 @@ pub struct TaskState {
     pub task: TaskId,
     /// Whether it is frozen by an order of this policy.
     pub is_frozen: bool,
-    /// Whether somebody else froze it.
+    /// Whether it was frozen by others.
     pub is_foreign: bool,
     /// Whether it has its turn on the disk.
     pub has_turn: bool,

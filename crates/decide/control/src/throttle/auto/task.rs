@@ -6,7 +6,7 @@ use super::super::sample::{Class, Reason, Sample, TaskId, TaskSample};
 
 /// Time without activity after which a task no longer wants the disk, ns.
 pub(super) const IDLE_TIMEOUT_NS: u64 = 20_000_000;
-/// Time after which an order that samples do not show was undone by somebody else, ns.
+/// Time after which an order that samples do not show was undone by others, ns.
 const ORDER_TIMEOUT_NS: u64 = 100_000_000;
 /// Observation time after which the older half of a rate is forgotten, ns.
 const RATE_MEMORY_NS: f64 = 10e9;
@@ -78,7 +78,7 @@ pub(super) struct Task {
     /// Time of the last order, ns.
     pub(super) since_ns: u64,
     pub(super) reason: Reason,
-    /// Whether somebody else froze it. It is left alone then.
+    /// Whether it was frozen by others. It is left alone then.
     pub(super) is_foreign: bool,
     /// It is not frozen before this time, ns.
     pub(super) exempt_until_ns: u64,
@@ -126,7 +126,6 @@ impl Task {
         self.last.class == Class::Batch && !self.is_foreign
     }
 
-    /// Whether it competes for the disk.
     pub(super) fn competes(&self) -> bool {
         self.is_ours() && self.wants
     }
@@ -154,7 +153,6 @@ impl Task {
         }
     }
 
-    /// Notes the end of its turn.
     pub(super) fn end_turn(&mut self, now_ns: u64) {
         self.turn_ended_ns = now_ns;
         self.had_grace = false;
@@ -211,7 +209,6 @@ impl Task {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct EndedTask {
     pub(super) task: TaskId,
-    /// Device time that it received, ns.
     pub(super) attained_ns: u64,
 }
 
@@ -274,7 +271,6 @@ impl TaskTable {
         self.tasks.iter_mut()
     }
 
-    /// Tasks that compete for the disk.
     pub(super) fn competing(&self) -> impl Iterator<Item = &Task> {
         self.iter().filter(|task| task.competes())
     }

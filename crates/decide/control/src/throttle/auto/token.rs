@@ -48,11 +48,8 @@ pub(super) struct Contest<'a> {
     pub(super) table: &'a TaskTable,
     /// Time since the last look, ns.
     pub(super) elapsed_ns: u64,
-    /// Number of tasks that may run.
     pub(super) max_running: usize,
-    /// Length of a turn, ns.
     pub(super) turn_ns: u64,
-    /// Cost of a switch, ns.
     pub(super) switch_ns: u64,
     /// Length of the turn of a starved task, ns.
     pub(super) min_turn_ns: u64,
@@ -105,7 +102,7 @@ struct Waiting {
     rank: Rank,
 }
 
-/// The running set.
+/// The running set, with its couples.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Token {
     holders: BTreeMap<TaskId, Holder>,
@@ -113,7 +110,6 @@ pub(super) struct Token {
 }
 
 impl Token {
-    /// The tasks of the running set.
     pub(super) fn tasks(&self) -> impl Iterator<Item = TaskId> {
         self.holders.keys().copied()
     }
@@ -280,7 +276,6 @@ impl Token {
         holder.used_ns < ended_ns + turn_ns / 2
     }
 
-    /// Waiting tasks, in order.
     fn list_waiting(&self, contest: &Contest<'_>) -> Vec<Waiting> {
         let mut waiting: Vec<Waiting> = contest
             .table

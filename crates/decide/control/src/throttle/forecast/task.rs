@@ -11,7 +11,6 @@ pub(super) const MS: u64 = 1_000_000;
 /// Number of bits of a position that are the offset within a task's files. The others are the task's number.
 const FILE_BITS: u32 = 48;
 
-/// A request of a task.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Request {
     pub(super) position: u64,

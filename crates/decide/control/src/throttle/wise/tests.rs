@@ -80,11 +80,7 @@ fn figure_19_suspends_the_most_sensitive_and_resumes_the_longest_suspended() {
     let nothing: Vec<(u32, Action)> = Vec::new();
     assert_eq!(driver.second(&[30, 20, 12, 11, 0, 0]), [(0, Freeze)]);
     assert_eq!(driver.dtimeslice(4), 1);
-    assert_eq!(
-        driver.second(&[30, 0, 25, 23, 0, 0]),
-        nothing,
-        "find_violated, but nobody due is busy"
-    );
+    assert_eq!(driver.second(&[30, 0, 25, 23, 0, 0]), nothing, "violated, but nobody due is busy");
     assert_eq!(driver.dtimeslice(4), 2);
     assert_eq!(driver.second(&[30, 0, 25, 23, 0, 0]), nothing, "task 1 need not be suspended");
     assert_eq!(driver.second(&[30, 0, 25, 23, 0, 0]), [(2, Freeze)], "one thread of task 2");
