@@ -1,7 +1,7 @@
-//! What the throttle would do, without freezing anybody: watches tasks, and has the policy run on a model of the disk.
+//! Predicts the throttle's actions without freezing: watches tasks, and runs the policy on a model of the disk.
 //!
-//! [`watch`] adds up what each task does, `advice` makes [`figures`] of it: what that means and what would become of it. How good the
-//! predictions are is measured by part `throttle-advise` of the evaluation.
+//! [`watch`] adds up the activity of each task. `advice` turns it into [`figures`]: the meaning of the activity, and a
+//! forecast. Part `throttle-advise` of the evaluation measures how good the predictions are.
 
 mod advice;
 pub mod figures;
@@ -18,31 +18,30 @@ use rustix::fd::OwnedFd;
 
 use crate::clock::now_ns;
 use crate::config::Config;
-use crate::engine::{EngineOptions, wait};
+use crate::engine::wait;
 use crate::run::{RunOptions, Task, run_watched};
-use crate::{BATCH_FLOOR, Hierarchy, PolicyChoice, ThrottleError};
+use crate::{Hierarchy, ThrottleError};
 pub use figures::{Advice, DiskAdvice};
 use watch::Watch;
 
-/// How often cgroups that have come are looked for, ns.
-const RESCAN_EVERY_NS: u64 = 1_000_000_000;
+/// Interval between two searches for new cgroups, ns.
+const RESCAN_INTERVAL_NS: u64 = 1_000_000_000;
 
-/// How advice is asked for.
 #[derive(Clone, Debug)]
 pub struct AdviseOptions {
-    /// Disks by name; none: all.
+    /// Names of the disks; empty: all disks.
     pub disks: Vec<String>,
-    /// The longest freeze that the throttle would be allowed, ns.
+    /// Longest freeze that the throttle would be allowed, ns.
     pub max_frozen_ns: u64,
 }
 
-/// Runs commands without any throttle, watches them till they end, and advises. `tick` is told the seconds that have
-/// passed. The caller has installed [`luc_host::interrupt`]; Ctrl-C ends the commands, and the advice is of what was
-/// seen.
+/// Runs commands without a throttle, watches them until they end, and advises. `tick` gets the seconds that have
+/// passed. The caller has installed [`luc_host::interrupt`]. Ctrl-C ends the commands, and the advice is based on what
+/// was observed.
 ///
 /// # Errors
 ///
-/// What cannot be done here; nothing is left behind then.
+/// Unmet requirements of this machine; nothing is left behind then.
 pub fn of_commands(
     luc: &Path,
     commands: &[OsString],
@@ -51,26 +50,9 @@ pub fn of_commands(
 ) -> Result<Advice, ThrottleError> {
     Hierarchy::find()?;
     let mut watch = Watch::open(&options.disks, Box::new(tick))?;
-    let tasks: Vec<Task> = commands
-        .iter()
-        .map(|command| Task {
-            command: command.clone(),
-            class: Class::Batch,
-            size_bytes: None,
-            p99_ns: None,
-        })
-        .collect();
-    let run_options = RunOptions {
-        tell_threads_apart: false,
-        engine: EngineOptions {
-            policy: PolicyChoice::Off,
-            disks: options.disks.clone(),
-            max_frozen_ns: options.max_frozen_ns,
-            batch_floor: BATCH_FLOOR,
-        },
-        settings: Vec::new(),
-        discard_output: true,
-    };
+    let tasks: Vec<Task> =
+        commands.iter().map(|command| Task::new(command.clone(), Class::Batch)).collect();
+    let run_options = RunOptions::unthrottled(options.disks.clone());
     let outcome = run_watched(luc, &tasks, &run_options, Some(&mut watch))?;
     let mut advice = watch.advice(options.max_frozen_ns);
     advice.is_interrupted = outcome.interrupted;
@@ -82,7 +64,7 @@ pub fn of_commands(
 ///
 /// # Errors
 ///
-/// What cannot be done here, or no cgroup matches.
+/// Unmet requirements of this machine, or no cgroup matches.
 pub fn of_cgroups(
     config: &Config,
     for_ns: u64,
@@ -103,7 +85,7 @@ pub fn of_cgroups(
     while !interrupted() && now_ns() < end_ns {
         if now_ns() >= rescan_ns {
             watch.follow(&config.cgroups(hierarchy.root(), &nowhere), hierarchy.root());
-            rescan_ns = now_ns() + RESCAN_EVERY_NS;
+            rescan_ns = now_ns() + RESCAN_INTERVAL_NS;
         }
         let until_ns = watch.look_now().min(end_ns);
         wait(None, until_ns, &nothing)?;

@@ -1,4 +1,4 @@
-//! One cgroup: made, frozen, thawed, removed.
+//! One cgroup: creation, freezing, thawing, removal.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
@@ -8,19 +8,18 @@ use std::path::{Path, PathBuf};
 
 use crate::ThrottleError;
 
-/// Cgroups with this in front of their parent's name are made here, for commands.
-pub(crate) const MADE: &str = "luc-throttle-";
+/// Name prefix of cgroups that are made here as parents of commands' cgroups.
+pub(crate) const MADE_PREFIX: &str = "luc-throttle-";
 
 const FREEZE: &str = "cgroup.freeze";
-const EVENTS: &str = "cgroup.events";
 pub(crate) const PROCESSES: &str = "cgroup.procs";
 pub(crate) const THREADS: &str = "cgroup.threads";
 const TYPE: &str = "cgroup.type";
 const CONTROLLERS: &str = "cgroup.controllers";
 const SUBTREE: &str = "cgroup.subtree_control";
 
-/// A cgroup whose `cgroup.freeze` is open, so that freezing it is one system call and never another cgroup's that has
-/// got its name since.
+/// A cgroup whose `cgroup.freeze` is open. So freezing takes one system call, and never hits a later cgroup of the same
+/// name.
 #[derive(Debug)]
 pub struct Cgroup {
     path: PathBuf,
@@ -30,11 +29,7 @@ pub struct Cgroup {
 }
 
 impl Cgroup {
-    /// Opens one that is there.
-    ///
-    /// # Errors
-    ///
-    /// [`ThrottleError::NoFreezer`], [`ThrottleError::Cgroup`].
+    /// Opens a cgroup that exists.
     pub fn open(path: &Path) -> Result<Self, ThrottleError> {
         let about = fs::metadata(path).map_err(ThrottleError::cgroup("find", path))?;
         let file = path.join(FREEZE);
@@ -54,14 +49,10 @@ impl Cgroup {
         })
     }
 
-    /// Makes one.
-    ///
-    /// # Errors
-    ///
-    /// As [`Cgroup::open`].
+    /// Creates a cgroup and opens it.
     pub fn create(path: &Path) -> Result<Self, ThrottleError> {
         fs::create_dir(path).map_err(|error| match error.kind() {
-            // Root without its capabilities.
+            // This process is root without its capabilities.
             io::ErrorKind::PermissionDenied => ThrottleError::Privileges,
             _ => ThrottleError::cgroup("make", path)(error),
         })?;
@@ -76,7 +67,7 @@ impl Cgroup {
         &self.path
     }
 
-    /// Its number, by which BPF programs know it.
+    /// Number by which BPF programs know it.
     #[must_use]
     pub fn id(&self) -> u64 {
         self.id
@@ -86,79 +77,40 @@ impl Cgroup {
     ///
     /// # Errors
     ///
-    /// The system's; ENODEV: it was removed.
+    /// Those of the system; ENODEV: it was removed.
     pub fn set_frozen(&self, frozen: bool) -> io::Result<()> {
         (&self.freeze).write_all(if frozen { b"1" } else { b"0" })
     }
 
-    /// Whether somebody, luc or not, has asked for this cgroup to be frozen.
-    ///
-    /// # Errors
-    ///
-    /// The system's.
+    /// Whether anyone, luc or not, has asked to freeze this cgroup.
     pub fn is_asked_to_freeze(&self) -> io::Result<bool> {
         Ok(fs::read_to_string(self.path.join(FREEZE))?.trim() == "1")
     }
 
-    /// Whether there are processes in it or below it.
-    ///
-    /// # Errors
-    ///
-    /// The system's.
-    pub fn is_populated(&self) -> io::Result<bool> {
-        let events = fs::read_to_string(self.path.join(EVENTS))?;
-        Ok(events.lines().any(|line| line == "populated 1"))
-    }
-
     /// Its processes, without those of cgroups below it.
-    ///
-    /// # Errors
-    ///
-    /// The system's.
     pub fn processes(&self) -> io::Result<Vec<u32>> {
-        let text = fs::read_to_string(self.path.join(PROCESSES))?;
-        Ok(text.lines().filter_map(|line| line.parse().ok()).collect())
+        read_ids(&self.path.join(PROCESSES))
     }
 
-    /// Its threads, where it has single threads and no processes.
-    ///
-    /// # Errors
-    ///
-    /// The system's.
+    /// Its threads, if it has single threads and no processes.
     pub fn single_threads(&self) -> io::Result<Vec<u32>> {
-        if !self.is_threaded {
-            return Ok(Vec::new());
-        }
-        let text = fs::read_to_string(self.path.join(THREADS))?;
-        Ok(text.lines().filter_map(|line| line.parse().ok()).collect())
+        if self.is_threaded { read_ids(&self.path.join(THREADS)) } else { Ok(Vec::new()) }
     }
 
-    /// The file that a process writes "0" into to become a member.
-    ///
-    /// # Errors
-    ///
-    /// [`ThrottleError::Cgroup`].
+    /// Opens the file to which a process writes "0" to become a member.
     pub fn entrance(&self) -> Result<File, ThrottleError> {
         let path = self.path.join(PROCESSES);
         OpenOptions::new().write(true).open(&path).map_err(ThrottleError::cgroup("open", &path))
     }
 
     /// Writes a setting, such as `io.max`.
-    ///
-    /// # Errors
-    ///
-    /// [`ThrottleError::Cgroup`].
     pub fn set(&self, file: &str, value: &str) -> Result<(), ThrottleError> {
         let path = self.path.join(file);
         fs::write(&path, value).map_err(ThrottleError::cgroup("write", &path))
     }
 
-    /// Gives the cgroups below it the controller for block I/O where this one has it, so that schedulers tell them
-    /// apart. Returns whether it has.
-    ///
-    /// # Errors
-    ///
-    /// [`ThrottleError::Cgroup`].
+    /// Gives the cgroups below it the io controller, if this one has it, so that schedulers tell them apart. Returns
+    /// whether it has it.
     pub fn delegate_io(&self) -> Result<bool, ThrottleError> {
         let has = fs::read_to_string(self.path.join(CONTROLLERS))
             .unwrap_or_default()
@@ -170,18 +122,14 @@ impl Cgroup {
         Ok(has)
     }
 
-    /// Removes it. Processes that are still in it, and are not ended, move to `refuge`.
-    ///
-    /// # Errors
-    ///
-    /// [`ThrottleError::Cgroup`].
+    /// Removes it. Processes that are still in it move to `refuge`.
     pub fn remove(&self, refuge: &Path) -> Result<(), ThrottleError> {
         let procs = refuge.join(PROCESSES);
         for process in self.processes().unwrap_or_default() {
-            // One that has ended meanwhile is no longer in the way.
+            // A process that has ended meanwhile is no longer in the way.
             let _ = fs::write(&procs, process.to_string());
         }
-        // Processes that have ended leave their cgroup a moment later than they are reaped.
+        // Processes leave their cgroup a moment after they are reaped.
         let mut tries = 0;
         loop {
             match fs::remove_dir(&self.path) {
@@ -196,17 +144,19 @@ impl Cgroup {
     }
 }
 
+/// Reads a file of process or thread numbers.
+pub(crate) fn read_ids(file: &Path) -> io::Result<Vec<u32>> {
+    let text = fs::read_to_string(file)?;
+    Ok(text.lines().filter_map(|line| line.parse().ok()).collect())
+}
+
 /// Whether a cgroup was made for a command.
 pub(crate) fn is_made(path: &Path) -> bool {
     let parent = path.parent().and_then(Path::file_name);
-    parent.is_some_and(|name| name.to_string_lossy().starts_with(MADE))
+    parent.is_some_and(|name| name.to_string_lossy().starts_with(MADE_PREFIX))
 }
 
-/// Thaws the cgroup at `path`, if it is one and is there.
-///
-/// # Errors
-///
-/// The system's.
+/// Thaws the cgroup at `path`. Returns whether it exists.
 pub fn thaw_at(path: &Path) -> io::Result<bool> {
     let file = path.join(FREEZE);
     if path.file_name() == Some(OsStr::new("..")) || !path.is_absolute() {

@@ -1,8 +1,8 @@
-//! The clock of all times here.
+//! The clock of all times in this crate.
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// CLOCK_MONOTONIC, ns: the time of BPF programs, which stands still while the machine is suspended.
+/// Time of CLOCK_MONOTONIC, ns. BPF programs use it, too. It stands still while the machine is suspended.
 #[must_use]
 pub(crate) fn now_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);

@@ -1,4 +1,4 @@
-//! The same commands with the throttle and without, in random order, and each alone: what is gained, and who pays.
+//! Compares the same commands with the throttle and without, in random order, and each alone: the gain, and its price.
 
 use luc_stats::{
     Interval, Side, TaskTimes, Together, interleave, median, ratio_interval, together,
@@ -7,31 +7,28 @@ use luc_stats::{
 use serde::Serialize;
 
 use crate::ThrottleError;
-use crate::run::RunOutcome;
+use crate::run::{RunOutcome, TaskOutcome};
 
-/// How a comparison is made.
 #[derive(Clone, Copy, Debug)]
 pub struct CompareOptions {
-    /// Rounds: each has a run with the throttle, one without, and each task alone.
+    /// Number of rounds. Each has a run with the throttle, one without, and each task alone.
     pub rounds: u32,
     /// Seed of the random order.
     pub seed: u64,
 }
 
-/// What is run for a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trial {
     /// All tasks together, throttled.
     With,
-    /// All tasks together, nobody frozen.
+    /// All tasks together, not throttled.
     Without,
-    /// One task, by its place, alone.
+    /// One task alone, by its number.
     Alone(usize),
 }
 
 #[derive(Clone, Debug, Serialize)]
 pub struct Round {
-    /// Seconds that each task took alone.
     pub alone_s: Vec<f64>,
     /// The run with the throttle.
     pub with: RunOutcome,
@@ -41,23 +38,23 @@ pub struct Round {
     worst_against: f64,
 }
 
-/// All rounds and what they say together.
 #[derive(Clone, Debug, Serialize)]
 pub struct Comparison {
     /// Tasks per time: their number over the makespan.
     pub throughput: Row,
-    /// When the mean task was done.
+    /// Mean finish of the tasks.
     pub mean_finish_s: Row,
     /// Sum over the tasks of time alone over time together.
     pub weighted_speedup: Row,
-    /// Of the task that suffers most, time together over time alone.
+    /// Time together over time alone, for the task that suffers most.
     pub worst_slowdown: Row,
-    /// The largest over all tasks of its time with the throttle over its time without: above 1, somebody pays.
+    /// Largest ratio over all tasks of time with the throttle to time without: above 1, a task loses.
     pub worst_against_without: f64,
     pub rounds: Vec<Round>,
 }
 
-/// One figure, both ways: medians, and their ratio with its 95 % interval where there are rounds enough for one.
+/// Medians of one figure with and without the throttle, and their ratio. The ratio has a 95 % interval if there are
+/// enough rounds.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Row {
     pub with: f64,
@@ -72,7 +69,7 @@ pub fn count_runs(options: CompareOptions, tasks: usize) -> usize {
     options.rounds as usize * (2 + tasks)
 }
 
-/// Makes all runs by `run`, which is told what to run.
+/// Makes all runs by calling `run`.
 ///
 /// # Errors
 ///
@@ -129,28 +126,29 @@ impl Round {
 }
 
 fn times(alone_s: &[f64], outcome: &RunOutcome) -> Vec<TaskTimes> {
-    let pairs = alone_s.iter().zip(&outcome.tasks);
-    pairs
-        .map(|(&alone, task)| TaskTimes { alone, start: task.start_s, finish: task.finish_s })
-        .collect()
+    let times = |(&alone, task): (&f64, &TaskOutcome)| TaskTimes {
+        alone,
+        start: task.start_s,
+        finish: task.finish_s,
+    };
+    alone_s.iter().zip(&outcome.tasks).map(times).collect()
 }
 
 impl Comparison {
     fn of(rounds: Vec<Round>, seed: u64) -> Result<Self, ThrottleError> {
-        let row = |figure: &dyn Fn(&Together) -> f64| {
+        let row = |figure: fn(&Together) -> f64| {
             let with: Vec<f64> = rounds.iter().map(|round| figure(&round.figures_with)).collect();
             let without: Vec<f64> =
                 rounds.iter().map(|round| figure(&round.figures_without)).collect();
-            Row::of(&with, &without, seed)
+            Row::of(&with, &without, seed).ok_or(ThrottleError::Figures)
         };
         let worst: Vec<f64> = rounds.iter().map(|round| round.worst_against).collect();
-        let none = || ThrottleError::Figures;
         Ok(Self {
-            throughput: row(&|all| all.throughput).ok_or_else(none)?,
-            mean_finish_s: row(&|all| all.mean_finish).ok_or_else(none)?,
-            weighted_speedup: row(&|all| all.speedup.parts().0).ok_or_else(none)?,
-            worst_slowdown: row(&|all| all.speedup.parts().1).ok_or_else(none)?,
-            worst_against_without: median(&worst).ok_or_else(none)?,
+            throughput: row(|all| all.throughput)?,
+            mean_finish_s: row(|all| all.mean_finish)?,
+            weighted_speedup: row(|all| all.speedup.parts().0)?,
+            worst_slowdown: row(|all| all.speedup.parts().1)?,
+            worst_against_without: median(&worst).ok_or(ThrottleError::Figures)?,
             rounds,
         })
     }
@@ -171,31 +169,19 @@ impl Row {
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
-
     use super::*;
-    use crate::run::TaskOutcome;
 
-    /// Tasks that all start at 0 and end at `finishes`.
+    /// Outcome of tasks that all start at 0 and end at `finishes`.
     fn outcome(finishes: &[f64]) -> RunOutcome {
         let task = |&finish: &f64| TaskOutcome {
-            bytes: None,
-            command: "true".to_owned(),
-            cgroup: PathBuf::new(),
-            start_s: 0.0,
             finish_s: finish,
             seconds: finish,
-            status: 0,
-            frozen_s: 0.0,
-            longest_frozen_s: 0.0,
-            freezes: 0,
+            ..TaskOutcome::default()
         };
         RunOutcome {
-            policy: "auto".to_owned(),
             makespan_s: finishes.iter().copied().fold(0.0, f64::max),
             tasks: finishes.iter().map(task).collect(),
-            orders: Vec::new(),
-            interrupted: false,
+            ..RunOutcome::default()
         }
     }
 

@@ -1,4 +1,4 @@
-//! The daemon's configuration, and what is wrong with it in one line.
+//! The daemon's configuration. Its errors are one line each.
 
 mod braces;
 
@@ -13,50 +13,46 @@ use serde::Deserialize;
 use crate::BATCH_FLOOR;
 use crate::threads::is_of_thread;
 
-/// Where it is looked for.
+/// Path of the configuration file.
 pub const PATH: &str = "/etc/luc/throttle.toml";
-/// What `luc throttle install-unit` writes where there is none.
+/// Configuration that `luc throttle install-unit` writes if there is none.
 pub const EXAMPLE: &str = include_str!("throttle.toml");
 
-const MAX_FROZEN_NS: u64 = 10_000_000_000;
+const DEFAULT_MAX_FROZEN_NS: u64 = 10_000_000_000;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// Which cgroups are tasks; the first that matches counts.
+    /// Rules that match cgroups to tasks. The first match counts.
     pub rules: Vec<Rule>,
-    /// Disks by name; none: all.
+    /// Names of the disks; empty: all disks.
     pub disks: Vec<String>,
-    /// Nobody is frozen longer than this at a time, ns.
+    /// Longest freeze of a task, ns.
     pub max_frozen_ns: u64,
-    /// Part of the time that batch gets beside protected tasks at least: 0 to 1.
+    /// Smallest part of the time that batch gets beside protected tasks: 0 to 1.
     pub batch_floor: f64,
-    /// Where metrics are written for node_exporter's textfile collector.
+    /// File for node_exporter's textfile collector, if metrics are wanted.
     pub metrics: Option<PathBuf>,
 }
 
-/// Cgroups that are tasks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rule {
-    /// Their paths below the root cgroup, with `*`, `?`, `[...]` and `{a,b}`.
+    /// Paths below the root cgroup, with `*`, `?`, `[...]` and `{a,b}`.
     pub pattern: String,
-    /// The same without braces: one pattern for each alternative.
+    /// The pattern without braces: one for each alternative.
     alternatives: Vec<String>,
-    /// How they are treated.
-    pub kind: Kind,
+    pub kind: Treatment,
 }
 
-/// How a cgroup is treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Kind {
-    /// What may be done to it.
+pub struct Treatment {
+    /// Permission to freeze it.
     pub class: Class,
-    /// Its threads take turns as if they were tasks; only batch.
+    /// Whether its threads take turns like tasks; only for batch.
     pub threads: bool,
-    /// What 99 of 100 of its waits for a disk are to take at most, ns; only protected.
+    /// Target for the 99th percentile of its waits for a disk, ns; only for protected tasks.
     pub p99_ns: Option<u64>,
 }
 
-/// What is wrong with a configuration.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub struct ConfigError {
     path: PathBuf,
@@ -76,7 +72,7 @@ impl fmt::Display for ConfigError {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct ConfigFile {
     #[serde(default)]
     task: Vec<toml::Spanned<TaskTable>>,
     #[serde(default)]
@@ -106,110 +102,118 @@ enum ClassName {
 }
 
 impl Config {
-    /// Reads one that only its owner can have written.
+    /// Reads a configuration that only its owner can have written.
     ///
     /// # Errors
     ///
-    /// [`ConfigError`], with the line and the nearest name that is known.
+    /// [`ConfigError`], with the line and the nearest known name.
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
         let failed = |reason: String| ConfigError { path: path.to_owned(), line: None, reason };
+        let no_file = "there is no such file; `luc throttle install-unit` writes an example";
         let text = luc_host::owned::read(path)
             .map_err(|error| failed(error.to_string()))?
-            .ok_or_else(|| {
-                failed(
-                    "there is no such file; `luc throttle install-unit` writes an example"
-                        .to_owned(),
-                )
-            })?;
+            .ok_or_else(|| failed(no_file.to_owned()))?;
         Self::parse(&text, path)
     }
 
-    /// Parses one; `path` is for errors.
-    ///
-    /// # Errors
-    ///
-    /// As [`Config::read`].
+    /// Parses a configuration; `path` is for errors.
     pub fn parse(text: &str, path: &Path) -> Result<Self, ConfigError> {
-        let failed = |at: Option<usize>, reason: String| ConfigError {
-            path: path.to_owned(),
-            line: at.map(|at| text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1),
-            reason,
-        };
-        let file: File = toml::from_str(text).map_err(|error| {
+        let source = Source { text, path };
+        let file: ConfigFile = toml::from_str(text).map_err(|error| {
             let at = error.span().map(|span| span.start);
-            failed(at, with_nearest(error.message()))
+            source.error(at, with_nearest(error.message()))
         })?;
-        let time_ns = |key: &str, given: &Option<toml::Spanned<String>>| {
-            let Some(given) = given else { return Ok(None) };
-            let at = Some(given.span().start);
-            match parse_duration_ns(given.get_ref()) {
-                Ok(0) => Err(failed(at, format!("{key} of no time"))),
-                Ok(ns) => Ok(Some(ns)),
-                Err(error) => Err(failed(at, format!("{key}: {error}"))),
-            }
-        };
-        let max_frozen_ns = time_ns("max_frozen", &file.max_frozen)?.unwrap_or(MAX_FROZEN_NS);
+        let max_frozen_ns =
+            source.time_ns("max_frozen", &file.max_frozen)?.unwrap_or(DEFAULT_MAX_FROZEN_NS);
         let batch_floor = match &file.batch_floor {
             None => BATCH_FLOOR,
             Some(given) if (0.0..=1.0).contains(given.get_ref()) => *given.get_ref(),
             Some(given) => {
                 let reason = "batch_floor is a part of the time, from 0 to 1, such as 0.1";
-                return Err(failed(Some(given.span().start), reason.to_owned()));
+                return Err(source.error(Some(given.span().start), reason.to_owned()));
             }
         };
-        let mut rules = Vec::new();
-        for table in file.task {
-            let at = Some(table.span().start);
-            let table = table.into_inner();
-            let written = text.get(table.pattern.span()).unwrap_or_default();
-            let pattern = table.pattern.into_inner();
-            // systemd writes such names, and TOML would make other characters of them.
-            if written.starts_with('"') && (written.contains("\\x") || written.contains("\\u")) {
-                let reason = "in double quotes names other characters than it has: write it in single quotes";
-                return Err(failed(at, format!("match = {written} {reason}")));
-            }
-            let wrong = |what: &str| failed(at, format!("match = {pattern:?}: {what}"));
-            let alternatives = braces::expanded(&pattern).map_err(wrong)?;
-            for alternative in &alternatives {
-                glob::Pattern::new(alternative).map_err(|error| wrong(error.msg))?;
-                let is_below = !alternative.is_empty()
-                    && !alternative.starts_with('/')
-                    && !alternative.split('/').any(|part| part == "..");
-                if !is_below {
-                    return Err(wrong(
-                        "it is no path below the root cgroup, such as system.slice/backup-*.service",
-                    ));
-                }
-            }
-            let class = match table.class {
-                ClassName::Batch => Class::Batch,
-                ClassName::Protect => Class::Protected,
-                ClassName::Ignore => Class::Ignored,
-            };
-            if table.threads && class != Class::Batch {
-                let reason = "threads = true: only those of class batch take turns";
-                return Err(failed(at, reason.to_owned()));
-            }
-            let p99_ns = time_ns("p99", &table.p99)?;
-            if p99_ns.is_some() && class != Class::Protected {
-                let reason = "p99: only those of class protect have one to be held";
-                return Err(failed(at, reason.to_owned()));
-            }
-            rules.push(Rule {
-                pattern,
-                alternatives,
-                kind: Kind { class, threads: table.threads, p99_ns },
-            });
-        }
+        let rules = file.task.into_iter().map(|table| source.rule(table));
+        let rules = rules.collect::<Result<Vec<Rule>, ConfigError>>()?;
         if !rules.iter().any(|rule| rule.kind.class == Class::Batch) {
             let reason = "no task of class batch: nothing could ever be frozen; add a [[task]] with match and class";
-            return Err(failed(None, reason.to_owned()));
+            return Err(source.error(None, reason.to_owned()));
         }
         Ok(Self { rules, disks: file.disks, max_frozen_ns, batch_floor, metrics: file.metrics })
     }
 }
 
-/// A class as a configuration names it.
+/// Text of a configuration, and the path for its errors.
+struct Source<'a> {
+    text: &'a str,
+    path: &'a Path,
+}
+
+impl Source<'_> {
+    /// An error at a byte of the text.
+    fn error(&self, at: Option<usize>, reason: String) -> ConfigError {
+        let lines_before = |at| self.text.bytes().take(at).filter(|byte| *byte == b'\n').count();
+        ConfigError { path: self.path.to_owned(), line: at.map(|at| lines_before(at) + 1), reason }
+    }
+
+    fn time_ns(
+        &self,
+        key: &str,
+        given: &Option<toml::Spanned<String>>,
+    ) -> Result<Option<u64>, ConfigError> {
+        let Some(given) = given else { return Ok(None) };
+        let at = Some(given.span().start);
+        match parse_duration_ns(given.get_ref()) {
+            Ok(0) => Err(self.error(at, format!("{key} of no time"))),
+            Ok(ns) => Ok(Some(ns)),
+            Err(error) => Err(self.error(at, format!("{key}: {error}"))),
+        }
+    }
+
+    fn rule(&self, table: toml::Spanned<TaskTable>) -> Result<Rule, ConfigError> {
+        let at = Some(table.span().start);
+        let table = table.into_inner();
+        let written = self.text.get(table.pattern.span()).unwrap_or_default();
+        let pattern = table.pattern.into_inner();
+        // systemd writes such names, and TOML would decode their escapes.
+        if written.starts_with('"') && (written.contains("\\x") || written.contains("\\u")) {
+            let reason =
+                "in double quotes names other characters than it has: write it in single quotes";
+            return Err(self.error(at, format!("match = {written} {reason}")));
+        }
+        let wrong = |what: &str| self.error(at, format!("match = {pattern:?}: {what}"));
+        let alternatives = braces::expand(&pattern).map_err(wrong)?;
+        for alternative in &alternatives {
+            glob::Pattern::new(alternative).map_err(|error| wrong(error.msg))?;
+            let is_below = !alternative.is_empty()
+                && !alternative.starts_with('/')
+                && !alternative.split('/').any(|part| part == "..");
+            if !is_below {
+                return Err(wrong(
+                    "it is no path below the root cgroup, such as system.slice/backup-*.service",
+                ));
+            }
+        }
+        let class = match table.class {
+            ClassName::Batch => Class::Batch,
+            ClassName::Protect => Class::Protected,
+            ClassName::Ignore => Class::Ignored,
+        };
+        if table.threads && class != Class::Batch {
+            let reason = "threads = true: only those of class batch take turns";
+            return Err(self.error(at, reason.to_owned()));
+        }
+        let p99_ns = self.time_ns("p99", &table.p99)?;
+        if p99_ns.is_some() && class != Class::Protected {
+            let reason = "p99: only those of class protect have one to be held";
+            return Err(self.error(at, reason.to_owned()));
+        }
+        let kind = Treatment { class, threads: table.threads, p99_ns };
+        Ok(Rule { pattern, alternatives, kind })
+    }
+}
+
+/// Name of a class in a configuration.
 #[must_use]
 pub fn class_name(class: Class) -> &'static str {
     match class {
@@ -220,7 +224,8 @@ pub fn class_name(class: Class) -> &'static str {
 }
 
 impl Rule {
-    /// Cgroups below `root` that it matches, also those of other rules. Those below `except` are left out.
+    /// Cgroups below `root` that a rule matches, by the first rule. A batch cgroup below another match is left out.
+    /// Those below `except` are left out.
     fn cgroups(&self, root: &Path, except: &Path) -> impl Iterator<Item = PathBuf> {
         let patterns = self.alternatives.iter().map(|one| root.join(one));
         let found = patterns.filter_map(|pattern| glob::glob(&pattern.to_string_lossy()).ok());
@@ -232,7 +237,7 @@ impl Rule {
 }
 
 impl Config {
-    /// By rule, the cgroups below `root` that are its tasks.
+    /// Cgroups below `root` that are tasks, by rule.
     #[must_use]
     pub fn matched(&self, root: &Path) -> Vec<(&Rule, Vec<PathBuf>)> {
         let nowhere = Path::new("/luc-throttle");
@@ -240,7 +245,7 @@ impl Config {
         let mut seen = BTreeSet::new();
         let of_rule = |rule: &Rule| -> Vec<PathBuf> {
             let found: BTreeSet<PathBuf> = rule.cgroups(root, nowhere).collect();
-            // An earlier rule may have it, or a task that it is below.
+            // It may belong to an earlier rule, or to a task above it.
             let own = found.into_iter().filter(|path| tasks.contains_key(path));
             own.filter(|path| seen.insert(path.clone())).collect()
         };
@@ -251,8 +256,8 @@ impl Config {
     /// Cgroups below `root` that a rule matches, by the first; of one below another only the upper one. Those below
     /// `except` are left out.
     #[must_use]
-    pub fn cgroups(&self, root: &Path, except: &Path) -> BTreeMap<PathBuf, Kind> {
-        let mut wanted: BTreeMap<PathBuf, Kind> = BTreeMap::new();
+    pub fn cgroups(&self, root: &Path, except: &Path) -> BTreeMap<PathBuf, Treatment> {
+        let mut wanted: BTreeMap<PathBuf, Treatment> = BTreeMap::new();
         for rule in &self.rules {
             for path in rule.cgroups(root, except) {
                 wanted.entry(path).or_insert(rule.kind);
@@ -260,7 +265,7 @@ impl Config {
         }
         let below_another =
             |path: &Path| path.ancestors().skip(1).any(|above| wanted.contains_key(above));
-        // What a protected one in another does is counted as its own.
+        // A protected cgroup below another match stays a task of its own.
         let left_out: Vec<PathBuf> = wanted
             .iter()
             .filter(|(path, kind)| kind.class == Class::Batch && below_another(path))
@@ -273,7 +278,7 @@ impl Config {
     }
 }
 
-/// serde names what is unknown and what is known in backquotes: the nearest one is what was meant.
+/// Adds the nearest known name to an error of serde, which quotes the unknown and the known names.
 fn with_nearest(message: &str) -> String {
     let line = message.lines().next().unwrap_or_default();
     let mut quoted = line.split('`').skip(1).step_by(2);
@@ -304,7 +309,7 @@ mod tests {
     #[test]
     fn the_example_is_one() {
         let config = Config::parse(EXAMPLE, Path::new("example")).expect("fine");
-        assert_eq!(config.max_frozen_ns, MAX_FROZEN_NS);
+        assert_eq!(config.max_frozen_ns, DEFAULT_MAX_FROZEN_NS);
         let classes: Vec<Class> = config.rules.iter().map(|rule| rule.kind.class).collect();
         assert_eq!(classes, [Class::Protected, Class::Batch]);
         assert_eq!(config.rules[0].kind.p99_ns, Some(20_000_000));
@@ -313,34 +318,34 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_said_with_its_line_and_the_nearest_name() {
-        let text = "[[task]]\nmatsch = 'a'\nclass = 'batch'\n";
-        assert!(said(text).contains("line 2: unknown field `matsch`"), "{}", said(text));
-        assert!(said(text).ends_with("did you mean `match`?"), "{}", said(text));
-        let text = "[[task]]\nmatch = 'a'\nclass = 'bach'\n";
-        assert!(said(text).ends_with("did you mean `batch`?"), "{}", said(text));
-        let text = format!("max_frozen = '10 parsecs'\n{TASK}");
-        assert!(said(&text).contains("line 1: max_frozen"), "{}", said(&text));
-        let text = format!("{TASK}[[task]]\nmatch = '/a'\nclass = 'ignore'\n");
-        assert!(said(&text).contains("below the root cgroup"), "{}", said(&text));
-        let text = format!("{TASK}p99 = '20ms'\n");
-        assert!(said(&text).contains("line 1: p99"), "{}", said(&text));
-        let text = format!("{TASK}[[task]]\nmatch = 'b'\nclass = 'protect'\np99 = 'soon'\n");
-        assert!(said(&text).contains("line 7: p99"), "{}", said(&text));
-        let text = format!("batch_floor = 10.0\n{TASK}");
-        assert!(said(&text).contains("line 1: batch_floor"), "{}", said(&text));
-        let text = "[[task]]\nmatch = 'a[b'\nclass = 'batch'\n";
-        assert!(said(text).contains("line 1: match"), "{}", said(text));
-        assert!(said("").contains("no task of class batch"), "{}", said(""));
-        let text = "[[task]]\nmatch = \"system.slice/my\\x2dapp.service\"\nclass = 'batch'\n";
-        let escaped = said(text);
-        assert!(
-            escaped.contains("line 1: match") && escaped.contains("single quotes"),
-            "{escaped}"
-        );
-        let text = "[[task]]\nmatch = 'a{b'\nclass = 'batch'\n";
-        assert!(said(text).contains("a brace"), "{}", said(text));
-        let text = "[[task]]\nmatch = '{a,/b}'\nclass = 'batch'\n";
-        assert!(said(text).contains("below the root"), "{}", said(text));
+        let table = |rest: &str| format!("[[task]]\n{rest}\n");
+        for (text, error) in [
+            (table("matsch = 'a'\nclass = 'batch'"), "line 2: unknown field `matsch`"),
+            (table("matsch = 'a'\nclass = 'batch'"), "did you mean `match`?"),
+            (table("match = 'a'\nclass = 'bach'"), "did you mean `batch`?"),
+            (format!("max_frozen = '10 parsecs'\n{TASK}"), "line 1: max_frozen"),
+            (format!("{TASK}[[task]]\nmatch = '/a'\nclass = 'ignore'\n"), "below the root cgroup"),
+            (format!("{TASK}p99 = '20ms'\n"), "line 1: p99"),
+            (
+                format!("{TASK}[[task]]\nmatch = 'b'\nclass = 'protect'\np99 = 'soon'\n"),
+                "line 7: p99",
+            ),
+            (format!("batch_floor = 10.0\n{TASK}"), "line 1: batch_floor"),
+            (table("match = 'a[b'\nclass = 'batch'"), "line 1: match"),
+            (String::new(), "no task of class batch"),
+            (
+                table("match = \"system.slice/my\\x2dapp.service\"\nclass = 'batch'"),
+                "line 1: match",
+            ),
+            (
+                table("match = \"system.slice/my\\x2dapp.service\"\nclass = 'batch'"),
+                "single quotes",
+            ),
+            (table("match = 'a{b'\nclass = 'batch'"), "a brace"),
+            (table("match = '{a,/b}'\nclass = 'batch'"), "below the root"),
+        ] {
+            assert!(said(&text).contains(error), "{}", said(&text));
+        }
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The daemon: cgroups by pattern as tasks, for as long as they are there.
+//! The daemon: throttles cgroups that match patterns, as long as they exist.
 
 mod lock;
 mod metrics;
@@ -17,22 +17,22 @@ use rustix::fd::OwnedFd;
 
 use crate::cgroup::Cgroup;
 use crate::clock::now_ns;
-use crate::config::{Config, Kind};
+use crate::config::{Config, Treatment};
 use crate::engine::{Engine, EngineOptions, TaskKind};
 use crate::resident::stay_resident;
 use crate::threads::Threads;
 use crate::{Hierarchy, PolicyChoice, ThrottleError, exempt};
-use lock::Lock;
+use lock::DaemonLock;
 use notify::Notifier;
 use publish::Publisher;
+use status::ListedTask;
 pub use status::{DiskStatus, Status, TaskStatus, UseStatus, path as status_path};
 
-/// How often cgroups are looked for, and the status is written, ns.
-const RESCAN_EVERY_NS: u64 = 1_000_000_000;
-/// The daemon's own cgroup, for its guardian; its process id follows.
-const OWN: &str = "luc-throttle-";
+/// Interval between searches for cgroups, and between writes of the status, ns.
+const RESCAN_INTERVAL_NS: u64 = 1_000_000_000;
+/// Name prefix of the daemon's own cgroup, for its guardian. The daemon's process id follows.
+const OWN_PREFIX: &str = "luc-throttle-";
 
-/// A daemon that runs.
 #[derive(Debug)]
 struct Daemon {
     hierarchy: Hierarchy,
@@ -41,34 +41,34 @@ struct Daemon {
     parent: Cgroup,
     publisher: Publisher,
     /// Tasks by their cgroup.
-    tasks: BTreeMap<PathBuf, Watched>,
+    tasks: BTreeMap<PathBuf, DaemonTask>,
     /// Whether a rule makes threads tasks.
     has_threads: bool,
-    /// Cgroups that match and are not to be frozen: said once.
+    /// Matching cgroups that must not be frozen. Each is reported once.
     refused: BTreeSet<PathBuf>,
 }
 
 #[derive(Debug)]
-struct Watched {
+struct DaemonTask {
     work: Work,
-    rule: Kind,
-    /// The cgroup's number: another one may have come under its name.
+    rule: Treatment,
+    /// Number of the cgroup: a new cgroup may have taken its name.
     cgroup_id: u64,
 }
 
-/// What of a cgroup takes turns.
+/// Parts of a cgroup that take turns.
 #[derive(Debug)]
 enum Work {
     Whole(TaskId),
     Threads(Threads),
 }
 
-/// Runs until SIGINT, SIGTERM or SIGHUP; the caller has installed [`luc_host::interrupt`]. `luc` is this program, `say`
-/// gets a line for the log now and then.
+/// Runs until SIGINT, SIGTERM or SIGHUP. The caller has installed [`luc_host::interrupt`]. `luc` is this program; `say`
+/// gets lines for the log.
 ///
 /// # Errors
 ///
-/// What cannot be done here. Nothing is frozen then.
+/// Unmet requirements of this machine. Nothing is frozen then.
 pub fn run(
     luc: &Path,
     config: Config,
@@ -76,9 +76,10 @@ pub fn run(
     say: &mut dyn FnMut(&str),
 ) -> Result<(), ThrottleError> {
     let hierarchy = Hierarchy::find()?;
-    let _lock = Lock::take(&luc_host::run_dir::path().join("throttle"))?;
-    clear_left(hierarchy.root());
-    let parent = Cgroup::create(&hierarchy.root().join(format!("{OWN}{}", std::process::id())))?;
+    let _lock = DaemonLock::take(&luc_host::run_dir::path().join("throttle"))?;
+    remove_leftovers(hierarchy.root());
+    let parent =
+        Cgroup::create(&hierarchy.root().join(format!("{OWN_PREFIX}{}", std::process::id())))?;
     let options = EngineOptions {
         policy,
         disks: config.disks.clone(),
@@ -110,18 +111,20 @@ pub fn run(
     outcome.and(daemon.end())
 }
 
-/// Removes the cgroups of killed daemons and their guardians. One of a living process stays: it may be about to fill it.
-fn clear_left(root: &Path) {
+/// Removes the cgroups of killed daemons and their guardians. A living process may be about to fill its cgroup, so that
+/// stays.
+fn remove_leftovers(root: &Path) {
     let entries = std::fs::read_dir(root).into_iter().flatten().flatten();
     for left in entries.filter(|entry| is_of_dead(&entry.file_name())) {
-        // The kernel refuses both while a process is in the first.
+        // The kernel refuses both while a process is in the guardian's cgroup.
         let guardian = std::fs::remove_dir(left.path().join(crate::engine::GUARDIAN));
         let _ = guardian.and(std::fs::remove_dir(left.path()));
     }
 }
 
+/// Whether a cgroup's name is that of a daemon that has died.
 fn is_of_dead(name: &OsStr) -> bool {
-    let process = name.to_str().and_then(|name| name.strip_prefix(OWN));
+    let process = name.to_str().and_then(|name| name.strip_prefix(OWN_PREFIX));
     process.is_some_and(|id| id.parse::<u32>().is_ok() && !Path::new("/proc").join(id).exists())
 }
 
@@ -137,7 +140,7 @@ impl Daemon {
                 self.rescan(say)?;
                 self.publish(say);
                 notifier.alive();
-                rescan_ns = now + RESCAN_EVERY_NS;
+                rescan_ns = now + RESCAN_INTERVAL_NS;
             }
             if !is_ready {
                 notifier.ready();
@@ -155,10 +158,11 @@ impl Daemon {
         Ok(())
     }
 
-    /// Adds cgroups that have come, forgets those that have gone.
+    /// Adds new cgroups, and forgets those that are gone.
     fn rescan(&mut self, say: &mut dyn FnMut(&str)) -> Result<(), ThrottleError> {
-        let wanted = self.wanted();
-        let spared = spared(&wanted);
+        // 1. Tasks whose cgroup or rule has changed.
+        let wanted = self.config.cgroups(self.hierarchy.root(), self.parent.path());
+        let spared = list_spared(&wanted);
         let gone: Vec<PathBuf> = self
             .tasks
             .iter()
@@ -172,6 +176,7 @@ impl Daemon {
         for path in gone {
             self.forget(&path)?;
         }
+        // 2. New cgroups.
         self.refused.retain(|path| wanted.contains_key(path));
         self.has_threads = wanted.values().any(|rule| rule.threads);
         for (path, rule) in wanted {
@@ -186,7 +191,7 @@ impl Daemon {
                 self.refused.insert(path);
                 continue;
             }
-            // It may have gone this moment.
+            // The cgroup may have just gone.
             let Ok(cgroup) = Cgroup::open(&path) else {
                 continue;
             };
@@ -194,15 +199,12 @@ impl Daemon {
             let work = if rule.threads {
                 Ok(Work::Threads(Threads::of(&path)))
             } else {
-                {
-                    let kind = TaskKind { p99_ns: rule.p99_ns, ..TaskKind::of(rule.class) };
-                    self.engine.add(cgroup, kind).map(Work::Whole)
-                }
+                let kind = TaskKind { p99_ns: rule.p99_ns, ..TaskKind::of(rule.class) };
+                self.engine.add(cgroup, kind).map(Work::Whole)
             };
             match work {
                 Ok(work) => {
-                    let task = Watched { work, rule, cgroup_id };
-                    self.tasks.insert(path, task);
+                    self.tasks.insert(path, DaemonTask { work, rule, cgroup_id });
                 }
                 Err(error) => {
                     say(&format!("{} is left alone: {error}", path.display()));
@@ -215,13 +217,13 @@ impl Daemon {
 
     fn forget(&mut self, path: &Path) -> Result<(), ThrottleError> {
         match self.tasks.remove(path).map(|task| task.work) {
-            Some(Work::Whole(id)) => self.engine.ended(id).map(|_| ()),
+            Some(Work::Whole(id)) => self.engine.end_task(id).map(|_| ()),
             Some(Work::Threads(mut threads)) => threads.end(&mut self.engine).map(|_| ()),
             None => Ok(()),
         }
     }
 
-    /// Finds new threads. Returns when to look again, ns.
+    /// Finds new threads. Returns the time of the next look, ns.
     fn look_at_threads(&mut self, say: &mut dyn FnMut(&str)) -> Result<u64, ThrottleError> {
         let mut look_again_ns = u64::MAX;
         if !self.has_threads {
@@ -247,30 +249,27 @@ impl Daemon {
         Ok(look_again_ns)
     }
 
-    /// Cgroups that a rule matches, by the first; of one below another only the upper one.
-    fn wanted(&self) -> BTreeMap<PathBuf, Kind> {
-        self.config.cgroups(self.hierarchy.root(), self.parent.path())
-    }
-
-    /// Has written what `luc throttle status` and Prometheus read.
+    /// Publishes the status for `luc throttle status` and Prometheus.
     fn publish(&self, say: &mut dyn FnMut(&str)) {
         self.publisher.publish(Status::of(&self.engine, &self.tasks()));
-        for line in self.publisher.said() {
+        for line in self.publisher.take_errors() {
             say(&line);
         }
     }
 
-    fn tasks(&self) -> Vec<(PathBuf, TaskId, Class)> {
+    fn tasks(&self) -> Vec<ListedTask> {
         let root = self.hierarchy.root();
-        let name = |path: &Path| path.strip_prefix(root).unwrap_or(path).to_owned();
         let mut all = Vec::new();
         for (path, task) in &self.tasks {
-            let class = task.rule.class;
+            let listed = |path: &Path, id| ListedTask {
+                cgroup: path.strip_prefix(root).unwrap_or(path).to_owned(),
+                id,
+                class: task.rule.class,
+            };
             match &task.work {
-                Work::Whole(id) => all.push((name(path), *id, class)),
+                Work::Whole(id) => all.push(listed(path, *id)),
                 Work::Threads(threads) => {
-                    let threads = threads.tasks();
-                    all.extend(threads.map(|(path, id)| (name(&path), id, class)));
+                    all.extend(threads.tasks().map(|(path, id)| listed(&path, id)));
                 }
             }
         }
@@ -288,14 +287,13 @@ impl Daemon {
     }
 }
 
-/// Cgroups that are not to be frozen by name.
-fn spared(wanted: &BTreeMap<PathBuf, Kind>) -> Vec<PathBuf> {
-    let is_spared = |rule: &Kind| rule.class != Class::Batch;
-    let spared = wanted.iter().filter(|(_, rule)| is_spared(rule));
+/// Lists the cgroups that no rule allows to freeze.
+fn list_spared(wanted: &BTreeMap<PathBuf, Treatment>) -> Vec<PathBuf> {
+    let spared = wanted.iter().filter(|(_, rule)| rule.class != Class::Batch);
     spared.map(|(path, _)| path.clone()).collect()
 }
 
-/// Why a cgroup cannot be frozen: another below it, which would be frozen with it, must not be.
+/// Reason why a cgroup cannot be frozen: a cgroup below it, which would be frozen with it, must not be.
 fn spared_below(spared: &[PathBuf], path: &Path) -> Option<String> {
     let below = spared.iter().find(|other| other.starts_with(path))?;
     Some(format!("{} below it is not to be frozen", below.display()))
@@ -307,16 +305,16 @@ mod tests {
 
     #[test]
     fn a_cgroup_above_a_protected_one_is_spared() {
-        let wanted = BTreeMap::from([
-            (PathBuf::from("/c/batch"), Class::Batch),
-            (PathBuf::from("/c/batch/db"), Class::Protected),
-            (PathBuf::from("/c/batch-2"), Class::Batch),
-            (PathBuf::from("/c/other/quiet"), Class::Ignored),
-            (PathBuf::from("/c/other"), Class::Batch),
-        ]);
-        let kind = |class| Kind { class, threads: false, p99_ns: None };
-        let wanted = wanted.into_iter().map(|(path, class)| (path, kind(class))).collect();
-        let spared = spared(&wanted);
+        let classes = [
+            ("/c/batch", Class::Batch),
+            ("/c/batch/db", Class::Protected),
+            ("/c/batch-2", Class::Batch),
+            ("/c/other/quiet", Class::Ignored),
+            ("/c/other", Class::Batch),
+        ];
+        let kind = |class| Treatment { class, threads: false, p99_ns: None };
+        let wanted = classes.map(|(path, class)| (PathBuf::from(path), kind(class)));
+        let spared = list_spared(&BTreeMap::from(wanted));
         let is_spared = |path: &str| spared_below(&spared, Path::new(path)).is_some();
         assert!(is_spared("/c/batch") && is_spared("/c/other"));
         assert!(!is_spared("/c/batch-2"));
@@ -332,7 +330,7 @@ mod tests {
         for path in [&format!("{dead}/guardian"), &own, "luc-throttle-x", "other"] {
             std::fs::create_dir_all(name(path)).expect("made");
         }
-        clear_left(folder.path());
+        remove_leftovers(folder.path());
         assert!(!name(dead).exists());
         assert!(name(&own).exists() && name("luc-throttle-x").exists() && name("other").exists());
     }

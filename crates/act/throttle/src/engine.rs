@@ -1,4 +1,4 @@
-//! Observes, asks the policy of each disk, freezes and thaws.
+//! The engine: observes, asks the policy of each disk, freezes and thaws.
 
 mod controller;
 mod counters;
@@ -10,7 +10,7 @@ mod sharing;
 mod task;
 mod waiting;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::os::fd::AsFd;
 use std::path::Path;
 
@@ -28,29 +28,27 @@ use crate::observer::{Disk, Observer};
 use crate::policy::PolicyChoice;
 use crate::record::Record;
 use crate::{Hierarchy, ThrottleError};
-use controller::Controller;
+use controller::{Controller, ControllerId};
 pub use counters::{Counters, OrderCount};
 use frozen::Frozen;
 pub use kind::TaskKind;
 use task::Task;
 pub use task::Totals;
 
-/// The longest time between two looks: the guardian takes a throttle that says nothing for a second for a dead one.
-const LONGEST_NS: u64 = 100_000_000;
-/// How often the throttle tells the guardian that it is alive, and looks what the guardian did, ns.
-const UPKEEP_EVERY_NS: u64 = 50_000_000;
-/// The cgroup of the guardian, below that of the tasks.
+/// Longest interval between two looks, ns. The guardian takes a throttle that is silent for a second for dead.
+const MAX_LOOK_INTERVAL_NS: u64 = 100_000_000;
+/// Interval at which the throttle sends its heartbeat to the guardian and checks the guardian's thaws, ns.
+const UPKEEP_INTERVAL_NS: u64 = 50_000_000;
+/// Name of the guardian's cgroup, below that of the tasks.
 pub(crate) const GUARDIAN: &str = "guardian";
 
-/// How an engine works.
 #[derive(Clone, Debug)]
 pub struct EngineOptions {
     pub policy: PolicyChoice,
-    /// Disks by name; none: all.
+    /// Names of the disks; empty: all disks.
     pub disks: Vec<String>,
-    /// Nobody is frozen longer than this at a time, ns.
     pub max_frozen_ns: u64,
-    /// Part of the time that batch gets beside protected tasks at least: 0 to 1.
+    /// Smallest part of the time that batch gets beside protected tasks: 0 to 1.
     pub batch_floor: f64,
 }
 
@@ -63,23 +61,23 @@ pub struct Engine {
     controllers: Vec<Controller>,
     tasks: BTreeMap<TaskId, Task>,
     frozen: Frozen,
-    /// When the guardian is told of again, ns.
+    /// Time of the next upkeep, ns.
     upkeep_ns: u64,
     next: u32,
     counters: Counters,
     inversions: Inversions,
     record: Record,
-    /// `None` only while it is being ended.
+    /// `None` only while the engine ends.
     guardian: Option<Guardian>,
 }
 
 impl Engine {
     /// Loads the probe and starts the guardian, in a cgroup made for it below `parent`. `luc` is this program. `None`
-    /// for a policy that freezes nobody.
+    /// for a policy that never freezes a task.
     ///
     /// # Errors
     ///
-    /// What cannot be done here, before anything is changed.
+    /// Unmet requirements of this machine, before anything is changed.
     pub fn start(
         hierarchy: &Hierarchy,
         parent: &Path,
@@ -98,16 +96,9 @@ impl Engine {
                     disk.has_arm,
                     options.max_frozen_ns,
                     options.batch_floor,
-                    learn::measured(disk.dev),
+                    learn::read_measured(disk.dev),
                 )?;
-                Some(Controller {
-                    disk: disk.clone(),
-                    policy,
-                    requests: 0,
-                    look_again_ns: 0,
-                    users: BTreeSet::new(),
-                    look_at_all_ns: 0,
-                })
+                Some(Controller::new(disk.clone(), policy))
             })
             .collect();
         let record = Record::create()?;
@@ -131,14 +122,10 @@ impl Engine {
         }))
     }
 
-    /// Adds a task.
-    ///
-    /// # Errors
-    ///
-    /// [`ThrottleError::TooMany`], [`ThrottleError::Probe`].
     pub fn add(&mut self, cgroup: Cgroup, kind: TaskKind) -> Result<TaskId, ThrottleError> {
         let class = kind.class;
-        // Of a batch task only the first request is told, so that it is frozen before the next where it is out of turn.
+        // A batch task gives notice of its first request only, so that it is frozen before its next one if it is out of
+        // turn.
         let notify =
             Notify { on_submit: class != Class::Ignored, on_done: class == Class::Protected };
         let slot = self.observer.watch(&cgroup, notify)?;
@@ -147,18 +134,12 @@ impl Engine {
         })?;
         let id = TaskId(self.next);
         self.next += 1;
-        let frozen = self.frozen.clone();
-        let task = Task::new(id, cgroup, kind, (slot, entry), frozen);
-        self.tasks.insert(id, task);
+        self.tasks.insert(id, Task::new(id, cgroup, kind, slot, entry, self.frozen.clone()));
         Ok(id)
     }
 
-    /// The task has ended: it is thawed, and no longer looked at.
-    ///
-    /// # Errors
-    ///
-    /// [`ThrottleError::Record`].
-    pub fn ended(&mut self, id: TaskId) -> Result<Totals, ThrottleError> {
+    /// Thaws a task that has ended, and stops observing it.
+    pub fn end_task(&mut self, id: TaskId) -> Result<Totals, ThrottleError> {
         let now = now_ns();
         let Some(mut task) = self.tasks.remove(&id) else {
             return Ok(Totals::default());
@@ -172,20 +153,19 @@ impl Engine {
         Ok(task.totals(now))
     }
 
-    /// How often and for how long a task was frozen; whether it is.
+    /// Totals of a task's freezes, and whether it is frozen.
     #[must_use]
     pub fn totals(&self, id: TaskId) -> Option<(Totals, bool)> {
         let task = self.tasks.get(&id)?;
         Some((task.totals(now_ns()), task.is_frozen()))
     }
 
-    /// Since when a task is frozen, ns, and why it was frozen or thawed last.
+    /// Beginning of a task's present freeze, ns, and the reason of its last freeze or thaw.
     #[must_use]
     pub fn state(&self, id: TaskId) -> (Option<u64>, Option<Reason>) {
         self.tasks.get(&id).map_or((None, None), Task::state)
     }
 
-    /// What was done so far.
     #[must_use]
     pub fn counters(&self) -> &Counters {
         &self.counters
@@ -196,7 +176,7 @@ impl Engine {
         &self.observer
     }
 
-    /// What a task did on a disk.
+    /// Activity of a task on a disk.
     #[must_use]
     pub fn sample(&self, id: TaskId, disk: &Disk) -> Option<TaskSample> {
         let task = self.tasks.get(&id)?;
@@ -206,7 +186,8 @@ impl Engine {
         Some(sample)
     }
 
-    /// Looks at the disks once and does what the policies say. Returns when to look again at the latest, ns.
+    /// Looks at the disks once and carries out the orders of the policies. Returns the latest time of the next look,
+    /// ns.
     ///
     /// # Errors
     ///
@@ -215,13 +196,13 @@ impl Engine {
     pub fn look(&mut self) -> Result<u64, ThrottleError> {
         let now = now_ns();
         if now >= self.upkeep_ns {
-            self.upkeep_ns = now + UPKEEP_EVERY_NS;
+            self.upkeep_ns = now + UPKEEP_INTERVAL_NS;
             self.upkeep(now)?;
         }
         self.heed_inversions(now)?;
-        let mut look_again_ns = now + LONGEST_NS;
+        let mut look_again_ns = now + MAX_LOOK_INTERVAL_NS;
         for index in 0..self.controllers.len() {
-            look_again_ns = look_again_ns.min(self.look_at(index, now)?);
+            look_again_ns = look_again_ns.min(self.look_at(ControllerId(index), now)?);
         }
         look_again_ns = look_again_ns.min(self.inversions_look_ns(now));
         self.counters.looks += 1;
@@ -229,7 +210,7 @@ impl Engine {
         Ok(look_again_ns)
     }
 
-    /// Tells the guardian that all is well, and sees to it that nobody stays frozen.
+    /// Sends the heartbeat to the guardian, and thaws tasks that were frozen as long as allowed.
     fn upkeep(&mut self, now: u64) -> Result<(), ThrottleError> {
         self.record.beat(now)?;
         if let Some(guardian) = &mut self.guardian
@@ -250,7 +231,7 @@ impl Engine {
         Ok(())
     }
 
-    /// What the guardian has thawed is thawed.
+    /// Takes over the thaws that the guardian made.
     fn heed_guardian(&mut self, now: u64) -> Result<(), ThrottleError> {
         let deadlines = self
             .record
@@ -266,10 +247,6 @@ impl Engine {
     }
 
     /// Waits until `until_ns`, a notification, or until one of `others` is readable.
-    ///
-    /// # Errors
-    ///
-    /// [`ThrottleError::Process`].
     pub fn wait<F: AsFd>(&mut self, until_ns: u64, others: &[F]) -> Result<(), ThrottleError> {
         let notified = wait(Some(self.observer.notified()), until_ns, others)?;
         if notified && self.observer.take_notifications() {
@@ -280,11 +257,6 @@ impl Engine {
         Ok(())
     }
 
-    /// Thaws everything.
-    ///
-    /// # Errors
-    ///
-    /// [`ThrottleError::Record`].
     pub fn thaw_all(&mut self) -> Result<(), ThrottleError> {
         let now = now_ns();
         for task in self.tasks.values_mut() {
@@ -300,10 +272,7 @@ impl Engine {
     /// [`ThrottleError::Cgroup`]: its cgroup could not be removed.
     pub fn end(mut self) -> Result<(), ThrottleError> {
         self.thaw_all()?;
-        let ended = match self.guardian.take() {
-            Some(guardian) => guardian.end(&self.hierarchy),
-            None => Ok(()),
-        };
+        let ended = self.guardian.take().map_or(Ok(()), |guardian| guardian.end(&self.hierarchy));
         self.record.remove();
         ended
     }
@@ -311,12 +280,12 @@ impl Engine {
 
 impl Drop for Engine {
     fn drop(&mut self) {
-        // After an error; the guardian sees to what this cannot do.
+        // This only matters after an error. The guardian does what fails here.
         let _ = self.thaw_all();
     }
 }
 
-/// Waits until `until_ns` or until a descriptor is readable; says whether the first is.
+/// Waits until `until_ns` or until a descriptor is readable. Returns whether `first` is readable.
 pub(crate) fn wait<F: AsFd>(
     first: Option<std::os::fd::BorrowedFd<'_>>,
     until_ns: u64,

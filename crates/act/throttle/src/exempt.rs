@@ -1,15 +1,15 @@
-//! Cgroups that are never frozen, whatever the configuration says.
+//! Cgroups that are never frozen, regardless of the configuration.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
 use crate::Hierarchy;
-use crate::cgroup::PROCESSES;
+use crate::cgroup::{PROCESSES, read_ids};
 
-/// Programs without which nobody could log in, see what is wrong, or start anything. Names are cut to 15 characters, as
-/// the kernel cuts them.
-const PROGRAMS: [&str; 14] = [
+/// Programs that are needed to log in, to see what is wrong, or to start anything. Names are cut to 15 characters, like
+/// those of the kernel.
+const EXEMPT_PROGRAMS: [&str; 14] = [
     "init",
     "systemd",
     "systemd-journal",
@@ -26,10 +26,10 @@ const PROGRAMS: [&str; 14] = [
     "login",
 ];
 
-/// Majors of consoles and of serial lines, and of `/dev/console`.
-const CONSOLES: [u32; 2] = [4, 5];
+/// Major device numbers of consoles and serial lines, and of `/dev/console`.
+const CONSOLE_MAJORS: [u32; 2] = [4, 5];
 
-/// Why a cgroup is not to be frozen; `None` if it may be. Looks at its processes and at those below it.
+/// Reason why a cgroup must not be frozen; `None` if it may be. Checks its processes and those of cgroups below it.
 #[must_use]
 pub(crate) fn reason(hierarchy: &Hierarchy, cgroup: &Path) -> Option<String> {
     if cgroup == hierarchy.root() {
@@ -38,8 +38,7 @@ pub(crate) fn reason(hierarchy: &Hierarchy, cgroup: &Path) -> Option<String> {
     let own = ancestors();
     let mut folders = vec![cgroup.to_owned()];
     while let Some(folder) = folders.pop() {
-        let processes = fs::read_to_string(folder.join(PROCESSES)).unwrap_or_default();
-        for process in processes.lines().filter_map(|line| line.parse().ok()) {
+        for process in read_ids(&folder.join(PROCESSES)).unwrap_or_default() {
             if own.contains(&process) {
                 return Some(format!("process {process} in it is luc or has started luc"));
             }
@@ -47,7 +46,7 @@ pub(crate) fn reason(hierarchy: &Hierarchy, cgroup: &Path) -> Option<String> {
             if holds_console(process) {
                 return Some(format!("process {process} in it ({}) has a console", name.trim()));
             }
-            if process == 1 || PROGRAMS.contains(&name.trim()) {
+            if process == 1 || EXEMPT_PROGRAMS.contains(&name.trim()) {
                 return Some(format!("process {process} in it is {}", name.trim()));
             }
         }
@@ -57,23 +56,24 @@ pub(crate) fn reason(hierarchy: &Hierarchy, cgroup: &Path) -> Option<String> {
     None
 }
 
-/// Whether somebody logs in there: a virtual console, a serial line. Terminals of ssh and tmux are none.
+/// Whether the process has a console for logins: a virtual console or a serial line. Terminals of ssh and tmux do not
+/// count.
 fn holds_console(process: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     is_console(&stat)
 }
 
-/// `stat` is as in `/proc/PID/stat`: the terminal's number is the fifth word after the program's name.
+/// Parses `/proc/PID/stat`. The terminal's number is the fifth word after the program's name.
 fn is_console(stat: &str) -> bool {
     let terminal = stat
         .rsplit_once(')')
         .and_then(|(_, rest)| rest.split_whitespace().nth(4)?.parse::<u32>().ok())
         .unwrap_or(0);
     let major = (terminal >> 8) & 0xfff;
-    CONSOLES.contains(&major)
+    CONSOLE_MAJORS.contains(&major)
 }
 
-/// This process and those that started it.
+/// Lists this process and its ancestors.
 fn ancestors() -> BTreeSet<u32> {
     let mut found = BTreeSet::new();
     let mut process = std::process::id();

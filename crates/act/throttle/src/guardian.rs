@@ -1,8 +1,8 @@
-//! The guardian: a process that thaws everything when the throttle dies, hangs, or freezes a cgroup for too long.
+//! The guardian: a process that thaws everything if the throttle dies, hangs, or freezes a cgroup for too long.
 //!
-//! It has a session and a cgroup of its own, and the kernel takes it last when memory runs out, so that what ends the
-//! throttle does not end it as well. The throttle watches it in turn ([`Guardian::restart_if_gone`]). It gets the record
-//! as its standard input, which keeps the record's lock while it lives.
+//! It has its own session and cgroup, and the kernel kills it last when memory runs out. So whatever ends the throttle
+//! does not end the guardian, too. The throttle watches it in turn ([`Guardian::restart_if_gone`]). Its standard input
+//! is the record, which keeps the record's lock while it lives.
 
 use std::ffi::CStr;
 use std::fs;
@@ -22,18 +22,18 @@ use crate::record::Record;
 use crate::resident::stay_resident;
 use crate::{Hierarchy, ThrottleError};
 
-const NAME: &CStr = c"thaw-guardian";
-/// A throttle that has said nothing for so long hangs.
-const PATIENCE_NS: u64 = 1_000_000_000;
-/// How much later than the throttle it thaws what has been frozen too long.
-const GRACE_NS: u64 = 40_000_000;
-/// How often it looks while something is frozen, and otherwise.
-const LOOK_EVERY_NS: u64 = 50_000_000;
-const IDLE_LOOK_EVERY_NS: u64 = 250_000_000;
-/// How often it looks whether tasks that outlived their throttle have ended.
-const LINGER_EVERY_NS: u64 = 500_000_000;
+const PROCESS_NAME: &CStr = c"thaw-guardian";
+/// Time without a heartbeat after which the throttle is considered hung, ns.
+const HEARTBEAT_TIMEOUT_NS: u64 = 1_000_000_000;
+/// Time after a deadline for which the guardian leaves the thaw to the throttle, ns.
+const THAW_GRACE_NS: u64 = 40_000_000;
+/// Interval between looks, ns, while something is frozen and otherwise.
+const LOOK_INTERVAL_NS: u64 = 50_000_000;
+const IDLE_LOOK_INTERVAL_NS: u64 = 250_000_000;
+/// Interval between checks whether tasks that outlived their throttle have ended, ns.
+const LINGER_CHECK_INTERVAL_NS: u64 = 500_000_000;
 
-/// The guardian, seen from the throttle.
+/// The throttle's view of the guardian.
 #[derive(Debug)]
 pub struct Guardian {
     luc: PathBuf,
@@ -42,20 +42,12 @@ pub struct Guardian {
 }
 
 impl Guardian {
-    /// Starts it in `cgroup`: `luc` is this program, whose hidden command `throttle guardian` calls [`main`].
-    ///
-    /// # Errors
-    ///
-    /// [`ThrottleError::Process`].
+    /// Starts it in `cgroup`. `luc` is this program, whose hidden command `throttle guardian` calls [`main`].
     pub fn start(luc: &Path, record: &Record, cgroup: Cgroup) -> Result<Self, ThrottleError> {
         Ok(Self { luc: luc.to_owned(), child: spawn(luc, record, &cgroup)?, cgroup })
     }
 
-    /// Starts another one if it has ended. Nothing may be frozen without one.
-    ///
-    /// # Errors
-    ///
-    /// [`ThrottleError::Process`].
+    /// Starts another guardian if it has ended, since nothing may be frozen without one. Returns whether it did.
     pub fn restart_if_gone(&mut self, record: &Record) -> Result<bool, ThrottleError> {
         let ended =
             self.child.try_wait().map_err(ThrottleError::process("watching the guardian"))?;
@@ -66,18 +58,9 @@ impl Guardian {
         Ok(true)
     }
 
-    #[must_use]
-    pub fn id(&self) -> u32 {
-        self.child.id()
-    }
-
     /// Ends it, once nothing is frozen, and removes its cgroup.
-    ///
-    /// # Errors
-    ///
-    /// [`ThrottleError::Cgroup`].
     pub fn end(mut self, hierarchy: &Hierarchy) -> Result<(), ThrottleError> {
-        // It has ended already, or ends now; either way nothing is left.
+        // It has ended already, or ends now. In both cases nothing is left.
         let _ = self.child.kill();
         let _ = self.child.wait();
         self.cgroup.remove(hierarchy.root())
@@ -98,32 +81,28 @@ fn spawn(luc: &Path, record: &Record, cgroup: &Cgroup) -> Result<Child, Throttle
     command.spawn().map_err(failed())
 }
 
-/// The guardian's own work: watches its parent until it has ended and nothing is frozen.
-///
-/// # Errors
-///
-/// The system's.
+/// Body of the guardian's process: watches its parent until that has ended and nothing is frozen.
 pub fn main() -> io::Result<()> {
-    // `killall luc` is for the throttle: whoever thaws has another name.
-    rustix::thread::set_name(NAME)?;
+    // Another name protects the guardian from `killall luc`.
+    rustix::thread::set_name(PROCESS_NAME)?;
     let record = Record::inherited(fs::File::from(io::stdin().as_fd().try_clone_to_owned()?));
-    // Fails in a process that leads a session already: it then has one of its own.
+    // This fails in a process that leads a session already, which is fine.
     let _ = setsid();
     ignore_signals_to_all();
-    // Refused in a container without CAP_SYS_RESOURCE: the guardian then has the throttle's own chances.
+    // A container without CAP_SYS_RESOURCE refuses this. The guardian then has the same chances as the throttle.
     let _ = fs::write("/proc/self/oom_score_adj", "-1000");
-    // Too little memory to lock: it then works as long as its pages stay.
+    // This may fail for want of memory to lock. The guardian then works as long as its pages stay.
     let _ = stay_resident();
     let throttle = match getppid().map(|parent| pidfd_open(parent, PidfdFlags::empty())) {
         Some(Ok(pidfd)) if !is_orphan() => pidfd,
-        // It died before this process could look.
+        // The throttle died before this process could look.
         _ => return end(&record),
     };
     loop {
         let is_frozen = record.deadlines_ns()?.iter().any(|&deadline_ns| deadline_ns != 0);
         let timeout = Timespec {
             tv_sec: 0,
-            tv_nsec: if is_frozen { LOOK_EVERY_NS } else { IDLE_LOOK_EVERY_NS } as i64,
+            tv_nsec: if is_frozen { LOOK_INTERVAL_NS } else { IDLE_LOOK_INTERVAL_NS } as i64,
         };
         let mut fds = [PollFd::new(&throttle, PollFlags::IN)];
         match poll(&mut fds, Some(&timeout)) {
@@ -135,9 +114,9 @@ pub fn main() -> io::Result<()> {
             }
         }
         let now = now_ns();
-        let hangs = now.saturating_sub(record.heartbeat_ns()?) > PATIENCE_NS;
+        let hangs = now.saturating_sub(record.heartbeat_ns()?) > HEARTBEAT_TIMEOUT_NS;
         let thawed =
-            record.thaw(|deadline_ns| hangs || now > deadline_ns.saturating_add(GRACE_NS))?;
+            record.thaw(|deadline_ns| hangs || now > deadline_ns.saturating_add(THAW_GRACE_NS))?;
         if thawed > 0 {
             let why = if hangs { "the throttle hangs" } else { "they were frozen for too long" };
             eprintln!("luc: the guardian thawed {thawed} cgroups: {why}");
@@ -145,8 +124,8 @@ pub fn main() -> io::Result<()> {
     }
 }
 
-/// Whether the parent has died: its children then belong to a process that did not start them. The record's folder
-/// says who started this one.
+/// Whether the parent has died: then the present parent is not the process that started this one. The name of the
+/// record is the number of that process.
 fn is_orphan() -> bool {
     let of_record = fs::read_link("/proc/self/fd/0")
         .ok()
@@ -155,15 +134,14 @@ fn is_orphan() -> bool {
     of_record != getppid()
 }
 
-/// The throttle is gone: thaws all, waits until the tasks that it started have ended, and removes the cgroups that it
-/// made for them.
+/// Cleans up after a throttle that is gone. Thaws all, waits until its tasks have ended, and removes their cgroups.
 fn end(record: &Record) -> io::Result<()> {
     record.thaw(|_| true)?;
     let made: Vec<PathBuf> = record.cgroups()?.into_iter().filter(|path| is_made(path)).collect();
     while made.iter().any(|path| is_populated(path)) {
-        std::thread::sleep(std::time::Duration::from_nanos(LINGER_EVERY_NS));
+        std::thread::sleep(std::time::Duration::from_nanos(LINGER_CHECK_INTERVAL_NS));
     }
-    // From here on nothing is left to be guarded: what cannot be removed is an empty cgroup.
+    // Nothing is left to be guarded now. A cgroup that cannot be removed is empty.
     for path in &made {
         let _ = fs::remove_dir(path);
     }
@@ -187,7 +165,7 @@ fn is_populated(cgroup: &Path) -> bool {
         .is_ok_and(|events| events.contains("populated 1"))
 }
 
-/// What ends a process by default and may be sent to all of a service, a session or a terminal.
+/// Ignores signals that end a process and may be sent to all processes of a service, a session or a terminal.
 fn ignore_signals_to_all() {
     for signal in [libc::SIGTERM, libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGPIPE] {
         // SAFETY: SIG_IGN is a valid disposition of these signals, and no handler runs.

@@ -1,4 +1,4 @@
-//! Where the cgroup v2 hierarchy is, and whether its cgroups can be frozen.
+//! Finds the cgroup v2 hierarchy, and checks whether its cgroups can be frozen.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,6 @@ use luc_host::mountinfo::{self, Mount};
 
 use crate::ThrottleError;
 
-/// The cgroup v2 hierarchy.
 #[derive(Clone, Debug)]
 pub struct Hierarchy {
     root: PathBuf,
@@ -14,10 +13,6 @@ pub struct Hierarchy {
 
 impl Hierarchy {
     /// Finds it, and checks that this process may freeze its cgroups.
-    ///
-    /// # Errors
-    ///
-    /// [`ThrottleError::Privileges`], [`ThrottleError::NoCgroup2`], [`ThrottleError::ReadOnly`].
     pub fn find() -> Result<Self, ThrottleError> {
         if !rustix::process::geteuid().is_root() {
             return Err(ThrottleError::Privileges);
@@ -27,13 +22,13 @@ impl Hierarchy {
         Ok(Self { root: root_of(&mounts)? })
     }
 
-    /// The folder of its root cgroup.
+    /// Folder of the root cgroup.
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// The cgroup of a process, by what `/proc/PID/cgroup` says.
+    /// Cgroup of a process, by `/proc/PID/cgroup`.
     ///
     /// # Errors
     ///
@@ -46,7 +41,7 @@ impl Hierarchy {
     }
 }
 
-/// The mount point of the first cgroup2 mount that can be written.
+/// Mount point of the first cgroup2 mount that can be written.
 fn root_of(mounts: &[Mount]) -> Result<PathBuf, ThrottleError> {
     let mut read_only = None;
     for mount in mounts.iter().filter(|mount| mount.kind == "cgroup2") {

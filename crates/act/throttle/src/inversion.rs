@@ -1,20 +1,21 @@
-//! Inversions: somebody waits for something that a frozen task holds.
+//! Priority inversions: a task waits for something that a frozen task holds.
 //!
-//! Kernel locks cannot be held by a frozen task, but what user space shares can be: file locks, and whatever one
-//! process gives another by a futex, a pipe or a socket. While anything is frozen, it is looked for every
-//! `LOOK_EVERY_NS`, and once more when somebody is heard to wait for a file lock:
+//! A frozen task cannot hold kernel locks. But it can hold objects that user space shares: file locks, and whatever one
+//! process gives another by a futex, a pipe or a socket. While anything is frozen, inversions are searched for every
+//! `LOOK_INTERVAL_NS`, and at once after news of a wait for a file lock:
 //!
-//! - `file_locks`: processes that wait for a file lock of a frozen task, or try to take it (`refusals`), by
-//!   `/proc/locks` (`locks`).
-//! - `links`: threads of tasks that wait for a frozen task with which they share a pipe, a socket
-//!   (`sockets`) or memory, by `/proc` (`processes`). `waiters` says which tasks share something with frozen ones.
-//!   Whether a thaw would help them is remembered in `pair`.
+//! - `file_locks` finds processes that wait for a file lock of a frozen task, by `/proc/locks` (`locks`). It also finds
+//!   those that try to take one again and again (`refusals`).
+//! - `links` finds threads that wait for a frozen task, by `/proc` (`processes`). They share a pipe, a socket
+//!   (`sockets`) or memory with it. `waiters` lists the tasks that share something with frozen ones. `pair` remembers
+//!   whether a thaw helped them.
+//! - `backoff` makes thaws that do not help ever rarer.
 
-mod candidate;
+mod backoff;
 mod file_locks;
-mod found;
 mod links;
 mod locks;
+mod model;
 mod pair;
 mod processes;
 mod refusals;
@@ -27,29 +28,29 @@ use std::path::{Path, PathBuf};
 
 use crate::Hierarchy;
 use crate::observer::Observer;
-pub(crate) use candidate::Candidate;
 use file_locks::FileLocks;
-pub use found::Resource;
-pub(crate) use found::{Inversion, LOOK_EVERY_NS};
-use links::{Kind, Links};
+use links::Links;
+pub use model::Resource;
+pub(crate) use model::{Candidate, Inversion, LOOK_INTERVAL_NS};
+use processes::LinkKind;
 
-/// Tasks that waited for each other are treated as one for this long, ns.
+/// Time for which tasks that waited for each other are treated as one, ns.
 pub(crate) const COUPLED_NS: u64 = 3_600_000_000_000;
-/// The same inversion is told again after this time, ns.
-const TELL_EVERY_NS: u64 = 10_000_000_000;
-/// Notices that nobody took, at most; older ones are forgotten.
-const MOST_NOTICES: usize = 256;
+/// Time after which the same inversion is reported again, ns.
+const NOTICE_INTERVAL_NS: u64 = 10_000_000_000;
+/// Largest number of notices kept. Older ones are dropped.
+const MAX_NOTICES: usize = 256;
 
-/// A frozen task was thawed since somebody waited for it.
+/// Notice that a frozen task was thawed because of a wait for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notice {
     /// The cgroup that was thawed.
     pub holder: PathBuf,
-    /// The cgroup of whoever waited, where it is known.
+    /// Cgroup of the waiter, if it is known.
     pub waiter: Option<PathBuf>,
-    /// What was waited for.
+    /// Kind of object that was waited for.
     pub resource: Resource,
-    /// How often that was so since it was told last.
+    /// Number of such thaws since the last notice.
     pub times: u64,
 }
 
@@ -68,38 +69,37 @@ impl fmt::Display for Notice {
     }
 }
 
-/// What is remembered of inversions.
+/// State of the search for inversions.
 #[derive(Debug, Default)]
 pub(crate) struct Inversions {
-    /// When they are looked for next, ns.
+    /// Time of the next search, ns.
     look_ns: u64,
     file_locks: FileLocks,
     links: Links,
     notices: VecDeque<Notice>,
-    told: BTreeMap<(PathBuf, Option<PathBuf>, Resource), Told>,
+    reports: BTreeMap<(PathBuf, Option<PathBuf>, Resource), LastReport>,
 }
 
-/// What was told of a pair.
+/// Last report of an inversion.
 #[derive(Clone, Copy, Debug, Default)]
-struct Told {
+struct LastReport {
     at_ns: u64,
-    /// How often it was so since.
+    /// Number of thaws since the report.
     times: u64,
 }
 
 impl Inversions {
-    /// When to look next, ns.
+    /// Time of the next search, ns.
     pub(crate) fn look_ns(&self) -> u64 {
-        let again_ns = self.links.again_ns().unwrap_or(self.look_ns);
-        self.look_ns.min(again_ns)
+        self.links.relook_ns().map_or(self.look_ns, |relook_ns| relook_ns.min(self.look_ns))
     }
 
-    /// Whether it is time to look.
+    /// Whether it is time to search.
     pub(crate) fn is_due(&self, observer: &Observer, now_ns: u64) -> bool {
         now_ns >= self.look_ns() || self.file_locks.has_news(observer, now_ns)
     }
 
-    /// Who waits for a frozen task now. `changes` counts freezes and thaws.
+    /// Finds the waits for frozen tasks. `changes` counts freezes and thaws.
     pub(crate) fn look<'a>(
         &mut self,
         hierarchy: &Hierarchy,
@@ -110,7 +110,7 @@ impl Inversions {
     ) -> Vec<Inversion> {
         let mut found = self.file_locks.look(hierarchy, observer, &candidates, changes, now_ns);
         let links = if now_ns >= self.look_ns {
-            self.look_ns = now_ns + LOOK_EVERY_NS;
+            self.look_ns = now_ns + LOOK_INTERVAL_NS;
             self.links.look(&candidates, changes, now_ns)
         } else if now_ns >= self.look_ns() {
             self.links.look_again(now_ns)
@@ -125,41 +125,41 @@ impl Inversions {
                 waiter: Some(link.waiter),
                 waiter_cgroup: waiter.map(|candidate| candidate.cgroup.path().to_owned()),
                 resource: match link.kind {
-                    Kind::Pipe => Resource::Pipe,
-                    Kind::Socket => Resource::Socket,
-                    Kind::Memory => Resource::Futex,
+                    LinkKind::Pipe => Resource::Pipe,
+                    LinkKind::Socket => Resource::Socket,
+                    LinkKind::Memory => Resource::Futex,
                 },
-                is_usual: link.is_usual,
+                should_couple: link.should_couple,
             });
         }
         found
     }
 
-    /// Notes that the holder was thawed, for the log.
-    pub(crate) fn note(&mut self, holder: &Path, inversion: &Inversion, now_ns: u64) {
+    /// Notes the thaw of a holder, for the log.
+    pub(crate) fn note_thaw(&mut self, holder: &Path, inversion: &Inversion, now_ns: u64) {
         let waiter = &inversion.waiter_cgroup;
         let key = (holder.to_owned(), waiter.clone(), inversion.resource);
-        self.told.retain(|other, told| {
-            *other == key || now_ns.saturating_sub(told.at_ns) < TELL_EVERY_NS
-        });
-        let told = self.told.entry(key).or_default();
-        told.times += 1;
-        if told.at_ns > 0 && now_ns.saturating_sub(told.at_ns) < TELL_EVERY_NS {
+        let is_recent =
+            |report: &LastReport| now_ns.saturating_sub(report.at_ns) < NOTICE_INTERVAL_NS;
+        self.reports.retain(|other, report| *other == key || is_recent(report));
+        let report = self.reports.entry(key).or_default();
+        report.times += 1;
+        if report.at_ns > 0 && is_recent(report) {
             return;
         }
-        if self.notices.len() == MOST_NOTICES {
+        if self.notices.len() == MAX_NOTICES {
             self.notices.pop_front();
         }
         self.notices.push_back(Notice {
             holder: holder.to_owned(),
             waiter: waiter.clone(),
             resource: inversion.resource,
-            times: told.times,
+            times: report.times,
         });
-        *told = Told { at_ns: now_ns, times: 0 };
+        *report = LastReport { at_ns: now_ns, times: 0 };
     }
 
-    /// What was noted and not yet taken, oldest first.
+    /// Takes the notices since the last call, oldest first.
     pub(crate) fn take_notices(&mut self) -> Vec<Notice> {
         self.notices.drain(..).collect()
     }
@@ -177,7 +177,7 @@ mod tests {
             waiter: None,
             waiter_cgroup: Some(PathBuf::from("/w")),
             resource: Resource::FileLock,
-            is_usual: true,
+            should_couple: true,
         }
     }
 
@@ -186,17 +186,17 @@ mod tests {
         let mut inversions = Inversions::default();
         for round in 0..100 {
             let now_ns = 1 + round * 250_000_000;
-            inversions.note(Path::new("/h"), &inversion(), now_ns);
+            inversions.note_thaw(Path::new("/h"), &inversion(), now_ns);
         }
-        let told: Vec<u64> = inversions.take_notices().iter().map(|notice| notice.times).collect();
-        assert_eq!(told, [1, 40, 40]);
+        let times: Vec<u64> = inversions.take_notices().iter().map(|notice| notice.times).collect();
+        assert_eq!(times, [1, 40, 40]);
         assert!(inversions.take_notices().is_empty());
     }
 
     #[test]
     fn a_notice_names_both_cgroups_and_why() {
         let mut inversions = Inversions::default();
-        inversions.note(Path::new("/h"), &inversion(), 1);
+        inversions.note_thaw(Path::new("/h"), &inversion(), 1);
         assert_eq!(
             inversions.take_notices()[0].to_string(),
             "/h is thawed (inversion): /w waits for a file lock of it"

@@ -1,6 +1,6 @@
-//! What a disk costs to share: measured by the probe of `luc bench ranking`, kept for later.
+//! Measures what a disk costs to share, by the probe of `luc bench ranking`, and stores the results.
 //!
-//! [`plan`] says what will be done, [`measure`] does it, [`profile`] is what is kept and where.
+//! [`plan`] plans the measurement, [`measure`] makes it, and [`profile`] stores the results.
 
 pub mod measure;
 pub mod plan;
@@ -10,14 +10,14 @@ use luc_control::throttle::auto::Measured;
 use luc_events::Dev;
 pub use profile::Learned;
 
-/// What was learned of a disk; `None` where it was not, or the file is no good.
+/// Results for a disk; `None` if there are none, or the file is unusable.
 #[must_use]
-pub fn learned(dev: Dev) -> Option<Learned> {
+pub fn read_learned(dev: Dev) -> Option<Learned> {
     profile::read(dev).ok().flatten()
 }
 
-/// The same for a policy.
+/// Results for a disk, in the form that a policy needs.
 #[must_use]
-pub fn measured(dev: Dev) -> Option<Measured> {
-    learned(dev).as_ref().map(Learned::for_policy)
+pub fn read_measured(dev: Dev) -> Option<Measured> {
+    read_learned(dev).as_ref().map(Learned::for_policy)
 }

@@ -1,17 +1,17 @@
-//! `luc throttle`: tasks that ruin each other's disk take turns.
+//! `luc throttle`: lets tasks that slow each other down on a disk take turns.
 //!
-//! A task is a cgroup. It is stopped by `cgroup.freeze`, which takes effect on the way to user space and therefore
-//! never while a kernel lock is held. Who runs is decided by a policy of `luc_control::throttle`.
+//! A task is a cgroup. The throttle stops it by `cgroup.freeze`, which takes effect on the way to user space. So a
+//! frozen task never holds a kernel lock. A policy of `luc_control::throttle` decides which tasks run.
 //!
-//! - [`hierarchy`], [`cgroup`]: where cgroups are, and one of them.
-//! - [`observer`]: what the tasks do on the disks.
-//! - [`engine`]: observes, asks the policy, acts.
-//! - [`inversion`]: who waits for a frozen task.
-//! - [`record`], [`guardian`]: why nobody stays frozen.
-//! - [`advise`]: what it would do, and what would be gained; [`learn`]: what a disk costs to share.
-//! - [`daemon`]: cgroups by pattern as tasks, by a [`config`]uration.
-//! - [`watch`]: what goes on, for people who watch.
-//! - [`run`]: commands as tasks; [`compare`]: with the throttle and without.
+//! - [`hierarchy`], [`cgroup`]: the mounted hierarchy, and one cgroup of it.
+//! - [`observer`]: the activity of the tasks on the disks.
+//! - [`engine`]: observes, asks the policy, and acts.
+//! - [`inversion`]: finds waits for a frozen task.
+//! - [`record`], [`guardian`]: ensure that no task stays frozen.
+//! - [`advise`]: predicts the throttle's actions and gain; [`learn`] measures what a disk costs to share.
+//! - [`daemon`]: throttles cgroups that match patterns, by a [`config`]uration.
+//! - [`watch`]: shows people the activity on the disks.
+//! - [`run`]: runs commands as tasks; [`compare`] runs them with the throttle and without.
 //!
 //! # From a request to a freeze
 //!

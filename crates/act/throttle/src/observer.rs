@@ -1,4 +1,4 @@
-//! What the tasks do on the disks: the probe's sums, as a policy is shown them.
+//! Reads the activity of tasks on disks from the probe, as samples for a policy.
 
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
@@ -13,21 +13,20 @@ use crate::ThrottleError;
 use crate::cgroup::Cgroup;
 
 const BLOCK_DEVICES: &str = "/sys/block";
-/// Disks in memory, on which nobody waits for anybody.
-const IN_MEMORY: [&str; 3] = ["ram", "zram", "nbd"];
+/// Name prefixes of disks that are watched only if they are named.
+const UNWATCHED_PREFIXES: [&str; 3] = ["ram", "zram", "nbd"];
 
-/// A disk that is observed.
 #[derive(Clone, Debug)]
 pub struct Disk {
-    /// Its name, such as "sda".
+    /// Name of the disk, such as "sda".
     pub name: String,
     pub dev: Dev,
-    /// Whether it says that it has an arm to move.
+    /// Whether it reports itself as rotational.
     pub has_arm: bool,
     slot: DiskSlot,
 }
 
-/// The probe and the disks that it watches.
+/// The probe, and the disks that it watches.
 #[derive(Debug)]
 pub struct Observer {
     contention: Contention,
@@ -35,28 +34,24 @@ pub struct Observer {
 }
 
 impl Observer {
-    /// Watches `names`, or all disks that have a size.
+    /// Watches the named disks, or all disks that have a size.
     ///
     /// # Errors
     ///
-    /// [`ThrottleError::Probe`]: BPF programs cannot be loaded. [`ThrottleError::Disk`]: there is none of a name.
+    /// [`ThrottleError::Probe`]: BPF programs cannot be loaded. [`ThrottleError::Disk`]: no disk has one of the names.
     pub fn open(names: &[String]) -> Result<Self, ThrottleError> {
         let mut contention = Contention::open()?;
         let mut disks = Vec::new();
-        for found in disks_of(Path::new(BLOCK_DEVICES), names)? {
+        for found in find_disks(Path::new(BLOCK_DEVICES), names)? {
             let slot = contention.watch_disk(found.dev)?;
             disks.push(Disk { name: found.name, dev: found.dev, has_arm: found.has_arm, slot });
         }
         Ok(Self { contention, disks })
     }
 
-    /// Checks that disks of these names are there.
-    ///
-    /// # Errors
-    ///
-    /// [`ThrottleError::Disk`].
+    /// Checks that disks of these names exist.
     pub fn check(names: &[String]) -> Result<(), ThrottleError> {
-        disks_of(Path::new(BLOCK_DEVICES), names).map(drop)
+        find_disks(Path::new(BLOCK_DEVICES), names).map(drop)
     }
 
     #[must_use]
@@ -64,35 +59,25 @@ impl Observer {
         &self.disks
     }
 
-    /// Begins to watch a cgroup; `notify` says at which of its requests [`Observer::notified`] becomes readable.
-    ///
-    /// # Errors
-    ///
-    /// [`ThrottleError::Probe`].
+    /// Begins to watch a cgroup. `notify` selects its requests at which [`Observer::notified`] becomes readable.
     pub fn watch(&mut self, cgroup: &Cgroup, notify: Notify) -> Result<TaskSlot, ThrottleError> {
         self.watch_id(cgroup.id(), notify)
     }
 
-    /// The same by a cgroup's number, for one that is only looked at.
-    ///
-    /// # Errors
-    ///
-    /// [`ThrottleError::Probe`].
+    /// Like [`watch`](Self::watch), by a cgroup's number, for a cgroup that is only observed.
     pub fn watch_id(&mut self, cgroup: u64, notify: Notify) -> Result<TaskSlot, ThrottleError> {
         Ok(self.contention.watch_cgroup(cgroup, notify)?)
     }
 
-    /// Changes what a task gives notice of.
+    /// Changes the notifications of a task.
     pub fn notify(&mut self, slot: TaskSlot, notify: Notify) {
         self.contention.set_notify(slot, notify);
     }
 
-    /// No longer watches it.
     pub fn unwatch(&mut self, slot: TaskSlot) {
         self.contention.unwatch(slot);
     }
 
-    /// What a disk has done.
     #[must_use]
     pub fn disk(&self, disk: &Disk) -> DiskSample {
         let sums = self.contention.disk(disk.slot);
@@ -105,21 +90,27 @@ impl Observer {
         }
     }
 
-    /// Whether a task has asked a disk for anything.
+    /// Whether a task has made a request to a disk.
     #[must_use]
     pub fn has_used(&self, slot: TaskSlot, disk: &Disk) -> bool {
-        self.contention.task(slot, disk.slot).last_submit_ns != 0
+        self.sums(slot, disk).last_submit_ns != 0
     }
 
-    /// All that a task has done on a disk.
+    /// Whether a task has made a request to any disk.
+    #[must_use]
+    pub fn has_used_any(&self, slot: TaskSlot) -> bool {
+        self.disks.iter().any(|disk| self.has_used(slot, disk))
+    }
+
+    /// Sums of a task's activity on a disk.
     #[must_use]
     pub fn sums(&self, slot: TaskSlot, disk: &Disk) -> TaskSums {
         self.contention.task(slot, disk.slot)
     }
 
-    /// What a task has done on a disk, put into `sample`.
+    /// Fills `sample` with a task's activity on a disk.
     pub fn fill(&self, sample: &mut TaskSample, slot: TaskSlot, disk: &Disk) {
-        let sums = self.contention.task(slot, disk.slot);
+        let sums = self.sums(slot, disk);
         sample.bytes = sums.bytes_read + sums.bytes_written;
         sample.requests = sums.requests;
         sample.sequential = sums.sequential;
@@ -129,73 +120,73 @@ impl Observer {
         sample.last_submit_ns = sums.last_submit_ns;
     }
 
-    /// What was heard of file locks so far; `None`: this kernel does not tell.
+    /// News about file locks so far; `None` if this kernel does not report them.
     #[must_use]
     pub fn lock_news(&self) -> Option<LockNews> {
         self.contention.lock_news()
     }
 
-    /// Has the next change of [`Observer::lock_news`] make [`Observer::notified`] readable.
+    /// Makes the next change of [`Observer::lock_news`] turn [`Observer::notified`] readable.
     pub fn notify_lock(&self) {
         self.contention.notify_lock();
     }
 
-    /// The file locks that somebody tried in vain to take more than once, the last time at `since_ns` or later.
+    /// File locks that a process tried repeatedly to take in vain, the last time at `since_ns` or later.
     #[must_use]
     pub fn refused_locks(&self, since_ns: u64) -> Vec<RefusedLock> {
         self.contention.refused_locks(since_ns)
     }
 
-    /// Readable when a task did what it was to be notified of.
+    /// Descriptor that becomes readable when a task gives notice.
     #[must_use]
     pub fn notified(&self) -> BorrowedFd<'_> {
         self.contention.notifications()
     }
 
-    /// Forgets the notifications that have come, and says whether one of them was a task's.
+    /// Takes the pending notifications. Returns whether one of them came from a task.
     pub fn take_notifications(&mut self) -> bool {
         !self.contention.take_notifications().is_empty()
     }
 }
 
-/// What sysfs says of a disk.
+/// Description of a disk in sysfs.
 #[derive(Debug, PartialEq, Eq)]
-struct Found {
+struct FoundDisk {
     name: String,
     dev: Dev,
     has_arm: bool,
 }
 
-fn disks_of(block: &Path, names: &[String]) -> Result<Vec<Found>, ThrottleError> {
+fn find_disks(block: &Path, names: &[String]) -> Result<Vec<FoundDisk>, ThrottleError> {
     let text = |path: PathBuf| std::fs::read_to_string(path).unwrap_or_default();
     let mut found = Vec::new();
     let entries = std::fs::read_dir(block).map_err(ThrottleError::cgroup("read", block))?;
     for entry in entries.flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
-        let is_named = names.iter().any(|wanted| strip(wanted) == name);
+        let is_named = names.iter().any(|wanted| strip_dev(wanted) == name);
         let is_likely = names.is_empty()
-            && !IN_MEMORY.iter().any(|kind| name.starts_with(kind))
+            && !UNWATCHED_PREFIXES.iter().any(|kind| name.starts_with(kind))
             && text(entry.path().join("size")).trim() != "0";
         let dev = text(entry.path().join("dev"));
-        if let Some(dev) = dev_of(dev.trim()).filter(|_| is_named || is_likely) {
+        if let Some(dev) = parse_dev(dev.trim()).filter(|_| is_named || is_likely) {
             let rotational = text(entry.path().join("queue/rotational"));
-            found.push(Found { name, dev, has_arm: rotational.trim() == "1" });
+            found.push(FoundDisk { name, dev, has_arm: rotational.trim() == "1" });
         }
     }
     found.sort_by(|a, b| a.name.cmp(&b.name));
     for wanted in names {
-        if !found.iter().any(|disk| disk.name == strip(wanted)) {
+        if !found.iter().any(|disk| disk.name == strip_dev(wanted)) {
             return Err(ThrottleError::Disk(wanted.clone()));
         }
     }
     Ok(found)
 }
 
-fn strip(name: &str) -> &str {
+fn strip_dev(name: &str) -> &str {
     name.strip_prefix("/dev/").unwrap_or(name)
 }
 
-fn dev_of(text: &str) -> Option<Dev> {
+fn parse_dev(text: &str) -> Option<Dev> {
     let (major, minor) = text.split_once(':')?;
     Some(Dev::new(major.parse().ok()?, minor.parse().ok()?))
 }

@@ -1,4 +1,4 @@
-//! Policies by name.
+//! Policies by their names.
 
 mod wise;
 
@@ -13,29 +13,29 @@ use luc_units::{format_duration, parse_duration_ns};
 use crate::ThrottleError;
 pub use wise::WiseChoice;
 
-/// What may be given, for help texts and errors.
+/// Known policies, for help texts and errors.
 pub const KNOWN: &str = "auto, off, fcfs, turns[:TIME], wise:PEAK[,KEY=VALUE]...";
-/// The usual turn of `turns`.
-const TURN_NS: u64 = 250_000_000;
+/// Default length of a turn of `turns`.
+const DEFAULT_TURN_NS: u64 = 250_000_000;
 
-/// Who may use a disk, as a user chooses it.
+/// Policy as the user chooses it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum PolicyChoice {
     Off,
-    /// What is measured to be best.
+    /// The policy that is measured to be best.
     #[default]
     Auto,
-    /// One at a time, each to its end, in the order of arrival.
+    /// One task at a time, each to its end, in order of arrival.
     FirstComeFirstServed,
-    /// One at a time, for this long, ns, in a ring.
+    /// One task at a time, each for this long, ns, in a ring.
     Turns(u64),
     /// The rules of the paper (WiseThrottling).
     Wise(WiseChoice),
 }
 
 impl PolicyChoice {
-    /// A controller for one disk of which `measured` is known; `None` where nobody is ever frozen. `batch_floor` is the
-    /// part of the time that batch gets beside protected tasks at least.
+    /// Makes a policy for one disk, with an earlier measurement. `None` if it never freezes a task. `batch_floor` is
+    /// the smallest part of the time that batch gets beside protected tasks.
     #[must_use]
     pub fn controller(
         &self,
@@ -90,15 +90,13 @@ impl FromStr for PolicyChoice {
     fn from_str(text: &str) -> Result<Self, ThrottleError> {
         let refused =
             |reason: String| ThrottleError::Policy { given: text.to_owned(), reason, known: KNOWN };
-        let (name, value) = match text.split_once(':') {
-            Some((name, value)) => (name, Some(value)),
-            None => (text, None),
-        };
+        let (name, value) =
+            text.split_once(':').map_or((text, None), |(name, value)| (name, Some(value)));
         match (name, value) {
             ("off", None) => Ok(Self::Off),
             ("auto", None) => Ok(Self::Auto),
             ("fcfs", None) => Ok(Self::FirstComeFirstServed),
-            ("turns", None) => Ok(Self::Turns(TURN_NS)),
+            ("turns", None) => Ok(Self::Turns(DEFAULT_TURN_NS)),
             ("turns", Some(time)) => match parse_duration_ns(time) {
                 Ok(0) => Err(refused("a turn of no time".to_owned())),
                 Ok(ns) => Ok(Self::Turns(ns)),
@@ -132,7 +130,10 @@ mod tests {
             let choice: PolicyChoice = text.parse().expect("known");
             assert_eq!(choice.to_string(), text);
         }
-        assert_eq!("turns".parse::<PolicyChoice>().expect("known"), PolicyChoice::Turns(TURN_NS));
+        assert_eq!(
+            "turns".parse::<PolicyChoice>().expect("known"),
+            PolicyChoice::Turns(DEFAULT_TURN_NS)
+        );
     }
 
     #[test]

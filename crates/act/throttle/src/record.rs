@@ -1,15 +1,15 @@
-//! What is frozen, kept where it outlives this process: the guardian reads it, and so does the next `luc`.
+//! A record of frozen cgroups that outlives this process: the guardian reads it, and so does the next `luc`.
 //!
-//! A file in `/run/luc/throttle/records`, in memory like all of `/run`, so that no write to it waits for a disk. Before a
-//! cgroup is frozen, the time by which it has to be thawed is written; after the thaw, 0. Whoever reads the file can
-//! therefore thaw too much and never too little.
+//! It is a file in `/run/luc/throttle/records`. All of `/run` is in memory, so that no write to it waits for a disk.
+//! Before a cgroup is frozen, the time by which it has to be thawed is written; after the thaw, 0. So a reader may thaw
+//! too much, but never too little.
 //!
 //! The file is locked (flock) as long as the throttle or its guardian lives, since both have the same open file. A
-//! record that can be locked is of nobody.
+//! record that can be locked has no owner any more.
 //!
 //! Layout, numbers little-endian: 8 bytes `MAGIC`, heartbeat (u64, ns), number of entries (u64), padding to
-//! `DEADLINES`; a deadline (u64, ns; 0: not frozen) for each of [`MOST`] entries; then `PATH_BYTES` for each path,
-//! whose end is a zero byte.
+//! `DEADLINES`. A deadline (u64, ns; 0: not frozen) for each of [`MAX_ENTRIES`] entries follows. Then each path has
+//! `PATH_BYTES`, and ends with a zero byte.
 
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -23,10 +23,9 @@ use rustix::fs::{FlockOperation, flock};
 use crate::ThrottleError;
 use crate::cgroup::thaw_at;
 
-/// Where records are kept.
 pub const DIRECTORY: &str = "/run/luc/throttle/records";
-/// The most tasks of one record.
-pub const MOST: usize = 1024;
+/// Largest number of tasks of one record.
+pub const MAX_ENTRIES: usize = 1024;
 
 const MAGIC: &[u8; 8] = b"luc-thr1";
 const HEARTBEAT: u64 = 8;
@@ -43,16 +42,12 @@ pub struct Record {
     free: Vec<Entry>,
 }
 
-/// A place in a record.
+/// Position of a cgroup in a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry(usize);
 
 impl Record {
-    /// Makes and locks an empty one, named after this process.
-    ///
-    /// # Errors
-    ///
-    /// [`ThrottleError::Record`].
+    /// Creates and locks an empty record, named after this process.
     pub fn create() -> Result<Self, ThrottleError> {
         let folder = Path::new(DIRECTORY);
         DirBuilder::new()
@@ -64,7 +59,7 @@ impl Record {
     }
 
     fn create_at(path: &Path) -> Result<Self, ThrottleError> {
-        // A record of a process that had this number, and is gone, has been cleared by `restore_left`.
+        // `restore_left` has removed the record of an earlier process with the same number.
         let make = || -> io::Result<File> {
             let file = OpenOptions::new()
                 .read(true)
@@ -86,7 +81,7 @@ impl Record {
         })
     }
 
-    /// One that somebody else made and that came as an open file.
+    /// Takes a record that another process made, as an open file.
     pub(crate) fn inherited(file: File) -> Self {
         let path =
             fs::read_link(format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&file)));
@@ -99,17 +94,13 @@ impl Record {
     }
 
     /// Adds a cgroup that may be frozen.
-    ///
-    /// # Errors
-    ///
-    /// [`ThrottleError::TooMany`], [`ThrottleError::Record`].
     pub fn add(&mut self, cgroup: &Path) -> Result<Entry, ThrottleError> {
         let failed = || ThrottleError::record(&self.path);
         let count = self.count().map_err(failed())?;
         let bytes = cgroup.as_os_str().as_bytes();
         let entry = self.free.last().copied().unwrap_or(Entry(count));
-        if entry.0 >= MOST || bytes.len() as u64 >= PATH_BYTES {
-            return Err(ThrottleError::TooMany(MOST));
+        if entry.0 >= MAX_ENTRIES || bytes.len() as u64 >= PATH_BYTES {
+            return Err(ThrottleError::TooMany(MAX_ENTRIES));
         }
         let mut text = vec![0; PATH_BYTES as usize];
         text[..bytes.len()].copy_from_slice(bytes);
@@ -123,18 +114,18 @@ impl Record {
         Ok(entry)
     }
 
-    /// Gives the place of a cgroup that is gone, and thawed, to the next one.
+    /// Frees the entry of a cgroup that is gone and thawed.
     pub fn forget(&mut self, entry: Entry) {
         self.free.push(entry);
     }
 
-    /// Whether one that was frozen has been thawed by the guardian, by [`Record::deadlines_ns`].
+    /// Whether the guardian has thawed a frozen cgroup, by [`Record::deadlines_ns`].
     #[must_use]
     pub fn is_thawed(deadlines_ns: &[u64], entry: Entry) -> bool {
         deadlines_ns.get(entry.0) == Some(&0)
     }
 
-    /// Notes that a cgroup is about to be frozen, and by when it has to be thawed.
+    /// Notes that a cgroup is about to be frozen, and its deadline for the thaw.
     ///
     /// # Errors
     ///
@@ -145,33 +136,24 @@ impl Record {
     }
 
     /// Notes that a cgroup has been thawed.
-    ///
-    /// # Errors
-    ///
-    /// [`ThrottleError::Record`].
     pub fn note_thaw(&self, entry: Entry) -> Result<(), ThrottleError> {
         self.note_freeze(entry, 0)
     }
 
-    /// Says that whoever freezes is alive.
-    ///
-    /// # Errors
-    ///
-    /// [`ThrottleError::Record`].
+    /// Writes a heartbeat: the throttle is alive.
     pub fn beat(&self, now_ns: u64) -> Result<(), ThrottleError> {
         self.write(HEARTBEAT, now_ns).map_err(ThrottleError::record(&self.path))
     }
 
-    /// When it was last said.
     pub(crate) fn heartbeat_ns(&self) -> io::Result<u64> {
         self.read(HEARTBEAT)
     }
 
-    /// Deadlines of all entries, in the order in which they were added; 0: not frozen.
+    /// Deadlines of all entries, in order of the entries; 0: not frozen.
     ///
     /// # Errors
     ///
-    /// The system's, or the file is no record.
+    /// Those of the system, or the file is not a record.
     pub fn deadlines_ns(&self) -> io::Result<Vec<u64>> {
         let mut bytes = vec![0; 8 * self.count()?];
         self.file.read_exact_at(&mut bytes, DEADLINES)?;
@@ -181,7 +163,6 @@ impl Record {
             .collect())
     }
 
-    /// The cgroup of an entry.
     pub(crate) fn cgroup(&self, entry: usize) -> io::Result<PathBuf> {
         let mut bytes = vec![0; PATH_BYTES as usize];
         self.file.read_exact_at(&mut bytes, PATHS + entry as u64 * PATH_BYTES)?;
@@ -193,7 +174,7 @@ impl Record {
         (0..self.count()?).map(|entry| self.cgroup(entry)).collect()
     }
 
-    /// Thaws the cgroups whose deadline `is_due`, and says how many these were.
+    /// Thaws the cgroups whose deadline `is_due`. Returns their number.
     pub(crate) fn thaw(&self, is_due: impl Fn(u64) -> bool) -> io::Result<usize> {
         let mut thawed = 0;
         for (index, deadline_ns) in self.deadlines_ns()?.into_iter().enumerate() {
@@ -209,7 +190,7 @@ impl Record {
 
     /// Removes the file. Nothing may be frozen any more.
     pub(crate) fn remove(&self) {
-        // What is left behind is cleared by the next luc.
+        // The next luc clears what is left behind.
         let _ = fs::remove_file(&self.path);
     }
 
@@ -217,7 +198,7 @@ impl Record {
         let mut magic = [0; 8];
         self.file.read_exact_at(&mut magic, 0)?;
         let count = self.read(COUNT)?;
-        if magic != *MAGIC || count > MOST as u64 {
+        if magic != *MAGIC || count > MAX_ENTRIES as u64 {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "no record"));
         }
         Ok(count as usize)
@@ -234,17 +215,17 @@ impl Record {
     }
 }
 
-/// What was thawed of throttles that were killed together with their guardians.
+/// Thaws for throttles that were killed together with their guardians.
 #[derive(Debug, Default)]
 pub struct Restored {
     /// Number of cgroups that were thawed.
     pub cgroups: usize,
-    /// What could not be read or thawed, a line each.
+    /// Failures to read or thaw, a line each.
     pub failed: Vec<String>,
 }
 
-/// Thaws what dead throttles have left frozen, and removes their records. Costs one look at a folder where there are
-/// none.
+/// Thaws what dead throttles have left frozen, and removes their records. Without records this costs one look at a
+/// folder.
 #[must_use]
 pub fn restore_left() -> Restored {
     restore_at(Path::new(DIRECTORY))
@@ -269,11 +250,11 @@ fn restore_one(path: &Path) -> io::Result<usize> {
         OpenOptions::new().read(true).write(true).custom_flags(libc::O_NOFOLLOW).open(path)?;
     luc_host::owned::check(&file)?;
     if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
-        // Its throttle or its guardian lives.
+        // Its throttle or its guardian is alive.
         return Ok(0);
     }
     let record = Record { file, path: path.to_owned(), free: Vec::new() };
-    // Killed before it was filled.
+    // The throttle was killed before it filled the record.
     let thawed = match record.thaw(|_| true) {
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => 0,
         other => other?,
@@ -286,7 +267,7 @@ fn restore_one(path: &Path) -> io::Result<usize> {
 mod tests {
     use super::*;
 
-    /// A folder with the file that a cgroup has.
+    /// Makes a folder with the file that a cgroup has.
     fn cgroup(folder: &Path, name: &str) -> PathBuf {
         let path = folder.join(name);
         fs::create_dir(&path).expect("a folder");
@@ -337,12 +318,12 @@ mod tests {
     fn places_are_used_again() {
         let folder = tempfile::tempdir().expect("a folder");
         let mut record = Record::create_at(&folder.path().join("record")).expect("made");
-        for round in 0..3 * MOST {
+        for round in 0..3 * MAX_ENTRIES {
             let entry = record.add(Path::new(&format!("/{round}"))).expect("room");
             assert_eq!(record.cgroup(entry.0).expect("read"), PathBuf::from(format!("/{round}")));
             record.forget(entry);
         }
-        for _ in 0..MOST {
+        for _ in 0..MAX_ENTRIES {
             record.add(Path::new("/a")).expect("room");
         }
         let said = record.add(Path::new("/b")).expect_err("full").to_string();

@@ -1,4 +1,4 @@
-//! Commands as tasks: each in a cgroup of its own, started together.
+//! Runs commands as tasks: each in its own cgroup, all started together.
 
 mod child;
 
@@ -10,130 +10,142 @@ pub use luc_control::throttle::sample::Class;
 use luc_host::interrupt::interrupted;
 use serde::Serialize;
 
-use crate::cgroup::{Cgroup, MADE};
+use crate::cgroup::{Cgroup, MADE_PREFIX};
 use crate::clock::now_ns;
 use crate::engine::{Engine, EngineOptions, OrderCount, TaskKind, wait};
 use crate::threads::Threads;
-use crate::{Hierarchy, PolicyChoice, ThrottleError};
+use crate::{BATCH_FLOOR, Hierarchy, PolicyChoice, ThrottleError};
 use child::Child;
 
-/// How often a run looks for Ctrl-C where no policy wants to look, ns.
-const LOOK_EVERY_NS: u64 = 100_000_000;
-/// What tasks have to end after Ctrl-C, before they are killed.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Interval between checks for Ctrl-C when no policy wants to look, ns.
+const LOOK_INTERVAL_NS: u64 = 100_000_000;
+/// Time that tasks have to end after Ctrl-C, before they are killed.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A command to be run.
 #[derive(Clone, Debug)]
 pub struct Task {
     pub command: OsString,
-    /// What may be done to it.
+    /// Permission to freeze it.
     pub class: Class,
     /// Bytes that it will read and write, if known.
     pub size_bytes: Option<u64>,
-    /// What 99 of 100 of its waits for a disk are to take at most, ns; only of class protected.
+    /// Target for the 99th percentile of its waits for a disk, ns; only for a protected task.
     pub p99_ns: Option<u64>,
 }
 
-/// How commands are run.
 #[derive(Clone, Debug)]
 pub struct RunOptions {
-    /// Who may use a disk when.
     pub engine: EngineOptions,
-    /// Files of each task's cgroup and what is written into them before it starts, such as `io.max`.
+    /// Files of each task's cgroup, such as `io.max`, and the values written to them before the task starts.
     pub settings: Vec<(String, String)>,
-    /// Threads of batch tasks take turns as tasks do.
+    /// Whether threads of batch tasks take turns like tasks.
     pub tell_threads_apart: bool,
-    /// Tasks' standard output goes to /dev/null.
+    /// Whether the tasks' standard output goes to /dev/null.
     pub discard_output: bool,
 }
 
-/// What became of the tasks.
-#[derive(Clone, Debug, Serialize)]
+impl Task {
+    pub(crate) fn new(command: OsString, class: Class) -> Self {
+        Self { command, class, size_bytes: None, p99_ns: None }
+    }
+}
+
+impl RunOptions {
+    /// Options of a run that only observes: nothing is frozen, and output is discarded.
+    pub(crate) fn unthrottled(disks: Vec<String>) -> Self {
+        let engine = EngineOptions {
+            policy: PolicyChoice::Off,
+            disks,
+            max_frozen_ns: 0,
+            batch_floor: BATCH_FLOOR,
+        };
+        Self { engine, settings: Vec::new(), tell_threads_apart: false, discard_output: true }
+    }
+}
+
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct RunOutcome {
-    /// The policy, as it is given.
+    /// The policy as the user gives it.
     pub policy: String,
-    /// From the first start to the last end.
+    /// Seconds from the first start to the last end.
     pub makespan_s: f64,
-    /// In the order in which they were given.
+    /// Outcomes in the order in which the tasks were given.
     pub tasks: Vec<TaskOutcome>,
-    /// What was done to them, and why.
+    /// Numbers of freezes and thaws, by reason.
     pub orders: Vec<OrderCount>,
-    /// Ctrl-C ended the run early.
+    /// Whether Ctrl-C ended the run early.
     pub interrupted: bool,
 }
 
-/// What became of a task. Times are from the start of the run.
-#[derive(Clone, Debug, Serialize)]
+/// Outcome of a task. Times are from the start of the run.
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct TaskOutcome {
     pub command: String,
     pub cgroup: PathBuf,
-    /// When it was started.
     pub start_s: f64,
     pub finish_s: f64,
     pub seconds: f64,
-    /// Its exit status; 128 and the signal's number if one ended it.
+    /// Exit status; 128 plus the signal's number if a signal ended it.
     pub status: i32,
-    /// How long it was frozen.
     pub frozen_s: f64,
-    /// For how long at most at a time.
     pub longest_frozen_s: f64,
-    /// How often it was frozen.
     pub freezes: u64,
-    /// Bytes that disks had moved for it when it ended; none where the cgroups have no io controller.
+    /// Bytes that disks had moved for it when it ended; `None` if the cgroups have no io controller.
     pub bytes: Option<u64>,
 }
 
-/// A task that has moved less has hardly used a disk.
-const LEAST_BYTES: u64 = 1 << 20;
+/// Bytes below which a task has hardly used a disk.
+const MIN_USED_BYTES: u64 = 1 << 20;
 
 impl RunOutcome {
-    /// Tasks that hardly used a disk: of them the run says nothing.
+    /// Tasks that hardly used a disk: the run says nothing about them.
     pub fn idle(&self) -> impl Iterator<Item = &TaskOutcome> {
-        let is_idle = |task: &&TaskOutcome| task.bytes.is_some_and(|bytes| bytes < LEAST_BYTES);
+        let is_idle = |task: &&TaskOutcome| task.bytes.is_some_and(|bytes| bytes < MIN_USED_BYTES);
         self.tasks.iter().filter(is_idle)
     }
 }
 
-/// Somebody who looks on while commands run.
+/// Observer of a run.
 pub trait Onlooker {
-    /// A command is about to be started in this cgroup; the first has number 0.
+    /// Called before a command is started in this cgroup. The first one has number 0.
     ///
     /// # Errors
     ///
-    /// It cannot be watched: nothing goes on then.
+    /// The command cannot be watched: the run ends then.
     fn will_start(&mut self, task: &Task, cgroup: &Cgroup) -> Result<(), ThrottleError>;
 
-    /// The command with this number was started at `at_ns` of CLOCK_MONOTONIC. Commands are started one after the other,
-    /// when all have their cgroups.
+    /// Called after the command with this number was started at `at_ns` of CLOCK_MONOTONIC. Commands are started one
+    /// after the other, when all have their cgroups.
     fn started(&mut self, number: usize, at_ns: u64);
 
-    /// Looks, at least every 100 ms; returns when to be called again at the latest, ns of CLOCK_MONOTONIC.
+    /// Looks, at least every 100 ms. Returns the latest time of the next call, ns of CLOCK_MONOTONIC.
     fn look(&mut self) -> u64;
 
-    /// The command with this number has ended; its cgroup is there still.
+    /// Called after the command with this number has ended. Its cgroup still exists.
     fn ended(&mut self, number: usize);
 
-    /// Whether it has seen enough: the commands are then ended.
+    /// Whether the onlooker has seen enough. The commands are ended then.
     fn is_content(&self) -> bool {
         false
     }
 }
 
-/// Runs `tasks` together and waits for all. `luc` is this program. The caller has installed
+/// Runs `tasks` together and waits for all of them. `luc` is this program. The caller has installed
 /// [`luc_host::interrupt`].
 ///
 /// # Errors
 ///
-/// What cannot be done here; nothing is frozen or left behind then.
+/// Unmet requirements of this machine; nothing is frozen or left behind then.
 pub fn run(luc: &Path, tasks: &[Task], options: &RunOptions) -> Result<RunOutcome, ThrottleError> {
     run_watched(luc, tasks, options, None)
 }
 
-/// As [`run`], while somebody looks on.
+/// Like [`run`], with an onlooker.
 ///
 /// # Errors
 ///
-/// As [`run`], and the onlooker's.
+/// As [`run`], and those of the onlooker.
 pub fn run_watched(
     luc: &Path,
     tasks: &[Task],
@@ -142,19 +154,18 @@ pub fn run_watched(
 ) -> Result<RunOutcome, ThrottleError> {
     let hierarchy = Hierarchy::find()?;
     let own = hierarchy.of_process(std::process::id())?;
-    let parent = Cgroup::create(&own.join(format!("{MADE}{}", std::process::id())))?;
-    let mut run = Run { hierarchy, parent, own, engine: None, children: Vec::new(), onlooker };
+    let parent = Cgroup::create(&own.join(format!("{MADE_PREFIX}{}", std::process::id())))?;
+    let mut run =
+        CommandRun { hierarchy, parent, own, engine: None, children: Vec::new(), onlooker };
     let outcome = run.go(luc, tasks, options);
     let cleared = run.clear();
-    let outcome = outcome?;
-    cleared?;
-    Ok(outcome)
+    outcome.and_then(|outcome| cleared.map(|()| outcome))
 }
 
-/// A run and what it has to clear.
-struct Run<'o> {
+/// A run, with everything that it must clean up.
+struct CommandRun<'o> {
     hierarchy: Hierarchy,
-    /// The cgroup of this process.
+    /// Cgroup of this process.
     own: PathBuf,
     parent: Cgroup,
     engine: Option<Engine>,
@@ -162,13 +173,14 @@ struct Run<'o> {
     onlooker: Option<&'o mut dyn Onlooker>,
 }
 
-impl Run<'_> {
+impl CommandRun<'_> {
     fn go(
         &mut self,
         luc: &Path,
         tasks: &[Task],
         options: &RunOptions,
     ) -> Result<RunOutcome, ThrottleError> {
+        // 1. The throttle and a cgroup for each task.
         self.engine =
             Engine::start(&self.hierarchy, self.parent.path(), luc, options.engine.clone())?;
         self.parent.delegate_io()?;
@@ -178,9 +190,9 @@ impl Run<'_> {
             if let Some(onlooker) = &mut self.onlooker {
                 onlooker.will_start(task, &cgroup)?;
             }
-            let cgroup = child::Place::new(cgroup, &options.settings)?;
-            ready.push((task, cgroup));
+            ready.push((task, child::ReadyCgroup::new(cgroup, &options.settings)?));
         }
+        // 2. All commands, one right after the other.
         let start_ns = now_ns();
         for (number, (task, place)) in ready.into_iter().enumerate() {
             let (child, cgroup) = Child::start(&task.command, place, options.discard_output)?;
@@ -188,40 +200,33 @@ impl Run<'_> {
                 onlooker.started(number, child.start_ns);
             }
             self.children.push(child);
-            let is_apart = options.tell_threads_apart && task.class == Class::Batch;
-            if is_apart
-                && self.engine.is_some()
-                && let Some(child) = self.children.last_mut()
-            {
+            let (Some(engine), Some(child)) = (&mut self.engine, self.children.last_mut()) else {
+                continue;
+            };
+            if options.tell_threads_apart && task.class == Class::Batch {
                 child.threads = Some(Threads::of(cgroup.path()));
-            } else if let Some(engine) = &mut self.engine {
-                let kind = TaskKind {
-                    class: task.class,
-                    size_bytes: task.size_bytes,
-                    p99_ns: task.p99_ns,
-                };
-                let id = engine.add(cgroup, kind)?;
-                if let Some(child) = self.children.last_mut() {
-                    child.id = Some(id);
-                }
+            } else {
+                let Task { class, size_bytes, p99_ns, .. } = *task;
+                child.id = Some(engine.add(cgroup, TaskKind { class, size_bytes, p99_ns })?);
             }
         }
+        // 3. Their end.
         let was_interrupted = self.wait_for_all()? && interrupted();
         Ok(self.outcome(&options.engine.policy, start_ns, was_interrupted))
     }
 
-    /// Whether it was interrupted.
+    /// Waits until all commands have ended. Returns whether the run was ended early.
     fn wait_for_all(&mut self) -> Result<bool, ThrottleError> {
         let mut give_up_ns = None;
         while self.children.iter().any(Child::is_running) {
             let is_over = interrupted() || self.onlooker.as_ref().is_some_and(|by| by.is_content());
             if is_over && give_up_ns.is_none() {
-                // Whoever is to end has to run.
+                // A task can only end while it runs.
                 if let Some(engine) = &mut self.engine {
                     engine.thaw_all()?;
                 }
                 self.signal(libc::SIGTERM);
-                give_up_ns = Some(now_ns() + PATIENCE.as_nanos() as u64);
+                give_up_ns = Some(now_ns() + SHUTDOWN_TIMEOUT.as_nanos() as u64);
             }
             if give_up_ns.is_some_and(|at| now_ns() > at) {
                 self.signal(libc::SIGKILL);
@@ -234,7 +239,7 @@ impl Run<'_> {
                     }
                     until_ns
                 }
-                _ => now_ns() + LOOK_EVERY_NS,
+                _ => now_ns() + LOOK_INTERVAL_NS,
             };
             let until_ns = match &mut self.onlooker {
                 Some(onlooker) => until_ns.min(onlooker.look()),
@@ -252,7 +257,7 @@ impl Run<'_> {
         Ok(give_up_ns.is_some())
     }
 
-    /// Notes whose command has ended.
+    /// Notes the commands that have ended.
     fn reap(&mut self) -> Result<(), ThrottleError> {
         for (number, child) in self.children.iter_mut().enumerate() {
             if !child.has_just_ended()? {
@@ -300,14 +305,13 @@ impl Run<'_> {
             orders: self
                 .engine
                 .as_ref()
-                .map(|engine| engine.counters().order_counts())
-                .unwrap_or_default(),
+                .map_or_else(Vec::new, |engine| engine.counters().order_counts()),
             interrupted,
         }
     }
 
-    /// Thaws, kills what still runs after an error, and removes the cgroups. Processes that a finished command has left
-    /// in the background go on in the cgroup of this process.
+    /// Thaws, kills the commands that still run after an error, and removes the cgroups. Background processes of
+    /// finished commands move to the cgroup of this process.
     fn clear(&mut self) -> Result<(), ThrottleError> {
         let ended = self.engine.take().map_or(Ok(()), Engine::end);
         self.signal(libc::SIGKILL);
@@ -316,13 +320,9 @@ impl Run<'_> {
             child.clear_threads();
         }
         let mut removed = Ok(());
-        for folder in std::fs::read_dir(self.parent.path())
-            .into_iter()
-            .flatten()
-            .flatten()
-            .filter(|entry| entry.path().is_dir())
-        {
-            let one = Cgroup::open(&folder.path()).and_then(|cgroup| cgroup.remove(&self.own));
+        let entries = std::fs::read_dir(self.parent.path()).into_iter().flatten().flatten();
+        for folder in entries.map(|entry| entry.path()).filter(|path| path.is_dir()) {
+            let one = Cgroup::open(&folder).and_then(|cgroup| cgroup.remove(&self.own));
             removed = removed.and(one);
         }
         ended.and(removed).and(self.parent.remove(&self.own))

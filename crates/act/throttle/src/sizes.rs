@@ -1,4 +1,4 @@
-//! What a task reads, and how much of it is left, by the files that its processes have open.
+//! Finds the files that a task reads, and how much of them is left, by the open files of its processes.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -6,27 +6,31 @@ use std::path::Path;
 
 use crate::cgroup::Cgroup;
 
-/// Files below this say nothing about how long a task will take.
-const SMALLEST_BYTES: u64 = 1 << 20;
-/// Processes that are looked at, at most.
-const MOST_PROCESSES: usize = 16;
+/// Size below which a file says nothing about how long a task will take.
+const MIN_FILE_BYTES: u64 = 1 << 20;
+/// Largest number of processes that are read.
+const MAX_PROCESSES: usize = 16;
 
-/// A file, by the number of its device and its inode.
-pub(crate) type FileId = (u64, u64);
+/// Identity of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FileId {
+    dev: u64,
+    inode: u64,
+}
 
 /// The large files that a task has open to read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct OpenFiles {
     pub(crate) files: Vec<FileId>,
-    /// Bytes from where its processes read to the ends of the files; `None` where there is none.
+    /// Bytes from the positions of its processes to the ends of the files; `None` if there are no files.
     pub(crate) remaining_bytes: Option<u64>,
 }
 
 impl OpenFiles {
-    /// Those of all processes of a cgroup.
+    /// Reads the open files of all processes of a cgroup.
     pub(crate) fn of(cgroup: &Cgroup) -> Self {
         let mut all = Self::default();
-        for process in (cgroup.processes().into_iter().flatten()).take(MOST_PROCESSES) {
+        for process in (cgroup.processes().into_iter().flatten()).take(MAX_PROCESSES) {
             let folder = Path::new("/proc").join(process.to_string());
             for (file, bytes) in of_process(&folder) {
                 all.files.push(file);
@@ -37,7 +41,7 @@ impl OpenFiles {
     }
 }
 
-/// The large files that a process, by its folder in `/proc`, has open to read, and what it has yet to read of each.
+/// Large files that a process has open to read, and the bytes left of each. `folder` is its folder in `/proc`.
 fn of_process(folder: &Path) -> Vec<(FileId, u64)> {
     let Ok(open) = fs::read_dir(folder.join("fd")) else {
         return Vec::new();
@@ -45,18 +49,18 @@ fn of_process(folder: &Path) -> Vec<(FileId, u64)> {
     open.flatten()
         .filter_map(|entry| {
             let about = fs::metadata(entry.path()).ok()?;
-            if !about.is_file() || about.size() < SMALLEST_BYTES {
+            if !about.is_file() || about.size() < MIN_FILE_BYTES {
                 return None;
             }
             let info = fs::read_to_string(folder.join("fdinfo").join(entry.file_name())).ok()?;
             let (position, is_read) = position_of(&info)?;
             let left_bytes = about.size().saturating_sub(position);
-            is_read.then_some(((about.dev(), about.ino()), left_bytes))
+            is_read.then_some((FileId { dev: about.dev(), inode: about.ino() }, left_bytes))
         })
         .collect()
 }
 
-/// Position and whether the file was opened to be read only, from `/proc/PID/fdinfo/FD`.
+/// Parses `/proc/PID/fdinfo/FD`: the position, and whether the file was opened to be read only.
 fn position_of(info: &str) -> Option<(u64, bool)> {
     let value = |name: &str| info.lines().find_map(|line| line.strip_prefix(name));
     let position = value("pos:")?.trim().parse().ok()?;
@@ -80,9 +84,10 @@ mod tests {
         reader.read_exact(&mut byte).expect("read");
         let about = file.as_file().metadata().expect("metadata");
         let open = of_process(Path::new("/proc/self"));
-        let of_this = |(id, _): &&(FileId, u64)| *id == (about.dev(), about.ino());
-        // The file that is written is none that is read.
-        let left: Vec<u64> = open.iter().filter(of_this).map(|(_, left)| *left).collect();
+        let this = FileId { dev: about.dev(), inode: about.ino() };
+        // The file is also open for writing, which does not count.
+        let of_this = open.iter().filter(|(id, _)| *id == this);
+        let left: Vec<u64> = of_this.map(|(_, left)| *left).collect();
         assert_eq!(left, [(2 << 20) - 1]);
     }
 

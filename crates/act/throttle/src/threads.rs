@@ -1,8 +1,9 @@
-//! The threads of a task as tasks of their own, so that those of one program take turns, too.
+//! Makes the threads of a task tasks of their own, so that the threads of one program take turns, too.
 //!
-//! Each thread gets a threaded cgroup (`cgroup.type`) below the task's, whose `cgroup.freeze` stops it alone. A new
-//! thread begins in the cgroup of the one that made it, so all are looked through again and again. The task's cgroup is
-//! of type `domain threaded` meanwhile: it cannot give controllers of block I/O or memory to cgroups below it.
+//! Each thread gets a threaded cgroup (`cgroup.type`) below the task's, and its `cgroup.freeze` stops the thread alone.
+//! A new thread begins in the cgroup of the thread that made it, so all cgroups are searched again and again. Meanwhile
+//! the task's cgroup is of type `domain threaded`: it cannot give controllers of block I/O or memory to cgroups below
+//! it.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -12,27 +13,27 @@ use std::path::{Path, PathBuf};
 
 use luc_control::throttle::sample::{Class, TaskId};
 
-use crate::cgroup::{Cgroup, THREADS};
+use crate::cgroup::{Cgroup, THREADS, read_ids};
 use crate::engine::{Engine, TaskKind, Totals};
 use crate::{ThrottleError, clock};
 
-/// Time between two looks for new threads, ns.
-pub(crate) const LOOK_EVERY_NS: u64 = 20_000_000;
-/// What the names of the cgroups begin with; the thread's id follows.
-const NAME: &str = "luc-thread-";
+/// Interval between two searches for new threads, ns.
+pub(crate) const LOOK_INTERVAL_NS: u64 = 20_000_000;
+/// Name prefix of the cgroups. The thread's id follows.
+const CGROUP_PREFIX: &str = "luc-thread-";
 
-/// A task whose threads are told apart.
+/// A task whose threads take turns.
 #[derive(Debug)]
 pub(crate) struct Threads {
     task: PathBuf,
     threads: BTreeMap<u32, TaskId>,
-    /// Of threads that have ended.
+    /// Totals of the threads that have ended.
     totals: Totals,
     look_ns: u64,
 }
 
 impl Threads {
-    /// Of the cgroup at `task`. What a killed throttle has left there is taken over.
+    /// Makes tasks of the threads of the cgroup at `task`. Takes over cgroups that a killed throttle has left there.
     pub(crate) fn of(task: &Path) -> Self {
         Self {
             task: task.to_owned(),
@@ -43,10 +44,10 @@ impl Threads {
     }
 
     fn folder(&self, thread: u32) -> PathBuf {
-        self.task.join(format!("{NAME}{thread}"))
+        self.task.join(format!("{CGROUP_PREFIX}{thread}"))
     }
 
-    /// Gives new threads a cgroup and forgets those that have ended. Returns when to look again, ns.
+    /// Gives new threads a cgroup and forgets those that have ended. Returns the time of the next look, ns.
     ///
     /// # Errors
     ///
@@ -56,7 +57,7 @@ impl Threads {
         if now_ns < self.look_ns {
             return Ok(self.look_ns);
         }
-        self.look_ns = now_ns + LOOK_EVERY_NS;
+        self.look_ns = now_ns + LOOK_INTERVAL_NS;
         for thread in members(&self.task) {
             self.adopt(engine, thread)?;
         }
@@ -84,7 +85,7 @@ impl Threads {
         threads.map(|(thread, id)| (self.folder(*thread), *id))
     }
 
-    /// The cgroups of threads, this throttle's and those that a killed one has left.
+    /// Cgroups of threads, of this throttle and of killed ones.
     fn folders(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(&self.task).into_iter().flatten().flatten();
         entries.map(|entry| entry.path()).filter(|path| thread_of(path).is_some()).collect()
@@ -117,21 +118,17 @@ impl Threads {
 
     fn forget(&mut self, engine: &mut Engine, thread: u32) -> Result<(), ThrottleError> {
         if let Some(id) = self.threads.remove(&thread) {
-            self.totals.add(engine.ended(id)?);
+            self.totals.add(engine.end_task(id)?);
         }
-        // One that is born in it this moment keeps it.
+        // A thread that has just been born in it keeps it.
         let _ = fs::remove_dir(self.folder(thread));
         Ok(())
     }
 
-    /// Moves all back into the task's cgroup. Returns what was done to them: together, and the longest of all.
-    ///
-    /// # Errors
-    ///
-    /// [`ThrottleError::Record`].
+    /// Moves all threads back into the task's cgroup. Returns the totals of their freezes.
     pub(crate) fn end(&mut self, engine: &mut Engine) -> Result<Totals, ThrottleError> {
         for id in std::mem::take(&mut self.threads).into_values() {
-            self.totals.add(engine.ended(id)?);
+            self.totals.add(engine.end_task(id)?);
         }
         self.clear();
         Ok(self.totals)
@@ -153,8 +150,7 @@ impl Threads {
 
 /// Threads in a cgroup; none if it is gone.
 fn members(cgroup: &Path) -> Vec<u32> {
-    let text = fs::read_to_string(cgroup.join(THREADS)).unwrap_or_default();
-    text.lines().filter_map(|line| line.parse().ok()).collect()
+    read_ids(&cgroup.join(THREADS)).unwrap_or_default()
 }
 
 /// Whether a throttle has made this cgroup for a thread.
@@ -162,10 +158,10 @@ pub(crate) fn is_of_thread(path: &Path) -> bool {
     thread_of(path).is_some()
 }
 
-/// The thread of which this is the cgroup.
+/// Thread of a cgroup that was made for one.
 fn thread_of(path: &Path) -> Option<u32> {
     let name = path.file_name()?.to_str()?;
-    name.strip_prefix(NAME)?.parse().ok()
+    name.strip_prefix(CGROUP_PREFIX)?.parse().ok()
 }
 
 #[cfg(test)]

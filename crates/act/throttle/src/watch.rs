@@ -1,7 +1,7 @@
-//! What goes on at the disks, for people who watch: the daemon's doings, or those of all cgroups where none runs.
+//! Shows people the activity on the disks: that of the daemon's tasks, or of all cgroups if no daemon runs.
 //!
-//! [`Watch`] takes sums now and then, of the daemon's status or of an observer of its own, and makes a
-//! [`Seen`] of two of them. Nobody is frozen by watching.
+//! [`Watch`] takes sums at intervals, from the daemon's status or from an observer of its own. Two of them give a
+//! [`Seen`]. Watching freezes nothing.
 
 mod account;
 mod plain;
@@ -19,10 +19,9 @@ use plain::Plain;
 pub use seen::{DiskSeen, Seen, State, TaskSeen};
 use sums::Sums;
 
-/// How often it is looked whether a daemon runs, and which cgroups there are, ns.
-const RESCAN_EVERY_NS: u64 = 1_000_000_000;
+/// Interval between checks for a daemon and for new cgroups, ns.
+const RESCAN_INTERVAL_NS: u64 = 1_000_000_000;
 
-/// Where the sums are from.
 #[derive(Debug)]
 enum Source {
     Daemon,
@@ -38,10 +37,6 @@ pub struct Watch {
 
 impl Watch {
     /// Watches the daemon, or all cgroups if none runs.
-    ///
-    /// # Errors
-    ///
-    /// [`ThrottleError::Privileges`], [`ThrottleError::NoCgroup2`], [`ThrottleError::Probe`].
     pub fn open() -> Result<Self, ThrottleError> {
         let mut watch = Self {
             source: if status()?.is_some() {
@@ -53,21 +48,17 @@ impl Watch {
             account: Account::default(),
         };
         watch.step()?;
-        // The first look is about the time from here on.
+        // The first result covers the time from here on.
         watch.account.seen();
         Ok(watch)
     }
 
-    /// Looks at the sums; to be called every 100 ms or so.
-    ///
-    /// # Errors
-    ///
-    /// As [`Watch::open`].
+    /// Takes sums. Must be called about every 100 ms.
     pub fn step(&mut self) -> Result<(), ThrottleError> {
         let now = now_ns();
         let is_due = now >= self.rescan_ns;
         if is_due {
-            self.rescan_ns = now + RESCAN_EVERY_NS;
+            self.rescan_ns = now + RESCAN_INTERVAL_NS;
         }
         let sums = match &mut self.source {
             Source::Daemon => match status()? {
@@ -95,7 +86,7 @@ impl Watch {
         Ok(())
     }
 
-    /// What went on since the last call.
+    /// Activity since the last call.
     pub fn seen(&mut self) -> Seen {
         self.account.seen()
     }

@@ -1,4 +1,4 @@
-//! Compiles the control law of `luc.ko` from the kernel's sources, as they are.
+//! Compiles the control law of `luc.ko` from the kernel's sources, unchanged.
 
 const LAW: &str = "../../../../kernel/luc";
 

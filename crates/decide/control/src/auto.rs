@@ -1,10 +1,9 @@
-//! The default policy: learn, try, engage where it pays, step aside where it does not.
+//! The default policy: learns, tries the gate, engages it where it pays, and steps aside where it does not.
 //!
-//! [`Auto`] is fed the end of every commit ([`Epoch`]) and answers with a [`Plan`]. Ungated it learns the
-//! commit time, the rate and how many callers take part. A trial compares gated with ungated samples
-//! ([`crate::engagement`]). Gated it learns how soon callers come back ([`crate::setpoint`]), waits for
-//! as many of them as serve the most per time, and lets the PID steer how long it is patient with late
-//! ones.
+//! [`Auto`] takes the end of every commit ([`Epoch`]) and returns a [`Plan`]. Ungated, it learns the commit time, the
+//! rate and the number of callers. A trial compares gated with ungated samples ([`crate::engagement`]). Gated, it
+//! learns how soon callers return ([`crate::setpoint`]) and waits for the number that serves the most calls per time.
+//! The PID controller steers its patience with late callers.
 
 mod doubts;
 mod plan;
@@ -17,11 +16,11 @@ use crate::pid::{Gains, SteeredDelay};
 use crate::sample::{Measured, Sample};
 use crate::setpoint::{ReturnProfile, SetPoint};
 
-/// An obvious gain is confirmed if callers are not faster than this when they are let go after it.
-const CONFIRMED: f64 = 1.05;
-/// How soon to look again when nothing but ungated observation is needed, in nanoseconds.
+/// Ratio of ungated to gated rate below which a check confirms an obvious gain.
+const MAX_CONFIRMING_RATIO: f64 = 1.05;
+/// Time until the next look if only ungated observation is needed, ns.
 const GLANCE_NS: u64 = 100_000_000;
-/// Patience with late callers is at least this, in nanoseconds.
+/// Shortest patience with late callers, ns.
 const MIN_PATIENCE_NS: u64 = 50_000;
 
 /// The controller. All zeros is the initial state; every bit pattern is safe to use.
@@ -49,29 +48,29 @@ pub struct Auto {
     trial_backoff: Backoff,
     trials: u32,
     engagements: u32,
-    /// When the first commit ended.
+    /// End of the first commit, ns.
     begun_ns: u64,
     /// Whether the trial began because callers fell behind ([`Auto::has_fallen_behind`]): 1, or 0.
     is_comeback: u32,
     /// Whether a check confirms an obvious gain of a trial: 1, or 0.
     confirms: u32,
-    /// Whether a gated sample of the trial was measured once more ([`Auto::measures_once_more`]): 1, or 0.
+    /// Whether a gated sample of the trial was repeated ([`Auto::measures_once_more`]): 1, or 0.
     has_repeated: u32,
-    /// Whether the callers of another controller are held, and whether it makes a trial: 1, or 0.
+    /// Whether the other controller holds its callers, and whether it makes a trial: 1, or 0.
     others_gated: u32,
     others_try: u32,
-    /// When the last trial began, and how many calls had been served then.
+    /// Start of the last trial, ns, and the number of calls served by then.
     trial_ns: u64,
     trial_completions: u64,
-    /// How long what it has lost rules out the next one.
+    /// Pause before the next trial because of the last one's loss, ns.
     loss_pause_ns: u64,
-    /// How long a call took that was not held, in the sample of `ungated_rate`, in seconds; 0 if that is not known.
+    /// Latency of a call that was not held, in the sample of `ungated_rate`, s; 0 if unknown.
     ungated_latency_s: f64,
     profile: ReturnProfile,
 }
 
 impl Auto {
-    /// Takes the end of a commit and says how to go on.
+    /// Takes the end of a commit and returns the plan until the next.
     pub fn on_epoch(&mut self, epoch: &Epoch<'_>) -> Plan {
         let interval_ns = epoch.end_ns.saturating_sub(self.last_end_ns);
         self.last_end_ns = epoch.end_ns;
@@ -88,14 +87,14 @@ impl Auto {
         self.note_others(epoch);
         self.steer(epoch.released);
         if let Some(measured) = self.sample.observe(epoch, self.phase()) {
-            self.end_of_sample(epoch, &measured);
+            self.end_sample(epoch, &measured);
         } else {
-            self.within_sample(epoch);
+            self.watch_sample(epoch);
         }
         self.plan()
     }
 
-    /// The plan that holds now.
+    /// The plan in force now.
     pub fn plan(&self) -> Plan {
         Plan {
             gated: matches!(self.phase(), Phase::TryGated | Phase::Engaged),
@@ -108,7 +107,7 @@ impl Auto {
         }
     }
 
-    /// The controller's phase.
+    /// Present phase of the controller.
     pub fn phase(&self) -> Phase {
         match self.phase {
             1 => Phase::TryGated,
@@ -120,7 +119,7 @@ impl Auto {
         }
     }
 
-    /// Why it stands there.
+    /// Reason for the present phase.
     pub fn reason(&self) -> Reason {
         match self.reason {
             1 => Reason::Alone,
@@ -135,12 +134,12 @@ impl Auto {
         }
     }
 
-    /// The commit time in nanoseconds: of gated commits if any were seen, else of ungated ones.
+    /// The commit time, ns: of gated commits if any were observed, else of ungated ones.
     pub fn commit_ns(&self) -> u64 {
         if self.gated_commit_ns > 0 { self.gated_commit_ns } else { self.ungated_commit_ns }
     }
 
-    /// Distinct callers of the last window.
+    /// Number of distinct callers in the last window.
     pub fn participants(&self) -> u32 {
         self.participants
     }
@@ -155,7 +154,7 @@ impl Auto {
         (self.pairs.gain(), self.pairs.count())
     }
 
-    /// How many trials were made, and how many of them engaged the gate.
+    /// Number of trials, and the number of them that engaged the gate.
     pub fn trials(&self) -> (u32, u32) {
         (self.trials, self.engagements)
     }
@@ -165,7 +164,7 @@ impl Auto {
             return;
         }
         let commit_ns = self.commit_ns();
-        // The first rounds of a trial wait for everybody: only so can their returns be seen.
+        // The first rounds of a trial wait for all callers, so that their return times can be observed.
         let settled = self.phase() == Phase::Engaged || self.sample.has_settled(0);
         if let (true, Some(SetPoint { callers, return_ns, .. })) =
             (settled, self.profile.best(commit_ns))
@@ -178,7 +177,7 @@ impl Auto {
         self.patience.update(&Gains::PAPER, self.set_point, released, slope_ns, bounds_ns);
     }
 
-    fn end_of_sample(&mut self, epoch: &Epoch<'_>, measured: &Measured) {
+    fn end_sample(&mut self, epoch: &Epoch<'_>, measured: &Measured) {
         let (now_ns, rate) = (epoch.end_ns, measured.rate);
         match self.phase() {
             Phase::Learn => {
@@ -215,31 +214,7 @@ impl Auto {
                     self.sample.go_on();
                 }
             }
-            Phase::Check if self.is_confirming() => {
-                self.confirms = 0;
-                self.note_ungated(measured);
-                if rate < CONFIRMED * self.gated_rate {
-                    self.pays(now_ns);
-                } else {
-                    self.pairs = Pairs::default();
-                    self.pairs.add(self.gated_rate, rate);
-                    self.conclude(epoch, Verdict::DoesNotPay);
-                }
-            }
-            Phase::Check => {
-                self.note_ungated(measured);
-                self.pairs = Pairs::default();
-                let verdict = self.pairs.add(self.gated_rate, self.ungated_rate);
-                if self.pairs.pays_still() {
-                    self.engage(now_ns, 3);
-                } else if verdict == Verdict::DoesNotPay && !epoch.exact {
-                    self.conclude(epoch, verdict);
-                } else {
-                    // One pair may be bad luck, so a trial decides.
-                    self.begin_trial(epoch);
-                    self.enter(Phase::TryGated);
-                }
-            }
+            Phase::Check => self.end_check(epoch, measured),
             Phase::Aside => {
                 if self.others_try == 0 && self.has_fallen_behind(now_ns, rate) {
                     self.note_ungated(measured);
@@ -249,6 +224,28 @@ impl Auto {
                     self.sample.go_on();
                 }
             }
+        }
+    }
+
+    fn end_check(&mut self, epoch: &Epoch<'_>, measured: &Measured) {
+        let (now_ns, is_confirming) = (epoch.end_ns, self.is_confirming());
+        self.confirms = 0;
+        self.note_ungated(measured);
+        if is_confirming && measured.rate < MAX_CONFIRMING_RATIO * self.gated_rate {
+            return self.engage_anew(now_ns);
+        }
+        self.pairs = Pairs::default();
+        let verdict = self.pairs.add(self.gated_rate, self.ungated_rate);
+        if is_confirming {
+            self.conclude(epoch, Verdict::DoesNotPay);
+        } else if self.pairs.pays_still() {
+            self.engage(now_ns, 3);
+        } else if verdict == Verdict::DoesNotPay && !epoch.exact {
+            self.conclude(epoch, verdict);
+        } else {
+            // One pair may be bad luck, so a trial decides.
+            self.begin_trial(epoch);
+            self.enter(Phase::TryGated);
         }
     }
 
@@ -265,7 +262,7 @@ impl Auto {
         (self.trial_ns, self.trial_completions) = (epoch.end_ns, epoch.completions);
     }
 
-    fn within_sample(&mut self, epoch: &Epoch<'_>) {
+    fn watch_sample(&mut self, epoch: &Epoch<'_>) {
         let now_ns = epoch.end_ns;
         match self.phase() {
             Phase::Engaged | Phase::TryGated if self.sample.has_settled(0) => {
@@ -295,7 +292,7 @@ impl Auto {
     fn conclude(&mut self, epoch: &Epoch<'_>, verdict: Verdict) {
         let now_ns = epoch.end_ns;
         match verdict {
-            Verdict::Pays => self.pays(now_ns),
+            Verdict::Pays => self.engage_anew(now_ns),
             Verdict::DoesNotPay => {
                 let loss_pause_ns = self.loss_pause_ns(epoch);
                 let pause_ns = self.trial_backoff.lengthen(4).max(loss_pause_ns);
@@ -306,8 +303,8 @@ impl Auto {
         }
     }
 
-    /// A trial has found that holding pays.
-    fn pays(&mut self, now_ns: u64) {
+    /// Engages the gate after a trial with a gain.
+    fn engage_anew(&mut self, now_ns: u64) {
         self.engagements = self.engagements.saturating_add(1);
         self.trial_backoff.reset();
         if self.is_comeback == 0 {
@@ -320,7 +317,7 @@ impl Auto {
         self.decide(now_ns, Reason::GainMeasured);
         self.next_ns = now_ns.saturating_add(self.check_backoff.lengthen(lengthen_by));
         if self.phase() == Phase::TryGated {
-            self.phase = 3;
+            self.phase = Phase::Engaged as u32;
             self.sample.go_on();
         } else {
             self.enter(Phase::Engaged);
@@ -337,29 +334,12 @@ impl Auto {
         self.decided_ns = now_ns;
         self.decided_participants = self.participants;
         self.decided_commit_ns = self.ungated_commit_ns;
-        self.reason = match reason {
-            Reason::Undecided => 0,
-            Reason::Alone => 1,
-            Reason::NothingToGain => 2,
-            Reason::TooFarApart => 3,
-            Reason::NoGainMeasured => 4,
-            Reason::GainMeasured => 5,
-            Reason::Few => 6,
-            Reason::TakenAlong => 7,
-            Reason::ComeAndGo => 8,
-        };
+        self.reason = reason as u32;
         self.loss_pause_ns = 0;
     }
 
     fn enter(&mut self, phase: Phase) {
-        self.phase = match phase {
-            Phase::Learn => 0,
-            Phase::TryGated => 1,
-            Phase::TryUngated => 2,
-            Phase::Engaged => 3,
-            Phase::Check => 4,
-            Phase::Aside => 5,
-        };
+        self.phase = phase as u32;
         self.sample = Sample::default();
         if phase != Phase::Check {
             self.confirms = 0;
@@ -373,8 +353,7 @@ impl Auto {
     }
 }
 
-/// Moves a time by an eighth of the difference to the sample; the first sample is taken as it is, and 0
-/// is none.
+/// Moves a time by an eighth of its difference to the sample. The first sample is taken unchanged. 0 means no sample.
 fn smooth(value_ns: &mut u64, sample_ns: u64) {
     *value_ns = match (*value_ns, sample_ns) {
         (known_ns, 0) => known_ns,

@@ -1,15 +1,15 @@
-//! delayJC: hold a commit until requests stop coming (thesis section 4.6).
+//! delayJC: holds a commit until requests stop coming (thesis section 4.6).
 //!
-//! After the first fsync request of a transaction the commit is held for a fixed delay; every further
-//! request restarts the timer; a bound on restarts keeps the first caller from starving.
+//! After the first fsync request of a transaction the commit is held for a fixed delay. Every further request restarts
+//! the timer. A bound on restarts keeps the first caller from starving.
 
-/// The static policy's two numbers.
+/// Settings of the static policy.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DelayJc {
-    /// How long the commit is held after the last request, in nanoseconds.
+    /// Time for which the commit is held after the last request, ns.
     pub delay_ns: u64,
-    /// How often a further request may restart the timer.
+    /// Number of further requests that may restart the timer.
     pub max_restarts: u32,
 }
 
@@ -21,7 +21,7 @@ impl Default for DelayJc {
 }
 
 impl DelayJc {
-    /// When a round closes whose timer was started or last restarted at `last_restart_ns`.
+    /// Time at which a round closes whose timer was started or last restarted at `last_restart_ns`.
     pub fn deadline_ns(&self, last_restart_ns: u64) -> u64 {
         last_restart_ns.saturating_add(self.delay_ns)
     }
@@ -31,7 +31,7 @@ impl DelayJc {
         restarts < self.max_restarts
     }
 
-    /// The longest that any caller can be held, in nanoseconds.
+    /// Longest time for which a caller can be held, ns.
     pub fn longest_hold_ns(&self) -> u64 {
         self.delay_ns.saturating_mul(u64::from(self.max_restarts) + 1)
     }
@@ -41,7 +41,7 @@ impl DelayJc {
 mod tests {
     use super::*;
 
-    /// Replays requests through the timer; returns when the round closed and how many it held.
+    /// Replays requests through the timer. Returns the time at which the round closed, and the number of requests held.
     fn close(policy: DelayJc, requests_ns: &[u64]) -> (u64, usize) {
         let mut last = requests_ns[0];
         let mut restarts = 0;

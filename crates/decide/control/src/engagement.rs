@@ -1,24 +1,23 @@
-//! Does batching pay here? Gated samples are compared with ungated ones, in pairs.
+//! Measures whether batching pays, by comparing gated with ungated samples in pairs.
 //!
-//! The gate engages only after its own gain has been measured, checks it again from time to time
-//! against an ungated sample, and gets out of the way when it is gone. Trials that did not pay are
-//! repeated ever more rarely.
+//! The gate engages only after its own gain has been measured. From time to time it checks the gain against an ungated
+//! sample, and disengages when the gain is gone. Trials that did not pay are repeated ever more rarely.
 
-// Logarithms are libm's, and not the standard library's: that takes them from the C library's libm, which each program
-// would load that the gate gets into.
+// Logarithms come from the libm crate. Those of the standard library need the C library's libm, which every program
+// with the gate would have to load.
 
-/// A gain below this is not worth engaging for (ratio of rates).
-const WORTHWHILE: f64 = 1.02;
-/// A first pair at least this good engages at once.
-pub(crate) const OBVIOUS: f64 = 1.25;
-/// A first gated sample at least this good, but not obvious, is followed by another: many callers take longer
-/// than the settling time to fall in step, and an ungated sample would undo it.
-const HOPEFUL: f64 = 1.1;
-/// A first pair this bad ends the trial at once.
-pub(crate) const HOPELESS: f64 = 0.9;
-/// Spread of a pair's log ratio that is assumed at least, however well the pairs agree.
+/// Smallest gain worth engaging for (ratio of rates).
+const MIN_GAIN: f64 = 1.02;
+/// Gain of a first pair that engages at once.
+pub(crate) const OBVIOUS_GAIN: f64 = 1.25;
+/// Gain of a first gated sample that is followed by another one, unless it is obvious. Many callers take longer than
+/// the settling time to fall in step, and an ungated sample would undo that.
+const HOPEFUL_GAIN: f64 = 1.1;
+/// Gain of a first pair that ends the trial at once.
+pub(crate) const HOPELESS_GAIN: f64 = 0.9;
+/// Smallest assumed spread of a pair's log ratio, however well the pairs agree.
 const SPREAD_FLOOR: f64 = 0.05;
-/// A trial that has not convinced after this many pairs is given up.
+/// Number of pairs after which an unconvincing trial is given up.
 const MAX_PAIRS: u32 = 12;
 
 /// Paired log ratios of gated to ungated rates (Welford's method). All zeros is empty.
@@ -32,28 +31,28 @@ pub struct Pairs {
     squares: f64,
 }
 
-/// Statistics of the pairs so far.
+/// Verdict on the pairs so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Not clear yet: measure another pair.
+    /// Unclear: measure another pair.
     More,
-    /// The gate pays.
+    /// The gate does pay.
     Pays,
     /// The gate does not pay.
     DoesNotPay,
 }
 
 impl Pairs {
-    /// Whether the first gated sample of a trial should be measured once more before it counts. Says so once.
+    /// Whether the first gated sample of a trial must be repeated before it counts. True at most once.
     pub fn takes_second_look(&mut self, gated: f64, ungated: f64) -> bool {
         let is_first = self.count == 0 && self.has_second_look == 0;
-        let takes = is_first && (HOPEFUL..OBVIOUS).contains(&(gated / ungated));
+        let takes = is_first && (HOPEFUL_GAIN..OBVIOUS_GAIN).contains(&(gated / ungated));
         self.has_second_look |= u32::from(takes);
         takes
     }
 
-    /// Adds a pair of rates (served per time) and says what follows. A rate that is not positive and
-    /// finite counts as no gain.
+    /// Adds a pair of rates (calls served per time) and returns the verdict. A rate that is not positive and finite
+    /// counts as no gain.
     pub fn add(&mut self, gated: f64, ungated: f64) -> Verdict {
         let ratio = gated / ungated;
         let log = if ratio.is_finite() && ratio > 0.0 { libm::log(ratio) } else { 0.0 };
@@ -67,18 +66,17 @@ impl Pairs {
         self.verdict()
     }
 
-    /// Whether what was measured at a check lets an engaged gate go on: a lower bar than for engaging, so
-    /// that it does not come and go.
+    /// Whether a check lets an engaged gate go on. The bar is lower than for engaging, so that the gate does not flap.
     pub fn pays_still(&self) -> bool {
-        self.gain() >= WORTHWHILE
+        self.gain() >= MIN_GAIN
     }
 
-    /// Pairs measured.
+    /// Number of pairs measured.
     pub fn count(&self) -> u32 {
         self.count
     }
 
-    /// Geometric mean of the ratios gated / ungated; 1 when nothing was measured.
+    /// Geometric mean of the ratios gated / ungated; 1 if nothing was measured.
     pub fn gain(&self) -> f64 {
         libm::exp(self.mean)
     }
@@ -87,16 +85,16 @@ impl Pairs {
         let n = f64::from(self.count.max(1));
         if self.count <= 1 {
             return match self.gain() {
-                gain if gain >= OBVIOUS => Verdict::Pays,
-                gain if gain <= HOPELESS => Verdict::DoesNotPay,
+                gain if gain >= OBVIOUS_GAIN => Verdict::Pays,
+                gain if gain <= HOPELESS_GAIN => Verdict::DoesNotPay,
                 _ => Verdict::More,
             };
         }
         let spread = libm::sqrt(self.squares.max(0.0) / (n - 1.0)).max(SPREAD_FLOOR);
         let error = spread / libm::sqrt(n);
-        if self.mean - 2.0 * error > libm::log(WORTHWHILE) {
+        if self.mean - 2.0 * error > libm::log(MIN_GAIN) {
             Verdict::Pays
-        } else if self.mean + error < libm::log(WORTHWHILE) || self.count >= MAX_PAIRS {
+        } else if self.mean + error < libm::log(MIN_GAIN) || self.count >= MAX_PAIRS {
             Verdict::DoesNotPay
         } else {
             Verdict::More
@@ -104,7 +102,7 @@ impl Pairs {
     }
 }
 
-/// Time between checks, doubling or quadrupling while nothing changes.
+/// Time between checks, which grows while nothing changes.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Backoff {
@@ -112,12 +110,12 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// The first interval after a change, in nanoseconds.
+    /// The first interval after a change, ns.
     pub const FIRST_NS: u64 = 2_000_000_000;
-    /// The longest interval, in nanoseconds.
+    /// The longest interval, ns.
     pub const LONGEST_NS: u64 = 60_000_000_000;
 
-    /// The next interval, `factor` times the last one.
+    /// Returns the next interval, `factor` times the last one.
     pub fn lengthen(&mut self, factor: u64) -> u64 {
         self.interval_ns = if self.interval_ns == 0 {
             Self::FIRST_NS
@@ -132,7 +130,7 @@ impl Backoff {
         self.interval_ns > Self::FIRST_NS
     }
 
-    /// Starts over: something has changed.
+    /// Starts over after a change.
     pub fn reset(&mut self) {
         self.interval_ns = 0;
     }

@@ -1,44 +1,44 @@
 //! Input of a controller.
 
-/// What another controller of the same file system does meanwhile: of callers that need a commit and callers that only
-/// need a flush each have one, and rates are of both.
+/// State of the other controller of the same file system. Callers that need a commit and callers that need only a flush
+/// have one controller each. Rates are of both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Others {
     /// Whether its callers are held.
     pub gated: bool,
     /// Whether it makes a trial.
     pub trying: bool,
-    /// Whether it has held the callers of this controller together with its own of late, for a trial without a gain.
+    /// Whether a recent trial of it held the callers of this controller, too, without a gain.
     pub lost: bool,
 }
 
-/// The end of a commit, as the gate saw it: the first of its callers has returned.
-#[derive(Clone, Copy, Debug)]
+/// End of a commit as the gate saw it: the first of its callers has returned.
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Epoch<'a> {
-    /// When the commit ended.
+    /// Time at which the commit ended, ns.
     pub end_ns: u64,
-    /// Callers served before this end since the beginning of time.
+    /// Number of calls served before this end, in all.
     pub completions: u64,
-    /// How many of these were callers of this controller.
+    /// Number of these calls whose callers belong to this controller.
     pub own_completions: u64,
-    /// What is decided about the others.
+    /// State of the other controller.
     pub others: Others,
-    /// Callers of this controller that have called since the beginning of time, each counted once.
+    /// Number of callers of this controller that have ever called, each counted once.
     pub newcomers: u64,
-    /// Most calls under way at once of late, of all callers; 0 if that is not known.
+    /// Largest recent number of calls under way at once, of all callers; 0 if unknown.
     pub most_at_once: u32,
-    /// How long all calls that have returned took together, in nanoseconds.
+    /// Sum of the latencies of all calls that have returned, ns.
     pub latencies_ns: u64,
-    /// Distinct callers of the last window.
+    /// Number of distinct callers in the last window.
     pub participants: u32,
-    /// The commit's duration: gated, from the release of its round; ungated, the latency of its first
-    /// caller to return. 0 if none of the callers needed a commit.
+    /// Duration of the commit, ns. Gated: from the release of its round. Ungated: the latency of its first caller to
+    /// return. 0 if none of the callers needed a commit.
     pub commit_ns: u64,
-    /// Callers that the gate released together; 0 if the commit was not gated.
+    /// Number of callers that the gate released together; 0 if the commit was not gated.
     pub released: u32,
-    /// Whether every caller is seen, and the beginning and end of every commit, as only the kernel can:
-    /// then samples of half as many commits are enough.
+    /// Whether every caller and the beginning and end of every commit are seen, as only the kernel can. Then samples of
+    /// half as many commits are enough.
     pub exact: bool,
-    /// Arrivals since the end before, in nanoseconds after it, in order; only of gated samples.
+    /// Arrivals since the previous end, ns after it, in order; only for gated samples.
     pub arrivals_ns: &'a [u32],
 }

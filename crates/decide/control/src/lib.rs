@@ -1,14 +1,14 @@
-//! Controllers: when a journal commit should wait for company, and which tasks may use a disk together.
+//! Controllers: how long a journal commit should wait for more callers, and which tasks may use a disk together.
 //!
-//! Everything here is pure and clockless: time comes in as an argument, decisions go out as values, nothing locks or
-//! sleeps. But for `throttle` nothing allocates; the states are plain integers and floats with a C layout, for
-//! which every bit pattern is valid, so that they can live in memory shared between processes and
-//! survive a participant that dies in the middle of an update.
+//! Controllers are pure and clockless: time is an argument, and decisions are return values. Nothing locks or sleeps.
+//! Except for `throttle` nothing allocates. The states are plain integers and floats with a C layout, and every bit
+//! pattern is valid. So they can live in memory shared between processes, and survive a participant that dies during an
+//! update.
 //!
 //! - [`delay`]: the thesis' delayJC, a restarting timer with bounded restarts.
 //! - [`pid`]: the LUC paper's controller, and [`stability`] its closed-loop poles.
-//! - [`setpoint`]: how soon callers come back after a commit, and how many are worth waiting for.
-//! - [`engagement`]: gated against ungated samples: does batching pay here?
+//! - [`setpoint`]: how soon callers return after a commit, and how many are worth waiting for.
+//! - [`engagement`]: compares gated with ungated samples, to see whether batching pays.
 //! - [`auto`]: all of them together, the default policy.
 //! - `throttle`: which tasks may use a disk, and which are frozen meanwhile; a feature.
 #![warn(missing_docs)]
@@ -25,5 +25,5 @@ pub mod stability;
 #[cfg(feature = "throttle")]
 pub mod throttle;
 
-/// The most participants whose returns are told apart; more still share rounds.
+/// Largest number of participants whose returns are told apart. More participants still share rounds.
 pub const MAX_PARTICIPANTS: usize = 512;

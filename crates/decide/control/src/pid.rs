@@ -1,10 +1,10 @@
 //! The PID controller of the LUC paper (section IV.A, equation 2), in discrete time.
 
-/// Controller gains.
+/// Gains of the controller.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Gains {
-    /// Proportional gain.
+    /// Gain of the error (proportional).
     pub kp: f64,
     /// Integral gain, per step.
     pub ki: f64,
@@ -13,11 +13,11 @@ pub struct Gains {
 }
 
 impl Gains {
-    /// The gains that the paper uses; [`crate::stability`] computes their poles.
+    /// Gains of the paper. [`crate::stability`] computes their poles.
     pub const PAPER: Self = Self { kp: 0.8, ki: 0.25, kd: 0.25 };
 }
 
-/// The controller's memory. All zeros is the initial state.
+/// Memory of the controller. All zeros is the initial state.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Pid {
@@ -25,13 +25,12 @@ pub struct Pid {
     previous_error: f64,
 }
 
-/// The error and its sum are held within this many requests, so that a set point that cannot be
-/// reached does not wind the controller up.
+/// Bound of the error and its sum, in requests, so that an unreachable set point does not wind the controller up.
 const ERROR_BOUND: f64 = 1024.0;
 
 impl Pid {
-    /// One step: takes the error `set point - measured` in requests per commit and returns `u`, the
-    /// change of the measured value that it asks for, in requests.
+    /// Takes the error `set point - measured` in requests per commit. Returns `u`, the wanted change of the measured
+    /// value, in requests.
     ///
     /// A state or error that is not finite (memory damaged by a dying process) resets the controller.
     pub fn update(&mut self, gains: &Gains, error: f64) -> f64 {
@@ -46,13 +45,13 @@ impl Pid {
         gains.kp * error + gains.ki * self.integral + gains.kd * derivative
     }
 
-    /// Forgets the accumulated error: the controlled delay has hit its bound and cannot follow.
+    /// Forgets the accumulated error, after the controlled delay has hit its bound.
     pub fn unwind(&mut self) {
         self.integral = 0.0;
     }
 }
 
-/// The delay that a [`Pid`] steers, with the bounds it may not leave. All zeros is the initial state.
+/// Delay steered by a [`Pid`], within bounds. All zeros is the initial state.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SteeredDelay {
@@ -61,7 +60,7 @@ pub struct SteeredDelay {
 }
 
 impl SteeredDelay {
-    /// The delay now, in nanoseconds.
+    /// The present delay, ns.
     pub fn delay_ns(&self) -> u64 {
         // Saturating: NaN becomes 0, negative becomes 0.
         self.delay_ns as u64
@@ -72,9 +71,9 @@ impl SteeredDelay {
         *self = Self { pid: Pid::default(), delay_ns: delay_ns as f64 };
     }
 
-    /// Feeds the size of the commit that has just ended and returns the delay for the next one.
+    /// Takes the size of the commit that has just ended. Returns the delay for the next one.
     ///
-    /// `ns_per_request` is the plant's slope: how much longer one must wait for one more request.
+    /// `ns_per_request` is the plant's slope: the extra wait for one more request.
     pub fn update(
         &mut self,
         gains: &Gains,

@@ -3,45 +3,43 @@
 use crate::auto::Phase;
 use crate::epoch::Epoch;
 
-/// Ends of commits that a sample leaves out after a switch: callers regroup.
+/// Number of ends of commits that a sample leaves out after a switch, while callers regroup.
 const SETTLE_EPOCHS: u32 = 2;
-/// Ends of commits that a sample measures at least.
+/// Smallest number of ends of commits in a sample.
 const MIN_EPOCHS: u32 = 8;
-/// Ends of commits whose callers came before others were held, at most: the last of them return two commits later, and a
-/// return counts as an end if the last end was a quarter of its call ago.
-const MOST_FROM_BEFORE: u32 = 8;
-/// A check of an engaged gate is shorter, for it costs what the gate gains; and so is any sample in
-/// which all is seen exactly.
+/// Largest number of leading ends whose callers called before others were held. The last of them return two commits
+/// later. A return counts as an end if the last end was a quarter of its call ago.
+const MAX_EARLIER_ENDS: u32 = 8;
+/// Smallest number of ends in a check of an engaged gate, which costs what the gate gains. Also for samples in which
+/// everything is seen exactly.
 const SHORT_EPOCHS: u32 = 4;
-/// A sample measures at least this long, in nanoseconds, and each participant half as often as it has
-/// epochs.
+/// Shortest sample, ns. Each participant must also be served half as often as the sample has epochs.
 const MIN_NS: u64 = 10_000_000;
-/// A sample this long ends with what it has, in nanoseconds.
+/// Duration after which a sample ends with what it has, ns.
 const LONGEST_NS: u64 = 1_000_000_000;
 
-/// State of the current sample. All zeros is its beginning.
+/// State of the present sample. All zeros is its beginning.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sample {
     epochs: u32,
-    /// Ends of commits whose callers came before others were held.
+    /// Number of leading ends whose callers called before others were held.
     from_before: u32,
     start_ns: u64,
     completions: u64,
     own_completions: u64,
     newcomers: u64,
     all_latencies_ns: u64,
-    /// Of the calls that were not held and whose commits have ended: how long they took together, in nanoseconds, and how
-    /// many they are.
+    /// Sum of the latencies of calls that were not held and whose commits have ended, ns, and their number.
     latencies_ns: u64,
     latencies: u32,
     last: End,
-    /// The longest time from one end of a commit to the next, in nanoseconds, and how many calls were served in it.
+    /// Longest time from one end of a commit to the next, ns, and the number of calls served in it.
     longest_ns: u64,
     longest_served: u64,
 }
 
-/// The end of a commit, and how many calls had been served then.
+/// End of a commit, and the number of calls served by then.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 struct End {
@@ -49,33 +47,32 @@ struct End {
     completions: u64,
 }
 
-/// What a sample has measured.
+/// Results of a sample.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Measured {
     /// Calls served per second, of all callers.
     pub(crate) rate: f64,
-    /// The part of them whose callers the controller decides about.
+    /// Part of these calls whose callers belong to the controller.
     pub(crate) own_share: f64,
-    /// How long such a caller's call took, if it was not held, in seconds; 0 if there was none.
+    /// Mean latency of its callers' calls that were not held, s; 0 if there was none.
     pub(crate) latency_s: f64,
-    /// The time from one end of a commit to the next, in seconds.
+    /// Mean time from one end of a commit to the next, s.
     pub(crate) interval_s: f64,
-    /// The part of the calls that the controller decides about which were their callers' first.
+    /// Part of its callers' calls that were their callers' first.
     pub(crate) newcomers_share: f64,
-    /// Calls under way at once, in the mean, as a part of the most at once; 0 if that is not known.
+    /// Mean number of calls under way, as a part of the largest number; 0 if unknown.
     pub(crate) closed: f64,
 }
 
 impl Measured {
-    /// How many calls were under way at once, in the mean (Little's law), if each took as long as those that the
-    /// controller decides about.
+    /// Mean number of calls under way (Little's law), if each took as long as those of the controller's callers.
     pub(crate) fn calls_at_once(&self) -> f64 {
         self.rate * self.latency_s
     }
 }
 
 impl Sample {
-    /// Adds the epoch to the sample. Returns what was measured once the sample is complete.
+    /// Adds the epoch to the sample. Returns the results once the sample is complete.
     pub(crate) fn observe(&mut self, epoch: &Epoch<'_>, phase: Phase) -> Option<Measured> {
         if matches!(phase, Phase::TryGated | Phase::Engaged) && self.is_from_before(epoch) {
             return None;
@@ -122,19 +119,19 @@ impl Sample {
         })
     }
 
-    /// Whether this is no end of a round yet: callers return who came before others were held, and those wait meanwhile, so
-    /// that they seem to be slow.
+    /// Whether this is not the end of a round yet: callers return that called before others were held. The held callers
+    /// wait meanwhile, so they would seem slow.
     fn is_from_before(&mut self, epoch: &Epoch<'_>) -> bool {
         let is_from_before = self.epochs == 0
             && epoch.released == 0
             && !epoch.exact
-            && self.from_before < MOST_FROM_BEFORE;
+            && self.from_before < MAX_EARLIER_ENDS;
         self.from_before += u32::from(is_from_before);
         is_from_before
     }
 
-    /// The rate served per second so far, and by how many commits, once two have been measured. None where all is seen
-    /// exactly: that sample is short enough.
+    /// Rate per second so far, and its number of commits, once two are measured. `None` where everything is seen
+    /// exactly, since that sample is short enough.
     pub(crate) fn so_far(&self, epoch: &Epoch<'_>) -> Option<(f64, u32)> {
         let elapsed_ns = epoch.end_ns.saturating_sub(self.start_ns);
         let served = epoch.completions.saturating_sub(self.completions);
@@ -145,7 +142,7 @@ impl Sample {
         })
     }
 
-    /// The rate served per second but for the longest commit, once two have been measured.
+    /// Rate per second without the longest commit, once two are measured.
     pub(crate) fn rate_but_for_longest(&self) -> Option<f64> {
         let elapsed_ns = self.last.end_ns.saturating_sub(self.start_ns);
         let served = self.last.completions.saturating_sub(self.completions);
@@ -163,7 +160,7 @@ impl Sample {
         self.epochs > SETTLE_EPOCHS + more
     }
 
-    /// Starts the next sample of the same kind: nothing to settle.
+    /// Starts the next sample of the same kind, without settling.
     pub(crate) fn go_on(&mut self) {
         *self = Self { epochs: SETTLE_EPOCHS - 1, ..Self::default() };
     }
@@ -172,27 +169,23 @@ impl Sample {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::epoch::Others;
 
-    /// The end of the `number`th commit, 10 ms each, that four callers share.
+    /// End of the `number`th commit of 10 ms each, which four callers share.
     fn end(number: u64, released: u32, exact: bool) -> Epoch<'static> {
         Epoch {
             end_ns: number * 10_000_000,
             completions: number * 4,
             own_completions: number * 3,
-            others: Others::default(),
             newcomers: 4,
-            most_at_once: 0,
-            latencies_ns: 0,
             participants: 4,
             commit_ns: 10_000_000,
             released,
             exact,
-            arrivals_ns: &[],
+            ..Epoch::default()
         }
     }
 
-    /// Commits of callers that are not held: how many until the sample is complete.
+    /// Number of commits of ungated callers until the sample is complete.
     fn epochs_until_complete(exact: bool, phase: Phase) -> u64 {
         let mut sample = Sample::default();
         let mut number = 0;
@@ -229,17 +222,17 @@ mod tests {
                 })
                 .unwrap()
         };
-        for from_before in 1..=u64::from(MOST_FROM_BEFORE) {
+        for from_before in 1..=u64::from(MAX_EARLIER_ENDS) {
             assert_eq!(complete(from_before), from_before + complete(0));
         }
     }
 
-    /// Where nobody can be held there are no rounds.
+    // Callers that cannot be held form no rounds.
     #[test]
     fn a_gated_sample_without_rounds_ends_all_the_same() {
         assert_eq!(
             epochs_until_complete(false, Phase::TryGated),
-            u64::from(MOST_FROM_BEFORE) + epochs_until_complete(false, Phase::Learn)
+            u64::from(MAX_EARLIER_ENDS) + epochs_until_complete(false, Phase::Learn)
         );
     }
 }

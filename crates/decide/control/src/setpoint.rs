@@ -1,24 +1,22 @@
-//! How soon callers come back after a commit, and how many of them are worth waiting for.
+//! Return times of callers after a commit, and the number of callers worth waiting for.
 //!
-//! Let `a_k` be the time from the end of a commit until the k-th caller has arrived for the next one
-//! (callers that already wait have `a = 0`). A commit that waits for `k` callers serves `k` per
-//! `T_commit + a_k`, so the best set point is the `k` that maximizes `k / (T_commit + a_k)`. This closes
-//! the paper's gap of a static set point of half the number of threads.
+//! Let `a_k` be the time from the end of a commit until the k-th caller has arrived for the next one. Callers that
+//! already wait have `a = 0`. A commit that waits for `k` callers serves `k` per `T_commit + a_k`. So the best set
+//! point is the `k` that maximizes `k / (T_commit + a_k)`. The paper leaves a gap here: its static set point is half
+//! the number of threads.
 
 use crate::MAX_PARTICIPANTS;
 
-/// A return time moves towards a new sample by this part of itself, whatever the sample's distance, and so
-/// settles on the median: a rare straggler that comes a whole device flush later moves it no more than one
-/// that is a little late.
+/// Divisor of a return time that gives its step towards a new sample, whatever the sample's distance. So the return
+/// time settles on the median. A rare straggler that is a whole flush late moves it no more than one that is a little
+/// late.
 const STEP_PART: u32 = 8;
-
-/// ... and by at least this much, in nanoseconds.
+/// Smallest step towards a new sample, ns.
 const MIN_STEP_NS: u32 = 5_000;
-
-/// A caller that stays away this long after a commit is no longer waited for, in nanoseconds.
+/// Time after a commit at which an absent caller is no longer waited for, ns.
 const FORGOTTEN_NS: u32 = 1_000_000_000;
 
-/// Median return times, by order of return. All zeros is the initial state: nobody known.
+/// Median return times in order of return. All zeros is the initial state: no caller is known.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct ReturnProfile {
@@ -32,33 +30,31 @@ impl Default for ReturnProfile {
     }
 }
 
-/// A set point and what it promises.
+/// A set point with its prediction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SetPoint {
-    /// How many callers to wait for.
+    /// Number of callers to wait for.
     pub callers: u32,
-    /// When the last of them is expected, in nanoseconds after the end of a commit.
+    /// Expected return of the last of them, ns after the end of a commit.
     pub return_ns: u64,
-    /// Callers served per second if it holds.
+    /// Callers served per second if the prediction holds.
     pub predicted_per_s: f64,
 }
 
 impl ReturnProfile {
-    /// How many callers have been seen to come back.
+    /// Number of callers that have been seen to return.
     pub fn known(&self) -> u32 {
         self.known.min(MAX_PARTICIPANTS as u32)
     }
 
-    /// The smoothed time until the `callers`-th caller is back, in nanoseconds; `None` if fewer were
-    /// ever seen.
+    /// Smoothed time until the `callers`-th caller is back, ns; `None` if fewer were ever seen.
     pub fn return_ns(&self, callers: u32) -> Option<u64> {
         let index = callers.checked_sub(1)? as usize;
         (callers <= self.known()).then(|| u64::from(self.returns_ns[index]))
     }
 
-    /// Takes the arrivals between two ends of commits: for each, its time after the first end in
-    /// nanoseconds, in order of arrival. `span_ns` is the time between the two ends: whoever was known
-    /// and did not come in it comes later than that.
+    /// Takes the arrivals between two ends of commits, each in ns after the first end, in order. `span_ns` is the time
+    /// between the two ends. A known caller that did not arrive in it is later than that.
     pub fn observe(&mut self, arrivals_ns: &[u32], span_ns: u64) {
         let arrivals_ns = &arrivals_ns[..arrivals_ns.len().min(MAX_PARTICIPANTS)];
         let known = self.known() as usize;
@@ -77,13 +73,13 @@ impl ReturnProfile {
         self.known = known as u32;
     }
 
-    /// The set point that serves the most callers per time, for a commit of `commit_ns`.
+    /// Set point that serves the most callers per time, for a commit of `commit_ns`.
     pub fn best(&self, commit_ns: u64) -> Option<SetPoint> {
         let known = self.known();
         let mut best: Option<SetPoint> = None;
         let mut reached_ns = 0;
         for callers in 1..=known {
-            // Smoothing each rank by itself can leave neighbours out of order.
+            // Each rank is smoothed by itself, so neighbours may be out of order.
             reached_ns = reached_ns.max(u64::from(self.returns_ns[callers as usize - 1]));
             let next_ns = self.return_ns(callers + 1).unwrap_or(u64::MAX);
             let leaves_behind = next_ns <= reached_ns.saturating_add(flush_ns(commit_ns));
@@ -98,19 +94,19 @@ impl ReturnProfile {
     }
 }
 
-/// What a caller costs that is left behind although it is close: its changes are in the commit that it
-/// has missed, so its own call finds them committed and flushes the device once more, for itself alone,
-/// while everybody waits. A commit flushes twice, so that is about half of its time.
+/// Cost of leaving a caller behind that is close. Its changes are in the commit that it has missed. So its own call
+/// finds them committed and flushes the device once more, for itself alone, while all others wait. A commit flushes
+/// twice, so that is about half of its time.
 fn flush_ns(commit_ns: u64) -> u64 {
     commit_ns / 2
 }
 
-/// How long a round is worth holding for callers that are late, in nanoseconds after its last arrival.
+/// Time after its last arrival for which a round is worth holding for late callers, ns.
 ///
-/// A round that has `gathered` callers `since_end_ns` after the end of the last commit serves
-/// `gathered / (T_commit + t + T_flush)` if it leaves the `missing` behind, where the flush is what these
-/// cost (see [`ReturnProfile::best`]), and `(gathered + missing) / (T_commit + t + x)` if they come within
-/// `x`. So holding pays for `x < (T_commit + t) missing / gathered + T_flush (gathered + missing) / gathered`.
+/// Let a round have `gathered` callers `since_end_ns` after the end of the last commit. If it leaves the `missing`
+/// behind, it serves `gathered / (T_commit + t + T_flush)`. The flush is the cost of leaving them (see
+/// [`ReturnProfile::best`]). If they come within `x`, it serves `(gathered + missing) / (T_commit + t + x)`. So holding
+/// pays for `x < (T_commit + t) missing / gathered + T_flush (gathered + missing) / gathered`.
 pub fn worth_holding_ns(commit_ns: u64, since_end_ns: u64, gathered: u32, missing: u32) -> u64 {
     if missing == 0 {
         return 0;

@@ -1,19 +1,18 @@
 //! Closed-loop stability of the PID batching loop (LUC paper, equation 3).
 //!
-//! With the plant `d(t+1) = d(t) + c u(t+1)` the loop's characteristic polynomial is
-//! `(c Kp + c Ki + c Kd + 1) z^2 - (c Kp + 2 c Kd + 2) z + (c Kd + 1)`; the loop is stable when both of
-//! its roots lie strictly inside the unit circle. A real controller sees the size of a commit only
-//! after it has ended, one step late; that loop's polynomial is one degree higher and is judged by
-//! Jury's criterion.
+//! With the plant `d(t+1) = d(t) + c u(t+1)` the loop's characteristic polynomial is `(c Kp + c Ki + c Kd + 1) z^2 - (c
+//! Kp + 2 c Kd + 2) z + (c Kd + 1)`. The loop is stable if both of its roots lie strictly inside the unit circle. A
+//! real controller sees the size of a commit only after it has ended, one step late. The polynomial of that loop is one
+//! degree higher and is judged by Jury's criterion.
 
 use crate::pid::Gains;
 
-/// A complex number, as far as poles need one.
+/// A complex number, with the operations that poles need.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Complex {
-    /// Real part.
+    /// Real part of the number.
     pub re: f64,
-    /// Imaginary part.
+    /// Imaginary part of the number.
     pub im: f64,
 }
 

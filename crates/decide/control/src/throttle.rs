@@ -1,11 +1,11 @@
 //! Policies that decide which tasks may use a disk, and which are frozen meanwhile.
 //!
-//! Pure and clockless as the other controllers, but with tables of tasks, so these allocate.
+//! Pure and clockless like the other controllers. They keep tables of tasks, so they allocate.
 //!
-//! - [`sample`]: what a policy is shown, and what it answers.
+//! - [`sample`]: input and output of a policy.
 //! - [`fair`]: the fair sojourn protocol, the order in which tasks run.
-//! - [`forecast`]: what a policy would make of tasks, on a model of a disk.
-//! - [`vector_points`]: how many tasks of which demand a disk bears.
+//! - [`forecast`]: runs a policy on a model of a disk.
+//! - [`vector_points`]: how many tasks a disk can serve at a given demand.
 //! - [`auto`]: the default policy.
 //! - [`wise`]: the paper's policy, for comparison.
 //!

@@ -1,4 +1,4 @@
-//! From what was seen to advice: who slows whom, what the throttle would do, and what would be gained.
+//! Turns observations into advice: which task slows which, what the throttle would do, and the gain.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -9,47 +9,52 @@ use super::figures::{
 use crate::learn::Learned;
 use crate::{BATCH_FLOOR, PolicyChoice};
 use luc_control::throttle::auto::Measured;
-use luc_control::throttle::forecast::fit::{self, Seen};
+use luc_control::throttle::forecast::fit::{self, TaskActivity};
 use luc_control::throttle::forecast::{DiskModel, Nothing, Outcome, Spec, alone_ns, run_beside};
 
-/// Forecasts of which the prediction is the median: which task comes first at the disk decides who waits for whom, and
-/// is a matter of milliseconds.
-const FORECASTS: usize = 9;
-/// From one forecast to the next tasks begin at moments that differ by up to so much, ns.
-const VARIED_NS: f64 = 20e6;
-/// The larger read-ahead of which is said whether it alone would do.
+/// Number of forecasts, whose median is the prediction. Milliseconds decide which task comes first at the disk, and so
+/// which task waits.
+const FORECAST_COUNT: usize = 9;
+/// Largest shift of a task's start between forecasts, ns.
+const MAX_START_SHIFT_NS: f64 = 20e6;
+/// Size of the larger read-ahead that is tried as an alternative.
 const READ_AHEAD_BYTES: u64 = 2 << 20;
-/// A forecast goes on for so much longer than what was seen, ns.
-const LIMIT_NS: u64 = 24 * 3_600_000_000_000;
-/// Less than this is no gain: part of the time until all are done, or of WS.
-const GAIN: f64 = 0.05;
-/// A read-ahead that comes so near to the throttle is enough.
-const ENOUGH: f64 = 1.1;
-/// A disk that is busy for a smaller part of the time is not contended.
-const BUSY: f64 = 0.5;
+/// Time limit of a forecast, ns.
+const FORECAST_LIMIT_NS: u64 = 24 * 3_600_000_000_000;
+/// Smallest gain that counts: part of the time until all are done, or of WS.
+const MIN_GAIN: f64 = 0.05;
+/// Time with a larger read-ahead over that with the throttle, up to which the read-ahead is enough.
+const MAX_READ_AHEAD_RATIO: f64 = 1.1;
+/// Utilization below which a disk is not contended.
+const MIN_CONTENDED_UTILIZATION: f64 = 0.5;
 
-/// What was seen of a disk.
 #[derive(Clone, Debug)]
 pub(super) struct SeenDisk {
     pub(super) name: String,
     pub(super) has_arm: bool,
     pub(super) measured: Option<Learned>,
-    /// Processors of this machine.
     pub(super) processors: usize,
     pub(super) busy_ns: u64,
     pub(super) bytes: u64,
-    /// By the numbers of the slow and the slowing task, ns.
-    pub(super) slowed_ns: BTreeMap<(usize, usize), f64>,
+    /// Time for which one task slowed another, ns.
+    pub(super) slowed_ns: BTreeMap<Blame, f64>,
     pub(super) tasks: Vec<SeenTask>,
 }
 
-/// What was seen of a task on it.
+/// Numbers of a task that was slowed and of the one that slowed it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Blame {
+    pub(super) slow: usize,
+    pub(super) by: usize,
+}
+
+/// Observations of a task on a disk.
 #[derive(Clone, Debug)]
 pub(super) struct SeenTask {
     pub(super) name: String,
     pub(super) queue_ns: u64,
     pub(super) active_ns: u64,
-    pub(super) seen: Seen,
+    pub(super) seen: TaskActivity,
 }
 
 impl Advice {
@@ -74,14 +79,14 @@ fn ratio(a: f64, b: f64) -> f64 {
     if b > 0.0 { a / b } else { 0.0 }
 }
 
-/// By how much times are off on average, as a part of those that were seen.
+/// Mean error of modelled times, as a part of the observed ones.
 fn mean_off(model_ns: &[u64], seen_ns: &[u64]) -> f64 {
     let off = |(model, seen): (&u64, &u64)| (ratio(*model as f64, *seen as f64) - 1.0).abs();
     model_ns.iter().zip(seen_ns).map(off).sum::<f64>() / seen_ns.len().max(1) as f64
 }
 
-/// Time of each task with the throttle and without, and what follows from it.
-struct Predicted {
+/// Outcomes of the tasks with the throttle and without, on a model of the disk.
+struct Prediction {
     disk: DiskModel,
     alone_ns: Vec<u64>,
     then: Vec<Outcome>,
@@ -89,13 +94,13 @@ struct Predicted {
     ahead: Outcome,
 }
 
-impl Predicted {
-    fn of(seen: &SeenDisk, tasks: &[Seen], max_frozen_ns: u64) -> Self {
+impl Prediction {
+    fn of(seen: &SeenDisk, tasks: &[TaskActivity], max_frozen_ns: u64) -> Self {
         let model = seen.measured.as_ref().map(Learned::model);
         let disk = fit::disk(tasks, model.as_ref(), seen.has_arm);
         let from_ns = tasks.iter().map(|task| task.start_ns).min().unwrap_or(0);
         let is_even = model.is_some() || !seen.has_arm;
-        let rates = fit::placed(tasks, disk.bytes_per_s, is_even);
+        let rates = fit::rates_of_tasks(tasks, disk.bytes_per_s, is_even);
         let specs: Vec<Spec> = tasks
             .iter()
             .zip(rates)
@@ -103,26 +108,26 @@ impl Predicted {
             .collect();
         let measured: Option<Measured> = seen.measured.as_ref().map(Learned::for_policy);
         let ahead: Vec<Spec> =
-            specs.iter().map(|spec| fit::read_ahead(spec, READ_AHEAD_BYTES)).collect();
+            specs.iter().map(|spec| fit::with_read_ahead(spec, READ_AHEAD_BYTES)).collect();
         let processors = seen.processors as f64;
-        let without = |specs: &[Spec]| run_beside(&disk, processors, specs, &mut Nothing, LIMIT_NS);
+        let without =
+            |specs: &[Spec]| run_beside(&disk, processors, specs, &mut Nothing, FORECAST_LIMIT_NS);
         let none = without(&specs);
         let then = |number: usize| {
-            let specs = varied(&specs, number);
-            let auto = PolicyChoice::Auto.controller(
-                seen.has_arm,
-                max_frozen_ns,
-                BATCH_FLOOR,
-                measured.clone(),
-            );
+            let specs = shift_starts(&specs, number);
+            let measured = measured.clone();
+            let auto =
+                PolicyChoice::Auto.controller(seen.has_arm, max_frozen_ns, BATCH_FLOOR, measured);
             match auto {
-                Some(mut auto) => run_beside(&disk, processors, &specs, auto.as_mut(), LIMIT_NS),
+                Some(mut auto) => {
+                    run_beside(&disk, processors, &specs, auto.as_mut(), FORECAST_LIMIT_NS)
+                }
                 None => without(&specs),
             }
         };
         Self {
             alone_ns: alone_ns(&disk, &specs),
-            then: (0..FORECASTS).map(then).collect(),
+            then: (0..FORECAST_COUNT).map(then).collect(),
             ahead: without(&ahead),
             none,
             disk,
@@ -130,50 +135,50 @@ impl Predicted {
     }
 }
 
-/// The same tasks, begun at other moments; forecast 0 has them as they were seen.
-fn varied(specs: &[Spec], number: usize) -> Vec<Spec> {
+/// Shifts the start of each task. Forecast 0 has the observed starts.
+fn shift_starts(specs: &[Spec], number: usize) -> Vec<Spec> {
     let later = |(place, spec): (usize, &Spec)| {
-        // Spread evenly, without any chance.
+        // Multiples of the golden ratio spread evenly, without randomness.
         let part = ((number * (place + 1)) as f64 * 0.618_034).fract();
-        Spec { start_ns: spec.start_ns + (part * VARIED_NS) as u64, ..*spec }
+        Spec { start_ns: spec.start_ns + (part * MAX_START_SHIFT_NS) as u64, ..*spec }
     };
     specs.iter().enumerate().map(later).collect()
 }
 
-/// The middle one; 0 of nothing.
-fn middle<T: Copy + Default>(values: impl Iterator<Item = T>, by: fn(&T, &T) -> Ordering) -> T {
+/// Upper median of the values; 0 if there are none.
+fn upper_median<T: Copy + Default>(
+    values: impl Iterator<Item = T>,
+    by: fn(&T, &T) -> Ordering,
+) -> T {
     let mut all: Vec<T> = values.collect();
     all.sort_by(by);
     all.get(all.len() / 2).copied().unwrap_or_default()
 }
 
-impl Predicted {
-    /// Figures of each forecast.
+impl Prediction {
     fn figures(&self) -> Vec<Figures> {
         let of = |then: &Outcome| figures(&self.alone_ns, &then.took_ns, then.makespan_ns());
         self.then.iter().map(of).collect()
     }
 
-    /// What a task takes in the middle forecast, ns.
+    /// Time of a task in the middle forecast, ns.
     fn then_ns(&self, task: usize) -> u64 {
-        middle(self.then.iter().map(|then| then.took_ns[task]), u64::cmp)
+        upper_median(self.then.iter().map(|then| then.took_ns[task]), u64::cmp)
     }
 
-    /// The task whose time with the throttle is the largest part of what it took, and that part.
+    /// The task whose time with the throttle is the largest part of its observed time, and that part.
     fn worst(&self, now_ns: &[u64]) -> (usize, f64) {
         let worst = |then: &Outcome| {
-            let parts = then.took_ns.iter().zip(now_ns);
-            let parts = parts.map(|(then, now)| ratio(*then as f64, *now as f64));
-            let largest = parts.enumerate().max_by(|a, b| a.1.total_cmp(&b.1));
-            largest.unwrap_or_default()
+            let pairs = then.took_ns.iter().zip(now_ns);
+            let parts = pairs.map(|(then, now)| ratio(*then as f64, *now as f64));
+            parts.enumerate().max_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or_default()
         };
-        middle(self.then.iter().map(worst), |a, b| a.1.total_cmp(&b.1))
+        upper_median(self.then.iter().map(worst), |a, b| a.1.total_cmp(&b.1))
     }
 }
 
-/// The middle of each figure.
 fn middle_figures(all: &[Figures]) -> Figures {
-    let of = |figure: fn(&Figures) -> f64| middle(all.iter().map(figure), f64::total_cmp);
+    let of = |figure: fn(&Figures) -> f64| upper_median(all.iter().map(figure), f64::total_cmp);
     Figures {
         all_done_s: of(|figures| figures.all_done_s),
         weighted_speedup: of(|figures| figures.weighted_speedup),
@@ -182,23 +187,24 @@ fn middle_figures(all: &[Figures]) -> Figures {
 }
 
 impl DiskAdvice {
-    /// `None` where no task has used it.
+    /// Makes advice on a disk; `None` if no task has used it.
     fn of(seen: &SeenDisk, watched_ns: u64, max_frozen_ns: u64) -> Option<Self> {
-        let users: Vec<usize> = (0..seen.tasks.len())
-            .filter(|task| {
-                seen.tasks[*task].seen.bytes_read + seen.tasks[*task].seen.bytes_written > 0
-            })
-            .collect();
+        // 1. Tasks that used the disk, and their observed figures.
+        let has_moved = |task: &TaskActivity| task.bytes_read + task.bytes_written > 0;
+        let users: Vec<usize> =
+            (0..seen.tasks.len()).filter(|task| has_moved(&seen.tasks[*task].seen)).collect();
         if users.is_empty() {
             return None;
         }
-        let tasks: Vec<Seen> = users.iter().map(|task| seen.tasks[*task].seen).collect();
-        let predicted = Predicted::of(seen, &tasks, max_frozen_ns);
+        let tasks: Vec<TaskActivity> = users.iter().map(|task| seen.tasks[*task].seen).collect();
+        let predicted = Prediction::of(seen, &tasks, max_frozen_ns);
+        let disk = &predicted.disk;
         let took_ns: Vec<u64> = tasks.iter().map(|task| task.took_ns).collect();
         let first_ns = tasks.iter().map(|task| task.start_ns).min().unwrap_or(0);
-        let end_ns = |task: &Seen| (task.start_ns + task.took_ns).saturating_sub(first_ns);
+        let end_ns = |task: &TaskActivity| (task.start_ns + task.took_ns).saturating_sub(first_ns);
         let all_done_ns = tasks.iter().map(end_ns).max().unwrap_or(0);
         let now = figures(&predicted.alone_ns, &took_ns, all_done_ns);
+        // 2. Predicted figures, and the quality of the model.
         let forecasts = predicted.figures();
         let then = middle_figures(&forecasts);
         let speedups = forecasts.iter().map(|figures| figures.weighted_speedup);
@@ -211,30 +217,31 @@ impl DiskAdvice {
         let waited_ns: u64 =
             tasks.iter().map(|task| task.took_ns.saturating_sub(task.think_ns)).sum();
         let ahead_s = seconds(predicted.ahead.makespan_ns());
+        // 3. The advice.
         let mut advice = Self {
             disk: seen.name.clone(),
             busy: ratio(seen.busy_ns as f64, watched_ns as f64).min(1.0),
-            efficiency: ratio(
-                seen.bytes as f64 * 1e9 / predicted.disk.bytes_per_s,
-                seen.busy_ns as f64,
-            ),
+            efficiency: ratio(seen.bytes as f64 * 1e9 / disk.bytes_per_s, seen.busy_ns as f64),
             soft: 1.0 - ratio(device_ns as f64, waited_ns.max(device_ns) as f64),
             model: ModelFigures {
-                bytes_per_s: predicted.disk.bytes_per_s,
-                near_s: seconds(predicted.disk.near_ns),
-                far_s: seconds(predicted.disk.far_ns),
-                slots: predicted.disk.slots,
+                bytes_per_s: disk.bytes_per_s,
+                near_s: seconds(disk.near_ns),
+                far_s: seconds(disk.far_ns),
+                slots: disk.slots,
             },
             is_learned: seen.measured.is_some(),
-            tasks: Vec::new(),
-            slowed: slowed(seen, &users),
+            tasks: (0..)
+                .zip(&users)
+                .map(|(number, user)| advise_task(&seen.tasks[*user], &predicted, number))
+                .collect(),
+            slowed: list_slowed(seen, &users),
             now,
             then,
             then_range,
             model_over_seen,
             model_off,
             is_doubtful: Self::is_far_off(model_over_seen, model_off),
-            orders: middle(predicted.then.iter().map(|then| then.orders), usize::cmp),
+            orders: upper_median(predicted.then.iter().map(|then| then.orders), usize::cmp),
             worst: Some(Worst {
                 task: seen.tasks[users[worst]].name.clone(),
                 now_s: seconds(took_ns[worst]),
@@ -243,15 +250,12 @@ impl DiskAdvice {
             read_ahead: ReadAhead {
                 kib: READ_AHEAD_BYTES >> 10,
                 all_done_s: ahead_s,
-                is_enough: ahead_s <= ENOUGH * then.all_done_s
-                    && ahead_s < (1.0 - GAIN) * now.all_done_s,
+                is_enough: ahead_s <= MAX_READ_AHEAD_RATIO * then.all_done_s
+                    && ahead_s < (1.0 - MIN_GAIN) * now.all_done_s,
             },
             gains: false,
             reason: String::new(),
         };
-        for (number, user) in users.iter().enumerate() {
-            advice.tasks.push(task(&seen.tasks[*user], &predicted, number));
-        }
         (advice.gains, advice.reason) = advice.judge();
         Some(advice)
     }
@@ -262,18 +266,16 @@ impl DiskAdvice {
         if self.tasks.len() < 2 {
             return (false, "only one task uses it".to_owned());
         }
-        if self.orders == 0 && self.busy < BUSY {
+        if self.orders == 0 && self.busy < MIN_CONTENDED_UTILIZATION {
             let reason = format!("it is busy for {:.0} % of the time only", 100.0 * self.busy);
             return (false, reason);
         }
         if self.orders == 0 {
-            return (
-                false,
-                "the policy would freeze nobody: together they are as fast as one after the other"
-                    .to_owned(),
-            );
+            let reason =
+                "the policy would freeze nobody: together they are as fast as one after the other";
+            return (false, reason.to_owned());
         }
-        if sooner < GAIN && speedup < GAIN {
+        if sooner < MIN_GAIN && speedup < MIN_GAIN {
             let reason = "neither all nor each would be done noticeably sooner: the disk loses nothing by being shared so";
             return (false, reason.to_owned());
         }
@@ -284,7 +286,7 @@ impl DiskAdvice {
             );
             return (true, reason);
         }
-        let reason = if sooner >= GAIN {
+        let reason = if sooner >= MIN_GAIN {
             format!("all are done in {:.0} % less time", 100.0 * sooner)
         } else {
             "the same work in a better order".to_owned()
@@ -302,8 +304,10 @@ fn figures(alone_ns: &[u64], took_ns: &[u64], all_done_ns: u64) -> Figures {
     }
 }
 
-fn task(seen: &SeenTask, predicted: &Predicted, number: usize) -> TaskAdvice {
+/// Advice on one task, by its number among the users of the disk.
+fn advise_task(seen: &SeenTask, predicted: &Prediction, number: usize) -> TaskAdvice {
     let of = &seen.seen;
+    let longest_ns = predicted.then.iter().map(|then| then.longest_frozen_ns[number]);
     TaskAdvice {
         task: seen.name.clone(),
         device_s: seconds(of.read_ns + of.write_ns),
@@ -316,10 +320,7 @@ fn task(seen: &SeenTask, predicted: &Predicted, number: usize) -> TaskAdvice {
         now_s: seconds(of.took_ns),
         none_s: seconds(predicted.none.took_ns[number]),
         then_s: seconds(predicted.then_ns(number)),
-        longest_frozen_s: {
-            let longest = predicted.then.iter().map(|then| then.longest_frozen_ns[number]);
-            seconds(longest.max().unwrap_or(0))
-        },
+        longest_frozen_s: seconds(longest_ns.max().unwrap_or(0)),
         seen: SeenFigures {
             start_s: seconds(of.start_ns),
             reads: of.reads,
@@ -345,14 +346,14 @@ fn task(seen: &SeenTask, predicted: &Predicted, number: usize) -> TaskAdvice {
     }
 }
 
-/// Who slowed whom, the most first.
-fn slowed(seen: &SeenDisk, users: &[usize]) -> Vec<Slowed> {
+/// Lists the tasks that slowed each other, the most first.
+fn list_slowed(seen: &SeenDisk, users: &[usize]) -> Vec<Slowed> {
     let number = |task: usize| Some(users.iter().position(|user| *user == task)? + 1);
     let mut all: Vec<Slowed> = seen
         .slowed_ns
         .iter()
-        .filter_map(|((slow, by), ns)| {
-            Some(Slowed { task: number(*slow)?, by: number(*by)?, seconds: ns / 1e9 })
+        .filter_map(|(blame, ns)| {
+            Some(Slowed { task: number(blame.slow)?, by: number(blame.by)?, seconds: ns / 1e9 })
         })
         .collect();
     all.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
@@ -366,16 +367,16 @@ mod tests {
     #[test]
     fn the_first_forecast_is_of_what_was_seen_and_others_begin_a_little_later() {
         let specs = [Spec::stream(1), Spec::stream(2)];
-        assert_eq!(varied(&specs, 0), specs);
-        let other = varied(&specs, 1);
+        assert_eq!(shift_starts(&specs, 0), specs);
+        let other = shift_starts(&specs, 1);
         assert_ne!(other[0].start_ns, other[1].start_ns);
-        assert!(other.iter().all(|spec| (spec.start_ns as f64) < VARIED_NS));
+        assert!(other.iter().all(|spec| (spec.start_ns as f64) < MAX_START_SHIFT_NS));
     }
 
     #[test]
     fn the_middle_is_the_middle() {
-        assert_eq!(middle([3, 9, 1].into_iter(), i32::cmp), 3);
-        assert_eq!(middle(std::iter::empty(), i32::cmp), 0);
+        assert_eq!(upper_median([3, 9, 1].into_iter(), i32::cmp), 3);
+        assert_eq!(upper_median(std::iter::empty(), i32::cmp), 0);
     }
 
     #[test]

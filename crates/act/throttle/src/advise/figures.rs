@@ -1,80 +1,79 @@
-//! Advice as it is given: what `--json` prints.
+//! Figures of the advice, as `--json` prints them.
 
 use serde::Serialize;
 
-/// A task that takes so many times as long loses.
-const LOSES: f64 = 1.02;
-/// A model without the throttle that is off by more than this part of what was seen predicts nothing.
-const DOUBTFUL: f64 = 0.25;
+/// Ratio of predicted to observed time above which a task loses.
+const MIN_LOSS_RATIO: f64 = 1.02;
+/// Largest error of the model without the throttle, as a part of the observation. A larger error makes the prediction
+/// doubtful.
+const MAX_MODEL_ERROR: f64 = 0.25;
 
 /// Advice on all disks. Times are seconds.
 #[derive(Clone, Debug, Serialize)]
 pub struct Advice {
-    /// For how long tasks were watched.
     pub watched_s: f64,
-    /// Ctrl-C ended it early.
+    /// Whether Ctrl-C ended it early.
     pub is_interrupted: bool,
-    /// Exit status of each command, where commands were run.
+    /// Exit status of each command, if commands were run.
     pub statuses: Vec<i32>,
     /// Disks that a task has used.
     pub disks: Vec<DiskAdvice>,
 }
 
-/// Advice on one disk.
 #[derive(Clone, Debug, Serialize)]
 pub struct DiskAdvice {
     pub disk: String,
     /// Part of the time in which it had a request: 0 to 1.
     pub busy: f64,
-    /// What it moved while busy, over what it moves in place: far below 1 is the paper's BD-gap.
+    /// Rate while busy over its rate in place: far below 1 is the paper's BD-gap.
     pub efficiency: f64,
-    /// Part of the time for which tasks waited in which the disk was at others' requests: the paper's ST-gap. Requests
-    /// that have no place in the disk's queue yet count as well.
+    /// Part of the tasks' waiting time in which the disk served others: the paper's ST-gap. It includes requests that
+    /// have no place in the disk's queue yet.
     pub soft: f64,
-    /// The model that was fitted to what was seen.
+    /// Model that was fitted to the observations.
     pub model: ModelFigures,
     /// Whether `luc throttle learn` has measured this disk.
     pub is_learned: bool,
     pub tasks: Vec<TaskAdvice>,
-    /// Who slowed whom, the most first.
+    /// List of tasks that slowed each other, the most first.
     pub slowed: Vec<Slowed>,
-    /// As it was seen.
+    /// Figures of the observed run.
     pub now: Figures,
-    /// With the throttle, predicted: the middle of several forecasts, in which tasks begin at slightly other moments.
+    /// Predicted figures with the throttle: the median of several forecasts with slightly shifted starts.
     pub then: Figures,
     /// The smallest and the largest weighted speedup of these forecasts.
     pub then_range: (f64, f64),
-    /// The model without the throttle until all are done, over what was seen: 1 is a model that fits.
+    /// Makespan of the model without the throttle, over the observed one: 1 is a model that fits.
     pub model_over_seen: f64,
-    /// By how much the model without the throttle is off for a task on average: part of what it took.
+    /// Mean error of the model without the throttle for a task, as a part of its observed time.
     pub model_off: f64,
-    /// Whether the model is so far from what was seen that the prediction is not to be believed.
+    /// Whether the model is too far from the observation to trust the prediction.
     pub is_doubtful: bool,
-    /// Freezes and thaws that the policy would order.
+    /// Number of freezes and thaws that the policy would order.
     pub orders: usize,
     /// The task whose time grows most, or shrinks least.
     pub worst: Option<Worst>,
-    /// With a larger read-ahead and no throttle, predicted.
+    /// Predicted figures with a larger read-ahead and no throttle.
     pub read_ahead: ReadAhead,
     /// Whether the throttle is worth it.
     pub gains: bool,
-    /// In one line: why, or why not.
+    /// Reason for that, in one line.
     pub reason: String,
 }
 
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct ModelFigures {
-    /// Bytes per second in place.
+    /// Rate in place, bytes per second.
     pub bytes_per_s: f64,
     /// Cost of a request elsewhere in the files of the same task.
     pub near_s: f64,
     /// Cost of a request in another task's files: a switch.
     pub far_s: f64,
-    /// Requests that it serves at a time.
+    /// Number of requests that it serves at a time.
     pub slots: usize,
 }
 
-/// A task on a disk.
+/// Advice on a task that used the disk.
 #[derive(Clone, Debug, Serialize)]
 pub struct TaskAdvice {
     /// Its command or cgroup.
@@ -88,46 +87,44 @@ pub struct TaskAdvice {
     pub continued: f64,
     /// Time in which it did not wait for the disk.
     pub think_s: f64,
-    /// What it would take alone, predicted.
     pub alone_s: f64,
-    /// What it took, or how long it was watched.
+    /// Observed time, or the duration of the watch.
     pub now_s: f64,
-    /// What the model makes of that, without a throttle.
+    /// Modelled time without a throttle.
     pub none_s: f64,
-    /// What it would take with the throttle, predicted.
+    /// Predicted time with the throttle.
     pub then_s: f64,
-    /// The longest that it would be frozen at a time.
+    /// Longest freeze in the forecasts.
     pub longest_frozen_s: f64,
-    /// What the prediction rests on besides.
+    /// Further observations that the prediction uses.
     pub seen: SeenFigures,
 }
 
-/// More of what was seen of a task.
+/// Further observations of a task.
 #[derive(Clone, Debug, Serialize)]
 pub struct SeenFigures {
-    /// When it began, from the beginning.
+    /// Time of its start, from the beginning.
     pub start_s: f64,
-    /// Requests that were reads.
     pub reads: u64,
     pub writes: u64,
-    /// Requests that continued its own last one.
+    /// Number of requests that continued its own last one.
     pub continued: u64,
-    /// Reads that continued the disk's last request.
+    /// Number of reads that continued the disk's last request.
     pub sequential_reads: u64,
     pub sequential_bytes: u64,
-    /// Time that the disk spent on them.
+    /// Device time of those reads.
     pub sequential_s: f64,
-    /// The same with the gaps before them.
+    /// Device time of those reads, with the gaps before them.
     pub sequential_apart_s: f64,
-    /// Time that the disk spent on all its reads.
+    /// Device time of all its reads.
     pub read_s: f64,
-    /// Time that the disk spent on its writes.
+    /// Device time of its writes.
     pub write_s: f64,
-    /// Time for which it had something outstanding.
+    /// Time for which it had a request outstanding.
     pub active_s: f64,
     /// Time that its requests waited for the disk.
     pub queue_s: f64,
-    /// Bytes, requests, requests in order and time at the disk while nobody else used it; reads.
+    /// Reads while no other task used the disk: bytes, requests, requests in order, device time.
     pub undisturbed: (u64, u64, u64, f64),
     /// Whether it wrote in the call that ended it, which no freeze interrupts.
     pub writes_last: bool,
@@ -138,23 +135,21 @@ pub struct SeenFigures {
 /// A task that waited while another was served.
 #[derive(Clone, Debug, Serialize)]
 pub struct Slowed {
-    /// Who waited: its number in `tasks`, from 1.
+    /// The task that waited: its number in `tasks`, from 1.
     pub task: usize,
     pub by: usize,
     pub seconds: f64,
 }
 
-/// Figures of all tasks.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Figures {
-    /// Until all are done.
     pub all_done_s: f64,
     /// Weighted speedup: the sum of time alone over time taken.
     pub weighted_speedup: f64,
     pub throughput_per_s: f64,
 }
 
-/// One task's time, with and without.
+/// Time of one task with the throttle and without.
 #[derive(Clone, Debug, Serialize)]
 pub struct Worst {
     pub task: String,
@@ -162,24 +157,22 @@ pub struct Worst {
     pub then_s: f64,
 }
 
-/// What a larger read-ahead would do.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct ReadAhead {
     pub kib: u64,
-    /// Until all are done.
     pub all_done_s: f64,
     /// Whether that is about as good as the throttle.
     pub is_enough: bool,
 }
 
 impl DiskAdvice {
-    /// Whether the model is too far from what was seen.
+    /// Whether the model is too far from the observation.
     pub(super) fn is_far_off(model_over_seen: f64, model_off: f64) -> bool {
-        model_off > DOUBTFUL || (model_over_seen - 1.0).abs() > DOUBTFUL
+        model_off > MAX_MODEL_ERROR || (model_over_seen - 1.0).abs() > MAX_MODEL_ERROR
     }
 
-    /// Those who would take longer than now.
+    /// Tasks that would take longer than now.
     pub fn losers(&self) -> impl Iterator<Item = &TaskAdvice> {
-        self.tasks.iter().filter(|task| task.then_s > LOSES * task.now_s)
+        self.tasks.iter().filter(|task| task.then_s > MIN_LOSS_RATIO * task.now_s)
     }
 }

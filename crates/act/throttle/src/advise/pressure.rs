@@ -1,9 +1,9 @@
-//! How long a cgroup's processes waited, by the kernel's pressure files.
+//! Waiting times of a cgroup's processes, by the kernel's pressure files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A cgroup's pressure files, where this kernel has them.
+/// A cgroup's pressure files, if this kernel has them.
 #[derive(Debug)]
 pub(super) struct Pressure {
     io: PathBuf,
@@ -12,12 +12,12 @@ pub(super) struct Pressure {
     last: Option<Waited>,
 }
 
-/// Time for which all of a cgroup's threads that had something to do waited, ns.
+/// Waiting times of a cgroup's threads that had something to do, ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Waited {
-    /// For block I/O, none of them running.
+    /// Time in which all of them waited for block I/O.
     pub(super) io_ns: u64,
-    /// For a processor: at least one of them.
+    /// Time in which at least one of them waited for a processor.
     pub(super) processor_ns: u64,
 }
 
@@ -33,7 +33,7 @@ impl Pressure {
         this
     }
 
-    /// Since the last call; `None` where the kernel does not say.
+    /// Waiting times since the last call; `None` if the kernel does not report them.
     pub(super) fn take(&mut self) -> Option<Waited> {
         let now = self.read()?;
         let last = self.last.replace(now)?;
@@ -43,7 +43,7 @@ impl Pressure {
         })
     }
 
-    /// Time of processors that it has used in all, ns; 0 where the kernel does not say.
+    /// Processor time that it has used in all, ns; 0 if the kernel does not report it.
     pub(super) fn processor_ns(&self) -> u64 {
         let text = fs::read_to_string(&self.used).unwrap_or_default();
         let line = text.lines().find_map(|line| line.strip_prefix("usage_usec "));
@@ -61,7 +61,7 @@ impl Pressure {
     }
 }
 
-/// `total=` of a line, which is in microseconds.
+/// Parses `total=` of a line, which is in microseconds.
 fn total_ns(text: &str, line: &str) -> Option<u64> {
     let line = text.lines().find(|text| text.starts_with(line))?;
     let (_, total) = line.rsplit_once("total=")?;

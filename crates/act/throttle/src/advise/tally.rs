@@ -1,39 +1,40 @@
-//! What one task does on one disk, added up between looks.
+//! Adds up the activity of one task on one disk between looks.
 
-use luc_control::throttle::forecast::fit::Seen;
+use luc_control::throttle::forecast::fit::TaskActivity;
 use luc_probe::contention::TaskSums;
 
-/// Writes that come after this part of the reads come after them.
-const AFTER: f64 = 0.9;
-/// Requests that are this large on average were written back from the page cache.
-const WRITTEN_BACK_BYTES: f64 = 262_144.0;
-/// A task that reads less than this part of what it writes is a writer.
-const WRITER: f64 = 0.05;
+/// Part of the reads after which writes count as coming last.
+const MIN_READ_BEFORE: f64 = 0.9;
+/// Mean size from which requests were written back from the page cache.
+const MIN_WRITTEN_BACK_BYTES: f64 = 262_144.0;
+/// Largest ratio of reads to writes, in bytes, for which a task is a writer.
+const MAX_WRITER_READS: f64 = 0.05;
 
 /// Sums of a task on a disk.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tally {
-    pub(super) seen: Seen,
+    pub(super) seen: TaskActivity,
     /// Time that its completed requests waited for the disk, ns.
     pub(super) queue_ns: u64,
-    /// Time for which it had something outstanding, ns.
+    /// Time for which it had a request outstanding, ns.
     pub(super) active_ns: u64,
     last: TaskSums,
-    /// Sum of the places of its requests, each weighted with its bytes, and these.
-    places: (f64, f64),
+    /// Sum of the sectors of its requests, each weighted with its bytes.
+    weighted_sectors: f64,
+    moved_bytes: f64,
     /// Bytes written, weighted with the bytes that had been read by then.
     written_after: f64,
-    /// Whether it was seen in a call that writes many requests.
+    /// Whether it was observed in a call that writes many requests.
     has_call: bool,
 }
 
-/// What a task did on a disk between two looks.
+/// Activity of a task on a disk between two looks.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Step {
     pub(super) requests: u64,
     pub(super) bytes: u64,
     pub(super) device_ns: u64,
-    /// Time with something outstanding, ns.
+    /// Time with a request outstanding, ns.
     pub(super) active_ns: u64,
     /// Time for which it waited for any disk, ns.
     pub(super) waited_ns: u64,
@@ -43,7 +44,7 @@ pub(super) struct Step {
 }
 
 impl Tally {
-    /// Takes what there is by now.
+    /// Takes the sums so far. Returns the activity since the last call.
     pub(super) fn look(&mut self, now: TaskSums) -> Step {
         let last = self.last;
         let since = |now: u64, last: u64| now.saturating_sub(last);
@@ -69,8 +70,8 @@ impl Tally {
         seen.write_ns += write_ns;
         self.queue_ns += since(now.queue_ns, last.queue_ns);
         self.active_ns += active_ns;
-        self.places.0 += now.next_sector as f64 * (read + written) as f64;
-        self.places.1 += (read + written) as f64;
+        self.weighted_sectors += now.next_sector as f64 * (read + written) as f64;
+        self.moved_bytes += (read + written) as f64;
         self.written_after += written as f64 * seen.bytes_read as f64;
         let is_writing = requests == writes && (writes > 0 || now.outstanding > 0);
         self.has_call |= is_writing && now.outstanding >= 2;
@@ -86,8 +87,8 @@ impl Tally {
         }
     }
 
-    /// The task had the disk to itself since the look before: `before` is what was seen by then.
-    pub(super) fn note_alone(&mut self, before: &Seen) {
+    /// Notes that the task had the disk to itself since the previous look. `before` is its activity by then.
+    pub(super) fn note_alone(&mut self, before: &TaskActivity) {
         let (seen, alone) = (self.seen, &mut self.seen.alone);
         if seen.writes == before.writes {
             alone.bytes += seen.bytes_read - before.bytes_read;
@@ -97,23 +98,23 @@ impl Tally {
         }
     }
 
-    /// When its last request was completed, ns; 0: never.
+    /// Time of its last completion, ns; 0: never.
     pub(super) fn last_complete_ns(&self) -> u64 {
         self.last.last_complete_ns
     }
 
-    /// Where its data is on average, in sectors; `None`: it moved none.
+    /// Mean position of its data, in sectors; `None` if it moved none.
     pub(super) fn sector(&self) -> Option<f64> {
-        (self.places.1 > 0.0).then(|| self.places.0 / self.places.1)
+        (self.moved_bytes > 0.0).then(|| self.weighted_sectors / self.moved_bytes)
     }
 
     /// Whether it wrote in a call at its end.
     pub(super) fn writes_last(&self) -> bool {
         let (read, written) = (self.seen.bytes_read as f64, self.seen.bytes_written as f64);
-        let is_writer = read < WRITER * written;
+        let is_writer = read < MAX_WRITER_READS * written;
         let request_bytes = written / self.seen.writes.max(1) as f64;
-        let has_call = self.has_call || request_bytes >= WRITTEN_BACK_BYTES;
-        has_call && (is_writer || self.written_after > AFTER * read * written)
+        let has_call = self.has_call || request_bytes >= MIN_WRITTEN_BACK_BYTES;
+        has_call && (is_writer || self.written_after > MIN_READ_BEFORE * read * written)
     }
 }
 

@@ -1,45 +1,44 @@
-//! Watches tasks on disks, and freezes nobody.
+//! Watches tasks on disks, without freezing them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use luc_control::throttle::forecast::fit::Seen;
+use luc_control::throttle::forecast::fit::TaskActivity;
 use luc_control::throttle::sample::{Class, DiskSample};
 use luc_probe::contention::{Notify, TaskSlot};
 
-use super::advice::{SeenDisk, SeenTask};
+use super::advice::{Blame, SeenDisk, SeenTask};
 use super::figures::Advice;
 use super::pressure::Pressure;
 use super::tally::{Step, Tally};
 use crate::ThrottleError;
 use crate::cgroup::Cgroup;
 use crate::clock::now_ns;
-use crate::config::Kind;
+use crate::config::Treatment;
 use crate::learn::Learned;
 use crate::learn::profile::Identity;
 use crate::observer::{Disk, Observer};
 use crate::run::{Onlooker, Task};
 use crate::sizes::OpenFiles;
 
-/// Time between two looks, ns.
-const LOOK_EVERY_NS: u64 = 100_000_000;
-/// Time between two looks for a task's first request, ns.
-const FIRST_EVERY_NS: u64 = 5_000_000;
-/// For so long after its start a task is looked at so often, ns.
-const FIRST_FOR_NS: u64 = 2_000_000_000;
-/// For so long after a write the disk may be at what it has in its cache, ns.
-const WRITTEN_NS: u64 = 1_000_000_000;
+const LOOK_INTERVAL_NS: u64 = 100_000_000;
+/// Interval between two looks for a task's first request, ns.
+const FIRST_REQUEST_INTERVAL_NS: u64 = 5_000_000;
+/// Time after its start for which a task is looked at that often, ns.
+const FIRST_REQUEST_TIMEOUT_NS: u64 = 2_000_000_000;
+/// Time after a write for which the disk may be writing from its cache, ns.
+const WRITE_CACHE_NS: u64 = 1_000_000_000;
 
-/// Tasks and what they have done so far.
+/// Tasks and their activity so far.
 pub struct Watch<'t> {
     observer: Observer,
     disks: Vec<WatchedDisk>,
-    tasks: Vec<Watched>,
+    tasks: Vec<WatchedTask>,
     began_ns: u64,
     looked_ns: u64,
-    /// Cgroups that cannot be watched, by path.
+    /// Paths of cgroups that cannot be watched.
     refused: BTreeSet<PathBuf>,
-    /// When enough was seen, ns; `None`: never.
+    /// Time at which the watch has seen enough, ns; `None`: never.
     until_ns: Option<u64>,
     tick: Box<dyn FnMut(f64) + 't>,
 }
@@ -48,30 +47,30 @@ pub struct Watch<'t> {
 struct WatchedDisk {
     first: DiskSample,
     last: DiskSample,
-    /// Its size, where the system says it, sectors of 512 bytes.
+    /// Size in sectors of 512 bytes, if the system reports it.
     size_sectors: Option<f64>,
-    /// When a task was last seen to have written, ns; 0: never.
+    /// Last time at which a task was seen to have written, ns; 0: never.
     written_ns: u64,
-    /// Time by which a task was slowed by another, ns: by both numbers.
-    slowed_ns: BTreeMap<(usize, usize), f64>,
+    /// Time for which one task slowed another, ns.
+    slowed_ns: BTreeMap<Blame, f64>,
 }
 
 #[derive(Debug)]
-struct Watched {
+struct WatchedTask {
     name: String,
     class: Class,
     cgroup: Cgroup,
     slot: TaskSlot,
     pressure: Pressure,
     start_ns: u64,
-    /// `None`: it is there still.
+    /// Its end, ns; `None` while it exists.
     end_ns: Option<u64>,
     think_ns: u64,
-    /// The part of it before its first request, ns; `None`: it has had none.
+    /// Part of the think time before its first request, ns; `None` if it has had none.
     before_ns: Option<u64>,
-    /// The part of it since the last look but one, ns.
+    /// Part of the think time between the last two looks, ns.
     lately_ns: u64,
-    /// Time of processors that it has used, ns.
+    /// Processor time that it has used, ns.
     processor_ns: u64,
     is_size_known: bool,
     tallies: Vec<Tally>,
@@ -84,11 +83,7 @@ impl std::fmt::Debug for Watch<'_> {
 }
 
 impl<'t> Watch<'t> {
-    /// Watches disks by name, or all. `tick` is told the seconds that have passed.
-    ///
-    /// # Errors
-    ///
-    /// [`ThrottleError::Probe`], [`ThrottleError::Disk`].
+    /// Watches the named disks, or all disks. `tick` gets the seconds that have passed.
     pub fn open(disks: &[String], tick: Box<dyn FnMut(f64) + 't>) -> Result<Self, ThrottleError> {
         let observer = Observer::open(disks)?;
         let disk = |disk: &Disk| {
@@ -98,8 +93,7 @@ impl<'t> Watch<'t> {
                 first,
                 last: first,
                 size_sectors: size_bytes.map(|bytes| bytes as f64 / 512.0),
-                written_ns: 0,
-                slowed_ns: BTreeMap::new(),
+                ..WatchedDisk::default()
             }
         };
         let disks = observer.disks().iter().map(disk).collect();
@@ -116,18 +110,17 @@ impl<'t> Watch<'t> {
         })
     }
 
-    /// Commands are ended after `for_ns` from now.
+    /// Ends the commands after `for_ns` from now.
     pub(crate) fn only_for(&mut self, for_ns: u64) {
         self.until_ns = Some(now_ns() + for_ns);
     }
 
-    /// What each task did on the first disk.
-    pub(crate) fn seen_on_first(&self) -> Vec<Seen> {
-        let tasks = self.tasks.iter();
-        tasks.map(|task| self.seen(task, 0, None).seen).collect()
+    /// Activity of each task on the first disk.
+    pub(crate) fn seen_on_first(&self) -> Vec<TaskActivity> {
+        self.tasks.iter().map(|task| self.observe(task, 0, None).seen).collect()
     }
 
-    /// Where the data of the first task is on the first disk, in sectors.
+    /// Mean position of the first task's data on the first disk, in sectors.
     pub(crate) fn sector_of_first(&self) -> Option<f64> {
         self.tasks.first()?.tallies.first()?.sector()
     }
@@ -135,7 +128,7 @@ impl<'t> Watch<'t> {
     fn add(&mut self, name: String, class: Class, cgroup: &Path) -> Result<(), ThrottleError> {
         let cgroup = Cgroup::open(cgroup)?;
         let slot = self.observer.watch(&cgroup, Notify::default())?;
-        self.tasks.push(Watched {
+        self.tasks.push(WatchedTask {
             name,
             class,
             pressure: Pressure::of(cgroup.path()),
@@ -153,23 +146,23 @@ impl<'t> Watch<'t> {
         Ok(())
     }
 
-    /// Watches these cgroups from now on, and no longer those that have gone.
-    pub(super) fn follow(&mut self, wanted: &BTreeMap<PathBuf, Kind>, root: &Path) {
-        for (path, kind) in wanted {
+    /// Watches these cgroups from now on, and no longer those that are gone.
+    pub(super) fn follow(&mut self, wanted: &BTreeMap<PathBuf, Treatment>, root: &Path) {
+        for (path, treatment) in wanted {
             let is_there =
                 self.tasks.iter().any(|task| task.end_ns.is_none() && task.cgroup.path() == path);
-            if is_there || kind.class == Class::Ignored || self.refused.contains(path) {
+            if is_there || treatment.class == Class::Ignored || self.refused.contains(path) {
                 continue;
             }
             let name = path.strip_prefix(root).unwrap_or(path);
-            // One that is too many, or has gone this moment, is left out.
-            if self.add(name.display().to_string(), kind.class, path).is_err() {
+            // A cgroup that has just gone, or for which there is no room, is left out.
+            if self.add(name.display().to_string(), treatment.class, path).is_err() {
                 self.refused.insert(path.clone());
             }
         }
         let now = now_ns();
         for task in &mut self.tasks {
-            // It was at work before it was watched.
+            // It worked before it was watched.
             task.before_ns.get_or_insert(0);
             if task.end_ns.is_none() && !wanted.contains_key(task.cgroup.path()) {
                 task.end_ns = Some(now);
@@ -179,19 +172,15 @@ impl<'t> Watch<'t> {
 
     /// Whether a task has had its first request since the last look.
     fn has_begun(&self) -> bool {
-        let has_used = |task: &Watched| {
-            let disks = self.observer.disks();
-            disks.iter().any(|disk| self.observer.has_used(task.slot, disk))
-        };
-        self.tasks.iter().any(|task| task.is_awaited() && has_used(task))
+        self.tasks.iter().any(|task| task.is_awaited() && self.observer.has_used_any(task.slot))
     }
 
-    /// Looks once; returns when to look again, ns.
+    /// Looks once. Returns the time of the next look, ns.
     pub(super) fn look_now(&mut self) -> u64 {
         let now = now_ns();
         let elapsed_ns = now.saturating_sub(self.looked_ns);
         self.looked_ns = now;
-        let before: Vec<Vec<Seen>> = self
+        let before: Vec<Vec<TaskActivity>> = self
             .tasks
             .iter()
             .map(|task| task.tallies.iter().map(|tally| tally.seen).collect())
@@ -206,7 +195,7 @@ impl<'t> Watch<'t> {
             if of.iter().any(|step| step.has_written) {
                 disk.written_ns = now;
             }
-            let is_written = disk.written_ns > 0 && now < disk.written_ns + WRITTEN_NS;
+            let is_written = disk.written_ns > 0 && now < disk.written_ns + WRITE_CACHE_NS;
             for (task, step) in of.iter().enumerate() {
                 if step.requests > 0 && step.requests >= requests && !is_written {
                     self.tasks[task].tallies[number].note_alone(&before[task][number]);
@@ -215,10 +204,10 @@ impl<'t> Watch<'t> {
             blame(&of, &mut disk.slowed_ns);
         }
         (self.tick)(now.saturating_sub(self.began_ns) as f64 / 1e9);
-        now + LOOK_EVERY_NS
+        now + LOOK_INTERVAL_NS
     }
 
-    /// What a task did on each disk since the last look.
+    /// Activity of a task on each disk since the last look.
     fn look_at(&mut self, number: usize, elapsed_ns: u64, now: u64) -> Vec<Step> {
         let task = &mut self.tasks[number];
         if task.end_ns.is_some() {
@@ -231,14 +220,12 @@ impl<'t> Watch<'t> {
             .zip(&mut task.tallies)
             .map(|(disk, tally)| tally.look(self.observer.sums(task.slot, disk)))
             .collect();
-        let mut disks = self.observer.disks().iter();
-        let has_used = disks.any(|disk| self.observer.has_used(task.slot, disk));
         let elapsed_ns = elapsed_ns.min(now.saturating_sub(task.start_ns));
         let active_ns = steps.iter().map(|step| step.active_ns).max().unwrap_or(0);
         let is_writing = steps.iter().any(|step| step.is_writing);
         let waited_ns = match task.pressure.take() {
-            // A task that reads ahead has requests outstanding while it thinks; one that syncs may wait for a commit,
-            // which the kernel does not count as I/O.
+            // A task that reads ahead has requests outstanding while it thinks. A task that syncs may wait for a
+            // commit, which the kernel does not count as I/O.
             Some(waited) if is_writing => waited.io_ns.max(active_ns) + waited.processor_ns,
             Some(waited) => waited.io_ns + waited.processor_ns,
             None => active_ns,
@@ -246,7 +233,7 @@ impl<'t> Watch<'t> {
         task.lately_ns = elapsed_ns.saturating_sub(waited_ns);
         task.think_ns += task.lately_ns;
         task.processor_ns = task.pressure.processor_ns();
-        if has_used {
+        if self.observer.has_used_any(task.slot) {
             task.before_ns.get_or_insert(task.think_ns);
         }
         for step in &mut steps {
@@ -264,9 +251,8 @@ impl<'t> Watch<'t> {
         let seen_ns = self.looked_ns.saturating_sub(self.began_ns);
         let disks = self.observer.disks().iter().zip(&self.disks);
         let disks = disks.enumerate().map(|(number, (disk, watched))| {
-            let measured = crate::learn::learned(disk.dev);
-            let tasks = self.tasks.iter();
-            let tasks = tasks.map(|task| self.seen(task, number, measured.as_ref()));
+            let measured = crate::learn::read_learned(disk.dev);
+            let tasks = self.tasks.iter().map(|task| self.observe(task, number, measured.as_ref()));
             SeenDisk {
                 name: disk.name.clone(),
                 has_arm: disk.has_arm,
@@ -281,7 +267,7 @@ impl<'t> Watch<'t> {
         Advice::of(disks.collect(), seen_ns, max_frozen_ns)
     }
 
-    fn seen(&self, task: &Watched, disk: usize, measured: Option<&Learned>) -> SeenTask {
+    fn observe(&self, task: &WatchedTask, disk: usize, measured: Option<&Learned>) -> SeenTask {
         let size_sectors = self.disks[disk].size_sectors;
         let tally = &task.tallies[disk];
         let end_ns = task.end_ns.unwrap_or(self.looked_ns);
@@ -289,7 +275,7 @@ impl<'t> Watch<'t> {
             name: task.name.clone(),
             queue_ns: tally.queue_ns,
             active_ns: tally.active_ns,
-            seen: Seen {
+            seen: TaskActivity {
                 place: size_sectors.zip(tally.sector()).map(|(size, sector)| sector / size),
                 measured_bytes_per_s: measured
                     .zip(tally.sector())
@@ -309,13 +295,13 @@ impl<'t> Watch<'t> {
     }
 }
 
-impl Watched {
+impl WatchedTask {
     /// Whether its first request is yet to come.
     fn is_awaited(&self) -> bool {
         self.before_ns.is_none() && self.end_ns.is_none()
     }
 
-    /// What it thought after its last request, ns: no more than since the look before it ended.
+    /// Think time after its last request, ns: at most the time since the look before it ended.
     fn after_ns(&self) -> u64 {
         let last_ns = self.tallies.iter().map(Tally::last_complete_ns).max();
         match (self.end_ns, last_ns) {
@@ -327,8 +313,8 @@ impl Watched {
     }
 }
 
-/// Says who slowed whom: the time for which a task waited while others were served, by their parts of the disk's time.
-fn blame(steps: &[Step], slowed_ns: &mut BTreeMap<(usize, usize), f64>) {
+/// Attributes the time for which a task waited while others were served to these, by their parts of the disk's time.
+fn blame(steps: &[Step], slowed_ns: &mut BTreeMap<Blame, f64>) {
     let all_ns: u64 = steps.iter().map(|step| step.device_ns).sum();
     for (slow, step) in steps.iter().enumerate() {
         let others_ns = all_ns - step.device_ns;
@@ -339,7 +325,7 @@ fn blame(steps: &[Step], slowed_ns: &mut BTreeMap<(usize, usize), f64>) {
         for (by, other) in steps.iter().enumerate() {
             if by != slow && other.device_ns > 0 {
                 let part = other.device_ns as f64 / others_ns as f64;
-                *slowed_ns.entry((slow, by)).or_default() += waited_ns as f64 * part;
+                *slowed_ns.entry(Blame { slow, by }).or_default() += waited_ns as f64 * part;
             }
         }
     }
@@ -362,13 +348,12 @@ impl Onlooker for Watch<'_> {
     }
 
     fn look(&mut self) -> u64 {
-        let due_ns = self.looked_ns + LOOK_EVERY_NS;
+        let due_ns = self.looked_ns + LOOK_INTERVAL_NS;
         let now = now_ns();
         if now < due_ns && !self.has_begun() {
-            let is_new = |task: &Watched| now < task.start_ns + FIRST_FOR_NS;
-            let mut tasks = self.tasks.iter();
-            let is_awaited = tasks.any(|task| task.is_awaited() && is_new(task));
-            return if is_awaited { due_ns.min(now + FIRST_EVERY_NS) } else { due_ns };
+            let is_new = |task: &WatchedTask| now < task.start_ns + FIRST_REQUEST_TIMEOUT_NS;
+            let is_awaited = self.tasks.iter().any(|task| task.is_awaited() && is_new(task));
+            return if is_awaited { due_ns.min(now + FIRST_REQUEST_INTERVAL_NS) } else { due_ns };
         }
         self.look_now()
     }

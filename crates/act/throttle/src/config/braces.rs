@@ -1,10 +1,10 @@
 //! Alternatives in a pattern: `a-{b,c}` stands for `a-b` and `a-c`.
 
-/// More alternatives are a mistake.
+/// Largest number of alternatives. More are a mistake.
 const MAX_ALTERNATIVES: usize = 1024;
 
-/// The patterns that one with braces stands for. Braces may stand in one another.
-pub(super) fn expanded(pattern: &str) -> Result<Vec<String>, &'static str> {
+/// Expands a pattern with braces, which may be nested.
+pub(super) fn expand(pattern: &str) -> Result<Vec<String>, &'static str> {
     let mut whole = Vec::new();
     let mut open = vec![pattern.to_owned()];
     while let Some(pattern) = open.pop() {
@@ -24,7 +24,7 @@ pub(super) fn expanded(pattern: &str) -> Result<Vec<String>, &'static str> {
     Ok(whole)
 }
 
-/// The alternatives of the brace at `start`, and where what follows them begins.
+/// Alternatives of the brace at `start`, and the position after its end.
 fn parts(pattern: &str, start: usize) -> Option<(Vec<&str>, usize)> {
     let mut depth = 0;
     let mut from = start + 1;
@@ -73,10 +73,10 @@ mod tests {
             ),
             ("{a}", &["a"]),
         ] {
-            assert_eq!(expanded(pattern).expect(pattern), patterns);
+            assert_eq!(expand(pattern).expect(pattern), patterns);
         }
         for pattern in ["{", "a}", "{a", "}{", &"{a,b}".repeat(11)] {
-            assert!(expanded(pattern).is_err(), "{pattern}");
+            assert!(expand(pattern).is_err(), "{pattern}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! One daemon at a time: two would freeze each other's tasks out.
+//! Allows one daemon at a time: two daemons would freeze the same tasks against each other.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, Write as _};
@@ -9,14 +9,14 @@ use rustix::fs::{FlockOperation, flock};
 
 use crate::ThrottleError;
 
-/// Held while a daemon runs; let go when it ends, also by being killed.
+/// Held while a daemon runs. The kernel releases it when the daemon ends, also by being killed.
 #[derive(Debug)]
-pub(super) struct Lock {
+pub(super) struct DaemonLock {
     _file: File,
 }
 
-impl Lock {
-    /// Takes the lock in `folder`, which is made.
+impl DaemonLock {
+    /// Takes the lock in `folder`, and creates the folder.
     pub(super) fn take(folder: &Path) -> Result<Self, ThrottleError> {
         let path = folder.join("daemon.lock");
         let open = || -> io::Result<File> {
@@ -33,7 +33,7 @@ impl Lock {
         let mut file = open().map_err(ThrottleError::record(&path))?;
         if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
             let mut process = String::new();
-            // The text helps; without it the message is still true.
+            // The process id improves the message, but is not needed.
             let _ = file.read_to_string(&mut process);
             return Err(ThrottleError::Running(process.trim().to_owned()));
         }
@@ -54,10 +54,10 @@ mod tests {
     #[test]
     fn a_second_one_names_the_first() {
         let folder = tempfile::tempdir().expect("a folder");
-        let first = Lock::take(folder.path()).expect("the first");
-        let said = Lock::take(folder.path()).expect_err("the second").to_string();
+        let first = DaemonLock::take(folder.path()).expect("the first");
+        let said = DaemonLock::take(folder.path()).expect_err("the second").to_string();
         assert!(said.contains(&std::process::id().to_string()), "{said}");
         drop(first);
-        Lock::take(folder.path()).expect("free again");
+        DaemonLock::take(folder.path()).expect("free again");
     }
 }

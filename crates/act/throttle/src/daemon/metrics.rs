@@ -1,4 +1,4 @@
-//! The status as Prometheus' text format, for node_exporter's textfile collector.
+//! Writes the status in Prometheus' text format, for node_exporter's textfile collector.
 
 use std::fmt::{self, Write as _};
 use std::io;
@@ -14,35 +14,26 @@ pub(super) fn write(path: &Path, status: &Status) -> io::Result<()> {
 
 fn text(status: &Status) -> String {
     let mut out = String::new();
-    // A String takes any text.
+    // Writing to a String cannot fail.
     let _ = fill(&mut out, status);
     out
 }
 
 fn fill(out: &mut String, status: &Status) -> fmt::Result {
+    // 1. Figures of each task.
     type Figure = fn(&TaskStatus) -> f64;
-    let of_tasks: [(&str, &str, &str, Figure); 6] = [
-        ("frozen", "gauge", "Whether the task is frozen.", |task| f64::from(u8::from(task.frozen))),
-        ("frozen_seconds_total", "counter", "Time that the task was frozen.", |task| task.frozen_s),
-        ("freezes_total", "counter", "How often the task was frozen.", |task| task.freezes as f64),
-        ("bytes_total", "counter", "Bytes that the task has read and written.", |task| {
-            task.bytes as f64
+    let of_tasks: [(&str, &str, Figure); 6] = [
+        ("frozen", "Whether the task is frozen.", |task| f64::from(u8::from(task.frozen))),
+        ("frozen_seconds_total", "Time that the task was frozen.", |task| task.frozen_s),
+        ("freezes_total", "How often the task was frozen.", |task| task.freezes as f64),
+        ("bytes_total", "Bytes that the task has read and written.", |task| task.bytes as f64),
+        ("device_seconds_total", "Time that disks spent on the task's requests.", |t| t.device_s),
+        ("queue_seconds_total", "Time that the task's requests waited before disks.", |t| {
+            t.queue_s
         }),
-        (
-            "device_seconds_total",
-            "counter",
-            "Time that disks spent on the task's requests.",
-            |task| task.device_s,
-        ),
-        (
-            "queue_seconds_total",
-            "counter",
-            "Time that the task's requests waited before disks.",
-            |task| task.queue_s,
-        ),
     ];
-    for (name, kind, help, figure) in of_tasks {
-        head(out, name, kind, help)?;
+    for (name, help, figure) in of_tasks {
+        head(out, name, help)?;
         for task in &status.tasks {
             let cgroup = label(&task.cgroup.to_string_lossy());
             let class = label(&task.class);
@@ -53,12 +44,13 @@ fn fill(out: &mut String, status: &Status) -> fmt::Result {
             )?;
         }
     }
-    head(out, "disk_busy_seconds_total", "counter", "Time that the disk was busy.")?;
+    // 2. Figures of each disk, and orders by reason.
+    head(out, "disk_busy_seconds_total", "Time that the disk was busy.")?;
     for disk in &status.disks {
         let name = label(&disk.name);
         writeln!(out, "luc_throttle_disk_busy_seconds_total{{disk=\"{name}\"}} {}", disk.busy_s)?;
     }
-    head(out, "orders_total", "counter", "Freezes and thaws by reason.")?;
+    head(out, "orders_total", "Freezes and thaws by reason.")?;
     for order in &status.orders {
         writeln!(
             out,
@@ -68,33 +60,37 @@ fn fill(out: &mut String, status: &Status) -> fmt::Result {
             order.count
         )?;
     }
+    // 3. Figures of the throttle itself.
+    let Status { thawed_by_guardian, thawed_at_limit, looks, looking_s, .. } = *status;
     let single = [
         (
             "thawed_by_guardian_total",
             "Cgroups that the guardian thawed.",
-            status.thawed_by_guardian as f64,
+            thawed_by_guardian as f64,
         ),
         (
             "thawed_at_limit_total",
             "Cgroups frozen for as long as is allowed.",
-            status.thawed_at_limit as f64,
+            thawed_at_limit as f64,
         ),
-        ("looks_total", "Looks at the disks.", status.looks as f64),
-        ("looking_seconds_total", "Time spent looking and deciding.", status.looking_s),
+        ("looks_total", "Looks at the disks.", looks as f64),
+        ("looking_seconds_total", "Time spent looking and deciding.", looking_s),
     ];
     for (name, help, value) in single {
-        head(out, name, "counter", help)?;
+        head(out, name, help)?;
         writeln!(out, "luc_throttle_{name} {value}")?;
     }
     Ok(())
 }
 
-fn head(out: &mut String, name: &str, kind: &str, help: &str) -> fmt::Result {
+/// Writes the head of a metric, which is a counter if its name says that it is a total.
+fn head(out: &mut String, name: &str, help: &str) -> fmt::Result {
+    let kind = if name.ends_with("_total") { "counter" } else { "gauge" };
     writeln!(out, "# HELP luc_throttle_{name} {help}")?;
     writeln!(out, "# TYPE luc_throttle_{name} {kind}")
 }
 
-/// A label's value: backslash, quote and newline are escaped.
+/// Escapes backslash, quote and newline in a label's value.
 fn label(text: &str) -> String {
     text.replace('\\', r"\\").replace('"', "\\\"").replace('\n', r"\n")
 }
@@ -111,27 +107,10 @@ mod tests {
             cgroup: PathBuf::from("a\"} 1\nb"),
             class: "batch".to_owned(),
             frozen: true,
-            freezes: 3,
             frozen_s: 1.5,
-            longest_frozen_s: 1.0,
-            bytes: 4096,
-            device_s: 0.25,
-            queue_s: 0.5,
-            frozen_since_ns: None,
-            why: String::new(),
-            on: Vec::new(),
+            ..TaskStatus::default()
         };
-        let status = Status {
-            process: 1,
-            at_ns: 2,
-            tasks: vec![task],
-            disks: Vec::new(),
-            orders: Vec::new(),
-            thawed_by_guardian: 0,
-            thawed_at_limit: 0,
-            looks: 7,
-            looking_s: 0.5,
-        };
+        let status = Status { tasks: vec![task], looks: 7, looking_s: 0.5, ..Status::default() };
         let text = text(&status);
         let line = "luc_throttle_frozen{task=\"a\\\"} 1\\nb\",class=\"batch\"} 1";
         assert!(text.lines().any(|found| found == line), "{text}");

@@ -1,4 +1,4 @@
-//! What systemd is told (sd_notify(3)).
+//! Notifies systemd of the daemon's state (sd_notify(3)).
 
 use std::env;
 use std::ffi::OsString;
@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt as _;
 
 use rustix::net::{AddressFamily, SendFlags, SocketAddrUnix, SocketType, sendto, socket};
 
-/// Tells systemd, if it has started this process and asked for it.
+/// Connection to systemd, if it has started this process and wants notifications.
 #[derive(Debug)]
 pub(super) struct Notifier {
     socket: Option<OsString>,
@@ -29,7 +29,7 @@ impl Notifier {
         self.send(b"STOPPING=1");
     }
 
-    /// Nobody to tell is no error.
+    /// Sends a state. Without a receiver this does nothing.
     fn send(&self, state: &[u8]) {
         let Some(name) = &self.socket else {
             return;

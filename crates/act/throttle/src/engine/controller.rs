@@ -1,4 +1,4 @@
-//! One disk and its policy.
+//! The policies of an engine's disks.
 
 use std::collections::BTreeSet;
 
@@ -6,17 +6,35 @@ use luc_control::throttle::sample::{Policy, TaskId};
 
 use crate::observer::Disk;
 
-/// The policy of one disk.
+/// The policy of one disk, with its state between looks.
 pub(super) struct Controller {
     pub(super) disk: Disk,
     pub(super) policy: Box<dyn Policy>,
-    /// Requests of the disk when the policy last looked.
+    /// Number of requests of the disk when the policy last looked.
     pub(super) requests: u64,
     pub(super) look_again_ns: u64,
-    /// The tasks that have used the disk.
+    /// Tasks that have used the disk.
     pub(super) users: BTreeSet<TaskId>,
-    /// When tasks that have not used the disk so far are looked at again.
+    /// Time of the next look at tasks that have not used the disk so far, ns.
     pub(super) look_at_all_ns: u64,
+}
+
+impl Controller {
+    pub(super) fn new(disk: Disk, policy: Box<dyn Policy>) -> Self {
+        let users = BTreeSet::new();
+        Self { disk, policy, requests: 0, look_again_ns: 0, users, look_at_all_ns: 0 }
+    }
+}
+
+/// Position of a controller among those of the engine.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ControllerId(pub(super) usize);
+
+impl ControllerId {
+    /// Bit of the controller in a set of controllers.
+    pub(super) fn bit(self) -> u64 {
+        1 << (self.0 % 64)
+    }
 }
 
 impl std::fmt::Debug for Controller {

@@ -1,28 +1,26 @@
-//! What an engine has done, counted.
+//! Counters of an engine's actions.
 
 use std::collections::BTreeMap;
 
 use luc_control::throttle::sample::{Action, Reason};
 use serde::{Deserialize, Serialize};
 
-/// What an engine has done since it was started.
+/// Counters of an engine's actions since its start.
 #[derive(Clone, Debug, Default)]
 pub struct Counters {
-    /// Freezes and thaws by what was done and why.
+    /// Number of freezes and thaws, by action and reason.
     pub orders: BTreeMap<(Action, Reason), u64>,
-    /// Cgroups that the guardian thawed.
+    /// Number of cgroups that the guardian thawed.
     pub thawed_by_guardian: u64,
-    /// Cgroups that were frozen for as long as is allowed.
+    /// Number of cgroups that were frozen as long as allowed.
     pub thawed_at_limit: u64,
-    /// Guardians that had to be replaced.
+    /// Number of guardians that had to be replaced.
     pub guardians_lost: u64,
-    /// Looks at the disks.
     pub looks: u64,
-    /// Time spent in them, ns.
     pub looking_ns: u64,
 }
 
-/// How often something was done, and why.
+/// Number of freezes or thaws for one reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OrderCount {
     pub action: String,
@@ -31,7 +29,7 @@ pub struct OrderCount {
 }
 
 impl Counters {
-    /// Freezes and thaws by reason, for people and programs.
+    /// Numbers of freezes and thaws by reason, for people and programs.
     #[must_use]
     pub fn order_counts(&self) -> Vec<OrderCount> {
         let count = |(&(action, reason), &count): (&(Action, Reason), &u64)| OrderCount {

@@ -1,10 +1,10 @@
-//! How many tasks are frozen, known without looking at each.
+//! Counts frozen tasks, so that no task need be looked at to know whether any is frozen.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Counts what all tasks of an engine tell it.
+/// Counts that all tasks of an engine share.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Frozen(Arc<Counts>);
 
@@ -20,7 +20,7 @@ impl Frozen {
         self.0.now.load(Relaxed) > 0
     }
 
-    /// How often tasks were frozen and thawed.
+    /// Number of freezes and thaws so far.
     pub(super) fn changes(&self) -> u64 {
         self.0.changes.load(Relaxed)
     }

@@ -1,45 +1,46 @@
-//! A look at one disk: what its policy is shown, and what is done of what it says.
+//! A look at one disk: makes the sample for its policy, and carries out the orders.
 
 use luc_control::throttle::sample::{Action, Class, Order, Reason, Sample};
 use luc_probe::contention::Notify;
 
-use super::{Engine, LONGEST_NS, sharing};
+use super::controller::ControllerId;
+use super::{Engine, MAX_LOOK_INTERVAL_NS, sharing};
 use crate::ThrottleError;
 
-/// Tasks that read the same file are treated as one for this long after that was seen, ns.
-const SHARED_NS: u64 = 60_000_000_000;
+/// Time for which tasks that read the same file are treated as one, ns.
+const SAME_DATA_COUPLING_NS: u64 = 60_000_000_000;
 
 impl Engine {
-    /// Looks at one disk and does what its policy says. Returns when to look again at the latest, ns.
-    pub(super) fn look_at(&mut self, index: usize, now: u64) -> Result<u64, ThrottleError> {
-        let controller = &mut self.controllers[index];
+    /// Looks at one disk and carries out the orders of its policy. Returns the latest time of the next look, ns.
+    pub(super) fn look_at(&mut self, id: ControllerId, now: u64) -> Result<u64, ThrottleError> {
+        // 1. Nothing to do for an idle disk before the policy's next look.
+        let controller = &mut self.controllers[id.0];
         let disk = self.observer.disk(&controller.disk);
         let is_idle = disk.requests == controller.requests && disk.in_flight == 0;
         let wants_frozen =
-            || self.frozen.any() && self.tasks.values().any(|task| task.is_frozen_for(index));
+            || self.frozen.any() && self.tasks.values().any(|task| task.is_frozen_for(id));
         if is_idle && now < controller.look_again_ns && !wants_frozen() {
-            return Ok(now + LONGEST_NS);
+            return Ok(now + MAX_LOOK_INTERVAL_NS);
         }
         controller.requests = disk.requests;
-        // Reading what a hundred idle tasks did would be most of a look's cost.
+        // 2. New users of the disk. Reading the activity of a hundred idle tasks would be most of a look's cost.
         if now >= controller.look_at_all_ns {
-            controller.look_at_all_ns = now + LONGEST_NS;
-            for (id, task) in &self.tasks {
-                if controller.users.contains(id)
-                    || !self.observer.has_used(task.slot, &controller.disk)
-                {
-                    continue;
-                }
-                controller.users.insert(*id);
-                if task.class == Class::Batch {
-                    self.observer.notify(task.slot, Notify::default());
+            controller.look_at_all_ns = now + MAX_LOOK_INTERVAL_NS;
+            for (task_id, task) in &self.tasks {
+                let has_used = || self.observer.has_used(task.slot, &controller.disk);
+                if !controller.users.contains(task_id) && has_used() {
+                    controller.users.insert(*task_id);
+                    if task.class == Class::Batch {
+                        self.observer.notify(task.slot, Notify::default());
+                    }
                 }
             }
         }
+        // 3. Samples of all users.
         let mut samples = Vec::with_capacity(controller.users.len());
         let mut looked_into = Vec::new();
-        for id in &controller.users {
-            let Some(task) = self.tasks.get_mut(id) else {
+        for task_id in &controller.users {
+            let Some(task) = self.tasks.get_mut(task_id) else {
                 continue;
             };
             let mut sample = task.sample();
@@ -49,31 +50,34 @@ impl Engine {
                 sample.outstanding = 1;
             }
             if task.learn_files(sample.bytes, now) {
-                looked_into.push(*id);
+                looked_into.push(*task_id);
             }
             sample.remaining_bytes = task.remaining_bytes(sample.bytes);
             samples.push(sample);
         }
-        for pair in sharing::pairs(&self.tasks, &looked_into) {
-            let until_ns = now + SHARED_NS;
-            controller.policy.couple(pair, Reason::SameData, until_ns);
+        for pair in sharing::find_pairs(&self.tasks, &looked_into) {
+            controller.policy.couple(pair, Reason::SameData, now + SAME_DATA_COUPLING_NS);
         }
+        // 4. The policy's decision.
         let decision = controller.policy.decide(&Sample { now_ns: now, disk, tasks: &samples });
         controller.look_again_ns = decision.look_again_ns;
         for order in decision.orders {
-            self.obey(index, order, now)?;
+            self.obey(id, order, now)?;
         }
         Ok(decision.look_again_ns)
     }
 
-    /// A task is frozen while the policy of any disk wants it to be.
-    fn obey(&mut self, controller: usize, order: Order, now: u64) -> Result<(), ThrottleError> {
-        let Some(task) = self.tasks.get_mut(&order.task) else {
+    /// Carries out an order. A task is frozen while the policy of any disk wants it frozen.
+    fn obey(
+        &mut self,
+        controller: ControllerId,
+        order: Order,
+        now: u64,
+    ) -> Result<(), ThrottleError> {
+        let task = self.tasks.get_mut(&order.task);
+        let Some(task) = task.filter(|task| task.class == Class::Batch) else {
             return Ok(());
         };
-        if task.class != Class::Batch {
-            return Ok(());
-        }
         let key = (order.action, order.reason);
         *self.counters.orders.entry(key).or_default() += 1;
         task.reason = Some(order.reason);

@@ -1,7 +1,7 @@
-//! Tasks that read the same files.
+//! Finds tasks that read the same files.
 //!
-//! What one has read the others find in memory, if they run at the same time. Turns would take that away: where the file
-//! is larger than the memory, each would read all of it.
+//! If such tasks run at the same time, one finds in memory what another has read. Turns would prevent that: each task
+//! would read all of a file that is larger than the memory.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +9,8 @@ use luc_control::throttle::sample::{Class, TaskId};
 
 use super::task::Task;
 
-/// Each of these tasks with each batch task that has a large file open that it has open, too.
-pub(super) fn pairs(tasks: &BTreeMap<TaskId, Task>, of: &[TaskId]) -> Vec<(TaskId, TaskId)> {
+/// Pairs each of these tasks with every batch task that has a large file open in common with it.
+pub(super) fn find_pairs(tasks: &BTreeMap<TaskId, Task>, of: &[TaskId]) -> Vec<(TaskId, TaskId)> {
     let mut all = Vec::new();
     for (id, task) in of.iter().filter_map(|id| tasks.get_key_value(id)) {
         let others = tasks.iter().filter(|(other, _)| *other != id);

@@ -1,4 +1,4 @@
-//! One task, as the engine keeps it.
+//! State of one task in the engine.
 
 use std::io;
 
@@ -6,6 +6,7 @@ use luc_control::throttle::sample::{Class, Reason, TaskId, TaskSample};
 use luc_probe::contention::TaskSlot;
 use serde::Serialize;
 
+use super::controller::ControllerId;
 use super::frozen::Frozen;
 use super::kind::TaskKind;
 use super::waiting;
@@ -15,19 +16,18 @@ use crate::inversion::Candidate;
 use crate::record::{Entry, Record};
 use crate::sizes::{FileId, OpenFiles};
 
-/// The sizes of a task's open files are looked at when it has moved so much more, and not more often than this.
-const SIZE_EVERY_BYTES: u64 = 8 << 20;
-const SIZE_EVERY_NS: u64 = 500_000_000;
+/// Bytes that a task must move, and time that must pass, before the sizes of its open files are read again.
+const FILES_INTERVAL_BYTES: u64 = 8 << 20;
+const FILES_INTERVAL_NS: u64 = 500_000_000;
+/// Bytes up to which they are read after each request.
+const MAX_FIRST_BYTES: u64 = 1 << 20;
 
-/// Until it has moved so much, they are looked for after each request.
-const FIRST_BYTES: u64 = 1 << 20;
+/// Times since a task's last request at which its threads are checked for a wait for the next one, ns. Before, it does
+/// not count as idle yet. After, it computes.
+const WAIT_CHECK_NS: std::ops::Range<u64> = 8_000_000..1_000_000_000;
 
-/// Times since a task's last request, ns, at which it is looked for threads that wait for a place for the next one. Before,
-/// it does not count as idle yet; after, it computes.
-const WAITS_NS: std::ops::Range<u64> = 8_000_000..1_000_000_000;
-
-/// A task that submitted a request within this time has used the disk lately, ns.
-const ACTIVE_NS: u64 = 1_000_000_000;
+/// Time since its last request for which a task counts as active, ns.
+const ACTIVE_TIMEOUT_NS: u64 = 1_000_000_000;
 
 /// A cgroup under the throttle.
 #[derive(Debug)]
@@ -40,34 +40,33 @@ pub(super) struct Task {
     cgroup: Cgroup,
     /// A bit for each disk whose policy wants it frozen.
     frozen_for: u64,
-    /// When it last submitted a request, ns; 0: never.
+    /// Time of its last request, ns; 0: never.
     last_submit_ns: u64,
     frozen_since_ns: Option<u64>,
-    /// Told when it is frozen and thawed.
+    /// Counts of freezes and thaws.
     frozen: Frozen,
-    /// Of the last order.
+    /// Reason of the last order.
     pub(super) reason: Option<Reason>,
     totals: Totals,
     size_bytes: Option<u64>,
-    /// What it had yet to move when it had moved `sized_bytes`.
+    /// Bytes that it had yet to move when it had moved `sized_bytes`.
     remaining_bytes: Option<u64>,
     sized_ns: u64,
     sized_bytes: u64,
-    /// The large files that it had open to read then.
+    /// Large files that it had open to read then.
     files: Vec<FileId>,
 }
 
-/// How often and for how long a task was frozen.
+/// Totals of a task's freezes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Totals {
     pub freezes: u64,
     pub frozen_ns: u64,
-    /// At most at a time, ns.
     pub longest_ns: u64,
 }
 
 impl Totals {
-    /// Adds those of another task.
+    /// Adds the totals of another task.
     pub(crate) fn add(&mut self, other: Self) {
         self.freezes += other.freezes;
         self.frozen_ns += other.frozen_ns;
@@ -80,7 +79,8 @@ impl Task {
         id: TaskId,
         cgroup: Cgroup,
         kind: TaskKind,
-        (slot, entry): (TaskSlot, Entry),
+        slot: TaskSlot,
+        entry: Entry,
         frozen: Frozen,
     ) -> Self {
         Self {
@@ -108,7 +108,7 @@ impl Task {
         &self.cgroup
     }
 
-    /// What is looked at for inversions.
+    /// View of the task for the search for inversions.
     pub(super) fn candidate(&self, now: u64) -> Candidate<'_> {
         let since_ns = now.saturating_sub(self.last_submit_ns);
         Candidate {
@@ -116,11 +116,11 @@ impl Task {
             cgroup: &self.cgroup,
             is_frozen: self.is_frozen(),
             is_active: self.class == Class::Protected
-                || (self.last_submit_ns > 0 && since_ns < ACTIVE_NS),
+                || (self.last_submit_ns > 0 && since_ns < ACTIVE_TIMEOUT_NS),
         }
     }
 
-    /// Notes when it last submitted a request to a disk; 0: never.
+    /// Notes the time of its last request to a disk, ns; 0: never.
     pub(super) fn note_submit(&mut self, at_ns: u64) {
         self.last_submit_ns = self.last_submit_ns.max(at_ns);
     }
@@ -129,40 +129,40 @@ impl Task {
         self.frozen_since_ns.is_some()
     }
 
-    /// Since when it is frozen, and why it was frozen or thawed last.
+    /// Beginning of its present freeze, ns, and the reason of its last freeze or thaw.
     pub(super) fn state(&self) -> (Option<u64>, Option<Reason>) {
         (self.frozen_since_ns, self.reason)
     }
 
-    pub(super) fn is_frozen_for(&self, controller: usize) -> bool {
-        self.frozen_for & bit(controller) != 0
+    pub(super) fn is_frozen_for(&self, controller: ControllerId) -> bool {
+        self.frozen_for & controller.bit() != 0
     }
 
     pub(super) fn is_frozen_longer_than(&self, limit_ns: u64, now: u64) -> bool {
         self.frozen_since_ns.is_some_and(|since| now.saturating_sub(since) >= limit_ns)
     }
 
-    /// Freezes it on behalf of a disk's policy. One that somebody else has frozen is left alone.
+    /// Freezes it for a disk's policy. A task that is frozen by others is left alone.
     pub(super) fn freeze(
         &mut self,
-        controller: usize,
+        controller: ControllerId,
         now: u64,
         deadline_ns: u64,
         record: &Record,
     ) -> Result<(), ThrottleError> {
         if self.is_frozen() {
-            self.frozen_for |= bit(controller);
+            self.frozen_for |= controller.bit();
             return Ok(());
         }
         match self.cgroup.is_asked_to_freeze() {
             Ok(false) => {}
-            // Somebody else's, or gone.
+            // It was frozen by others, or is gone.
             Ok(true) | Err(_) => return Ok(()),
         }
         record.note_freeze(self.entry, deadline_ns)?;
         match self.cgroup.set_frozen(true) {
             Ok(()) => {
-                self.frozen_for |= bit(controller);
+                self.frozen_for |= controller.bit();
                 self.frozen_since_ns = Some(now);
                 self.frozen.note_freeze();
                 self.totals.freezes += 1;
@@ -175,21 +175,21 @@ impl Task {
         }
     }
 
-    /// A disk's policy no longer wants it frozen.
+    /// Takes back the freeze of a disk's policy.
     pub(super) fn release(
         &mut self,
-        controller: usize,
+        controller: ControllerId,
         now: u64,
         record: &Record,
     ) -> Result<(), ThrottleError> {
-        self.frozen_for &= !bit(controller);
+        self.frozen_for &= !controller.bit();
         if self.frozen_for == 0 {
             self.thaw(now, record)?;
         }
         Ok(())
     }
 
-    /// Thaws it whatever the policies want.
+    /// Thaws it, regardless of the policies.
     pub(super) fn thaw(&mut self, now: u64, record: &Record) -> Result<(), ThrottleError> {
         self.frozen_for = 0;
         let Some(since) = self.frozen_since_ns.take() else {
@@ -204,7 +204,7 @@ impl Task {
         thawed.or_else(|error| self.forgive(error, "thaw"))
     }
 
-    /// A cgroup that was removed is frozen no longer.
+    /// Ignores the error of a cgroup that was removed, since that is no longer frozen.
     fn forgive(&self, error: io::Error, what: &'static str) -> Result<(), ThrottleError> {
         if error.raw_os_error() == Some(libc::ENODEV) {
             return Ok(());
@@ -222,28 +222,28 @@ impl Task {
         totals
     }
 
-    /// Bytes that it will yet move, after `bytes`, if somebody said how many in all, or by the files that it reads.
+    /// Bytes that it has yet to move after `bytes`, by its given size or by the files that it reads, if known.
     pub(super) fn remaining_bytes(&self, bytes: u64) -> Option<u64> {
         let since = bytes.saturating_sub(self.sized_bytes);
         Some(self.remaining_bytes?.saturating_sub(since))
     }
 
-    /// Whether it is about to count as one that wants nothing, and does wait.
+    /// Whether it is about to count as idle, but waits.
     pub(super) fn may_wait_without_request(&self, sample: &TaskSample, now: u64) -> bool {
         let since_ns = now.saturating_sub(sample.last_submit_ns);
         self.class == Class::Batch
             && !self.is_frozen()
             && sample.outstanding == 0
-            && WAITS_NS.contains(&since_ns)
+            && WAIT_CHECK_NS.contains(&since_ns)
             && waiting::is_waiting(&self.cgroup)
     }
 
-    /// Looks at the files that it has open, if it has moved many bytes since; says whether it did.
+    /// Reads its open files, if it has moved many bytes since. Returns whether it did.
     pub(super) fn learn_files(&mut self, bytes: u64, now: u64) -> bool {
-        let is_due =
-            bytes >= self.sized_bytes + SIZE_EVERY_BYTES && now >= self.sized_ns + SIZE_EVERY_NS;
+        let is_due = bytes >= self.sized_bytes + FILES_INTERVAL_BYTES
+            && now >= self.sized_ns + FILES_INTERVAL_NS;
         // Its first request may have been for the folder of the file that it opens next.
-        let is_first = self.files.is_empty() && bytes > self.sized_bytes && bytes < FIRST_BYTES;
+        let is_first = self.files.is_empty() && bytes > self.sized_bytes && bytes < MAX_FIRST_BYTES;
         if self.class != Class::Batch || !(is_due || is_first) {
             return false;
         }
@@ -258,12 +258,12 @@ impl Task {
         true
     }
 
-    /// Whether both read a file, at the same or at different places.
+    /// Whether both read the same file, at any position.
     pub(super) fn shares_a_file_with(&self, other: &Self) -> bool {
         self.files.iter().any(|file| other.files.contains(file))
     }
 
-    /// What a policy is shown, but for what it did on a disk.
+    /// Sample for a policy, without the activity on a disk.
     pub(super) fn sample(&self) -> TaskSample {
         TaskSample {
             class: self.class,
@@ -272,8 +272,4 @@ impl Task {
             ..TaskSample::new(self.id)
         }
     }
-}
-
-fn bit(controller: usize) -> u64 {
-    1 << (controller % 64)
 }

@@ -1,16 +1,16 @@
-//! Whether a task waits for a disk without a request of its own there.
+//! Detects tasks that wait for a disk without a request of their own there.
 //!
-//! A disk with few places for requests (`nr_requests`, tags) makes those wait who have none. What they want is then no
-//! request yet and counts nowhere; but they sleep uninterruptibly.
+//! A disk has few places for requests (`nr_requests`, tags). Threads without a place sleep uninterruptibly. Their
+//! requests do not exist yet, so they count nowhere else.
 
 use std::fs;
 use std::path::Path;
 
 use crate::cgroup::Cgroup;
 
-/// Processes, and threads of each, that are looked at, at most.
-const MOST_PROCESSES: usize = 16;
-const MOST_THREADS: usize = 64;
+/// Largest numbers of processes, and of threads of each, that are checked.
+const MAX_PROCESSES: usize = 16;
+const MAX_THREADS: usize = 64;
 
 /// Whether a thread of the cgroup sleeps uninterruptibly.
 pub(super) fn is_waiting(cgroup: &Cgroup) -> bool {
@@ -20,25 +20,21 @@ pub(super) fn is_waiting(cgroup: &Cgroup) -> bool {
         return true;
     }
     let processes = cgroup.processes().unwrap_or_default();
-    processes.into_iter().take(MOST_PROCESSES).any(|process| {
+    processes.into_iter().take(MAX_PROCESSES).any(|process| {
         let threads = fs::read_dir(Path::new("/proc").join(process.to_string()).join("task"));
-        threads
-            .into_iter()
-            .flatten()
-            .flatten()
-            .take(MOST_THREADS)
-            .any(|thread| sleeps_in_disk(&thread.path()))
+        let mut threads = threads.into_iter().flatten().flatten().take(MAX_THREADS);
+        threads.any(|thread| sleeps_in_disk(&thread.path()))
     })
 }
 
-/// `folder` is a thread's in /proc.
+/// Whether the thread with this folder in `/proc` sleeps uninterruptibly.
 fn sleeps_in_disk(folder: &Path) -> bool {
     let stat = fs::read_to_string(folder.join("stat")).unwrap_or_default();
-    state(&stat) == Some('D')
+    parse_state(&stat) == Some('D')
 }
 
-/// The state in `/proc/PID/stat`, which follows the name in parentheses; the name may have some itself.
-fn state(stat: &str) -> Option<char> {
+/// Parses the state in `/proc/PID/stat`. It follows the name in parentheses, which may itself contain some.
+fn parse_state(stat: &str) -> Option<char> {
     let (_, rest) = stat.rsplit_once(") ")?;
     rest.chars().next()
 }
@@ -49,8 +45,8 @@ mod tests {
 
     #[test]
     fn a_name_with_parentheses_is_passed_over() {
-        assert_eq!(state("7 (a) D (b) S 1 7"), Some('S'));
-        assert_eq!(state("7 (dd) D 1 7"), Some('D'));
-        assert_eq!(state(""), None);
+        assert_eq!(parse_state("7 (a) D (b) S 1 7"), Some('S'));
+        assert_eq!(parse_state("7 (dd) D 1 7"), Some('D'));
+        assert_eq!(parse_state(""), None);
     }
 }

@@ -1,11 +1,13 @@
-//! Who waits for a file lock of a frozen task.
+//! Finds waits for a file lock of a frozen task.
 //!
-//! Who sleeps until the lock is free is shown by `/proc/locks`. Who only tries to take it, and sleeps in between, as
-//! SQLite does, is not: the probe remembers who was refused a lock again and again, and `/proc/locks` says whose it is.
+//! `/proc/locks` shows processes that sleep until a lock is free. It does not show processes that only try to take a
+//! lock and sleep in between, as SQLite does. The probe remembers those that were refused a lock repeatedly, and
+//! `/proc/locks` names the holder.
 //!
-//! Reading that is dear, so it is only done where the answer may be another: somebody has begun to wait, or was refused
-//! again, or somebody was frozen or thawed while others wait. Without these it is read every [`READ_EVERY_NS`], since
-//! the probe may miss something; at each look where it does not tell of waits.
+//! Reading `/proc/locks` is expensive, so it is read only if the result may differ from the last one. That is after a
+//! new wait, after a new refusal, and after a freeze or thaw while others wait. Otherwise it is read every
+//! [`READ_INTERVAL_NS`], since the probe may miss something. Where the probe does not report waits, it is read at each
+//! look.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -13,63 +15,61 @@ use std::path::Path;
 use luc_control::throttle::sample::TaskId;
 use luc_probe::contention::{LockNews, RefusedLock};
 
-use super::candidate::Candidate;
-use super::found::{Inversion, LOOK_EVERY_NS, Resource};
-use super::locks::{self, Locks, Wait};
-use super::refusals::{Key, Refusals, key};
+use super::backoff::MIN_HELPFUL_THAWS;
+use super::locks::{self, LockWait, Locks};
+use super::model::{Candidate, Inversion, LOOK_INTERVAL_NS, Resource};
+use super::refusals::{LockClaim, Refusals};
 use crate::Hierarchy;
 use crate::observer::Observer;
 
-/// `/proc/locks` is read after this time in any case, ns.
-const READ_EVERY_NS: u64 = 1_000_000_000;
-/// Who was refused longer ago than this may have given up, ns.
-const RECENT_NS: u64 = 250_000_000;
-/// A couple for which so many thaws helped is treated as one, where one of them only tries to take a lock.
-const USUAL_AFTER: u32 = 2;
-/// Refused locks that no frozen task has that are remembered, at most.
-const MOST_IN_VAIN: usize = 256;
-/// Processes of a frozen task that are asked whether they have an open file with a lock, at most.
-const MOST_PROCESSES: usize = 64;
+/// Longest time between two reads of `/proc/locks`, ns.
+const READ_INTERVAL_NS: u64 = 1_000_000_000;
+/// Time after a refusal at which the process may have given up, ns.
+const REFUSAL_TIMEOUT_NS: u64 = 250_000_000;
+/// Largest number of remembered refused locks that no frozen task holds.
+const MAX_UNHELD_LOCKS: usize = 256;
+/// Largest number of processes of a frozen task that are searched for an open file with a lock.
+const MAX_PROCESSES: usize = 64;
 
-/// What is remembered of file locks.
+/// State of the search for waits on file locks.
 #[derive(Debug, Default)]
 pub(super) struct FileLocks {
-    /// News are not told at once before this time, ns: each would wake the throttle.
-    rests_until_ns: u64,
-    last: Last,
+    /// End of the pause in notifications, ns. Each notification wakes the throttle.
+    notify_pause_until_ns: u64,
+    last: LastLook,
     refusals: Refusals,
 }
 
 #[derive(Debug, Default)]
-struct Last {
+struct LastLook {
     news: LockNews,
-    /// Freezes and thaws until then.
+    /// Number of freezes and thaws by then.
     changes: u64,
-    /// When `/proc/locks` was read, ns; 0: never.
+    /// Time of the last read of `/proc/locks`, ns; 0: never.
     read_ns: u64,
-    /// Whether somebody waited then.
+    /// Whether a process waited then.
     has_waiters: bool,
-    /// Who was refused a lock that no frozen task had.
-    in_vain: BTreeSet<Key>,
+    /// Refused locks that no frozen task held.
+    unheld: BTreeSet<LockClaim>,
 }
 
-impl Last {
-    /// Whether somebody may wait who did not then.
+impl LastLook {
+    /// Whether a process may wait that did not wait then.
     fn may_have_waiters(&self, news: LockNews, changes: u64, now_ns: u64) -> bool {
         news.waits != self.news.waits
             || self.has_waiters && changes != self.changes
-            || now_ns >= self.read_ns + READ_EVERY_NS
+            || now_ns >= self.read_ns + READ_INTERVAL_NS
     }
 }
 
 impl FileLocks {
-    /// Whether something was heard that is worth a look at once.
+    /// Whether the probe has news that justify a look at once.
     pub(super) fn has_news(&self, observer: &Observer, now_ns: u64) -> bool {
-        now_ns >= self.rests_until_ns
+        now_ns >= self.notify_pause_until_ns
             && observer.lock_news().is_some_and(|news| news != self.last.news)
     }
 
-    /// Who waits for a frozen task now. `changes` counts freezes and thaws.
+    /// Finds the waits for frozen tasks. `changes` counts freezes and thaws.
     pub(super) fn look<'a>(
         &mut self,
         hierarchy: &Hierarchy,
@@ -78,18 +78,19 @@ impl FileLocks {
         changes: u64,
         now_ns: u64,
     ) -> Vec<Inversion> {
+        // 1. News from the probe: is there anything to look for?
         let news = observer.lock_news();
         let (has_waiters, refused) = match news {
             None => (true, Vec::new()),
             Some(news) => {
                 let has_waiters = self.last.may_have_waiters(news, changes, now_ns);
-                (has_waiters, self.refused(observer, news, changes, now_ns))
+                (has_waiters, self.list_refused(observer, news, changes, now_ns))
             }
         };
         let news = news.unwrap_or_default();
         if news != self.last.news {
-            self.rests_until_ns = now_ns + LOOK_EVERY_NS;
-        } else if now_ns >= self.rests_until_ns {
+            self.notify_pause_until_ns = now_ns + LOOK_INTERVAL_NS;
+        } else if now_ns >= self.notify_pause_until_ns {
             observer.notify_lock();
         }
         self.last.news = news;
@@ -97,86 +98,88 @@ impl FileLocks {
         if !has_waiters && refused.is_empty() {
             return Vec::new();
         }
+        // 2. Processes that sleep until a lock is free.
         self.last.read_ns = now_ns;
         let candidates = &candidates()[..];
         let held = Locks::read();
         let waits = held.waits();
         self.last.has_waiters = !waits.is_empty();
-        let mut found: Vec<Inversion> =
-            waits.iter().filter_map(|wait| behind_lock(hierarchy, candidates, wait)).collect();
+        let inversion_of = |wait: &LockWait| find_inversion(hierarchy, candidates, wait);
+        let mut found: Vec<Inversion> = waits.iter().filter_map(inversion_of).collect();
+        // 3. Processes that were refused a lock.
         for lock in refused {
-            let in_the_way = held.in_the_way_of(&lock);
-            let inversions =
-                in_the_way.iter().filter_map(|wait| behind_lock(hierarchy, candidates, wait));
             let before = found.len();
-            found.extend(inversions);
+            found.extend(held.in_the_way_of(&lock).iter().filter_map(inversion_of));
             if found.len() == before {
-                self.last.in_vain.insert(key(&lock));
+                self.last.unheld.insert(LockClaim::of(&lock));
                 continue;
             }
             let helped = self.refusals.note_thaw(&lock, now_ns);
             for inversion in &mut found[before..] {
-                inversion.is_usual = helped >= USUAL_AFTER;
+                inversion.should_couple = helped >= MIN_HELPFUL_THAWS;
             }
         }
         if !found.is_empty() {
-            // Thaws are few: whoever waits next is heard at once.
-            self.rests_until_ns = now_ns;
+            // Thaws are few, so the next wait is notified at once.
+            self.notify_pause_until_ns = now_ns;
             observer.notify_lock();
         }
         found
     }
 
-    /// Who tries to take a lock and is to be listened to.
-    fn refused(
+    /// Refused locks for which a thaw is allowed.
+    fn list_refused(
         &mut self,
         observer: &Observer,
         news: LockNews,
         changes: u64,
         now_ns: u64,
     ) -> Vec<RefusedLock> {
-        if changes != self.last.changes || self.last.in_vain.len() > MOST_IN_VAIN {
-            self.last.in_vain.clear();
+        if changes != self.last.changes || self.last.unheld.len() > MAX_UNHELD_LOCKS {
+            self.last.unheld.clear();
         } else if news.refusals == self.last.news.refusals {
             return Vec::new();
         }
-        let mut refused = observer.refused_locks(now_ns.saturating_sub(RECENT_NS));
+        let mut refused = observer.refused_locks(now_ns.saturating_sub(REFUSAL_TIMEOUT_NS));
         refused.retain(|lock| {
-            !self.last.in_vain.contains(&key(lock)) && self.refusals.listens_to(lock, now_ns)
+            !self.last.unheld.contains(&LockClaim::of(lock))
+                && self.refusals.allow_thaw(lock, now_ns)
         });
         refused
     }
 }
 
-/// Whether a wait for a lock is one for a frozen task.
-fn behind_lock(
+/// Makes an inversion of a wait for a lock, if a frozen task holds it.
+fn find_inversion(
     hierarchy: &Hierarchy,
     candidates: &[Candidate<'_>],
-    wait: &Wait,
+    wait: &LockWait,
 ) -> Option<Inversion> {
-    // Frozen is frozen from any level; tasks are told apart by the innermost.
-    let frozen = |path: &Path| {
-        let above = innermost(candidates, path, |candidate| candidate.is_frozen)?;
-        Some(above.id)
-    };
+    // A cgroup is frozen by any level above. The task is the innermost of these levels.
+    let frozen = |path: &Path| Some(find_innermost(candidates, path, |task| task.is_frozen)?.id);
     let cgroup_of = |process: u32| hierarchy.of_process(process).ok();
     let holder = match wait.holder.and_then(cgroup_of) {
         Some(cgroup) => frozen(&cgroup)?,
-        None => heir(candidates, wait)?,
+        None => find_heir(candidates, wait)?,
     };
     let waiter_cgroup = wait.waiter.and_then(cgroup_of);
-    let of = waiter_cgroup.as_deref();
-    // Who is frozen as well would not go on.
-    if of.is_some_and(|cgroup| frozen(cgroup).is_some()) {
+    let path = waiter_cgroup.as_deref();
+    // A frozen waiter would not run after the thaw.
+    if path.is_some_and(|path| frozen(path).is_some()) {
         return None;
     }
-    let waiter = of.and_then(|cgroup| innermost(candidates, cgroup, |_| true));
-    let waiter = waiter.map(|candidate| candidate.id);
-    Some(Inversion { holder, waiter, waiter_cgroup, resource: Resource::FileLock, is_usual: true })
+    let waiter = path.and_then(|path| Some(find_innermost(candidates, path, |_| true)?.id));
+    Some(Inversion {
+        holder,
+        waiter,
+        waiter_cgroup,
+        resource: Resource::FileLock,
+        should_couple: true,
+    })
 }
 
-/// The innermost task of those wanted to which a cgroup belongs.
-fn innermost<'a, 'b>(
+/// Finds the innermost wanted task that contains a cgroup.
+fn find_innermost<'a, 'b>(
     candidates: &'a [Candidate<'b>],
     cgroup: &Path,
     is_wanted: impl Fn(&Candidate<'b>) -> bool,
@@ -187,11 +190,11 @@ fn innermost<'a, 'b>(
         .max_by_key(|candidate| candidate.cgroup.path().components().count())
 }
 
-/// The frozen task that has the open file with a lock, where whoever took it is gone or not known.
-fn heir(candidates: &[Candidate<'_>], wait: &Wait) -> Option<TaskId> {
+/// Finds the frozen task that has the open file with a lock, if the process that took it is gone or unknown.
+fn find_heir(candidates: &[Candidate<'_>], wait: &LockWait) -> Option<TaskId> {
     let has = |candidate: &&Candidate<'_>| {
         let processes = candidate.cgroup.processes().unwrap_or_default();
-        let mut processes = processes.into_iter().take(MOST_PROCESSES);
+        let mut processes = processes.into_iter().take(MAX_PROCESSES);
         processes.any(|process| locks::is_held_by(process, &wait.lock))
     };
     let mut frozen = candidates.iter().filter(|candidate| candidate.is_frozen);
@@ -204,8 +207,8 @@ mod tests {
 
     #[test]
     fn locks_are_read_only_where_the_answer_may_be_another() {
-        let second = READ_EVERY_NS;
-        let mut last = Last::default();
+        let second = READ_INTERVAL_NS;
+        let mut last = LastLook::default();
         let quiet = LockNews::default();
         let waits = LockNews { waits: 1, ..LockNews::default() };
         assert!(last.may_have_waiters(quiet, 0, second), "never read");

@@ -1,51 +1,51 @@
-//! Who waits for which file lock, by `/proc/locks`.
+//! Reads `/proc/locks`: which process waits for which file lock.
 //!
-//! A lock whose waiters are shown is followed by a line with `->` for each of them, under the same number:
+//! A lock is followed by a line with `->` for each of its waiters, under the same number:
 //!
 //! ```text
 //! 1: FLOCK  ADVISORY  WRITE 2312 fe:00:1234 0 EOF
 //! 1: -> FLOCK  ADVISORY  WRITE 2313 fe:00:1234 0 EOF
 //! ```
 //!
-//! The process shown is the one that took the lock. It may have ended, and left the open file with its lock to others
-//! (`flock 9` in a shell), or it is not known (-1: locks of open files; 0: it is of another pid namespace). Who has
-//! the open file then is told by `/proc/PID/fdinfo`, which shows the same line after `lock:`.
+//! The process shown is the one that took the lock. It may have ended and left the open file with its lock to others
+//! (`flock 9` in a shell). Or it is unknown: -1 for locks of open files, 0 in another pid namespace. Then
+//! `/proc/PID/fdinfo` shows which process has the open file: it has the same line after `lock:`.
 //!
-//! Reading it is dear: it holds up all calls that take a file lock, and takes 3 ms where nobody has read it for 20 ms.
+//! Reading is expensive. It delays all calls that take a file lock, and takes 3 ms after 20 ms without a read.
 
 use std::fs;
 use std::path::Path;
 
 use luc_probe::contention::RefusedLock;
 
-/// What the kernel knows all locks by.
+/// The kernel's list of all file locks.
 const LOCKS: &str = "/proc/locks";
-/// Open files of a process that are looked at, at most.
-const MOST_FILES: usize = 4096;
+/// Largest number of open files of a process that are searched.
+const MAX_FILES: usize = 4096;
 
-/// A process that waits for a lock.
+/// A wait of a process for a lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Wait {
-    /// The process that waits, where the kernel knows it.
+pub(super) struct LockWait {
+    /// The process that waits, if the kernel knows it.
     pub(super) waiter: Option<u32>,
-    /// The process that took the lock, where the kernel knows one.
+    /// The process that took the lock, if the kernel knows one.
     pub(super) holder: Option<u32>,
-    pub(super) lock: Lock,
+    pub(super) lock: FileLock,
 }
 
-/// A lock, but for who has it.
+/// A lock, without its holder.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Lock {
-    /// `FLOCK`, `POSIX` or `OFDLCK`.
+pub(super) struct FileLock {
+    /// `FLOCK`, `POSIX` or `OFDLCK`, as the kernel writes it.
     kind: String,
     /// Device and inode of the file, as the kernel writes them.
     file: String,
-    /// First and last byte.
+    /// First and last byte of the lock.
     range: (u64, u64),
 }
 
-impl Lock {
-    /// Whether one of another process on the same file may be refused for it.
+impl FileLock {
+    /// Whether this lock may refuse one of another process on the same file.
     fn may_refuse(&self, refused: &RefusedLock) -> bool {
         let is_of_this_kind = match self.kind.as_str() {
             "FLOCK" => refused.is_flock,
@@ -59,82 +59,75 @@ impl Lock {
 
 /// All locks at one moment.
 #[derive(Debug, Default)]
-pub(super) struct Locks(Vec<Line>);
+pub(super) struct Locks(Vec<LockLine>);
 
 impl Locks {
-    /// Reads them; none where this cannot be read.
+    /// Reads all locks; none if that fails.
     pub(super) fn read() -> Self {
         fs::read(LOCKS).map_or_else(|_| Self::default(), |bytes| Self::parse(&bytes))
     }
 
     fn parse(bytes: &[u8]) -> Self {
         let text = String::from_utf8_lossy(bytes);
-        Self(text.lines().filter_map(Line::parse).collect())
+        Self(text.lines().filter_map(LockLine::parse).collect())
     }
 
-    /// Everybody who sleeps until a lock is free.
-    pub(super) fn waits(&self) -> Vec<Wait> {
+    /// All processes that sleep until a lock is free.
+    pub(super) fn waits(&self) -> Vec<LockWait> {
         let mut waits = Vec::new();
-        let mut held: Option<&Line> = None;
+        let mut held: Option<&LockLine> = None;
         for line in &self.0 {
             if !line.waits {
                 held = Some(line);
-                continue;
+            } else if let Some(held) = held.filter(|held| held.number == line.number) {
+                // A process that waits behind a waiter waits for the same lock in the end.
+                waits.push(held.wait_of(line.process));
             }
-            // Those behind a waiter wait for the same lock in the end.
-            let Some(held) = held.filter(|held| held.number == line.number) else {
-                continue;
-            };
-            waits.push(Wait {
-                waiter: line.process,
-                holder: held.process,
-                lock: held.lock.clone(),
-            });
         }
         waits
     }
 
-    /// The locks that are in the way of one that is refused.
-    pub(super) fn in_the_way_of(&self, refused: &RefusedLock) -> Vec<Wait> {
+    /// Locks that conflict with a refused one.
+    pub(super) fn in_the_way_of(&self, refused: &RefusedLock) -> Vec<LockWait> {
         let (major, minor) = (refused.dev.major(), refused.dev.minor());
         let file = format!("{major:02x}:{minor:02x}:{}", refused.inode);
         let held = self.0.iter().filter(|line| !line.waits);
         held.filter(|line| line.lock.file == file && line.lock.may_refuse(refused))
-            .map(|line| Wait {
-                waiter: Some(refused.process),
-                holder: line.process,
-                lock: line.lock.clone(),
-            })
+            .map(|line| line.wait_of(Some(refused.process)))
             .collect()
     }
 }
 
 /// Whether a process has an open file that holds the lock.
-pub(super) fn is_held_by(process: u32, lock: &Lock) -> bool {
+pub(super) fn is_held_by(process: u32, lock: &FileLock) -> bool {
     let folder = Path::new("/proc").join(process.to_string()).join("fdinfo");
-    let files = fs::read_dir(folder).into_iter().flatten().flatten();
-    files
-        .take(MOST_FILES)
-        .filter_map(|file| fs::read_to_string(file.path()).ok())
-        .any(|info| has_lock(&info, lock))
+    let files = fs::read_dir(folder).into_iter().flatten().flatten().take(MAX_FILES);
+    let mut infos = files.filter_map(|file| fs::read_to_string(file.path()).ok());
+    infos.any(|info| has_lock(&info, lock))
 }
 
-fn has_lock(info: &str, lock: &Lock) -> bool {
+fn has_lock(info: &str, lock: &FileLock) -> bool {
     info.lines()
-        .filter_map(|line| Line::parse(line.strip_prefix("lock:")?))
+        .filter_map(|line| LockLine::parse(line.strip_prefix("lock:")?))
         .any(|line| !line.waits && line.lock == *lock)
 }
 
+/// A line of `/proc/locks`.
 #[derive(Debug)]
-struct Line {
-    /// A lock and its waiters have the same.
+struct LockLine {
+    /// Number that a lock and its waiters share.
     number: u64,
     waits: bool,
     process: Option<u32>,
-    lock: Lock,
+    lock: FileLock,
 }
 
-impl Line {
+impl LockLine {
+    /// A wait for this lock.
+    fn wait_of(&self, waiter: Option<u32>) -> LockWait {
+        LockWait { waiter, holder: self.process, lock: self.lock.clone() }
+    }
+
     fn parse(line: &str) -> Option<Self> {
         let (number, rest) = line.split_once(':')?;
         let mut words = rest.split_whitespace().peekable();
@@ -148,21 +141,18 @@ impl Line {
             number: number.trim().parse().ok()?,
             waits,
             process: u32::try_from(process).ok().filter(|process| *process > 0),
-            lock: Lock {
+            lock: FileLock {
                 kind: kind.to_owned(),
                 file: file.to_owned(),
-                range: (first.parse().ok()?, end(last)?),
+                range: (first.parse().ok()?, parse_last_byte(last)?),
             },
         })
     }
 }
 
-/// The last byte of a lock, as the kernel writes it.
-fn end(word: &str) -> Option<u64> {
-    if word == "EOF" {
-        return Some(u64::MAX);
-    }
-    word.parse().ok()
+/// Parses the last byte of a lock, which may be `EOF`.
+fn parse_last_byte(word: &str) -> Option<u64> {
+    if word == "EOF" { Some(u64::MAX) } else { word.parse().ok() }
 }
 
 #[cfg(test)]
@@ -183,7 +173,7 @@ mod tests {
                         3: -> POSIX  ADVISORY  WRITE 9 fe:00:77 0 0\n\
                         4: LEASE  ACTIVE    READ 12 fe:00:9 0 EOF\n";
 
-    fn waits(text: &str) -> Vec<Wait> {
+    fn waits(text: &str) -> Vec<LockWait> {
         Locks::parse(text.as_bytes()).waits()
     }
 
@@ -248,7 +238,7 @@ mod tests {
         let info = fs::read_to_string(format!("/proc/self/fdinfo/{}", file.as_raw_fd()));
         let line = info.expect("readable");
         let line = line.lines().find_map(|line| line.strip_prefix("lock:"));
-        let line = Line::parse(line.expect("a lock")).expect("read");
+        let line = LockLine::parse(line.expect("a lock")).expect("read");
         assert_eq!(line.process, Some(std::process::id()));
         assert!(is_held_by(std::process::id(), &line.lock));
         drop(file);

@@ -1,46 +1,35 @@
-//! Whether a frozen task is to be thawed for one that may wait for it, by what thaws did before.
+//! Decides by earlier results whether to thaw a frozen task for one that may wait for it.
 
 use std::collections::BTreeSet;
 
+use super::backoff::{HELP_TIMEOUT_NS, ThawBackoff};
 use super::processes::Sleep;
 
-/// A thaw should have woken the waiter within this time, ns.
-const HELPS_WITHIN_NS: u64 = 250_000_000;
-/// A waiter that thaws did not wake is not listened to for at most this long, ns.
-const LONGEST_DEAF_NS: u64 = 60_000_000_000;
-
-/// What is remembered of a frozen task and one that is linked with it.
+/// State of a frozen task and a task that is linked with it.
 #[derive(Debug, Default)]
 pub(super) struct Pair {
     pub(super) asleep: BTreeSet<Sleep>,
-    /// For whom the holder was thawed last, and when, ns.
+    /// Sleep for which the holder was thawed last, and the time of that, ns.
     thawed_for: Option<(Sleep, u64)>,
-    pub(super) helped: u32,
-    in_vain: u32,
-    /// It is not thawed for the waiter before, ns.
-    pub(super) deaf_until_ns: u64,
+    pub(super) backoff: ThawBackoff,
 }
 
 impl Pair {
-    /// Whether one of the threads that sleep now did so at the last look, and the holder is to be thawed for it.
-    pub(super) fn waits(&mut self, asleep: BTreeSet<Sleep>, now_ns: u64) -> bool {
+    /// Whether to thaw the holder: a thread that sleeps now did so at the last look, and no pause is in force.
+    pub(super) fn should_thaw(&mut self, asleep: BTreeSet<Sleep>, now_ns: u64) -> bool {
         let before = std::mem::replace(&mut self.asleep, asleep);
         let still = self.asleep.intersection(&before).next().copied();
         if let Some((sleep, at_ns)) = self.thawed_for {
             if !self.asleep.contains(&sleep) {
-                self.thawed_for = None;
-                self.helped += 1;
-                self.in_vain = 0;
-            } else if now_ns < at_ns + HELPS_WITHIN_NS {
+                self.backoff.note_help();
+            } else if now_ns < at_ns + HELP_TIMEOUT_NS {
                 return false;
             } else {
-                self.thawed_for = None;
-                self.in_vain += 1;
-                let deaf_ns = HELPS_WITHIN_NS << self.in_vain.min(20);
-                self.deaf_until_ns = now_ns + deaf_ns.min(LONGEST_DEAF_NS);
+                self.backoff.note_failure(now_ns);
             }
+            self.thawed_for = None;
         }
-        if now_ns < self.deaf_until_ns {
+        if !self.backoff.allows_thaw(now_ns) {
             return false;
         }
         self.thawed_for = still.map(|sleep| (sleep, now_ns));
@@ -55,7 +44,7 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     fn only(sleeps: u64) -> BTreeSet<Sleep> {
-        BTreeSet::from([(7, sleeps)])
+        BTreeSet::from([Sleep { thread: 7, sleeps }])
     }
 
     #[test]
@@ -63,27 +52,26 @@ mod tests {
         let mut pair = Pair::default();
         for round in 0..3 {
             let now_ns = round * 300 * MS;
-            assert!(!pair.waits(only(round), now_ns));
-            assert!(pair.waits(only(round), now_ns + 20 * MS));
-            assert!(!pair.waits(only(round), now_ns + 40 * MS), "give it time");
+            assert!(!pair.should_thaw(only(round), now_ns));
+            assert!(pair.should_thaw(only(round), now_ns + 20 * MS));
+            assert!(!pair.should_thaw(only(round), now_ns + 40 * MS), "give it time");
         }
-        assert_eq!((pair.helped, pair.in_vain), (2, 0));
+        assert_eq!((pair.backoff.helped, pair.backoff.pause_until_ns), (2, 0));
     }
 
     #[test]
     fn who_does_not_wake_is_listened_to_ever_more_rarely() {
         let mut pair = Pair::default();
-        let thaws = (0..6_000).filter(|look| pair.waits(only(1), look * 20 * MS));
-        let thaws = thaws.count();
+        let thaws = (0..6_000).filter(|look| pair.should_thaw(only(1), look * 20 * MS)).count();
         assert!((4..10).contains(&thaws), "{thaws} in two minutes");
-        assert_eq!(pair.helped, 0);
+        assert_eq!(pair.backoff.helped, 0);
     }
 
     #[test]
     fn a_thread_that_ran_in_between_does_not_wait() {
         let mut pair = Pair::default();
         for sleeps in 0..50 {
-            assert!(!pair.waits(only(sleeps), sleeps * 20 * MS));
+            assert!(!pair.should_thaw(only(sleeps), sleeps * 20 * MS));
         }
     }
 }

@@ -1,81 +1,82 @@
-//! Whom thaws help who try again and again to take a file lock.
+//! Remembers whether thaws helped processes that try repeatedly to take a file lock.
 //!
-//! Somebody may try for ever to take a lock that its holder never gives, such as one that says which of two servers is
-//! in charge. So whoever did not get it within [`HELPS_WITHIN_NS`] of a thaw, while nobody else got it either, is not
-//! listened to for a time that doubles each time.
+//! A process may try for ever to take a lock that its holder never gives. An example is the lock that decides which of
+//! two servers is in charge. So a thaw fails if no process takes the lock within [`HELP_TIMEOUT_NS`]. Each failure in a
+//! row doubles the time in which the process is ignored.
 
 use std::collections::BTreeMap;
 
 use luc_probe::contention::RefusedLock;
 
-/// Whoever waits should have taken the lock within this time after a thaw, ns. Until then its holder may be thawed again.
-const HELPS_WITHIN_NS: u64 = 250_000_000;
-/// Whom thaws did not help is not listened to for at most this long, ns.
-const LONGEST_DEAF_NS: u64 = 60_000_000_000;
-/// Locks for which somebody was thawed that are remembered, at most.
-const MOST: usize = 256;
+use super::backoff::{HELP_TIMEOUT_NS, ThawBackoff};
 
-/// Who wants which lock: cgroup, device, inode, first byte, and whether by flock.
-pub(super) type Key = (u64, u32, u64, u64, bool);
+const MAX_CLAIMS: usize = 256;
 
-pub(super) fn key(lock: &RefusedLock) -> Key {
-    let RefusedLock { cgroup, dev, inode, first_byte, is_flock, .. } = *lock;
-    (cgroup, dev.0, inode, first_byte, is_flock)
+/// A cgroup's claim to a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct LockClaim {
+    cgroup: u64,
+    dev: u32,
+    inode: u64,
+    first_byte: u64,
+    is_flock: bool,
 }
 
-/// What thaws did for those who try.
+impl LockClaim {
+    pub(super) fn of(lock: &RefusedLock) -> Self {
+        let RefusedLock { cgroup, dev, inode, first_byte, is_flock, .. } = *lock;
+        Self { cgroup, dev: dev.0, inode, first_byte, is_flock }
+    }
+}
+
+/// Results of thaws, by claim.
 #[derive(Debug, Default)]
-pub(super) struct Refusals(BTreeMap<Key, Outcome>);
+pub(super) struct Refusals(BTreeMap<LockClaim, ThawResults>);
 
 #[derive(Debug, Default)]
-struct Outcome {
-    /// When somebody was thawed, ns, and how often whoever waits and others had taken the lock before.
-    thawed: Option<(u64, u32, u32)>,
-    /// When that was last, ns.
+struct ThawResults {
+    /// Thaw whose result is open, with the refusal that caused it.
+    open: Option<(u64, RefusedLock)>,
     thawed_ns: u64,
-    helped: u32,
-    in_vain: u32,
-    deaf_until_ns: u64,
+    backoff: ThawBackoff,
 }
 
 impl Refusals {
-    /// Whether somebody may be thawed for this.
-    pub(super) fn listens_to(&mut self, lock: &RefusedLock, now_ns: u64) -> bool {
-        let Some(outcome) = self.0.get_mut(&key(lock)) else {
+    /// Whether a holder may be thawed for this lock. Judges the last thaw first. Its holder may be thawed again
+    /// before the result is clear.
+    pub(super) fn allow_thaw(&mut self, lock: &RefusedLock, now_ns: u64) -> bool {
+        let Some(ThawResults { open, backoff, .. }) = self.0.get_mut(&LockClaim::of(lock)) else {
             return true;
         };
-        if let Some((at_ns, takings, takings_by_others)) = outcome.thawed {
-            if lock.takings != takings {
-                outcome.thawed = None;
-                outcome.helped += 1;
-                outcome.in_vain = 0;
-            } else if lock.takings_by_others != takings_by_others {
-                // It was given, and somebody else was faster.
-                outcome.thawed = None;
-                outcome.in_vain = 0;
-            } else if now_ns >= at_ns + HELPS_WITHIN_NS {
-                outcome.thawed = None;
-                outcome.in_vain += 1;
-                let deaf_ns = HELPS_WITHIN_NS << outcome.in_vain.min(20);
-                outcome.deaf_until_ns = now_ns + deaf_ns.min(LONGEST_DEAF_NS);
+        if let Some((at_ns, before)) = open {
+            if lock.takings != before.takings {
+                backoff.note_help();
+                *open = None;
+            } else if lock.takings_by_others != before.takings_by_others {
+                // The holder gave the lock, and another process was faster.
+                backoff.note_help_for_other();
+                *open = None;
+            } else if now_ns >= *at_ns + HELP_TIMEOUT_NS {
+                backoff.note_failure(now_ns);
+                *open = None;
             }
         }
-        now_ns >= outcome.deaf_until_ns
+        backoff.allows_thaw(now_ns)
     }
 
-    /// Notes that somebody is thawed for this; how often that helped before.
+    /// Notes a thaw for this lock. Returns the number of earlier thaws that helped.
     pub(super) fn note_thaw(&mut self, lock: &RefusedLock, now_ns: u64) -> u32 {
-        let key = key(lock);
-        if self.0.len() >= MOST && !self.0.contains_key(&key) {
-            let oldest = self.0.iter().min_by_key(|(_, outcome)| outcome.thawed_ns);
-            if let Some(oldest) = oldest.map(|(key, _)| *key) {
+        let claim = LockClaim::of(lock);
+        if self.0.len() >= MAX_CLAIMS && !self.0.contains_key(&claim) {
+            let oldest = self.0.iter().min_by_key(|(_, results)| results.thawed_ns);
+            if let Some(oldest) = oldest.map(|(claim, _)| *claim) {
                 self.0.remove(&oldest);
             }
         }
-        let outcome = self.0.entry(key).or_default();
-        outcome.thawed.get_or_insert((now_ns, lock.takings, lock.takings_by_others));
-        outcome.thawed_ns = now_ns;
-        outcome.helped
+        let results = self.0.entry(claim).or_default();
+        results.open.get_or_insert((now_ns, *lock));
+        results.thawed_ns = now_ns;
+        results.backoff.helped
     }
 }
 
@@ -103,13 +104,14 @@ mod tests {
         }
     }
 
-    /// The thaws in so many looks of 20 ms, where whoever waits and others take the lock after so many of them.
+    /// Number of thaws in `looks` looks of 20 ms, and of those that helped. The process and others take the lock every
+    /// `after` and `others_after` looks.
     fn thaws(looks: u64, after: u64, others_after: u64) -> (usize, u32) {
         let mut refusals = Refusals::default();
         let (mut count, mut helped) = (0, 0);
         for look in 0..looks {
             let lock = lock(1, (look / after) as u32, (look / others_after) as u32);
-            if refusals.listens_to(&lock, look * 20 * MS) {
+            if refusals.allow_thaw(&lock, look * 20 * MS) {
                 count += 1;
                 helped = refusals.note_thaw(&lock, look * 20 * MS);
             }
@@ -137,7 +139,7 @@ mod tests {
         for cgroup in 0..10_000 {
             refusals.note_thaw(&lock(cgroup, 0, 0), cgroup);
         }
-        assert_eq!(refusals.0.len(), MOST);
-        assert!(refusals.0.contains_key(&key(&lock(9_999, 0, 0))));
+        assert_eq!(refusals.0.len(), MAX_CLAIMS);
+        assert!(refusals.0.contains_key(&LockClaim::of(&lock(9_999, 0, 0))));
     }
 }

@@ -1,4 +1,4 @@
-//! Which Unix sockets are connected with which, as the kernel tells by netlink (`sock_diag(7)`).
+//! Reads from the kernel which Unix sockets are connected, by netlink (`sock_diag(7)`).
 
 use std::collections::BTreeMap;
 use std::io;
@@ -6,34 +6,35 @@ use std::io;
 use rustix::net::netlink::SOCK_DIAG;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 
-const BY_FAMILY: u16 = 20;
-const DONE: u16 = 3;
-const DUMP: u16 = 0x301;
-const UNIX: u8 = 1;
-const SHOW_PEER: u32 = 4;
-const PEER: u16 = 2;
-/// Of a message, and of what is said of a socket in front of the attributes.
-const HEADER: usize = 16;
-const ABOUT: usize = 16;
-/// Answers that are read, at most.
-const MOST_ANSWERS: usize = 4096;
+// Constants of <linux/sock_diag.h>, <linux/netlink.h> and <linux/unix_diag.h>. DUMP is NLM_F_REQUEST and NLM_F_DUMP.
 
-/// The inode of each connected socket and that of its peer. Empty where the kernel does not tell.
-pub(super) fn peers() -> BTreeMap<u64, u64> {
-    ask().unwrap_or_default()
+const SOCK_DIAG_BY_FAMILY: u16 = 20;
+const NLMSG_DONE: u16 = 3;
+const DUMP: u16 = 0x301;
+const AF_UNIX: u8 = 1;
+const UDIAG_SHOW_PEER: u32 = 4;
+const UNIX_DIAG_PEER: u16 = 2;
+/// Size of a netlink header, and of the description of a socket before its attributes, bytes.
+const HEADER_BYTES: usize = 16;
+const SOCKET_BYTES: usize = 16;
+const MAX_ANSWERS: usize = 4096;
+
+/// Inodes of each connected socket and its peer. Empty if the kernel does not support this.
+pub(super) fn read_peers() -> BTreeMap<u64, u64> {
+    request_peers().unwrap_or_default()
 }
 
-fn ask() -> io::Result<BTreeMap<u64, u64>> {
+fn request_peers() -> io::Result<BTreeMap<u64, u64>> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let kind = SocketType::DGRAM;
     let socket = rustix::net::socket_with(AddressFamily::NETLINK, kind, flags, Some(SOCK_DIAG))?;
     rustix::net::send(&socket, &request(), SendFlags::empty())?;
     let mut peers = BTreeMap::new();
     let mut answer = vec![0; 1 << 16];
-    for _ in 0..MOST_ANSWERS {
-        // The kernel has put each into the socket before it returns from the call before.
+    for _ in 0..MAX_ANSWERS {
+        // The kernel has queued each answer before the previous call returned.
         let (length, _) = rustix::net::recv(&socket, &mut answer[..], RecvFlags::empty())?;
-        if length == 0 || read(&answer[..length], &mut peers) {
+        if length == 0 || parse_answer(&answer[..length], &mut peers) {
             break;
         }
     }
@@ -43,25 +44,26 @@ fn ask() -> io::Result<BTreeMap<u64, u64>> {
 fn request() -> Vec<u8> {
     let mut bytes = Vec::new();
     bytes.extend(40_u32.to_ne_bytes());
-    bytes.extend(BY_FAMILY.to_ne_bytes());
+    bytes.extend(SOCK_DIAG_BY_FAMILY.to_ne_bytes());
     bytes.extend(DUMP.to_ne_bytes());
     bytes.extend([0; 8]);
-    bytes.extend([UNIX, 0, 0, 0]);
+    bytes.extend([AF_UNIX, 0, 0, 0]);
     bytes.extend(u32::MAX.to_ne_bytes());
     bytes.extend(0_u32.to_ne_bytes());
-    bytes.extend(SHOW_PEER.to_ne_bytes());
+    bytes.extend(UDIAG_SHOW_PEER.to_ne_bytes());
     bytes.extend([0; 8]);
     bytes
 }
 
-/// Reads the messages of an answer, and says whether that was the last one.
-fn read(mut bytes: &[u8], peers: &mut BTreeMap<u64, u64>) -> bool {
+/// Reads the messages of an answer. Returns whether it was the last answer.
+fn parse_answer(mut bytes: &[u8], peers: &mut BTreeMap<u64, u64>) -> bool {
     while let (Some(length), Some(kind)) = (u32_at(bytes, 0), u16_at(bytes, 4)) {
         let length = length as usize;
-        if kind == DONE {
+        if kind == NLMSG_DONE {
             return true;
         }
-        let Some(message) = bytes.get(HEADER..length).filter(|_| kind == BY_FAMILY) else {
+        let Some(message) = bytes.get(HEADER_BYTES..length).filter(|_| kind == SOCK_DIAG_BY_FAMILY)
+        else {
             // An error.
             return true;
         };
@@ -75,10 +77,10 @@ fn read(mut bytes: &[u8], peers: &mut BTreeMap<u64, u64>) -> bool {
 
 fn peer_of(message: &[u8]) -> Option<(u32, u32)> {
     let socket = u32_at(message, 4)?;
-    let mut attributes = message.get(ABOUT..)?;
+    let mut attributes = message.get(SOCKET_BYTES..)?;
     loop {
         let length = usize::from(u16_at(attributes, 0)?);
-        if u16_at(attributes, 2)? == PEER {
+        if u16_at(attributes, 2)? == UNIX_DIAG_PEER {
             return Some((socket, u32_at(attributes, 4)?));
         }
         attributes = attributes.get(length.max(4).next_multiple_of(4)..)?;
@@ -113,7 +115,7 @@ mod tests {
             (file, inode)
         };
         let ((_one, a), (_other, b)) = (inode(one), inode(other));
-        let peers = peers();
+        let peers = read_peers();
         if peers.is_empty() {
             luc_testkit::skipped!("this kernel does not tell the peers of sockets");
             return;
@@ -126,11 +128,11 @@ mod tests {
         #[test]
         fn no_answer_makes_it_panic(bytes: Vec<u8>, length: u8) {
             let mut peers = BTreeMap::new();
-            read(&bytes, &mut peers);
+            parse_answer(&bytes, &mut peers);
             let mut message = u32::from(length).to_ne_bytes().to_vec();
-            message.extend(BY_FAMILY.to_ne_bytes());
+            message.extend(SOCK_DIAG_BY_FAMILY.to_ne_bytes());
             message.extend(bytes);
-            read(&message, &mut peers);
+            parse_answer(&message, &mut peers);
         }
     }
 }

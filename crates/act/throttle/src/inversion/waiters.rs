@@ -1,68 +1,73 @@
-//! Which processes there are, and who of them shares something with frozen tasks.
+//! Lists the processes of tasks, and those that share something with frozen tasks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use luc_control::throttle::sample::TaskId;
 
-use super::candidate::Candidate;
-use super::processes::{Kind, Shared, folder, has_one_thread, process_of, shares};
+use super::model::Candidate;
+use super::processes::{
+    LinkKind, SharedObject, has_one_thread, list_shared, proc_folder, process_of,
+};
 
-/// Processes of a task that are looked at, at most.
-const MOST_PROCESSES: usize = 64;
+/// Largest number of processes of a task that are read.
+const MAX_PROCESSES: usize = 64;
 
-/// A process of a task, or a thread that is one.
+/// A process of a task, or a thread that is a task.
 #[derive(Debug)]
-pub(super) struct Process {
+pub(super) struct TaskProcess {
     pub(super) task: TaskId,
-    /// Of the process, or of the one thread of it that is this task.
+    /// Number of the process, or of its thread that is this task.
     pub(super) id: u32,
-    /// The process of a thread that is a task.
+    /// Process of a thread that is a task.
     pub(super) of: Option<u32>,
     pub(super) has_one_thread: bool,
-    pub(super) shares: BTreeSet<Shared>,
+    pub(super) shares: BTreeSet<SharedObject>,
 }
 
 /// A running task that is linked with frozen ones.
 #[derive(Debug)]
 pub(super) struct Waiter {
     pub(super) task: TaskId,
-    pub(super) processes: Vec<Linked>,
+    pub(super) processes: Vec<WaiterProcess>,
 }
 
-/// A process of it, or the one thread that is this task.
+/// A process of a waiter, or the thread that is the waiter.
 #[derive(Debug)]
-pub(super) struct Linked {
+pub(super) struct WaiterProcess {
     pub(super) id: u32,
     pub(super) has_one_thread: bool,
-    /// What it shares with each frozen task; never nothing.
-    pub(super) holders: BTreeMap<TaskId, Vec<Shared>>,
+    /// Objects that it shares with each frozen task; never empty.
+    pub(super) holders: BTreeMap<TaskId, Vec<SharedObject>>,
 }
 
-/// The processes of all tasks, and what each shares with others. `peers` are inodes of connected sockets.
-pub(super) fn processes(tasks: &[Candidate<'_>], peers: &BTreeMap<u64, u64>) -> Vec<Process> {
+/// Lists the processes of all tasks with what they share. `peers` are the inodes of connected sockets.
+pub(super) fn list_processes(
+    tasks: &[Candidate<'_>],
+    peers: &BTreeMap<u64, u64>,
+) -> Vec<TaskProcess> {
     let mut all = Vec::new();
-    let mut of_processes: BTreeMap<u32, BTreeSet<Shared>> = BTreeMap::new();
+    let mut of_processes: BTreeMap<u32, BTreeSet<SharedObject>> = BTreeMap::new();
     for task in tasks {
         let processes = task.cgroup.processes().unwrap_or_default();
-        for id in processes.into_iter().take(MOST_PROCESSES) {
-            let shares = shares(&folder(id), peers);
-            all.push(Process {
+        for id in processes.into_iter().take(MAX_PROCESSES) {
+            all.push(TaskProcess {
                 task: task.id,
                 id,
                 of: None,
                 has_one_thread: has_one_thread(id),
-                shares,
+                shares: list_shared(&proc_folder(id), peers),
             });
         }
         for id in task.cgroup.single_threads().unwrap_or_default() {
             let Some(process) = process_of(id) else {
                 continue;
             };
-            let of_process =
-                of_processes.entry(process).or_insert_with(|| shares(&folder(process), peers));
+            let of_process = of_processes
+                .entry(process)
+                .or_insert_with(|| list_shared(&proc_folder(process), peers));
             let mut shares = of_process.clone();
-            shares.insert((Kind::Memory, String::new(), process.into()));
-            all.push(Process {
+            shares.insert(SharedObject::new(LinkKind::Memory, "", process.into()));
+            all.push(TaskProcess {
                 task: task.id,
                 id,
                 of: Some(process),
@@ -74,25 +79,28 @@ pub(super) fn processes(tasks: &[Candidate<'_>], peers: &BTreeMap<u64, u64>) -> 
     all
 }
 
-/// The running tasks that share something with frozen ones.
-pub(super) fn waiters(processes: &[Process], frozen: &BTreeSet<TaskId>) -> Vec<Waiter> {
+/// Finds the running tasks that share something with frozen ones.
+pub(super) fn find_waiters(processes: &[TaskProcess], frozen: &BTreeSet<TaskId>) -> Vec<Waiter> {
+    // 1. Frozen processes, by what they share.
     let (holders, running): (Vec<_>, Vec<_>) =
         processes.iter().partition(|process| frozen.contains(&process.task));
-    let mut having: BTreeMap<&Shared, Vec<&Process>> = BTreeMap::new();
+    let mut having: BTreeMap<&SharedObject, Vec<&TaskProcess>> = BTreeMap::new();
     for holder in holders {
         for shared in &holder.shares {
             having.entry(shared).or_default().push(holder);
         }
     }
+    // 2. Running processes that share some of it.
     let mut waiters: Vec<Waiter> = Vec::new();
     for process in running {
-        let mut common: BTreeMap<TaskId, Vec<Shared>> = BTreeMap::new();
+        let mut common: BTreeMap<TaskId, Vec<SharedObject>> = BTreeMap::new();
         for shared in &process.shares {
             for holder in having.get(shared).into_iter().flatten() {
-                // Threads have all files in common, and seldom talk by them.
-                let is_of_one = holder.of.is_some() && holder.of == process.of;
+                // Threads of one process share all files, and seldom communicate by them.
+                let is_same_process = holder.of.is_some() && holder.of == process.of;
+                let is_link = !is_same_process || shared.kind == LinkKind::Memory;
                 let of_holder = common.entry(holder.task).or_default();
-                if (!is_of_one || shared.0 == Kind::Memory) && of_holder.last() != Some(shared) {
+                if is_link && of_holder.last() != Some(shared) {
                     of_holder.push(shared.clone());
                 }
             }
@@ -101,8 +109,11 @@ pub(super) fn waiters(processes: &[Process], frozen: &BTreeSet<TaskId>) -> Vec<W
         if common.is_empty() {
             continue;
         }
-        let linked =
-            Linked { id: process.id, has_one_thread: process.has_one_thread, holders: common };
+        let linked = WaiterProcess {
+            id: process.id,
+            has_one_thread: process.has_one_thread,
+            holders: common,
+        };
         match waiters.last_mut().filter(|last| last.task == process.task) {
             Some(last) => last.processes.push(linked),
             None => waiters.push(Waiter { task: process.task, processes: vec![linked] }),
@@ -112,9 +123,9 @@ pub(super) fn waiters(processes: &[Process], frozen: &BTreeSet<TaskId>) -> Vec<W
 }
 
 #[cfg(test)]
-impl Process {
-    /// A process of one thread, for tests.
-    pub(super) fn having(task: u32, id: u32, shares: &[Shared]) -> Self {
+impl TaskProcess {
+    /// Makes a process of one thread, for tests.
+    pub(super) fn having(task: u32, id: u32, shares: &[SharedObject]) -> Self {
         Self {
             task: TaskId(task),
             id,
@@ -131,19 +142,19 @@ mod tests {
 
     #[test]
     fn waiters_are_tasks_with_all_of_their_processes() {
-        let pipe: Shared = (Kind::Pipe, "12".to_owned(), 5);
-        let memory: Shared = (Kind::Memory, "12".to_owned(), 6);
+        let pipe = SharedObject::new(LinkKind::Pipe, "12", 5);
+        let memory = SharedObject::new(LinkKind::Memory, "12", 6);
         let only = std::slice::from_ref;
         let processes = [
-            Process::having(1, 10, &[pipe.clone(), memory.clone()]),
-            Process::having(1, 11, only(&pipe)),
-            Process::having(2, 20, only(&pipe)),
-            Process::having(2, 21, only(&memory)),
-            Process::having(3, 30, &[]),
-            Process::having(4, 40, only(&memory)),
+            TaskProcess::having(1, 10, &[pipe.clone(), memory.clone()]),
+            TaskProcess::having(1, 11, only(&pipe)),
+            TaskProcess::having(2, 20, only(&pipe)),
+            TaskProcess::having(2, 21, only(&memory)),
+            TaskProcess::having(3, 30, &[]),
+            TaskProcess::having(4, 40, only(&memory)),
         ];
         let frozen = BTreeSet::from([TaskId(1), TaskId(4)]);
-        let waiters = waiters(&processes, &frozen);
+        let waiters = find_waiters(&processes, &frozen);
         assert_eq!(waiters.len(), 1);
         let of = |index: usize| &waiters[0].processes[index];
         assert_eq!((of(0).id, of(1).id), (20, 21));

@@ -1,69 +1,71 @@
-//! Measures what a disk costs to share: the probe alone and beside others, on cold files of its own.
+//! Measures what a disk costs to share: runs the probe alone and beside others, on cold files of its own.
 //!
-//! It is the paper's CMP stacking (section 3.1): 1 to 8 probes of equal demand, each in a cgroup and on a file of its
-//! own, the files far apart. What each loses is a point of the degradation curves, and of these follow Vector Points.
+//! This is the paper's CMP stacking (section 3.1): 1 to 8 probes of equal demand, each in a cgroup and on a file of its
+//! own. The files are far apart. The loss of each probe is a point of the degradation curves, which give the Vector
+//! Points.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use luc_control::throttle::forecast::fit::{self, Seen};
+use luc_control::throttle::forecast::DiskModel;
+use luc_control::throttle::forecast::fit::{self, TaskActivity};
 use luc_control::throttle::sample::Class;
 use luc_control::throttle::vector_points::{Degradation, vector_points};
 use luc_host::interrupt::interrupted;
 
-use super::plan::{CELLS, DEMANDS, Plan, STACKED};
+use super::plan::{CELLS, DEMANDS, Demand, Plan, STACK_SIZES};
 use super::profile::{Curve, Learned};
+use crate::ThrottleError;
 use crate::advise::watch::Watch;
-use crate::engine::EngineOptions;
 use crate::run::{RunOptions, Task, run_watched};
-use crate::{BATCH_FLOOR, PolicyChoice, ThrottleError};
 
-/// Blocks that are read at random.
+/// Block size of random reads.
 const RANDOM_BYTES: u64 = 64 << 10;
-/// The loss up to which a demand is borne, and demands that are as good as equal.
+/// Loss up to which the disk can serve a demand, and the difference up to which demands count as equal.
 const ALLOWED_LOSS: f64 = 0.1;
 const MERGE_WITHIN: f64 = 0.15;
-const PREFIX: &str = ".luc-throttle-learn-";
+const FOLDER_PREFIX: &str = ".luc-throttle-learn-";
 
-/// A folder that goes away with this value, whatever is in it.
+/// A folder that is removed with its content when this value is dropped.
 struct Folder(PathBuf);
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // Nobody is left who could be told.
+        // There is no caller left to report an error to.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
-/// Measures; `tick` is told the part that is done, 0 to 1. The caller has installed [`luc_host::interrupt`]. The files
-/// are removed in any case.
+/// Makes the measurement. `tick` gets the part that is done, 0 to 1. The caller has installed [`luc_host::interrupt`].
+/// The files are removed in any case.
 ///
 /// # Errors
 ///
-/// [`ThrottleError::Interrupted`], and what cannot be done here.
+/// [`ThrottleError::Interrupted`], and unmet requirements of this machine.
 pub fn measure(
     luc: &Path,
     plan: &Plan,
     tick: &mut dyn FnMut(f64),
 ) -> Result<Learned, ThrottleError> {
-    let folder = plan.folder.join(format!("{PREFIX}{}", std::process::id()));
+    let folder = plan.folder.join(format!("{FOLDER_PREFIX}{}", std::process::id()));
     fs::create_dir(&folder)
         .map_err(ThrottleError::process(format!("cannot make {}", folder.display())))?;
     let folder = Folder(folder);
     let files: Vec<PathBuf> =
         (0..plan.files).map(|number| folder.0.join(number.to_string())).collect();
-    make(luc, plan, &files)?;
-    let mut stand = Stand { luc, plan, files: &files, cells: 0, tick };
-    let random = stand.cell(1, RANDOM_BYTES, 0, true)?;
-    let rates = stand.rates()?;
-    let mut fastest: Vec<Vec<Seen>> = Vec::new();
+    create_files(luc, plan, &files)?;
+    let mut bench = ProbeBench { luc, plan, files: &files, cells: 0, tick };
+    let random = bench.cell(1, Demand { block_bytes: RANDOM_BYTES, think_ns: 0 }, true)?;
+    let rates = bench.rates()?;
+    let mut fastest: Vec<Vec<TaskActivity>> = Vec::new();
     let mut curves = Vec::new();
-    for (block_bytes, think_ns) in DEMANDS {
+    for demand in DEMANDS {
+        let Demand { block_bytes, think_ns } = demand;
         let mut alone = None;
-        for tasks in STACKED {
-            let seen = stand.cell(tasks, block_bytes, think_ns, false)?;
-            let each = rate(&seen) / f64::from(tasks);
+        for tasks in STACK_SIZES {
+            let seen = bench.cell(tasks, demand, false)?;
+            let each = total_rate(&seen) / f64::from(tasks);
             let demand_bytes_per_s = *alone.get_or_insert(each);
             curves.push(Curve {
                 tasks,
@@ -77,14 +79,14 @@ pub fn measure(
             }
         }
     }
-    learned(plan, &random, &fastest, (curves, rates)).ok_or_else(|| ThrottleError::Learn {
+    summarize(plan, &random, &fastest, curves, rates).ok_or_else(|| ThrottleError::Learn {
         what: plan.disk.clone(),
         reason: "nothing was read from it: is the file system on another disk?".to_owned(),
     })
 }
 
-/// Makes the files, far apart where the file system can say where they are.
-fn make(luc: &Path, plan: &Plan, files: &[PathBuf]) -> Result<(), ThrottleError> {
+/// Creates the files, far apart if the file system can report positions.
+fn create_files(luc: &Path, plan: &Plan, files: &[PathBuf]) -> Result<(), ThrottleError> {
     for spread in [true, false] {
         let mut command = Command::new(luc);
         command.args(["bench", "ranking", "--create", &plan.file_bytes.to_string()]);
@@ -110,8 +112,8 @@ fn make(luc: &Path, plan: &Plan, files: &[PathBuf]) -> Result<(), ThrottleError>
     Ok(())
 }
 
-/// Where cells are run.
-struct Stand<'a> {
+/// Setup in which cells are run. A cell is one measurement.
+struct ProbeBench<'a> {
     luc: &'a Path,
     plan: &'a Plan,
     files: &'a [PathBuf],
@@ -119,24 +121,23 @@ struct Stand<'a> {
     tick: &'a mut dyn FnMut(f64),
 }
 
-impl Stand<'_> {
-    /// Runs so many probes together for a cell's time; what each did.
+impl ProbeBench<'_> {
+    /// Runs `tasks` probes together for a cell's time. Returns the activity of each.
     fn cell(
         &mut self,
         tasks: u32,
-        block_bytes: u64,
-        think_ns: u64,
+        demand: Demand,
         is_random: bool,
-    ) -> Result<Vec<Seen>, ThrottleError> {
-        // The farthest apart: all of them for 8, the first and the last for 2.
+    ) -> Result<Vec<TaskActivity>, ThrottleError> {
+        // Spread the files as far as possible: all of them for 8 tasks, the first and the last for 2.
         let last = self.files.len() - 1;
         let steps = (tasks as usize - 1).max(1);
         let files: Vec<&Path> =
             (0..tasks as usize).map(|number| self.files[number * last / steps].as_path()).collect();
-        Ok(self.run(&files, (block_bytes, think_ns), is_random)?.seen_on_first())
+        Ok(self.run(&files, demand, is_random)?.seen_on_first())
     }
 
-    /// What a stream moves at each file's place: its sector, and bytes per second; ascending.
+    /// Measures a stream on each file. Returns the file's sector and the rate in bytes per second, ascending.
     fn rates(&mut self) -> Result<Vec<(f64, f64)>, ThrottleError> {
         let mut rates = Vec::new();
         for file in self.files {
@@ -153,42 +154,20 @@ impl Stand<'_> {
     fn run(
         &mut self,
         files: &[&Path],
-        (block_bytes, think_ns): (u64, u64),
+        Demand { block_bytes, think_ns }: Demand,
         is_random: bool,
     ) -> Result<Watch<'static>, ThrottleError> {
-        let commands: Vec<Task> = files
-            .iter()
-            .map(|file| {
-                let mut words = format!(
-                    "exec {} bench ranking {} --cold --block {block_bytes}",
-                    quoted(self.luc),
-                    quoted(file)
-                );
-                if think_ns > 0 {
-                    words += &format!(" --think {think_ns}ns");
-                }
-                if is_random {
-                    words += " --random 1";
-                }
-                Task {
-                    command: format!("{words} 2>/dev/null").into(),
-                    class: Class::Ignored,
-                    size_bytes: None,
-                    p99_ns: None,
-                }
-            })
-            .collect();
-        let options = RunOptions {
-            tell_threads_apart: false,
-            engine: EngineOptions {
-                policy: PolicyChoice::Off,
-                disks: vec![self.plan.disk.clone()],
-                max_frozen_ns: 0,
-                batch_floor: BATCH_FLOOR,
-            },
-            settings: Vec::new(),
-            discard_output: true,
+        let luc = quote(self.luc);
+        let think = if think_ns > 0 { format!(" --think {think_ns}ns") } else { String::new() };
+        let random = if is_random { " --random 1" } else { "" };
+        let command = |file: &&Path| {
+            let file = quote(file);
+            let probe =
+                format!("{luc} bench ranking {file} --cold --block {block_bytes}{think}{random}");
+            Task::new(format!("exec {probe} 2>/dev/null").into(), Class::Ignored)
         };
+        let commands: Vec<Task> = files.iter().map(command).collect();
+        let options = RunOptions::unthrottled(vec![self.plan.disk.clone()]);
         let mut watch = Watch::open(&options.engine.disks, Box::new(|_| {}))?;
         watch.only_for(self.plan.measuring_ns / CELLS);
         let outcome = run_watched(self.luc, &commands, &options, Some(&mut watch))?;
@@ -201,51 +180,48 @@ impl Stand<'_> {
     }
 }
 
-/// A path for the shell.
-fn quoted(path: &Path) -> String {
+/// Quotes a path for the shell.
+fn quote(path: &Path) -> String {
     format!("'{}'", path.to_string_lossy().replace('\'', "'\\''"))
 }
 
-/// What tasks moved together, bytes per second.
-fn rate(seen: &[Seen]) -> f64 {
-    let rate = |seen: &Seen| seen.bytes_read as f64 * 1e9 / seen.took_ns.max(1) as f64;
+/// Combined rate of tasks, bytes per second.
+fn total_rate(seen: &[TaskActivity]) -> f64 {
+    let rate = |seen: &TaskActivity| seen.bytes_read as f64 * 1e9 / seen.took_ns.max(1) as f64;
     seen.iter().map(rate).sum()
 }
 
-/// From what was seen to what is kept; `None` where nothing was.
-fn learned(
+/// Summarizes the observations; `None` if there are none.
+fn summarize(
     plan: &Plan,
-    random: &[Seen],
-    fastest: &[Vec<Seen>],
-    (curves, rates): (Vec<Curve>, Vec<(f64, f64)>),
+    random: &[TaskActivity],
+    fastest: &[Vec<TaskActivity>],
+    curves: Vec<Curve>,
+    rates: Vec<(f64, f64)>,
 ) -> Option<Learned> {
+    // 1. Rates and speed-ups.
     let alone = fastest.first()?;
     let peak_bytes_per_s = rates.iter().map(|(_, rate)| *rate).reduce(f64::max)?;
     let mut learned = Learned::new(plan.identity.clone());
     learned.peak_bytes_per_s = peak_bytes_per_s;
-    // The places of what runs together are those of the rates, on average.
+    // The mean position of tasks that run together is that of the rates.
     let mean_bytes_per_s = rates.iter().map(|(_, rate)| *rate).sum::<f64>() / rates.len() as f64;
     learned.rates = rates;
-    learned.speed_ups = STACKED
+    learned.speed_ups = STACK_SIZES
         .into_iter()
         .zip(fastest)
         .skip(1)
-        .map(|(tasks, seen)| (tasks as usize, rate(seen) / rate(alone)))
+        .map(|(tasks, seen)| (tasks as usize, total_rate(seen) / total_rate(alone)))
         .filter(|(_, worth)| worth.is_finite() && *worth > 0.0)
         .collect();
-    let still = luc_control::throttle::forecast::DiskModel {
-        bytes_per_s: mean_bytes_per_s,
-        near_ns: 0,
-        far_ns: 0,
-        request_ns: 0,
-        slots: 1,
-    };
-    // What is not seen is no cost.
-    let together: Vec<Seen> = fastest.iter().skip(1).flatten().copied().collect();
-    let far_ns = fit::disk(&together, Some(&still), false).far_ns;
-    let near_ns = jump_ns(random, mean_bytes_per_s).unwrap_or(far_ns);
-    learned.switch_ns = far_ns;
-    learned.random_ns = near_ns;
+    // 2. Costs of moving, against a disk that moves at no cost.
+    let still =
+        DiskModel { bytes_per_s: mean_bytes_per_s, near_ns: 0, far_ns: 0, request_ns: 0, slots: 1 };
+    // Unobserved costs count as 0.
+    let together: Vec<TaskActivity> = fastest.iter().skip(1).flatten().copied().collect();
+    learned.switch_ns = fit::disk(&together, Some(&still), false).far_ns;
+    learned.random_ns = jump_ns(random, mean_bytes_per_s).unwrap_or(learned.switch_ns);
+    // 3. Vector Points.
     let points: Vec<Degradation> = curves
         .iter()
         .filter(|curve| curve.demand_bytes_per_s.is_finite())
@@ -263,9 +239,9 @@ fn learned(
     Some(learned)
 }
 
-/// What each read at random took longer than its bytes alone, ns.
-fn jump_ns(random: &[Seen], bytes_per_s: f64) -> Option<u64> {
-    let sum = |of: fn(&Seen) -> u64| random.iter().map(of).sum::<u64>();
+/// Time of each random read beyond the transfer of its bytes, ns.
+fn jump_ns(random: &[TaskActivity], bytes_per_s: f64) -> Option<u64> {
+    let sum = |of: fn(&TaskActivity) -> u64| random.iter().map(of).sum::<u64>();
     let jumps = sum(|seen| seen.reads.saturating_sub(seen.continued));
     let moving_ns = sum(|seen| seen.bytes_read) as f64 * 1e9 / bytes_per_s;
     (jumps > 0)

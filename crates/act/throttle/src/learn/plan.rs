@@ -1,4 +1,4 @@
-//! What will be measured, where, and what that takes.
+//! Plans a measurement: what is measured, where, and what that takes.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -11,47 +11,52 @@ use super::profile::Identity;
 use crate::ThrottleError;
 use crate::advise::watch::Watch;
 
-/// How many probes run together.
-pub(super) const STACKED: [u32; 4] = [1, 2, 4, 8];
-/// Blocks and pauses of the probe: bytes, ns. The first is the fastest.
-pub(super) const DEMANDS: [(u64, u64); 3] =
-    [(128 << 10, 0), (32 << 10, 1_000_000), (4 << 10, 1_000_000)];
-/// Cells: each demand with each number, reads at random alone, and each file alone.
-pub(super) const CELLS: u64 = (STACKED.len() * DEMANDS.len()) as u64 + 1 + MOST as u64;
-/// The most at a time, each with a file of its own.
-const MOST: u32 = 8;
-/// Files are no larger than this, and together no more than this part of what is free.
-const LARGEST_BYTES: u64 = 64 << 20;
-const SMALLEST_BYTES: u64 = 8 << 20;
-const FREE_PART: u64 = 4;
-/// The shortest time of a cell, ns.
-const SHORTEST_NS: u64 = 250_000_000;
-/// What will be measured, and what that takes.
+/// Numbers of probes that run together.
+pub(super) const STACK_SIZES: [u32; 4] = [1, 2, 4, 8];
+/// Demands of the probes. The first is the fastest.
+pub(super) const DEMANDS: [Demand; 3] = [
+    Demand { block_bytes: 128 << 10, think_ns: 0 },
+    Demand { block_bytes: 32 << 10, think_ns: 1_000_000 },
+    Demand { block_bytes: 4 << 10, think_ns: 1_000_000 },
+];
+/// Number of cells: each demand with each number, random reads alone, and each file alone.
+pub(super) const CELLS: u64 = (STACK_SIZES.len() * DEMANDS.len()) as u64 + 1 + MAX_STACK as u64;
+/// Largest number of probes at a time. Each has a file of its own.
+const MAX_STACK: u32 = 8;
+/// Largest and smallest size of a file, and the divisor of the free space that gives the largest total size.
+const MAX_FILE_BYTES: u64 = 64 << 20;
+const MIN_FILE_BYTES: u64 = 8 << 20;
+const FREE_SPACE_DIVISOR: u64 = 4;
+const MIN_CELL_NS: u64 = 250_000_000;
+
+/// Block size of a probe, and its pause after each block.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Demand {
+    pub(super) block_bytes: u64,
+    pub(super) think_ns: u64,
+}
+
+/// A measurement, and what it takes.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Name of the disk.
     pub disk: String,
-    /// The folder in which files are made.
+    /// Folder in which the files are created.
     pub folder: PathBuf,
-    /// Files that are made, and removed afterwards.
+    /// Number of files that are created, and removed afterwards.
     pub files: u64,
     pub file_bytes: u64,
-    /// Time of all measurements, ns, without that for making the files.
+    /// Time of all measurements, ns, without creating the files.
     pub measuring_ns: u64,
     pub(super) identity: Identity,
 }
 
 impl Plan {
-    /// Whether this machine lets disks be watched.
-    ///
-    /// # Errors
-    ///
-    /// [`ThrottleError::Probe`], [`ThrottleError::Disk`].
+    /// Checks that this machine lets disks be watched.
     pub fn check(&self) -> Result<(), ThrottleError> {
         Watch::open(std::slice::from_ref(&self.disk), Box::new(|_| {})).map(|_| ())
     }
 
-    /// For a device with a mounted file system, or any path; `for_ns` is what measuring may take.
+    /// Plans a measurement for a device with a mounted file system, or any path. `for_ns` is the time for measuring.
     ///
     /// # Errors
     ///
@@ -59,12 +64,12 @@ impl Plan {
     pub fn new(target: &Path, for_ns: u64) -> Result<Self, ThrottleError> {
         let refused =
             |reason: String| ThrottleError::Learn { what: target.display().to_string(), reason };
-        if for_ns < CELLS * SHORTEST_NS {
+        if for_ns < CELLS * MIN_CELL_NS {
             return Err(ThrottleError::Learn {
                 what: "--for".to_owned(),
                 reason: format!(
                     "{CELLS} measurements need {} s at least",
-                    (CELLS * SHORTEST_NS).div_ceil(1_000_000_000)
+                    (CELLS * MIN_CELL_NS).div_ceil(1_000_000_000)
                 ),
             });
         }
@@ -73,34 +78,33 @@ impl Plan {
         let (disk, dev) = disk_of(about.dev()).map_err(refused)?;
         let identity = Identity::of(dev).map_err(|error| refused(error.to_string()))?;
         let space = rustix::fs::statvfs(&folder).map_err(|error| refused(error.to_string()))?;
-        let files = u64::from(MOST);
+        let files = u64::from(MAX_STACK);
         let free_bytes = space.f_bavail.saturating_mul(space.f_frsize);
-        let file_bytes = (free_bytes / FREE_PART / files).min(LARGEST_BYTES) >> 20 << 20;
-        if file_bytes < SMALLEST_BYTES {
+        let file_bytes = (free_bytes / FREE_SPACE_DIVISOR / files).min(MAX_FILE_BYTES) >> 20 << 20;
+        if file_bytes < MIN_FILE_BYTES {
             return Err(refused(format!(
                 "{} MiB are free and {} are needed: give a path on the same disk with more space",
                 free_bytes >> 20,
-                (files * FREE_PART * SMALLEST_BYTES) >> 20
+                (files * FREE_SPACE_DIVISOR * MIN_FILE_BYTES) >> 20
             )));
         }
         Ok(Self { disk, folder, files, file_bytes, measuring_ns: for_ns, identity })
     }
 
-    /// Bytes that are read at most.
+    /// Largest number of bytes that are read.
     #[must_use]
     pub fn read_bytes(&self) -> u64 {
-        let stacked: u32 = STACKED.iter().sum();
+        let stacked: u32 = STACK_SIZES.iter().sum();
         (u64::from(stacked) * DEMANDS.len() as u64 + 1 + self.files) * self.file_bytes
     }
 
-    /// Bytes that are written.
     #[must_use]
     pub fn written_bytes(&self) -> u64 {
         self.files * self.file_bytes
     }
 }
 
-/// The folder on the file system of a path, or on that of a device.
+/// A folder on the file system of a path, or on that of a device.
 fn folder_of(target: &Path) -> Result<PathBuf, String> {
     use std::os::unix::fs::FileTypeExt as _;
     let target = fs::canonicalize(target)
@@ -123,7 +127,7 @@ fn folder_of(target: &Path) -> Result<PathBuf, String> {
     })
 }
 
-/// The disk of a device number, which may be a partition's: its name and number.
+/// Name and number of the disk of a device number, which may be a partition's.
 fn disk_of(number: u64) -> Result<(String, Dev), String> {
     let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
     let no_disk = || {
@@ -131,13 +135,11 @@ fn disk_of(number: u64) -> Result<(String, Dev), String> {
             "its file system ({major}:{minor}) is on no disk of its own: give a path on a disk's"
         )
     };
-    let folder =
+    let mut disk =
         fs::canonicalize(format!("/sys/dev/block/{major}:{minor}")).map_err(|_| no_disk())?;
-    let disk = if folder.join("partition").exists() {
-        folder.parent().ok_or_else(no_disk)?
-    } else {
-        &folder
-    };
+    if disk.join("partition").exists() && !disk.pop() {
+        return Err(no_disk());
+    }
     let dev = fs::read_to_string(disk.join("dev")).map_err(|_| no_disk())?;
     let (major, minor) = dev.trim().split_once(':').ok_or_else(no_disk)?;
     let number = |text: &str| text.parse().map_err(|_| no_disk());

@@ -1,7 +1,7 @@
-//! What was learned of a disk: a file for each in `/var/lib/luc/throttle`.
+//! Stores what was learned about a disk: a file for each disk in `/var/lib/luc/throttle`.
 //!
-//! A file is JSON with a version. One of another version, of another disk that has got the name since, that others than
-//! root could have written, or that is damaged counts as none; [`read`] says why.
+//! A file is JSON with a version. It is ignored if it is damaged, or has another version. It is also ignored if it
+//! belongs to an earlier disk of the same name, or others than root could have written it. [`read`] reports why.
 
 use std::fs;
 use std::io;
@@ -14,33 +14,30 @@ use serde::{Deserialize, Serialize};
 
 use crate::whole::write_whole;
 
-/// Where the files are.
+/// Folder of the files.
 pub const DIRECTORY: &str = "/var/lib/luc/throttle";
-/// The version of the file.
 const VERSION: u32 = 2;
 const SECTOR_BYTES: u64 = 512;
 
-/// What was learned of a disk.
+/// Results of a measurement of a disk.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Learned {
-    /// The version of the file.
     pub version: u32,
-    /// Which disk it is.
     pub disk: Identity,
-    /// What one stream moves where that is most, bytes per second.
+    /// Highest rate of one stream, bytes per second.
     pub peak_bytes_per_s: f64,
-    /// What one stream moves by where it is, in sectors of 512 bytes and bytes per second; ascending.
+    /// Rate of one stream by position, in sectors of 512 bytes and bytes per second; ascending.
     pub rates: Vec<(f64, f64)>,
     /// Cost of a switch between streams, ns.
     pub switch_ns: u64,
-    /// Cost of a read at random in one file, ns.
+    /// Cost of a random read in one file, ns.
     pub random_ns: u64,
-    /// What numbers of streams together move, over what one does.
+    /// Combined rates of numbers of streams, over the rate of one.
     pub speed_ups: Vec<(usize, f64)>,
-    /// Degradation curves: tasks of equal demand beside each other.
+    /// Degradation curves: tasks of equal demand that run together.
     pub curves: Vec<Curve>,
-    /// Vector Points: so many tasks of this mean demand, bytes per second, are what the disk bears.
+    /// Vector Points: the disk can serve this number of tasks of this mean demand, bytes per second.
     pub vector_points: Vec<(u32, f64)>,
 }
 
@@ -48,33 +45,33 @@ pub struct Learned {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Curve {
-    /// How many ran together.
+    /// Number of tasks that ran together.
     pub tasks: u32,
-    /// Bytes of the probe's blocks.
+    /// Block size of the probe, bytes.
     pub block_bytes: u64,
-    /// Its pause after each, ns.
+    /// Pause of the probe after each block, ns.
     pub think_ns: u64,
-    /// What each moves alone, bytes per second.
+    /// Rate of each task alone, bytes per second.
     pub demand_bytes_per_s: f64,
-    /// The part of that which it lost: 0 nothing, 1 everything.
+    /// Part of that rate lost: 0 nothing, 1 everything.
     pub loss: f64,
 }
 
-/// What a disk is known by.
+/// Properties by which a disk is recognized.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Identity {
-    /// Its model and serial number, or its device number where it has none.
+    /// Its model and serial number, or its device number if it has none.
     pub name: String,
     pub size_bytes: u64,
 }
 
 impl Identity {
-    /// That of a disk that is there.
+    /// Reads the identity of a present disk.
     ///
     /// # Errors
     ///
-    /// The system's: there is no such disk.
+    /// Those of the system: there is no such disk.
     pub fn of(dev: Dev) -> io::Result<Self> {
         let folder = PathBuf::from(format!("/sys/dev/block/{}:{}", dev.major(), dev.minor()));
         let sectors = fs::read_to_string(folder.join("size"))?;
@@ -88,13 +85,13 @@ impl Identity {
             words.iter().map(String::as_str).filter(|word| !word.is_empty()).collect();
         let mut name = known.join(" ");
         if words[1].is_empty() && words[2].is_empty() {
-            // A model alone may be there twice.
+            // Two disks may have the same model.
             name = format!("{name} {}:{}", dev.major(), dev.minor());
         }
         Ok(Self { name: name.trim().to_owned(), size_bytes: sectors * SECTOR_BYTES })
     }
 
-    /// The file's name: what may not be in one is left out.
+    /// Path of the disk's file. Other characters than letters and digits are replaced.
     fn file(&self) -> PathBuf {
         let name: String = self
             .name
@@ -107,7 +104,7 @@ impl Identity {
 }
 
 impl Learned {
-    /// With the present version.
+    /// Empty results in the present version.
     #[must_use]
     pub fn new(disk: Identity) -> Self {
         Self {
@@ -123,7 +120,7 @@ impl Learned {
         }
     }
 
-    /// What one stream moves at this sector, bytes per second: between the places that were measured.
+    /// Rate of one stream at this sector, bytes per second, interpolated between the measured positions.
     #[must_use]
     pub fn bytes_per_s_at(&self, sector: f64) -> f64 {
         let after = self.rates.partition_point(|(place, _)| *place <= sector);
@@ -136,7 +133,7 @@ impl Learned {
         }
     }
 
-    /// The disk for forecasts.
+    /// Model of the disk for forecasts.
     #[must_use]
     pub fn model(&self) -> DiskModel {
         let most = self.speed_ups.iter().map(|(_, worth)| *worth);
@@ -150,17 +147,13 @@ impl Learned {
         }
     }
 
-    /// What a policy begins with.
+    /// Results in the form that a policy needs.
     #[must_use]
     pub fn for_policy(&self) -> Measured {
         Measured { switch_ns: self.switch_ns, speed_ups: self.speed_ups.clone() }
     }
 
-    /// Keeps it; returns the file. Whoever reads meanwhile sees the old one or the new one.
-    ///
-    /// # Errors
-    ///
-    /// The system's.
+    /// Stores the results, and returns the path of the file. A reader sees the old file or the new one.
     pub fn write(&self) -> io::Result<PathBuf> {
         fs::create_dir_all(DIRECTORY)?;
         let path = self.disk.file();
@@ -168,7 +161,7 @@ impl Learned {
         Ok(path)
     }
 
-    /// Whether its figures can be.
+    /// Whether its figures are possible.
     fn is_sane(&self) -> bool {
         let is_rate = |rate: f64| rate.is_finite() && rate > 0.0;
         let are_rates =
@@ -186,11 +179,11 @@ impl Learned {
     }
 }
 
-/// What was learned of a disk; `None` if nothing was.
+/// Reads the results for a disk; `None` if there are none.
 ///
 /// # Errors
 ///
-/// There is a file and it is no good: damaged, of another version, or written by somebody else.
+/// The file is unusable: damaged, of another version, or not written by root.
 pub fn read(dev: Dev) -> io::Result<Option<Learned>> {
     let identity = Identity::of(dev)?;
     let Some(text) = luc_host::owned::read(&identity.file())? else {

@@ -1,4 +1,4 @@
-//! The paper's rules with what experiments change of them: `PEAK[,KEY=VALUE]...`.
+//! The paper's rules, with changes for experiments: `PEAK[,KEY=VALUE]...`.
 //!
 //! | key | what | as printed |
 //! |---|---|---|
@@ -15,14 +15,13 @@ use luc_control::throttle::vector_points::VectorPoint;
 use luc_control::throttle::wise::{SuspendFirst, WiseConfig};
 use luc_units::{format_duration, format_size, parse_duration_ns, parse_size_bytes};
 
-/// The paper's rules for one disk, and what is changed of them.
+/// The paper's rules for one disk, with changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WiseChoice {
     /// Peak rate of the disk, bytes per second.
     pub peak_bytes_per_s: u64,
-    /// Vector Points: bytes per second and tasks; none: the one that is printed, as a part of the peak.
+    /// Vector Points: bytes per second and tasks; empty: the printed one, as a part of the peak.
     pub points: Vec<(u64, u32)>,
-    /// Who is suspended first.
     pub suspend_first: SuspendFirst,
     pub self_tuning: bool,
     /// RESUME_GROUP, percent of all tasks.
@@ -37,7 +36,7 @@ const KEYS: &str =
     "point=RATE:TASKS, order=highest|lowest|arrival, tuning=on|off, resume=PART%, check=TIME";
 
 impl WiseChoice {
-    /// As printed, for a disk of this peak.
+    /// The rules as printed, for a disk of this peak.
     #[must_use]
     pub fn printed(peak_bytes_per_s: u64) -> Self {
         Self {
@@ -50,18 +49,18 @@ impl WiseChoice {
         }
     }
 
-    /// The settings of the policy. The only Vector Point that the paper prints is <24.3 MB/s, 2> on its disk of 90 MB/s.
+    /// Settings of the policy. The only Vector Point that the paper prints is <24.3 MB/s, 2> on its disk of 90 MB/s.
     pub(super) fn config(&self) -> WiseConfig {
         let peak_bytes_per_s = self.peak_bytes_per_s as f64;
         let point = |(rate, tasks): &(u64, u32)| VectorPoint {
             demand_bytes_per_s: *rate as f64,
             tasks: *tasks,
         };
-        let mut points: Vec<VectorPoint> = self.points.iter().map(point).collect();
-        if points.is_empty() {
-            points
-                .push(VectorPoint { demand_bytes_per_s: peak_bytes_per_s * 24.3 / 90.0, tasks: 2 });
-        }
+        let printed = VectorPoint { demand_bytes_per_s: peak_bytes_per_s * 24.3 / 90.0, tasks: 2 };
+        let points = match &self.points[..] {
+            [] => vec![printed],
+            points => points.iter().map(point).collect(),
+        };
         WiseConfig {
             check_interval_ns: self.check_ns,
             resume_group: f64::from(self.resume_percent) / 100.0,

@@ -16,17 +16,17 @@ use crate::clock::now_ns;
 use crate::engine::{Engine, Totals};
 use crate::threads::Threads;
 
-/// What ends a command that cannot be waited for.
-const LOST: i32 = 255;
+/// Exit status of a command that cannot be waited for.
+const LOST_STATUS: i32 = 255;
 
-/// A cgroup that waits for its command.
+/// A cgroup that is ready for its command.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct ReadyCgroup {
     cgroup: Cgroup,
     entrance: File,
 }
 
-impl Place {
+impl ReadyCgroup {
     pub(super) fn new(
         cgroup: Cgroup,
         settings: &[(String, String)],
@@ -43,7 +43,7 @@ impl Place {
 #[derive(Debug)]
 pub(super) struct Child {
     pub(super) id: Option<TaskId>,
-    /// Where its threads are tasks, not the whole.
+    /// Its threads, if they are tasks instead of the whole.
     pub(super) threads: Option<Threads>,
     pub(super) command: String,
     pub(super) cgroup: PathBuf,
@@ -53,14 +53,14 @@ pub(super) struct Child {
     pub(super) totals: Totals,
     pub(super) bytes: Option<u64>,
     process: std::process::Child,
-    /// Until it has ended.
+    /// Present until the command has ended.
     pidfd: Option<OwnedFd>,
 }
 
 impl Child {
     pub(super) fn start(
         command: &OsStr,
-        place: Place,
+        place: ReadyCgroup,
         discard_output: bool,
     ) -> Result<(Self, Cgroup), ThrottleError> {
         let text = command.to_string_lossy().into_owned();
@@ -105,7 +105,7 @@ impl Child {
         self.pidfd.as_ref()
     }
 
-    /// Whether it has ended since this was last asked.
+    /// Whether it has ended since the last call.
     pub(super) fn has_just_ended(&mut self) -> Result<bool, ThrottleError> {
         if self.pidfd.is_none() {
             return Ok(false);
@@ -118,14 +118,14 @@ impl Child {
             return Ok(false);
         };
         self.finish_ns = now_ns();
-        self.status = status.code().or_else(|| Some(128 + status.signal()?)).unwrap_or(LOST);
+        self.status = status.code().or_else(|| Some(128 + status.signal()?)).unwrap_or(LOST_STATUS);
         let moved = std::fs::read_to_string(self.cgroup.join("io.stat"));
         self.bytes = moved.ok().map(|text| bytes_of(&text));
         self.pidfd = None;
         Ok(true)
     }
 
-    /// Finds new threads. Returns when to look again, ns.
+    /// Finds new threads. Returns the latest time of the next call, ns.
     pub(super) fn look_at_threads(&mut self, engine: &mut Engine) -> Result<u64, ThrottleError> {
         match &mut self.threads {
             Some(threads) if self.pidfd.is_some() => threads.look(engine),
@@ -133,10 +133,10 @@ impl Child {
         }
     }
 
-    /// Notes what was done to it, now that it has ended.
+    /// Takes the totals of its freezes, after it has ended.
     pub(super) fn take_totals(&mut self, engine: &mut Engine) -> Result<(), ThrottleError> {
         if let Some(id) = self.id {
-            self.totals = engine.ended(id)?;
+            self.totals = engine.end_task(id)?;
         }
         if let Some(threads) = &mut self.threads {
             self.totals = threads.end(engine)?;
@@ -144,7 +144,6 @@ impl Child {
         Ok(())
     }
 
-    /// Removes the cgroups of its threads.
     pub(super) fn clear_threads(&self) {
         if let Some(threads) = &self.threads {
             threads.clear();
@@ -161,7 +160,7 @@ impl Child {
         }
     }
 
-    /// Waits for one that was killed.
+    /// Waits for a command that was killed.
     pub(super) fn wait(&mut self) {
         if self.pidfd.take().is_some() {
             let _ = self.process.wait();
@@ -169,7 +168,7 @@ impl Child {
     }
 }
 
-/// Bytes read and written, by a cgroup's `io.stat`.
+/// Sums the bytes read and written in a cgroup's `io.stat`.
 fn bytes_of(text: &str) -> u64 {
     let words = text.split_whitespace();
     let counts = words.filter_map(|word| {

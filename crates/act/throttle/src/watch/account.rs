@@ -1,39 +1,47 @@
-//! From sums to what went on.
+//! Turns sums into activity.
 
 use std::collections::BTreeMap;
 
 use super::seen::{DiskSeen, Seen, State, TaskSeen};
-use super::sums::{Sums, TaskSums, UseSums};
+use super::sums::{Sums, TaskSums};
+use crate::daemon::UseStatus;
 
-/// A task that had this share of the device's time of a step was alone.
-const ALONE: f64 = 0.95;
-/// Fewer bytes tell no rate.
+/// Share of the device's time in a step from which a task counts as alone.
+const MIN_ALONE_SHARE: f64 = 0.95;
+/// Smallest number of bytes that gives a rate.
 const MIN_BYTES: u64 = 1 << 20;
-/// Of this share of the device's time the rate alone must be known to tell a disk's efficiency.
-const MIN_KNOWN: f64 = 0.9;
-/// A task with a smaller share of the device's time waits rather than uses.
-const MIN_SHARE: f64 = 0.02;
-/// Before fair sharing would have given a task so much time, nothing is said of its slowdown, ns.
+/// Share of the device's time for which the rate alone must be known to give a disk's efficiency.
+const MIN_KNOWN_SHARE: f64 = 0.9;
+/// Share of the device's time below which a task waits rather than uses.
+const MIN_USED_SHARE: f64 = 0.02;
+/// Time under fair sharing from which a task's slowdown is given, ns.
 const MIN_FAIR_NS: f64 = 500e6;
 
-/// Keeps what is needed to tell what went on.
+/// State from which activity is computed.
 #[derive(Debug, Default)]
 pub(super) struct Account {
-    /// The sums when the last [`Seen`] was made.
+    /// Sums at the last [`Seen`].
     before: Option<Sums>,
     last: Option<Sums>,
-    /// What a byte takes a task on a disk while it is alone, ns.
+    /// Time of a byte for a task alone, ns, by cgroup and disk.
     alone: BTreeMap<(String, usize), f64>,
-    /// The disk's time that fair sharing would have given each task, and what it got, ns.
-    fair: BTreeMap<String, (f64, f64)>,
+    /// Device time of each task, by cgroup.
+    fair: BTreeMap<String, FairTime>,
 }
 
-/// The difference of two sums, if both are there.
-fn since(now: &TaskSums, before: Option<&TaskSums>, disk: usize) -> UseSums {
+/// Device time of a task, ns.
+#[derive(Clone, Copy, Debug, Default)]
+struct FairTime {
+    /// Time that fair sharing would have given it, ns.
+    fair_ns: f64,
+    got_ns: f64,
+}
+
+/// Difference of two sums on a disk; 0 if one is missing.
+fn use_since(now: &TaskSums, before: Option<&TaskSums>, disk: usize) -> UseStatus {
     let after = now.on.get(disk).copied().unwrap_or_default();
-    let was = before.and_then(|before| before.on.get(disk));
-    let was = was.copied().unwrap_or(after);
-    UseSums {
+    let was = before.and_then(|before| before.on.get(disk)).copied().unwrap_or(after);
+    UseStatus {
         bytes: after.bytes.saturating_sub(was.bytes),
         requests: after.requests.saturating_sub(was.requests),
         sequential: after.sequential.saturating_sub(was.sequential),
@@ -46,8 +54,8 @@ fn find<'a>(sums: &'a Sums, cgroup: &str) -> Option<&'a TaskSums> {
     sums.tasks.iter().find(|task| task.cgroup == cgroup)
 }
 
-/// Whether it wants a disk: it used it, has a request out, or is frozen and has used it before.
-fn wants(task: &TaskSums, used: &UseSums, disk: usize) -> bool {
+/// Whether a task wants a disk: it used it, has a request outstanding, or is frozen and has used it before.
+fn wants(task: &TaskSums, used: &UseStatus, disk: usize) -> bool {
     let has_used = || task.on.get(disk).is_some_and(|on| on.requests > 0);
     used.device_ns > 0 || used.outstanding > 0 || task.frozen_since_ns.is_some() && has_used()
 }
@@ -64,19 +72,21 @@ impl Account {
             return;
         }
         for (disk, sums) in now.disks.iter().enumerate() {
-            let uses = now.tasks.iter().map(|task| {
-                let used = since(task, find(&last, &task.cgroup), disk);
-                (task, used)
-            });
-            let uses: Vec<_> = uses.filter(|(task, used)| wants(task, used, disk)).collect();
+            let used = |task| use_since(task, find(&last, &task.cgroup), disk);
+            let uses: Vec<(&TaskSums, UseStatus)> = (now.tasks.iter())
+                .map(|task| (task, used(task)))
+                .filter(|(task, used)| wants(task, used, disk))
+                .collect();
             let was_busy_ns = last.disks.get(disk).map_or(sums.busy_ns, |was| was.busy_ns);
             let busy_ns = sums.busy_ns.saturating_sub(was_busy_ns) as f64;
             let device_ns: u64 = uses.iter().map(|(_, used)| used.device_ns).sum();
             for (task, used) in &uses {
                 let sum = self.fair.entry(task.cgroup.clone()).or_default();
-                sum.0 += busy_ns / uses.len() as f64;
-                sum.1 += used.device_ns as f64;
-                if used.bytes >= MIN_BYTES && used.device_ns as f64 >= ALONE * device_ns as f64 {
+                sum.fair_ns += busy_ns / uses.len() as f64;
+                sum.got_ns += used.device_ns as f64;
+                if used.bytes >= MIN_BYTES
+                    && used.device_ns as f64 >= MIN_ALONE_SHARE * device_ns as f64
+                {
                     let new = used.device_ns as f64 / used.bytes as f64;
                     let known = self.alone.entry((task.cgroup.clone(), disk)).or_insert(new);
                     *known = (*known + new) / 2.0;
@@ -88,7 +98,7 @@ impl Account {
         self.last = Some(now);
     }
 
-    /// What went on since the last call.
+    /// Activity since the last call.
     pub(super) fn seen(&mut self) -> Seen {
         let (Some(before), Some(now)) = (&self.before, &self.last) else {
             return Seen::default();
@@ -119,21 +129,22 @@ impl Account {
         let was = before.disks.get(disk).unwrap_or(sums);
         let wall_ns = (now.at_ns.saturating_sub(before.at_ns) as f64).max(1.0);
         let bytes = sums.bytes.saturating_sub(was.bytes) as f64;
+        // 1. Rate and utilization.
         let mut seen = DiskSeen {
             name: sums.name.clone(),
             busy: (sums.busy_ns.saturating_sub(was.busy_ns) as f64 / wall_ns).min(1.0),
             bytes_per_s: bytes * 1e9 / wall_ns,
             ..DiskSeen::default()
         };
+        // 2. Device time of all tasks, and of those whose rate alone is known.
         let (mut device_ns, mut known_ns, mut alone_ns, mut switches) = (0.0, 0.0, 0.0, 0);
         for task in &now.tasks {
-            let used = since(task, find(before, &task.cgroup), disk);
+            let used = use_since(task, find(before, &task.cgroup), disk);
             if !wants(task, &used, disk) {
                 continue;
             }
             seen.tasks += 1;
-            let waits = used.outstanding > 0 || task.frozen_since_ns.is_some();
-            seen.waiting += usize::from(waits);
+            seen.waiting += usize::from(used.outstanding > 0 || task.frozen_since_ns.is_some());
             device_ns += used.device_ns as f64;
             if let Some(&ns_per_byte) = self.alone.get(&(task.cgroup.clone(), disk)) {
                 known_ns += used.device_ns as f64;
@@ -141,7 +152,8 @@ impl Account {
                 switches += used.requests.saturating_sub(used.sequential);
             }
         }
-        if known_ns > 0.0 && known_ns >= MIN_KNOWN * device_ns {
+        // 3. Efficiency, if enough is known.
+        if known_ns > 0.0 && known_ns >= MIN_KNOWN_SHARE * device_ns {
             let efficiency = alone_ns / known_ns;
             seen.efficiency = Some(efficiency);
             seen.switch_ns = (switches > 0).then(|| (known_ns - alone_ns) / switches as f64);
@@ -154,25 +166,13 @@ impl Account {
     fn task(&self, before: &Sums, now: &Sums, task: &TaskSums) -> TaskSeen {
         let was = find(before, &task.cgroup);
         let wall_ns = (now.at_ns.saturating_sub(before.at_ns) as f64).max(1.0);
-        let mut bytes = 0;
-        let mut outstanding = 0;
-        let mut share = 0.0;
-        let mut most = (0, 0);
-        for (disk, on) in task.on.iter().enumerate() {
-            let used = since(task, was, disk);
-            bytes += used.bytes;
-            outstanding += used.outstanding;
-            let weight = (used.device_ns, on.device_ns);
-            if weight > most || disk == 0 {
-                most = weight;
-                share = used.device_ns as f64 / wall_ns;
-            }
-        }
-        let disk = task
-            .on
-            .iter()
-            .enumerate()
-            .max_by_key(|&(disk, on)| (since(task, was, disk).device_ns, on.device_ns));
+        let uses: Vec<UseStatus> =
+            (0..task.on.len()).map(|disk| use_since(task, was, disk)).collect();
+        let bytes: u64 = uses.iter().map(|used| used.bytes).sum();
+        let is_outstanding = uses.iter().any(|used| used.outstanding > 0);
+        let by_time = |disk: &usize| (uses[*disk].device_ns, task.on[*disk].device_ns);
+        let disk = (0..uses.len()).max_by_key(by_time);
+        let share = disk.map_or(0.0, |disk| uses[disk].device_ns as f64 / wall_ns);
         let has_used = task.on.iter().any(|on| on.requests > 0);
         let fair = self.fair.get(&task.cgroup);
         TaskSeen {
@@ -180,9 +180,9 @@ impl Account {
             class: task.class.clone(),
             state: if task.frozen_since_ns.is_some() {
                 State::Frozen
-            } else if share >= MIN_SHARE {
+            } else if share >= MIN_USED_SHARE {
                 State::Uses
-            } else if outstanding > 0 {
+            } else if is_outstanding {
                 State::Waits
             } else if bytes > 0 {
                 State::Uses
@@ -192,13 +192,13 @@ impl Account {
             why: task.why.clone(),
             disk: disk
                 .filter(|_| has_used)
-                .and_then(|(disk, _)| now.disks.get(disk))
+                .and_then(|disk| now.disks.get(disk))
                 .map_or_else(String::new, |disk| disk.name.clone()),
             share: share.min(1.0),
             bytes_per_s: bytes as f64 * 1e9 / wall_ns,
             slowdown: fair
-                .filter(|(fair_ns, got_ns)| *fair_ns >= MIN_FAIR_NS && *got_ns > 0.0)
-                .map(|(fair_ns, got_ns)| fair_ns / got_ns),
+                .filter(|time| time.fair_ns >= MIN_FAIR_NS && time.got_ns > 0.0)
+                .map(|time| time.fair_ns / time.got_ns),
             frozen_ns: task
                 .frozen_since_ns
                 .map_or(0, |since_ns| now.at_ns.saturating_sub(since_ns)),

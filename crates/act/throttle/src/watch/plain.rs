@@ -1,24 +1,25 @@
-//! All cgroups and disks, where no daemon runs.
+//! Observes all cgroups and disks if no daemon runs.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use luc_control::throttle::sample::{TaskId, TaskSample};
+use luc_control::throttle::sample::{DiskSample, TaskId, TaskSample};
 use luc_probe::contention::{MAX_TASKS, Notify, TaskSlot};
 
-use super::sums::{DiskSums, Sums, TaskSums, UseSums};
+use super::sums::{DiskSums, Sums, TaskSums};
 use crate::clock::now_ns;
-use crate::observer::Observer;
+use crate::daemon::UseStatus;
+use crate::observer::{Disk, Observer};
 use crate::{Hierarchy, ThrottleError};
 
-/// An observer of all cgroups with processes. Nobody is frozen, nothing gives notice.
+/// An observer of all cgroups with processes. It freezes nothing and gets no notifications.
 #[derive(Debug)]
 pub(super) struct Plain {
     root: PathBuf,
     observer: Observer,
-    /// By folder: the cgroup's number, and its place.
+    /// Number and slot of each cgroup, by its folder.
     watched: BTreeMap<PathBuf, (u64, TaskSlot)>,
     unwatched: usize,
 }
@@ -35,10 +36,10 @@ impl Plain {
         Ok(plain)
     }
 
-    /// Finds cgroups that have come or gone.
+    /// Finds new cgroups, and those that are gone.
     pub(super) fn rescan(&mut self) {
         let mut found = BTreeMap::new();
-        populated(&self.root, &mut found);
+        find_populated(&self.root, &mut found);
         let observer = &mut self.observer;
         self.watched.retain(|path, (id, slot)| {
             let stays = found.get(path) == Some(id);
@@ -69,8 +70,12 @@ impl Plain {
             disks.iter().map(move |disk| {
                 let mut sample = TaskSample::new(TaskId(0));
                 self.observer.fill(&mut sample, slot, disk);
-                UseSums::of(&sample)
+                UseStatus::of(&sample)
             })
+        };
+        let of_disk = |disk: &Disk| {
+            let DiskSample { busy_ns, bytes, .. } = self.observer.disk(disk);
+            DiskSums { name: disk.name.clone(), busy_ns, bytes }
         };
         let tasks = self.watched.iter().map(|(path, &(_, slot))| TaskSums {
             cgroup: name(&self.root, path),
@@ -82,21 +87,12 @@ impl Plain {
             daemon: None,
             unwatched: self.unwatched,
             tasks: tasks.collect(),
-            disks: disks
-                .iter()
-                .map(|disk| {
-                    let sample = self.observer.disk(disk);
-                    DiskSums {
-                        name: disk.name.clone(),
-                        busy_ns: sample.busy_ns,
-                        bytes: sample.bytes,
-                    }
-                })
-                .collect(),
+            disks: disks.iter().map(of_disk).collect(),
         }
     }
 }
 
+/// Name of a cgroup below the root; "/" for the root itself.
 fn name(root: &Path, path: &Path) -> String {
     match path.strip_prefix(root) {
         Ok(below) if !below.as_os_str().is_empty() => below.to_string_lossy().into_owned(),
@@ -104,8 +100,8 @@ fn name(root: &Path, path: &Path) -> String {
     }
 }
 
-/// Cgroups with processes of their own, with their numbers. What goes meanwhile is left out.
-fn populated(folder: &Path, found: &mut BTreeMap<PathBuf, u64>) {
+/// Finds cgroups with processes of their own, with their numbers. Cgroups that disappear meanwhile are left out.
+fn find_populated(folder: &Path, found: &mut BTreeMap<PathBuf, u64>) {
     let processes = fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
     if !processes.is_empty()
         && let Ok(about) = fs::metadata(folder)
@@ -114,7 +110,7 @@ fn populated(folder: &Path, found: &mut BTreeMap<PathBuf, u64>) {
     }
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            populated(&entry.path(), found);
+            find_populated(&entry.path(), found);
         }
     }
 }

@@ -1,7 +1,8 @@
-//! Tasks whose sums are known.
+//! Tests with tasks whose sums are known.
 
-use super::sums::{DiskSums, TaskSums, UseSums};
+use super::sums::{DiskSums, TaskSums};
 use super::*;
+use crate::daemon::UseStatus;
 
 const MS: u64 = 1_000_000;
 const MIB: u64 = 1 << 20;
@@ -13,7 +14,7 @@ impl Model {
     fn new() -> Self {
         let task = |cgroup: &str| TaskSums {
             cgroup: cgroup.to_owned(),
-            on: vec![UseSums::default()],
+            on: vec![UseStatus::default()],
             ..TaskSums::default()
         };
         Self(Sums {
@@ -24,7 +25,7 @@ impl Model {
         })
     }
 
-    /// A task reads so much, by requests of 1 MiB, and each costs 10 ms and a switch.
+    /// Makes a task read `mib` MiB, by requests of 1 MiB that cost 10 ms and a switch each.
     fn read(&mut self, task: usize, mib: u64, switch_ns: u64) {
         let on = &mut self.0.tasks[task].on[0];
         let service_ns = mib * (10 * MS + switch_ns);

@@ -1,11 +1,11 @@
 //! The integer control law of `luc.ko` (`kernel/luc/control*.c`), compiled in user space.
 //!
-//! Only for tests: they feed it and its reference, `luc-control`, the same and compare what comes out.
+//! Only for tests: they feed it and its reference, `luc-control`, the same input and compare the output.
 //! The structures are those of `kernel/luc/control.h`.
 
 use std::fmt;
 
-/// The most arrivals that are told apart (`LUC_MAX_PARTICIPANTS`).
+/// Largest number of arrivals that are told apart (`LUC_MAX_PARTICIPANTS`).
 pub const MAX_PARTICIPANTS: usize = 512;
 
 #[repr(C)]
@@ -44,9 +44,9 @@ impl Default for Returns {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SetPoint {
-    /// How many callers to wait for.
+    /// Number of callers to wait for.
     pub callers: u32,
-    /// When the last is expected, in nanoseconds after the end of a commit.
+    /// Expected return of the last of them, ns after the end of a commit.
     pub return_ns: u64,
 }
 
@@ -63,7 +63,6 @@ pub struct Pairs {
 pub enum Verdict {
     More,
     Pays,
-    /// Holding does not pay.
     DoesNotPay,
 }
 
@@ -85,33 +84,30 @@ struct RawEpoch {
     arrivals: u32,
 }
 
-/// The end of a commit.
 #[derive(Clone, Copy, Debug)]
 pub struct Epoch<'a> {
     pub end_ns: u64,
     pub completions: u64,
-    /// Distinct callers of the last window.
+    /// Number of distinct callers in the last window.
     pub participants: u32,
-    /// How long the commit took.
     pub commit_ns: u64,
-    /// Callers in it, if it was held.
+    /// Number of callers in the commit, if it was held.
     pub released: u32,
-    /// Arrivals since the end before.
+    /// Arrivals since the previous end, ns after it.
     pub arrivals_ns: &'a [u32],
 }
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// Whether commits are held.
     pub held: bool,
-    /// A commit with this many callers goes.
+    /// Number of callers at which a commit starts.
     pub set_point: u32,
-    /// When the last is expected, after the end of a commit.
+    /// Expected return of the last of them, ns after the end of a commit.
     pub return_ns: u64,
-    /// How long a short commit waits beyond that.
+    /// Time for which a short commit waits beyond that, ns.
     pub patience_ns: u64,
-    /// The commit time that the plan assumes.
+    /// Commit time that the plan assumes, ns.
     pub commit_ns: u64,
 }
 
@@ -155,7 +151,6 @@ unsafe extern "C" {
 }
 
 impl SteeredDelay {
-    /// Starts over from `delay_ns`.
     pub fn restart(&mut self, delay_ns: u64) {
         // SAFETY: plain numbers behind a reference.
         unsafe { luc_steered_delay_restart(self, delay_ns) }
@@ -166,7 +161,7 @@ impl SteeredDelay {
         unsafe { luc_steered_delay_ns(self) }
     }
 
-    /// Feeds a commit's size; the delay for the next.
+    /// Feeds a commit's size. Returns the delay for the next commit.
     pub fn update(
         &mut self,
         gains: &Gains,
@@ -199,7 +194,7 @@ impl Returns {
         unsafe { luc_returns_observe(self, arrivals_ns.as_ptr(), arrivals, span_ns) }
     }
 
-    /// The set point that serves the most per time.
+    /// Set point that serves the most callers per time.
     pub fn best(&self, commit_ns: u64) -> Option<SetPoint> {
         let mut best = SetPoint::default();
         // SAFETY: plain numbers behind references.
@@ -207,20 +202,19 @@ impl Returns {
     }
 }
 
-/// How long a commit is worth holding for callers that are late.
+/// Time for which a commit is worth holding for late callers.
 pub fn worth_holding_ns(commit_ns: u64, since_end_ns: u64, gathered: u32, missing: u32) -> u64 {
     // SAFETY: numbers only.
     unsafe { luc_worth_holding_ns(commit_ns, since_end_ns, gathered, missing) }
 }
 
 impl Pairs {
-    /// Adds a pair of rates.
     pub fn add(&mut self, rate_with: u64, rate_without: u64) -> Verdict {
         // SAFETY: plain numbers behind a reference.
         unsafe { luc_pairs_add(self, rate_with, rate_without) }
     }
 
-    /// The mean logarithm of rate with / rate without.
+    /// Mean logarithm of the rate with holding over the rate without.
     pub fn mean_log(&self) -> f64 {
         self.mean as f64 / f64::from(1 << 20)
     }
@@ -234,7 +228,7 @@ impl Backoff {
 }
 
 impl Plan {
-    /// When a commit that is short of callers goes.
+    /// Start of a commit that is short of callers.
     pub fn deadline_ns(
         &self,
         end_ns: u64,
@@ -265,7 +259,7 @@ impl fmt::Debug for Auto {
 }
 
 impl Auto {
-    /// Takes the end of a commit and says how to go on.
+    /// Takes the end of a commit and returns the plan until the next.
     pub fn on_epoch(&mut self, epoch: &Epoch<'_>) -> Plan {
         let raw = RawEpoch {
             end_ns: epoch.end_ns,

@@ -1,7 +1,7 @@
-//! The kernel's integer law against its reference, on random inputs.
+//! Compares the kernel's integer law with its reference on random inputs.
 //!
-//! The reference reckons rates and logarithms in floating point, the kernel in integers: the tests say how
-//! far the two may be apart.
+//! The reference computes rates and logarithms in floating point, the kernel in integers. The tests bound the
+//! difference.
 
 use luc_control::engagement::{self, Verdict};
 use luc_control::pid::{Gains, SteeredDelay};
@@ -20,32 +20,7 @@ fn same(kernel: kernel::Verdict, reference: Verdict) -> bool {
     )
 }
 
-fn phase(reference: auto::Phase) -> u32 {
-    match reference {
-        auto::Phase::Learn => 0,
-        auto::Phase::TryGated => 1,
-        auto::Phase::TryUngated => 2,
-        auto::Phase::Engaged => 3,
-        auto::Phase::Check => 4,
-        auto::Phase::Aside => 5,
-    }
-}
-
-fn reason(reference: auto::Reason) -> u32 {
-    match reference {
-        auto::Reason::Undecided => 0,
-        auto::Reason::Alone => 1,
-        auto::Reason::NothingToGain => 2,
-        auto::Reason::TooFarApart => 3,
-        auto::Reason::NoGainMeasured => 4,
-        auto::Reason::GainMeasured => 5,
-        auto::Reason::Few => 6,
-        auto::Reason::TakenAlong => 7,
-        auto::Reason::ComeAndGo => 8,
-    }
-}
-
-/// A small generator of numbers, so that a scenario is told by its seed.
+/// A small random number generator, so that a scenario is given by its seed.
 struct Numbers(u64);
 
 impl Numbers {
@@ -57,8 +32,8 @@ impl Numbers {
     }
 }
 
-/// Feeds both controllers a journal with some callers, think times and noise, in lockstep. Held commits serve
-/// everybody at `gain` times the rate. The number of epochs after which they disagreed, if they did.
+/// Feeds both controllers a journal with random callers, think times and noise, in lockstep. Held commits serve all
+/// callers at `gain` times the rate. Returns the number of epochs after which the controllers disagreed, if they did.
 fn disagreement(seed: u64) -> Option<usize> {
     let mut numbers = Numbers(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     let mut callers = 1 + numbers.next(40) as u32;
@@ -82,15 +57,13 @@ fn disagreement(seed: u64) -> Option<usize> {
             end_ns,
             completions,
             own_completions: completions,
-            others: epoch::Others::default(),
             newcomers: completions,
-            most_at_once: 0,
-            latencies_ns: 0,
             participants: callers,
             commit_ns: took_ns,
             released,
             exact: true,
             arrivals_ns: &arrivals,
+            ..epoch::Epoch::default()
         });
         let planned = law.on_epoch(&kernel::Epoch {
             end_ns,
@@ -106,8 +79,8 @@ fn disagreement(seed: u64) -> Option<usize> {
             && plan.return_ns == planned.return_ns
             && plan.patience_ns.abs_diff(planned.patience_ns) <= 2
             && plan.commit_ns.abs_diff(planned.commit_ns) <= 1
-            && phase(reference.phase()) == law.phase()
-            && reason(reference.reason()) == law.reason();
+            && reference.phase() as u32 == law.phase()
+            && reference.reason() as u32 == law.reason();
         if !agree {
             return Some(epoch);
         }
@@ -176,7 +149,7 @@ proptest! {
 
     #[test]
     fn verdicts_are_the_same_but_for_rounding(rates in vec((1u64..100_000_000, 50u64..200), 1..13)) {
-        // The reference, and what it would say were every rate of held commits a little higher or lower.
+        // The reference, and its verdicts if every rate of held commits were a little higher or lower.
         let mut references = [(1.0, engagement::Pairs::default()); 3];
         references[1].0 = 1.0 - 5e-5;
         references[2].0 = 1.0 + 5e-5;

@@ -1,60 +1,60 @@
-//! What the controller says: how to go on, where it is, and why.
+//! Output of the controller: how to go on, its phase, and why.
 
-/// The gate's actions until the next end of a commit.
+/// Actions of the gate until the next end of a commit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// Whether callers are brought into rounds at all.
+    /// Whether callers are held in rounds at all.
     pub gated: bool,
-    /// Whether that is for a trial, or not for one.
+    /// Whether the present state is part of a trial.
     pub trying: bool,
-    /// Whether they are not, because a trial showed no gain.
+    /// Whether callers are not held because a trial showed no gain.
     pub lost: bool,
-    /// A round of this many callers is released.
+    /// Number of callers at which a round is released.
     pub set_point: u32,
-    /// When the last of them is expected, after the end of a commit.
+    /// Expected return of the last of them, ns after the end of a commit.
     pub return_ns: u64,
-    /// How long a round that is short of callers waits beyond that.
+    /// Time for which a round that is short of callers waits beyond that, ns.
     pub patience_ns: u64,
-    /// The commit time that the plan assumes; no caller is held longer than four of these.
+    /// Commit time that the plan assumes, ns. No caller is held longer than four of these.
     pub commit_ns: u64,
 }
 
-/// The controller's phase.
+/// Phase of the controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// Ungated: watching.
-    Learn,
+    /// Ungated: observes the callers.
+    Learn = 0,
     /// Gated sample of a trial.
-    TryGated,
+    TryGated = 1,
     /// Ungated sample of a trial.
-    TryUngated,
-    /// Gated: it pays.
-    Engaged,
-    /// Ungated sample between gated ones: does it still pay?
-    Check,
-    /// Ungated: it does not pay.
-    Aside,
+    TryUngated = 2,
+    /// Gated, because that pays.
+    Engaged = 3,
+    /// Ungated sample between gated ones, to check whether holding still pays.
+    Check = 4,
+    /// Ungated, because holding does not pay.
+    Aside = 5,
 }
 
-/// Why the controller stands aside.
+/// Reason for the last decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// No decision yet.
-    Undecided,
-    /// Fewer than two callers: nobody to share a commit with.
-    Alone,
+    /// There is no decision yet.
+    Undecided = 0,
+    /// Fewer than two callers: no commit can be shared.
+    Alone = 1,
     /// Commits already serve about as many as they could.
-    NothingToGain,
-    /// Most calls are of others, about whom another controller decides.
-    Few,
-    /// Others, among whom these were held, measured no gain.
-    TakenAlong,
-    /// Callers come back too far apart, measured against the commit time.
-    TooFarApart,
-    /// Many calls are their callers' first: a trial waits until it costs little.
-    ComeAndGo,
+    NothingToGain = 2,
+    /// Most calls are of other callers, whom another controller holds or not.
+    Few = 6,
+    /// A trial of the other controller held these callers, too, and measured no gain.
+    TakenAlong = 7,
+    /// Callers return too far apart, compared with the commit time.
+    TooFarApart = 3,
+    /// Many calls are their callers' first. A trial waits until it costs little.
+    ComeAndGo = 8,
     /// A trial measured no gain.
-    NoGainMeasured,
+    NoGainMeasured = 4,
     /// A trial measured a gain.
-    GainMeasured,
+    GainMeasured = 5,
 }

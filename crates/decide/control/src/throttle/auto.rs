@@ -1,10 +1,11 @@
-//! The default policy: one batch task at a time where the disk is an arm, together where that is as good.
+//! The default policy: runs one batch task at a time on a disk with an arm, and several where that is as fast.
 //!
-//! Batch tasks that want the same disk run in turns; who is in turn is found by the fair sojourn protocol ([`fair`]),
-//! how many run together by what the disk was seen to gain from it ([`vector_points`]). Protected tasks come first.
-//! Two bounds hold whatever the order: nobody is frozen longer than `max_frozen_ns`, and nobody is to finish later
-//! than `max_slowdown` times its time under fair sharing, by what it is known or believed to need. Where nothing is
-//! gained nothing is done.
+//! Batch tasks that want the same disk take turns. The fair sojourn protocol ([`fair`]) decides whose turn it is. The
+//! measured speed-up decides how many run together ([`vector_points`]). Protected tasks come first.
+//!
+//! Two bounds hold for every order. No task is frozen longer than `max_frozen_ns`. No task should take longer than
+//! `max_slowdown` times its time under fair sharing, by its known or believed size. Where turns gain nothing, the
+//! policy does nothing.
 //!
 //! [`fair`]: super::fair
 //! [`vector_points`]: super::vector_points
@@ -31,117 +32,117 @@ use contention::Contention;
 use learn::Learned;
 use protect::Protect;
 pub use state::{DiskState, TaskState};
-use task::{Table, Task};
+use task::{Task, TaskTable};
 use token::{Contest, Token};
 use trial::Trials;
 
-/// The shortest turn, ns: it makes 0.95 of a disk that takes 12 ms to switch.
+/// Shortest turn, ns. A disk that takes 12 ms to switch reaches 0.95 of its rate.
 const MIN_TURN_NS: u64 = 250_000_000;
-/// A turn is at least this many switches long: they cost at most a fiftieth.
-const TURN_SWITCHES: u64 = 50;
-/// Time between looks while tasks take turns, ns.
-const ENGAGED_LOOK_NS: u64 = 10_000_000;
-/// Time between looks while something is tried, ns: trials are short.
-const TRIAL_LOOK_NS: u64 = 2_000_000;
-/// Time between looks while several tasks use the disk as they like, ns: short tasks gain only by what begins soon.
-const SHARED_LOOK_NS: u64 = 20_000_000;
-/// Time between looks otherwise, ns.
-const IDLE_LOOK_NS: u64 = 100_000_000;
-/// Tasks that take turns and leave the disk idle more than this are let run together.
-const LEFT_BUSY: f64 = 0.8;
-/// Time between two reckonings of who would be late, ns.
-const RECKON_NS: u64 = 100_000_000;
-/// On a disk that serves several at once, protected tasks are protected for this long after it was contended, ns.
-const PROTECT_NS: u64 = 10_000_000_000;
-/// What a batch task that was frozen as long as it may be gets beside protected tasks, ns: enough for a request.
-const MOMENT_NS: u64 = 2_000_000;
-/// Cost of a switch on a disk with an arm, before it is learned, ns.
-const ARM_SWITCH_NS: u64 = 12_000_000;
+/// Shortest turn in switch times: switches cost at most 1/50.
+const MIN_TURN_SWITCHES: u64 = 50;
+/// Interval between looks while tasks take turns, ns.
+const ENGAGED_LOOK_INTERVAL_NS: u64 = 10_000_000;
+/// Interval between looks during a trial, ns. Trials are short.
+const TRIAL_LOOK_INTERVAL_NS: u64 = 2_000_000;
+/// Interval between looks while several tasks use the disk freely, ns. Short tasks gain only from an early start.
+const SHARED_LOOK_INTERVAL_NS: u64 = 20_000_000;
+/// Interval between looks otherwise, ns.
+const IDLE_LOOK_INTERVAL_NS: u64 = 100_000_000;
+/// Below this utilization, turns end and tasks run together again.
+const MIN_TURNS_UTILIZATION: f64 = 0.8;
+/// Interval between two searches for tasks that would be late, ns.
+const LATE_SEARCH_INTERVAL_NS: u64 = 100_000_000;
+/// Duration of protection after contention, ns, on a disk that serves several tasks at once.
+const PROTECTION_NS: u64 = 10_000_000_000;
+/// Turn of a batch task beside protected tasks, after its longest freeze, ns. It is enough for one request.
+const BATCH_MOMENT_NS: u64 = 2_000_000;
+/// Assumed cost of a switch on a disk with an arm, ns, until it is learned.
+const DEFAULT_ARM_SWITCH_NS: u64 = 12_000_000;
 
 /// The default policy for one disk.
 #[derive(Clone, Debug)]
 pub struct Auto {
     config: AutoConfig,
-    table: Table,
+    table: TaskTable,
     fair: FairSharing,
     token: Token,
     learned: Learned,
     trials: Trials,
     protect: Protect,
     contention: Contention,
-    /// Whether tasks take turns, as far as there is anything to take turns for.
+    /// Whether tasks take turns whenever several want the disk.
     is_engaged: bool,
-    /// How many may run; `None`: all.
-    size: Option<usize>,
-    /// Tasks that would be late, most urgent first.
+    /// Number of tasks that may run; `None`: all.
+    max_running: Option<usize>,
+    /// Tasks that would finish late, most urgent first.
     late: Vec<TaskId>,
     running: Vec<TaskId>,
-    /// When it is next reckoned who would be late, ns.
-    reckon_ns: u64,
-    /// Until when protected tasks are protected on a disk that serves several at once, ns.
+    /// Time of the next search for late tasks, ns.
+    next_late_search_ns: u64,
+    /// End of protection on a disk that serves several tasks at once, ns.
     protect_until_ns: u64,
     last_ns: u64,
-    /// What was measured before, until the first look.
+    /// Results of an earlier measurement, until the first look uses them.
     measured: Option<Measured>,
 }
 
 impl Auto {
-    /// A policy that has seen nothing yet.
+    /// Creates a policy that has seen nothing yet.
     #[must_use]
     pub fn new(config: AutoConfig) -> Self {
         let is_engaged = config.prior == Prior::Engaged;
         Self {
             config,
-            table: Table::default(),
+            table: TaskTable::default(),
             fair: FairSharing::default(),
             token: Token::default(),
-            learned: Learned::new(if is_engaged { ARM_SWITCH_NS } else { 0 }),
+            learned: Learned::new(if is_engaged { DEFAULT_ARM_SWITCH_NS } else { 0 }),
             trials: Trials::new(&config),
             protect: Protect::default(),
             contention: Contention::default(),
             is_engaged,
-            size: is_engaged.then_some(1),
+            max_running: is_engaged.then_some(1),
             late: Vec::new(),
             running: Vec::new(),
-            reckon_ns: 0,
+            next_late_search_ns: 0,
             protect_until_ns: 0,
             last_ns: 0,
             measured: None,
         }
     }
 
-    /// Begins with what was measured of the disk before. What is seen of the tasks themselves outweighs it soon.
+    /// Starts from an earlier measurement of the disk. Observation of the tasks soon outweighs it.
     pub fn begin_with(&mut self, measured: Measured) {
         self.measured = Some(measured);
     }
 
-    /// A task that will be seen frozen at first was frozen for this policy, before its first request: the policy will
-    /// thaw it. Any other task that comes frozen is somebody else's, and is left alone.
+    /// Announces a task that was frozen for this policy before its first request. The policy will thaw it. Any other
+    /// task that is frozen at first was frozen by others and is left alone.
     pub fn adopt(&mut self, task: TaskId) {
         self.table.adopt(task);
     }
 
-    /// How long a turn is, ns, while `waiting` tasks want the disk.
+    /// Length of a turn, ns, while `waiting` tasks want the disk.
     fn turn_ns(&self, waiting: usize) -> u64 {
-        let learned_ns = MIN_TURN_NS.max(TURN_SWITCHES * self.learned.switch_ns());
+        let learned_ns = MIN_TURN_NS.max(MIN_TURN_SWITCHES * self.learned.switch_ns());
         let most_ns = self.config.starve_ns / (waiting.max(2) as u64 - 1);
         self.config.turn_ns.unwrap_or(learned_ns).min(most_ns)
     }
 
-    /// Whether batch steps back for protected tasks now. Where a disk serves several at once, only while it is
-    /// contended: that is looked at again every ten seconds.
+    /// Whether batch steps back for protected tasks now. A disk that serves several tasks at once must be contended for
+    /// that, which is checked again every ten seconds.
     fn protects(&self, now_ns: u64) -> bool {
         let is_needed = self.config.prior == Prior::Engaged || now_ns < self.protect_until_ns;
         is_needed && self.protect.is_present()
     }
 
-    /// Until when batch is frozen for protected tasks, ns.
+    /// End of the freeze of batch for protected tasks, ns.
     fn holds_until_ns(&self, now_ns: u64) -> u64 {
         if self.protects(now_ns) { self.protect.holds_until_ns() } else { 0 }
     }
 
-    /// Brings the simulated fair sharing up to date; `is_due`: also with what is believed of those that did nothing.
-    fn share(&mut self, ended: &[task::Ended], is_due: bool, now_ns: u64) {
+    /// Updates the simulated fair sharing. `is_due` also updates the beliefs about tasks that did nothing.
+    fn update_fair_sharing(&mut self, ended: &[task::EndedTask], is_due: bool, now_ns: u64) {
         let table = &self.table;
         let batch = || table.iter().filter(|task| task.last.class == Class::Batch);
         let work_ns = batch().map(|task| task.served_ns).sum();
@@ -166,32 +167,32 @@ impl Auto {
         self.fair.advance(work_ns, now_ns, |id| table.get(id).is_some_and(Task::competes));
     }
 
-    /// Decides how many may run, and what is tried.
+    /// Decides how many tasks may run, and whether to start a trial.
     fn steer(&mut self, elapsed_ns: u64, now_ns: u64) {
+        // 1. Cases without a choice: protected tasks, ablations, fewer than two tasks, a trial under way.
         let waiting = self.table.competing().count();
         if self.protects(now_ns) {
             self.trials.stop();
-            self.size = Some(1);
-            return;
         }
-        if self.config.sequence != Sequence::FairSojourn {
-            self.size = Some(1);
+        if self.protects(now_ns) || self.config.sequence != Sequence::FairSojourn {
+            self.max_running = Some(1);
             return;
         }
         let alone = self.trials.alone();
         self.trials.look(&self.table, &mut self.learned, now_ns);
         if waiting < 2 {
             self.trials.stop();
-            self.size = self.is_engaged.then(|| self.size.unwrap_or(1));
+            self.max_running = self.is_engaged.then(|| self.max_running.unwrap_or(1));
             return;
         }
         self.trials.earn(elapsed_ns);
         if self.trials.is_on() {
             return;
         }
+        // 2. Tasks run together: begin turns if they are known to pay, else try one task alone.
         let best = self.learned.curve.best(waiting, now_ns);
         if !self.is_engaged {
-            self.size = None;
+            self.max_running = None;
             let is_known = self.learned.curve.speed_up(waiting, now_ns).is_some();
             if !self.contention.is_contended() {
                 return;
@@ -199,8 +200,8 @@ impl Auto {
             if is_known && best.is_some() {
                 self.is_engaged = true;
                 self.contention.busy = 1.0;
-                self.size = best;
-                // Whoever runs goes on: another switch would gain nothing.
+                self.max_running = best;
+                // The running task goes on: another switch would gain nothing.
                 if let Some(task) = alone {
                     self.token.begin(task, Reason::Trial);
                 }
@@ -210,47 +211,50 @@ impl Auto {
             }
             return;
         }
-        self.size = best;
+        // 3. Tasks take turns: end that if it does not pay, else try another number of tasks.
+        self.max_running = best;
         if self.config.prior == Prior::Together
-            && (best.is_none() || self.contention.busy < LEFT_BUSY)
+            && (best.is_none() || self.contention.busy < MIN_TURNS_UTILIZATION)
         {
             self.is_engaged = false;
-            self.size = None;
+            self.max_running = None;
             return;
         }
-        let size = best.unwrap_or(waiting);
-        if let Some(tasks) = self.trials.next_size(&self.learned, size, waiting, now_ns) {
+        let max_running = best.unwrap_or(waiting);
+        if let Some(change) = self.trials.next_size(&self.learned, max_running, waiting, now_ns) {
             let in_order = self.in_order(now_ns);
-            self.trials.begin_size(
-                &mut self.table,
-                &self.learned,
-                (size, tasks),
-                &in_order,
-                now_ns,
-            );
+            self.trials.begin_size(&mut self.table, &self.learned, change, &in_order, now_ns);
         }
     }
 
     fn settle(&mut self, elapsed_ns: u64, is_due: bool, now_ns: u64) {
         let waiting = self.table.competing().count();
         let turn_ns = self.turn_ns(waiting);
-        // Beside protected tasks batch is thawed for a moment: what it gets of the disk is looked after elsewhere.
+        // Beside protected tasks batch is thawed for a moment. `Protect` accounts for its part of the disk.
         let exempt_ns = if self.protects(now_ns) {
-            MOMENT_NS
+            BATCH_MOMENT_NS
         } else {
-            bounds::least_turn_ns(&self.config, waiting)
+            bounds::min_turn_ns(&self.config, waiting)
         };
         for task in self.table.iter_mut() {
             if bounds::deadline_ns(&self.config, task.since_ns) <= now_ns && task.is_frozen {
                 task.exempt_until_ns = now_ns + exempt_ns;
             }
-            task.run_on_after_call(now_ns);
+            task.grant_grace(now_ns);
         }
         if is_due {
             let lacking_ns = |id| Some(self.lacking_ns(self.table.get(id)?));
-            let ahead_ns = self.token.busy_for_ns(turn_ns) + self.learned.switch_ns() + RECKON_NS;
-            self.late =
-                bounds::late(&self.table, &self.fair, &self.config, lacking_ns, now_ns, ahead_ns);
+            let ahead_ns = self.token.busy_for_ns(turn_ns)
+                + self.learned.switch_ns()
+                + LATE_SEARCH_INTERVAL_NS;
+            self.late = bounds::find_late(
+                &self.table,
+                &self.fair,
+                &self.config,
+                lacking_ns,
+                now_ns,
+                ahead_ns,
+            );
         }
         let before: Vec<TaskId> = self.token.tasks().collect();
         let mut token = std::mem::take(&mut self.token);
@@ -259,17 +263,17 @@ impl Auto {
             token.settle(&Contest {
                 table: &self.table,
                 elapsed_ns,
-                size: self.trials.size().or(self.size).unwrap_or(usize::MAX),
+                max_running: self.trials.size().or(self.max_running).unwrap_or(usize::MAX),
                 turn_ns,
                 switch_ns: self.learned.switch_ns(),
-                least_turn_ns: bounds::least_turn_ns(&self.config, waiting),
-                starved: bounds::starved(&self.table, &self.config, now_ns),
+                min_turn_ns: bounds::min_turn_ns(&self.config, waiting),
+                starved: bounds::find_starved(&self.table, &self.config, now_ns),
                 rank: &|task, is_holder| self.rank(task, is_holder, turn_ns, now_ns),
             });
         }
         self.token = token;
         for id in before {
-            if self.token.admits(id).is_none()
+            if self.token.admission_of(id).is_none()
                 && let Some(task) = self.table.get_mut(id)
             {
                 task.end_turn(now_ns);
@@ -277,7 +281,7 @@ impl Auto {
         }
     }
 
-    /// Notes who runs now, for what is learned from it.
+    /// Notes which tasks run now, so that rates can be attributed to them.
     fn note_running(&mut self, now_ns: u64) {
         let running = self.table.competing().filter(|task| !task.is_frozen);
         let running: Vec<TaskId> = running.map(Task::id).collect();
@@ -293,13 +297,13 @@ impl Auto {
         let is_watchful = self.is_engaged && waiting >= 1 && batch >= 2;
         let is_frozen = self.table.iter().any(|task| task.is_frozen);
         let look_ns = if self.trials.is_on() {
-            TRIAL_LOOK_NS
+            TRIAL_LOOK_INTERVAL_NS
         } else if is_watchful || is_frozen {
-            ENGAGED_LOOK_NS
+            ENGAGED_LOOK_INTERVAL_NS
         } else if waiting >= 2 {
-            SHARED_LOOK_NS
+            SHARED_LOOK_INTERVAL_NS
         } else {
-            IDLE_LOOK_NS
+            IDLE_LOOK_INTERVAL_NS
         };
         let mut again_ns = now_ns + look_ns;
         let quiet_ns = self.holds_until_ns(now_ns);
@@ -328,29 +332,29 @@ impl Policy for Auto {
         self.protect.look(sample.tasks, now_ns);
         let floor = self.config.batch_floor;
         self.protect.account(elapsed_ns, batch_ran, batch_waits, floor);
-        // Tasks that are treated as one say nothing about how many others should run together.
-        if !self.token.has_coupled() {
+        // A couple runs as one task, so its rate says nothing about the best number of tasks.
+        if !self.token.has_couple() {
             self.learned.look(&mut self.table, elapsed_ns, now_ns);
         }
-        if self.size.is_none() && !self.trials.is_on() {
+        if self.max_running.is_none() && !self.trials.is_on() {
             for task in self.table.iter_mut() {
                 task.together.add(task.moved_bytes, elapsed_ns);
             }
         }
-        let is_due = now_ns >= self.reckon_ns;
+        let is_due = now_ns >= self.next_late_search_ns;
         if is_due {
-            self.reckon_ns = now_ns + RECKON_NS;
+            self.next_late_search_ns = now_ns + LATE_SEARCH_INTERVAL_NS;
         }
-        self.share(&ended, is_due, now_ns);
+        self.update_fair_sharing(&ended, is_due, now_ns);
         let waiting = self.table.competing().count();
         let contenders = waiting + usize::from(waiting > 0 && self.protect.is_present());
         self.contention.look(sample.disk.busy_ns, contenders, elapsed_ns);
         if self.contention.is_contended() {
-            self.protect_until_ns = now_ns + PROTECT_NS;
+            self.protect_until_ns = now_ns + PROTECTION_NS;
         }
         self.steer(elapsed_ns, now_ns);
         self.settle(elapsed_ns, is_due, now_ns);
-        let orders = self.orders(now_ns);
+        let orders = self.give_orders(now_ns);
         self.note_running(now_ns);
         Decision { orders, look_again_ns: self.look_again_ns(now_ns) }
     }

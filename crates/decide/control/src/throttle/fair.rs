@@ -1,63 +1,61 @@
-//! The fair sojourn protocol: run first who would finish first under fair sharing.
+//! The fair sojourn protocol: runs first the task that would finish first under fair sharing.
 //!
 //! Friedman and Henderson, "Fairness and efficiency in web server protocols" (SIGMETRICS 2003). A lossless weighted
-//! fair sharing of the disk is simulated beside the real one; whoever finishes first there is served first here. With
-//! known sizes nobody finishes later than under fair sharing, and the mean is near that of shortest remaining time
-//! first. Work is counted in device time, so that a seek is paid by whoever caused it.
+//! fair sharing of the disk is simulated beside the real disk. The task that finishes first there is served first here.
+//! With known sizes no task finishes later than under fair sharing. The mean is near that of shortest remaining time
+//! first. Work is counted in device time, so each task pays for the seeks that it causes.
 //!
-//! A task whose size nobody knows is believed to need twice what it has had. So it lets tasks pass that are known to be
-//! shorter. Among those of unknown size that is least attained service, in size classes that double: within a class
-//! nobody passes another, so a long task is set back only log2(size / first class) times. A known size that turns out
-//! to be wrong falls back on the same rule.
+//! A task of unknown size is believed to need twice what it has received. So tasks that are known to be shorter pass
+//! it. Among tasks of unknown size this is least attained service, in size classes that double. Within a class no task
+//! passes another, so a long task is set back only log2(size / first class) times. A known size that proves wrong falls
+//! back on the same rule.
 
 use std::collections::BTreeMap;
 
 use super::sample::TaskId;
 
-/// Work that is less than this is done, ns.
-const DONE_NS: f64 = 1.0;
+/// Work below this counts as done, ns.
+const DONE_BELOW_NS: f64 = 1.0;
 
 /// A task in the simulated fair sharing.
-#[derive(Clone, Copy, Debug)]
-struct Job {
+#[derive(Clone, Copy, Debug, Default)]
+struct FairJob {
     weight: f64,
     arrived_ns: u64,
     /// Device time that it is believed to need in all, ns.
     size_ns: f64,
     /// Device time that fair sharing has given it, ns.
     served_ns: f64,
-    /// When fair sharing finished it.
+    /// Time at which fair sharing finished it, ns.
     finished_ns: Option<u64>,
-    /// Whether it has really ended: it stays here until fair sharing has finished it, too.
+    /// Whether the real task has ended. The job stays until fair sharing has finished it, too.
     has_left: bool,
 }
 
-impl Job {
+impl FairJob {
     fn left_ns(&self) -> f64 {
         (self.size_ns - self.served_ns).max(0.0)
     }
 
     fn is_finished(&self) -> bool {
-        self.left_ns() < DONE_NS
+        self.left_ns() < DONE_BELOW_NS
     }
 }
 
 /// Lossless weighted fair sharing of one disk, simulated in device time.
 #[derive(Clone, Debug, Default)]
 pub struct FairSharing {
-    jobs: BTreeMap<TaskId, Job>,
+    jobs: BTreeMap<TaskId, FairJob>,
 }
 
 impl FairSharing {
-    /// A task has come that is believed to need `size_ns` of device time in all.
+    /// Adds a task that is believed to need `size_ns` of device time in all.
     pub fn arrive(&mut self, task: TaskId, weight: u32, size_ns: u64, now_ns: u64) {
-        let job = Job {
+        let job = FairJob {
             weight: f64::from(weight.max(1)),
             arrived_ns: now_ns,
             size_ns: size_ns as f64,
-            served_ns: 0.0,
-            finished_ns: None,
-            has_left: false,
+            ..FairJob::default()
         };
         self.jobs.insert(task, job);
     }
@@ -68,7 +66,7 @@ impl FairSharing {
         self.jobs.contains_key(&task)
     }
 
-    /// What is believed of a task has changed: `size_ns` is its device time in all, ns.
+    /// Changes the belief about a task: `size_ns` is its device time in all, ns.
     pub fn believe(&mut self, task: TaskId, weight: u32, size_ns: u64) {
         if let Some(job) = self.jobs.get_mut(&task) {
             job.weight = f64::from(weight.max(1));
@@ -79,7 +77,8 @@ impl FairSharing {
         }
     }
 
-    /// A task has really ended, after `attained_ns` of device time: under fair sharing it may still be in the way.
+    /// Notes that a task has really ended, after `attained_ns` of device time. Under fair sharing it may still have
+    /// work to do.
     pub fn leave(&mut self, task: TaskId, attained_ns: u64) {
         if let Some(job) = self.jobs.get_mut(&task) {
             job.size_ns = attained_ns as f64;
@@ -90,10 +89,10 @@ impl FairSharing {
         }
     }
 
-    /// Shares `work_ns` of device time, done until `now_ns`, among those that want the disk and are not finished.
-    /// A task that has really ended wants it as long as fair sharing has not finished it.
+    /// Shares `work_ns` of device time, done until `now_ns`, among unfinished tasks that want the disk. A task that has
+    /// really ended counts as wanting it until fair sharing has finished it.
     pub fn advance(&mut self, work_ns: u64, now_ns: u64, wants: impl Fn(TaskId) -> bool) {
-        let mut sharers: Vec<&mut Job> = self
+        let mut sharers: Vec<&mut FairJob> = self
             .jobs
             .iter_mut()
             .filter(|(task, job)| !job.is_finished() && (job.has_left || wants(**task)))
@@ -119,8 +118,8 @@ impl FairSharing {
         self.jobs.retain(|_, job| !(job.has_left && job.is_finished()));
     }
 
-    /// The order of the fair sojourn protocol: a smaller rank is served first. Positive: device time that the task
-    /// lacks in fair sharing, ns for a weight of 100; negative: how long it has been finished there, ns.
+    /// Rank in the fair sojourn protocol: smaller is served first. Positive: device time that the task lacks in fair
+    /// sharing, ns for a weight of 100. Negative: time since it finished there, ns.
     #[must_use]
     pub fn rank(&self, task: TaskId, now_ns: u64) -> f64 {
         let Some(job) = self.jobs.get(&task) else {
@@ -138,12 +137,13 @@ impl FairSharing {
         self.jobs.get(&task).map_or(0, |job| job.served_ns as u64)
     }
 
-    /// When each task that has not ended arrived, and when it finishes under fair sharing if nobody else comes, ns.
+    /// Arrival of each task that has not ended, and its finish under fair sharing if no other task arrives, ns.
     #[must_use]
     pub fn finishes(&self, now_ns: u64) -> Vec<Finish> {
-        let mut jobs: Vec<(TaskId, &Job)> =
+        let mut jobs: Vec<(TaskId, &FairJob)> =
             self.jobs.iter().map(|(task, job)| (*task, job)).collect();
-        jobs.sort_by(|a, b| (a.1.left_ns() / a.1.weight).total_cmp(&(b.1.left_ns() / b.1.weight)));
+        let key = |job: &FairJob| job.left_ns() / job.weight;
+        jobs.sort_by(|(_, a), (_, b)| key(a).total_cmp(&key(b)));
         let mut weights: f64 = jobs.iter().map(|(_, job)| job.weight).sum();
         let mut before_ns = 0.0;
         let mut finishes = Vec::with_capacity(jobs.len());
@@ -155,35 +155,34 @@ impl FairSharing {
                 let projected_ns = now_ns.saturating_add(work_ns as u64);
                 let finish_ns =
                     job.finished_ns.filter(|_| job.is_finished()).unwrap_or(projected_ns);
-                let arrived_ns = job.arrived_ns;
-                finishes.push(Finish { task, arrived_ns, finish_ns });
+                finishes.push(Finish { task, arrived_ns: job.arrived_ns, finish_ns });
             }
         }
         finishes
     }
 }
 
-/// When a task finishes under fair sharing.
+/// Finish of a task under fair sharing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Finish {
-    /// Which task.
+    /// The task that finishes.
     pub task: TaskId,
-    /// When it came, ns.
+    /// Time of its arrival, ns.
     pub arrived_ns: u64,
-    /// When it was or will be finished there, ns.
+    /// Past or expected time of its finish, ns.
     pub finish_ns: u64,
 }
 
-/// What a task of unknown size is believed to need at least, ns: most tasks are short.
-const SHORT_NS: u64 = 500_000_000;
+/// Smallest size that a task of unknown size is believed to have, ns. Most tasks are short.
+const MIN_BELIEVED_SIZE_NS: u64 = 500_000_000;
 
-/// The device time that a task of unknown size is believed to need in all, ns: twice what it has had.
+/// Device time that a task of unknown size is believed to need in all, ns: twice what it has received.
 #[must_use]
 pub fn believed_size_ns(attained_ns: u64) -> u64 {
-    attained_ns.saturating_mul(2).max(SHORT_NS)
+    attained_ns.saturating_mul(2).max(MIN_BELIEVED_SIZE_NS)
 }
 
-/// The size class of a task of unknown size. Classes double, and the first ends at `first_class_ns`.
+/// Size class of a task of unknown size. Classes double, and the first ends at `first_class_ns`.
 #[must_use]
 pub fn size_class(attained_ns: u64, first_class_ns: u64) -> u32 {
     let past_first = (attained_ns / first_class_ns.max(1)).checked_ilog2();
@@ -197,7 +196,6 @@ mod tests {
 
     const STEP_NS: u64 = 1_000_000;
 
-    /// A job of the tests: when it comes, what it needs, its weight.
     #[derive(Clone, Copy, Debug)]
     struct Arrival {
         at_ns: u64,
@@ -250,14 +248,14 @@ mod tests {
         (real, fair)
     }
 
-    fn knows(_: u64, arrival: Arrival) -> u64 {
+    fn known_size(_: u64, arrival: Arrival) -> u64 {
         arrival.size_ns
     }
 
     #[test]
     fn equal_tasks_run_one_after_the_other() {
         let arrival = Arrival { at_ns: 0, size_ns: 100 * STEP_NS, weight: 100 };
-        let (real, fair) = run(&[arrival; 4], knows);
+        let (real, fair) = run(&[arrival; 4], known_size);
         assert_eq!(real, [100, 200, 300, 400].map(|steps: u64| steps * STEP_NS));
         assert!(fair.iter().all(|finish| finish.abs_diff(400 * STEP_NS) <= 2));
     }
@@ -266,7 +264,7 @@ mod tests {
     fn a_short_task_that_comes_late_passes_a_long_one() {
         let long = Arrival { at_ns: 0, size_ns: 500 * STEP_NS, weight: 100 };
         let short = Arrival { at_ns: 50 * STEP_NS, size_ns: 20 * STEP_NS, weight: 100 };
-        let (real, _) = run(&[long, short], knows);
+        let (real, _) = run(&[long, short], known_size);
         assert_eq!(real, [520 * STEP_NS, 70 * STEP_NS]);
         // The same without sizes: the long one has left the first class of 32 steps behind.
         let (real, _) = run(&[long, short], |attained_ns, _| (2 * attained_ns).max(32 * STEP_NS));
@@ -277,14 +275,14 @@ mod tests {
     fn weights_count() {
         let heavy = Arrival { at_ns: 0, size_ns: 200 * STEP_NS, weight: 300 };
         let light = Arrival { weight: 100, size_ns: 100 * STEP_NS, ..heavy };
-        let (real, _) = run(&[light, heavy], knows);
+        let (real, _) = run(&[light, heavy], known_size);
         assert_eq!(real, [300 * STEP_NS, 200 * STEP_NS]);
     }
 
     #[test]
     fn a_task_of_unknown_size_needs_twice_what_it_has_had() {
-        assert_eq!(believed_size_ns(0), SHORT_NS);
-        assert_eq!(believed_size_ns(3 * SHORT_NS), 6 * SHORT_NS);
+        assert_eq!(believed_size_ns(0), MIN_BELIEVED_SIZE_NS);
+        assert_eq!(believed_size_ns(3 * MIN_BELIEVED_SIZE_NS), 6 * MIN_BELIEVED_SIZE_NS);
     }
 
     #[test]
@@ -317,7 +315,7 @@ mod tests {
     proptest! {
         #[test]
         fn nobody_finishes_later_than_under_fair_sharing(arrivals in arrivals()) {
-            let (real, fair) = run(&arrivals, knows);
+            let (real, fair) = run(&arrivals, known_size);
             let slack_ns = STEP_NS * arrivals.len() as u64;
             for (real_ns, fair_ns) in real.iter().zip(&fair) {
                 prop_assert!(*real_ns <= fair_ns + slack_ns, "{:?} against {:?}", real, fair);

@@ -1,77 +1,65 @@
-//! What a throttling policy is shown, and what it answers.
+//! Input and output of a throttling policy.
 //!
-//! A *task* is whatever is frozen and thawed as one: a cgroup, or a thread of one. All sums only grow; a policy takes
-//! differences. Times are nanoseconds of one clock that never goes back.
+//! A *task* is a unit that is frozen and thawed as one: a cgroup, or a thread of one. All sums only grow, and a policy
+//! takes differences. Times are nanoseconds of one monotonic clock.
 
-/// A task, as whoever calls the policy numbers it. A number is not used again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// Number of a task, given by the caller of the policy. It is never reused.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TaskId(pub u32);
 
-/// What may be done to a task.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// Permission to freeze a task.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Class {
-    /// May be frozen.
+    /// The task may be frozen.
+    #[default]
     Batch,
-    /// Is never frozen, and batch steps back for it.
+    /// The task is never frozen, and batch steps back for it.
     Protected,
-    /// Is never frozen, and nobody steps back for it.
+    /// The task is never frozen, and no other task steps back for it.
     Ignored,
 }
 
-/// What one task has done on one disk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Activity of one task on one disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TaskSample {
-    /// Which task.
+    /// The task that was sampled.
     pub task: TaskId,
-    /// What may be done to it.
+    /// Permission to freeze the task.
     pub class: Class,
-    /// Its share of the disk, against that of other batch tasks; 100 is usual.
+    /// Its share of the disk relative to other batch tasks; 100 is usual.
     pub weight: u32,
-    /// Whether it is frozen now, by whomever.
+    /// Whether it is frozen now, by anyone.
     pub frozen: bool,
     /// Bytes of its completed requests.
     pub bytes: u64,
     /// Number of its completed requests.
     pub requests: u64,
-    /// Those of them that begin where the disk's request before ended.
+    /// Number of those requests that begin where the disk's previous request ended.
     pub sequential: u64,
-    /// Time its completed requests waited before they were given to the disk, ns: the paper's soft service time.
+    /// Time that its completed requests waited before they were given to the disk, ns: the paper's soft service time.
     pub queue_ns: u64,
-    /// Time the disk spent on them, ns: from the later of issue and the completion before, to their completion.
+    /// Time that the disk spent on them, ns. It runs from the later of issue and previous completion to their
+    /// completion.
     pub device_ns: u64,
-    /// Its requests that are not completed, and its calls of fsync and the like in progress.
+    /// Number of its incomplete requests, plus its calls of fsync and the like in progress.
     pub outstanding: u32,
-    /// When it last submitted a request or entered an fsync; 0: never.
+    /// Time at which it last submitted a request or entered an fsync, ns; 0: never.
     pub last_submit_ns: u64,
-    /// Bytes that it will yet move, where somebody knows.
+    /// Bytes that it has yet to move, if known.
     pub remaining_bytes: Option<u64>,
-    /// What 99 of 100 of its waits for the disk are to take at most, ns; only of a protected task.
+    /// Target for the 99th percentile of its waits for the disk, ns; only for a protected task.
     pub p99_ns: Option<u64>,
 }
 
 impl TaskSample {
-    /// A batch task that has done nothing yet.
+    /// Creates the sample of a batch task that has done nothing yet.
     #[must_use]
     pub fn new(task: TaskId) -> Self {
-        Self {
-            task,
-            class: Class::Batch,
-            weight: 100,
-            frozen: false,
-            bytes: 0,
-            requests: 0,
-            sequential: 0,
-            queue_ns: 0,
-            device_ns: 0,
-            outstanding: 0,
-            last_submit_ns: 0,
-            remaining_bytes: None,
-            p99_ns: None,
-        }
+        Self { task, weight: 100, ..Self::default() }
     }
 }
 
-/// What one disk has done, for everybody.
+/// Activity of one disk, for all tasks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DiskSample {
     /// Time during which it had a request, ns.
@@ -80,45 +68,46 @@ pub struct DiskSample {
     pub bytes: u64,
     /// Number of its completed requests.
     pub requests: u64,
-    /// Requests that it has now.
+    /// Number of requests that it has now.
     pub in_flight: u32,
-    /// When its last request was completed; 0: never.
+    /// Time of its last completion, ns; 0: never.
     pub last_complete_ns: u64,
 }
 
 /// A disk and the tasks that use it, at one moment.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample<'a> {
-    /// The moment, ns.
+    /// Time of the sample, ns.
     pub now_ns: u64,
-    /// The disk.
+    /// Activity of the disk.
     pub disk: DiskSample,
-    /// The tasks that exist; one that is left out has ended.
+    /// Tasks that exist. A task that is left out has ended.
     pub tasks: &'a [TaskSample],
 }
 
-/// Why a task is frozen or thawed. Each is a name in the log and a label of the metrics.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// Reason for a freeze or a thaw. Each has a name in the log, which is also a label of the metrics.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Reason {
-    /// It is its turn, or somebody else's.
+    /// It is the turn of this task or of another.
+    #[default]
     Turn,
-    /// The disk was idle, so the next may run.
+    /// The disk was idle, so the next task may run.
     Idle,
-    /// It was frozen as long as it may be.
+    /// The task was frozen as long as allowed.
     Starvation,
-    /// The call in which it was frozen has ended: it may have nothing more to do than to exit.
+    /// The call in which it was frozen has ended: it may only have to exit.
     Call,
     /// It would finish later than under fair sharing.
     Slowdown,
     /// A protected task uses the disk, or no longer does.
     Protect,
-    /// It is tried how the tasks do together.
+    /// A trial shows how the tasks do together.
     Trial,
     /// Freezing gains nothing here.
     NothingGained,
     /// The disk is not contended.
     NotContended,
-    /// Somebody waits for something that the frozen task holds.
+    /// Another task waits for something that the frozen task holds.
     Inversion,
     /// It reads the same files as the task whose turn it is.
     SameData,
@@ -127,7 +116,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// The name, as it is logged.
+    /// Name of the reason in the log.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -147,46 +136,46 @@ impl Reason {
     }
 }
 
-/// What is to be done to a task.
+/// Change to a task's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Action {
-    /// Let it run.
+    /// Lets the task run.
     Thaw,
-    /// Stop it.
+    /// Stops the task on its way to user space.
     Freeze,
 }
 
-/// One order.
+/// Freeze or thaw of one task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Order {
-    /// To whom.
+    /// Task that is frozen or thawed.
     pub task: TaskId,
-    /// What.
+    /// Whether to freeze or to thaw.
     pub action: Action,
-    /// Why.
+    /// Reason for the order.
     pub reason: Reason,
 }
 
-/// A policy's answer.
+/// Answer of a policy.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Decision {
-    /// Orders, thaws before freezes, at most one for a task.
+    /// Orders, thaws before freezes, at most one for each task.
     pub orders: Vec<Order>,
-    /// When the policy wants to look again at the latest, ns.
+    /// Latest time of the next look, ns.
     pub look_again_ns: u64,
 }
 
-/// Who may run on one disk.
+/// Decides which tasks may run on one disk.
 pub trait Policy {
-    /// Looks at the disk and its tasks, and says who is to be frozen and who thawed.
+    /// Looks at the disk and its tasks, and orders freezes and thaws.
     fn decide(&mut self, sample: &Sample<'_>) -> Decision;
 
-    /// Treats two tasks as one until then: while one of them runs, so may the other. For tasks that were seen to wait
-    /// for each other, or to read the same files, which is the reason. A policy without turns has no use for it.
+    /// Treats two tasks as one until `until_ns`: while one of them runs, so may the other. For tasks that wait for each
+    /// other or read the same files, which is the `reason`. A policy without turns ignores it.
     fn couple(&mut self, _pair: (TaskId, TaskId), _reason: Reason, _until_ns: u64) {}
 
-    /// Somebody waits for what a frozen task holds: thaws it, and does not freeze it again at once. `None` where it is
-    /// not frozen by this policy, or where the policy does not remember whom it froze.
+    /// Thaws a frozen task because another task waits for what it holds, and does not freeze it again at once. `None`
+    /// if this policy did not freeze it, or does not remember.
     fn thaw_for(&mut self, _task: TaskId, _now_ns: u64) -> Option<Order> {
         None
     }

@@ -1,4 +1,4 @@
-//! Simulated disks with tasks, to try policies on. Tests only.
+//! Simulated disks with tasks, to test policies on. Tests only.
 
 mod figures;
 mod properties;
@@ -7,23 +7,23 @@ use super::forecast::{self, DiskModel, Nothing, Spec};
 use super::sample::{Action, Class, Decision, Policy, Sample, TaskId};
 
 const MS: u64 = 1_000_000;
-/// A request of a stream, bytes.
+/// Size of a stream's request, bytes.
 const BLOCK: u64 = forecast::STREAM_REQUEST_BYTES;
 
-/// A disk.
+/// Kinds of simulated disks.
 #[derive(Clone, Copy, Debug)]
-enum Disk {
-    /// 105 MB/s, and 12 ms before a request that does not continue the last one. One at a time.
+enum TestDisk {
+    /// One request at a time, 105 MB/s, and 12 ms before a request that does not continue the last one.
     Arm,
-    /// As the arm, but striped over two: two requests at a time, each with an arm of its own.
+    /// Two requests at a time, each with an arm of its own, as if striped over two disks.
     Pair,
     /// Eight requests at a time, each 60 us and 250 MB/s.
     Flash,
-    /// A volume with a cap of 200 MB/s, one at a time.
+    /// A volume limited to 200 MB/s, one request at a time.
     Cloud,
 }
 
-impl Disk {
+impl TestDisk {
     fn model(self) -> DiskModel {
         let model = |slots, mb_per_s: f64, seek_ns, request_ns| DiskModel {
             bytes_per_s: mb_per_s * 1e6,
@@ -42,12 +42,12 @@ impl Disk {
 }
 
 impl Spec {
-    /// Reads 4 KiB here and there.
+    /// Reads 4 KiB at random positions.
     fn random(requests: u64) -> Self {
         Self { bytes: requests * 4096, request_bytes: 4096, jumps: 1.0, ..Self::stream(0) }
     }
 
-    /// Reads 4 KiB here and there every so often, is protected, and does not end.
+    /// Reads 4 KiB at random positions at intervals, is protected, and does not end.
     fn client(period_ns: u64) -> Self {
         Self {
             class: Class::Protected,
@@ -79,14 +79,14 @@ impl Spec {
     }
 }
 
-/// What came of a run, and rules that the policy broke.
+/// Outcome of a run, with the rules that the policy broke.
 #[derive(Debug)]
-struct Outcome {
+struct CheckedRun {
     ran: forecast::Outcome,
     violations: Vec<String>,
 }
 
-impl std::ops::Deref for Outcome {
+impl std::ops::Deref for CheckedRun {
     type Target = forecast::Outcome;
 
     fn deref(&self) -> &forecast::Outcome {
@@ -94,8 +94,8 @@ impl std::ops::Deref for Outcome {
     }
 }
 
-impl Outcome {
-    /// Mean latency of a task, ns.
+impl CheckedRun {
+    /// Mean latency of a task's requests, ns.
     fn mean_latency_ns(&self, task: usize) -> f64 {
         let all = &self.latencies_ns[task];
         all.iter().sum::<u64>() as f64 / all.len() as f64
@@ -103,12 +103,12 @@ impl Outcome {
 }
 
 /// A policy whose decisions are checked.
-struct Checked<'p> {
+struct CheckedPolicy<'p> {
     policy: &'p mut dyn Policy,
     violations: Vec<String>,
 }
 
-impl Policy for Checked<'_> {
+impl Policy for CheckedPolicy<'_> {
     fn decide(&mut self, sample: &Sample<'_>) -> Decision {
         let decision = self.policy.decide(sample);
         self.check(&decision, sample);
@@ -116,7 +116,7 @@ impl Policy for Checked<'_> {
     }
 }
 
-impl Checked<'_> {
+impl CheckedPolicy<'_> {
     fn check(&mut self, decision: &Decision, sample: &Sample<'_>) {
         let (now_ns, there) = (sample.now_ns, sample.tasks);
         let mut broken = |what: &str| self.violations.push(format!("{what} at {now_ns} ns"));
@@ -143,12 +143,12 @@ impl Checked<'_> {
     }
 }
 
-fn run(disk: Disk, specs: &[Spec], policy: &mut dyn Policy, limit_ns: u64) -> Outcome {
-    let mut checked = Checked { policy, violations: Vec::new() };
+fn run(disk: TestDisk, specs: &[Spec], policy: &mut dyn Policy, limit_ns: u64) -> CheckedRun {
+    let mut checked = CheckedPolicy { policy, violations: Vec::new() };
     let ran = forecast::run(&disk.model(), specs, &mut checked, limit_ns);
-    Outcome { ran, violations: checked.violations }
+    CheckedRun { ran, violations: checked.violations }
 }
 
-fn alone_ns(disk: Disk, specs: &[Spec]) -> Vec<u64> {
+fn alone_ns(disk: TestDisk, specs: &[Spec]) -> Vec<u64> {
     forecast::alone_ns(&disk.model(), specs)
 }

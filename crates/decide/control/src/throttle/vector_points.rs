@@ -1,32 +1,32 @@
-//! Vector Points: how much demand a disk bears from how many tasks (WiseThrottling, section 3.4).
+//! Vector Points: how many tasks of a given demand a disk can serve (WiseThrottling, section 3.4).
 //!
 //! A Vector Point `<A-BW, N-CO>` says that N-CO tasks that each want at least A-BW hurt each other more than is
-//! allowed. Off-line they are taken from measured degradation curves ([`vector_points`]); on line [`LossCurve`]
-//! learns from turns what a number of running tasks is worth, which needs no threshold and forgets.
+//! allowed. [`vector_points`] takes them from degradation curves that were measured before. [`LossCurve`] learns at run
+//! time which speed-up a number of running tasks has. It needs no threshold, and forgets.
 
 use std::collections::BTreeMap;
 
-/// The paper regulates when the sum of demands is above this part of the peak (section 3.4.2).
+/// Part of the peak above which the paper limits the sum of demands (section 3.4.2).
 pub const BW_RATIO_LIMIT: f64 = 0.5;
-/// What was learned of a number of tasks counts half after this time, ns.
+/// Half-life of an observation, ns.
 const HALF_LIFE_NS: f64 = 60e9;
-/// A point is trusted when it rests on this much time, ns.
-const TRUSTED_NS: f64 = 40e6;
-/// A number of running tasks is as good as the best when it reaches this part of it.
-const AS_GOOD: f64 = 0.99;
+/// Observation time after which a point is trusted, ns.
+const MIN_TRUSTED_NS: f64 = 40e6;
+/// Part of the best speed-up that counts as equally good.
+const MIN_BEST_FRACTION: f64 = 0.99;
 
-/// A measured point of a degradation curve: tasks of equal demand beside each other.
+/// Measured point of a degradation curve: tasks of equal demand that run together.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Degradation {
-    /// How many ran together.
+    /// Number of tasks that ran together.
     pub tasks: u32,
-    /// What each of them moves alone, bytes per second.
+    /// Rate of each task alone, bytes per second.
     pub demand_bytes_per_s: f64,
-    /// Part of that which it lost together: 0 nothing, 1 everything.
+    /// Part of that rate lost by running together: 0 nothing, 1 everything.
     pub loss: f64,
 }
 
-/// `<A-BW, N-CO>`: `tasks` tasks of at least `demand_bytes_per_s` on average are too many.
+/// A point `<A-BW, N-CO>`: `tasks` tasks of at least `demand_bytes_per_s` on average are too many.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct VectorPoint {
     /// A-BW: mean demand of a task, bytes per second.
@@ -35,9 +35,10 @@ pub struct VectorPoint {
     pub tasks: u32,
 }
 
-/// Vector Points from measured curves: for each number of tasks (2 and more) the highest demand up to which all
-/// curves stay under the allowed loss (section 3.4.1, step 1). Neighbours whose demands differ by less than
-/// `merge_within` (a part of the larger) become one, the one with more tasks (step 2). Ascending in tasks.
+/// Computes Vector Points from measured curves. For each number of tasks from 2, takes the highest demand that is still
+/// bearable: all curves up to it stay within the allowed loss (section 3.4.1, step 1). Merges neighbours whose demands
+/// differ by less than `merge_within`, a part of the larger demand. The one with more tasks stays (step 2). The result
+/// ascends in tasks.
 #[must_use]
 pub fn vector_points(
     curves: &[Degradation],
@@ -68,10 +69,10 @@ fn is_near(a: f64, b: f64, within: f64) -> bool {
     (a - b).abs() <= within * a.max(b)
 }
 
-/// The first Vector Point that tasks with these demands (bytes per second) violate: N-CO of them or more have a mean
-/// of at least A-BW. The highest demands are taken, since a violation by some is one.
+/// Finds the first Vector Point that tasks with these demands, in bytes per second, violate. Its N-CO highest demands
+/// then have a mean of at least A-BW.
 #[must_use]
-pub fn violated<'a>(
+pub fn find_violated<'a>(
     points: &'a [VectorPoint],
     demands_bytes_per_s: &[f64],
 ) -> Option<&'a VectorPoint> {
@@ -85,66 +86,65 @@ pub fn violated<'a>(
     })
 }
 
-/// BW_Ratio: the sum of the demands over the peak of the disk, all in bytes per second (section 3.4.2).
+/// BW_Ratio: sum of the demands over the peak of the disk, all in bytes per second (section 3.4.2).
 #[must_use]
 pub fn bw_ratio(demands_bytes_per_s: &[f64], peak_bytes_per_s: f64) -> f64 {
     demands_bytes_per_s.iter().sum::<f64>() / peak_bytes_per_s
 }
 
-/// What is known of one number of running tasks.
+/// Observations of one number of running tasks.
 #[derive(Clone, Copy, Debug, Default)]
-struct Point {
-    /// Speed-up times the time over which it was seen, ns.
+struct CurvePoint {
+    /// Sum of speed-up times observation time, ns.
     weighted_ns: f64,
-    /// That time, ns.
+    /// Sum of observation times, ns.
     time_ns: f64,
     at_ns: u64,
 }
 
-impl Point {
+impl CurvePoint {
     fn aged(self, now_ns: u64) -> Self {
         let keep = 0.5_f64.powf(now_ns.saturating_sub(self.at_ns) as f64 / HALF_LIFE_NS);
         Self { weighted_ns: self.weighted_ns * keep, time_ns: self.time_ns * keep, at_ns: now_ns }
     }
 }
 
-/// The loss curve, learned on line: what a number of tasks that run together is worth.
+/// Loss curve that is learned at run time: the speed-up of each number of running tasks.
 ///
-/// The *speed-up* of a running set is the sum over its tasks of their rate now over their rate alone: 1 for one task,
-/// its size where tasks do not hurt each other, and below 1 where they do (the paper's degradation, summed).
+/// The *speed-up* of a running set is the sum over its tasks of their present rate over their solo rate. It is 1 for
+/// one task, and the number of tasks if they do not hurt each other. It is below 1 if they do (the paper's degradation,
+/// summed).
 #[derive(Clone, Debug, Default)]
 pub struct LossCurve {
-    points: BTreeMap<usize, Point>,
+    points: BTreeMap<usize, CurvePoint>,
 }
 
 impl LossCurve {
-    /// Adds what `tasks` tasks together were worth during `time_ns` that ended at `now_ns`.
+    /// Adds the speed-up of `tasks` tasks that ran together for `time_ns` until `now_ns`.
     pub fn add(&mut self, tasks: usize, speed_up: f64, time_ns: u64, now_ns: u64) {
         let point = self.points.entry(tasks).or_default();
-        let aged = point.aged(now_ns);
-        *point = Point {
-            weighted_ns: aged.weighted_ns + speed_up * time_ns as f64,
-            time_ns: aged.time_ns + time_ns as f64,
-            at_ns: now_ns,
-        };
+        *point = point.aged(now_ns);
+        point.weighted_ns += speed_up * time_ns as f64;
+        point.time_ns += time_ns as f64;
     }
 
-    /// Forgets what is known of a number of tasks: it is about to be measured anew.
-    pub fn forget(&mut self, tasks: usize) {
+    /// Like [`add`](Self::add), but forgets earlier observations of this number of tasks.
+    pub fn replace(&mut self, tasks: usize, speed_up: f64, time_ns: u64, now_ns: u64) {
         self.points.remove(&tasks);
+        self.add(tasks, speed_up, time_ns, now_ns);
     }
 
-    /// What `tasks` tasks together are worth, where enough is known. One alone is worth 1 by definition.
+    /// Speed-up of `tasks` tasks that run together, if it is known well enough. One task alone has 1 by definition.
     #[must_use]
     pub fn speed_up(&self, tasks: usize, now_ns: u64) -> Option<f64> {
         if tasks == 1 {
             return Some(1.0);
         }
         let point = self.points.get(&tasks)?.aged(now_ns);
-        (point.time_ns >= TRUSTED_NS).then(|| point.weighted_ns / point.time_ns)
+        (point.time_ns >= MIN_TRUSTED_NS).then(|| point.weighted_ns / point.time_ns)
     }
 
-    /// All that is known: numbers of tasks and their speed-up, ascending.
+    /// Known numbers of tasks with their speed-up, ascending.
     #[must_use]
     pub fn known(&self, now_ns: u64) -> Vec<(usize, f64)> {
         let more = self.points.keys().filter(|tasks| **tasks > 1);
@@ -154,12 +154,13 @@ impl LossCurve {
             .collect()
     }
 
-    /// How many of `waiting` tasks should run: the fewest that are as good as the best known number. `None`: all.
+    /// Number of `waiting` tasks that should run: the smallest that is as good as the best known number. `None`: all.
     #[must_use]
     pub fn best(&self, waiting: usize, now_ns: u64) -> Option<usize> {
         let known = self.known(now_ns);
-        let most = known.iter().map(|(_, speed_up)| *speed_up).fold(0.0, f64::max);
-        let (tasks, _) = known.iter().find(|(_, speed_up)| *speed_up >= AS_GOOD * most)?;
+        let highest = known.iter().map(|(_, speed_up)| *speed_up).fold(0.0, f64::max);
+        let (tasks, _) =
+            known.iter().find(|(_, speed_up)| *speed_up >= MIN_BEST_FRACTION * highest)?;
         (*tasks < waiting).then_some(*tasks)
     }
 }
@@ -170,7 +171,7 @@ mod tests {
 
     const MB: f64 = 1e6;
 
-    /// A disk that bears `budget` MB/s in all, and loses a part that grows beyond.
+    /// Curves of a disk that serves `budget` MB/s in all; demand beyond that is lost.
     fn curves(budget: f64) -> Vec<Degradation> {
         let demands = [1.5, 5.1, 8.0, 12.0, 16.0, 20.0, 24.3, 26.4];
         let point = |tasks: u32, demand: f64| Degradation {
@@ -201,15 +202,15 @@ mod tests {
     fn a_loss_that_is_never_bearable_gives_a_point_at_zero() {
         let unbearable = Degradation { tasks: 2, demand_bytes_per_s: MB, loss: 0.9 };
         let points = vector_points(&[unbearable], 0.1, 0.0);
-        assert!(violated(&points, &[0.5 * MB, 0.1 * MB]).is_some());
+        assert!(find_violated(&points, &[0.5 * MB, 0.1 * MB]).is_some());
     }
 
     #[test]
     fn a_point_is_violated_by_enough_tasks_of_enough_demand() {
         let points = [VectorPoint { demand_bytes_per_s: 24.3 * MB, tasks: 2 }];
-        assert!(violated(&points, &[30.0 * MB]).is_none());
-        assert!(violated(&points, &[30.0 * MB, 10.0 * MB]).is_none());
-        assert!(violated(&points, &[1.0 * MB, 30.0 * MB, 24.0 * MB]).is_some());
+        assert!(find_violated(&points, &[30.0 * MB]).is_none());
+        assert!(find_violated(&points, &[30.0 * MB, 10.0 * MB]).is_none());
+        assert!(find_violated(&points, &[1.0 * MB, 30.0 * MB, 24.0 * MB]).is_some());
     }
 
     #[test]

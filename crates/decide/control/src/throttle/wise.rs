@@ -1,9 +1,9 @@
-//! The paper's policy, as printed (WiseThrottling, section 4): for comparison, not for use.
+//! The paper's policy as printed (WiseThrottling, section 4): for comparison, not for use.
 //!
-//! At each check interval: tasks that are due by their `dtimeslice` and busy are candidates; while the sum of demands
-//! or a Vector Point is violated, the candidate with the highest demand (*sensitivity*) is suspended; else those
-//! suspended longest are resumed, few at a time. Threads are tasks of their own here, so they count one by one. Its
-//! weak point is that demand is read under contention (see the tests).
+//! At each check interval, tasks that are busy and due by their `dtimeslice` are candidates. While the sum of demands
+//! or a Vector Point is violated, the candidate with the highest demand (*sensitivity*) is suspended. Otherwise the
+//! tasks that were suspended longest are resumed, few at a time. Threads are tasks of their own here, so they count one
+//! by one. The weak point of the policy is that it reads demand under contention (see the tests).
 
 mod profile;
 #[cfg(test)]
@@ -12,18 +12,18 @@ mod tests;
 use std::collections::BTreeMap;
 
 use super::sample::{Action, Class, Decision, Order, Policy, Reason, Sample, TaskId, TaskSample};
-use super::vector_points::{BW_RATIO_LIMIT, VectorPoint, bw_ratio, violated};
+use super::vector_points::{BW_RATIO_LIMIT, VectorPoint, bw_ratio, find_violated};
 pub use profile::{Profile, profile};
 
-/// Who is suspended first.
+/// Order in which tasks are suspended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SuspendFirst {
-    /// The task with the highest sensitivity, as the paper has it.
+    /// The task with the highest sensitivity, as in the paper.
     #[default]
     MostSensitive,
-    /// The task with the lowest (an ablation).
+    /// The task with the lowest sensitivity (an ablation).
     LeastSensitive,
-    /// The task that came first (an ablation).
+    /// The task that arrived first (an ablation).
     Oldest,
 }
 
@@ -32,31 +32,31 @@ pub enum SuspendFirst {
 pub struct WiseConfig {
     /// CHECK_INTERVAL, ns: 1 s and more.
     pub check_interval_ns: u64,
-    /// IO_BUSY_THRESHOLD: a task is busy above this, bytes per second.
+    /// IO_BUSY_THRESHOLD: rate above which a task is busy, bytes per second.
     pub busy_bytes_per_s: u64,
     /// Peak bandwidth of the disk, bytes per second.
     pub peak_bytes_per_s: f64,
-    /// BW_Ratio: the sum of demands may be this part of the peak.
+    /// BW_Ratio: part of the peak that the sum of demands may reach.
     pub bw_ratio: f64,
     /// Vector Points of the disk.
     pub vector_points: Vec<VectorPoint>,
-    /// TURNABLE_ext: after so many idle inspections in a row a task is inspected more rarely.
+    /// TURNABLE_ext: number of idle inspections in a row after which a task is inspected more rarely.
     pub turnable_ext: u32,
-    /// TURNABLE_sht: after so many busy inspections in a row a task is inspected more often.
+    /// TURNABLE_sht: number of busy inspections in a row after which a task is inspected more often.
     pub turnable_sht: u32,
-    /// X: by how much.
+    /// X: factor by which `dtimeslice` changes then.
     pub factor: u64,
-    /// RESUME_GROUP: part of the co-runners that are resumed at a check at most.
+    /// RESUME_GROUP: largest part of the co-runners that is resumed at one check.
     pub resume_group: f64,
-    /// In which order candidates are suspended.
+    /// Order in which candidates are suspended.
     pub suspend_first: SuspendFirst,
-    /// Whether `dtimeslice` follows what a task does (SelfTuning_Adaptive_Dtimeslice).
+    /// Whether `dtimeslice` adapts to the task (SelfTuning_Adaptive_Dtimeslice).
     pub self_tuning: bool,
 }
 
 impl WiseConfig {
-    /// The paper's settings, for a disk of this peak (bytes per second) with these Vector Points. The threshold is
-    /// not given there: 1 MB/s is assumed.
+    /// The paper's settings, for a disk of this peak (bytes per second) with these Vector Points. The paper gives no
+    /// threshold: 1 MB/s is assumed.
     #[must_use]
     pub fn paper(peak_bytes_per_s: f64, vector_points: Vec<VectorPoint>) -> Self {
         Self {
@@ -75,17 +75,17 @@ impl WiseConfig {
     }
 }
 
-/// A task's description `<dtimeslice, sensitivity>`, and what it takes to keep it.
+/// A task's description `<dtimeslice, sensitivity>`, and the counters that adapt it.
 #[derive(Clone, Copy, Debug)]
 struct Description {
     dtimeslice: u64,
     initial_dtimeslice: u64,
     sensitivity: f64,
-    /// Its present I/O, bytes per second.
+    /// Its present rate, bytes per second.
     demand: f64,
     idle: u32,
     busy: u32,
-    /// The check at which it was suspended.
+    /// Number of the check at which it was suspended.
     suspended: Option<u64>,
     bytes: u64,
 }
@@ -94,16 +94,16 @@ struct Description {
 #[derive(Clone, Debug)]
 pub struct Wise {
     config: WiseConfig,
-    /// From the static module.
+    /// Initial `dtimeslice` of tasks, from the static module.
     profiles: BTreeMap<TaskId, u64>,
     tasks: BTreeMap<TaskId, Description>,
-    /// Checks so far; `None` before the first look.
+    /// Number of checks so far; `None` before the first look.
     checks: Option<u64>,
     checked_ns: u64,
 }
 
 impl Wise {
-    /// A policy that has seen nothing yet.
+    /// Creates a policy that has seen nothing yet.
     #[must_use]
     pub fn new(config: WiseConfig) -> Self {
         Self {
@@ -115,18 +115,18 @@ impl Wise {
         }
     }
 
-    /// What the static module found for a task: its initial `dtimeslice`. 1 where nothing is said.
+    /// Sets the initial `dtimeslice` of a task, as found by the static module. The default is 1.
     pub fn describe(&mut self, task: TaskId, dtimeslice: u64) {
         self.profiles.insert(task, dtimeslice.max(1));
     }
 
-    /// A task's present `<dtimeslice, sensitivity>`: check intervals, and bytes per second.
+    /// Present `<dtimeslice, sensitivity>` of a task: check intervals, and bytes per second.
     #[must_use]
     pub fn description(&self, task: TaskId) -> Option<(u64, f64)> {
         self.tasks.get(&task).map(|task| (task.dtimeslice, task.sensitivity))
     }
 
-    /// Reads everybody's I/O since the last check.
+    /// Reads the I/O of all tasks since the last check.
     fn read(&mut self, tasks: &[TaskSample], elapsed_ns: u64) {
         let elapsed_s = (elapsed_ns as f64 / 1e9).max(1e-9);
         self.tasks.retain(|id, _| {
@@ -153,7 +153,7 @@ impl Wise {
         task.demand > self.config.busy_bytes_per_s as f64
     }
 
-    /// Candidate_Queue_Setup (Fig. 18a): due, busy and running tasks, in the order in which they are suspended.
+    /// Candidate_Queue_Setup (Fig. 18a): due, busy and running tasks, in order of suspension.
     fn candidates(&mut self, check: u64) -> Vec<TaskId> {
         let busy_above = self.config.busy_bytes_per_s as f64;
         let mut queue: Vec<(f64, TaskId)> = Vec::new();
@@ -173,15 +173,15 @@ impl Wise {
         queue.into_iter().map(|(_, id)| id).collect()
     }
 
-    /// Whether those that run ask for too much.
+    /// Whether the running tasks ask for too much.
     fn is_violated(&self) -> bool {
         let running = self.tasks.values().filter(|task| task.suspended.is_none());
         let demands: Vec<f64> = running.map(|task| task.demand).collect();
         bw_ratio(&demands, self.config.peak_bytes_per_s) > self.config.bw_ratio
-            || violated(&self.config.vector_points, &demands).is_some()
+            || find_violated(&self.config.vector_points, &demands).is_some()
     }
 
-    /// Coordination (Fig. 18b): suspends the most sensitive while anything is violated, else resumes.
+    /// Coordination (Fig. 18b): suspends the most sensitive tasks while anything is violated, else resumes.
     fn coordinate(&mut self, candidates: &[TaskId], check: u64) -> Vec<Order> {
         if !self.is_violated() {
             return self.resume();
@@ -199,7 +199,7 @@ impl Wise {
         orders
     }
 
-    /// Resumes the longest suspended, at most a part of all.
+    /// Resumes the tasks that were suspended longest, at most a part of all.
     fn resume(&mut self) -> Vec<Order> {
         let most = ((self.tasks.len() as f64 * self.config.resume_group) as usize).max(1);
         let mut suspended: Vec<(u64, TaskId)> =
@@ -216,8 +216,8 @@ impl Wise {
         orders
     }
 
-    /// SelfTuning_Adaptive_Dtimeslice (Fig. 16b), for the tasks that were due and ran. The counters start again after
-    /// each change.
+    /// SelfTuning_Adaptive_Dtimeslice (Fig. 16b), for tasks that were due and ran. The counters restart after each
+    /// change.
     fn tune(&mut self, due: &[TaskId]) {
         for id in due {
             let Some(mut task) = self.tasks.get(id).copied() else {

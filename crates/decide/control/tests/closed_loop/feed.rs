@@ -1,11 +1,11 @@
-//! Commits that come as a test says.
+//! Feeds the controller commits that each test describes.
 
 use luc_control::auto::{Auto, Phase, Plan, Reason};
 use luc_control::epoch::{Epoch, Others};
 
 use crate::MS;
 
-/// A controller that is fed commits as they come.
+/// A controller that is fed one commit after the other.
 #[derive(Default)]
 struct Feed {
     auto: Auto,
@@ -14,14 +14,14 @@ struct Feed {
     held_ns: u64,
     completions: u64,
     own_completions: u64,
-    /// Calls of processes that make one and end.
+    /// Number of calls of processes that make one and end.
     newcomers: u64,
     most_at_once: u32,
     latencies_ns: u64,
 }
 
 impl Feed {
-    /// A commit that took `commit_ns` ends, and `served` callers return, of eight.
+    /// Ends a commit that took `commit_ns`. `served` of eight callers return.
     fn commit(&mut self, commit_ns: u64, served: u32, participants: u32, others: Others) {
         self.now_ns += commit_ns;
         self.held_ns += if self.plan.gated { commit_ns } else { 0 };
@@ -45,8 +45,8 @@ impl Feed {
     }
 }
 
-/// Callers whose threads change all the time, as those of Go do: their number is never the same, and held they wait for
-/// threads that do not come again.
+/// Callers whose threads change all the time, as in Go. Their number always differs, and held callers wait for threads
+/// that do not return.
 #[test]
 fn trials_that_lose_are_short_and_rare_however_callers_seem_to_change() {
     let mut feed = Feed::default();
@@ -64,7 +64,7 @@ fn trials_that_lose_are_short_and_rare_however_callers_seem_to_change() {
     assert!(feed.held_ns < 1_000 * MS, "held for {} ns of 60 s", feed.held_ns);
 }
 
-/// Services that begin to be asked while a trial goes on.
+/// Services that get their first requests during a trial.
 #[test]
 fn more_work_is_not_taken_for_a_gain() {
     let mut feed = Feed::default();
@@ -83,7 +83,7 @@ fn more_work_is_not_taken_for_a_gain() {
     assert!(feed.held_ns < 600 * MS, "held for {} ns of 6 s", feed.held_ns);
 }
 
-/// Callers that need a flush are slow while those that need a commit are held for a trial, which says nothing about them.
+/// Callers that need a flush are slow while a trial holds those that need a commit. That says nothing about them.
 #[test]
 fn the_end_of_another_s_trial_is_not_taken_for_a_gain() {
     let mut feed = Feed::default();
@@ -128,7 +128,7 @@ fn callers_that_are_few_among_others_are_left_alone() {
     assert_eq!(feed.auto.trials(), (0, 0));
 }
 
-/// Processes that synchronize twice and end, as those of git: a round cannot know when the next one comes.
+/// Processes that synchronize twice and end, like git's. A round cannot predict the next one.
 #[test]
 fn callers_that_come_and_go_are_tried_when_that_costs_little() {
     let mut feed = Feed::default();
@@ -145,7 +145,7 @@ fn callers_that_come_and_go_are_tried_when_that_costs_little() {
     assert!(feed.auto.trials().0 > 0);
 }
 
-/// The same where one process follows the other at once: as many as may be are always under way.
+/// Processes that follow each other at once: the largest number of calls is always under way.
 #[test]
 fn callers_that_follow_one_another_are_tried_at_once() {
     let mut feed = Feed { most_at_once: 8, ..Feed::default() };
@@ -157,8 +157,8 @@ fn callers_that_follow_one_another_are_tried_at_once() {
     assert_eq!(feed.auto.trials().0, 1, "{:?}", feed.auto.reason());
 }
 
-/// A database's journal commits between flushes of its log, which are other callers' affair: the disk has nothing to do for
-/// these in most of the time.
+/// A database's journal commits between flushes of its log, which belong to other callers. The disk is idle for these
+/// callers most of the time.
 #[test]
 fn callers_whose_commits_are_apart_make_no_trial() {
     let mut feed = Feed::default();
@@ -171,7 +171,7 @@ fn callers_whose_commits_are_apart_make_no_trial() {
     assert_eq!(feed.auto.trials(), (0, 0));
 }
 
-/// Held, callers are a little slower: not enough to see it at once.
+/// Held callers are a little slower, but not enough to show at once.
 #[test]
 fn a_trial_that_finds_callers_slower_twice_is_over() {
     let mut feed = Feed::default();
@@ -240,7 +240,7 @@ fn held_callers_that_are_slower_than_alone_are_soon_let_go() {
     assert!(held_ns < 700 * MS, "held for {held_ns} ns of 6 s");
 }
 
-/// Callers for whom holding pays or does not, and a first trial in which the disk has something else to do for a while.
+/// Feeds callers for whom holding serves `held` at a time, and a first trial in which the disk stalls for a while.
 fn feed_with_a_stall(held: u32, stalls: &[u64]) -> Feed {
     let mut feed = Feed::default();
     let mut held_commits = 0;

@@ -1,5 +1,5 @@
-//! The controller against models of callers and their journal: simulated, exact, and only a check of the decisions, not
-//! of any speed.
+//! Tests the controller against models of callers and their journal. The simulation is exact, and checks decisions, not
+//! speed.
 
 mod feed;
 mod passing;
@@ -32,7 +32,7 @@ proptest! {
             let plan = auto.on_epoch(&Epoch {
                 end_ns, completions, own_completions: completions / 2,
                 others: Others { gated: released % 3 == 0, trying: released % 5 == 0, lost: released % 7 == 0 },
-                newcomers: completions / 3, most_at_once: participants / 2, latencies_ns: completions * 1_000,
+                newcomers: completions / 3, most_at_once: participants / 2, latencies_ns: completions.wrapping_mul(1_000),
                 participants, commit_ns: end_ns / 2, released, exact: released % 2 == 0, arrivals_ns: &[1, 2, 3],
             });
             prop_assert!(plan.set_point >= 1);

@@ -1,14 +1,14 @@
-//! Clients that are one process after the other, as scripts that make commits: nobody comes back, and others come instead.
+//! Clients that are one process after the other, like scripts that make commits: no process returns, but others follow.
 
 use crate::MS;
 use crate::world::World;
 
-/// Requests of each client.
-const REQUESTS: u64 = 200;
+/// Number of requests of each client.
+const REQUESTS_PER_CLIENT: u64 = 200;
 
-/// Mean gain over seeds, and how many runs engaged.
+/// Mean gain over seeds, and the number of trials.
 fn gain(clients: usize, commit_ns: u64, think_ns: u64, seeds: std::ops::Range<u64>) -> (f64, f64) {
-    let requests = REQUESTS * clients as u64;
+    let requests = REQUESTS_PER_CLIENT * clients as u64;
     let runs: Vec<(f64, f64)> = seeds
         .map(|seed| {
             let world = || World::drawn(clients, commit_ns, think_ns, 100_000, seed).passing();
@@ -22,7 +22,7 @@ fn gain(clients: usize, commit_ns: u64, think_ns: u64, seeds: std::ops::Range<u6
     (mean(|run| run.0), mean(|run| run.1))
 }
 
-/// Callers that follow one another at once fill a round as well as those that come back.
+/// Callers that follow one another at once fill a round as well as those that return.
 #[test]
 fn a_closed_population_gains() {
     for (clients, commit_ms, least) in [
@@ -41,7 +41,7 @@ fn a_closed_population_gains() {
     }
 }
 
-/// Others come when they come, and a round that waits for them loses.
+/// Callers arrive independently, so a round that waits for them loses.
 #[test]
 fn an_open_population_loses_one_percent_at_most() {
     for clients in [2, 3, 4, 8, 16, 32, 64] {

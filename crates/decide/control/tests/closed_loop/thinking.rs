@@ -1,14 +1,14 @@
-//! Clients that think for random times: what a short sample shows of them is often luck.
+//! Clients that think for random times: a short sample of them is often luck.
 
 use crate::MS;
 use crate::world::World;
 
-/// Requests of each client in a run of a few seconds.
-const SECONDS: u64 = 135;
-/// The same in one of minutes.
-const MINUTES: u64 = 40 * SECONDS;
+/// Number of requests of each client in a run of a few seconds.
+const SHORT_RUN_REQUESTS: u64 = 135;
+/// Number of requests of each client in a run of minutes.
+const LONG_RUN_REQUESTS: u64 = 40 * SHORT_RUN_REQUESTS;
 
-/// Mean gain of runs of so many requests of each client, over seeds, and that of the worst run.
+/// Mean gain over seeds of runs of `requests` of each client, and that of the worst run.
 fn gains(clients: usize, requests: u64, think_ns: u64, is_exact: bool, seeds: u64) -> (f64, f64) {
     let requests = requests * clients as u64;
     let gains: Vec<f64> = (0..seeds)
@@ -41,20 +41,20 @@ fn check_losses(requests: u64, seeds: u64, least_mean: f64, least: f64) {
 
 #[test]
 fn clients_that_think_for_as_long_as_a_commit_lose_one_percent() {
-    check_losses(SECONDS, 20, 0.985, 0.97);
+    check_losses(SHORT_RUN_REQUESTS, 20, 0.985, 0.97);
 }
 
-/// A gain that was luck is found out, and each trial that loses rules the next one out for longer.
+/// A gain that was luck is found out, and each trial that loses delays the next one for longer.
 #[test]
 fn clients_that_think_lose_nothing_over_minutes() {
-    check_losses(MINUTES, 4, 0.997, 0.995);
+    check_losses(LONG_RUN_REQUESTS, 4, 0.997, 0.995);
 }
 
 #[test]
 fn clients_that_think_for_a_moment_gain() {
     for (clients, least) in [(4, 1.6), (8, 1.5), (16, 1.4)] {
         for is_exact in [false, true] {
-            let (mean, worst) = gains(clients, SECONDS, MS, is_exact, 20);
+            let (mean, worst) = gains(clients, SHORT_RUN_REQUESTS, MS, is_exact, 20);
             assert!(mean > least, "{clients} clients, exact {is_exact}: {mean}");
             assert!(worst > 0.95 * least, "{clients} clients, exact {is_exact}: {worst}");
         }

@@ -1,85 +1,79 @@
-//! What running together is worth, where only the first task's rate alone is known so far.
+//! Speed-up of tasks that ran together, when only the first task's solo rate is known.
 
 use super::super::sample::TaskId;
 use super::super::vector_points::LossCurve;
-use super::task::{KNOWN_NS, Table, Task};
+use super::task::{MIN_KNOWN_NS, Task, TaskTable};
 
-/// In the curve it counts as if it had been watched for so long, ns.
-const WATCHED_NS: u64 = 250_000_000;
-/// A task's rate alone is taken as it is after this time, ns.
-const SURE_NS: f64 = 250e6;
+/// Observation time that an assumed speed-up counts as in the curve, ns.
+const ASSUMED_WEIGHT_NS: u64 = 250_000_000;
+/// Observation time after which a task's solo rate is final, ns.
+const FINAL_RATE_NS: f64 = 250e6;
 
 /// One of the tasks that ran together.
 #[derive(Clone, Copy, Debug)]
-struct Part {
+struct AssumedTask {
     task: TaskId,
     /// Bytes per nanosecond beside the others.
     together: f64,
-    /// Bytes per nanosecond alone, once that was seen.
+    /// Bytes per nanosecond alone, once that was observed.
     alone: Option<f64>,
-    is_sure: bool,
+    is_final: bool,
 }
 
-/// The speed-up of tasks that ran together, each of which is taken to be like the first until its own rate is known.
+/// Speed-up of tasks that ran together. Each task is assumed to be like the first until its own solo rate is known.
 #[derive(Clone, Debug)]
 pub(super) struct Assumed {
-    parts: Vec<Part>,
-    /// Bytes per nanosecond of the first alone.
+    tasks: Vec<AssumedTask>,
+    /// Solo rate of the first task, bytes per nanosecond.
     first: f64,
 }
 
-/// Bytes per nanosecond of a task alone, once they were watched for `after_ns`: the most that they can be, since the
-/// request under way at the end is not counted.
-fn alone(task: &Task, after_ns: f64) -> Option<f64> {
+/// Solo rate of a task in bytes per nanosecond, once it was observed for `after_ns`. It is an upper bound, since the
+/// last request in flight is not counted.
+fn solo_rate(task: &Task, after_ns: f64) -> Option<f64> {
     let rate = task.solo.per_ns_after(after_ns)?;
     Some(rate * (1.0 + 1.0 / task.solo_requests.max(1) as f64))
 }
 
 impl Assumed {
-    /// `tasks` ran together, and `first` has run alone for `after_ns`; `None` before that.
+    /// Creates the assumption for `tasks` that ran together. `None` until `first` has run alone for `after_ns`.
     pub(super) fn new(
-        table: &Table,
+        table: &TaskTable,
         tasks: &[TaskId],
         first: &Task,
         after_ns: f64,
     ) -> Option<Self> {
-        let together = |id: &TaskId| {
-            let rate = table.get(*id).and_then(|task| task.together.per_ns());
-            rate.unwrap_or(0.0)
-        };
-        let parts = tasks.iter().map(|id| Part {
+        let rate = |id: &TaskId| table.get(*id).and_then(|task| task.together.per_ns());
+        let tasks = tasks.iter().map(|id| AssumedTask {
             task: *id,
-            together: together(id),
+            together: rate(id).unwrap_or(0.0),
             alone: None,
-            is_sure: false,
+            is_final: false,
         });
-        Some(Self { parts: parts.collect(), first: alone(first, after_ns)? })
+        Some(Self { tasks: tasks.collect(), first: solo_rate(first, after_ns)? })
     }
 
-    /// The sum over the tasks of their rate together over their rate alone.
+    /// Sums each task's rate together over its rate alone.
     pub(super) fn speed_up(&self) -> f64 {
-        let parts = self.parts.iter();
-        parts.map(|part| part.together / part.alone.unwrap_or(self.first)).sum()
+        self.tasks.iter().map(|task| task.together / task.alone.unwrap_or(self.first)).sum()
     }
 
-    /// Puts it into the curve, in the place of what was known of this number of tasks.
+    /// Writes the speed-up to the curve, in place of earlier values for this number of tasks.
     pub(super) fn write(&self, curve: &mut LossCurve, now_ns: u64) {
-        let tasks = self.parts.len();
-        curve.forget(tasks);
-        curve.add(tasks, self.speed_up(), WATCHED_NS, now_ns);
+        curve.replace(self.tasks.len(), self.speed_up(), ASSUMED_WEIGHT_NS, now_ns);
     }
 
-    /// Takes rates alone that were learned since; says whether all are known, so that nothing is assumed any more. A
-    /// task that has ended stays as it was seen last.
-    pub(super) fn look(&mut self, table: &Table, curve: &mut LossCurve, now_ns: u64) -> bool {
+    /// Takes solo rates that were learned since. Returns whether all are known, so that nothing is assumed any more. A
+    /// task that has ended keeps its last rate.
+    pub(super) fn look(&mut self, table: &TaskTable, curve: &mut LossCurve, now_ns: u64) -> bool {
         let mut is_open = false;
-        for part in self.parts.iter_mut().filter(|part| !part.is_sure) {
-            let Some(task) = table.get(part.task) else {
+        for assumed in self.tasks.iter_mut().filter(|task| !task.is_final) {
+            let Some(task) = table.get(assumed.task) else {
                 continue;
             };
-            part.alone = alone(task, KNOWN_NS).or(part.alone);
-            part.is_sure = task.solo.per_ns_after(SURE_NS).is_some();
-            is_open |= !part.is_sure;
+            assumed.alone = solo_rate(task, MIN_KNOWN_NS).or(assumed.alone);
+            assumed.is_final = task.solo.per_ns_after(FINAL_RATE_NS).is_some();
+            is_open |= !assumed.is_final;
         }
         self.write(curve, now_ns);
         !is_open

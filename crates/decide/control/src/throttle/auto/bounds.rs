@@ -1,32 +1,32 @@
-//! The bounds that hold whatever the order: how long a task may be frozen, and how late it may be.
+//! Bounds that hold for every order: how long a task may be frozen, and how late it may finish.
 
 use super::super::fair::FairSharing;
 use super::super::sample::TaskId;
 use super::AutoConfig;
-use super::task::Table;
+use super::task::TaskTable;
 
-/// A task is thawed this long before it must be, so that a look that comes late is not too late, ns.
-const AHEAD_NS: u64 = 20_000_000;
+/// Margin before a freeze deadline, ns, so that a late look still meets it.
+const DEADLINE_MARGIN_NS: u64 = 20_000_000;
 
-/// What a starved task gets at least, ns: the shortest turn, or less where the tasks are too many for it.
-pub(super) fn least_turn_ns(config: &AutoConfig, tasks: usize) -> u64 {
+/// Shortest turn of a starved task, ns. It is shorter where many tasks must share `max_frozen_ns`.
+pub(super) fn min_turn_ns(config: &AutoConfig, tasks: usize) -> u64 {
     super::MIN_TURN_NS.min(config.max_frozen_ns / (tasks.max(1) as u64 + 1))
 }
 
-/// When a task that is frozen since `since_ns` must be thawed, ns.
+/// Latest thaw of a task that is frozen since `since_ns`, ns.
 pub(super) fn deadline_ns(config: &AutoConfig, since_ns: u64) -> u64 {
-    since_ns.saturating_add(config.max_frozen_ns).saturating_sub(AHEAD_NS)
+    since_ns.saturating_add(config.max_frozen_ns).saturating_sub(DEADLINE_MARGIN_NS)
 }
 
-/// The task that must run now lest somebody be frozen too long, if all that are frozen are given the shortest turn
-/// one after the other: the earliest deadline first.
-pub(super) fn starved(table: &Table, config: &AutoConfig, now_ns: u64) -> Option<TaskId> {
+/// Finds the task that must run now so that no freeze becomes too long. It assumes that all frozen tasks get the
+/// shortest turn, the earliest deadline first.
+pub(super) fn find_starved(table: &TaskTable, config: &AutoConfig, now_ns: u64) -> Option<TaskId> {
     let mut frozen: Vec<(u64, TaskId)> = table
         .competing()
         .filter(|task| task.is_frozen)
         .map(|task| (deadline_ns(config, task.since_ns), task.id()))
         .collect();
-    let turn_ns = least_turn_ns(config, frozen.len());
+    let turn_ns = min_turn_ns(config, frozen.len());
     let first_ns = frozen.iter().map(|(deadline_ns, _)| *deadline_ns).min()?;
     if first_ns > now_ns.saturating_add(frozen.len() as u64 * turn_ns) {
         return None;
@@ -38,10 +38,10 @@ pub(super) fn starved(table: &Table, config: &AutoConfig, now_ns: u64) -> Option
     frozen.first().filter(|_| must).map(|(_, task)| *task)
 }
 
-/// Tasks that would finish later than `max_slowdown` times fair sharing, by what they are known or believed to lack,
-/// were they not served within `ahead_ns`; whoever must be done first is first.
-pub(super) fn late(
-    table: &Table,
+/// Finds tasks that would exceed `max_slowdown` if they were not served within `ahead_ns`. Uses the known or believed
+/// work that they lack. The earliest deadline comes first.
+pub(super) fn find_late(
+    table: &TaskTable,
     fair: &FairSharing,
     config: &AutoConfig,
     lacking_ns: impl Fn(TaskId) -> Option<u64>,

@@ -1,58 +1,58 @@
 //! Settings of the default policy.
 
-/// In which order tasks run.
+/// Order in which tasks run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sequence {
-    /// By the fair sojourn protocol.
+    /// Order of the fair sojourn protocol.
     #[default]
     FairSojourn,
-    /// As they came, one at a time, each to its end (an ablation: *fcfs*).
+    /// Order of arrival, each task to its end (an ablation: *fcfs*).
     Arrival,
-    /// One at a time, each for a turn (an ablation: *turns*).
+    /// One task at a time, each for a turn (an ablation: *turns*).
     RoundRobin,
 }
 
-/// What is believed of a disk before anything was seen.
+/// Assumption about a disk before anything was observed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Prior {
-    /// It serves one task at a time best: a disk with an arm.
+    /// The disk serves one task at a time best: it has an arm.
     #[default]
     Engaged,
-    /// It serves several at once: flash, a volume in a cloud.
+    /// The disk serves several tasks at once: flash, or a cloud volume.
     Together,
 }
 
-/// What was measured of a disk before, by `luc throttle learn`.
+/// Earlier measurement of a disk, by `luc throttle learn`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measured {
     /// Cost of a switch from one task to another, ns.
     pub switch_ns: u64,
-    /// Numbers of streams that ran together, and what they were worth: the sum of their rates over the rate of one.
+    /// Numbers of streams that ran together, each with the sum of their rates over the rate of one.
     pub speed_ups: Vec<(usize, f64)>,
 }
 
-/// Part of the time that batch gets beside protected tasks, where nobody says.
+/// Default part of the time that batch gets beside protected tasks.
 pub const BATCH_FLOOR: f64 = 0.1;
 
-/// Settings of [`Auto`](super::Auto).
+/// Settings of the policy [`Auto`](super::Auto).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AutoConfig {
-    /// No task is frozen longer, ns; then it gets at least the shortest turn (250 ms).
+    /// Longest freeze of a task, ns. Then the task gets at least the shortest turn (250 ms).
     pub max_frozen_ns: u64,
-    /// Among tasks of unknown size each has a turn within this time, ns.
+    /// Time within which each task of unknown size has a turn, ns.
     pub starve_ns: u64,
-    /// Nobody is to finish later than this times its time under fair sharing, by what it is known or believed to need.
+    /// Largest allowed ratio of a task's time to its time under fair sharing. Uses its known or believed size.
     pub max_slowdown: f64,
-    /// Part of the time that batch gets beside protected tasks at least: 0 to 1. Beside a task with a 99th percentile to
-    /// be held it gets what that leaves.
+    /// Smallest part of the time that batch gets beside protected tasks: 0 to 1. Beside a task with a 99th percentile
+    /// target, batch gets only the rest.
     pub batch_floor: f64,
-    /// Length of a turn, ns, where it is not to follow from the cost of a switch.
+    /// Length of a turn, ns; `None`: derived from the cost of a switch.
     pub turn_ns: Option<u64>,
-    /// End of the first size class of tasks of unknown size, device time in ns; further classes double.
+    /// End of the first size class of tasks of unknown size, ns of device time. Further classes double.
     pub first_class_ns: u64,
-    /// In which order tasks run.
+    /// Order in which tasks run.
     pub sequence: Sequence,
-    /// What is believed of the disk before anything was seen.
+    /// Assumption about the disk before anything was observed.
     pub prior: Prior,
 }
 

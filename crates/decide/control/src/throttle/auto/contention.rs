@@ -1,21 +1,21 @@
-//! Whether there is anything to do at all: is the disk contended?
+//! Detects whether a disk is contended. Without contention the policy does nothing.
 
-/// A disk is contended when it was so for this long, ns.
-const CONTENDED_NS: u64 = 40_000_000;
-/// The disk's busy time is judged over at least this long, ns.
-const BUSY_WINDOW_NS: u64 = 20_000_000;
-/// A disk is busy enough to be contended above this part of the time.
-const CONTENDED_BUSY: f64 = 0.9;
+/// Time for which a disk must be busy and wanted before it counts as contended, ns.
+const MIN_CONTENDED_NS: u64 = 40_000_000;
+/// Shortest window over which utilization is measured, ns.
+const MIN_WINDOW_NS: u64 = 20_000_000;
+/// Utilization above which a disk may be contended.
+const MIN_CONTENDED_UTILIZATION: f64 = 0.9;
 
-/// Whether the disk is contended: busy nearly all the time, while at least two tasks want it.
+/// State of the detector. A disk is contended if it is nearly always busy while at least two tasks want it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Contention {
     window_ns: u64,
     busy_ns: u64,
     last_busy_ns: u64,
-    /// Busy part of the time, smoothed over about a second.
+    /// Utilization, smoothed over about a second.
     pub(super) busy: f64,
-    /// For how long it has been contended, ns.
+    /// Time for which the disk has been contended, ns.
     contended_ns: u64,
 }
 
@@ -27,12 +27,12 @@ impl Contention {
         }
         self.last_busy_ns = disk_busy_ns;
         self.window_ns += elapsed_ns;
-        if self.window_ns < BUSY_WINDOW_NS {
+        if self.window_ns < MIN_WINDOW_NS {
             return;
         }
         let busy = (self.busy_ns as f64 / self.window_ns as f64).min(1.0);
         self.busy += (busy - self.busy) * (self.window_ns as f64 / 1e9).min(1.0);
-        if busy > CONTENDED_BUSY && waiting >= 2 {
+        if busy > MIN_CONTENDED_UTILIZATION && waiting >= 2 {
             self.contended_ns += self.window_ns;
         } else {
             self.contended_ns = 0;
@@ -40,8 +40,8 @@ impl Contention {
         (self.window_ns, self.busy_ns) = (0, 0);
     }
 
-    /// Whether it has been contended for long enough.
+    /// Whether contention has lasted long enough.
     pub(super) fn is_contended(&self) -> bool {
-        self.contended_ns >= CONTENDED_NS
+        self.contended_ns >= MIN_CONTENDED_NS
     }
 }

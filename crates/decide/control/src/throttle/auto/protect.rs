@@ -1,43 +1,42 @@
-//! Batch steps back for protected tasks: while they wait, and for a learned quiet time after.
+//! Freezes batch while protected tasks wait, and for a learned quiet time afterwards.
 //!
-//! The time from a protected task's request to its next is a *gap*. Batch that uses a gap is in the way of the request
-//! that ends it, by what it has at the disk then. A gap is *closed* to batch by the quiet time, or *open*. Which are
-//! open follows from the 99th percentile that the task is to have ([`Share`]), or else from what batch is owed.
+//! The time between two requests of a protected task is a *gap*. Batch requests in a gap delay the request that ends
+//! it. A gap is *closed* to batch by the quiet time, or *open*. The 99th percentile target of the task decides which
+//! gaps are open ([`GapShare`]). Without a target, the time owed to batch decides.
 
 mod share;
 
 use std::collections::{BTreeMap, VecDeque};
 
 use super::super::sample::{Class, TaskId, TaskSample};
-use share::Share;
+use share::GapShare;
 
-/// The longest quiet time, ns.
 pub(super) const MAX_QUIET_NS: u64 = 50_000_000;
-/// How many gaps are remembered.
-const GAPS: usize = 32;
-/// The part of the gaps that a quiet time should cover, in tenths.
-const COVERED_TENTHS: usize = 9;
-/// A protected task that did nothing for this long no longer counts as using the disk, ns.
-const PRESENT_NS: u64 = 1_000_000_000;
-/// What batch is owed is counted over this window, ns.
-const WINDOW_NS: f64 = 1e9;
-/// Batch is given gaps when it is owed this part of what it may be owed at most.
-const PAID_BY_GAPS: f64 = 0.5;
+/// Number of gaps remembered for each task.
+const MAX_GAPS: usize = 32;
+/// Part of the gaps that the quiet time should cover, in tenths.
+const QUIET_COVERAGE_TENTHS: usize = 9;
+/// Time without a request before a protected task no longer counts as present, ns.
+const PRESENCE_TIMEOUT_NS: u64 = 1_000_000_000;
+/// Window over which the debt to batch is counted, ns.
+const DEBT_WINDOW_NS: f64 = 1e9;
+/// Part of the largest possible debt at which gaps are opened to batch.
+const GAP_DEBT_FRACTION: f64 = 0.5;
 
-/// One protected task.
+/// State of one protected task.
 #[derive(Clone, Debug, Default)]
 struct Client {
-    /// Gaps between its requests, ns: from nothing outstanding to the next.
+    /// Times from its last completion to its next request, ns.
     gaps: VecDeque<u64>,
     quiet_ns: u64,
     is_waiting: bool,
-    /// Since when it waits, or when it last began to, ns.
+    /// Beginning of its present or last wait, ns.
     wait_since_ns: u64,
-    /// Which gaps are open, where its waits are to be no longer than something.
-    share: Option<Share>,
+    /// Rule for open gaps, if the task has a 99th percentile target.
+    share: Option<GapShare>,
     /// Whether batch may use the present gap.
     is_open: bool,
-    /// Since when nothing is outstanding; 0: never was anything.
+    /// Time since when nothing is outstanding, ns; 0: it has made no request.
     idle_since_ns: u64,
     last_submit_ns: u64,
 }
@@ -67,17 +66,17 @@ impl Client {
         self.last_submit_ns = sample.last_submit_ns;
     }
 
-    /// The quiet time covers the larger part of the gaps, or there is none: where most gaps are longer than batch can
-    /// be asked to wait, waiting only costs.
+    /// Learns the quiet time from a gap. The quiet time covers most short gaps. It is 0 if most gaps are longer than
+    /// `MAX_QUIET_NS`, where waiting only costs.
     fn add_gap(&mut self, gap_ns: u64) {
-        if self.gaps.len() == GAPS {
+        if self.gaps.len() == MAX_GAPS {
             self.gaps.pop_front();
         }
         self.gaps.push_back(gap_ns);
         let mut short: Vec<u64> =
             self.gaps.iter().copied().filter(|gap| *gap <= MAX_QUIET_NS).collect();
         short.sort_unstable();
-        let covered = short.len() * COVERED_TENTHS / 10;
+        let covered = short.len() * QUIET_COVERAGE_TENTHS / 10;
         self.quiet_ns = match short.get(covered.min(short.len().saturating_sub(1))) {
             Some(gap_ns) if short.len() * 2 > self.gaps.len() => {
                 (gap_ns + gap_ns / 8 + 1_000_000).min(MAX_QUIET_NS)
@@ -97,37 +96,34 @@ impl Client {
     }
 }
 
-/// What protected tasks demand, and what batch is owed.
+/// Demand of protected tasks, and the debt to batch.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Protect {
     clients: BTreeMap<TaskId, Client>,
-    /// Time that batch is owed, ns; negative when it had more than its floor.
+    /// Time owed to batch, ns; negative if batch had more than its floor.
     owed_ns: f64,
-    /// Whether batch is being paid what it is owed, by open gaps.
+    /// Whether the debt is being paid in gaps.
     is_paying: bool,
-    /// Whether it is paid though protected tasks wait, since there are no gaps, or too few.
+    /// Whether the debt is paid even while protected tasks wait, because there are too few gaps.
     is_insisting: bool,
     is_present: bool,
 }
 
 impl Protect {
-    /// Looks at the protected tasks.
+    /// Takes the samples of the protected tasks.
     pub(super) fn look(&mut self, tasks: &[TaskSample], now_ns: u64) {
         let protected = || tasks.iter().filter(|task| task.class == Class::Protected);
-        if !self.clients.is_empty() {
-            self.clients.retain(|id, _| protected().any(|task| task.task == *id));
-        }
+        self.clients.retain(|id, _| protected().any(|task| task.task == *id));
         for task in protected() {
             self.clients.entry(task.task).or_default().look(task, now_ns);
         }
         self.is_present = self.clients.values().any(|client| {
             let idle_ns = now_ns.saturating_sub(client.idle_since_ns);
-            client.is_waiting || (client.idle_since_ns > 0 && idle_ns < PRESENT_NS)
+            client.is_waiting || (client.idle_since_ns > 0 && idle_ns < PRESENCE_TIMEOUT_NS)
         });
     }
 
-    /// Pays for the time since the last look. Nothing is owed beside tasks whose waits are to be no longer than
-    /// something.
+    /// Updates the debt for the time since the last look. Nothing is owed beside tasks with a 99th percentile target.
     pub(super) fn account(
         &mut self,
         elapsed_ns: u64,
@@ -143,35 +139,34 @@ impl Protect {
         } else if batch_waits {
             self.owed_ns += elapsed_ns * floor;
         }
-        let most_ns = WINDOW_NS * floor;
+        let most_ns = DEBT_WINDOW_NS * floor;
         self.owed_ns = self.owed_ns.clamp(-most_ns, most_ns);
         if self.owed_ns <= 0.0 {
             (self.is_paying, self.is_insisting) = (false, false);
         } else {
-            self.is_paying |= self.owed_ns >= PAID_BY_GAPS * most_ns;
+            self.is_paying |= self.owed_ns >= GAP_DEBT_FRACTION * most_ns;
             self.is_insisting |= self.owed_ns >= most_ns;
         }
     }
 
-    /// Whether protected tasks use the disk, now or in the last second.
+    /// Whether protected tasks use the disk now or did in the last second.
     pub(super) fn is_present(&self) -> bool {
         self.is_present
     }
 
-    /// Until when batch is to be frozen, ns; `u64::MAX` while a protected request is out.
+    /// End of the freeze of batch, ns; `u64::MAX` while a protected request is outstanding.
     pub(super) fn holds_until_ns(&self) -> u64 {
         if self.is_insisting {
             return 0;
         }
         if self.is_paying {
-            let is_waited = self.clients.values().any(|client| client.is_waiting);
-            return if is_waited { u64::MAX } else { 0 };
+            let is_waiting = self.clients.values().any(|client| client.is_waiting);
+            return if is_waiting { u64::MAX } else { 0 };
         }
-        let longest = self.clients.values().map(Client::holds_until_ns).max();
-        longest.unwrap_or(0)
+        self.clients.values().map(Client::holds_until_ns).max().unwrap_or(0)
     }
 
-    /// How long batch is kept away after a protected request, ns: the longest of the learned quiet times.
+    /// Longest learned quiet time, ns: batch stays frozen this long after a protected request.
     pub(super) fn quiet_ns(&self) -> u64 {
         self.clients.values().map(|client| client.quiet_ns).max().unwrap_or(0)
     }
@@ -192,8 +187,8 @@ mod tests {
         }
     }
 
-    /// A client that submits at these times, each request taking 5 ms.
-    fn after(submits_ms: &[u64]) -> Protect {
+    /// Runs a client that submits at these times. Each request takes 5 ms.
+    fn run_client(submits_ms: &[u64]) -> Protect {
         let mut protect = Protect::default();
         for at in submits_ms {
             protect.look(&[client(1, at * MS)], at * MS);
@@ -204,7 +199,7 @@ mod tests {
 
     #[test]
     fn a_waiting_client_holds_batch_and_the_quiet_time_is_learned() {
-        let mut protect = after(&[10, 20, 30, 40]);
+        let mut protect = run_client(&[10, 20, 30, 40]);
         assert!((5 * MS..8 * MS).contains(&protect.quiet_ns()), "{}", protect.quiet_ns());
         assert_eq!(protect.holds_until_ns(), 45 * MS + protect.quiet_ns());
         protect.look(&[client(1, 50 * MS)], 50 * MS);
@@ -213,15 +208,15 @@ mod tests {
 
     #[test]
     fn gaps_that_are_too_long_are_not_waited_for() {
-        let protect = after(&[10, 200, 400, 600]);
+        let protect = run_client(&[10, 200, 400, 600]);
         assert_eq!(protect.quiet_ns(), 0);
-        let mixed = after(&[10, 20, 30, 40, 50, 300, 310, 320]);
+        let mixed = run_client(&[10, 20, 30, 40, 50, 300, 310, 320]);
         assert!(mixed.quiet_ns() >= 5 * MS, "most are short");
     }
 
     #[test]
     fn a_request_that_came_and_went_between_two_looks_counts() {
-        let mut protect = after(&[10]);
+        let mut protect = run_client(&[10]);
         protect.look(&[client(0, 20 * MS)], 30 * MS);
         assert!(protect.quiet_ns() > 0);
         assert_eq!(protect.holds_until_ns(), 30 * MS + protect.quiet_ns());
@@ -229,7 +224,7 @@ mod tests {
 
     #[test]
     fn batch_is_paid_its_floor() {
-        let mut protect = after(&[10]);
+        let mut protect = run_client(&[10]);
         protect.look(&[client(1, 20 * MS)], 20 * MS);
         let mut ran_ms = 0;
         for _ in 0..10_000 {
@@ -242,7 +237,7 @@ mod tests {
 
     #[test]
     fn batch_is_paid_in_gaps_where_there_are_some() {
-        let mut protect = after(&[10, 20, 30, 40]);
+        let mut protect = run_client(&[10, 20, 30, 40]);
         let mut ran_ms = 0;
         for ms in 50..10_050 {
             let since_ms = ms % 20;
@@ -283,7 +278,7 @@ mod tests {
 
     #[test]
     fn a_client_that_ended_no_longer_counts() {
-        let mut protect = after(&[10]);
+        let mut protect = run_client(&[10]);
         assert!(protect.is_present());
         protect.look(&[], 20 * MS);
         assert!(!protect.is_present());

@@ -1,17 +1,17 @@
-//! Who is served before whom, and what each lacks.
+//! Ranks tasks, and estimates the device time that each lacks.
 
 use super::super::fair::{believed_size_ns, size_class};
 use super::super::sample::TaskId;
 use super::token::Rank;
 use super::{Auto, Sequence, Task};
 
-/// A task that lacks no more than this many switches take is nearly done.
-const NEARLY_DONE_SWITCHES: u64 = 6;
-/// Tasks that would be late have ranks from here on: before any of the fair sojourn protocol.
-const FIRST: f64 = -1e15;
+/// A task that lacks at most this many switch times is nearly done.
+const MAX_NEARLY_DONE_SWITCHES: u64 = 6;
+/// Ranks of late tasks start here, ahead of all ranks of the fair sojourn protocol.
+const LATE_RANK_BASE: f64 = -1e15;
 
 impl Auto {
-    /// Device time that a task lacks, if that is known, ns: at least 1.
+    /// Device time that a task lacks, ns, if known: at least 1.
     pub(super) fn known_lacking_ns(&self, task: &Task) -> Option<u64> {
         if task.is_about_to_end() {
             return Some(1);
@@ -20,13 +20,13 @@ impl Auto {
         lacking_ns.filter(|ns| *ns > 0)
     }
 
-    /// Device time that a task lacks, as far as is known or believed, ns.
+    /// Device time that a task lacks, known or believed, ns.
     pub(super) fn lacking_ns(&self, task: &Task) -> u64 {
         let believed_ns = || believed_size_ns(task.attained_ns()) - task.attained_ns();
         self.known_lacking_ns(task).unwrap_or_else(believed_ns)
     }
 
-    /// The place of a task in the order, as the holder of the disk or as one that waits.
+    /// Rank of a task, as a holder of the disk or as a waiting task.
     pub(super) fn rank(&self, task: &Task, is_holder: bool, turn_ns: u64, now_ns: u64) -> Rank {
         let late = self.late.iter().position(|late| *late == task.id());
         let (place, margin) = match self.config.sequence {
@@ -34,8 +34,8 @@ impl Auto {
             Sequence::RoundRobin if is_holder => (now_ns as f64, 0.0),
             Sequence::RoundRobin => (task.turn_ended_ns as f64, 0.0),
             Sequence::FairSojourn => match late {
-                Some(place) => (FIRST + place as f64, 0.5),
-                // A turn is what taking over costs at worst, and sizes are known only so well.
+                Some(place) => (LATE_RANK_BASE + place as f64, 0.5),
+                // Taking over costs up to a turn, and a size is off by about 5 % of the attained time.
                 None => (
                     self.fair.rank(task.id(), now_ns),
                     turn_ns as f64 + 0.05 * task.attained_ns() as f64,
@@ -43,7 +43,7 @@ impl Auto {
             },
         };
         if self.config.sequence != Sequence::FairSojourn {
-            // By turns or as they came: nobody passes, whatever it lacks.
+            // In these sequences no task passes another, whatever it lacks.
             return Rank {
                 place,
                 margin,
@@ -54,7 +54,7 @@ impl Auto {
             };
         }
         let known_ns = self.known_lacking_ns(task);
-        let nearly_ns = NEARLY_DONE_SWITCHES * self.learned.switch_ns();
+        let nearly_ns = MAX_NEARLY_DONE_SWITCHES * self.learned.switch_ns();
         Rank {
             place,
             margin,
@@ -68,9 +68,9 @@ impl Auto {
         }
     }
 
-    /// Those that compete, whoever holds the disk first.
+    /// Competing tasks, holders of the disk first.
     pub(super) fn in_order(&self, now_ns: u64) -> Vec<TaskId> {
-        let place = |task: &Task| match self.token.admits(task.id()) {
+        let place = |task: &Task| match self.token.admission_of(task.id()) {
             Some(_) => f64::NEG_INFINITY,
             None => self.rank(task, false, 0, now_ns).place,
         };

@@ -1,27 +1,27 @@
-//! What is remembered of each task between two looks.
+//! State of each task between two looks.
 
 use std::collections::BTreeSet;
 
 use super::super::sample::{Class, Reason, Sample, TaskId, TaskSample};
 
-/// A task that has done nothing for this long does not want the disk, ns.
-pub(super) const IDLE_NS: u64 = 20_000_000;
-/// An order that does not show in the samples after this time was undone by somebody else, ns.
-const ORDER_SHOWS_NS: u64 = 100_000_000;
-/// Rates are learned over this much time, then the older half is forgotten, ns.
-const MEMORY_NS: f64 = 10e9;
-/// A task that has had all that was known of it is about to end, until it has had this part of that more,
-const OUTLIVED_PART: u64 = 10;
-/// and this much, ns.
-const OUTLIVED_NS: u64 = 50_000_000;
-/// A call in which a frozen task used the disk for so long has been worth a switch, ns.
-const LONG_CALL_NS: u64 = 50_000_000;
-/// How long a task may run on after such a call, ns: until it is seen whether it wants the disk again.
-const AFTER_CALL_NS: u64 = 25_000_000;
-/// A rate is known when it was watched for this long, ns.
-pub(super) const KNOWN_NS: f64 = 30e6;
+/// Time without activity after which a task no longer wants the disk, ns.
+pub(super) const IDLE_TIMEOUT_NS: u64 = 20_000_000;
+/// Time after which an order that samples do not show was undone by others, ns.
+const ORDER_TIMEOUT_NS: u64 = 100_000_000;
+/// Observation time after which the older half of a rate is forgotten, ns.
+const RATE_MEMORY_NS: f64 = 10e9;
+/// A task past its known size counts as almost done until it exceeds the size by 1/10
+const OVERRUN_DIVISOR: u64 = 10;
+/// plus this time, ns.
+const OVERRUN_NS: u64 = 50_000_000;
+/// Device time after which the call of a frozen task was worth a switch, ns.
+const MIN_LONG_CALL_NS: u64 = 50_000_000;
+/// Time for which a task may run on after such a call, ns, to show whether it wants the disk again.
+const GRACE_NS: u64 = 25_000_000;
+/// Observation time after which a rate is known, ns.
+pub(super) const MIN_KNOWN_NS: f64 = 30e6;
 
-/// A rate with a memory: amounts and the time that they took.
+/// A rate with a memory: amounts, and the time that they took.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Rate {
     amount: f64,
@@ -32,7 +32,7 @@ impl Rate {
     pub(super) fn add(&mut self, amount: u64, time_ns: u64) {
         self.amount += amount as f64;
         self.time_ns += time_ns as f64;
-        if self.time_ns > MEMORY_NS {
+        if self.time_ns > RATE_MEMORY_NS {
             self.amount /= 2.0;
             self.time_ns /= 2.0;
         }
@@ -40,10 +40,10 @@ impl Rate {
 
     /// Amount per nanosecond, once it is known.
     pub(super) fn per_ns(&self) -> Option<f64> {
-        self.per_ns_after(KNOWN_NS)
+        self.per_ns_after(MIN_KNOWN_NS)
     }
 
-    /// Amount per nanosecond, once it was watched for this long, ns.
+    /// Amount per nanosecond, once it was observed for `time_ns`.
     pub(super) fn per_ns_after(&self, time_ns: f64) -> Option<f64> {
         (self.time_ns >= time_ns && self.amount > 0.0).then(|| self.amount / self.time_ns)
     }
@@ -53,16 +53,16 @@ impl Rate {
     }
 }
 
-/// A task and what was seen of it.
-#[derive(Clone, Debug)]
+/// A task with its observations.
+#[derive(Clone, Debug, Default)]
 pub(super) struct Task {
-    /// What was seen at the last look.
+    /// Sample of the last look.
     pub(super) last: TaskSample,
-    /// When it was first seen, ns.
+    /// Time of the first look at it, ns.
     pub(super) arrived_ns: u64,
-    /// Device time that it had had by then, ns.
+    /// Device time that it had received by then, ns.
     began_device_ns: u64,
-    /// Bytes between the last two looks.
+    /// Bytes moved between the last two looks.
     pub(super) moved_bytes: u64,
     /// Requests completed between the last two looks.
     pub(super) moved_requests: u64,
@@ -70,37 +70,35 @@ pub(super) struct Task {
     pub(super) served_ns: u64,
     /// Whether it had a request outstanding at the last look or the one before.
     pub(super) had_outstanding: bool,
-    /// The last moment at which it was seen to use the disk, or was allowed to; 0: never.
+    /// Time of its last use of the disk or its last thaw, ns; 0: never.
     pub(super) active_ns: u64,
-    /// Whether it wants the disk.
     pub(super) wants: bool,
     /// Whether it is frozen by our order.
     pub(super) is_frozen: bool,
-    /// Since when it is so, ns.
+    /// Time of the last order, ns.
     pub(super) since_ns: u64,
-    /// Why it is so.
     pub(super) reason: Reason,
-    /// Whether somebody else froze it: it is left alone.
+    /// Whether it was frozen by others. It is left alone then.
     pub(super) is_foreign: bool,
-    /// It is not frozen before, ns.
+    /// It is not frozen before this time, ns.
     pub(super) exempt_until_ns: u64,
-    /// When its last turn ended; 0: it had none.
+    /// End of its last turn, ns; 0: it had none.
     pub(super) turn_ended_ns: u64,
-    /// Device time since it was frozen, ns: of a call, such as an fsync, that no freeze interrupts.
+    /// Device time since its freeze, ns: of a call that no freeze interrupts, like fsync.
     call_ns: u64,
-    /// Until when it runs on after such a call, ns.
-    pub(super) runs_on_until_ns: u64,
-    /// Whether it ran on after such a call since its last turn.
-    ran_on: bool,
+    /// End of its grace time after that call, ns.
+    pub(super) grace_until_ns: u64,
+    /// Whether it had a grace time since its last turn.
+    had_grace: bool,
     /// Bytes per nanosecond while it had the disk to itself.
     pub(super) solo: Rate,
-    /// Requests over which that was learned.
+    /// Number of requests behind `solo`.
     pub(super) solo_requests: u64,
     /// Bytes per nanosecond of device time while it had the disk to itself.
     pub(super) solo_device: Rate,
-    /// Bytes per nanosecond while everybody may run.
+    /// Bytes per nanosecond while every task may run.
     pub(super) together: Rate,
-    /// Device time that it had had when nothing was left of what is known of it, ns.
+    /// Device time that it had received when its known size was used up, ns.
     all_done_ns: Option<u64>,
     is_seen: bool,
 }
@@ -111,27 +109,11 @@ impl Task {
             last: *sample,
             arrived_ns: now_ns,
             began_device_ns: sample.device_ns,
-            moved_bytes: 0,
-            moved_requests: 0,
-            served_ns: 0,
-            had_outstanding: false,
-            active_ns: 0,
-            wants: false,
             is_frozen: sample.frozen && is_adopted,
             since_ns: now_ns,
-            reason: Reason::Turn,
             is_foreign: sample.frozen && !is_adopted,
-            exempt_until_ns: 0,
-            turn_ended_ns: 0,
-            call_ns: 0,
-            runs_on_until_ns: 0,
-            ran_on: false,
-            solo: Rate::default(),
-            solo_requests: 0,
-            solo_device: Rate::default(),
-            together: Rate::default(),
-            all_done_ns: None,
             is_seen: true,
+            ..Self::default()
         }
     }
 
@@ -139,29 +121,28 @@ impl Task {
         self.last.task
     }
 
-    /// Whether it may be frozen.
+    /// Whether the policy may freeze it.
     pub(super) fn is_ours(&self) -> bool {
         self.last.class == Class::Batch && !self.is_foreign
     }
 
-    /// Whether it takes part in the contest for the disk.
     pub(super) fn competes(&self) -> bool {
         self.is_ours() && self.wants
     }
 
-    /// Device time since it was first seen, ns.
+    /// Device time since the first look at it, ns.
     pub(super) fn attained_ns(&self) -> u64 {
         self.last.device_ns.saturating_sub(self.began_device_ns)
     }
 
-    /// Whether nothing is left of what is known of it, and it has not gone on for long since.
+    /// Whether the task has just used up its known size.
     pub(super) fn is_about_to_end(&self) -> bool {
         self.all_done_ns.is_some_and(|done_ns| {
-            self.attained_ns() <= done_ns + done_ns / OUTLIVED_PART + OUTLIVED_NS
+            self.attained_ns() <= done_ns + done_ns / OVERRUN_DIVISOR + OVERRUN_NS
         })
     }
 
-    /// Notes an order to it.
+    /// Notes an order to the task.
     pub(super) fn order(&mut self, is_frozen: bool, reason: Reason, now_ns: u64) {
         self.is_frozen = is_frozen;
         self.reason = reason;
@@ -172,22 +153,21 @@ impl Task {
         }
     }
 
-    /// Its turn has ended.
     pub(super) fn end_turn(&mut self, now_ns: u64) {
         self.turn_ended_ns = now_ns;
-        self.ran_on = false;
+        self.had_grace = false;
     }
 
-    /// Lets it run on where it was frozen in a call that has ended, if that was long, or if nothing was left to read
-    /// before: it may have nothing more to do than to exit. It does so once between two turns, or a task that calls
-    /// fsync again and again would never stop.
-    pub(super) fn run_on_after_call(&mut self, now_ns: u64) {
+    /// Grants a grace time to a frozen task whose call has ended: it may only have to exit. The call must have been
+    /// long, or nothing is left to read. One grace time between two turns is allowed. Otherwise a task that repeats
+    /// fsync would never stop.
+    pub(super) fn grant_grace(&mut self, now_ns: u64) {
         let is_at_its_end = self.last.remaining_bytes == Some(0) && self.call_ns > 0;
-        let was_long = self.call_ns >= LONG_CALL_NS || is_at_its_end;
+        let was_long = self.call_ns >= MIN_LONG_CALL_NS || is_at_its_end;
         let has_returned = self.last.outstanding == 0 && was_long;
-        if self.is_frozen && has_returned && !self.ran_on {
-            self.ran_on = true;
-            self.runs_on_until_ns = now_ns + AFTER_CALL_NS;
+        if self.is_frozen && has_returned && !self.had_grace {
+            self.had_grace = true;
+            self.grace_until_ns = now_ns + GRACE_NS;
         }
     }
 
@@ -206,15 +186,16 @@ impl Task {
             _ => None,
         };
         self.look_for_others_orders(now_ns);
-        let is_active = self.active_ns > 0 && now_ns.saturating_sub(self.active_ns) < IDLE_NS;
+        let is_active =
+            self.active_ns > 0 && now_ns.saturating_sub(self.active_ns) < IDLE_TIMEOUT_NS;
         self.wants = self.is_frozen || is_active;
     }
 
     fn look_for_others_orders(&mut self, now_ns: u64) {
         if self.last.frozen == self.is_frozen {
             self.is_foreign = false;
-        } else if now_ns.saturating_sub(self.since_ns) >= ORDER_SHOWS_NS {
-            // Frozen without us: somebody else's business. Thawed without us: for a reason, so let it be for a while.
+        } else if now_ns.saturating_sub(self.since_ns) >= ORDER_TIMEOUT_NS {
+            // Frozen by others: leave it alone. Thawed by others: they had a reason, so leave it running for a while.
             self.is_foreign = self.last.frozen;
             if self.is_frozen {
                 self.order(false, Reason::Starvation, now_ns);
@@ -224,25 +205,24 @@ impl Task {
     }
 }
 
-/// A task that is no longer there.
+/// A task that no longer exists.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Ended {
+pub(super) struct EndedTask {
     pub(super) task: TaskId,
-    /// Device time that it has had, ns.
     pub(super) attained_ns: u64,
 }
 
-/// All tasks, by number.
+/// All tasks, ordered by number.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Table {
+pub(super) struct TaskTable {
     tasks: Vec<Task>,
-    /// Tasks that come frozen, and are ours to thaw.
+    /// Tasks that arrive frozen, and that we may thaw.
     adopted: BTreeSet<TaskId>,
 }
 
-impl Table {
-    /// Takes a look at all tasks; returns those that ended.
-    pub(super) fn look(&mut self, sample: &Sample<'_>) -> Vec<Ended> {
+impl TaskTable {
+    /// Takes the samples of all tasks. Returns the tasks that ended.
+    pub(super) fn look(&mut self, sample: &Sample<'_>) -> Vec<EndedTask> {
         for task in &mut self.tasks {
             task.is_seen = false;
         }
@@ -261,7 +241,7 @@ impl Table {
             .tasks
             .iter()
             .filter(|task| !task.is_seen)
-            .map(|task| Ended { task: task.id(), attained_ns: task.attained_ns() })
+            .map(|task| EndedTask { task: task.id(), attained_ns: task.attained_ns() })
             .collect();
         self.tasks.retain(|task| task.is_seen);
         ended
@@ -291,7 +271,6 @@ impl Table {
         self.tasks.iter_mut()
     }
 
-    /// Those that compete for the disk.
     pub(super) fn competing(&self) -> impl Iterator<Item = &Task> {
         self.iter().filter(|task| task.competes())
     }

@@ -1,11 +1,11 @@
-//! The policy's own rules, one at a time. Its figures are in [`super::super::simulated`].
+//! Rules of the policy, one at a time. Its figures are in [`super::super::simulated`].
 
 use super::super::sample::{DiskSample, TaskSample};
 use super::*;
 
 const MS: u64 = 1_000_000;
 
-/// Tasks that do what the test says, at looks 10 ms apart.
+/// Tasks whose activity the test sets, at looks 10 ms apart.
 struct Bench {
     auto: Auto,
     now_ns: u64,
@@ -23,7 +23,7 @@ impl Bench {
         }
     }
 
-    /// All that are not frozen use the disk for 10 ms, and are in each other's way; then the policy looks.
+    /// All tasks that are not frozen use the disk for 10 ms and slow each other down; then the policy looks.
     fn busy_look(&mut self) -> Vec<Order> {
         self.now_ns += 10 * MS;
         let running = self.running().len().max(1) as u64;
@@ -34,6 +34,10 @@ impl Bench {
             task.last_submit_ns = self.now_ns;
         }
         self.look()
+    }
+
+    fn busy_looks(&mut self, count: u32) -> Vec<Order> {
+        (0..count).flat_map(|_| self.busy_look()).collect()
     }
 
     fn look(&mut self) -> Vec<Order> {
@@ -108,12 +112,8 @@ fn a_task_that_is_waited_for_is_thawed_and_not_frozen_at_once() {
     bench.apply(&order);
     assert!(bench.auto.thaw_for(TaskId(1), bench.now_ns).is_none(), "it runs");
     assert!(bench.auto.thaw_for(TaskId(9), bench.now_ns).is_none(), "there is none");
-    for _ in 0..20 {
-        assert!(bench.busy_look().is_empty());
-    }
-    for _ in 0..10 {
-        bench.busy_look();
-    }
+    assert!(bench.busy_looks(20).is_empty());
+    bench.busy_looks(10);
     assert_eq!(bench.running(), [0]);
 }
 
@@ -123,9 +123,7 @@ fn a_couple_runs_together_until_it_is_over() {
     bench.auto.couple((TaskId(2), TaskId(0)), Reason::Inversion, bench.now_ns + 1_000 * MS);
     bench.busy_look();
     assert_eq!(bench.running(), [0, 2]);
-    for _ in 0..110 {
-        bench.busy_look();
-    }
+    bench.busy_looks(110);
     assert_eq!(bench.running().len(), 1);
 }
 
@@ -136,9 +134,7 @@ fn a_couple_for_a_while_does_not_shorten_one_for_longer() {
     for (reason, ms) in [(Reason::Inversion, 2_000), (Reason::SameData, 500)] {
         bench.auto.couple(pair, reason, bench.now_ns + ms * MS);
     }
-    for _ in 0..100 {
-        bench.busy_look();
-    }
+    bench.busy_looks(100);
     assert_eq!(bench.running(), [0, 2]);
     assert!(bench.now_ns > 500 * MS);
 }
@@ -172,16 +168,10 @@ fn a_task_that_comes_frozen_and_was_adopted_gets_its_turn() {
 #[test]
 fn a_task_that_others_thawed_is_not_frozen_at_once() {
     let mut bench = Bench::new(AutoConfig::default(), 2);
-    for _ in 0..15 {
-        bench.busy_look();
-    }
+    bench.busy_looks(15);
     bench.tasks[1].frozen = false;
-    for _ in 0..20 {
-        assert!(bench.busy_look().is_empty(), "somebody had a reason");
-    }
-    for _ in 0..10 {
-        bench.busy_look();
-    }
+    assert!(bench.busy_looks(20).is_empty(), "somebody had a reason");
+    bench.busy_looks(10);
     assert_eq!(bench.running(), [0]);
 }
 
@@ -212,9 +202,7 @@ fn a_disk_that_serves_several_is_left_alone_for_protected_tasks_unless_contended
         outstanding: 1,
         ..TaskSample::new(TaskId(7))
     });
-    for _ in 0..100 {
-        assert!(bench.busy_look().is_empty(), "its busy time is nothing");
-    }
+    assert!(bench.busy_looks(100).is_empty(), "its busy time is nothing");
     let mut orders = Vec::new();
     for _ in 0..40 {
         bench.disk.busy_ns += 10 * MS;
@@ -226,9 +214,7 @@ fn a_disk_that_serves_several_is_left_alone_for_protected_tasks_unless_contended
 #[test]
 fn what_is_shown_follows_what_is_done() {
     let mut bench = Bench::new(AutoConfig::default(), 2);
-    for _ in 0..50 {
-        bench.busy_look();
-    }
+    bench.busy_looks(50);
     let states: Vec<TaskState> = bench.auto.tasks().collect();
     assert!(states[0].has_turn && !states[0].is_frozen);
     assert!(states[1].is_frozen && !states[1].has_turn && states[1].reason == Reason::Turn);

@@ -1,31 +1,31 @@
-//! Who holds the disk: the running set, its turns, and when the next is let in.
+//! The running set: which tasks hold the disk, their turns, and when the next is admitted.
 //!
-//! A batch task outside the running set is not frozen before it submits I/O: it may compute. So processors stay busy,
-//! and a task out of turn costs the disk a request at most.
+//! A batch task outside the running set is frozen only when it submits I/O: until then it may compute. So processors
+//! stay busy, and a task out of turn costs the disk one request at most.
 
 use std::collections::BTreeMap;
 
 use super::super::sample::{Reason, TaskId};
-use super::task::{Table, Task};
+use super::task::{Task, TaskTable};
 
-/// A task that passes another saves it at least this many switches.
-const PASSING_SWITCHES: u64 = 4;
-/// Nobody is passed before it has run for so long, ns: what it lacks is not known before.
-const PASSED_AFTER_NS: u64 = 50_000_000;
+/// A task may pass a holder only if that saves at least this many switch times.
+const MIN_SAVED_SWITCHES: u64 = 4;
+/// Time for which a holder runs before it may be passed, ns. Its lacking time is unknown before.
+const MIN_HOLD_NS: u64 = 50_000_000;
 
 /// A task in the running set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Holder {
     pub(super) task: TaskId,
-    /// How long it has run in this turn, ns.
+    /// Time that it has run in this turn, ns.
     pub(super) used_ns: u64,
-    /// How long it may run before somebody else is let in, ns.
+    /// Time that it may run before another task is admitted, ns.
     promised_ns: u64,
-    /// Why it got in.
+    /// Reason of its admission.
     pub(super) reason: Reason,
-    /// How long it had run when its turn should have ended, where it goes on since it is nearly done, ns.
+    /// Run time at which its turn should have ended, ns, if it goes on because it is nearly done.
     ended_ns: Option<u64>,
-    /// Whom it interrupted because it was starved: that task goes on after it.
+    /// Task that it interrupted because it was starved. That task goes on after it.
     interrupted: Option<TaskId>,
 }
 
@@ -40,68 +40,69 @@ impl Holder {
 pub(super) struct Couple {
     pub(super) tasks: (TaskId, TaskId),
     pub(super) until_ns: u64,
-    /// Why.
     reason: Reason,
 }
 
-/// What the token needs to know for a look.
+/// Input of the running set for one look.
 pub(super) struct Contest<'a> {
-    pub(super) table: &'a Table,
+    pub(super) table: &'a TaskTable,
     /// Time since the last look, ns.
     pub(super) elapsed_ns: u64,
-    /// How many may run.
-    pub(super) size: usize,
-    /// How long a turn is, ns.
+    pub(super) max_running: usize,
     pub(super) turn_ns: u64,
-    /// Cost of a switch, ns.
     pub(super) switch_ns: u64,
-    /// How long the turn of a starved task is, ns.
-    pub(super) least_turn_ns: u64,
-    /// A task that must run now lest it be frozen too long.
+    /// Length of the turn of a starved task, ns.
+    pub(super) min_turn_ns: u64,
+    /// Task that must run now so that its freeze does not become too long.
     pub(super) starved: Option<TaskId>,
-    /// Order among tasks: smaller is served first. Whether it holds the disk is the second argument.
+    /// Rank of a task; the second argument says whether it holds the disk.
     pub(super) rank: &'a dyn Fn(&Task, bool) -> Rank,
 }
 
 impl Contest<'_> {
-    /// Whether the first of those that wait is so much shorter that it passes the holder before its turn is over: it
-    /// is to be done in half the time that the holder lacks. So whoever passes one that passed is shorter again, and
-    /// there are few switches.
-    fn is_passed(&self, holder: &Holder, own: &Rank, (id, first): &(TaskId, Rank)) -> bool {
-        let switches_ns = PASSING_SWITCHES * self.switch_ns;
-        let is_known = holder.used_ns >= switches_ns.max(PASSED_AFTER_NS);
-        let is_shorter = first.lacking_ns + switches_ns < own.lacking_ns / 2;
-        // One that thinks between its requests gives its turn up again and again.
-        let is_new = (self.table.get(*id)).is_some_and(|task| task.turn_ended_ns == 0);
-        is_known && is_shorter && is_new && first.place < own.place
+    /// Whether the first waiting task passes the holder before its turn is over. It must finish in half the time that
+    /// the holder lacks. So each task that passes is much shorter than the last, and switches stay few.
+    fn is_passed(&self, holder: &Holder, own: &Rank, first: &Waiting) -> bool {
+        let switches_ns = MIN_SAVED_SWITCHES * self.switch_ns;
+        let is_known = holder.used_ns >= switches_ns.max(MIN_HOLD_NS);
+        let is_shorter = first.rank.lacking_ns + switches_ns < own.lacking_ns / 2;
+        // A task that pauses between its requests gives its turn up again and again.
+        let is_new = self.table.get(first.task).is_some_and(|task| task.turn_ended_ns == 0);
+        is_known && is_shorter && is_new && first.rank.place < own.place
     }
 }
 
-/// A place in the order.
+/// Position of a task in the order.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Rank {
     /// Smaller is served first.
     pub(super) place: f64,
-    /// By how much another must be ahead to take over.
+    /// Lead in `place` that another task needs to take over.
     pub(super) margin: f64,
-    /// Whether it is so far in front because it would be late.
+    /// Whether it is in front because it would be late.
     pub(super) is_late: bool,
-    /// Device time that it lacks, as far as is known or believed, ns.
+    /// Device time that it lacks, known or believed, ns.
     pub(super) lacking_ns: u64,
-    /// Its size class, where its size is not known.
+    /// Its size class, if its size is unknown.
     pub(super) class: Option<u32>,
-    /// Whether what it lacks is known, and so little that it had better be done first.
+    /// Whether its lacking time is known, and so short that it should finish first.
     pub(super) is_nearly_done: bool,
 }
 
 impl Rank {
-    /// Whether a task that waits may take over from a holder at all.
+    /// Whether a waiting task may take over from a holder at all.
     fn may_pass(&self, holder: &Self) -> bool {
         self.class.is_none() || self.class != holder.class
     }
 }
 
-/// The running set.
+/// A task that competes for the disk and is not in the running set.
+struct Waiting {
+    task: TaskId,
+    rank: Rank,
+}
+
+/// The running set, with its couples.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Token {
     holders: BTreeMap<TaskId, Holder>,
@@ -109,18 +110,17 @@ pub(super) struct Token {
 }
 
 impl Token {
-    /// The tasks of the running set.
     pub(super) fn tasks(&self) -> impl Iterator<Item = TaskId> {
         self.holders.keys().copied()
     }
 
-    /// How long it takes until somebody else can be let in, ns.
+    /// Time until another task can be admitted, ns.
     pub(super) fn busy_for_ns(&self, turn_ns: u64) -> u64 {
         let left = self.holders.values().map(|holder| turn_ns.saturating_sub(holder.used_ns));
         left.min().unwrap_or(0)
     }
 
-    /// Treats two tasks as one until then, or for longer where that was said before.
+    /// Treats two tasks as one until `until_ns`. An earlier, longer coupling stays.
     pub(super) fn couple(&mut self, (a, b): (TaskId, TaskId), reason: Reason, until_ns: u64) {
         let tasks = (a.min(b), a.max(b));
         let known = (self.couples.iter_mut()).find(|couple| couple.tasks == tasks);
@@ -135,13 +135,13 @@ impl Token {
         self.couples.retain(|couple| couple.until_ns > now_ns);
     }
 
-    /// Turns begin, with this task's.
+    /// Begins turns with this task.
     pub(super) fn begin(&mut self, task: TaskId, reason: Reason) {
         self.holders.clear();
         self.holders.insert(task, Holder::new(task, reason));
     }
 
-    /// Tasks that are treated as one with this one, and why.
+    /// Tasks that are coupled with this one, and why.
     fn partners(&self, task: TaskId) -> impl Iterator<Item = (TaskId, Reason)> {
         self.couples.iter().filter_map(move |couple| match couple.tasks {
             (a, b) if a == task => Some((b, couple.reason)),
@@ -150,8 +150,8 @@ impl Token {
         })
     }
 
-    /// Why a task is in the running set, by itself or by its partner.
-    pub(super) fn admits(&self, task: TaskId) -> Option<Reason> {
+    /// Reason why a task is in the running set, by itself or by its partner.
+    pub(super) fn admission_of(&self, task: TaskId) -> Option<Reason> {
         if let Some(holder) = self.holders.get(&task) {
             return Some(holder.reason);
         }
@@ -160,17 +160,17 @@ impl Token {
             .map(|(_, reason)| reason)
     }
 
-    /// Whether a task of the running set is treated as one with another.
-    pub(super) fn has_coupled(&self) -> bool {
+    /// Whether a task of the running set is coupled with another.
+    pub(super) fn has_couple(&self) -> bool {
         self.tasks().any(|task| self.partners(task).next().is_some())
     }
 
-    fn uses_the_disk(&self, table: &Table, task: TaskId) -> bool {
+    fn uses_the_disk(&self, table: &TaskTable, task: TaskId) -> bool {
         let wants = |task| table.get(task).is_some_and(Task::competes);
         wants(task) || self.partners(task).any(|(partner, _)| wants(partner))
     }
 
-    /// Brings the running set up to date.
+    /// Updates the running set.
     pub(super) fn settle(&mut self, contest: &Contest<'_>) {
         let table = contest.table;
         for holder in self.holders.values_mut() {
@@ -181,11 +181,11 @@ impl Token {
         self.holders.retain(|id, _| table.get(*id).is_some_and(Task::is_ours));
         let reason = self.drop_idle(table);
         self.rescue(contest);
-        let mut waiting = self.waiting(contest);
+        let mut waiting = self.list_waiting(contest);
         self.end_turns(contest, &mut waiting);
-        for (task, rank) in waiting {
-            // Whoever's partner was let in before it needs no place.
-            if self.holders.len() < contest.size && self.admits(task).is_none() {
+        for Waiting { task, rank } in waiting {
+            // A task whose partner was admitted before needs no place.
+            if self.holders.len() < contest.max_running && self.admission_of(task).is_none() {
                 let reason = if rank.is_late { Reason::Slowdown } else { reason };
                 self.admit(Holder::new(task, reason));
             }
@@ -197,9 +197,9 @@ impl Token {
         self.holders.insert(holder.task, holder);
     }
 
-    /// Whoever does nothing makes room for whoever waits; says why the next comes in.
-    fn drop_idle(&mut self, table: &Table) -> Reason {
-        let is_outside = |task: &Task| self.admits(task.id()).is_none();
+    /// Removes idle holders if other tasks wait. Returns the reason for the next admission.
+    fn drop_idle(&mut self, table: &TaskTable) -> Reason {
+        let is_outside = |task: &Task| self.admission_of(task.id()).is_none();
         if !table.competing().any(is_outside) {
             return Reason::Turn;
         }
@@ -210,18 +210,16 @@ impl Token {
         if idle.is_empty() { Reason::Turn } else { Reason::Idle }
     }
 
-    /// Lets a starved task in, in the place of somebody who was promised no more.
+    /// Admits a starved task, in the place of a holder whose promised time is over.
     fn rescue(&mut self, contest: &Contest<'_>) {
-        let Some(starved) = contest.starved.filter(|id| self.admits(*id).is_none()) else {
+        let Some(starved) = contest.starved.filter(|id| self.admission_of(*id).is_none()) else {
             return;
         };
         let mut holder = Holder::new(starved, Reason::Starvation);
-        holder.promised_ns = contest.least_turn_ns;
-        if self.holders.len() >= contest.size {
-            let has_had_its_part = |holder: &&Holder| holder.used_ns >= holder.promised_ns;
-            let Some(before) =
-                self.holders.values().copied().find(|holder| has_had_its_part(&holder))
-            else {
+        holder.promised_ns = contest.min_turn_ns;
+        if self.holders.len() >= contest.max_running {
+            let is_over = |holder: &Holder| holder.used_ns >= holder.promised_ns;
+            let Some(before) = self.holders.values().copied().find(is_over) else {
                 return;
             };
             self.holders.remove(&before.task);
@@ -230,8 +228,8 @@ impl Token {
         self.admit(holder);
     }
 
-    /// Ends turns that are over where one of those `waiting` is to have the next one.
-    fn end_turns(&mut self, contest: &Contest<'_>, waiting: &mut Vec<(TaskId, Rank)>) {
+    /// Ends turns that are over, if a `waiting` task should have the next one.
+    fn end_turns(&mut self, contest: &Contest<'_>, waiting: &mut Vec<Waiting>) {
         let holders: Vec<Holder> = self.holders.values().copied().collect();
         for holder in holders {
             let is_rescued = holder.promised_ns > 0;
@@ -240,7 +238,7 @@ impl Token {
                 continue;
             };
             let own = (contest.rank)(task, true);
-            let Some(place) = waiting.iter().position(|(_, rank)| rank.may_pass(&own)) else {
+            let Some(place) = waiting.iter().position(|other| other.rank.may_pass(&own)) else {
                 continue;
             };
             let first = &waiting[place];
@@ -249,25 +247,27 @@ impl Token {
             if !is_over && !is_passed {
                 continue;
             }
-            let interrupted = waiting.iter().position(|(id, _)| Some(*id) == holder.interrupted);
-            let next = if is_passed || first.1.place + own.margin < own.place {
+            let next = if is_passed || first.rank.place + own.margin < own.place {
                 Some(place)
             } else {
-                // The one that was interrupted goes on, unless it is far behind by now.
-                interrupted.filter(|i| waiting[*i].1.place < own.place + own.margin)
+                // The interrupted task goes on, unless it is far behind by now.
+                waiting
+                    .iter()
+                    .position(|other| Some(other.task) == holder.interrupted)
+                    .filter(|i| waiting[*i].rank.place < own.place + own.margin)
             };
-            if let Some(i) = next.filter(|_| !self.is_let_finish(&holder, &own, turn_ns)) {
-                let (id, rank) = waiting.remove(i);
+            if let Some(i) = next.filter(|_| !self.may_finish(&holder, &own, turn_ns)) {
+                let Waiting { task, rank } = waiting.remove(i);
                 let reason = if rank.is_late { Reason::Slowdown } else { Reason::Turn };
                 self.holders.remove(&holder.task);
-                self.admit(Holder::new(id, reason));
+                self.admit(Holder::new(task, reason));
             }
         }
     }
 
-    /// Whether a holder whose turn ends is so nearly done that it goes on; not for longer than half a turn, since it
+    /// Whether a holder whose turn ends goes on because it is nearly done. It does so for half a turn at most, since it
     /// may lack more than is known.
-    fn is_let_finish(&mut self, holder: &Holder, own: &Rank, turn_ns: u64) -> bool {
+    fn may_finish(&mut self, holder: &Holder, own: &Rank, turn_ns: u64) -> bool {
         if !own.is_nearly_done {
             return false;
         }
@@ -276,21 +276,20 @@ impl Token {
         holder.used_ns < ended_ns + turn_ns / 2
     }
 
-    /// Those that wait, in order.
-    fn waiting(&self, contest: &Contest<'_>) -> Vec<(TaskId, Rank)> {
-        let mut waiting: Vec<(TaskId, Rank)> = contest
+    fn list_waiting(&self, contest: &Contest<'_>) -> Vec<Waiting> {
+        let mut waiting: Vec<Waiting> = contest
             .table
             .competing()
-            .filter(|task| self.admits(task.id()).is_none())
-            .map(|task| (task.id(), (contest.rank)(task, false)))
+            .filter(|task| self.admission_of(task.id()).is_none())
+            .map(|task| Waiting { task: task.id(), rank: (contest.rank)(task, false) })
             .collect();
-        waiting.sort_by(|a, b| a.1.place.total_cmp(&b.1.place));
+        waiting.sort_by(|a, b| a.rank.place.total_cmp(&b.rank.place));
         waiting
     }
 
-    /// Makes the running set as small as it should be, keeping promises.
+    /// Shrinks the running set to the allowed number, but keeps promised times.
     fn trim(&mut self, contest: &Contest<'_>) {
-        while self.holders.len() > contest.size.max(1) {
+        while self.holders.len() > contest.max_running.max(1) {
             let place = |holder: &&Holder| {
                 let task = contest.table.get(holder.task);
                 task.map_or(f64::INFINITY, |task| (contest.rank)(task, true).place)

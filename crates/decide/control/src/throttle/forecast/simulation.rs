@@ -1,39 +1,39 @@
-//! The events of a disk and its tasks, one after the other in virtual time.
+//! Simulates the events of a disk and its tasks in virtual time.
 
-use super::super::sample::{Class, DiskSample, Policy, Sample, TaskSample};
-use super::task::{MS, Request, State};
+use super::super::sample::{Class, DiskSample, Policy, Sample, TaskId, TaskSample};
+use super::task::{MS, Request, SimulatedTask};
 use super::{Access, DiskModel, Outcome, Spec};
 
 /// A request that the disk works on.
 #[derive(Clone, Copy, Debug)]
-struct InService {
+pub(super) struct InService {
     task: usize,
     slot: usize,
-    request: Request,
-    issued_ns: u64,
+    pub(super) request: Request,
+    pub(super) issued_ns: u64,
     ends_ns: u64,
-    is_sequential: bool,
+    pub(super) is_sequential: bool,
 }
 
 /// A disk and tasks at work.
 struct Simulation {
     disk: DiskModel,
     processors: f64,
-    tasks: Vec<State>,
+    tasks: Vec<SimulatedTask>,
     in_service: Vec<InService>,
-    /// Where the disk's arms stand: the end of their last requests.
+    /// Positions of the disk's heads: the ends of their last requests.
     heads: Vec<u64>,
     last_dispatched: usize,
     sums: DiskSample,
     now_ns: u64,
     look_at_ns: u64,
-    /// Since when the disk does nothing while all are frozen.
+    /// Since when the disk is idle while all batch tasks are frozen, ns.
     stalled_since_ns: Option<u64>,
     outcome: Outcome,
 }
 
-/// As [`super::run_beside`].
-pub(super) fn run(
+/// Like [`run`](super::run), for tasks that share `processors` while they think.
+pub fn run_beside(
     disk: &DiskModel,
     processors: f64,
     specs: &[Spec],
@@ -43,7 +43,7 @@ pub(super) fn run(
     let mut simulation = Simulation {
         disk: *disk,
         processors,
-        tasks: specs.iter().enumerate().map(|(i, spec)| State::new(i, *spec)).collect(),
+        tasks: (0..).zip(specs).map(|(id, spec)| SimulatedTask::new(TaskId(id), *spec)).collect(),
         in_service: Vec::new(),
         heads: vec![u64::MAX; disk.slots.max(1)],
         last_dispatched: 0,
@@ -54,7 +54,7 @@ pub(super) fn run(
         outcome: Outcome::default(),
     };
     let until_ns = simulation.now_ns.saturating_add(limit_ns);
-    while simulation.now_ns < until_ns && simulation.tasks.iter().any(State::will_end) {
+    while simulation.now_ns < until_ns && simulation.tasks.iter().any(SimulatedTask::will_end) {
         simulation.step(policy);
     }
     simulation.finish()
@@ -70,9 +70,9 @@ impl Simulation {
         }
         self.dispatch();
         self.note_stall();
-        // As on a real disk, what a protected task does is told at once, and so is each task's first request.
-        let is_told = users != self.users() || is_waiting != self.is_protected_waiting();
-        if self.now_ns >= self.look_at_ns || is_told {
+        // As on a real disk, activity of a protected task and each task's first request are notified at once.
+        let is_notified = users != self.users() || is_waiting != self.is_protected_waiting();
+        if self.now_ns >= self.look_at_ns || is_notified {
             self.look(policy);
             for task in &mut self.tasks {
                 task.submit(self.now_ns);
@@ -91,17 +91,15 @@ impl Simulation {
         self.now_ns = next_ns;
     }
 
-    /// What each task that thinks gets of each processor that it asks for: 0 to 1.
+    /// Part of each processor that a thinking task gets of those that it asks for: 0 to 1.
     fn processor_share(&self) -> f64 {
-        let tasks = self.tasks.iter();
-        let wanted: f64 = tasks.map(|task| task.processors(self.now_ns)).sum();
+        let wanted: f64 = self.tasks.iter().map(|task| task.processors(self.now_ns)).sum();
         (self.processors / wanted.max(f64::MIN_POSITIVE)).min(1.0)
     }
 
-    /// How many tasks have used the disk.
+    /// Number of tasks that have used the disk.
     fn users(&self) -> usize {
-        let tasks = self.tasks.iter();
-        tasks.filter(|task| task.sample.last_submit_ns > 0).count()
+        self.tasks.iter().filter(|task| task.sample.last_submit_ns > 0).count()
     }
 
     fn is_protected_waiting(&self) -> Vec<bool> {
@@ -116,13 +114,7 @@ impl Simulation {
         self.in_service = rest;
         for service in done {
             let device_ns = now_ns - service.issued_ns.max(self.sums.last_complete_ns);
-            self.tasks[service.task].complete(
-                service.request,
-                service.issued_ns,
-                device_ns,
-                service.is_sequential,
-                now_ns,
-            );
+            self.tasks[service.task].complete(&service, device_ns, now_ns);
             self.sums.last_complete_ns = now_ns;
             self.sums.bytes += service.request.bytes;
             self.sums.requests += 1;
@@ -135,17 +127,16 @@ impl Simulation {
         while self.in_service.len() < self.heads.len() {
             let n = self.tasks.len();
             let turns = (1..=n).map(|i| (self.last_dispatched + i) % n);
-            let Some(task) = turns.into_iter().find(|i| !self.tasks[*i].queue.is_empty()) else {
-                return;
-            };
-            let Some(request) = self.tasks[task].queue.pop_front() else {
+            let mut turns =
+                turns.filter_map(|task| Some((task, self.tasks[task].queue.pop_front()?)));
+            let Some((task, request)) = turns.next() else {
                 return;
             };
             self.last_dispatched = task;
             let head = self.heads.iter().position(|head| *head == request.position);
             let is_free =
                 |slot: &usize| self.in_service.iter().all(|service| service.slot != *slot);
-            let is_near = |slot: &usize| State::is_of(self.heads[*slot], task);
+            let is_near = |slot: &usize| self.tasks[task].owns(self.heads[*slot]);
             let mut free = (0..self.heads.len()).filter(is_free);
             let slot =
                 head.or_else(|| free.clone().find(is_near)).or_else(|| free.next()).unwrap_or(0);
@@ -197,7 +188,7 @@ impl Simulation {
             .tasks
             .iter()
             .filter(|task| task.is_there(self.now_ns))
-            .map(State::sample)
+            .map(SimulatedTask::sample)
             .collect();
         let decision =
             policy.decide(&Sample { now_ns: self.now_ns, disk: self.sums, tasks: &there });
@@ -214,14 +205,9 @@ impl Simulation {
         let now_ns = self.now_ns;
         let ends = self.in_service.iter().map(|service| service.ends_ns);
         let begin = self.tasks.iter().filter_map(|task| task.begins_ns(now_ns));
-        let thought = self.tasks.iter();
-        let thought = thought.filter_map(|task| task.thought_ns(now_ns, share));
-        ends.chain(begin)
-            .chain(thought)
-            .chain([self.look_at_ns])
-            .filter(|at_ns| *at_ns > self.now_ns)
-            .min()
-            .unwrap_or(self.now_ns + MS)
+        let thought = self.tasks.iter().filter_map(|task| task.thought_ns(now_ns, share));
+        let all = ends.chain(begin).chain(thought).chain([self.look_at_ns]);
+        all.filter(|at_ns| *at_ns > now_ns).min().unwrap_or(now_ns + MS)
     }
 
     fn finish(mut self) -> Outcome {

@@ -3,26 +3,26 @@
 use std::collections::VecDeque;
 
 use super::super::sample::{Action, Class, TaskId, TaskSample};
-use super::Spec;
+use super::simulation::InService;
+use super::{LastCall, Spec};
 
-/// A millisecond, ns. Simulated time begins at one: 0 is "never".
+/// A millisecond, ns. Virtual time begins here, since 0 means "never".
 pub(super) const MS: u64 = 1_000_000;
-/// Bits of a position within a task's files; the others are its number.
+/// Number of bits of a position that are the offset within a task's files. The others are the task's number.
 const FILE_BITS: u32 = 48;
 
-/// A request: where, how much, since when.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Request {
     pub(super) position: u64,
     pub(super) bytes: u64,
-    /// Whether it is written back: the disk collects such requests and puts them in order.
+    /// Whether it is written back: the disk collects and sorts such requests.
     pub(super) is_written_back: bool,
     submitted_ns: u64,
 }
 
 /// A task at work.
 #[derive(Clone, Debug)]
-pub(super) struct State {
+pub(super) struct SimulatedTask {
     pub(super) spec: Spec,
     pub(super) sample: TaskSample,
     pub(super) queue: VecDeque<Request>,
@@ -31,7 +31,7 @@ pub(super) struct State {
     position: u64,
     /// Whether it is in the call that ends it, which no freeze interrupts.
     is_in_last_call: bool,
-    /// How long it has yet to think before it does anything else, at full speed, ns.
+    /// Think time left before its next action, at full speed, ns.
     thinks_ns: u64,
     frozen_since_ns: u64,
     pub(super) finish_ns: u64,
@@ -39,15 +39,12 @@ pub(super) struct State {
     pub(super) latencies_ns: Vec<u64>,
 }
 
-impl State {
-    pub(super) fn new(number: usize, spec: Spec) -> Self {
-        let mut sample = TaskSample::new(TaskId(number as u32));
-        sample.class = spec.class;
-        sample.weight = spec.weight;
-        sample.p99_ns = spec.p99_ns;
+impl SimulatedTask {
+    pub(super) fn new(id: TaskId, spec: Spec) -> Self {
+        let Spec { class, weight, p99_ns, .. } = spec;
         Self {
             spec,
-            sample,
+            sample: TaskSample { class, weight, p99_ns, ..TaskSample::new(id) },
             queue: VecDeque::new(),
             submitted_bytes: 0,
             submitted: 0,
@@ -55,7 +52,7 @@ impl State {
             is_in_last_call: false,
             thinks_ns: spec.before_ns,
             frozen_since_ns: 0,
-            // Who has nothing to do is done.
+            // A task without work is done.
             finish_ns: if spec.bytes == 0 { spec.start_ns + MS } else { 0 },
             longest_frozen_ns: 0,
             latencies_ns: Vec::new(),
@@ -75,18 +72,13 @@ impl State {
     }
 
     pub(super) fn sample(&self) -> TaskSample {
-        TaskSample {
-            remaining_bytes: self
-                .spec
-                .is_size_known
-                .then(|| self.first_bytes().saturating_sub(self.sample.bytes)),
-            ..self.sample
-        }
+        let left_bytes = self.first_bytes().saturating_sub(self.sample.bytes);
+        TaskSample { remaining_bytes: self.spec.is_size_known.then_some(left_bytes), ..self.sample }
     }
 
-    /// Whether a position is in the files of the task with this number.
-    pub(super) fn is_of(position: u64, number: usize) -> bool {
-        position >> FILE_BITS == number as u64
+    /// Whether a position is in the files of this task.
+    pub(super) fn owns(&self, position: u64) -> bool {
+        position >> FILE_BITS == u64::from(self.sample.task.0)
     }
 
     /// Bytes before those of its last call.
@@ -95,27 +87,31 @@ impl State {
         self.spec.bytes.saturating_sub(last_bytes)
     }
 
-    /// What is to be submitted next: bytes of a request, the part of the requests that jump, and bytes that are left.
-    fn part(&self) -> (u64, f64, u64) {
+    /// Work that is to be submitted next: `bytes` is what is left of it.
+    fn next_work(&self) -> LastCall {
         let first_bytes = self.first_bytes();
         match self.spec.last_call {
             Some(last) if self.submitted_bytes >= first_bytes => {
-                (last.request_bytes, last.jumps, self.spec.bytes - self.submitted_bytes)
+                LastCall { bytes: self.spec.bytes - self.submitted_bytes, ..last }
             }
-            _ => (self.spec.request_bytes, self.spec.jumps, first_bytes - self.submitted_bytes),
+            _ => LastCall {
+                bytes: first_bytes - self.submitted_bytes,
+                request_bytes: self.spec.request_bytes,
+                jumps: self.spec.jumps,
+            },
         }
     }
 
-    /// Submits what it can.
+    /// Submits all requests that it can.
     pub(super) fn submit(&mut self, now_ns: u64) {
         while self.is_there(now_ns) && self.can_submit() && self.thinks_ns == 0 {
             self.is_in_last_call =
                 self.spec.last_call.is_some() && self.submitted_bytes >= self.first_bytes();
-            let (request_bytes, jumps, left_bytes) = self.part();
-            let bytes = request_bytes.max(1).min(left_bytes);
-            // Never the end of another request.
-            let is_jump = (self.submitted as f64 * jumps).floor()
-                < ((self.submitted + 1) as f64 * jumps).floor();
+            let work = self.next_work();
+            let bytes = work.request_bytes.max(1).min(work.bytes);
+            // A jump must not begin at the end of another request.
+            let jumps = |requests: u64| (requests as f64 * work.jumps).floor();
+            let is_jump = jumps(self.submitted) < jumps(self.submitted + 1);
             self.position += u64::from(is_jump);
             let file = u64::from(self.sample.task.0) << FILE_BITS;
             let offset = self.position;
@@ -144,13 +140,13 @@ impl State {
             && self.submitted_bytes < self.spec.bytes
     }
 
-    /// When it begins by itself.
+    /// Time of its start, ns, if that is in the future.
     pub(super) fn begins_ns(&self, now_ns: u64) -> Option<u64> {
         let begins_ns = self.spec.start_ns + MS;
         (self.finish_ns == 0 && begins_ns > now_ns).then_some(begins_ns)
     }
 
-    /// Processors that it would keep busy now.
+    /// Number of processors that it would keep busy now.
     pub(super) fn processors(&self, now_ns: u64) -> f64 {
         if self.is_thinking(now_ns) { self.spec.processors } else { 0.0 }
     }
@@ -159,19 +155,19 @@ impl State {
         self.is_there(now_ns) && self.thinks_ns > 0 && !self.sample.frozen
     }
 
-    /// How fast it thinks where it gets this `share` of each processor that it asks for: 1 is undisturbed.
+    /// Speed of thinking with this `share` of each processor that it asks for: 1 is undisturbed.
     fn pace(&self, share: f64) -> f64 {
         let part = self.spec.processors.clamp(0.0, 1.0);
         1.0 / (part / share + 1.0 - part)
     }
 
-    /// When it will have thought, where nothing changes before.
+    /// Time at which it will have thought, ns, if nothing changes before.
     pub(super) fn thought_ns(&self, now_ns: u64, share: f64) -> Option<u64> {
         let left_ns = (self.thinks_ns as f64 / self.pace(share)).ceil() as u64;
         self.is_thinking(now_ns).then_some(now_ns + left_ns)
     }
 
-    /// It thinks for so long from `now_ns`.
+    /// Lets it think for `elapsed_ns` from `now_ns`.
     pub(super) fn think(&mut self, now_ns: u64, elapsed_ns: u64, share: f64) {
         if self.is_thinking(now_ns) {
             let done_ns = (elapsed_ns as f64 * self.pace(share)).ceil() as u64;
@@ -180,7 +176,7 @@ impl State {
         }
     }
 
-    /// It ends when all is moved and thought; one that is frozen does so when it is thawed.
+    /// Ends it once all is moved and thought. A frozen task ends when it is thawed.
     fn end_if_done(&mut self, now_ns: u64) {
         let is_done = self.sample.bytes == self.spec.bytes && self.thinks_ns == 0;
         if is_done && !self.sample.frozen {
@@ -188,19 +184,13 @@ impl State {
         }
     }
 
-    pub(super) fn complete(
-        &mut self,
-        request: Request,
-        issued_ns: u64,
-        device_ns: u64,
-        is_sequential: bool,
-        now_ns: u64,
-    ) {
+    pub(super) fn complete(&mut self, served: &InService, device_ns: u64, now_ns: u64) {
+        let request = served.request;
         let sample = &mut self.sample;
         sample.bytes += request.bytes;
         sample.requests += 1;
-        sample.sequential += u64::from(is_sequential);
-        sample.queue_ns += issued_ns - request.submitted_ns;
+        sample.sequential += u64::from(served.is_sequential);
+        sample.queue_ns += served.issued_ns - request.submitted_ns;
         sample.device_ns += device_ns;
         sample.outstanding -= 1;
         self.latencies_ns.push(now_ns - request.submitted_ns);
@@ -235,7 +225,7 @@ impl State {
         }
     }
 
-    /// Notes how long it has been frozen by now.
+    /// Updates its longest freeze with the present one.
     pub(super) fn note_frozen(&mut self, now_ns: u64) {
         if self.sample.frozen {
             self.longest_frozen_ns = self.longest_frozen_ns.max(now_ns - self.frozen_since_ns);
@@ -250,7 +240,7 @@ mod tests {
     const DISK: DiskModel =
         DiskModel { bytes_per_s: 100e6, near_ns: 0, far_ns: 0, request_ns: 0, slots: 1 };
 
-    /// How long each of two equal tasks takes that think 100 ms before they read.
+    /// Time that each of two equal tasks takes that think 100 ms before they read.
     fn took_ns(processors_each: f64, processors: f64) -> Vec<u64> {
         let task =
             Spec { before_ns: 100_000_000, processors: processors_each, ..Spec::stream(1_000_000) };

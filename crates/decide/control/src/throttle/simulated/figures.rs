@@ -1,9 +1,9 @@
-//! The figures that the policy must show, on the simulated disks. Virtual time: they are exact.
+//! Figures that the policy must reach on the simulated disks. Virtual time makes them exact.
 
 use super::super::auto::{Auto, AutoConfig, Prior, Sequence};
 use super::super::forecast::LastCall;
 use super::super::wise::{Wise, WiseConfig};
-use super::{BLOCK, Disk, MS, Nothing, Outcome, Spec, alone_ns, run};
+use super::{BLOCK, CheckedRun, MS, Nothing, Spec, TestDisk, alone_ns, run};
 
 const MB: u64 = 1_000_000;
 const LIMIT_NS: u64 = 3_600_000 * MS;
@@ -13,10 +13,10 @@ fn auto(prior: Prior, sequence: Sequence) -> Auto {
 }
 
 /// Runs tasks under the default policy.
-fn under_auto(disk: Disk, specs: &[Spec]) -> Outcome {
+fn under_auto(disk: TestDisk, specs: &[Spec]) -> CheckedRun {
     let prior = match disk {
-        Disk::Arm | Disk::Pair => Prior::Engaged,
-        Disk::Flash | Disk::Cloud => Prior::Together,
+        TestDisk::Arm | TestDisk::Pair => Prior::Engaged,
+        TestDisk::Flash | TestDisk::Cloud => Prior::Together,
     };
     let outcome = run(disk, specs, &mut auto(prior, Sequence::FairSojourn), LIMIT_NS);
     assert!(outcome.violations.is_empty(), "{:?}", outcome.violations);
@@ -24,15 +24,15 @@ fn under_auto(disk: Disk, specs: &[Spec]) -> Outcome {
 }
 
 struct Figures {
-    /// All done over the sum of the times alone: 1 is the limit of one disk that loses nothing. For equal tasks that
-    /// start together it is the worst task's finish over that under fair sharing, too.
+    /// Makespan over the sum of the times alone: 1 is the limit of a lossless disk. For equal tasks that start
+    /// together, it is also the worst finish over that under fair sharing.
     all_done: f64,
-    /// Throughput against no policy.
+    /// Throughput over that without a policy.
     against_none: f64,
     weighted_speedup: f64,
 }
 
-fn figures(disk: Disk, specs: &[Spec], outcome: &Outcome) -> Figures {
+fn figures(disk: TestDisk, specs: &[Spec], outcome: &CheckedRun) -> Figures {
     let alone = alone_ns(disk, specs);
     let sum = alone.iter().sum::<u64>() as f64;
     let none = run(disk, specs, &mut Nothing, LIMIT_NS);
@@ -51,36 +51,36 @@ fn figures(disk: Disk, specs: &[Spec], outcome: &Outcome) -> Figures {
     figures
 }
 
+const ANY: Figures = Figures { all_done: f64::INFINITY, against_none: 0.0, weighted_speedup: 0.0 };
+
+/// Checks figures under the default policy. `all_done` is an upper bound, the others are lower bounds.
+fn check(disk: TestDisk, specs: &[Spec], bounds: Figures) {
+    let figures = figures(disk, specs, &under_auto(disk, specs));
+    assert!(figures.all_done <= bounds.all_done);
+    assert!(figures.against_none >= bounds.against_none);
+    assert!(figures.weighted_speedup >= bounds.weighted_speedup);
+}
+
 #[test]
 fn streams_on_an_arm_run_one_after_the_other() {
     // Rows 1 to 5. The best tuned rival loses nothing at best, and is fair: its weighted speed-up is 1.
-    for (n, speedup, tp) in [(4, 2.0, 5.0), (8, 2.5, 7.0)] {
-        let specs = vec![Spec::stream(192 * MB); n];
-        let outcome = under_auto(Disk::Arm, &specs);
-        let figures = figures(Disk::Arm, &specs, &outcome);
-        assert!(figures.all_done <= 1.03);
-        assert!(figures.against_none >= tp);
-        assert!(figures.weighted_speedup >= speedup);
+    for (n, weighted_speedup, against_none) in [(4, 2.0, 5.0), (8, 2.5, 7.0)] {
+        let bounds = Figures { all_done: 1.03, against_none, weighted_speedup };
+        check(TestDisk::Arm, &vec![Spec::stream(192 * MB); n], bounds);
     }
 }
 
 #[test]
 fn short_streams_are_done_before_anybody_starves() {
-    let specs = vec![Spec::stream(48 * MB); 8];
-    let outcome = under_auto(Disk::Arm, &specs);
-    let figures = figures(Disk::Arm, &specs, &outcome);
-    assert!(figures.all_done <= 1.04);
-    assert!(figures.weighted_speedup >= 2.4);
+    let bounds = Figures { all_done: 1.04, weighted_speedup: 2.4, ..ANY };
+    check(TestDisk::Arm, &vec![Spec::stream(48 * MB); 8], bounds);
 }
 
 #[test]
 fn streams_of_unknown_size_lose_order_but_no_bandwidth() {
-    for (n, speedup) in [(4, 2.0), (8, 2.5)] {
-        let specs = vec![Spec::stream(192 * MB).unknown(); n];
-        let outcome = under_auto(Disk::Arm, &specs);
-        let figures = figures(Disk::Arm, &specs, &outcome);
-        assert!(figures.all_done <= 1.04);
-        assert!(figures.weighted_speedup >= speedup);
+    for (n, weighted_speedup) in [(4, 2.0), (8, 2.5)] {
+        let bounds = Figures { all_done: 1.04, weighted_speedup, ..ANY };
+        check(TestDisk::Arm, &vec![Spec::stream(192 * MB).unknown(); n], bounds);
     }
 }
 
@@ -89,8 +89,8 @@ fn long_streams_of_unknown_size_are_served_in_classes() {
     // Each leaves the first class, of 4 s; a short one that comes late passes them all.
     let mut specs = vec![Spec::stream(1_500 * MB).unknown(); 3];
     specs.push(Spec::stream(50 * MB).unknown().from(26_000 * MS));
-    let outcome = under_auto(Disk::Arm, &specs);
-    let alone = alone_ns(Disk::Arm, &specs);
+    let outcome = under_auto(TestDisk::Arm, &specs);
+    let alone = alone_ns(TestDisk::Arm, &specs);
     assert!(outcome.makespan_ns() as f64 <= 1.03 * alone.iter().sum::<u64>() as f64);
     assert!(outcome.took_ns[3] <= alone[3] + 1_000 * MS, "{} ms", outcome.took_ns[3] / MS);
 }
@@ -99,7 +99,7 @@ fn long_streams_of_unknown_size_are_served_in_classes() {
 fn weights_and_sizes_decide_who_is_first() {
     let heavy = Spec { weight: 800, ..Spec::stream(200 * MB) };
     let specs = [Spec::stream(100 * MB), heavy, Spec::stream(40 * MB)];
-    let outcome = under_auto(Disk::Arm, &specs);
+    let outcome = under_auto(TestDisk::Arm, &specs);
     assert!(outcome.finish_ns[1] < outcome.finish_ns[0], "{:?}", outcome.finish_ns);
     assert!(outcome.finish_ns[2] < outcome.finish_ns[0], "{:?}", outcome.finish_ns);
 }
@@ -108,8 +108,8 @@ fn weights_and_sizes_decide_who_is_first() {
 fn ablations_keep_the_bandwidth_and_lose_the_order() {
     let specs = vec![Spec::stream(192 * MB); 4];
     let by = |sequence| {
-        let outcome = run(Disk::Arm, &specs, &mut auto(Prior::Engaged, sequence), LIMIT_NS);
-        figures(Disk::Arm, &specs, &outcome)
+        let outcome = run(TestDisk::Arm, &specs, &mut auto(Prior::Engaged, sequence), LIMIT_NS);
+        figures(TestDisk::Arm, &specs, &outcome)
     };
     let turns = by(Sequence::RoundRobin);
     let fcfs = by(Sequence::Arrival);
@@ -123,61 +123,48 @@ fn the_papers_rules_suspend_nobody_where_all_are_slow() {
     // Each delivers a fraction of what it wants, so the sum of what is delivered looks harmless.
     let specs = vec![Spec::stream(192 * MB); 4];
     let mut wise = Wise::new(WiseConfig::paper(105e6, Vec::new()));
-    let outcome = run(Disk::Arm, &specs, &mut wise, LIMIT_NS);
+    let outcome = run(TestDisk::Arm, &specs, &mut wise, LIMIT_NS);
     assert!(outcome.violations.is_empty(), "{:?}", outcome.violations);
     assert_eq!(outcome.orders, 0);
 }
 
 #[test]
 fn tasks_that_think_run_one_at_a_time_on_an_arm() {
-    let specs = vec![Spec::stream(32 * MB).pausing(2 * MS); 4];
-    let outcome = under_auto(Disk::Arm, &specs);
-    let figures = figures(Disk::Arm, &specs, &outcome);
-    assert!(figures.all_done <= 1.03);
-    assert!(figures.against_none >= 3.5);
+    let bounds = Figures { all_done: 1.03, against_none: 3.5, ..ANY };
+    check(TestDisk::Arm, &vec![Spec::stream(32 * MB).pausing(2 * MS); 4], bounds);
 }
 
 #[test]
 fn tasks_compute_while_others_have_the_disk() {
-    // Each reads for 0.32 s and computes for 0.8 s, eight times: three fit side by side.
-    let specs = vec![Spec::stream(8 * 32 * BLOCK * 8).computing(256, 800 * MS); 3];
-    let outcome = under_auto(Disk::Arm, &specs);
-    let figures = figures(Disk::Arm, &specs, &outcome);
-    assert!(figures.all_done <= 0.5, "three at once would be 0.33");
-    assert!(figures.against_none >= 1.5);
+    // Each reads for 0.32 s and computes for 0.8 s, eight times: three fit side by side, which would be 0.33.
+    let bounds = Figures { all_done: 0.5, against_none: 1.5, ..ANY };
+    let task = Spec::stream(8 * 32 * BLOCK * 8).computing(256, 800 * MS);
+    check(TestDisk::Arm, &vec![task; 3], bounds);
 }
 
 #[test]
 fn a_pair_of_arms_runs_two_once_that_was_tried() {
-    let specs = vec![Spec::stream(2_000 * MB); 4];
-    let outcome = under_auto(Disk::Pair, &specs);
-    let figures = figures(Disk::Pair, &specs, &outcome);
-    assert!(figures.all_done <= 0.7, "one at a time would be 1, two 0.5");
-    assert!(figures.against_none >= 7.0);
+    // One at a time would be 1, two 0.5.
+    let bounds = Figures { all_done: 0.7, against_none: 7.0, ..ANY };
+    check(TestDisk::Pair, &vec![Spec::stream(2_000 * MB); 4], bounds);
 }
 
 #[test]
 fn saturating_tasks_on_flash_and_in_the_cloud_gain_by_order_alone() {
     // Row 17.
-    for disk in [Disk::Flash, Disk::Cloud] {
-        let specs = vec![Spec::stream(2_000 * MB).deep(16); 4];
-        let outcome = under_auto(disk, &specs);
-        let figures = figures(disk, &specs, &outcome);
-        assert!(figures.against_none >= 0.99);
-        assert!(figures.weighted_speedup >= 1.7);
+    for disk in [TestDisk::Flash, TestDisk::Cloud] {
+        let bounds = Figures { against_none: 0.99, weighted_speedup: 1.7, ..ANY };
+        check(disk, &vec![Spec::stream(2_000 * MB).deep(16); 4], bounds);
     }
 }
 
 #[test]
 fn short_tasks_on_flash_and_in_the_cloud_gain_by_order_as_well() {
     // Each takes a fifth to a third of a second alone.
-    for (disk, bytes) in [(Disk::Flash, 400 * MB), (Disk::Cloud, 64 * MB)] {
-        let specs = vec![Spec::stream(bytes).deep(16); 4];
-        let outcome = under_auto(disk, &specs);
-        let figures = figures(disk, &specs, &outcome);
-        // Here the policy sees that a task has ended at its next look, up to 10 ms later.
-        assert!(figures.against_none >= 0.97);
-        assert!(figures.weighted_speedup >= 1.7);
+    for (disk, bytes) in [(TestDisk::Flash, 400 * MB), (TestDisk::Cloud, 64 * MB)] {
+        // The policy sees that a task has ended at its next look, up to 10 ms later.
+        let bounds = Figures { against_none: 0.97, weighted_speedup: 1.7, ..ANY };
+        check(disk, &vec![Spec::stream(bytes).deep(16); 4], bounds);
     }
 }
 
@@ -186,23 +173,23 @@ fn tasks_that_are_not_like_the_first_are_let_run_together_again() {
     // The first saturates the disk alone; each of the others leaves most of it, and they do not hurt each other.
     let mut specs = vec![Spec::stream(3_000 * MB).deep(16)];
     specs.extend(vec![Spec::stream(300 * MB); 3]);
-    let outcome = under_auto(Disk::Flash, &specs);
-    let figures = figures(Disk::Flash, &specs, &outcome);
-    assert!(figures.against_none >= 0.9);
+    check(TestDisk::Flash, &specs, Figures { against_none: 0.9, ..ANY });
 }
 
 #[test]
 fn nothing_is_done_where_nothing_is_gained() {
     // Row 15: one task anywhere; tasks that flash serves side by side.
-    for (disk, n) in
-        [(Disk::Arm, 1), (Disk::Cloud, 1), (Disk::Flash, 1), (Disk::Flash, 2), (Disk::Flash, 6)]
-    {
-        let specs = vec![Spec::stream(400 * MB); n];
-        let outcome = under_auto(disk, &specs);
-        assert!(figures(disk, &specs, &outcome).against_none >= 0.99);
+    for (disk, n) in [
+        (TestDisk::Arm, 1),
+        (TestDisk::Cloud, 1),
+        (TestDisk::Flash, 1),
+        (TestDisk::Flash, 2),
+        (TestDisk::Flash, 6),
+    ] {
+        check(disk, &vec![Spec::stream(400 * MB); n], Figures { against_none: 0.99, ..ANY });
     }
     let light = vec![Spec::random(200).pausing(20 * MS); 4];
-    let outcome = under_auto(Disk::Flash, &light);
+    let outcome = under_auto(TestDisk::Flash, &light);
     assert_eq!(outcome.orders, 0, "a disk that is mostly idle is not contended");
 }
 
@@ -210,12 +197,16 @@ fn nothing_is_done_where_nothing_is_gained() {
 fn a_protected_client_hardly_notices_three_streams() {
     // Row 9.
     let client = Spec::client(30 * MS);
-    let alone =
-        run(Disk::Arm, &[client, Spec::stream(BLOCK).from(20_000 * MS)], &mut Nothing, 20_000 * MS);
+    let alone = run(
+        TestDisk::Arm,
+        &[client, Spec::stream(BLOCK).from(20_000 * MS)],
+        &mut Nothing,
+        20_000 * MS,
+    );
     let mut specs = vec![client];
     specs.extend(vec![Spec::stream(100_000 * MB); 3]);
     let mut auto = auto(Prior::Engaged, Sequence::FairSojourn);
-    let beside = run(Disk::Arm, &specs, &mut auto, 20_000 * MS);
+    let beside = run(TestDisk::Arm, &specs, &mut auto, 20_000 * MS);
     let ratio = beside.mean_latency_ns(0) / alone.mean_latency_ns(0);
     let batch_bytes = beside.bytes[1..].iter().sum::<u64>();
     let batch_mb_per_s = batch_bytes as f64 / beside.end_ns as f64 * 1e3;
@@ -233,7 +224,7 @@ fn a_percentile_that_is_to_be_held_is_held_and_batch_gets_what_it_leaves() {
         let mut specs = vec![client];
         specs.extend(vec![Spec::stream(100_000 * MB); 3]);
         let mut auto = auto(Prior::Engaged, Sequence::FairSojourn);
-        let outcome = run(Disk::Arm, &specs, &mut auto, 60_000 * MS);
+        let outcome = run(TestDisk::Arm, &specs, &mut auto, 60_000 * MS);
         assert!(outcome.violations.is_empty(), "{:?}", outcome.violations);
         let all = &outcome.latencies_ns[0];
         let long = all.iter().filter(|ns| **ns > p99_ms * MS).count() as f64 / all.len() as f64;
@@ -252,14 +243,14 @@ fn batch_uses_what_a_rare_client_leaves() {
     let mut specs = vec![Spec::client(400 * MS)];
     specs.extend(vec![Spec::stream(100_000 * MB); 3]);
     let outcome =
-        run(Disk::Arm, &specs, &mut auto(Prior::Engaged, Sequence::FairSojourn), 20_000 * MS);
+        run(TestDisk::Arm, &specs, &mut auto(Prior::Engaged, Sequence::FairSojourn), 20_000 * MS);
     let batch_mb_per_s =
         outcome.bytes[1..].iter().sum::<u64>() as f64 / outcome.end_ns as f64 * 1e3;
     println!("batch {batch_mb_per_s:.2} MB/s beside a rare client");
     assert!(batch_mb_per_s >= 90.0);
 }
 
-/// Writes a file and fsyncs it at its end.
+/// Describes a task that writes a file and fsyncs it at its end.
 fn writer(bytes: u64) -> Spec {
     let last_call = LastCall { bytes, request_bytes: 4 * BLOCK, jumps: 0.0 };
     Spec { last_call: Some(last_call), ..Spec::stream(bytes).unknown() }
@@ -269,7 +260,7 @@ fn writer(bytes: u64) -> Spec {
 fn a_task_whose_last_fsync_ended_while_it_was_frozen_may_exit() {
     let mut specs = vec![Spec::stream(300 * MB)];
     specs.extend(vec![writer(30 * MB).from(10 * MS); 3]);
-    let outcome = under_auto(Disk::Arm, &specs);
+    let outcome = under_auto(TestDisk::Arm, &specs);
     // The fsyncs go on while the reader has its turn; nobody waits for the end of that.
     for took_ns in &outcome.took_ns[1..] {
         assert!(*took_ns < outcome.took_ns[0] / 2, "{:?}", outcome.took_ns);
@@ -281,7 +272,7 @@ fn a_shorter_task_passes_before_the_turn_is_over() {
     // The random reader is believed to be the shortest, until it is seen how slow it is.
     let random = Spec { request_bytes: BLOCK / 2, jumps: 1.0, ..Spec::stream(8 * MB) };
     let specs = [random, Spec::stream(10 * MB).from(20 * MS)];
-    let outcome = under_auto(Disk::Arm, &specs);
+    let outcome = under_auto(TestDisk::Arm, &specs);
     assert!(outcome.took_ns[1] < 400 * MS, "{:?}", outcome.took_ns);
 }
 
@@ -302,10 +293,7 @@ fn tasks_of_unknown_size_are_not_last() {
         copy(16 * MB),
     ];
     let specs: Vec<Spec> = (0_u64..).zip(specs).map(|(i, spec)| spec.from(i * 10 * MS)).collect();
-    let outcome = under_auto(Disk::Arm, &specs);
-    let figures = figures(Disk::Arm, &specs, &outcome);
-    assert!(figures.weighted_speedup >= 2.5);
-    assert!(figures.all_done <= 1.03);
+    check(TestDisk::Arm, &specs, Figures { all_done: 1.03, weighted_speedup: 2.5, ..ANY });
 }
 
 #[test]
@@ -327,9 +315,9 @@ fn mixed_tasks_gain_together() {
         ],
     ];
     for specs in mixes {
-        let alone = alone_ns(Disk::Arm, &specs);
-        let outcome = under_auto(Disk::Arm, &specs);
-        let none = run(Disk::Arm, &specs, &mut Nothing, LIMIT_NS);
+        let alone = alone_ns(TestDisk::Arm, &specs);
+        let outcome = under_auto(TestDisk::Arm, &specs);
+        let none = run(TestDisk::Arm, &specs, &mut Nothing, LIMIT_NS);
         let (with, without) = (outcome.weighted_speedup(&alone), none.weighted_speedup(&alone));
         let took = outcome.took_ns.iter().zip(&none.took_ns);
         let worst = took.map(|(with, without)| *with as f64 / *without as f64).fold(0.0, f64::max);

@@ -1,19 +1,18 @@
-//! What must hold for every mix of tasks, on every disk, whatever the order.
+//! Properties that hold for every mix of tasks on every disk, in any order.
 
 use proptest::prelude::*;
 
 use super::super::auto::{Auto, AutoConfig, Prior, Sequence};
 use super::super::fair::FairSharing;
 use super::super::sample::{Class, TaskId};
-use super::{Disk, MS, Outcome, Spec, alone_ns, run};
+use super::{CheckedRun, MS, Spec, TestDisk, alone_ns, run};
 
 const MB: u64 = 1_000_000;
-/// Batch may be frozen on an idle disk for the longest quiet time after a protected request, and until somebody was
-/// seen to be idle: 20 ms and two looks.
+/// Longest freeze of all batch on an idle disk, ns: until a task was seen to be idle (20 ms), and two looks. The
+/// longest quiet time is added after a protected request.
 const STALL_NS: u64 = 40 * MS;
 const QUIET_NS: u64 = 50 * MS;
-
-/// Longer than any mix takes without a client.
+/// Time limit of a run, longer than any mix without a client takes.
 const LIMIT_NS: u64 = 120_000 * MS;
 
 fn batch() -> impl Strategy<Value = Spec> {
@@ -46,12 +45,12 @@ fn others() -> impl Strategy<Value = Vec<Spec>> {
     ]
 }
 
-fn disk() -> impl Strategy<Value = Disk> {
+fn disk() -> impl Strategy<Value = TestDisk> {
     prop_oneof![
-        3 => Just(Disk::Arm),
-        1 => Just(Disk::Pair),
-        1 => Just(Disk::Flash),
-        1 => Just(Disk::Cloud),
+        3 => Just(TestDisk::Arm),
+        1 => Just(TestDisk::Pair),
+        1 => Just(TestDisk::Flash),
+        1 => Just(TestDisk::Cloud),
     ]
 }
 
@@ -74,7 +73,7 @@ fn config() -> impl Strategy<Value = AutoConfig> {
     })
 }
 
-fn holds(outcome: &Outcome, specs: &[Spec], config: &AutoConfig) -> Result<(), TestCaseError> {
+fn holds(outcome: &CheckedRun, specs: &[Spec], config: &AutoConfig) -> Result<(), TestCaseError> {
     prop_assert!(outcome.violations.is_empty(), "{:?}", outcome.violations);
     let longest_ns = outcome.longest_frozen_ns.iter().copied().max().unwrap_or(0);
     prop_assert!(longest_ns <= config.max_frozen_ns, "frozen for {} ms", longest_ns / MS);
@@ -95,8 +94,8 @@ fn holds(outcome: &Outcome, specs: &[Spec], config: &AutoConfig) -> Result<(), T
     Ok(())
 }
 
-/// How long each takes under weighted fair sharing of a disk that loses nothing, ns.
-fn fair_ns(disk: Disk, specs: &[Spec]) -> Vec<u64> {
+/// Time of each task under weighted fair sharing of a lossless disk, ns.
+fn fair_ns(disk: TestDisk, specs: &[Spec]) -> Vec<u64> {
     let at_once: Vec<Spec> = specs.iter().map(|spec| spec.from(0)).collect();
     let alone_ns = alone_ns(disk, &at_once);
     let mut fair = FairSharing::default();
@@ -134,10 +133,10 @@ proptest! {
                 ..Spec::stream(mb * MB).from(start_ms * MS)
             })
             .collect();
-        let outcome = run(Disk::Arm, &specs, &mut Auto::new(AutoConfig::default()), LIMIT_NS);
+        let outcome = run(TestDisk::Arm, &specs, &mut Auto::new(AutoConfig::default()), LIMIT_NS);
         // A turn that is not ended for the next, and what a disk with an arm loses, which fair sharing does not here.
         let lost_ns = 600 * MS + 60 * MS * specs.len() as u64;
-        for (took_ns, fair_ns) in outcome.took_ns.iter().zip(fair_ns(Disk::Arm, &specs)) {
+        for (took_ns, fair_ns) in outcome.took_ns.iter().zip(fair_ns(TestDisk::Arm, &specs)) {
             let bound_ns = fair_ns + fair_ns / 10 + lost_ns;
             prop_assert!(*took_ns > 0 && *took_ns <= bound_ns, "{} ms, fair {} ms", took_ns / MS, fair_ns / MS);
         }

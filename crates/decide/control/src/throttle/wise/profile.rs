@@ -1,9 +1,9 @@
-//! The static module: what a task's log of I/O says about it beforehand.
+//! The static module: describes a task from its I/O log before it runs.
 
 /// Initial description of a task (WiseThrottling, section 4.2.2 and Fig. 16a).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Profile {
-    /// How many check intervals lie between two inspections of the task, at least 1.
+    /// Number of check intervals between two inspections of the task, at least 1.
     pub dtimeslice: u64,
     /// Mean demand of each scan phase (a run of busy seconds), bytes per second.
     pub scans_bytes_per_s: Vec<f64>,
@@ -11,12 +11,11 @@ pub struct Profile {
     pub skips_s: Vec<u64>,
 }
 
-/// Takes the bytes that a task moved alone in each second. A second is busy when they exceed `busy_bytes_per_s`
-/// (IO_BUSY_THRESHOLD). `dtimeslice` is the mean over the scan phases of their mean demand, over that threshold
-/// (eq. 2).
+/// Takes the bytes that a task moved alone in each second. A second is busy if they exceed `busy_bytes_per_s`
+/// (IO_BUSY_THRESHOLD). `dtimeslice` is the mean demand of the scan phases over that threshold (eq. 2).
 ///
-/// Two bugs of Fig. 16a are not copied: a phase that is open at the end of the log counts, and each phase has its own
-/// place from its first second on.
+/// Two bugs of Fig. 16a are not copied. A phase that is open at the end of the log counts. Each phase has its own entry
+/// from its first second on.
 #[must_use]
 pub fn profile(log_bytes_per_s: &[u64], busy_bytes_per_s: u64) -> Profile {
     let is_busy = |bytes: &u64| *bytes > busy_bytes_per_s;
@@ -34,7 +33,7 @@ pub fn profile(log_bytes_per_s: &[u64], busy_bytes_per_s: u64) -> Profile {
     Profile { dtimeslice: dtimeslice.max(1), scans_bytes_per_s, skips_s }
 }
 
-/// 0 of nothing.
+/// Mean of the values; 0 if there are none.
 fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
     let count = values.len().max(1) as f64;
     values.sum::<f64>() / count

@@ -36,7 +36,7 @@ impl Driver {
         decision.orders.iter().map(|order| (order.task.0, order.action)).collect()
     }
 
-    /// A second in which tasks that are not frozen moved this much.
+    /// Runs one second in which tasks that are not frozen move this much.
     fn second(&mut self, demands_mb: &[u64]) -> Vec<(u32, Action)> {
         self.now_ns += 1_000_000_000;
         for (task, demand) in self.tasks.iter_mut().zip(demands_mb) {

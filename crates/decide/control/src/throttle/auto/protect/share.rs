@@ -1,39 +1,43 @@
-//! Which gaps between a protected task's requests batch may use so that one of 100 waits is longer than it may be.
+//! Decides which gaps batch may use, so that at most one of 100 waits of a protected task exceeds its target.
 
-/// The part of the waits that may be longer, with some room for what is not seen here.
-const LONG: f64 = 0.006;
-/// What a long wait takes off the part of open gaps: four in a row close them all.
-const STEP: f64 = 0.25;
-/// The part at first: what is not known yet is not to cost many long waits.
-const FIRST: f64 = 0.25;
-/// A part below 0 is what has to be made good for waits that were long.
-const LEAST: f64 = -1.0;
+/// Targeted part of waits that are too long. It is below 1/100, to leave room for waits not seen here.
+const MAX_LONG_WAITS: f64 = 0.006;
+/// Decrease of the open part after a long wait. Four long waits in a row close all gaps.
+const LONG_WAIT_STEP: f64 = 0.25;
+/// Open part at first: low, so that an unknown task sees few long waits.
+const INITIAL_OPEN_PART: f64 = 0.25;
+/// Lowest open part. Below 0 no gap is open until short waits have made up for long ones.
+const MIN_OPEN_PART: f64 = -1.0;
 
-/// The part of the gaps that are open. Each long wait makes it smaller and each other one larger, by steps that cancel
-/// each other where [`LONG`] of the waits are long.
+/// Part of the gaps that are open. Each long wait makes it smaller, each other wait larger. The steps cancel out where
+/// `MAX_LONG_WAITS` of the waits are long.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Share {
-    part: f64,
-    /// What has come together for the next open gap.
+pub(super) struct GapShare {
+    open_part: f64,
+    /// Sum of open parts since the last open gap; at 1 a gap opens.
     due: f64,
 }
 
-impl Default for Share {
+impl Default for GapShare {
     fn default() -> Self {
-        Self { part: FIRST, due: 0.0 }
+        Self { open_part: INITIAL_OPEN_PART, due: 0.0 }
     }
 }
 
-impl Share {
-    /// A wait has ended.
+impl GapShare {
+    /// Takes the end of a wait.
     pub(super) fn note(&mut self, is_long: bool) {
-        let step = if is_long { -STEP * (1.0 - LONG) } else { STEP * LONG };
-        self.part = (self.part + step).clamp(LEAST, 1.0);
+        let step = if is_long {
+            -LONG_WAIT_STEP * (1.0 - MAX_LONG_WAITS)
+        } else {
+            LONG_WAIT_STEP * MAX_LONG_WAITS
+        };
+        self.open_part = (self.open_part + step).clamp(MIN_OPEN_PART, 1.0);
     }
 
-    /// Whether the gap that begins is open.
+    /// Whether the gap that begins now is open.
     pub(super) fn is_next_open(&mut self) -> bool {
-        self.due += self.part.max(0.0);
+        self.due += self.open_part.max(0.0);
         let is_open = self.due >= 1.0;
         if is_open {
             self.due -= 1.0;
