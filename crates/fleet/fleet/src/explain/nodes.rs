@@ -32,7 +32,7 @@ pub(crate) fn nodes(requests: &Requests) -> impl Iterator<Item = Node<'_>> {
         exchange: &one.exchange,
         is_sent: true,
         is_top: one.cause.is_none(),
-        evidence: one.cause.map(|(_, hand_over)| evidence(hand_over)),
+        evidence: one.cause.map(|cause| evidence(cause.evidence)),
     });
     received.chain(sent).zip(0..).map(|(node, id)| Node { id, ..node })
 }
