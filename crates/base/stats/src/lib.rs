@@ -9,7 +9,6 @@
 //! let interval = median_interval(&rates).expect("seven figures are enough for 95 %");
 //! assert!(interval.low <= 100.0 && 100.0 <= interval.high);
 //! ```
-#![warn(missing_docs)]
 
 mod association;
 mod bootstrap;
@@ -25,6 +24,7 @@ mod proportion;
 mod quantile;
 pub mod random;
 mod ranks;
+pub mod selection;
 pub mod simulated;
 mod stopping;
 mod student;

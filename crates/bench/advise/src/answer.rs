@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::candidates::{NotTried, commands};
 use super::request::Prepared;
-use luc_selection::{Comparison, Method, Ranking, Selection, Side, Verdict};
+use luc_stats::selection::{Comparison, Method, Ranking, Selection, Side, Verdict};
 use luc_sweep::{DeviceAbout, Plan, Policy, Report, Target};
 
 #[derive(Debug, Serialize)]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::candidates::{NotTried, that_fit};
 use super::error::AdviseError;
-use luc_sweep::{DeviceAbout, Target, shown_size};
+use luc_sweep::{DeviceAbout, SweepError, Target, shown_size};
 
 /// What the user says of a device, all of which may go.
 #[derive(Debug, Clone)]
@@ -41,7 +41,7 @@ impl Device {
             }
             Some(_) => {}
         }
-        let about = DeviceAbout::of(&self.path, &self.sysfs)?;
+        let about = DeviceAbout::of(&self.path, &self.sysfs).map_err(SweepError::from)?;
         if bytes > about.size_bytes as f64 * 0.9 {
             return refuse(format!(
                 ": the workload's files take {} when all exist, and it has {}: make them fewer or smaller (--set), or \

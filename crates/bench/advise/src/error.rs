@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use luc_filebench::FilebenchError;
 use luc_filebench::traced::TracedError;
 
-use luc_sweep::SweepError;
+use luc_sweep::{BorrowError, SweepError};
 
 /// A request that cannot be met.
 #[derive(Debug, thiserror::Error)]
@@ -72,7 +72,9 @@ impl From<SweepError> for AdviseError {
     /// It speaks of a plan, which the user has not written.
     fn from(error: SweepError) -> Self {
         match error {
-            SweepError::NotEmpty { path, found } => Self::NotEmpty { path, found },
+            SweepError::Borrow(BorrowError::NotEmpty { path, found }) => {
+                Self::NotEmpty { path, found }
+            }
             error => Self::Sweep(error.to_string().trim_start_matches("plan: ").to_owned()),
         }
     }

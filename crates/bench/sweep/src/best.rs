@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::journal::{Failure, Record};
 use super::plan::{Batching, Policy};
 use super::points::Point;
-use luc_selection::{Candidate, Selection, Side, Terms, select};
+use luc_stats::selection::{Candidate, Selection, Side, Terms, select};
 
 /// The points that are compared with each other, and what was found.
 #[derive(Debug, Serialize)]

@@ -3,13 +3,11 @@
 use std::io;
 use std::path::PathBuf;
 
+use luc_borrow::BorrowError;
 use luc_filebench::FilebenchError;
 use luc_power::frequency::FrequencyError;
 use luc_units::Failed;
 use luc_workload::BenchError;
-
-/// The action of reading what root restores by.
-pub(super) const TRUST: &str = "trust";
 
 /// A sweep that could not start or go on.
 #[derive(Debug, thiserror::Error)]
@@ -40,23 +38,9 @@ pub enum SweepError {
     /// The processors cannot be set, or not be put back.
     #[error(transparent)]
     Frequency(#[from] FrequencyError),
-    /// A device may not be formatted, or cannot be given back.
-    #[error("{path}: {reason}", path = .path.display())]
-    Device {
-        path: PathBuf,
-        /// Why, and what to do.
-        reason: String,
-    },
-    /// There is something on a device.
-    #[error(
-        "{path}: it is not empty ({found}): name another, or write overwrite = true if that may go",
-        path = .path.display()
-    )]
-    NotEmpty {
-        path: PathBuf,
-        /// What is on it.
-        found: String,
-    },
+    /// A device, a processor or a meter cannot be borrowed, or something cannot be given back.
+    #[error(transparent)]
+    Borrow(BorrowError),
     /// The folder of the results, or a file in it, may be another user's work.
     #[error(
         "{path}: {reason}: give another --out, or have it belong to root alone (chown root, chmod go-w)",
@@ -67,19 +51,6 @@ pub enum SweepError {
         path: PathBuf,
         reason: String,
     },
-    /// What a sweep saved cannot be understood.
-    #[error(
-        "{path}: not what a sweep writes ({reason}): look at the devices yourself, and remove the file",
-        path = .path.display()
-    )]
-    Saved {
-        path: PathBuf,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// The meter of the plan does not work.
-    #[error("energy.command: {0}; correct the plan's command or regex, or leave it out")]
-    Meter(String),
     /// The results are of another plan.
     #[error("{path} has the results of another plan: give another --out, or remove the folder", path = .0.display())]
     OtherPlan(PathBuf),
@@ -172,14 +143,13 @@ impl SweepError {
                 | Self::InGuest { .. }
         )
     }
+}
 
-    /// Whether trying again is of no use: a file is not to be trusted, or not understood.
-    pub(super) fn is_lasting(&self) -> bool {
-        match self {
-            Self::Saved { .. } | Self::Doubtful { .. } => true,
-            Self::File { action, .. } => *action == TRUST,
-            Self::Frequency(error) => error.is_lasting(),
-            _ => false,
+impl From<BorrowError> for SweepError {
+    fn from(error: BorrowError) -> Self {
+        match error {
+            BorrowError::Interrupted => Self::Interrupted,
+            error => Self::Borrow(error),
         }
     }
 }

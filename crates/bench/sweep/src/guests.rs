@@ -6,7 +6,6 @@
 //! wanted, the rounds up to each look at the figures are a stage of their own.
 
 mod batches;
-mod file_systems;
 mod reading;
 mod runner;
 mod script;
@@ -27,7 +26,6 @@ use super::plan::Plan;
 use super::points::Point;
 use crate::{Sweep, Tick};
 use batches::{Batch, Stage};
-pub use file_systems::{Needs, needs};
 use runner::GuestRunner;
 
 /// How often an interruption is looked for.

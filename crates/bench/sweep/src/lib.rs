@@ -2,25 +2,22 @@
 //!
 //! - `plan` reads a plan and checks it, `points` crosses its axes (`axis`), `order` says which repeat is next.
 //! - `run` makes a repeat on this machine, `guests` makes repeats in virtual time. `journal` keeps each, so that a sweep
-//!   that was killed at any moment goes on; `cleanup` clears up after that one.
-//! - `power` sets the processors and measures energy, `counters` reads what the machine counts during a repeat.
-//! - `device` says which block devices may be formatted, and gives them back. `gateable` asks whether workloads can be
-//!   gated.
+//!   that was killed at any moment goes on.
+//! - `borrow` lists the devices and settings that a sweep needs; `luc_borrow` gives them back, whatever ends the sweep.
+//! - `counters` reads the machine's counters during a repeat. `gateable` asks whether workloads can be gated.
 //! - `report` has medians, intervals and ratios, `explain` the counters that the figure is correlated with; `page` draws
 //!   both, `parquet` has all repeats as tables.
 
-#[macro_use]
-extern crate luc_units;
-
 mod axis;
+mod bench;
 mod best;
-mod cleanup;
+mod borrow;
 mod counters;
-mod device;
 mod environment;
 mod error;
 mod explain;
 mod gateable;
+mod guest_needs;
 mod guests;
 mod journal;
 #[cfg(test)]
@@ -31,7 +28,6 @@ mod page;
 mod parquet;
 mod plan;
 mod points;
-mod power;
 mod report;
 mod run;
 mod time_scale;
@@ -41,30 +37,31 @@ use std::path::Path;
 use std::time::Instant;
 
 use luc_host::interrupt;
-use luc_power::frequency;
 
 pub use axis::Axis;
+pub use bench::Bench;
 pub use best::Group;
-pub use cleanup::{Restored, clean_up, name_of, restore_left};
 pub use counters::Counters;
-pub use device::DeviceAbout;
-pub use device::shown_size;
 pub use environment::Environment;
 pub use error::SweepError;
 pub use explain::{ComponentReport, CounterReport, Explanation};
-pub use guests::{Needs as GuestNeeds, needs as guest_needs};
+pub use guest_needs::{GuestNeeds, guest_needs};
 pub use journal::{Discarded, Failure, Record};
+pub use luc_borrow::{
+    BorrowError, DeviceAbout, Restored, Scheduler, clean_up, name_of, restore_left, saved,
+    shown_size,
+};
 pub use options::option_value;
 pub use page::page;
 pub use plan::{
-    Batching, Bench, CopyOut, Disk, OwnDisk, Plan, Policy, Scheduler, Size, Span, Stop, Target,
-    VirtualTime, Workload,
+    Batching, CopyOut, Disk, OwnDisk, Plan, Policy, Size, Span, Stop, Target, VirtualTime, Workload,
 };
 pub use plan::{LARGEST_GUEST_DISK_BYTES, distribution_has, kernel_has, least_bytes};
 pub use points::Point;
 pub use report::{PointEnergy, PointReport, Ratio, Report};
 
 use journal::{Journal, Results};
+use luc_borrow::{CleanupProcess, HeldDevices, Power};
 use order::Schedule;
 
 /// A plan, and where it is run.
@@ -110,9 +107,9 @@ impl Sweep<'_> {
         plan.check_machine(self.sysfs)?;
         journal::check_owner(out)?;
         let points = points::points(plan);
-        let mut held = device::Held::default();
+        let mut held = HeldDevices::default();
         if plan.virtual_time.is_none() {
-            held = device::hold(plan, out, self.sysfs)?;
+            held = luc_borrow::hold(&self.borrow_request())?;
             gateable::check(&points, self.luc)?;
         }
         let (mut journal, results) = Journal::open(out, plan)?;
@@ -134,18 +131,19 @@ impl Sweep<'_> {
         &self,
         points: &[Point],
         (journal, results): (&mut Journal, &Results),
-        held: device::Held,
+        held: HeldDevices,
         tick: Tick<'_>,
     ) -> Result<(), SweepError> {
         let plan = self.plan;
         let mut schedule = Schedule::new(plan, points, &results.records, &results.failures);
         tick(schedule.made(), schedule.wanted(), "");
         if schedule.next().is_none() {
-            return cleanup::clear_left(plan, self.out, self.sysfs);
+            return Ok(luc_borrow::clear_left(&self.borrow_request())?);
         }
-        let mut cleanup = cleanup::CleanupProcess::start(self, journal, held)?;
+        let request = self.borrow_request();
+        let mut cleanup = CleanupProcess::start(&request, journal.lock_copy()?, held)?;
         // Dropped before the cleanup process, which it uses.
-        let mut power = power::Power::start(self, &mut cleanup)?;
+        let mut power = Power::start(&request, &mut cleanup)?;
         while let Some((number, round)) = schedule.next() {
             if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 break;
@@ -188,7 +186,7 @@ fn export(
         let order = |record: &Record| (record.round, at.get(&record.key).copied());
         results.records.sort_by_key(order);
     }
-    let report = report::report(plan, points, results, power::about(out), interrupted);
+    let report = report::report(plan, points, results, luc_borrow::energy_about(out), interrupted);
     report.export(out)?;
     parquet::export(&report, out)?;
     Ok(report)
@@ -202,16 +200,4 @@ fn export(
 pub fn report_again(out: &Path) -> Result<Report, SweepError> {
     let (plan, results) = journal::read(out)?;
     export(&plan, &points::points(&plan), out, results, false)
-}
-
-/// What root would restore by `text`, written again, if it takes it for a sweep's: of devices, of processors, or a note.
-/// For fuzzing.
-#[doc(hidden)]
-#[must_use]
-pub fn saved(kind: u8, text: &str) -> Option<String> {
-    match kind % 3 {
-        0 => device::saved(text),
-        1 => frequency::saved(text),
-        _ => cleanup::saved(text),
-    }
 }

@@ -6,8 +6,8 @@ use luc_workload::units::{duration_ns, file_size_bytes, seconds_ns};
 use luc_workload::workers::Arrivals;
 use toml::Value;
 
+use super::bench::Bench;
 use super::error::SweepError;
-use super::plan::Bench;
 use super::time_scale::TimeScale;
 use luc_workload::nearest::meant;
 

@@ -10,7 +10,7 @@ use super::best;
 use super::journal::{Failure, Record};
 use super::plan::Plan;
 use super::points::Point;
-use luc_selection::Candidate;
+use luc_stats::selection::Candidate;
 
 /// What is made and what is wanted. It follows from the plan and the figures alone, so that a sweep that was killed
 /// goes on as if it had not been.

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use luc_borrow::{DeviceRequest, Scheduler};
 use luc_power::energy;
 use luc_power::frequency::{self, Setting};
 use luc_stats::Goal;
@@ -18,7 +19,6 @@ mod disk;
 mod file_systems;
 mod policy;
 mod quantity;
-mod scheduler;
 mod target;
 #[cfg(test)]
 mod tests;
@@ -30,12 +30,11 @@ pub use disk::{Disk, OwnDisk};
 pub use file_systems::{distribution_has, kernel_has, least_bytes};
 pub use policy::{Batching, CopyOut, Policy};
 pub use quantity::{Size, Span};
-pub use scheduler::Scheduler;
 pub use virtual_time::LARGEST_GUEST_DISK_BYTES;
 pub(super) use virtual_time::LONGEST_HOLD_US;
 pub use virtual_time::VirtualTime;
 pub(super) use workload::Figure;
-pub use workload::{Bench, Workload};
+pub use workload::Workload;
 
 /// A sweep: its axes, and when a point is repeated enough.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -182,6 +181,17 @@ impl Target {
     /// Whether it is a disk made anew for each repeat.
     pub(super) fn is_emulated(&self) -> bool {
         self.fs.is_some() && self.device.is_none()
+    }
+
+    /// Returns the device to be borrowed; `None` for directories and emulated disks.
+    pub(super) fn device_request(&self) -> Option<DeviceRequest> {
+        let file_system = self.fs.clone().unwrap_or_default();
+        Some(DeviceRequest {
+            path: self.device.clone()?,
+            min_bytes: least_bytes(&file_system),
+            file_system,
+            overwrite: self.overwrite,
+        })
     }
 }
 

@@ -7,7 +7,8 @@ use toml::Value;
 
 use super::axis::Axis;
 use super::options::{known_name, label, values};
-use super::plan::{Plan, Policy, Scheduler, Target, Workload};
+use super::plan::{Plan, Policy, Target, Workload};
+use luc_borrow::Scheduler;
 
 /// What a point has on an axis that its workload does not have.
 const NONE: &str = "-";

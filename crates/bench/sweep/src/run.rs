@@ -8,6 +8,9 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use luc_borrow::{
+    Block, CleanupProcess, DeviceRequest, LentDevice, Power, SWEEP_VARIABLE, identified,
+};
 use luc_disk::{Mkfs, Mount};
 use luc_host::interrupt;
 use luc_host::programs::tool;
@@ -18,16 +21,13 @@ use regex_lite::Regex;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use super::cleanup::{CleanupProcess, MARK};
 use super::counters::{Counters, Counting, own};
-use super::device::{Block, Lent, identified};
 use super::environment::Before;
 use super::error::SweepError;
 use super::journal::{Discarded, Record};
 use super::options::{self, Personality};
 use super::plan::{Figure, Plan, Policy};
 use super::points::Point;
-use super::power::Power;
 use super::time_scale::TimeScale;
 
 /// How often a running program is looked at.
@@ -132,14 +132,14 @@ impl Runner<'_> {
             return Ok(own);
         }
         let mount = state.mount();
-        if let Some(device) = &target.device {
-            self.format(device, point)?;
+        if let Some(request) = target.device_request() {
+            self.format(&request, point)?;
         } else {
             self.create_disk(plan, point)?;
         }
         if let Some(scheduler) = point.scheduler {
             let block = Block::below(&mount, &state.sysfs)?;
-            Lent::set_scheduler(&state.devices, &block, scheduler)?;
+            LentDevice::set_scheduler(&state.devices, &block, scheduler)?;
         }
         Ok(mount)
     }
@@ -162,12 +162,13 @@ impl Runner<'_> {
     }
 
     /// A file system on a device of the user's, mounted.
-    fn format(&self, device: &Path, point: &Point) -> Result<(), SweepError> {
+    fn format(&self, request: &DeviceRequest, point: &Point) -> Result<(), SweepError> {
         let (state, target) = (&self.cleanup.state, &point.target);
+        let device = &request.path;
         let block = Block::open(device, &state.sysfs)?;
         self.cleanup.held.release(&block);
-        let uuid = block.prepare(&state.devices, target)?;
-        let fs = target.fs.clone().unwrap_or_default();
+        let uuid = block.prepare(&state.devices, request)?;
+        let fs = request.file_system.clone();
         let mkfs = Mkfs { options: identified(&fs, &uuid, &target.mkfs), fs };
         self.execute(&mut luc_disk::mkfs_command(device, &mkfs))?;
         let mount = Mount { dir: state.mount(), options: target.mount.clone() };
@@ -179,7 +180,7 @@ impl Runner<'_> {
         let state = &self.cleanup.state;
         if point.scheduler.is_some() {
             // The device stays when its disk is gone, with its scheduler.
-            Lent::restore_schedulers(&state.devices, &state.sysfs)?;
+            LentDevice::restore_schedulers(&state.devices, &state.sysfs)?;
         }
         if point.target.device.is_some() {
             let mut command = tool("umount");
@@ -322,7 +323,7 @@ impl Runner<'_> {
             .stdout(create(&out)?)
             .stderr(create(&err)?)
             .process_group(self.cleanup.group())
-            .env(MARK, &self.cleanup.state.disk)
+            .env(SWEEP_VARIABLE, &self.cleanup.state.disk)
             .spawn()
             .map_err(SweepError::io("run", &program))?;
         let mut told: Option<Instant> = None;

@@ -9,12 +9,12 @@ use luc_vm::{Kernel, Mode, Qemu, Vm};
 
 use super::super::environment::mkfs_version;
 use super::super::error::SweepError;
+use super::super::guest_needs::guest_needs;
 use super::super::journal::Results;
 use super::super::options::Personality;
 use super::super::plan::{Plan, Policy, VirtualTime, Workload};
 use super::super::points::Point;
 use super::batches::Batch;
-use super::file_systems::needs;
 use super::reading::records;
 use super::script::{MODEL_FILE, disk_bytes, model_file, script, workload_file};
 
@@ -105,7 +105,8 @@ impl GuestRunner {
         let file_systems = plan.target.iter().filter_map(|target| target.fs.as_deref());
         // By name: the order of the plan's targets is to make no other guest.
         let file_systems: BTreeSet<&str> = file_systems.collect();
-        let programs: BTreeSet<&str> = file_systems.iter().map(|fs| needs(fs).program).collect();
+        let programs: BTreeSet<&str> =
+            file_systems.iter().map(|fs| guest_needs(fs).program).collect();
         let mut vm = Vm::new(&self.kernel)
             .qemu(self.qemu.clone())
             .mode(Mode::VirtualTime {
@@ -120,7 +121,7 @@ impl GuestRunner {
         }
         vm = vm.program(&self.luc);
         for fs in file_systems {
-            vm = vm.module(needs(fs).module);
+            vm = vm.module(guest_needs(fs).module);
         }
         for workload in plan.workload.iter().filter(|workload| workload.filebench.is_some()) {
             vm = vm.content(workload_file(&workload.name), workload.text.as_str());

@@ -8,15 +8,15 @@ use luc_power::frequency::{self, Setting};
 use luc_stats::FEWEST;
 use luc_units::parse_duration_ns;
 
-use super::super::error::SweepError;
-use super::super::options;
-use super::super::power::open_latency;
-use super::super::time_scale::TimeScale;
 use super::file_systems::kernel_has;
 use super::unique::unique;
 use super::virtual_time::check_host;
-use super::{Bench, Disk, Plan, Policy, Stop, Target, Workload};
-use luc_selection::FEWEST_ROUNDS;
+use super::{Disk, Plan, Policy, Stop, Target, Workload};
+use crate::bench::Bench;
+use crate::error::SweepError;
+use crate::options;
+use crate::time_scale::TimeScale;
+use luc_stats::selection::FEWEST_ROUNDS;
 use luc_workload::nearest::meant;
 
 impl Plan {
@@ -95,7 +95,7 @@ impl Plan {
         }
         frequency::check(sysfs, &self.frequency, &self.frequency_options)?;
         if self.poll_idle {
-            open_latency()?;
+            luc_borrow::open_latency()?;
         }
         for target in &self.target {
             let Some(fs) = &target.fs else { continue };

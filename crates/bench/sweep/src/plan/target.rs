@@ -6,9 +6,9 @@ use luc_units::format_size;
 use super::check::check_policies;
 use super::file_systems::FILE_SYSTEMS;
 use super::{Disk, Target};
-use crate::device::own_identity;
 use crate::error::SweepError;
-use crate::guests::needs;
+use crate::guest_needs::guest_needs;
+use luc_borrow::own_identity;
 use luc_workload::nearest::meant;
 
 impl Target {
@@ -63,7 +63,7 @@ impl Target {
             SweepError::Plan(format!(
                 "target '{}': mkfs.{fs} is not installed: install {}, or leave the target out",
                 self.name,
-                needs(&fs).package
+                guest_needs(&fs).package
             ))
         })
     }

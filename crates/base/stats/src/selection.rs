@@ -11,8 +11,10 @@ mod compare;
 mod tests;
 mod text;
 
-use luc_stats::{interpolated_interval, median};
 use serde::{Deserialize, Serialize};
+
+use crate::interpolated::interpolated_interval;
+use crate::order::median;
 
 pub use compare::{Comparison, Method, Side};
 

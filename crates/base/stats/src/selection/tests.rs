@@ -1,10 +1,10 @@
 //! Whether what is said of a selection is so, and as often as it says.
 
-use luc_stats::random;
-use luc_stats::simulated::{Case, cases};
 use proptest::prelude::*;
 
 use super::*;
+use crate::random;
+use crate::simulated::{Case, cases};
 
 /// Experiments of each simulation.
 const TRIALS: u64 = 1000;

@@ -1,4 +1,4 @@
-//! A sweep's processors and its energy: what the plan asks of both, for one repeat after the other.
+//! Processor settings and energy of a sweep, repeat by repeat.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -15,77 +15,74 @@ use luc_units::OnPath as _;
 use luc_units::parse_duration_ns;
 
 use super::cleanup::CleanupProcess;
-use super::error::SweepError;
-use crate::Sweep;
+use super::error::BorrowError;
+use super::request::BorrowRequest;
 
-/// As long as a process holds this file open, the processors wake up in the time that it wrote there, µs (the kernel's
+/// While a process holds this file open, processors wake up within the time written to it, in µs (the kernel's
 /// Documentation/power/pm_qos_interface.rst).
-const WAKE_UP_LATENCY: &str = "/dev/cpu_dma_latency";
+pub(crate) const WAKE_UP_LATENCY: &str = "/dev/cpu_dma_latency";
 
-/// How often waiting looks for an interruption.
-const POLL: Duration = Duration::from_millis(20);
+/// Interval between checks for an interruption while waiting.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Both, for as long as the sweep runs. The cleanup process puts the processors back.
+/// Borrowed processor settings and the meter of energy. The cleanup process restores the processors.
 #[derive(Debug)]
-pub(super) struct Power {
+pub struct Power {
     lent: Option<Lent>,
     throttle: Option<Throttle>,
-    pub(super) energy: Energymeter,
-    pub(super) sysfs: PathBuf,
+    pub energy: Energymeter,
+    pub sysfs: PathBuf,
     /// Open while idle processors are to poll.
     _awake: Option<File>,
 }
 
 impl Power {
-    /// Sets what holds for the whole sweep, and measures the idle machine, if that has not been done for `out`.
-    pub(super) fn start(
-        sweep: &Sweep<'_>,
+    /// Applies the settings of the whole sweep, and measures the idle machine unless that was done for this folder.
+    ///
+    /// # Errors
+    /// [`BorrowError`]: processors or meter cannot be used, or the sweep was interrupted.
+    pub fn start(
+        request: &BorrowRequest<'_>,
         cleanup: &mut CleanupProcess,
-    ) -> Result<Self, SweepError> {
-        let &Sweep { plan, out, sysfs, .. } = sweep;
+    ) -> Result<Self, BorrowError> {
+        let &BorrowRequest { out, sysfs, frequency, energy: options, .. } = request;
         let state = &cleanup.state;
-        let lent = if plan.lends_processors() {
-            let lent = Lent::take(sysfs, &state.processors, &plan.frequency_options)?;
-            Some(lent)
-        } else {
-            None
-        };
-        let awake = plan.poll_idle.then(keep_awake).transpose()?;
+        let lent =
+            frequency.map(|options| Lent::take(sysfs, &state.processors, options)).transpose()?;
+        let awake = request.poll_idle.then(keep_awake).transpose()?;
         let throttle = match &state.cgroup {
             Some(dir) => {
                 let name = dir.file_name().unwrap_or_default();
-                let throttle = Throttle::create(&find(sysfs)?, &name.to_string_lossy())?;
-                Some(throttle)
+                Some(Throttle::create(&find(sysfs)?, &name.to_string_lossy())?)
             }
             None => None,
         };
-        let mut energy = match Energymeter::open(sysfs, &plan.energy) {
-            Err(_) if interrupt::interrupted() => return Err(SweepError::Interrupted),
-            energy => energy.map_err(SweepError::Meter)?,
+        let mut energy = match Energymeter::open(sysfs, options) {
+            Err(_) if interrupt::interrupted() => return Err(BorrowError::Interrupted),
+            energy => energy.map_err(BorrowError::Meter)?,
         };
         if let Some(group) = energy.group() {
             cleanup.also_end(group)?;
         }
-        let before = about(out);
+        let before = energy_about(out);
         match before.idle_watts {
             Some(watts) if before.source == energy.about().source => energy.set_idle_watts(watts),
-            _ => measure_idle(&mut energy, &plan.energy.idle)?,
+            _ => measure_idle(&mut energy, &options.idle)?,
         }
         if interrupt::interrupted() {
-            return Err(SweepError::Interrupted);
+            return Err(BorrowError::Interrupted);
         }
         let path = file(out);
         let text = format!("{:#}\n", serde_json::json!(energy.about()));
-        fs::write(&path, text).map_err(SweepError::io("write", &path))?;
+        fs::write(&path, text).map_err(BorrowError::io("write", &path))?;
         Ok(Self { lent, throttle, energy, sysfs: sysfs.to_owned(), _awake: awake })
     }
 
-    /// Brings processors and throttle to a point's `setting`, and lets its workload begin there.
-    pub(super) fn set(
-        &self,
-        setting: Option<Setting>,
-        command: &mut Command,
-    ) -> Result<(), SweepError> {
+    /// Sets processors and throttle for one point, and makes `command` start under the throttle.
+    ///
+    /// # Errors
+    /// [`BorrowError::Frequency`]: the kernel refuses the setting.
+    pub fn set(&self, setting: Option<Setting>, command: &mut Command) -> Result<(), BorrowError> {
         let Some(setting) = setting else {
             return Ok(());
         };
@@ -102,27 +99,27 @@ impl Power {
 
 /// Keeps idle processors from halting until the file is closed. A virtual processor that halts loses its place on the
 /// host, and its next wake-up takes as long as the host's other guests please.
-fn keep_awake() -> Result<File, SweepError> {
+fn keep_awake() -> Result<File, BorrowError> {
     let mut file = open_latency()?;
     let written = file.write_all(&0_i32.to_ne_bytes());
-    written.map_err(SweepError::io("write", Path::new(WAKE_UP_LATENCY)))?;
+    written.map_err(BorrowError::io("write", Path::new(WAKE_UP_LATENCY)))?;
     Ok(file)
 }
 
 /// Opens the file in which a process asks for short wake-ups. Opening alone asks for nothing.
-pub(super) fn open_latency() -> Result<File, SweepError> {
+///
+/// # Errors
+/// [`BorrowError::WakeUpLatency`]: only root may.
+pub fn open_latency() -> Result<File, BorrowError> {
     let opened = File::options().write(true).open(WAKE_UP_LATENCY);
-    opened.map_err(|reason| {
-        SweepError::Plan(format!(
-            "poll-idle: cannot open {WAKE_UP_LATENCY} ({reason}): run as root, or leave poll-idle out"
-        ))
-    })
+    opened.map_err(|reason| BorrowError::WakeUpLatency { reason })
 }
 
-/// How energy was measured for the results in `out`; nothing if it never was.
-pub(super) fn about(out: &Path) -> About {
+/// Returns how energy was measured for the results in `out`; the default if it never was.
+#[must_use]
+pub fn energy_about(out: &Path) -> About {
     let text = fs::read_to_string(file(out)).unwrap_or_default();
-    // One that was half written is made again.
+    // A half-written file is made again.
     serde_json::from_str(&text).unwrap_or_default()
 }
 
@@ -130,7 +127,7 @@ fn file(out: &Path) -> PathBuf {
     out.join("energy.json")
 }
 
-fn measure_idle(energy: &mut Energymeter, time: &str) -> Result<(), SweepError> {
+fn measure_idle(energy: &mut Energymeter, time: &str) -> Result<(), BorrowError> {
     let time = Duration::from_nanos(parse_duration_ns(time)?);
     if !energy.is_there() || time.is_zero() {
         return Ok(());
@@ -138,7 +135,7 @@ fn measure_idle(energy: &mut Energymeter, time: &str) -> Result<(), SweepError> 
     energy.begin();
     let until = Instant::now() + time;
     while Instant::now() < until && !interrupt::interrupted() {
-        sleep(POLL.min(until.saturating_duration_since(Instant::now())));
+        sleep(POLL_INTERVAL.min(until.saturating_duration_since(Instant::now())));
     }
     if let Some(idle) = energy.end() {
         energy.set_idle(&idle);

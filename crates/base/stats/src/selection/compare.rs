@@ -1,9 +1,11 @@
 //! The best against another, round by round.
 
-use luc_stats::{geometric_interval, interpolated_interval, leaves_some_out, paired_ratios};
 use serde::Serialize;
 
 use super::FEWEST_ROUNDS;
+use crate::interpolated::{interpolated_interval, leaves_some_out};
+use crate::logs::geometric_interval;
+use crate::paired::paired_ratios;
 
 /// The best over another candidate.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
