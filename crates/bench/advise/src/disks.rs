@@ -4,7 +4,7 @@ use luc_host::memory::available_bytes;
 use luc_units::{format_size, parse_size_bytes};
 
 use super::error::AdviseError;
-use luc_sweep::{Disk, LARGEST_GUEST_DISK_BYTES, Size};
+use luc_sweep::{Disk, MAX_GUEST_DISK_BYTES, Size};
 
 /// What file systems take beside the files, and what a run adds.
 const ROOM_BYTES: u64 = 2 << 30;
@@ -53,7 +53,7 @@ pub(super) fn in_guest(model: &str, size: Option<&str>, bytes: f64) -> Result<Di
                 .to_owned(),
         ));
     }
-    let largest = LARGEST_GUEST_DISK_BYTES;
+    let largest = MAX_GUEST_DISK_BYTES;
     if bytes > largest as f64 * 0.9 {
         return Err(AdviseError::Option(format!(
             "the workload's files take {}, and a guest's disk has at most {}: make them fewer or smaller (--set \

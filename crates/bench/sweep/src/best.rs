@@ -1,4 +1,4 @@
-//! Plans that only want to know which target and policy is best: when one is given up, and what was selected.
+//! Plans that look only for the best target and policy: when a candidate is given up, and the final selection.
 
 use std::collections::HashMap;
 
@@ -10,21 +10,21 @@ use super::plan::{Batching, Policy};
 use super::points::Point;
 use luc_stats::selection::{Candidate, Selection, Side, Terms, select};
 
-/// The points that are compared with each other, and what was found.
+/// Points that are compared with each other, and the result.
 #[derive(Debug, Serialize)]
 pub struct Group {
-    /// What they have in common: the values of the axes but target and policy.
+    /// Values of the axes that they share: all but target and policy.
     pub group: String,
-    /// What their figure is counted in.
+    /// Unit of their figure.
     pub unit: String,
     /// Their keys, in the order of the selection's candidates.
     pub keys: Vec<String>,
-    /// What was found; `None` of fewer than 3 rounds.
+    /// Result of the comparison; `None` of fewer than 3 rounds.
     pub selection: Option<Selection>,
 }
 
 impl Point {
-    /// It as a candidate, without samples.
+    /// Describes the point as a candidate without samples.
     pub(super) fn candidate(&self) -> Candidate {
         let target = &self.target;
         let file_system = target.fs.clone().unwrap_or_else(|| "directory".to_owned());
@@ -59,7 +59,7 @@ pub(super) fn groups(points: &[Point]) -> Vec<Vec<usize>> {
     groups.into_iter().map(|(_, members)| members).collect()
 }
 
-/// At how many rounds it is looked who is worse.
+/// Returns the numbers of rounds after which worse candidates are given up.
 pub(super) fn looks(goal: &Goal) -> Vec<usize> {
     let doubled = std::iter::successors(Some(goal.min.max(1)), |look| Some(look * 2));
     let mut looks: Vec<usize> = doubled.take_while(|&look| look < goal.max).collect();
@@ -67,13 +67,15 @@ pub(super) fn looks(goal: &Goal) -> Vec<usize> {
     looks
 }
 
-/// How sure a selection of `goal` is: by each look, and by one more when time is up.
+/// Returns the terms of a selection: one look at each number of rounds, and one more when time is up.
 pub(super) fn terms(goal: &Goal) -> Terms {
     Terms { looks: looks(goal).len() + 1, ..Terms::default() }
 }
 
-/// What becomes of each of a group's `candidates`; `failed` ones are out. At each look, the ones that are significantly
-/// worse than the best are given up; it ends when none is left that the best may exceed by more than the goal.
+/// Decides which of a group's `candidates` go on; those marked in `failed` do not.
+///
+/// At each look, candidates that are significantly worse than the best are given up. The group ends when the best can
+/// exceed no other by more than the goal.
 pub(super) fn verdicts(goal: &Goal, candidates: &[Candidate], failed: &[bool]) -> Vec<Verdict> {
     let mut verdicts: Vec<Verdict> = failed
         .iter()
@@ -87,7 +89,7 @@ pub(super) fn verdicts(goal: &Goal, candidates: &[Candidate], failed: &[bool]) -
         }
         let mut seen = candidates.to_vec();
         seen.iter_mut().for_each(|candidate| candidate.rates.truncate(look));
-        // Nothing is best where all lose data: then all go on to the end.
+        // If all candidates lose data there is no best: all go on to the end.
         let Ok(Selection { rate, .. }) = select(&seen, terms(goal)) else {
             continue;
         };
@@ -121,7 +123,7 @@ pub(super) fn in_rounds(mut records: Vec<&Record>) -> impl Iterator<Item = &Reco
     in_order.take_while(|(at, record)| record.round == *at).map(|(_, record)| record)
 }
 
-/// What the records say of every group.
+/// Selects the best of every group from the records.
 pub(super) fn select_all(goal: &Goal, points: &[Point], records: &[Record]) -> Vec<Group> {
     let mut made: HashMap<&str, Vec<&Record>> = HashMap::new();
     for record in records {
@@ -149,7 +151,7 @@ pub(super) fn select_all(goal: &Goal, points: &[Point], records: &[Record]) -> V
     groups(points).into_iter().map(group).collect()
 }
 
-/// Which of the points could not be measured.
+/// Marks the points that could not be measured.
 pub(super) fn failed(points: &[Point], failures: &[Failure]) -> Vec<bool> {
     let is_failed = |point: &Point| failures.iter().any(|failure| failure.key == point.key());
     points.iter().map(is_failed).collect()

@@ -1,4 +1,4 @@
-//! What can go wrong in a sweep, and what to do about it.
+//! Errors of a sweep, each with its remedy.
 
 use std::io;
 use std::path::PathBuf;
@@ -17,10 +17,10 @@ pub enum SweepError {
     Syntax {
         path: PathBuf,
         line: usize,
-        /// What is wrong, and what is right.
+        /// Cause and remedy.
         reason: String,
     },
-    /// The plan says something that cannot be done.
+    /// The plan asks for something impossible.
     #[error("plan: {0}")]
     Plan(String),
     /// A workload file cannot be read, or is wrong.
@@ -57,7 +57,7 @@ pub enum SweepError {
     /// The folder for the results has something else in it.
     #[error("{path} is no folder of a sweep and is not empty: give a new folder with --out", path = .0.display())]
     Foreign(PathBuf),
-    /// There are no results that this version understands.
+    /// The folder has no results that this version understands.
     #[error("{path} has no results of a sweep: name the folder that `luc sweep` wrote to", path = .0.display())]
     NoSweep(PathBuf),
     /// The results cannot be understood.
@@ -77,7 +77,7 @@ pub enum SweepError {
         what: String,
         command: String,
         how: String,
-        /// The last that it said.
+        /// Last line of its standard error.
         said: String,
     },
     /// A program ran, and its figure is not there.
@@ -87,7 +87,7 @@ pub enum SweepError {
     NoFigure {
         /// The point and round.
         what: String,
-        /// Where it was looked for.
+        /// Place where the figure was looked for.
         figure: String,
     },
     /// A series that never became steady.
@@ -112,9 +112,9 @@ pub enum SweepError {
         "virtual: the results were begun by {before}, and here is {now}: make them anew with another --out"
     )]
     OtherQemu {
-        /// That of the repeats.
+        /// QEMU of the earlier repeats.
         before: String,
-        /// That of this machine.
+        /// QEMU of this machine.
         now: String,
     },
     /// The modules' sources could not be written.
@@ -127,13 +127,13 @@ pub enum SweepError {
         what: String,
         said: String,
     },
-    /// Interrupted; what was finished is kept.
+    /// The sweep was interrupted. Finished repeats are kept.
     #[error("interrupted")]
     Interrupted,
 }
 
 impl SweepError {
-    /// Whether it says that this point cannot be measured, and nothing of others.
+    /// Returns whether the error concerns this point only, and other points may still be measured.
     pub(super) fn is_of_one_point(&self) -> bool {
         matches!(
             self,

@@ -1,4 +1,4 @@
-//! Whether the plan's workloads can run under the gate, before a sweep that wants that begins.
+//! Checks before a sweep that its workloads can run under the gate.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -23,7 +23,7 @@ pub(super) fn check(points: &[Point], luc: &Path) -> Result<(), SweepError> {
         let first = workload.command.iter().flatten().next();
         let program = first.map_or(luc, Path::new);
         let is_found_later = program.to_string_lossy().contains('{');
-        // A relative path is one below the fresh folder.
+        // A relative path is relative to the fresh folder.
         let is_below = program.is_relative() && program.components().count() > 1;
         if is_found_later || is_below {
             continue;

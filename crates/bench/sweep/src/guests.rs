@@ -1,4 +1,10 @@
-//! A sweep in virtual time: its points in guests, several guests at a time.
+//! A sweep in virtual time: runs its points in guests, several guests at a time.
+//!
+//! A guest runs points of one speed and one round, in the order of that round. `batches` deals them out, `script`
+//! writes the guest's script, `runner` boots the guest, and `reading` parses its results.
+//!
+//! Batches follow from the plan alone. A sweep that was killed repeats its unfinished batches and ends with the same
+//! figures. If only the best is wanted, the rounds up to each look at the figures form a stage.
 //!
 //! A guest runs points of one speed and one round, in the order of that round: `batches` deals them out, `script` is what
 //! the guest does, `runner` boots it, `reading` understands what it left. What a batch is follows from the plan alone,
@@ -28,12 +34,12 @@ use crate::{Sweep, Tick};
 use batches::{Batch, Stage};
 use runner::GuestRunner;
 
-/// How often an interruption is looked for.
-const POLL: Duration = Duration::from_millis(100);
+/// Interval between checks for an interruption.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 type Made = Result<Results, SweepError>;
 
-/// Makes what is missing of `results` and keeps it in `journal`.
+/// Runs the missing batches and keeps their results in `journal`.
 pub(super) fn run(
     sweep: &Sweep<'_>,
     points: &[Point],
@@ -63,7 +69,7 @@ pub(super) fn run(
             }
         };
         opened = Some(Arc::clone(&runner));
-        let jobs = that_fit(virtual_time.jobs, runner.memory_bytes());
+        let jobs = limit_jobs(virtual_time.jobs, runner.memory_bytes());
         let mut keep = |made: Results| {
             for record in made.records {
                 if is_there(&results.records, &record) {
@@ -101,7 +107,7 @@ fn same_qemu(results: &Results, now: BTreeSet<String>) -> Result<(), SweepError>
     }
 }
 
-/// Whether a repeat was made before.
+/// Returns whether a repeat was made before.
 fn is_there(records: &[Record], record: &Record) -> bool {
     let mut records = records.iter();
     records.any(|known| known.round == record.round && known.key == record.key)
@@ -128,13 +134,13 @@ fn wanted(plan: &Plan, points: &[Point], results: &Results) -> usize {
     points.iter().map(repeats).sum()
 }
 
-/// Of `jobs` guests as many as this machine has memory for; nothing but time depends on it.
-fn that_fit(jobs: usize, memory_bytes: u64) -> usize {
+/// Limits the number of guests to this machine's memory. Only the duration of the sweep depends on it.
+fn limit_jobs(jobs: usize, memory_bytes: u64) -> usize {
     let fit = available_bytes().map_or(jobs as u64, |there| there / memory_bytes.max(1));
     jobs.min(fit as usize).max(1)
 }
 
-/// Runs batches in guests side by side; `keep` gets what each made.
+/// Runs batches in parallel guests, and passes the results of each to `keep`.
 fn side_by_side(
     runner: Arc<GuestRunner>,
     batches: VecDeque<Batch>,
@@ -146,12 +152,12 @@ fn side_by_side(
     let (sender, made) = mpsc::channel();
     for _ in 0..jobs {
         let (runner, queue, sender) = (runner.clone(), queue.clone(), sender.clone());
-        // Not joined: a guest ends with its thread, and that with the process.
+        // Not joined: a guest ends with its thread, and the thread with the process.
         thread::spawn(move || worker(&runner, &queue, deadline, &sender));
     }
     drop(sender);
     let outcome = loop {
-        match made.recv_timeout(POLL) {
+        match made.recv_timeout(POLL_INTERVAL) {
             // A signal to the whole group has ended QEMU as well.
             _ if interrupt::interrupted() => break Err(SweepError::Interrupted),
             Ok(made) => {
@@ -163,7 +169,7 @@ fn side_by_side(
             Err(RecvTimeoutError::Disconnected) => break Ok(()),
         }
     };
-    // A worker that is still at work takes no more.
+    // Workers finish their batch and take no further one.
     queue.lock().unwrap_or_else(PoisonError::into_inner).clear();
     outcome
 }

@@ -56,7 +56,7 @@ pub use page::page;
 pub use plan::{
     Batching, CopyOut, Disk, OwnDisk, Plan, Policy, Size, Span, Stop, Target, VirtualTime, Workload,
 };
-pub use plan::{LARGEST_GUEST_DISK_BYTES, distribution_has, kernel_has, least_bytes};
+pub use plan::{MAX_GUEST_DISK_BYTES, distribution_has, kernel_has, least_bytes};
 pub use points::Point;
 pub use report::{PointEnergy, PointReport, Ratio, Report};
 
@@ -78,7 +78,7 @@ pub struct Sweep<'a> {
     pub deadline: Option<Instant>,
 }
 
-/// Told repeats made, repeats wanted as far as is known, and the point of the one last made.
+/// Progress callback: repeats made, repeats wanted as far as known, and the point of the last repeat.
 pub type Tick<'a> = &'a mut dyn FnMut(usize, usize, &str);
 
 /// Runs `plan` without a deadline.
@@ -126,7 +126,7 @@ impl Sweep<'_> {
         export(plan, &points, out, results, interrupt::interrupted())
     }
 
-    /// Makes what is missing of `results` on this machine, and keeps it in `journal`.
+    /// Makes the missing repeats on this machine, and keeps them in `journal`.
     fn run_here(
         &self,
         points: &[Point],
@@ -154,7 +154,7 @@ impl Sweep<'_> {
                     journal.append(&record)?;
                     schedule.add(number, record.value);
                 }
-                // Of many candidates one may be impossible here: the others are not.
+                // One impossible candidate does not end the sweep.
                 Err(error) if plan.stop.best && error.is_of_one_point() => {
                     cleanup.clear_repeat()?;
                     journal.append_failure(&Failure {
@@ -192,8 +192,7 @@ fn export(
     Ok(report)
 }
 
-/// The report of what the folder `out` has so far, from its files alone: the sweep may be going on. Its other files are
-/// made again.
+/// Reports the results in the folder `out` so far, and writes its other files again. The sweep may still be running.
 ///
 /// # Errors
 /// [`SweepError`]: it is no folder of a sweep, or cannot be read or written.

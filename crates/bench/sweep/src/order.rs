@@ -1,4 +1,4 @@
-//! What is repeated next: rounds, in each every point once and in an order of its own.
+//! Order of repeats: rounds, in each of which every point occurs once, in a random order per round.
 
 use std::collections::HashMap;
 
@@ -12,8 +12,8 @@ use super::plan::Plan;
 use super::points::Point;
 use luc_stats::selection::Candidate;
 
-/// What is made and what is wanted. It follows from the plan and the figures alone, so that a sweep that was killed
-/// goes on as if it had not been.
+/// Repeats made and wanted. It follows from the plan and the figures alone, so that a killed sweep goes on as if
+/// uninterrupted.
 #[derive(Debug)]
 pub(super) struct Schedule {
     /// The goal of each point.
@@ -21,7 +21,7 @@ pub(super) struct Schedule {
     seed: u64,
     /// The figures of each point, by round.
     values: Vec<Vec<f64>>,
-    /// Where only the best is wanted.
+    /// Candidates, if only the best is wanted.
     best: Option<Best>,
 }
 
@@ -30,7 +30,7 @@ pub(super) struct Schedule {
 struct Best {
     goal: Goal,
     groups: Vec<Vec<usize>>,
-    /// By the number of the point, without samples.
+    /// Candidates without samples, by the number of the point.
     names: Vec<Candidate>,
     failed: Vec<bool>,
 }
@@ -64,7 +64,7 @@ impl Schedule {
         }
     }
 
-    /// What becomes of each point.
+    /// Decides which points go on.
     pub(super) fn verdicts(&self) -> Vec<Verdict> {
         let Some(best) = &self.best else {
             let each = self.goals.iter().zip(&self.values);
@@ -124,7 +124,7 @@ impl Schedule {
     }
 }
 
-/// All of `count` points in the order of a round (Fisher and Yates).
+/// Shuffles the points for a round (Fisher and Yates).
 pub(super) fn shuffled(seed: u64, round: usize, count: usize) -> Vec<usize> {
     let mut random = random::stream(seed, round as u64);
     let mut order: Vec<usize> = (0..count).collect();

@@ -10,19 +10,19 @@ use super::options::{known_name, label, values};
 use super::plan::{Plan, Policy, Target, Workload};
 use luc_borrow::Scheduler;
 
-/// What a point has on an axis that its workload does not have.
+/// Value of an axis that the workload does not have.
 const NONE: &str = "-";
 
-/// One value of every axis.
+/// One value of each axis.
 #[derive(Debug, Clone)]
 pub struct Point {
-    /// What is run; its options have one value each.
+    /// Workload, with one value for each option.
     pub workload: Workload,
     /// Options with several values, and the one here; `-` where the workload has not that option.
     pub parameters: Vec<(&'static str, String)>,
     pub threads: usize,
     pub target: Target,
-    /// With the gate or the module, or without.
+    /// Under the gate, under the module, or without either.
     pub policy: Policy,
     /// The disk's I/O scheduler, where the plan has that axis.
     pub scheduler: Option<Scheduler>,
@@ -30,12 +30,12 @@ pub struct Point {
     pub frequency: Option<Setting>,
     /// The speed in virtual time, millions of instructions per second.
     pub mips: Option<u64>,
-    /// How many processors its guest has, where the plan has that axis.
+    /// Number of its guest's processors, if the plan has that axis.
     pub processors: Option<u32>,
 }
 
 impl Point {
-    /// Its axes and values, in the order of the product.
+    /// Lists its axes and values, in the order of the product.
     #[must_use]
     pub fn axes(&self) -> Vec<(Axis, String)> {
         let scheduler = self.scheduler.map(|one| one.name().to_owned());
@@ -57,14 +57,14 @@ impl Point {
         axes
     }
 
-    /// Its name in the results.
+    /// Returns its name in the results.
     #[must_use]
     pub fn key(&self) -> String {
         let values: Vec<String> = self.axes().into_iter().map(|(_, value)| value).collect();
         values.join(",")
     }
 
-    /// What it has in common with those that it may be better or worse than: all but target and policy.
+    /// Returns the values that it shares with the points it is compared with: all but target and policy.
     #[must_use]
     pub fn group(&self) -> String {
         let axes = self.axes().into_iter();
@@ -72,7 +72,7 @@ impl Point {
         common.map(|(_, value)| value).collect::<Vec<_>>().join(",")
     }
 
-    /// What its figure is counted in.
+    /// Returns the unit of its figure.
     #[must_use]
     pub fn unit(&self) -> &str {
         match (self.workload.bench, &self.workload.figure) {
@@ -83,7 +83,7 @@ impl Point {
         }
     }
 
-    /// What a joule gives, where its figure is a rate: `files/J` of `files/s`.
+    /// Returns the unit per joule if the figure is a rate: `files/J` for `files/s`.
     #[must_use]
     pub fn unit_per_joule(&self) -> Option<String> {
         Some(format!("{}/J", self.unit().strip_suffix("/s")?))
@@ -165,7 +165,7 @@ fn speeds(plan: &Plan, workload: &Workload) -> Vec<OfProcessors> {
     frequencies.map(|setting| (Some(setting), None, None)).collect()
 }
 
-/// Options of which any workload has a list.
+/// Lists the options for which any workload has a list of values.
 fn parameters(plan: &Plan) -> BTreeSet<&'static str> {
     let of_workload = |workload: &Workload| {
         let lists = workload.options.iter().filter(|(_, value)| value.is_array());

@@ -1,4 +1,4 @@
-//! What a sweep found: medians with intervals, ratios to the first value of each axis, and what is not sure enough.
+//! Results of a sweep: medians with intervals, ratios to the first value of each axis, and unfinished points.
 
 mod disturbances;
 mod energy;
@@ -25,18 +25,18 @@ use luc_units::figures::FourDigits;
 #[derive(Debug, Serialize)]
 pub struct Report {
     pub plan: Plan,
-    /// How energy was measured, or why not.
+    /// How energy was measured, or why it was not.
     pub energy: About,
     /// Whether it was interrupted; the same command goes on.
     pub interrupted: bool,
     pub points: Vec<PointReport>,
-    /// Where only the best is wanted: what was selected.
+    /// Selections, if only the best is wanted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<Group>,
     /// Points that could not be measured, and why.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<Failure>,
-    /// What each workload's figure is correlated with.
+    /// Correlations of each workload's figure.
     pub explanations: Vec<Explanation>,
     /// Every repeat, in the order made.
     pub repeats: Vec<Record>,
@@ -46,12 +46,12 @@ pub struct Report {
 
 #[derive(Debug, Serialize)]
 pub struct PointReport {
-    /// Its name: the values of its axes.
+    /// Values of its axes, joined as its name.
     pub key: String,
     /// The axes and its values.
     #[serde(skip)]
     pub axes: Vec<(Axis, String)>,
-    /// What its figure is counted in.
+    /// Unit of its figure.
     pub unit: String,
     pub count: usize,
     /// Median and 95 % interval; `None` of fewer than 6 repeats.
@@ -59,13 +59,13 @@ pub struct PointReport {
     /// Median and range of repeats in virtual time, where those are too few for an interval.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub range: Option<MedianInterval>,
-    /// Half of it over the median.
+    /// Half of the interval over the median.
     pub relative_half_width: Option<f64>,
-    /// Whether that is below the goal.
+    /// Whether the point is finished, and within the goal.
     pub verdict: Verdict,
     /// Against the same point with the first value of each axis.
     pub ratios: Vec<Ratio>,
-    /// What its repeats took; `None` if that was measured for none.
+    /// Energy of its repeats; `None` if it was never measured.
     pub energy: Option<PointEnergy>,
 }
 
@@ -74,7 +74,7 @@ pub struct PointReport {
 pub struct Ratio {
     /// The axis in which they differ.
     pub axis: Axis,
-    /// The first value of it.
+    /// First value of that axis.
     pub to: String,
     /// Pairs: rounds that both have.
     pub pairs: usize,
@@ -166,7 +166,7 @@ fn range(values: &[f64]) -> Option<MedianInterval> {
 }
 
 impl PointReport {
-    /// Its value of an axis; empty if the sweep does not have that.
+    /// Returns its value of an axis; empty if the sweep does not have that axis.
     #[must_use]
     pub fn value(&self, axis: Axis) -> &str {
         let found = self.axes.iter().find(|(known, _)| *known == axis);
@@ -193,7 +193,7 @@ impl Report {
         repeats.filter(|repeat| repeat.key == point.key)
     }
 
-    /// Whether repeats are still to be made.
+    /// Returns whether repeats are still to be made.
     #[must_use]
     pub fn wants_more(&self) -> bool {
         let wants = |point: &PointReport| matches!(point.verdict, Verdict::More(_));
@@ -204,14 +204,14 @@ impl Report {
     #[must_use]
     pub fn not_converged(&self) -> usize {
         if self.plan.virtual_time.is_some() {
-            // Nothing was to converge.
+            // Their number of repeats is fixed.
             return 0;
         }
         let is_wide = |point: &&PointReport| point.verdict == Verdict::NotConverged;
         self.points.iter().filter(is_wide).count()
     }
 
-    /// Whether a power cut may cost more on a target than the program risks itself.
+    /// Returns whether a power cut on a target may cost more than the program itself risks.
     #[must_use]
     pub fn is_unsafe(&self, target: &str) -> bool {
         let mut targets = self.plan.target.iter();
@@ -225,7 +225,7 @@ impl Report {
         self.points.iter().filter(is_open).count()
     }
 
-    /// What ran the guests, as in ` by QEMU 7.2.22 (Debian 1:7.2), one processor`.
+    /// Names the QEMUs of the guests, as in ` by QEMU 7.2.22 (Debian 1:7.2), one processor`.
     fn by_qemu(&self) -> String {
         let of_repeat = |repeat: &'_ Record| repeat.environment.qemu.clone();
         let qemus: BTreeSet<String> = self.repeats.iter().filter_map(of_repeat).collect();
@@ -236,7 +236,7 @@ impl Report {
         }
     }
 
-    /// What holds for all points, a line each: dangers, what a throttle is, where energy comes from.
+    /// Returns notes on all points, one per line: dangers, meaning of the throttle, source of energy.
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
         struct Notes<'a>(&'a Report);
@@ -248,7 +248,7 @@ impl Report {
         Notes(self).to_string().lines().map(str::to_owned).collect()
     }
 
-    /// What holds for all points: what a throttle is, what the energy is of, or why there is none.
+    /// Writes the notes on all points.
     fn write_notes(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.plan.throttles() {
             writeln!(
@@ -266,7 +266,7 @@ impl Report {
         energy::write_about(f, &self.energy, &self.repeats)
     }
 
-    /// Says what the figures are correlated with most strongly.
+    /// Writes the strongest correlations of the figures.
     fn write_explanations(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for explanation in &self.explanations {
             let strongest = explanation.strongest(3);

@@ -1,4 +1,5 @@
-//! One repeat: a fresh file system or folder, cold caches, the workload, its figure, and all gone again.
+//! One repeat: makes a fresh file system or folder, drops caches, runs the workload, reads its figure, removes
+//! everything.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -22,7 +23,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use super::counters::{Counters, Counting, own};
-use super::environment::Before;
+use super::environment::EnvironmentBefore;
 use super::error::SweepError;
 use super::journal::{Discarded, Record};
 use super::options::{self, Personality};
@@ -30,16 +31,16 @@ use super::plan::{Figure, Plan, Policy};
 use super::points::Point;
 use super::time_scale::TimeScale;
 
-/// How often a running program is looked at.
-const POLL: Duration = Duration::from_millis(5);
-/// How long a program may take to end after SIGTERM.
-const GRACE: Duration = Duration::from_secs(5);
+/// Interval between checks of a running program.
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
+/// Time for a program to end after SIGTERM.
+const TERM_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Attempts at a repeat while too much of the processors' time is stolen. The last one counts.
-const ATTEMPTS: usize = 4;
+const MAX_ATTEMPTS: usize = 4;
 
 /// A smaller share of energy above idle gives no figure per joule.
-const LEAST_NET_SHARE: f64 = 0.01;
+const MIN_NET_SHARE: f64 = 0.01;
 
 /// Makes a repeat of `point`, again while the hypervisor takes more of the processors' time than the plan's
 /// `stop.stolen`.
@@ -55,7 +56,7 @@ pub(super) fn repeat(
         let made = attempt(plan, point, round, cleanup, power)?;
         let stolen_share = made.environment.stolen_share;
         let is_disturbed = plan.stop.stolen.is_some_and(|most| stolen_share > most);
-        if !is_disturbed || discarded.len() + 1 == ATTEMPTS {
+        if !is_disturbed || discarded.len() + 1 == MAX_ATTEMPTS {
             return Ok(Record { discarded, ..made });
         }
         discarded.push(Discarded { value: made.value, stolen_share });
@@ -77,7 +78,7 @@ fn attempt(
     let mut command = runner.workload(point, &dir, seed)?;
     power.set(point.frequency, &mut command)?;
     let caches_dropped = settle(plan);
-    let before = Before::now();
+    let before = EnvironmentBefore::now();
     let counting = Counting::begin(&dir, &power.sysfs);
     power.energy.begin();
     let begun = Instant::now();
@@ -96,8 +97,8 @@ fn attempt(
     let per_joule = |joules: fn(&Energy) -> Option<f64>| {
         point.unit_per_joule()?;
         let energy = energy.as_ref()?;
-        // So little above idle is the noise of both, and its inverse would be any number.
-        let least = energy.gross_joules? * LEAST_NET_SHARE;
+        // A smaller difference is noise of both, and its inverse could be any number.
+        let least = energy.gross_joules? * MIN_NET_SHARE;
         let joules = joules(energy).filter(|&joules| joules > least)?;
         Some(value * energy.seconds / joules)
     };
@@ -161,7 +162,7 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// A file system on a device of the user's, mounted.
+    /// Makes a file system on a device of the user, and mounts it.
     fn format(&self, request: &DeviceRequest, point: &Point) -> Result<(), SweepError> {
         let (state, target) = (&self.cleanup.state, &point.target);
         let device = &request.path;
@@ -179,7 +180,7 @@ impl Runner<'_> {
     fn clear(&self, point: &Point) -> Result<(), SweepError> {
         let state = &self.cleanup.state;
         if point.scheduler.is_some() {
-            // The device stays when its disk is gone, with its scheduler.
+            // The loop device outlives the disk and would keep the scheduler.
             LentDevice::restore_schedulers(&state.devices, &state.sysfs)?;
         }
         if point.target.device.is_some() {
@@ -197,7 +198,7 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// The workload's command, under the gate where the point says so.
+    /// Builds the workload's command, under the gate if the point asks for it.
     fn workload(&self, point: &Point, dir: &Path, seed: u64) -> Result<Command, SweepError> {
         let workload = &point.workload;
         let luc = || self.cleanup.luc.clone().into_os_string();
@@ -248,12 +249,12 @@ impl Runner<'_> {
         Ok(command)
     }
 
-    /// Where `luc run` writes its report.
+    /// Path of the report of `luc run`.
     fn gate_report(&self) -> PathBuf {
         self.cleanup.state.work.join("gate.json")
     }
 
-    /// What the plan wants of the workload's report, and what the gate says.
+    /// Reads the counters that the plan names in the workload's report, and the gate's.
     fn own_counters(&self, point: &Point, stdout: &str) -> Counters {
         let mut counters = Counters::new();
         if !point.workload.counters.is_empty() {
@@ -333,16 +334,16 @@ impl Runner<'_> {
             }
             match told {
                 None if interrupt::interrupted() => {
-                    // One that has just ended is as wanted.
+                    // It may have just ended.
                     let _ = kill_process(Pid::from_child(&child), Signal::TERM);
                     told = Some(Instant::now());
                 }
-                Some(when) if when.elapsed() > GRACE => self.cleanup.end_programs(),
+                Some(when) if when.elapsed() > TERM_TIMEOUT => self.cleanup.end_programs(),
                 _ => {}
             }
-            sleep(POLL);
+            sleep(POLL_INTERVAL);
         };
-        // What it may have left running would keep the disk busy.
+        // Background processes of it would keep the disk busy.
         self.cleanup.end_programs();
         if interrupt::interrupted() {
             return Err(SweepError::Interrupted);
@@ -386,7 +387,7 @@ fn settle(plan: &Plan) -> bool {
     let dropped = fs::write("/proc/sys/vm/drop_caches", "3").is_ok();
     let until = Instant::now() + Duration::from_nanos(plan.settle.ns());
     while Instant::now() < until && !interrupt::interrupted() {
-        sleep(POLL.min(until.saturating_duration_since(Instant::now())));
+        sleep(POLL_INTERVAL.min(until.saturating_duration_since(Instant::now())));
     }
     dropped
 }

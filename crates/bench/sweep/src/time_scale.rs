@@ -1,7 +1,7 @@
-//! A processor's speed in a guest, and what it makes of times.
+//! Speeds of a guest's processor, and the stretching of times that follows.
 
-/// How much longer times last where a workload runs, in thousandths: a guest whose processor stands for a faster one
-/// has all else slower.
+/// Stretching of times in a guest, in thousandths: a processor that stands for a faster one has slower disks and
+/// timers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TimeScale {
     pub(crate) permille: u64,
@@ -16,9 +16,10 @@ impl TimeScale {
     }
 }
 
-/// A speed: an instruction takes 2^`shift` ns, and all that is not instructions (the disk, the module's, the
-/// scheduler's and the workload's times) takes `scale` of its time. A sweep has one shift for all of its speeds, so
-/// that nothing jumps where two ways of being fast would meet.
+/// A speed of a guest's processor. An instruction takes 2^`shift` ns. All other times (disk, module, scheduler,
+/// workload) are stretched by `scale`.
+///
+/// All speeds of a sweep have the same shift, since figures could jump between two shifts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Speed {
     pub(crate) shift: u32,
@@ -49,7 +50,7 @@ impl Speed {
         time * 1000.0 / self.scale.permille as f64
     }
 
-    /// A figure counted in `unit`, at this speed; what is neither a rate nor a time is the same at all.
+    /// Converts a figure in `unit` to this speed. Units that are neither rates nor times stay unchanged.
     pub(crate) fn scale_figure(self, figure: f64, unit: &str) -> f64 {
         match unit {
             "ns" | "us" | "ms" | "s" => self.scale_time(figure),

@@ -1,4 +1,4 @@
-//! What file systems count of themselves.
+//! Counters that file systems keep.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use super::{Counters, named};
 
 /// Their files as they are; empty where there is none.
 #[derive(Debug, Default)]
-pub(super) struct Texts {
+pub(super) struct FileSystemTexts {
     jbd2: String,
     fast_commit: String,
     xfs: String,
@@ -16,8 +16,8 @@ pub(super) struct Texts {
     f2fs: String,
 }
 
-impl Texts {
-    /// Of the file system on `disk`, below the roots of procfs and sysfs.
+impl FileSystemTexts {
+    /// Reads the files for the file system on `disk`; `procfs` and `sysfs` are the roots of both.
     pub(super) fn now(procfs: &Path, sysfs: &Path, disk: &str) -> Self {
         let read = |path: &Path| fs::read_to_string(path).unwrap_or_default();
         Self {
@@ -78,7 +78,7 @@ impl Texts {
         totals
     }
 
-    /// What is a mean since the mount.
+    /// Returns means since the mount.
     pub(super) fn levels(&self) -> Counters {
         let ends = |words: &str| {
             let text = self.jbd2.lines().find_map(|line| line.strip_suffix(words))?;
@@ -158,11 +158,11 @@ mod tests {
 
     #[test]
     fn journals() {
-        let texts = Texts {
+        let texts = FileSystemTexts {
             jbd2: JBD2.to_owned(),
             fast_commit: "fc stats:\n12 commits\n3 ineligible\n40 numblks\n17us avg_commit_time\n"
                 .to_owned(),
-            ..Texts::default()
+            ..FileSystemTexts::default()
         };
         let totals = texts.totals();
         assert_eq!(totals["jbd2.commits"], 52.0);
@@ -179,11 +179,11 @@ mod tests {
 
     #[test]
     fn others() {
-        let texts = Texts {
+        let texts = FileSystemTexts {
             xfs: "trans 217 9 0\nlog 15 20 31 25 37\nxpc 1 2 3\n".to_owned(),
             btrfs: "commits 3\nlast_commit_ms 1\nmax_commit_ms 9\ntotal_commit_ms 14\n".to_owned(),
             f2fs: "cp_foreground_calls 4\n\ncp_background_calls \n".to_owned(),
-            ..Texts::default()
+            ..FileSystemTexts::default()
         };
         let totals = texts.totals();
         assert_eq!(totals["xfs.synchronous_transactions"], 217.0);
@@ -207,9 +207,9 @@ mod tests {
         put("fs/btrfs/features/raid56", "0");
         put("fs/btrfs/1-2/devices/sda1", "");
         put("fs/btrfs/1-2/commit_stats", "commits 8\n");
-        let totals = Texts::now(root.path(), root.path(), "sda1").totals();
+        let totals = FileSystemTexts::now(root.path(), root.path(), "sda1").totals();
         assert_eq!(totals["jbd2.commits"], 5.0);
         assert_eq!(totals["btrfs.commits"], 8.0);
-        assert!(Texts::now(root.path(), root.path(), "sdb").totals().is_empty());
+        assert!(FileSystemTexts::now(root.path(), root.path(), "sdb").totals().is_empty());
     }
 }

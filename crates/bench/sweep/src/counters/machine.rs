@@ -14,7 +14,7 @@ const SECTOR_BYTES: f64 = 512.0;
 
 /// Files of /proc as they are.
 #[derive(Debug, Default)]
-pub(super) struct Texts {
+pub(super) struct MachineTexts {
     stat: String,
     vmstat: String,
     diskstats: String,
@@ -23,7 +23,7 @@ pub(super) struct Texts {
 
 const PRESSURES: [&str; 3] = ["cpu", "io", "memory"];
 
-impl Texts {
+impl MachineTexts {
     pub(super) fn now() -> Self {
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
         Self {
@@ -83,7 +83,7 @@ fn of_stat(text: &str) -> Counters {
     totals
 }
 
-/// What of /proc/vmstat is said to matter for writing back, reading, and reclaim.
+/// Parses the counters of /proc/vmstat about writeback, reading and reclaim.
 fn of_vmstat(text: &str) -> Counters {
     let lines = || text.lines().filter_map(|line| line.split_once(' '));
     let number = |wanted: &str| {
@@ -163,7 +163,7 @@ fn of_pressure(name: &str, text: &str) -> Counters {
     .collect()
 }
 
-/// What the children of this process took that have ended, and theirs.
+/// Returns what ended child processes, and theirs, have used.
 pub(super) fn used_by_children(usage: &Usage) -> Counters {
     let ms = |time: Duration| time.as_secs_f64() * 1e3;
     let all = [

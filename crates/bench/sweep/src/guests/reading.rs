@@ -1,4 +1,4 @@
-//! What a guest left, as repeats.
+//! Parser of a guest's results.
 
 use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -15,11 +15,13 @@ use super::super::points::Point;
 use super::super::time_scale::Speed;
 use super::batches::Batch;
 
-/// Where the figure of a workload file is in its report.
+/// JSON pointer to the figure of a workload file.
 const FLOWOPS: &str = "/flowops_per_second";
 
-/// The repeats of a batch; where only the best is wanted, also what could not be measured. `kernel` and `qemu` are what the
-/// guest ran on, `mkfs` the version of it by file system.
+/// Parses the repeats of a batch.
+///
+/// `kernel` and `qemu` name what the guest ran on, `mkfs` the versions by file system. If only the best is wanted,
+/// failures of single points become part of the result.
 pub(super) fn records(
     plan: &Plan,
     batch: &Batch,
@@ -87,7 +89,7 @@ pub(super) fn records(
     for (number, point) in (1..).zip(&batch.points) {
         match record((number, point)) {
             Ok(record) => results.records.push(record),
-            // Of many candidates one may be impossible: the others are not.
+            // One impossible candidate does not end the sweep.
             Err(error) if plan.stop.best && error.is_of_one_point() => {
                 results.failures.push(Failure {
                     key: point.key(),
@@ -122,8 +124,8 @@ fn latencies(report: &Value, speed: Speed) -> BTreeMap<String, f64> {
     counters
 }
 
-/// What the module counted since the file system was mounted, making the workload's files included. Its times are in its
-/// own clock, which the script makes as slow as all else.
+/// Reads the module's counters since the mount, which include the preparation of files. The module's clock is stretched
+/// like the guest's other times.
 fn module(stats: &BTreeMap<String, f64>) -> BTreeMap<String, f64> {
     let counted = [
         "commits",
@@ -141,7 +143,7 @@ fn module(stats: &BTreeMap<String, f64>) -> BTreeMap<String, f64> {
     counted.into_iter().filter_map(value).collect()
 }
 
-/// What the disk did during the workload.
+/// Returns the disk's counters of the workload alone.
 fn disk(
     kind: &str,
     before: &BTreeMap<String, f64>,

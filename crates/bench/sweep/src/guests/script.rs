@@ -1,4 +1,4 @@
-//! What a guest does.
+//! Script that a guest runs.
 
 use std::fmt::Write as _;
 
@@ -6,21 +6,22 @@ use luc_disk::ModelSpec;
 
 use super::super::error::SweepError;
 use super::super::options::{Personality, words};
-use super::super::plan::{Batching, Disk, LONGEST_HOLD_US, Plan, Policy, Span};
+use super::super::plan::{Batching, Disk, MAX_HOLD_US, Plan, Policy, Span};
 use super::super::points::Point;
 use super::super::time_scale::{Speed, TimeScale};
 use super::batches::Batch;
 
 /// A huge page, in which a model's disk is kept.
 const HUGE_PAGE_BYTES: u64 = 2 << 20;
-/// Where a guest has the file of a model.
+/// Path of a model's file in a guest.
 pub(super) const MODEL_FILE: &str = "/root/model.toml";
-/// What each point does.
+/// Shell functions that run one point.
 const PREAMBLE: &str = include_str!("point.sh");
-/// What draws nothing at random meets the kernel's ticks elsewhere in another round: so much later, µs.
+/// Delay between rounds, in µs. Without it, a workload that draws no random numbers would meet the kernel's ticks at
+/// the same place in every round.
 const SHIFT_US: usize = 1300;
-/// What `delay` holds in all, µs, so that its restarts are not cut short.
-const DELAY_MAX_HOLD_US: (&str, u64) = ("max_hold_us", LONGEST_HOLD_US);
+/// Maximum time that `delay` may hold a commit, in µs, large enough that its restarts are not cut short.
+const DELAY_MAX_HOLD_US: (&str, u64) = ("max_hold_us", MAX_HOLD_US);
 
 /// The script of a batch.
 pub(super) fn script(plan: &Plan, batch: &Batch) -> Result<String, SweepError> {
@@ -51,7 +52,7 @@ pub(super) fn script(plan: &Plan, batch: &Batch) -> Result<String, SweepError> {
     Ok(script)
 }
 
-/// What the preamble is told.
+/// Writes the variables that the shell functions read.
 fn head(plan: &Plan, speed: Speed) -> Result<String, SweepError> {
     let lenient = if plan.stop.best { "1" } else { "" };
     if !plan.disk.is_modelled() {
@@ -79,12 +80,12 @@ pub(super) fn model_file(plan: &Plan, speed: Speed) -> Result<Option<String>, Sw
     Ok(Some(disk.spec()?.slowed(speed.scale.permille).to_toml()?))
 }
 
-/// What a model's disk takes of a guest's memory: itself, and twice its cache for what a power cut would bring back.
+/// Memory that a model's disk takes in a guest: its size, and twice its cache for what a power cut would bring back.
 pub(super) fn disk_bytes(plan: &Plan, spec: &ModelSpec) -> u64 {
     plan.disk.size.bytes() + 2 * spec.cache_bytes() + 2 * HUGE_PAGE_BYTES
 }
 
-/// Where a guest has the text of a workload file.
+/// Path of a workload file in a guest.
 pub(super) fn workload_file(name: &str) -> String {
     format!("/root/{name}.f")
 }

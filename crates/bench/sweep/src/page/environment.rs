@@ -1,4 +1,4 @@
-//! What the repeats ran on.
+//! Section on the machine during the repeats.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use luc_units::figures::digits;
 use crate::{Environment, Report};
 
 /// Different values of a row that are named.
-const MOST_VALUES: usize = 12;
+const MAX_VALUES: usize = 12;
 
 pub(super) fn section(report: &Report, notes: Vec<String>) -> Section {
     let all = || report.repeats.iter().map(|repeat| &repeat.environment);
@@ -77,8 +77,8 @@ fn several(values: impl Iterator<Item = Option<String>>) -> String {
     if let [(value, _)] = counts.as_slice() {
         return value.clone();
     }
-    let more = counts.len().saturating_sub(MOST_VALUES);
-    let named = counts.iter().take(MOST_VALUES);
+    let more = counts.len().saturating_sub(MAX_VALUES);
+    let named = counts.iter().take(MAX_VALUES);
     let mut words: Vec<String> = named.map(|(value, count)| format!("{value} ({count})")).collect();
     if more > 0 {
         words.push(format!("{more} more"));

@@ -1,4 +1,4 @@
-//! The axes of a sweep, and what points are called in a graph.
+//! Axes of a sweep, and names of points in graphs.
 
 use luc_graphs::Estimate;
 use luc_stats::{FEWEST, MedianInterval};
@@ -26,7 +26,7 @@ impl Axes {
         found.map_or(&[], |(_, values)| values)
     }
 
-    /// Those with several values.
+    /// Returns the axes with several values.
     pub(super) fn varied(&self) -> impl Iterator<Item = Axis> + '_ {
         let several = self.0.iter().filter(|(_, values)| values.len() > 1);
         several.map(|(axis, _)| *axis)
@@ -84,7 +84,7 @@ pub(super) fn number(value: &str) -> Option<f64> {
     Some(digits.parse::<f64>().ok()? * factor)
 }
 
-/// What the bounds of a figure are: a few repeats in virtual time have no interval.
+/// Returns the meaning of a figure's bounds: few repeats in virtual time have a range and no interval.
 pub(super) fn spread(report: &Report) -> &'static str {
     match &report.plan.virtual_time {
         Some(_) if report.plan.stop.best => "95 % interval, or range of few",
@@ -93,7 +93,7 @@ pub(super) fn spread(report: &Report) -> &'static str {
     }
 }
 
-/// Whether a smaller figure is a better one: a time.
+/// Returns whether the unit is a time, of which less is better.
 pub(super) fn is_time(unit: &str) -> bool {
     ["s", "ms", "us", "ns", "seconds"].contains(&unit)
 }
@@ -102,7 +102,7 @@ pub(super) fn estimate(interval: &MedianInterval) -> Estimate {
     Estimate { value: interval.median, interval: Some((interval.low, interval.high)) }
 }
 
-/// How many times as fast, from a ratio of figures.
+/// Converts a ratio of figures to a speedup.
 pub(super) fn speedup(ratio: &MedianInterval, unit: &str) -> Estimate {
     if !is_time(unit) {
         return estimate(ratio);

@@ -10,8 +10,8 @@ use super::names::{Axes, estimate, is_time, speedup, spread, value_name};
 use super::speedups::is_drawn;
 
 /// Rows of one graph.
-const MOST_ROWS: usize = 120;
-const MOST_MATRICES: usize = 12;
+const MAX_ROWS: usize = 120;
+const MAX_MATRICES: usize = 12;
 
 /// The figures of every point, by workload.
 pub(super) fn bars(report: &Report, axes: &Axes) -> Section {
@@ -51,9 +51,9 @@ pub(super) fn bars(report: &Report, axes: &Axes) -> Section {
             title: workload.clone(),
             row: "point".to_owned(),
             unit: unit.to_owned(),
-            bars: points.iter().take(MOST_ROWS).copied().map(bar).collect(),
+            bars: points.iter().take(MAX_ROWS).copied().map(bar).collect(),
         }));
-        let more = points.len().saturating_sub(MOST_ROWS);
+        let more = points.len().saturating_sub(MAX_ROWS);
         if more > 0 {
             section.text.push(format!(
                 "{workload}: {more} more points are not shown here; report.json has them."
@@ -63,7 +63,7 @@ pub(super) fn bars(report: &Report, axes: &Axes) -> Section {
     section
 }
 
-/// Targets by workloads, for each point of the other axes: figures, and what a joule gives.
+/// Draws targets by workloads for each point of the other axes: figures, and operations per joule.
 pub(super) fn matrix(report: &Report, axes: &Axes) -> Section {
     let mut section = Section { title: "Targets by workload".to_owned(), ..Section::default() };
     if axes.values(Axis::Target).len() < 2 {
@@ -93,8 +93,8 @@ pub(super) fn matrix(report: &Report, axes: &Axes) -> Section {
         let energy = one(report, &title, &points, axes, &per_joule);
         section.graphs.extend(figures.into_iter().chain(energy));
     }
-    let more = section.graphs.len().saturating_sub(MOST_MATRICES);
-    section.graphs.truncate(MOST_MATRICES);
+    let more = section.graphs.len().saturating_sub(MAX_MATRICES);
+    section.graphs.truncate(MAX_MATRICES);
     if !section.graphs.is_empty() {
         section.text.push(
             "The stronger the colour, the nearer to the best of its column. The best is the one with the best median: \
@@ -108,7 +108,7 @@ pub(super) fn matrix(report: &Report, axes: &Axes) -> Section {
     section
 }
 
-/// A matrix of what `of` gives of each point; `None` where it gives nothing.
+/// Draws a matrix of the figures that `of` returns; `None` if it returns none.
 fn one(
     report: &Report,
     title: &str,
@@ -123,7 +123,7 @@ fn one(
         of(points.iter().find(is_it)?)
     };
     let targets = axes.values(Axis::Target);
-    // What loses data is shown, but is no choice.
+    // Unsafe targets are shown, but cannot be the best.
     let safe = |workload: &str| -> Vec<f64> {
         let targets = targets.iter().filter(|target| !report.is_unsafe(target));
         let found = targets.filter_map(|target| find(target, workload));
@@ -203,8 +203,8 @@ pub(super) fn ratios(report: &Report, axes: &Axes) -> Section {
             ]);
         }
     }
-    let more = rows.len().saturating_sub(MOST_ROWS);
-    rows.truncate(MOST_ROWS);
+    let more = rows.len().saturating_sub(MAX_ROWS);
+    rows.truncate(MAX_ROWS);
     let columns = [
         ("workload", false),
         ("point", false),

@@ -8,7 +8,7 @@ use crate::{Axis, PointReport, Report};
 
 use super::names::{Axes, number, speedup, spread, value_name};
 
-const MOST_GRAPHS: usize = 48;
+const MAX_GRAPHS: usize = 48;
 
 pub(super) fn section(report: &Report, axes: &Axes) -> Section {
     let mut graphs = Vec::new();
@@ -26,8 +26,8 @@ pub(super) fn section(report: &Report, axes: &Axes) -> Section {
             split(&points, axes, axis, &format!("{workload} by {by}"), &mut graphs);
         }
     }
-    let more = graphs.len().saturating_sub(MOST_GRAPHS);
-    graphs.truncate(MOST_GRAPHS);
+    let more = graphs.len().saturating_sub(MAX_GRAPHS);
+    graphs.truncate(MAX_GRAPHS);
     let mut text = Vec::new();
     if !graphs.is_empty() {
         let spread = spread(report);
@@ -46,14 +46,14 @@ pub(super) fn section(report: &Report, axes: &Axes) -> Section {
     }
 }
 
-/// Whether there are lines along an axis: it is one of numbers, but maybe for a value as `as-is`. Names have no order,
-/// and their ratios are in a table.
+/// Returns whether an axis is drawn as lines: it has at least two numbers. Names have no order, so their ratios are in
+/// a table.
 pub(super) fn is_drawn(axes: &Axes, axis: Axis) -> bool {
     let values = axes.values(axis).iter();
     values.filter(|value| number(value).is_some()).count() > 1
 }
 
-/// One graph, or where that had too many lines one for each value of the axis that has most.
+/// Draws one graph, or, if that had too many lines, one for each value of the axis with the most values.
 fn split(points: &[&PointReport], axes: &Axes, axis: Axis, title: &str, graphs: &mut Vec<Lines>) {
     let others = |point: &&PointReport| axes.name(point, &[Axis::Workload, axis]);
     let mut names: Vec<String> = Vec::new();
@@ -109,9 +109,9 @@ fn split(points: &[&PointReport], axes: &Axes, axis: Axis, title: &str, graphs: 
         .iter()
         .filter(|&at| drawn.iter().any(|point| point.value(axis) == at))
         .collect();
-    // Each workload's list is in order, but not several one after the other; what is no number comes first.
+    // Each workload's list is ordered, but their concatenation is not. Values that are no numbers come first.
     values.sort_by(|a, b| number(a).partial_cmp(&number(b)).unwrap_or(Ordering::Equal));
-    // What all lines have in common is in the title, or said nowhere because the plan has it.
+    // Values that all lines share go to the title, or are left out because the plan has them.
     let mut common = axes.common(&drawn);
     common.push(axis);
     let series = lines.iter().map(|(name, line)| Series {

@@ -1,4 +1,4 @@
-//! Whether a plan makes sense, and can be done here.
+//! Checks that a plan is consistent and possible on this machine.
 
 use std::path::Path;
 
@@ -84,7 +84,7 @@ impl Plan {
         }
     }
 
-    /// Whether this machine can do it.
+    /// Checks that this machine can run the plan.
     pub(crate) fn check_machine(&self, sysfs: &Path) -> Result<(), SweepError> {
         if let Some(virtual_time) = &self.virtual_time {
             self.target.iter().try_for_each(Target::check_program)?;
@@ -198,7 +198,7 @@ impl Workload {
         Ok(())
     }
 
-    /// Its own lists in place of the plan's.
+    /// Checks the workload's lists that replace the plan's.
     fn check_own_axes(&self, targets: &[Target]) -> Result<(), SweepError> {
         let own = |what: &str| format!("workload '{}': {what}", self.name);
         if let Some(threads) = &self.threads {
@@ -283,7 +283,7 @@ pub(super) fn check_policies(name: &str, policies: &[Policy]) -> Result<(), Swee
     unique(name, policies.iter().map(Policy::to_string))
 }
 
-/// An axis has values, no two of them equal, whose names can be words of a key, and of a file's name.
+/// Checks that an axis has values without duplicates. Their names must fit in keys and file names.
 fn axis(name: &str, values: impl Iterator<Item = String>) -> Result<(), SweepError> {
     let of_name = |c: char| c.is_ascii_alphanumeric() || "._+-".contains(c);
     axis_of(name, values, of_name, "'.', '_', '+' and '-'")
@@ -312,8 +312,8 @@ fn axis_of(
     unique(name, values.into_iter())
 }
 
-/// What serde says, in one line, with the nearest name where one is unknown: the first name in backquotes is the one
-/// given, the others are known.
+/// Shortens serde's message to one line, and adds the nearest name if one is unknown. The first name in backquotes is
+/// the given one, the others are known.
 pub(super) fn reason(message: &str) -> String {
     let message = message.split_whitespace().collect::<Vec<_>>().join(" ");
     let names: Vec<&str> = message.split('`').skip(1).step_by(2).collect();

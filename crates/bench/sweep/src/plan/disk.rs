@@ -9,18 +9,18 @@ use serde::{Deserialize, Serialize};
 use super::super::error::SweepError;
 use super::{Size, Span};
 
-/// What the emulated disk costs, as `luc disk create` takes it.
+/// Parameters of the emulated disk, as `luc disk create` takes them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Disk {
     /// Name of the model, or a TOML file, relative to the plan.
     pub model: String,
-    /// Where that file is.
+    /// Absolute path of that file.
     #[serde(skip)]
     pub file: Option<PathBuf>,
     /// Size, as in 512M.
     pub size: Size,
-    /// Of a flush; model fixed only, as the next two.
+    /// Time of a flush. This and the next two go with model fixed only.
     pub flush: Option<Span>,
     pub write: Option<Span>,
     pub read: Option<Span>,
@@ -54,7 +54,8 @@ impl Default for Disk {
 }
 
 impl Disk {
-    /// Whether it is one of `luc disk` also in a guest, where the disk of constant times is a kernel module.
+    /// Returns whether it is an emulated disk of `luc disk` even in guests. There, the disk with constant times is a
+    /// kernel module.
     pub(crate) fn is_modelled(&self) -> bool {
         self.model != "fixed"
     }

@@ -1,4 +1,4 @@
-//! Whether a target makes sense, and can be made here.
+//! Checks that a target is consistent and possible on this machine.
 
 use luc_disk::Mkfs;
 use luc_units::format_size;
@@ -55,7 +55,7 @@ impl Target {
         }
     }
 
-    /// Whether the program that makes its file system is here, where a guest has it from.
+    /// Checks that the program that makes its file system is installed on the host, from where guests take it.
     pub(super) fn check_program(&self) -> Result<(), SweepError> {
         let fs = self.fs.clone().unwrap_or_default();
         let mkfs = Mkfs { fs: fs.clone(), options: String::new() };

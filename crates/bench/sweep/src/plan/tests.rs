@@ -1,4 +1,4 @@
-//! Plans that are taken, and what is said of others.
+//! Plans that are accepted, and messages about others.
 
 use super::*;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::super::error::SweepError;
 
-/// Whether the values of the axis `name` are a list that can be crossed.
+/// Checks that the values of the axis `name` are distinct and at least one.
 pub(super) fn unique(name: &str, values: impl Iterator<Item = String>) -> Result<(), SweepError> {
     let mut seen = BTreeSet::new();
     for value in values {

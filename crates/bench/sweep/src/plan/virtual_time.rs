@@ -1,4 +1,4 @@
-//! Sweeps in virtual time: which kernel, how fast its processor is, and what of a plan such a sweep cannot have.
+//! Sweeps in virtual time: kernel, processor speed, and checks of what such a sweep cannot have.
 
 use std::ops::RangeInclusive;
 use std::time::Instant;
@@ -15,18 +15,18 @@ use super::{Disk, Plan, Policy, Span, Target, Workload, is_default};
 use luc_workload::nearest::meant;
 
 /// Files are made and written in a guest's memory, so its disk is no larger than this.
-const LARGEST_DISK_BYTES: u64 = 1 << 30;
+const MAX_LAGDISK_BYTES: u64 = 1 << 30;
 /// The same of one that has a model.
-pub const LARGEST_GUEST_DISK_BYTES: u64 = 4 << 30;
-/// What a benchmark and its pages need of a guest's memory.
-const LEAST_MEMORY_BYTES: u64 = 16 << 20;
+pub const MAX_GUEST_DISK_BYTES: u64 = 4 << 30;
+/// Memory that a benchmark and its pages need in a guest.
+const MIN_MEMORY_BYTES: u64 = 16 << 20;
 /// Speeds at which no time has to be stretched: an instruction takes a whole power of two of nanoseconds.
-const SPEEDS: [u64; 4] = [1000, 500, 250, 125];
+const UNSTRETCHED_MIPS: [u64; 4] = [1000, 500, 250, 125];
 /// Most processors of a guest: with many more its boot takes minutes.
-const MOST_PROCESSORS: u32 = 64;
+const MAX_PROCESSORS: u32 = 64;
 /// The longest that the module holds a commit, µs; it takes no longer time.
-pub(crate) const LONGEST_HOLD_US: u64 = 50_000;
-/// How much longer the module makes its times, in thousandths.
+pub(crate) const MAX_HOLD_US: u64 = 50_000;
+/// Range of the module's stretch of its times, in thousandths.
 const MODULE_STRETCH: RangeInclusive<u64> = 10..=100_000;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -37,10 +37,11 @@ pub struct VirtualTime {
     pub kernel: String,
     /// Axis: millions of instructions per second of a processor.
     pub mips: Vec<u64>,
-    /// How many processors a guest has, by the QEMU that is best at several; without it one, by the system's QEMU.
+    /// Number of a guest's processors, run by the QEMU that is best at several. Without it, one processor and the
+    /// system's QEMU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processors: Option<u32>,
-    /// How long an instruction takes in the guests; without it the time at which the slowest speed shortens no time.
+    /// Time of an instruction in the guests. Without it, the time at which the slowest speed shortens no other time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instruction: Option<Span>,
     /// Repeats of a point, each with a seed of its own.
@@ -130,7 +131,7 @@ impl VirtualTime {
             return refuse("energy does not go with virtual: leave it out".to_owned());
         }
         let largest =
-            if plan.disk.is_modelled() { LARGEST_GUEST_DISK_BYTES } else { LARGEST_DISK_BYTES };
+            if plan.disk.is_modelled() { MAX_GUEST_DISK_BYTES } else { MAX_LAGDISK_BYTES };
         for Disk { size, model, .. } in plan.target.iter().map(|target| plan.disk_of(target)) {
             if size.bytes() > largest {
                 return refuse(format!(
@@ -166,7 +167,7 @@ impl VirtualTime {
         self.check_module_stretch(plan)
     }
 
-    /// The times in a workload file are as they are, so a plan with one has a speed that stretches none.
+    /// Checks that the plan has a speed without stretching if it has workload files, whose times cannot be stretched.
     fn check_unstretched(&self, plan: &Plan) -> Result<(), SweepError> {
         let mut files = plan.workload.iter().filter(|load| load.filebench.is_some());
         let Some(Workload { name, .. }) = files.next() else {
@@ -175,7 +176,7 @@ impl VirtualTime {
         let of_workloads = plan.workload.iter().filter_map(|load| load.mips.as_ref());
         let speeds: Vec<u64> = of_workloads.chain([&self.mips]).flatten().copied().collect();
         let is_one = speeds.iter().all(|speed| *speed == speeds[0]);
-        if is_one && SPEEDS.contains(&speeds[0]) {
+        if is_one && UNSTRETCHED_MIPS.contains(&speeds[0]) {
             return Ok(());
         }
         Err(SweepError::Plan(format!(
@@ -185,7 +186,7 @@ impl VirtualTime {
         )))
     }
 
-    /// Whether the module, where there is one, can make its times as long as a guest's others.
+    /// Checks that the module, if it is used, can stretch its times as much as the guest's others.
     fn check_module_stretch(&self, plan: &Plan) -> Result<(), SweepError> {
         let is_kernel = |policy: Policy| matches!(policy, Policy::Kernel(..));
         if !plan.all_policies().any(is_kernel) {
@@ -238,7 +239,7 @@ impl VirtualTime {
     }
 }
 
-/// What a plan without `[virtual]` must not have.
+/// Checks that a plan without `[virtual]` has nothing that only guests have.
 pub(super) fn check_host(plan: &Plan) -> Result<(), SweepError> {
     let refuse = |what: &str| {
         Err(SweepError::Plan(format!(
@@ -269,13 +270,13 @@ pub(super) fn check_host(plan: &Plan) -> Result<(), SweepError> {
     Ok(())
 }
 
-/// Whether the module can hold commits for as long as it is told.
+/// Checks that no setting exceeds the longest hold of the module.
 fn check_holds(plan: &Plan) -> Result<(), SweepError> {
     for workload in &plan.workload {
         for (setting, us) in &workload.settings {
-            if setting.ends_with("_us") && *us > LONGEST_HOLD_US {
+            if setting.ends_with("_us") && *us > MAX_HOLD_US {
                 return Err(SweepError::Plan(format!(
-                    "workload '{}': {setting} = {us}: the module holds no commit longer than {LONGEST_HOLD_US} us: lower \
+                    "workload '{}': {setting} = {us}: the module holds no commit longer than {MAX_HOLD_US} us: lower \
                      it",
                     workload.name
                 )));
@@ -298,7 +299,7 @@ fn check_memory(workload: &Workload, is_modelled: bool) -> Result<(), SweepError
             "memory goes with a disk.model other than fixed: leave one of them out".to_owned(),
         );
     }
-    if memory.bytes() < LEAST_MEMORY_BYTES {
+    if memory.bytes() < MIN_MEMORY_BYTES {
         return refuse(format!(
             "memory = {memory}: write 16M or more, or the benchmark itself does not fit"
         ));
@@ -321,9 +322,9 @@ fn check_processors<'a>(
     name: &str,
     mut numbers: impl Iterator<Item = &'a u32>,
 ) -> Result<(), SweepError> {
-    match numbers.find(|number| !(1..=MOST_PROCESSORS).contains(number)) {
+    match numbers.find(|number| !(1..=MAX_PROCESSORS).contains(number)) {
         Some(number) => Err(SweepError::Plan(format!(
-            "{name} = {number}: write a number from 1 to {MOST_PROCESSORS}"
+            "{name} = {number}: write a number from 1 to {MAX_PROCESSORS}"
         ))),
         None => Ok(()),
     }

@@ -1,4 +1,4 @@
-//! What is run, and which number counts.
+//! Workloads of a plan, and their figures.
 
 use std::collections::BTreeMap;
 
@@ -8,11 +8,11 @@ use super::{Policy, Size};
 use crate::bench::Bench;
 use crate::error::SweepError;
 
-/// What is run: a built-in workload, a workload file or a command.
+/// A built-in workload, a workload file or a command.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Workload {
-    /// What the report calls it.
+    /// Name in the report.
     pub name: String,
     pub bench: Option<Bench>,
     /// A workload file of Filebench's, or the name of a stock one.
@@ -30,22 +30,22 @@ pub struct Workload {
     /// Memory of a guest for it and the page cache, where the disk has a model; without it all of the guest's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<Size>,
-    /// Clients, in place of the plan's.
+    /// Numbers of clients, which replace the plan's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threads: Option<Vec<usize>>,
-    /// Policies, in place of the plan's.
+    /// Policies, which replace the plan's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<Vec<Policy>>,
-    /// Speeds, in place of the plan's.
+    /// Speeds, which replace the plan's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mips: Option<Vec<u64>>,
-    /// Axis: numbers of processors of its guests, in place of the plan's number.
+    /// Axis: numbers of its guests' processors, which replace the plan's number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processors: Option<Vec<u32>>,
-    /// Repeats in virtual time, in place of the plan's.
+    /// Number of repeats in virtual time, which replaces the plan's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeats: Option<usize>,
-    /// Names of its targets, in place of all.
+    /// Names of its targets; all targets without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<Vec<String>>,
     /// The user's command; `{dir}`, `{threads}` and `{seed}` are replaced.
@@ -53,11 +53,11 @@ pub struct Workload {
     /// Further numbers of its JSON that are kept as counters `report.NAME`, by their pointers.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub counters: BTreeMap<String, String>,
-    /// Its figure. Without it a built-in one's rate, or a command's run time.
+    /// Figure of the workload. By default the rate of a built-in workload, or the run time of a command.
     pub figure: Option<Figure>,
 }
 
-/// Where the figure is in what the workload prints.
+/// Place of the figure in the workload's output.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Figure {
@@ -65,10 +65,10 @@ pub struct Figure {
     pub regex: Option<String>,
     /// A JSON pointer, as `/a/b`.
     pub json: Option<String>,
-    /// All matches are a series, whose warm-up is cut and whose mean counts.
+    /// Takes all matches as a series: cuts its warm-up and takes the mean.
     #[serde(default)]
     pub series: bool,
-    /// What it is counted in.
+    /// Unit of the figure.
     #[serde(default)]
     pub unit: String,
 }

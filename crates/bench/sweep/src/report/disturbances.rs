@@ -1,4 +1,4 @@
-//! What was done against the other guests of a rented machine's host, and how often it was not enough.
+//! Measures against other guests on a rented machine's host, and repeats that were disturbed nevertheless.
 
 use std::fmt::{self, Write};
 

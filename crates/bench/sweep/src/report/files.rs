@@ -1,4 +1,4 @@
-//! The report's files.
+//! Files `report.json` and `results.csv`.
 
 use std::collections::HashMap;
 use std::fs;
