@@ -3,7 +3,7 @@
 use std::fmt::{self, Write as _};
 
 use super::scale::Scale;
-use super::{Estimate, Lines, MOST_SERIES, Place};
+use super::{AxisPlace, Estimate, Lines, MOST_SERIES};
 use crate::escape::Text;
 
 const WIDTH: f64 = 560.0;
@@ -13,7 +13,7 @@ const RIGHT: f64 = 14.0;
 const TOP: f64 = 26.0;
 const BOTTOM: f64 = 44.0;
 /// Names along the axis have this much room for each letter, and between them.
-const LETTER: f64 = 6.6;
+const LETTER_WIDTH: f64 = 6.6;
 
 pub(super) fn write(out: &mut String, lines: &Lines) -> fmt::Result {
     let series = &lines.series[..lines.series.len().min(MOST_SERIES)];
@@ -99,7 +99,7 @@ pub(super) fn write(out: &mut String, lines: &Lines) -> fmt::Result {
 }
 
 /// The horizontal place of each.
-fn places(places: &[Place]) -> Vec<f64> {
+fn places(places: &[AxisPlace]) -> Vec<f64> {
     let numbers: Option<Vec<f64>> =
         places.iter().map(|place| place.number.filter(|number| number.is_finite())).collect();
     // The outermost marks and names stay inside.
@@ -118,10 +118,10 @@ fn places(places: &[Place]) -> Vec<f64> {
 }
 
 /// Names below the axis, but for those that would cover the one before.
-fn names(out: &mut String, places: &[Place], xs: &[f64]) -> fmt::Result {
+fn names(out: &mut String, places: &[AxisPlace], xs: &[f64]) -> fmt::Result {
     let mut named: Vec<(f64, f64)> = Vec::new();
     for (place, &x) in places.iter().zip(xs) {
-        let half = place.name.chars().count().min(30) as f64 * LETTER / 2.0;
+        let half = place.name.chars().count().min(30) as f64 * LETTER_WIDTH / 2.0;
         // At the ends they may not leave the drawing.
         let (low, high) = (half.min(WIDTH / 2.0), (WIDTH - half).max(WIDTH / 2.0));
         let middle = x.clamp(low, high);
@@ -132,7 +132,7 @@ fn names(out: &mut String, places: &[Place], xs: &[f64]) -> fmt::Result {
             HEIGHT - BOTTOM,
             HEIGHT - BOTTOM + 4.0
         )?;
-        if named.iter().any(|&(l, r)| left < r + LETTER && l < right + LETTER) {
+        if named.iter().any(|&(l, r)| left < r + LETTER_WIDTH && l < right + LETTER_WIDTH) {
             continue;
         }
         named.push((left, right));

@@ -1,4 +1,4 @@
-//! Who is connected with whom: boxes with arrows, as SVG. Arrows go from the left to the right where nobody calls back.
+//! Boxes with arrows, as SVG. Arrows go from left to right unless they close a circle.
 
 use std::fmt::{self, Write as _};
 
@@ -11,9 +11,9 @@ const BETWEEN_COLUMNS: f64 = 150.0;
 const BETWEEN_ROWS: f64 = 30.0;
 const MARGIN: f64 = 12.0;
 /// Letters that fit into a box.
-const LETTERS: usize = 30;
+const MAX_LETTERS: usize = 30;
 /// The widest line of an arrow.
-const WIDEST: f64 = 7.0;
+const MAX_LINE_WIDTH: f64 = 7.0;
 
 pub(super) fn write(out: &mut String, network: &Network) -> fmt::Result {
     let columns = columns(network);
@@ -45,7 +45,7 @@ pub(super) fn write(out: &mut String, network: &Network) -> fmt::Result {
             continue;
         };
         let curve = Curve::between(from, to, link.from == link.to);
-        let stroke = 1.0 + (WIDEST - 1.0) * (good(link.weight) / most).sqrt();
+        let stroke = 1.0 + (MAX_LINE_WIDTH - 1.0) * (good(link.weight) / most).sqrt();
         writeln!(
             out,
             "<path class=\"arrow\" d=\"{curve}\" stroke-width=\"{stroke:.1}\"><title>{}</title></path>\
@@ -87,13 +87,13 @@ pub(super) fn write(out: &mut String, network: &Network) -> fmt::Result {
 
 /// A name as long as there is room for.
 fn clipped(text: &str) -> String {
-    match text.char_indices().nth(LETTERS) {
+    match text.char_indices().nth(MAX_LETTERS) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
     }
 }
 
-/// The column of each node: further to the right than all that have an arrow to it, but for those that it has a way to.
+/// Assigns a column to each node, right of all nodes with an arrow to it. Arrows that close a circle do not count.
 fn columns(network: &Network) -> Vec<usize> {
     let nodes = network.nodes.len();
     let mut below: Vec<Vec<usize>> = vec![Vec::new(); nodes];
@@ -105,7 +105,7 @@ fn columns(network: &Network) -> Vec<usize> {
     let has_arrow_to = |node: usize| below.iter().any(|below| below.contains(&node));
     let mut first: Vec<usize> = (0..nodes).filter(|&node| !has_arrow_to(node)).collect();
     first.extend(0..nodes);
-    // Depth first, so that what is finished later is further to the left; arrows to what is under way go back.
+    // Depth first: nodes that finish later are further to the left. Arrows to nodes in progress go back.
     let mut seen = vec![false; nodes];
     let mut finished: Vec<usize> = Vec::new();
     for node in first {

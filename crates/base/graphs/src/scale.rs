@@ -1,4 +1,4 @@
-//! Where values are along an axis.
+//! Positions of values along an axis.
 
 /// An axis of numbers.
 #[derive(Clone, Copy, Debug)]
@@ -9,10 +9,10 @@ pub(super) struct Scale {
 }
 
 /// Numbers this many times as large as others are on a logarithmic axis.
-const FAR: f64 = 8.0;
+const MIN_LOGARITHMIC_RATIO: f64 = 8.0;
 
 impl Scale {
-    /// From a whole tick to a whole tick around all of these; they are finite.
+    /// Returns a scale around all of these finite values, from a whole tick to a whole tick.
     pub(super) fn around(values: impl Iterator<Item = f64>) -> Self {
         let (low, high) = ends(values);
         let step = step(high - low, low);
@@ -24,10 +24,11 @@ impl Scale {
         .opened()
     }
 
-    /// From the first to the last of these, logarithmic where they are far apart.
+    /// Returns a scale from the first to the last of these values, logarithmic if they are far apart.
     pub(super) fn over(values: impl Iterator<Item = f64>) -> Self {
         let (low, high) = ends(values);
-        Self { low, high, is_logarithmic: low > 0.0 && high / low >= FAR }.opened()
+        Self { low, high, is_logarithmic: low > 0.0 && high / low >= MIN_LOGARITHMIC_RATIO }
+            .opened()
     }
 
     /// An axis has a length.
@@ -39,7 +40,7 @@ impl Scale {
         Self { low: self.low - half, high: self.high + half, ..self }
     }
 
-    /// Where a value is, from 0 to 1.
+    /// Returns the position of a value, from 0 to 1.
     pub(super) fn place(self, value: f64) -> f64 {
         let at = |value: f64| {
             if self.is_logarithmic { value.max(self.low).ln() } else { value }

@@ -16,20 +16,20 @@ pub struct Interval {
     pub ratio: f64,
     /// 2.5th percentile of the resampled ratios.
     pub low: f64,
-    /// 97.5th percentile.
+    /// 97.5th percentile of the resampled ratios.
     pub high: f64,
 }
 
 /// Why there is no interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum StatsError {
-    /// Too few runs.
+    /// Too few runs for an interval.
     #[error("{runs} runs of one side give no interval; make at least 2, better 10")]
     TooFew {
         /// Runs of the smaller side.
         runs: usize,
     },
-    /// A figure of which no ratio can be made.
+    /// A figure without a positive value has no ratio.
     #[error("a figure is zero, negative or not a number; repeat the run that gave it")]
     NotPositive,
 }

@@ -7,9 +7,9 @@ use super::ranks::{dot, normalize};
 /// Components of standardized columns, the one with the largest share of the variance first.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Components {
-    /// Of each component its share of the variance; all sum to 1.
+    /// Share of the variance of each component. The sum of all is 1.
     pub shares: Vec<f64>,
-    /// Of each component its correlation with each column. The largest is positive.
+    /// Correlations of each component with each column. The largest is positive.
     pub loadings: Vec<Vec<f64>>,
     /// Of each component its value in each row, in any unit.
     #[serde(skip)]

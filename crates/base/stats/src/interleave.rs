@@ -9,9 +9,9 @@ use crate::random;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Side {
-    /// With the change.
+    /// A run with the change.
     With,
-    /// Without it.
+    /// A run without the change.
     Without,
 }
 

@@ -2,10 +2,12 @@
 
 use super::order::{MedianInterval, median};
 
-/// The median with its interval of `confidence` (0.95 for 95 %), by interpolation between order statistics
+/// Computes the median and its interval of `confidence` (0.95 for 95 %) by interpolation between order statistics
 /// (Hettmansperger and Sheather, *Confidence intervals based on interpolated order statistics*, Statistics and
-/// Probability Letters 4, 1986). [`median_interval`](super::median_interval) covers *at least* 95 %, at 8 values
-/// 99.2 %; this one stays near its confidence. `None` for too few values (fewer than 6 for 95 %) or for NaN.
+/// Probability Letters 4, 1986).
+///
+/// [`median_interval`](super::median_interval) covers *at least* 95 %, at 8 values 99.2 %; this one stays near its
+/// confidence. `None` for too few values (fewer than 6 for 95 %) or for NaN.
 #[must_use]
 pub fn interpolated_interval(values: &[f64], confidence: f64) -> Option<MedianInterval> {
     let median = median(values)?;
@@ -21,8 +23,8 @@ pub fn interpolated_interval(values: &[f64], confidence: f64) -> Option<MedianIn
     })
 }
 
-/// Whether [`interpolated_interval`] of `count` values leaves at least one out at either end, so that one that was
-/// disturbed does not decide.
+/// Returns whether [`interpolated_interval`] of `count` values leaves at least one out at either end. Then a single
+/// disturbed value does not decide.
 #[must_use]
 pub fn leaves_some_out(count: usize, confidence: f64) -> bool {
     ranks(count, confidence).is_some_and(|(rank, _)| rank > 1)

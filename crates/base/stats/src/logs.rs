@@ -5,7 +5,7 @@ use super::student::student;
 /// A geometric mean between two bounds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MeanInterval {
-    /// The geometric mean.
+    /// Geometric mean of the ratios.
     pub mean: f64,
     /// The interval's lower end.
     pub low: f64,

@@ -11,15 +11,14 @@ pub fn stream(seed: u64, stream: u64) -> ChaCha8Rng {
     random
 }
 
-/// `length` random bytes.
+/// Draws `length` random bytes.
 pub fn bytes(random: &mut impl Rng, length: usize) -> Vec<u8> {
     let mut data = vec![0; length];
     random.fill_bytes(&mut data);
     data
 }
 
-/// A draw from a gamma distribution with this mean and shape; the mean itself where there is no such distribution,
-/// because the mean or the shape is not above 0.
+/// Draws from a gamma distribution with this mean and shape. Returns the mean itself if mean or shape is not above 0.
 pub fn gamma(random: &mut impl Rng, mean: f64, shape: f64) -> f64 {
     Gamma::new(shape, mean / shape).map_or(mean, |gamma| random.sample(gamma))
 }

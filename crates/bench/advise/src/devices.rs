@@ -1,4 +1,4 @@
-//! A block device of the user's: what it is, and what fits on it.
+//! A block device of the user, and checks that files fit on it.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use super::candidates::{NotTried, that_fit};
 use super::error::AdviseError;
 use luc_sweep::{DeviceAbout, SweepError, Target, shown_size};
 
-/// What the user says of a device, all of which may go.
+/// Options of the user for a device whose content may go.
 #[derive(Debug, Clone)]
 pub struct Device {
     pub path: PathBuf,
@@ -19,8 +19,8 @@ pub struct Device {
 }
 
 impl Device {
-    /// What it says of itself, if it is named twice and files of `bytes` fit on it. Whether it may be formatted is asked
-    /// by the sweep.
+    /// Describes it, after checks that it is named twice and that files of `bytes` fit on it. The sweep checks that it
+    /// may be formatted.
     pub(super) fn about(&self, bytes: f64) -> Result<DeviceAbout, AdviseError> {
         let shown = self.path.display();
         let refuse = |reason: String| Err(AdviseError::Option(format!("--device {shown}{reason}")));

@@ -1,4 +1,4 @@
-//! The emulated disk: how large it has to be, and what it stands for.
+//! The emulated disk: its size, and the device it stands for.
 
 use luc_host::memory::available_bytes;
 use luc_units::{format_size, parse_size_bytes};
@@ -6,11 +6,11 @@ use luc_units::{format_size, parse_size_bytes};
 use super::error::AdviseError;
 use luc_sweep::{Disk, MAX_GUEST_DISK_BYTES, Size};
 
-/// What file systems take beside the files, and what a run adds.
+/// Space for the file system's metadata and for growth during a run.
 const ROOM_BYTES: u64 = 2 << 30;
 /// Sizes are whole multiples of this.
 const STEP_BYTES: u64 = 1 << 30;
-/// The same of a guest's disk, all of which is made of the guest's memory.
+/// Step of a guest's disk, all of which is in the guest's memory.
 const GUEST_STEP_BYTES: u64 = 512 << 20;
 
 /// A disk of `model` for files of `bytes`, or of the `size` that the user wants.
@@ -27,7 +27,7 @@ fn given_or(size: Option<&str>, otherwise: u64) -> Result<u64, AdviseError> {
 }
 
 fn of_size(model: &str, size_bytes: u64, bytes: f64) -> Result<Disk, AdviseError> {
-    // Only what is written takes memory.
+    // Only written blocks take memory.
     let there = available_bytes();
     if let Some(there) = there.filter(|&there| bytes > there as f64 * 0.8) {
         return Err(AdviseError::Memory {
@@ -66,12 +66,12 @@ pub(super) fn in_guest(model: &str, size: Option<&str>, bytes: f64) -> Result<Di
     of_size(model, given_or(size, wanted.min(largest))?, bytes)
 }
 
-/// To be read, not computed with.
+/// Formats a size for people, rounded.
 fn mebibytes(bytes: f64) -> String {
     format!("{:.0} MiB", bytes / f64::from(1 << 20))
 }
 
-/// What the disk stands for, in a sentence.
+/// Describes in a sentence which device the disk stands for.
 pub(super) fn stands_for(disk: &Disk) -> String {
     let size = &disk.size;
     let stands = match disk.model.as_str() {

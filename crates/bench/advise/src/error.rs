@@ -1,4 +1,4 @@
-//! What can be wrong with a request for advice.
+//! Errors in a request for advice.
 
 use std::path::PathBuf;
 
@@ -30,7 +30,7 @@ pub enum AdviseError {
     /// Options that do not go together, or a value that is none.
     #[error("{0}")]
     Option(String),
-    /// Nothing is left to try.
+    /// No candidate is left to try.
     #[error("nothing to try: {0}")]
     NoCandidate(String),
     /// The files do not fit.
@@ -39,7 +39,7 @@ pub enum AdviseError {
          fewer or smaller (--set nfiles=N), or measure in a directory (--on DIR)"
     )]
     Memory {
-        /// What the files take.
+        /// Size of the files.
         needed: String,
         /// The memory of this machine.
         there: String,
@@ -47,14 +47,14 @@ pub enum AdviseError {
     /// A directory that cannot be used.
     #[error("--on {path}: not an existing directory; give one on the file system to be measured", path = .0.display())]
     Directory(PathBuf),
-    /// There is something on the device.
+    /// The device is not empty.
     #[error(
         "--device {path}: it is not empty ({found}): name another, or give --overwrite as well if that may go",
         path = .path.display()
     )]
     NotEmpty {
         path: PathBuf,
-        /// What is on it.
+        /// Content of the device.
         found: String,
     },
     /// The workload file is wrong.
@@ -69,7 +69,7 @@ pub enum AdviseError {
 }
 
 impl From<SweepError> for AdviseError {
-    /// It speaks of a plan, which the user has not written.
+    /// Drops the prefix about a plan, since the user has not written one.
     fn from(error: SweepError) -> Self {
         match error {
             SweepError::Borrow(BorrowError::NotEmpty { path, found }) => {

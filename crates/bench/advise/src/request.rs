@@ -1,4 +1,4 @@
-//! From what somebody asks to a plan for a sweep.
+//! Conversion of a request to a plan for a sweep.
 
 use std::path::{Path, PathBuf};
 
@@ -26,9 +26,9 @@ pub struct Request {
     pub only: Vec<String>,
     /// Labels of options; all, if there are none.
     pub options: Vec<String>,
-    /// With the gate, or without.
+    /// Policies: with the gate, without it, or both.
     pub policies: Vec<Policy>,
-    /// Also what loses data.
+    /// Whether options that lose data are tried as well.
     pub unsafe_too: bool,
     /// Rounds before the first look.
     pub least_rounds: usize,
@@ -36,20 +36,20 @@ pub struct Request {
     pub most_rounds: usize,
     /// A difference that is too small to matter, as a share.
     pub goal: f64,
-    /// Of order and workloads.
+    /// Seed of order and workloads.
     pub seed: u64,
     /// How energy is measured.
     pub energy: energy::Options,
 }
 
-/// Where candidates are measured.
+/// Place where candidates are measured.
 #[derive(Debug, Clone)]
 pub enum Place {
     /// On emulated disks, which are made anew for each repeat.
     Disk {
-        /// As `luc disk create --model` takes it.
+        /// Name or file for `luc disk create --model`.
         model: String,
-        /// As in 4G; without: by the workload's files.
+        /// Size, as in 4G; by default it follows from the workload's files.
         size: Option<String>,
     },
     /// On emulated disks in guests, in virtual time.
@@ -60,25 +60,25 @@ pub enum Place {
         kernel: String,
         processors: Option<u32>,
     },
-    /// On a block device of the user's, which is formatted for each repeat.
+    /// On a block device of the user, which is formatted for each repeat.
     Device(Device),
     /// On file systems that exist.
     Directories(Vec<PathBuf>),
 }
 
-/// A plan, and what has to be said about it.
+/// A plan, with explanations.
 #[derive(Debug)]
 pub struct Prepared {
     pub plan: Plan,
     /// A word for the workload, for names of folders.
     pub name: String,
-    /// What is run, in words.
+    /// Workload, in words.
     pub workload: String,
-    /// Where, in words: what a disk stands for.
+    /// Place, in words: the device that a disk stands for.
     pub place: String,
-    /// What that is of a device of the user's.
+    /// Description of the user's device.
     pub device: Option<DeviceAbout>,
-    /// What is left out, and why.
+    /// Candidates that were left out, with the reason.
     pub not_tried: Vec<NotTried>,
 }
 
@@ -91,7 +91,7 @@ impl Prepared {
     }
 }
 
-/// Length of a run, s, if nothing says otherwise.
+/// Default length of a run, in s.
 const SECONDS: f64 = 5.0;
 /// The same in virtual time, where no noise has to average out.
 const VIRTUAL_SECONDS: f64 = 2.0;
@@ -230,7 +230,7 @@ fn directory(path: &Path) -> Result<Target, AdviseError> {
     })
 }
 
-/// What is mounted where the directory is.
+/// Describes the mount of the directory.
 fn mount(target: &Target) -> String {
     let directory = target.directory.clone().unwrap_or_default();
     let mount = luc_disk::mount_of(&directory).unwrap_or_else(|| "unknown mount".to_owned());

@@ -98,7 +98,7 @@ impl Power {
 }
 
 /// Keeps idle processors from halting until the file is closed. A virtual processor that halts loses its place on the
-/// host, and its next wake-up takes as long as the host's other guests please.
+/// host, and its next wake-up depends on the host's other guests.
 fn keep_awake() -> Result<File, BorrowError> {
     let mut file = open_latency()?;
     let written = file.write_all(&0_i32.to_ne_bytes());

@@ -1,4 +1,4 @@
-//! What the machine must have, looked for before anything is made.
+//! Checks of the machine before anything is made.
 
 use std::fs;
 use std::path::Path;
@@ -12,14 +12,14 @@ use crate::{DemoError, Where};
 /// Programs of the system that the emulated disk needs, and the packages that have them.
 const TOOLS: [(&str, &str); 3] =
     [("mkfs.ext4", "e2fsprogs"), ("e2fsck", "e2fsprogs"), ("mount", "mount")];
-/// What the emulated disk takes, 170 MiB at the end of a demo as measured, with room for the programs.
+/// Memory for the emulated disk (170 MiB at the end of a demo, as measured) and for the programs.
 const MEMORY_BYTES: u64 = 512 << 20;
 
-/// Whether the demo can be shown there.
+/// Checks that the demo can run there.
 ///
 /// # Errors
 ///
-/// [`DemoError::Lacks`] with all that is missing, [`DemoError::Directory`].
+/// [`DemoError::Lacks`] with everything that is missing, [`DemoError::Directory`].
 pub fn check(place: &Where) -> Result<(), DemoError> {
     match place {
         Where::Own(directory) => check_directory(directory),
@@ -38,7 +38,7 @@ fn check_directory(directory: &Path) -> Result<(), DemoError> {
         .map_err(|reason| wrong(reason.into()))
 }
 
-/// What is missing of programs and devices, each with where it comes from.
+/// Lists missing programs and devices, each with its source.
 fn lacking(has_tool: impl Fn(&str) -> bool, has_fuse: bool, has_loop: bool) -> Vec<String> {
     let tools = TOOLS.iter().filter(|(tool, _)| !has_tool(tool));
     let mut lacking: Vec<String> =

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::journal::{Failure, Record};
 use super::plan::{Batching, Policy};
 use super::points::Point;
-use luc_stats::selection::{Candidate, Selection, Side, Terms, select};
+use luc_stats::selection::{Candidate, Selection, Standing, Terms, select};
 
 /// Points that are compared with each other, and the result.
 #[derive(Debug, Serialize)]
@@ -95,11 +95,11 @@ pub(super) fn verdicts(goal: &Goal, candidates: &[Candidate], failed: &[bool]) -
         };
         let mut is_open = false;
         alive.retain(|&at| match rate.against(at) {
-            Some(found) if found.best_is == Side::Better => {
+            Some(found) if found.best_is == Standing::Better => {
                 verdicts[at] = Verdict::Worse;
                 false
             }
-            Some(found) if found.best_is == Side::Worse => {
+            Some(found) if found.best_is == Standing::Worse => {
                 verdicts[at] = Verdict::Converged;
                 false
             }

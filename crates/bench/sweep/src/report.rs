@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 
 use luc_power::energy::About;
-use luc_stats::{FEWEST, MedianInterval, Verdict, median, paired_ratios, relative_half_width};
+use luc_stats::{MIN_REPEATS, MedianInterval, Verdict, median, paired_ratios, relative_half_width};
 use serde::Serialize;
 
 pub use energy::PointEnergy;
@@ -301,7 +301,7 @@ impl fmt::Display for Report {
             Some(VirtualTime { kernel, .. }) => writeln!(
                 f,
                 "{points} points, {repeats} repeats in virtual time on Linux {kernel}{}, each with a seed of its own; \
-                 medians with 95 % intervals, of fewer than {FEWEST} repeats with their range",
+                 medians with 95 % intervals, of fewer than {MIN_REPEATS} repeats with their range",
                 self.by_qemu()
             )?,
         }

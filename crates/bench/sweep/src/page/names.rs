@@ -1,7 +1,7 @@
 //! Axes of a sweep, and names of points in graphs.
 
 use luc_graphs::Estimate;
-use luc_stats::{FEWEST, MedianInterval};
+use luc_stats::{MIN_REPEATS, MedianInterval};
 
 use crate::{Axis, PointReport, Report};
 
@@ -88,7 +88,7 @@ pub(super) fn number(value: &str) -> Option<f64> {
 pub(super) fn spread(report: &Report) -> &'static str {
     match &report.plan.virtual_time {
         Some(_) if report.plan.stop.best => "95 % interval, or range of few",
-        Some(guests) if guests.repeats < FEWEST => "range",
+        Some(guests) if guests.repeats < MIN_REPEATS => "range",
         _ => "95 % interval",
     }
 }

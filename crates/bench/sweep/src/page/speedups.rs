@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use luc_graphs::{Estimate, Graph, Lines, MOST_SERIES, Place, Section, Series};
+use luc_graphs::{AxisPlace, Estimate, Graph, Lines, MOST_SERIES, Section, Series};
 
 use crate::{Axis, PointReport, Report};
 
@@ -141,8 +141,8 @@ fn split(points: &[&PointReport], axes: &Axes, axis: Axis, title: &str, graphs: 
     });
 }
 
-fn place(value: &str) -> Place {
-    Place { name: value.to_owned(), number: number(value) }
+fn place(value: &str) -> AxisPlace {
+    AxisPlace { name: value.to_owned(), number: number(value) }
 }
 
 /// The speedup of a point of `line`, whose points differ in `axis` only; 1 for the one that the others are compared

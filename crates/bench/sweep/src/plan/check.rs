@@ -5,7 +5,7 @@ use std::path::Path;
 use luc_disk::Mkfs;
 use luc_power::energy::{self, Choice};
 use luc_power::frequency::{self, Setting};
-use luc_stats::FEWEST;
+use luc_stats::MIN_REPEATS;
 use luc_units::parse_duration_ns;
 
 use super::file_systems::kernel_has;
@@ -16,14 +16,14 @@ use crate::bench::Bench;
 use crate::error::SweepError;
 use crate::options;
 use crate::time_scale::TimeScale;
-use luc_stats::selection::FEWEST_ROUNDS;
+use luc_stats::selection::MIN_ROUNDS;
 use luc_workload::nearest::meant;
 
 impl Plan {
     pub(super) fn check(&self) -> Result<(), SweepError> {
         let refuse = |reason: String| Err(SweepError::Plan(reason));
         let Stop { goal, min, max, best, stolen } = self.stop;
-        let fewest = if best { FEWEST_ROUNDS } else { FEWEST };
+        let fewest = if best { MIN_ROUNDS } else { MIN_REPEATS };
         if !(goal > 0.0 && goal < 1.0) {
             return refuse(format!("stop.goal = {goal}: write a share such as 0.05"));
         }
