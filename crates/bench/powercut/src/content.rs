@@ -1,11 +1,11 @@
-//! What clients write: every step, name and byte is a function of (seed, client, step number), so
-//! that the check needs no record of it.
+//! Contents that clients write. Every step, name and byte is a function of (seed, client, step number), so that the
+//! check needs no record.
 
 use luc_stats::random;
 use rand::RngExt;
 
 /// Largest body of one step, bytes.
-const LARGEST_BYTES: u32 = 64 << 10;
+const MAX_BODY_BYTES: u32 = 64 << 10;
 
 /// Changes of a file that a client has made and acknowledged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub(super) enum Step {
     Amend(Amend),
 }
 
-/// One client of one round.
+/// A client in one round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Writer {
     /// Seed of the round.
@@ -69,7 +69,7 @@ impl Writer {
         let _kind: u32 = random.random_range(0..3);
         let mut length = match random.random_range(0..8) {
             0 => 0,
-            _ => random.random_range(0..LARGEST_BYTES) >> random.random_range(0..16),
+            _ => random.random_range(0..MAX_BODY_BYTES) >> random.random_range(0..16),
         } as usize;
         if self.step(step) == Step::Amend(Amend::Overwrite) {
             length = self.body(step - 1).len();
@@ -109,7 +109,7 @@ mod tests {
         fn steps_repeat_and_stay_in_bounds(seed: u64, client in 0_u32..4096, step in 0_u32..10_000) {
             let writer = Writer { seed, client };
             prop_assert_eq!(writer.body(step), writer.body(step));
-            prop_assert!(writer.body(step).len() <= LARGEST_BYTES as usize);
+            prop_assert!(writer.body(step).len() <= MAX_BODY_BYTES as usize);
             let file = writer.file(step);
             prop_assert!(file <= step && writer.step(file) == Step::Create);
             if let Some(amend) = writer.amendment(file) {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use luc_units::Failed;
 
-/// A trial that could not start or finish; one line that ends with what to do.
+/// A trial that could not start or finish. The message is one line that ends with a remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum PowercutError {
     /// A number that must not be zero.
@@ -24,7 +24,7 @@ pub enum PowercutError {
     NoChecker {
         fs: String,
         tool: &'static str,
-        /// Package that has it.
+        /// Package that contains the checker.
         package: &'static str,
     },
     /// The clients could not be started.
@@ -44,7 +44,7 @@ pub enum PowercutError {
     )]
     Silent {
         program: String,
-        /// How long it was given.
+        /// Time that it was given.
         seconds: u64,
     },
     /// An acknowledged path that cannot be read.

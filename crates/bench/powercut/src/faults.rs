@@ -1,11 +1,12 @@
-//! Does a failed write reach the program that asked? A disk fails as it is told to; a program writes, synchronizes, and
-//! is told of it, with luc and without; both must be told the same.
+//! Tests that a failed write reaches the program that asked for it. A disk fails on order. A program writes and
+//! synchronizes with luc and without, and must get the same results.
 //!
-//! [`run`] makes every trial of a matrix: the block layer's errnos, the calls that wait for data, the blocks of a file,
-//! kinds of files, policies. One disk and one file system serve many trials: each has a file of its own, of which one
-//! block cannot be written, and all trials of an errno and a policy are made at the same time by one client. Flushes that
-//! fail end a file system's journal, so their trials get a new file system each time. [`run_command`] lets a command of the
-//! user's work on a disk that begins to fail.
+//! [`run`] makes every trial of a matrix: errnos of the block layer, calls that wait for data, blocks of a file, kinds
+//! of files, policies. Many trials share one disk and one file system. Each has its own file, of which one block cannot
+//! be written, and one client makes all trials of an errno and a policy at the same time.
+//!
+//! Failed flushes end a file system's journal, so their trials get a new file system each time. [`run_command`] runs a
+//! command of the user on a disk that begins to fail.
 
 pub mod client;
 mod command;
@@ -44,7 +45,7 @@ pub struct Setting {
     pub mkfs_options: String,
     pub model: ModelSpec,
     pub size_bytes: u64,
-    /// What brings calls together.
+    /// Level that brings calls together.
     pub level: Level,
     /// The policies to compare with none.
     pub policies: Vec<Policy>,
@@ -55,7 +56,7 @@ pub struct Setting {
 pub struct Faults {
     /// Disk and file system.
     pub setting: Setting,
-    /// What writes fail with. Flushes fail as well if EIO, which is all that they can fail with, is among them.
+    /// Errnos with which writes fail. With EIO among them, flushes fail as well; they can fail with nothing else.
     pub errnos: Vec<BlockErrno>,
     /// The calls that are to report it.
     pub calls: Vec<Call>,
@@ -65,7 +66,7 @@ pub struct Faults {
     pub beside: usize,
 }
 
-/// Makes the trials. `tick` is told how many steps of how many are done.
+/// Makes the trials. `tick` gets the number of steps done, and of all steps.
 ///
 /// # Errors
 /// [`FaultsError`]: bad input, or a machine that cannot do it. Differences are no error but in the report.

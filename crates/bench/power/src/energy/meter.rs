@@ -13,9 +13,9 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::Source;
 
-/// A meter that says nothing for longer is silent: what was between is not known.
-const LONGEST_GAP: Duration = Duration::from_secs(10);
-const POLL: Duration = Duration::from_millis(50);
+/// Longest gap between samples. After a longer gap the power in between is unknown.
+const MAX_GAP: Duration = Duration::from_secs(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Power at a time.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -93,7 +93,7 @@ impl Meter {
 
     /// Waits for a sample at `time` or later.
     fn wait_for(&mut self, time: Duration) -> Result<(), String> {
-        let until = Instant::now() + LONGEST_GAP;
+        let until = Instant::now() + MAX_GAP;
         let mut seen = lock(&self.seen.0);
         loop {
             if seen.samples.last().is_some_and(|last| last.at >= time) {
@@ -105,11 +105,11 @@ impl Meter {
             if Instant::now() >= until || interrupt::interrupted() {
                 return Err(format!(
                     "the meter gave no number for {} s; its last line was '{}'",
-                    LONGEST_GAP.as_secs(),
+                    MAX_GAP.as_secs(),
                     seen.last_line
                 ));
             }
-            let waited = self.seen.1.wait_timeout(seen, POLL);
+            let waited = self.seen.1.wait_timeout(seen, POLL_INTERVAL);
             seen = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
@@ -159,7 +159,7 @@ fn lock(seen: &Mutex<Seen>) -> std::sync::MutexGuard<'_, Seen> {
     seen.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The power in a line: all of it, or the first group; nothing that no machine can take.
+/// Parses the power in a line: the whole line, or the first group. Negative or infinite power is refused.
 fn watts(line: &str, regex: Option<&Regex>) -> Option<f64> {
     let text = match regex {
         Some(regex) => regex.captures(line)?.get(1)?.as_str(),
@@ -185,7 +185,7 @@ pub(super) fn joules(samples: &[Sample], begun: Duration, ended: Duration) -> Re
             continue;
         }
         let gap = b.at - a.at;
-        if gap > LONGEST_GAP {
+        if gap > MAX_GAP {
             return Err(format!("the meter was silent for {:.1} s", gap.as_secs_f64()));
         }
         let watts = |at: Duration| {

@@ -1,4 +1,4 @@
-//! The policies of cpufreq: what each can do, and setting one to a frequency.
+//! Policies of cpufreq: their ranges, and setting a policy to a frequency.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,7 +15,7 @@ pub(super) fn cpu_dir(sysfs: &Path) -> PathBuf {
     sysfs.join("devices/system/cpu")
 }
 
-/// A driver without a table rounds to what its hardware can: the multiples of a bus clock.
+/// Rounding of drivers without a table, to multiples of a bus clock.
 const STEP_KHZ: u64 = 100_000;
 
 /// Processors that have one frequency in common.
@@ -94,7 +94,8 @@ impl Policy {
             && self.path("scaling_setspeed").exists()
     }
 
-    /// The highest frequency without turbo: intel_pstate has it, and ACPI of other drivers (in MHz, 0 if unknown).
+    /// Returns the highest frequency without turbo. intel_pstate reports it; for other drivers ACPI does (in MHz, 0 if
+    /// unknown).
     fn without_turbo(&self) -> Option<u64> {
         let nominal = || {
             let path = self.dir.parent()?.join("acpi_cppc/nominal_freq");
@@ -104,7 +105,7 @@ impl Policy {
         self.number("base_frequency").ok().or_else(nominal)
     }
 
-    /// Whether it can be set to `khz`; nothing is changed.
+    /// Checks that it can be set to `khz`, without changes.
     pub(super) fn check(&self, khz: u64, turbo_off: bool) -> Result<(), FrequencyError> {
         let show = |khz: u64| Setting::from_khz(khz).to_string();
         let outside = |has: String, nearest: u64| FrequencyError::Outside {

@@ -1,4 +1,4 @@
-//! What can go wrong with the processors' settings, and what to do about it.
+//! Errors of the processors' settings, each with its remedy.
 
 use std::io;
 use std::path::PathBuf;
@@ -20,15 +20,15 @@ pub enum FrequencyError {
         path = .path.display()
     )]
     NoCpufreq {
-        /// What was asked for.
+        /// Requested frequency.
         wanted: Setting,
-        /// Where cpufreq would be.
+        /// Path where cpufreq would be.
         path: PathBuf,
     },
     /// A processor does not have the frequency.
     #[error("frequency {wanted}: {processor} has {has}; the nearest possible is {nearest}")]
     Outside {
-        /// What was asked for.
+        /// Requested frequency.
         wanted: Setting,
         processor: String,
         /// The frequencies that it has.
@@ -72,7 +72,7 @@ pub enum FrequencyError {
     )]
     Saved {
         path: PathBuf,
-        /// What is wrong with it.
+        /// Cause of the refusal.
         reason: String,
     },
     /// A file could not be read or written.
@@ -80,11 +80,11 @@ pub enum FrequencyError {
     File { action: &'static str, path: PathBuf, reason: io::Error },
 }
 
-/// The action of reading what root restores by.
+/// Action of [`FrequencyError::File`] for files that root restores from, when another user may have written them.
 pub(super) const TRUST: &str = "trust";
 
 impl FrequencyError {
-    /// Whether trying again is of no use: a file is not to be trusted, or not understood.
+    /// Returns whether trying again is of no use: a file is not to be trusted, or not understood.
     #[must_use]
     pub fn is_lasting(&self) -> bool {
         match self {

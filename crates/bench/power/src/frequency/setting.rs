@@ -1,4 +1,4 @@
-//! One value of the axis `frequency`.
+//! A value of the axis `frequency`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -17,7 +17,7 @@ pub struct SettingError(String);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Setting {
-    /// As they were before the sweep.
+    /// Settings from before the sweep.
     AsIs,
     /// Every processor at this frequency.
     Khz(u64),
@@ -48,7 +48,7 @@ impl Setting {
         }
     }
 
-    /// Its name in keys and reports. The name of a throttle says that it is no frequency.
+    /// Returns its name in keys and reports. A throttle's name says that it is no frequency.
     #[must_use]
     pub fn label(&self) -> String {
         match self {
@@ -58,7 +58,7 @@ impl Setting {
     }
 }
 
-/// As in a plan.
+/// Writes it as in a plan.
 impl fmt::Display for Setting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -36,8 +36,8 @@ impl Change {
     }
 }
 
-/// Files that switch turbo, below the folder of the processors, and what each says when it is on: that of intel_pstate,
-/// that of other drivers, and those of single policies, which the one before sets as well.
+/// Lists files that switch turbo, below the folder of the processors, with the value that means on. They are those of
+/// intel_pstate, of other drivers, and of single policies, which the one before sets as well.
 pub(super) fn turbo_files(cpu: &Path) -> Result<Vec<(PathBuf, &'static str)>, FrequencyError> {
     let mut files =
         vec![(PathBuf::from("intel_pstate/no_turbo"), "0"), (PathBuf::from("cpufreq/boost"), "1")];

@@ -1,6 +1,6 @@
-//! The program under trial: it writes, synchronizes and says what it was told, while others beside it synchronize, too.
+//! The program under trial: it writes, synchronizes and reports the results, while other threads synchronize as well.
 //!
-//! `luc faults` starts it, with or without the gate, and speaks with it in lines of JSON.
+//! `luc faults` starts it, with or without the gate, and talks to it in lines of JSON.
 
 use std::ffi::CString;
 use std::fs;
@@ -20,21 +20,21 @@ use super::trial::{Answer, Before, Block, Call, Kind, Order, Outcome, Reply, Tri
 
 /// Bytes of a block.
 pub(super) const BLOCK_BYTES: usize = 4096;
-/// Blocks of a file. Of these the first, one in the middle and the last are written, so that each is a request of its
-/// own.
+/// Blocks of a file. The first, one in the middle and the last are written, so that each is a request of its own.
 const BLOCKS: usize = 16;
 const FILE_BYTES: usize = BLOCKS * BLOCK_BYTES;
 /// Trials at the same time.
-const VICTIMS: usize = 8;
+const MAX_CONCURRENT_TRIALS: usize = 8;
 /// A file of those beside it grows to this.
-const BESIDE_BYTES: u64 = 256 << 10;
+const MAX_BESIDE_BYTES: u64 = 256 << 10;
 
 /// Options of the client.
 #[derive(Debug, Clone)]
 pub struct FaultClient {
     /// Directory on the disk under trial.
     pub directory: PathBuf,
-    /// Threads that append and synchronize files of their own all the time, so that the gate has calls to bring together.
+    /// Number of threads that append to files of their own and synchronize all the time, so that the gate has calls to
+    /// bring together.
     pub beside: usize,
 }
 
@@ -52,7 +52,7 @@ struct Begun {
     mapping: Option<Mapping>,
 }
 
-/// Does what it is told until its standard input ends.
+/// Carries out orders until its standard input ends.
 ///
 /// # Errors
 /// Its standard streams, or the first files cannot be made.
@@ -96,7 +96,7 @@ fn synchronize_always(mut file: &fs::File, is_over: &AtomicBool) {
         let appended = file.write(&[b'b'; 1024]);
         let synchronized = file.sync_all();
         written += 1024;
-        if written > BESIDE_BYTES {
+        if written > MAX_BESIDE_BYTES {
             written = 0;
             // The next write goes on behind a hole.
             let _ = file.set_len(0);
@@ -108,7 +108,7 @@ fn synchronize_always(mut file: &fs::File, is_over: &AtomicBool) {
     }
 }
 
-/// Makes new files for `trials` in place of the old ones, and writes to them.
+/// Replaces the files by new ones for `trials`, and writes to them.
 fn prepare(
     directory: &Path,
     trials: Vec<Trial>,
@@ -128,7 +128,7 @@ fn prepare(
     Ok(ranges)
 }
 
-/// Lets threads take the victims one after the other; what came of each, in their order.
+/// Lets threads process the victims one after the other. Returns the results in the victims' order.
 fn in_turn<T: Send>(
     victims: &[Victim],
     act: impl Fn(&Victim) -> io::Result<T> + Sync,
@@ -136,7 +136,7 @@ fn in_turn<T: Send>(
     let next = AtomicUsize::new(0);
     let results = Mutex::new(Vec::with_capacity(victims.len()));
     thread::scope(|scope| {
-        for _ in 0..VICTIMS.min(victims.len()) {
+        for _ in 0..MAX_CONCURRENT_TRIALS.min(victims.len()) {
             scope.spawn(|| {
                 loop {
                     let number = next.fetch_add(1, Ordering::Relaxed);
@@ -181,7 +181,7 @@ impl Victim {
         (block * BLOCK_BYTES) as u64
     }
 
-    /// Opens the file and does what comes before the call. Nothing fails yet.
+    /// Opens the file and does everything before the call. Nothing fails yet.
     fn begin(&self) -> io::Result<()> {
         let how = match self.trial.call {
             Call::Fsync | Call::Fdatasync | Call::Msync => 0,

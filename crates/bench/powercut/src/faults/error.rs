@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use luc_units::Failed;
 
-/// Trials that could not start or finish; one line that ends with what to do.
+/// Trials that could not start or finish. The message is one line that ends with a remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum FaultsError {
     #[error("no trial is left: give at least one --errno, --call and --policy, or leave them out")]
@@ -24,7 +24,7 @@ pub enum FaultsError {
     /// A program could not be started.
     #[error("cannot start '{program}': {reason}; check its path and that it is executable")]
     Start { program: String, reason: io::Error },
-    /// The client did not do what it was told.
+    /// The client did not carry out an order.
     #[error("the client under {arm} {what}: {said}; see the kernel log, then run it again")]
     Client { arm: String, what: String, said: String },
     /// A command's run in which no request failed.

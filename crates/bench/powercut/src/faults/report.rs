@@ -1,4 +1,4 @@
-//! What the trials found.
+//! Report on the trials.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,10 +7,10 @@ use luc_disk::BlockErrno;
 use serde::Serialize;
 
 use super::Faults;
-use super::gate::{Held, Policy};
+use super::gate::{HeldCalls, Policy};
 use super::trial::{Before, Call, Outcome, Trial};
 
-/// What the trials found.
+/// Results of the trials.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
     pub kernel: String,
@@ -42,7 +42,7 @@ pub struct Report {
 /// The trials of a policy.
 #[derive(Debug, Clone, Serialize)]
 pub struct PolicyReport {
-    /// As on the command line; absent: without luc.
+    /// Name on the command line; absent: without luc.
     pub policy: Option<String>,
     pub trials: u64,
     /// Requests that the disk failed.
@@ -128,7 +128,7 @@ impl Report {
         }
     }
 
-    /// Whether every program was told the same with luc as without.
+    /// Returns whether every program got the same results with luc as without.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         self.differences.is_empty()
@@ -146,7 +146,7 @@ impl Report {
     }
 
     /// A client has ended.
-    pub(super) fn held(&mut self, policy: Option<&Policy>, held: Option<Held>) {
+    pub(super) fn held(&mut self, policy: Option<&Policy>, held: Option<HeldCalls>) {
         let row = self.row(policy);
         row.clients += 1;
         let Some(held) = held else { return };
@@ -156,7 +156,7 @@ impl Report {
         }
     }
 
-    /// Looks at what the kernel itself reports.
+    /// Counts failures that the program never saw without luc, and notes the errno that fsync reports.
     pub(super) fn look(&mut self, errno: BlockErrno, trials: &[Trial], outcomes: &[Outcome]) {
         let untold = outcomes.iter().filter(|outcome| !outcome.is_failure());
         self.untold_without_gate += untold.count() as u64;
@@ -213,8 +213,9 @@ impl Report {
     }
 }
 
-/// A failed flush ends the journal, at a moment that depends on who synchronizes beside the trial. From then on calls
-/// fail with EROFS instead of EIO. So the call must fail in both or in neither; which errno it gives is not compared.
+/// Compares outcomes after a failed flush. The flush ends the journal, at a moment that depends on the other threads.
+/// From then on calls fail with EROFS instead of EIO. So the call must fail in both cases or in neither; the errno is
+/// not compared.
 fn differ_after_flush(without: &Outcome, with: &Outcome) -> bool {
     without.first.is_failure() != with.first.is_failure()
         || without.second.is_failure() != with.second.is_failure()

@@ -15,21 +15,21 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::Faults;
 use super::error::FaultsError;
-use super::gate::{Held, Policy};
-use super::place::{DIRECTORY_VARIABLE, Place};
+use super::gate::{HeldCalls, Policy};
+use super::place::{DIRECTORY_VARIABLE, FaultDisk};
 use super::trial::{Order, Outcome, Reply, Trial};
 
 /// A client that has not answered by then hangs. Guests without hardware virtualization are slow.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(300);
-/// Time to end, once it is told to.
+/// Time for the client to end on order.
 const END_TIMEOUT: Duration = Duration::from_secs(30);
-/// How often a signal is looked for.
+/// Interval between checks for a signal, in ns.
 const POLL_NS: i64 = 100_000_000;
 
 /// A client at work; killed when dropped.
-pub(super) struct Speaker<'a> {
+pub(super) struct TrialClient<'a> {
     plan: &'a Faults,
-    place: &'a Place,
+    place: &'a FaultDisk,
     arm: String,
     is_plain: bool,
     /// The module's figures at its start.
@@ -40,11 +40,11 @@ pub(super) struct Speaker<'a> {
     unread: Vec<u8>,
 }
 
-impl<'a> Speaker<'a> {
+impl<'a> TrialClient<'a> {
     /// Starts a client; `None`: without luc.
     pub(super) fn start(
         plan: &'a Faults,
-        place: &'a Place,
+        place: &'a FaultDisk,
         policy: Option<&Policy>,
     ) -> Result<Self, FaultsError> {
         let luc = &plan.setting.luc;
@@ -98,9 +98,9 @@ impl<'a> Speaker<'a> {
         }
     }
 
-    /// Ends it; what was held meanwhile.
-    pub(super) fn end(mut self) -> Result<Option<Held>, FaultsError> {
-        // Its standard input ends, and it with it.
+    /// Ends the client. Returns what was held meanwhile.
+    pub(super) fn end(mut self) -> Result<Option<HeldCalls>, FaultsError> {
+        // It ends with its standard input.
         self.to = None;
         let deadline = Instant::now() + END_TIMEOUT;
         loop {
@@ -175,7 +175,7 @@ impl<'a> Speaker<'a> {
         self.error(what, said)
     }
 
-    /// With the last line of its standard error, if there is one.
+    /// Builds an error with the last line of the client's standard error, if there is one.
     fn error(&self, what: &str, said: String) -> FaultsError {
         let errors = fs::read(self.place.work().join("stderr")).unwrap_or_default();
         let errors = String::from_utf8_lossy(&errors);
@@ -188,7 +188,7 @@ impl<'a> Speaker<'a> {
     }
 }
 
-impl Drop for Speaker<'_> {
+impl Drop for TrialClient<'_> {
     fn drop(&mut self) {
         if matches!(self.child.try_wait(), Ok(Some(_))) {
             return;
