@@ -1,4 +1,4 @@
-//! What can go wrong, each with the input, the reason and the next step.
+//! Errors, each with the input, the reason and the next step.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use luc_units::{Failed, UnitError};
 
 use crate::Holder;
 
-/// An error of this crate. The text is one line and ends with what to do next.
+/// An error of this crate. The message is one line that ends with a remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A size or duration that is none.
@@ -29,14 +29,14 @@ pub enum Error {
     #[error("model file '{}': {reason}: correct it, see `luc disk create --help`", path.display())]
     ModelFile {
         path: PathBuf,
-        /// What is wrong with it.
+        /// Reason of the refusal.
         reason: String,
     },
     /// A model's parameter out of its range.
     #[error("model '{model}': {reason}")]
     ModelParameter {
         model: &'static str,
-        /// Which parameter, why, and what is right.
+        /// Parameter, reason and a valid value.
         reason: String,
     },
     /// A name that cannot be a disk's.
@@ -59,28 +59,28 @@ pub enum Error {
     /// Another process is creating or removing it.
     #[error("disk '{0}' is being created or removed by another luc: wait for it, or stop it")]
     Locked(String),
-    /// A mount of it is in use, or the device is.
+    /// A mount of the disk is in use, or its device is.
     #[error("disk '{name}' is in use: {holder}, then remove it again")]
     InUse { name: String, holder: Holder },
     /// A restore while a file system is mounted on the disk.
     #[error("disk '{name}' is still mounted on {}: unmount it, then restore", dir.display())]
     StillMounted {
         name: String,
-        /// Where it is mounted.
+        /// Mount point of the disk.
         dir: PathBuf,
     },
     /// The disk is in the wrong state for the request.
     #[error("disk '{name}' {reason}")]
     State {
         name: String,
-        /// Why, and what to do.
+        /// Reason and remedy.
         reason: &'static str,
     },
     /// The daemon that is the disk does not answer.
     #[error("disk '{name}': its daemon does not answer ({reason}): run `luc disk remove {name}`")]
     Dead {
         name: String,
-        /// What the attempt gave.
+        /// Error of the attempt.
         reason: String,
     },
     /// The daemon did not start.
@@ -99,7 +99,7 @@ pub enum Error {
     Fault {
         /// The option at fault, with its value.
         option: String,
-        /// Why, and what to do.
+        /// Reason and remedy.
         reason: &'static str,
     },
     #[error("emulated disks need root (loop devices and mounts): run it with sudo")]
@@ -120,7 +120,7 @@ pub enum Error {
     #[error("mount directory '{}' {reason}", dir.display())]
     MountDir {
         dir: PathBuf,
-        /// Why, and what to do.
+        /// Reason and remedy.
         reason: &'static str,
     },
     /// A helper command failed.
@@ -128,10 +128,10 @@ pub enum Error {
     Command {
         /// The command as run.
         command: String,
-        /// What it said last.
+        /// Last line that it printed.
         reason: String,
     },
-    /// SIGINT or SIGTERM arrived; what had been made was taken back.
+    /// A SIGINT or SIGTERM came. Everything was removed.
     #[error("interrupted: nothing was left behind, run it again")]
     Interrupted,
     /// A system call failed on a path.

@@ -13,7 +13,7 @@ use crate::model::Kind;
 /// Ranges of one fault; its request to the disk stays small.
 const MAX_RANGES: usize = 1024;
 
-/// Which requests fail, and how. A request matches if it is of one of these kinds and touches one of these ranges.
+/// Rule by which requests fail. A request matches if it is of one of these kinds and touches one of these ranges.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FaultSpec {
     /// The errno of failed requests.
@@ -22,11 +22,11 @@ pub struct FaultSpec {
     pub on: Vec<FaultKind>,
     /// Matching requests that are served first.
     pub after: u64,
-    /// Of the matching requests after these, every N-th fails.
+    /// Interval of failures: of the matching requests after these, every N-th fails.
     pub every: u64,
     /// Affected bytes; empty: all. Flushes have no place and match any.
     pub ranges: Vec<ByteRange>,
-    /// How long after its begin the fault ends; absent: with [`crate::clear_fault`] only.
+    /// Duration of the fault; without it, the fault ends with [`crate::clear_fault`].
     pub for_ns: Option<u64>,
 }
 
@@ -48,10 +48,10 @@ pub struct ByteRange {
     pub end_bytes: u64,
 }
 
-/// A fault and what it has done.
+/// A fault and its counters.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FaultStatus {
-    /// Which requests fail, and how.
+    /// Rule by which requests fail.
     #[serde(flatten)]
     pub spec: FaultSpec,
     pub matched: u64,
@@ -208,7 +208,7 @@ pub(crate) struct Fault {
 }
 
 impl Fault {
-    /// One that begins now.
+    /// Starts a fault now.
     pub(crate) fn new(spec: FaultSpec, now_ns: u64) -> Self {
         Self {
             until_ns: spec.for_ns.map(|ns| now_ns.saturating_add(ns)),
@@ -218,7 +218,7 @@ impl Fault {
         }
     }
 
-    /// Whether a request fails; counts it.
+    /// Returns the errno if the request fails, and counts it.
     pub(crate) fn strikes(
         &mut self,
         now_ns: u64,

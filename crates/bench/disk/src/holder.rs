@@ -1,4 +1,4 @@
-//! Who keeps a disk from being removed.
+//! Users that keep a disk from being removed.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -13,22 +13,22 @@ use luc_units::plain;
 /// A user of a disk, and the advice that ends the use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Holder {
-    /// A process works in the file system, or has a file of it or the device open.
+    /// A process works in the file system, or has the device or a file open.
     Process {
         id: u32,
         name: String,
         /// The mount or device in use.
         path: PathBuf,
     },
-    /// It is mounted for programs that see other mounts than this one, which therefore cannot unmount it.
+    /// It is mounted in another mount namespace, from which this process cannot unmount it.
     Elsewhere {
-        /// One of these programs.
+        /// A process in that namespace.
         id: u32,
         name: String,
-        /// Where they see it.
+        /// Mount point in that namespace.
         path: PathBuf,
     },
-    /// A device is made of it, such as LVM's.
+    /// A device is built on it, such as an LVM volume.
     Device(String),
     /// No process is seen that uses it.
     Unknown(PathBuf),
@@ -63,13 +63,13 @@ impl fmt::Display for Holder {
 }
 
 impl Holder {
-    /// Whether waiting is in vain as a rule: mounts of others go with their programs.
+    /// Returns whether waiting rarely helps: mounts of other namespaces end with their programs.
     #[must_use]
     pub fn is_lasting(&self) -> bool {
         matches!(self, Self::Elsewhere { .. } | Self::Device(_))
     }
 
-    /// Finds who uses a device, or the file system on it that is mounted on `dir`.
+    /// Finds a user of the device, or of its file system mounted on `dir`.
     pub(crate) fn find(device: &Path, dir: Option<&Path>) -> Self {
         let unknown = || Self::Unknown(dir.unwrap_or(device).to_owned());
         let found = match dir {

@@ -58,8 +58,8 @@ fn late_requests_complete_from_the_timer_thread() {
     let engine = disk(3_000_000, true);
     write(&engine, 1);
     let flushed = outcome(|reply| engine.flush(reply));
-    let patience = Duration::from_secs(10);
-    assert_eq!(flushed.recv_timeout(patience), Ok(Outcome::Done(0)));
+    let timeout = Duration::from_secs(10);
+    assert_eq!(flushed.recv_timeout(timeout), Ok(Outcome::Done(0)));
     assert_eq!(engine.cut(None), Some(CutReport::default()));
     assert_eq!(read(&engine), Outcome::Failed(BlockErrno::EIO));
     assert!(restore(&engine));

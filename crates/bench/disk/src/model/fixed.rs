@@ -12,7 +12,7 @@ pub(crate) struct Fixed {
     pub(crate) write_ns: u64,
     /// Cost of a flush.
     pub(crate) flush_ns: u64,
-    /// When the last request is done.
+    /// Completion time of the last request.
     pub(crate) busy_until_ns: u64,
 }
 

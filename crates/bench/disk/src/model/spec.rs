@@ -1,4 +1,4 @@
-//! Which model, with which parameters: by name or from a TOML file.
+//! Selection of a model and its parameters, by name or from a TOML file.
 
 use std::path::Path;
 
@@ -22,7 +22,7 @@ use crate::Error;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "model", rename_all = "lowercase")]
 pub enum ModelSpec {
-    /// Each request costs its constant, one at a time.
+    /// Constant time per request, one request at a time.
     Fixed {
         /// Cost of a read, nanoseconds.
         #[serde(default = "fixed_read_ns")]
@@ -80,7 +80,7 @@ impl ModelSpec {
         Ok(spec)
     }
 
-    /// Whether the parameters make sense together.
+    /// Checks that the parameters are consistent.
     ///
     /// # Errors
     /// [`Error::ModelParameter`] with the parameter and what is right.
@@ -94,8 +94,8 @@ impl ModelSpec {
         checked.map_err(|reason| Error::ModelParameter { model: self.name(), reason })
     }
 
-    /// The same disk where all takes `permille` thousandths of its time, for a guest whose processor stands for one
-    /// that is so many times as fast.
+    /// Returns the same disk with all times multiplied by `permille` / 1000, for a guest whose processor stands for a
+    /// faster one.
     #[must_use]
     pub fn slowed(&self, permille: u64) -> Self {
         let time = |ns: u64| ns.saturating_mul(permille) / 1000;
@@ -142,7 +142,7 @@ impl ModelSpec {
         }
     }
 
-    /// As a TOML file has it.
+    /// Serializes it for a TOML file.
     ///
     /// # Errors
     /// [`Error::ModelParameter`] for a number that TOML has not (beyond 2^63).
@@ -193,7 +193,7 @@ impl ModelSpec {
         }
     }
 
-    /// Whether the kernel should take it for a rotating disk.
+    /// Returns whether the kernel should take it for a rotating disk.
     pub fn is_rotational(&self) -> bool {
         matches!(self, Self::Hdd(_))
     }
