@@ -96,7 +96,7 @@ impl Workload {
             (None, _) => None,
         };
         let file =
-            seconds.map_or(workers::FOREVER_NS, |seconds| seconds.clamp(1, 86_400) * 1_000_000_000);
+            seconds.map_or(workers::MAX_RUN_NS, |seconds| seconds.clamp(1, 86_400) * 1_000_000_000);
         Schedule {
             clients: self.plan.clients.len(),
             kind: ClientKind::Thread,
@@ -108,7 +108,7 @@ impl Workload {
     /// Whether the run lasts until its threads are done, however long that takes.
     #[must_use]
     pub fn is_open_ended(&self, options: &Options) -> bool {
-        self.schedule(options).measured_ns == workers::FOREVER_NS
+        self.schedule(options).measured_ns == workers::MAX_RUN_NS
     }
 
     /// Threads of all its processes.

@@ -1,4 +1,4 @@
-//! What can go wrong in a benchmark, and what to do about it.
+//! Errors of benchmarks, each with its remedy.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ pub enum BenchError {
         option: String,
         /// Why it is refused.
         reason: &'static str,
-        /// What to write instead.
+        /// Value to write instead.
         advice: &'static str,
     },
     /// The directory given cannot be used.
@@ -69,7 +69,7 @@ pub enum BenchError {
 }
 
 impl BenchError {
-    /// An operation's failure, told apart by what the user can do about it.
+    /// Converts an operation's failure to an error with advice for its cause.
     pub fn operation(path: &Path, what: &str, reason: io::Error) -> Self {
         let path = path.to_path_buf();
         let what = what.to_owned();

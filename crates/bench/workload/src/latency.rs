@@ -1,8 +1,8 @@
 //! Latencies of operations: recorded in shared memory, summed up as an HDR histogram.
 //!
-//! A client records into counters of its own in shared memory. So threads and forked processes are measured
-//! in the same way, and the figures of a killed client are not lost. The counters are logarithmic with
-//! 1024 steps per octave: a value is known to 0.1 %.
+//! Each client records into its own counters in shared memory. So threads and forked processes are measured in the same
+//! way, and the figures of a killed client are not lost. The counters are logarithmic with 1024 steps per octave, which
+//! is a resolution of 0.1 %.
 
 use std::borrow::Cow;
 use std::io;
@@ -16,7 +16,7 @@ use crate::shared::SharedSlice;
 const STEP_BITS: u32 = 10;
 const STEPS: usize = 1 << STEP_BITS;
 /// Longer latencies (36 minutes) count as this long.
-const HIGHEST_NS: u64 = (1 << 41) - 1;
+const MAX_NS: u64 = (1 << 41) - 1;
 const BUCKETS: usize = 32 * STEPS;
 
 /// Sum, maximum, count and the octaves in use (a bit each), per client and operation.
@@ -30,7 +30,7 @@ pub struct Recorders {
     totals: SharedSlice<AtomicU64>,
 }
 
-/// One client's counters; only that client may record.
+/// Counters of one client; only that client may record.
 #[derive(Debug, Clone, Copy)]
 pub struct Recorder<'a> {
     counts: &'a [AtomicU32],
@@ -57,7 +57,7 @@ impl Recorders {
         }
     }
 
-    /// All clients' latencies of operation `operation`.
+    /// Sums up the latencies of `operation` over all clients.
     pub fn summary(&self, clients: usize, operation: usize) -> Latency {
         let mut latency = Latency::empty();
         for client in 0..clients {
@@ -125,7 +125,7 @@ pub struct Latency {
 
 impl Latency {
     pub(crate) fn empty() -> Self {
-        let histogram = Histogram::new_with_bounds(1, HIGHEST_NS, 3)
+        let histogram = Histogram::new_with_bounds(1, MAX_NS, 3)
             .expect("constant bounds, within what the histogram takes");
         Self { histogram, sum_ns: 0, max_ns: 0 }
     }
@@ -185,7 +185,7 @@ pub struct LatencyFigures {
 
 #[inline]
 fn bucket(ns: u64) -> usize {
-    let ns = ns.min(HIGHEST_NS);
+    let ns = ns.min(MAX_NS);
     let octave = (u64::BITS - ns.leading_zeros()).saturating_sub(STEP_BITS + 1);
     octave as usize * STEPS + (ns >> octave) as usize
 }
@@ -204,14 +204,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_bucket_is_within_a_thousandth(ns in 0_u64..=HIGHEST_NS) {
+        fn a_bucket_is_within_a_thousandth(ns in 0_u64..=MAX_NS) {
             let index = bucket(ns);
             prop_assert!(index < BUCKETS);
             prop_assert!(middle(index).abs_diff(ns) as f64 <= ns as f64 / 1024.0);
         }
 
         #[test]
-        fn buckets_keep_the_order(low in 0_u64..=HIGHEST_NS, high in 0_u64..=HIGHEST_NS) {
+        fn buckets_keep_the_order(low in 0_u64..=MAX_NS, high in 0_u64..=MAX_NS) {
             prop_assert_eq!(bucket(low) <= bucket(high), low <= high || bucket(low) == bucket(high));
         }
     }

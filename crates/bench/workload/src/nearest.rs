@@ -1,4 +1,4 @@
-//! What somebody may have meant by a name that is not known.
+//! Suggestions for a name that is not known.
 
 /// The name most like `word`, if one is like it at all.
 pub fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {

@@ -2,8 +2,7 @@
 
 use crate::error::BenchError;
 
-/// Nanoseconds of a duration such as `20us` or `1.5ms`, at most a day. `option` is named in the
-/// error.
+/// Parses a duration such as `20us` or `1.5ms`, at most a day, in ns. Errors name `option`.
 ///
 /// # Errors
 /// [`BenchError::Input`] if `text` is no such duration.
@@ -33,7 +32,7 @@ pub fn seconds_ns(option: &str, seconds: f64) -> Result<u64, BenchError> {
     })
 }
 
-/// Bytes of a file size such as `64k`, at most 1 GiB. `option` is named in the error.
+/// Parses a file size such as `64k`, at most 1 GiB, in bytes. Errors name `option`.
 ///
 /// # Errors
 /// [`BenchError::Input`] if `text` is no such size.
@@ -47,7 +46,7 @@ pub fn file_size_bytes(option: &str, text: &str) -> Result<u64, BenchError> {
     })
 }
 
-/// Bytes of a size such as `128K`, of any size. `option` is named in the error.
+/// Parses a size such as `128K` without a limit, in bytes. Errors name `option`.
 ///
 /// # Errors
 /// [`BenchError::Input`] if `text` is no size.

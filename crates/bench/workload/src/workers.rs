@@ -12,7 +12,7 @@ use crate::error::BenchError;
 use crate::latency::{Latency, Recorders};
 
 /// The longest time that clients with a fixed amount of work may take: a year.
-pub const FOREVER_NS: u64 = 365 * 86_400_000_000_000;
+pub const MAX_RUN_NS: u64 = 365 * 86_400_000_000_000;
 
 mod arrivals;
 mod client;
@@ -33,7 +33,7 @@ pub use schedule::{ClientKind, Progress, Schedule};
 pub(crate) use think::Pauses;
 pub use think::{Distribution, Think};
 
-/// What a run measured.
+/// Results of a run.
 #[derive(Debug)]
 pub struct Measured {
     /// Length of the measured interval, ns; shorter than planned after an interrupt.
@@ -95,15 +95,15 @@ pub fn run<T>(
     Ok(Measured { interval_ns, interrupted, recorders, clients: schedule.clients })
 }
 
-/// As [`run`], for clients that have a fixed amount of work instead of a time. Latencies go into
-/// `recorders`. Returns false if a signal kept clients from ending their work.
+/// Runs clients that have a fixed amount of work instead of a time. Latencies go into `recorders`. Returns false if a
+/// signal kept clients from finishing.
 pub fn run_to_end<T>(
     (clients, kind): (usize, ClientKind),
     recorders: &Recorders,
     prepare: impl Fn(&Client<'_>) -> Result<T, Fault> + Sync,
     body: impl Fn(&Client<'_>, T) -> Result<(), Fault> + Sync,
 ) -> Result<bool, Failure> {
-    let schedule = Schedule { clients, kind, warmup_ns: 0, measured_ns: FOREVER_NS };
+    let schedule = Schedule { clients, kind, warmup_ns: 0, measured_ns: MAX_RUN_NS };
     drive(&schedule, recorders, prepare, body, &mut |_| {})?;
     Ok(!interrupted())
 }
@@ -117,7 +117,7 @@ fn no_memory(clients: usize, reason: std::io::Error) -> Failure {
     Failure::Other(BenchError::Start { client: 1, clients, reason })
 }
 
-/// When the measured interval really began and ended, ns.
+/// Real begin and end of the measured interval, ns.
 struct Span {
     begin_ns: u64,
     end_ns: u64,

@@ -1,5 +1,5 @@
-//! When the clients of a round begin: not all at once, but spread over a time that does not depend on how fast the
-//! processor is, as processes that are started one after another, or requests from a network, are.
+//! Arrival times of the clients of a round. They are spread over a time that does not depend on the processor's speed,
+//! like processes started one after another, or requests from a network.
 
 use std::fmt;
 use std::fs;
@@ -15,33 +15,33 @@ use super::Client;
 use crate::error::BenchError;
 
 /// The arrivals' random numbers are apart from those of contents and pauses.
-const STREAMS: u64 = 1 << 40;
+const FIRST_STREAM: u64 = 1 << 40;
 /// Longest time over which clients arrive, ns: a minute.
-const LONGEST_NS: u64 = 60_000_000_000;
+const MAX_ARRIVAL_NS: u64 = 60_000_000_000;
 /// Largest file of arrivals, bytes.
-const LARGEST_BYTES: u64 = 16 << 20;
-/// Arrivals are counted from a moment that is so much after the start, ns, and the second for each client: until then
-/// all clients have been woken and wait for their turn.
+const MAX_FILE_BYTES: u64 = 16 << 20;
+/// Lead time between the start and the first possible arrival, ns, plus a part for each client. Until then all clients
+/// have been woken and wait for their turn.
 const LEAD_NS: u64 = 1_000_000;
 const LEAD_NS_PER_CLIENT: u64 = 20_000;
 
-/// When clients begin, after all are released.
+/// Distribution of the clients' arrivals after all are released.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Arrivals {
-    /// At any moment of the first so many ns, each as likely as the others.
+    /// Uniform over this time, ns.
     Uniform(u64),
     /// Exponentially distributed with this mean, ns.
     Exponential(u64),
-    /// As a file says.
+    /// Listed in a file.
     Listed {
         path: PathBuf,
-        /// Its times, ns: of the clients of the first round, then of the second, and from the beginning again.
+        /// Times of the file, ns: for the clients of the first round, then of the second, and so on cyclically.
         offsets_ns: Vec<u64>,
     },
 }
 
 impl Arrivals {
-    /// Of `40us`, `uniform:40us`, `exponential:40us` or `file:PATH`, a file with a duration on each line.
+    /// Parses `40us`, `uniform:40us`, `exponential:40us` or `file:PATH`, a file with a duration on each line.
     ///
     /// # Errors
     /// [`BenchError::Input`] naming the text, or the file and its line.
@@ -80,7 +80,7 @@ impl Arrivals {
             advice: "name a file with a duration on each line, as in 12us",
         };
         let size = fs::metadata(path).map(|about| about.len());
-        if size.is_ok_and(|bytes| bytes > LARGEST_BYTES) {
+        if size.is_ok_and(|bytes| bytes > MAX_FILE_BYTES) {
             return Err(refuse(option(), "larger than 16 MiB"));
         }
         let text = fs::read_to_string(path)
@@ -100,16 +100,16 @@ impl Arrivals {
         Ok(Self::Listed { path: path.to_owned(), offsets_ns })
     }
 
-    /// How long after the others' earliest moment client `client` of `clients` begins in `round`, ns.
+    /// Returns the offset of a client's arrival in `round` from the earliest possible moment, ns.
     fn offset_ns(&self, seed: u64, round: usize, (client, clients): (usize, usize)) -> u64 {
         let number = round as u64 * clients as u64 + client as u64;
-        let mut random = random::stream(seed, STREAMS + number);
+        let mut random = random::stream(seed, FIRST_STREAM + number);
         match self {
             Self::Uniform(0) => 0,
             Self::Uniform(ns) => random.random_range(0..*ns),
             Self::Exponential(ns) => {
                 let drawn = *ns as f64 * random.sample::<f64, _>(Exp1);
-                (drawn as u64).min(LONGEST_NS)
+                (drawn as u64).min(MAX_ARRIVAL_NS)
             }
             Self::Listed { offsets_ns, .. } => {
                 offsets_ns[(number % offsets_ns.len() as u64) as usize]
@@ -128,10 +128,10 @@ impl Arrivals {
 }
 
 fn arrival_ns(text: &str) -> Option<u64> {
-    parse_duration_ns(text).ok().filter(|&ns| ns <= LONGEST_NS)
+    parse_duration_ns(text).ok().filter(|&ns| ns <= MAX_ARRIVAL_NS)
 }
 
-/// With a short unit if that is the same time.
+/// Formats a time, with a short unit if that is exact.
 fn exactly(ns: u64) -> String {
     let short = format_duration(ns);
     match arrival_ns(&short) {

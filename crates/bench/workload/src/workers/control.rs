@@ -1,4 +1,4 @@
-//! The words that clients and coordinator share: when to start, what counts, when to stop.
+//! Words shared by clients and coordinator: start, measured interval, end.
 
 use std::io;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -32,11 +32,11 @@ impl Control {
     pub(super) fn new() -> io::Result<Self> {
         Ok(Self(SharedSlice::new(3)?, SharedSlice::new(3)?))
     }
-    /// When the measured interval begins, ns.
+    /// Begin of the measured interval, ns.
     pub(super) fn begin_ns(&self) -> &AtomicU64 {
         &self.0[0]
     }
-    /// When it ends, ns.
+    /// End of the measured interval, ns.
     pub(super) fn end_ns(&self) -> &AtomicU64 {
         &self.0[1]
     }
@@ -58,7 +58,7 @@ impl Control {
         &self.1[2]
     }
 
-    /// Says that a client's work is done; the last of `clients` wakes the coordinator.
+    /// Marks a client's work as done. The last of `clients` wakes the coordinator.
     pub(super) fn end(&self, clients: usize) {
         if self.ended().fetch_add(1, Ordering::Release) + 1 == clients as u32 {
             // Cannot fail for a valid address; a coordinator that does not sleep sees the count.

@@ -1,8 +1,8 @@
-//! How many clients run, what they are, and for how long.
+//! Number and kind of clients, and the times of a run.
 
 use crate::error::BenchError;
 
-/// What a client is.
+/// Kind of client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ClientKind {
@@ -11,7 +11,7 @@ pub enum ClientKind {
     Process,
 }
 
-/// How many clients run, and for how long.
+/// Number of clients, and the times of their run.
 #[derive(Debug, Clone, Copy)]
 pub struct Schedule {
     /// Number of clients, at least 1.
@@ -47,7 +47,7 @@ impl Schedule {
     }
 }
 
-/// Where a run is, for a progress bar: nanoseconds since the clients started and in total.
+/// Progress of a run, for a progress bar.
 #[derive(Debug, Clone, Copy)]
 pub struct Progress {
     /// Time since the start, ns.

@@ -1,4 +1,4 @@
-//! How long a client pauses between the rounds of its loop.
+//! Pauses of a client between the rounds of its loop.
 
 use luc_stats::random;
 use rand::RngExt as _;
@@ -10,29 +10,29 @@ use super::{Client, now_ns};
 use crate::error::BenchError;
 
 /// The pauses' random numbers are apart from those of a client's contents and offsets.
-const STREAMS: u64 = 1 << 32;
+const FIRST_STREAM: u64 = 1 << 32;
 
-/// How the lengths of pauses are distributed.
+/// Distribution of the lengths of pauses.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Distribution {
-    /// Each pause is as long as the mean.
+    /// Each pause lasts the mean.
     #[default]
     Constant,
     /// Exponential: the next call comes as if by chance, as in a Poisson process.
     Exponential,
 }
 
-/// How long the clients of a workload think.
+/// Pauses of a workload's clients.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Think {
     /// Mean pause of a client after each round of its loop, ns.
     pub mean_ns: u64,
-    /// How the pauses are distributed.
+    /// Distribution of the pauses.
     pub distribution: Distribution,
     /// Number of slow clients: the first ones.
     pub slow_clients: usize,
-    /// How many times as long a slow client takes for each round, pause included.
+    /// Factor of a slow client's time for each round, pause included.
     pub slow_factor: f64,
 }
 
@@ -72,7 +72,7 @@ pub(crate) struct Pauses {
     distribution: Distribution,
     factor: f64,
     random: ChaCha8Rng,
-    /// When the last pause ended, ns.
+    /// End of the last pause, ns.
     woke_ns: u64,
 }
 
@@ -88,7 +88,7 @@ impl Pauses {
             mean_ns: think.mean_ns as f64,
             distribution: think.distribution,
             factor: if is_slow { think.slow_factor } else { 1.0 },
-            random: random::stream(seed, STREAMS + index as u64),
+            random: random::stream(seed, FIRST_STREAM + index as u64),
             woke_ns: now_ns(),
         }
     }

@@ -1,9 +1,8 @@
-//! Append: clients that append records to a log of their own and synchronize it after each.
+//! Append: clients that append records to their own logs and synchronize after each.
 //!
-//! A log that grows needs a commit for each synchronization: its size changes. A log that is
-//! allocated in advance, as etcd, RocksDB and journald make theirs, keeps its size and its blocks;
-//! the first write into a block converts its extent from unwritten to written, which needs a commit
-//! as well, and later writes into the same block need none.
+//! A log that grows needs a commit for each synchronization, since its size changes. A preallocated log, as of etcd,
+//! RocksDB and journald, keeps its size and its blocks. The first write into a block converts its extent from unwritten
+//! to written, which needs a commit as well; later writes into the same block need none.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -35,7 +34,7 @@ pub struct Append {
 
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
-    /// What every report has.
+    /// Part that every report has.
     #[serde(flatten)]
     pub head: Head,
     /// Bytes of each record.
@@ -64,20 +63,20 @@ pub fn run(plan: &Append, tick: &mut dyn FnMut(Progress)) -> Result<Report, Benc
     Ok(report(plan, outcome))
 }
 
-/// A client's log and what it appends.
-pub(super) struct Own {
-    log: Log,
+/// A client's log, and its record.
+pub(super) struct AppendClient {
+    log: AppendLog,
     record: Vec<u8>,
 }
 
-struct Log {
+struct AppendLog {
     stem: PathBuf,
     number: u64,
     file: File,
     end_bytes: u64,
 }
 
-impl Log {
+impl AppendLog {
     fn path(stem: &Path, number: u64) -> PathBuf {
         stem.with_extension(format!("{number:06}"))
     }
@@ -91,7 +90,7 @@ impl Log {
         })
     }
 
-    /// A new log in place of the one that is used up.
+    /// Replaces a full log by a new one.
     fn turn(&mut self, preallocate_bytes: Option<u64>) -> io::Result<()> {
         let path = Self::path(&self.stem, self.number + 1);
         self.file = new_file(&path, preallocate_bytes)?;
@@ -117,23 +116,23 @@ impl Workload for Append {
     const OPERATIONS: &'static [&'static str] = &["making a log", "write", "sync"];
     /// The directory of the logs.
     type Shared = PathBuf;
-    type Own = Own;
+    type Own = AppendClient;
 
     fn make(&self, scratch: &Path) -> Result<PathBuf, BenchError> {
         Ok(scratch.to_path_buf())
     }
 
-    fn prepare(&self, scratch: &PathBuf, client: &Client<'_>) -> Result<Own, Fault> {
+    fn prepare(&self, scratch: &PathBuf, client: &Client<'_>) -> Result<AppendClient, Fault> {
         let mut random = random::stream(self.timed.seed, client.index as u64);
         let stem = scratch.join(format!("log{:04}", client.index));
-        Ok(Own {
-            log: Log::create(stem, self.preallocate_bytes).map_err(Fault::of(OPEN))?,
+        Ok(AppendClient {
+            log: AppendLog::create(stem, self.preallocate_bytes).map_err(Fault::of(OPEN))?,
             record: random::bytes(&mut random, self.record_size_bytes as usize),
         })
     }
 
-    fn work(&self, _: &PathBuf, client: &Client<'_>, own: Own) -> Result<(), Fault> {
-        let Own { mut log, record } = own;
+    fn work(&self, _: &PathBuf, client: &Client<'_>, own: AppendClient) -> Result<(), Fault> {
+        let AppendClient { mut log, record } = own;
         let room_bytes = self.preallocate_bytes.unwrap_or(u64::MAX);
         self.timed.rounds(client, |_| {
             if room_bytes - log.end_bytes < self.record_size_bytes {
@@ -197,13 +196,13 @@ mod tests {
     fn a_new_log_takes_the_place_of_one_that_is_used_up() {
         let parent = Scratch::create(&std::env::temp_dir()).expect("scratch");
         let stem = parent.path().join("log");
-        let mut log = Log::create(stem.clone(), Some(8192)).expect("log");
+        let mut log = AppendLog::create(stem.clone(), Some(8192)).expect("log");
         assert_eq!(log.file.metadata().expect("status").len(), 8192);
         log.end_bytes = 8192;
         log.turn(Some(8192)).expect("turn");
         assert_eq!(log.end_bytes, 0);
-        assert!(!Log::path(&stem, 0).exists());
-        let length = fs::metadata(Log::path(&stem, 1)).expect("status").len();
+        assert!(!AppendLog::path(&stem, 0).exists());
+        let length = fs::metadata(AppendLog::path(&stem, 1)).expect("status").len();
         assert_eq!(length, 8192);
     }
 

@@ -29,18 +29,18 @@ pub struct Metarates {
     pub file_size_bytes: u64,
     /// A directory per client instead of one that all share.
     pub directory_per_client: bool,
-    /// Each client keeps its newest files, as many as this, and unlinks older ones. Absent: all files stay.
+    /// Number of newest files that each client keeps; it unlinks older ones. Absent: all files stay.
     pub keep: Option<u64>,
     /// Rounds in which all clients start together and each creates one file, on a journal at rest; the schedule's times
     /// then do not count. Absent: each client creates file after file.
     pub rounds: Option<usize>,
-    /// When the clients of a round begin; absent: at once. Without rounds it does not count.
+    /// Arrivals of the clients in a round; absent: at once. Ignored without rounds.
     pub arrivals: Option<Arrivals>,
 }
 
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
-    /// What every report has.
+    /// Part that every report has.
     #[serde(flatten)]
     pub head: Head,
     /// Bytes written to each file.
@@ -53,7 +53,7 @@ pub struct Report {
     /// Rounds of one file per client; absent: file after file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rounds: Option<usize>,
-    /// When the clients of a round began; absent: at once.
+    /// Arrivals of the clients in a round; absent: at once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arrivals: Option<Arrivals>,
     /// Files created, synced and closed in the interval.
@@ -104,7 +104,7 @@ impl Workload for Metarates {
     const OPERATIONS: &'static [&'static str] = &["open", "write", "fsync", "close", "unlink"];
     /// The directory to work in.
     type Shared = PathBuf;
-    /// What is written to each file.
+    /// Contents of each file.
     type Own = Vec<u8>;
 
     fn make(&self, scratch: &Path) -> Result<PathBuf, BenchError> {
@@ -127,7 +127,7 @@ impl Workload for Metarates {
             .directory_of(scratch, client.index)
             .join(format!("c{:04}.", client.index))
             .into_os_string();
-        let mut name = Name::new(stem);
+        let mut name = FileName::new(stem);
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
 
@@ -151,13 +151,13 @@ impl Workload for Metarates {
 }
 
 /// The names of a client's files, made without allocating anew.
-struct Name {
+struct FileName {
     stem: OsString,
     path: OsString,
     number: String,
 }
 
-impl Name {
+impl FileName {
     fn new(stem: OsString) -> Self {
         Self {
             path: OsString::with_capacity(stem.len() + 24),
@@ -177,7 +177,7 @@ impl Name {
     }
 }
 
-/// When a client ended each step with a file, ns.
+/// Ends of a client's steps with a file, ns.
 struct Laps {
     start: u64,
     opened: u64,
@@ -198,7 +198,7 @@ impl Laps {
 }
 
 impl Metarates {
-    /// Where a client makes its files.
+    /// Returns the directory of a client.
     fn directory_of(&self, scratch: &Path, client: usize) -> PathBuf {
         if self.directory_per_client {
             scratch.join(format!("client{client:04}"))
@@ -225,7 +225,7 @@ impl Metarates {
     }
 }
 
-/// After an fsync that succeeded, close has nothing left to report.
+/// Closes a file. After a successful fsync, close has nothing left to report.
 fn close(file: File) {
     drop(file);
 }

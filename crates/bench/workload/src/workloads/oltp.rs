@@ -41,7 +41,7 @@ pub struct Oltp {
 
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
-    /// What every report has.
+    /// Part that every report has.
     #[serde(flatten)]
     pub head: Head,
     pub parameters: Parameters,
@@ -66,7 +66,7 @@ pub fn run(plan: &Oltp, tick: &mut dyn FnMut(Progress)) -> Result<Report, BenchE
     Ok(report(plan, outcome))
 }
 
-/// What all clients share.
+/// Files and counters that all clients share.
 #[derive(Debug)]
 pub(super) struct Database {
     files: Vec<File>,
@@ -131,7 +131,7 @@ pub(super) struct Own {
     memory: Vec<u8>,
 }
 
-/// What a client is, with its number among its kind.
+/// Role of a client, with its number among those of the role.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Role {
     Reader(usize),
@@ -179,7 +179,7 @@ impl Workload for Oltp {
     }
 }
 
-/// One client at work.
+/// A client at work.
 struct Session<'a> {
     plan: &'a Oltp,
     client: &'a Client<'a>,

@@ -19,13 +19,13 @@ use crate::workers::{Client, Fault, Progress};
 const WRITE: usize = 0;
 const SYNC: usize = 1;
 
-/// Where a client writes next.
+/// Order of a client's writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Offsets {
     /// Behind the last write, and from the beginning again at the end.
     Consecutive,
-    /// At any multiple of the record size.
+    /// Random multiples of the record size.
     Random,
 }
 
@@ -36,7 +36,7 @@ pub struct Overwrite {
     pub file_size_bytes: u64,
     /// Bytes of each write.
     pub record_size_bytes: u64,
-    /// Where a client writes next.
+    /// Order of a client's writes.
     pub offsets: Offsets,
     /// The synchronization after each write.
     pub call: SyncCall,
@@ -44,14 +44,14 @@ pub struct Overwrite {
 
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
-    /// What every report has.
+    /// Part that every report has.
     #[serde(flatten)]
     pub head: Head,
     /// Bytes of each client's file.
     pub file_size_bytes: u64,
     /// Bytes of each write.
     pub record_size_bytes: u64,
-    /// Where a client wrote next.
+    /// Order of a client's writes.
     pub offsets: Offsets,
     /// The synchronization after each write.
     pub call: SyncCall,
@@ -75,7 +75,7 @@ pub fn run(plan: &Overwrite, tick: &mut dyn FnMut(Progress)) -> Result<Report, B
 }
 
 /// A client's file, contents and next place.
-pub(super) struct Own {
+pub(super) struct OverwriteClient {
     file: File,
     record: Vec<u8>,
     random: rand_chacha::ChaCha8Rng,
@@ -112,7 +112,7 @@ impl Workload for Overwrite {
     const OPERATIONS: &'static [&'static str] = &["write", "sync"];
     /// The directory of the files.
     type Shared = PathBuf;
-    type Own = Own;
+    type Own = OverwriteClient;
 
     fn make(&self, scratch: &Path) -> Result<PathBuf, BenchError> {
         let failed =
@@ -128,20 +128,25 @@ impl Workload for Overwrite {
         Ok(scratch.to_path_buf())
     }
 
-    fn prepare(&self, scratch: &PathBuf, client: &Client<'_>) -> Result<Own, Fault> {
+    fn prepare(&self, scratch: &PathBuf, client: &Client<'_>) -> Result<OverwriteClient, Fault> {
         let mut random = random::stream(self.timed.seed, client.index as u64);
         let file = OpenOptions::new()
             .write(true)
             .open(path_of(scratch, client.index))
             .map_err(Fault::of(WRITE))?;
-        Ok(Own {
+        Ok(OverwriteClient {
             file,
             record: random::bytes(&mut random, self.record_size_bytes as usize),
             random,
         })
     }
 
-    fn work(&self, _: &PathBuf, client: &Client<'_>, mut own: Own) -> Result<(), Fault> {
+    fn work(
+        &self,
+        _: &PathBuf,
+        client: &Client<'_>,
+        mut own: OverwriteClient,
+    ) -> Result<(), Fault> {
         let records = self.file_size_bytes / self.record_size_bytes;
         self.timed.rounds(client, |step| {
             let record = match self.offsets {

@@ -1,4 +1,4 @@
-//! What all workloads that run for a time share: their plan, their run, the head of their report.
+//! Common parts of workloads that run for a time: plan, run, head of the report.
 
 use std::fs::File;
 use std::io;
@@ -50,8 +50,7 @@ impl Timed {
         }
     }
 
-    /// The loop of `client`: one `round` after the other, each with its number from 0, and a pause after each, until
-    /// the end of the run.
+    /// Runs the loop of `client` until the end of the run: calls `round` with its number, from 0, then pauses.
     pub(super) fn rounds(
         &self,
         client: &Client<'_>,
@@ -107,14 +106,14 @@ impl Timed {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SyncCall {
-    /// Data, and what is needed to read it.
+    /// Data, and the metadata needed to read it.
     Fdatasync,
     /// Data and all of the inode.
     Fsync,
 }
 
 impl SyncCall {
-    /// Its name, as the system has it.
+    /// Returns its name as a system call.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -131,7 +130,7 @@ pub struct Head {
     pub directory: PathBuf,
     pub seed: u64,
     pub clients: usize,
-    /// What a client was.
+    /// Kind of the clients.
     pub client_kind: ClientKind,
     /// Time left out of the figures, s.
     pub warmup_s: f64,
@@ -139,12 +138,12 @@ pub struct Head {
     pub measured_s: f64,
     /// Mean pause after each round, µs.
     pub think_us: f64,
-    /// How the pauses are distributed.
+    /// Distribution of the pauses.
     pub think_distribution: Distribution,
     /// Clients that are slow.
     #[serde(skip_serializing_if = "is_zero")]
     pub slow_clients: usize,
-    /// How much longer a slow client's rounds take: 10 is ten times as long.
+    /// Factor of a slow client's time for its rounds.
     #[serde(skip_serializing_if = "is_one")]
     pub slow_factor: f64,
     /// Processors that the clients kept busy, on average over warm-up and measured interval.
@@ -226,14 +225,14 @@ pub(super) fn sync_file_system(directory: &Path) -> io::Result<()> {
     Ok(rustix::fs::syncfs(File::open(directory)?)?)
 }
 
-/// A workload's own part: what it makes before the clients start, and what each client does.
+/// A workload's own part: its preparation before the clients start, and the work of each client.
 pub(super) trait Workload: Sync {
     const NAME: &'static str;
     /// Names of the operations that it measures.
     const OPERATIONS: &'static [&'static str];
-    /// What all clients share: paths, states.
+    /// State that all clients share, such as paths.
     type Shared: Sync;
-    /// What a client has for itself: buffers, random numbers.
+    /// State of one client: buffers, random numbers.
     type Own;
 
     /// Makes files and directories below `scratch`.
@@ -242,12 +241,12 @@ pub(super) trait Workload: Sync {
     /// A client's own things, before any client starts.
     fn prepare(&self, shared: &Self::Shared, client: &Client<'_>) -> Result<Self::Own, Fault>;
 
-    /// What a client does until the end of the run.
+    /// Works until the end of the run.
     fn work(&self, shared: &Self::Shared, client: &Client<'_>, own: Self::Own)
     -> Result<(), Fault>;
 }
 
-/// What a run came to.
+/// Result of a run.
 pub(super) struct Outcome {
     pub(super) head: Head,
     pub(super) measured: Measured,

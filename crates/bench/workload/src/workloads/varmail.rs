@@ -70,13 +70,13 @@ pub struct Varmail {
     /// Rounds in which each client goes through its loop once, on a journal at rest, as mail comes in bursts; the
     /// schedule's times then do not count. Absent: each client loops for a time.
     pub rounds: Option<usize>,
-    /// When the clients of a round begin; absent: at once. Without rounds it does not count.
+    /// Arrivals of the clients in a round; absent: at once. Ignored without rounds.
     pub arrivals: Option<Arrivals>,
 }
 
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
-    /// What every report has.
+    /// Part that every report has.
     #[serde(flatten)]
     pub head: Head,
     pub parameters: Parameters,
@@ -85,7 +85,7 @@ pub struct Report {
     /// Rounds of one loop per client; absent: loop after loop.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rounds: Option<usize>,
-    /// When the clients of a round began; absent: at once.
+    /// Arrivals of the clients in a round; absent: at once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arrivals: Option<Arrivals>,
     /// Operations (Filebench's flowops) completed in the interval.
@@ -186,7 +186,7 @@ impl Workload for Varmail {
         "readfile4",
         "closefile4",
     ];
-    /// One for all, or one for each client.
+    /// One directory for all clients, or one for each.
     type Shared = Vec<Tree>;
     type Own = Own;
 
@@ -225,7 +225,7 @@ impl Varmail {
     }
 }
 
-/// One client at work.
+/// A client at work.
 struct Session<'a> {
     timed: &'a Timed,
     client: &'a Client<'a>,
@@ -271,8 +271,8 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Runs the group that begins with operation `first`: create or open, read, append, fsync, close, of which each
-    /// group has its own choice. Without a file to open or a name to create, the group is skipped and not counted.
+    /// Runs the group that begins with operation `first`. A group has some of create or open, read, append, fsync,
+    /// close. Without a file to open or a name to create, the group is skipped and not counted.
     fn group(&mut self, first: usize) -> Result<(), Fault> {
         let create = first == GROUPS[0];
         let wanted = if create { Wanted::Missing } else { Wanted::Existing };

@@ -149,7 +149,7 @@ fn the_log_has_a_number_for_each_interval() {
     assert_eq!(log.intervals, [3, 4, 0, 8]);
     assert_eq!(log.bytes, 15);
     log.add_at(16, u64::MAX);
-    assert_eq!(log.intervals.len() as u64, MOST_INTERVALS);
+    assert_eq!(log.intervals.len() as u64, MAX_INTERVALS);
 }
 
 #[test]
