@@ -27,7 +27,7 @@ pub(super) struct Attribute {
 /// The attributes of one definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Attributes {
-    /// Where the definition begins.
+    /// Begin of the definition.
     pub(super) at: Position,
     pub(super) list: Vec<Attribute>,
     /// Values for a composite flowop's local variables; `None`: declared without one.
@@ -41,7 +41,7 @@ impl Attributes {
     }
 }
 
-/// What a variable is set to.
+/// Value of a variable's setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Setting {
     /// A value, or the product of several.
@@ -56,17 +56,17 @@ pub(super) struct Command {
     pub(super) action: Action,
 }
 
-/// When a run ends.
+/// Rule by which a run ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
     Timeout,
-    /// When all threads are done.
+    /// Ends when all threads are done.
     AllDone,
-    /// When the first thread is done.
+    /// Ends when the first thread is done.
     FirstDone,
 }
 
-/// What a command does.
+/// Action of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Action {
     /// `set $name = ...`
@@ -89,7 +89,7 @@ pub(super) enum Action {
     Events(Attributes),
     /// `enable multi` and `domultisync`.
     Multi,
-    /// What changes no figure here: `list`, `debug`, `version`, `enable lathist`, `set mode nousestats`.
+    /// Commands that change no figure here: `list`, `debug`, `version`, `enable lathist`, `set mode nousestats`.
     Nothing,
 }
 
@@ -102,9 +102,9 @@ pub(super) struct Thread {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Flowop {
-    /// Where its type stands.
+    /// Position of its type.
     pub(super) at: Position,
-    /// Its type, or a composite's name.
+    /// Type of the flowop, or the name of a composite.
     pub(super) kind: String,
     pub(super) attributes: Attributes,
 }

@@ -1,4 +1,4 @@
-//! What is wrong in a workload file: where, what, and what to write instead.
+//! Mistakes in a workload file: position, problem and remedy.
 
 use std::fmt;
 

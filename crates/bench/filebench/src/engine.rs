@@ -31,12 +31,12 @@ use luc_workload::workloads::{explain, raise_file_limit};
 /// Length of a run that neither the file nor the user sets, s.
 const DEFAULT_SECONDS: u64 = 60;
 
-/// How to run a workload.
+/// Options of a run.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// A fresh subdirectory of this one is used and removed.
     pub directory: PathBuf,
-    /// Length of the run, ns; `None`: what the file says, else 60 s, or until its threads are done.
+    /// Length of the run, ns. `None`: the file's, otherwise 60 s, or until its threads are done.
     pub measured_ns: Option<u64>,
     /// Seed of everything random.
     pub seed: u64,
@@ -47,7 +47,7 @@ pub struct Options {
 
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
-    /// What every report has.
+    /// Part that every report has.
     #[serde(flatten)]
     pub head: Head,
     pub file: String,
@@ -87,7 +87,7 @@ pub struct Drawn {
 }
 
 impl Workload {
-    /// How the run is scheduled.
+    /// Returns the clients and times of the run.
     #[must_use]
     pub fn schedule(&self, options: &Options) -> Schedule {
         let seconds = match (self.plan.seconds, self.plan.mode) {
@@ -105,7 +105,7 @@ impl Workload {
         }
     }
 
-    /// Whether the run lasts until its threads are done, however long that takes.
+    /// Returns whether the run lasts until its threads are done, without a limit.
     #[must_use]
     pub fn is_open_ended(&self, options: &Options) -> bool {
         self.schedule(options).measured_ns == workers::MAX_RUN_NS
@@ -249,7 +249,7 @@ impl Workload {
         }
     }
 
-    /// Does the actions before the run in their order. Makes the files at `create`, else at the end.
+    /// Performs the actions before the run in order. Makes the files at `create`, otherwise at the end.
     fn prepare(&self, options: &Options, scratch: &Path) -> Result<Vec<Tree>, FilebenchError> {
         let mut trees = None;
         for step in &self.plan.before {

@@ -41,7 +41,7 @@ use ast::Value;
 use luc_workload::error::BenchError;
 
 /// Draws of a random size whose mean is taken.
-const SIZES: u32 = 1000;
+const SIZE_DRAWS: u32 = 1000;
 
 /// A workload that cannot be run.
 #[derive(Debug, thiserror::Error)]
@@ -55,14 +55,14 @@ pub enum FilebenchError {
     /// The file is wrong.
     #[error("{file}:{diagnostic}")]
     Diagnostic { file: String, diagnostic: Diagnostic },
-    /// A variable of the user's is not `name=value`.
+    /// A `--set` variable is not `name=value`.
     #[error("--set '{given}': not a variable; write name=value, as in nfiles=100 or filesize=16k")]
     Variable { given: String },
     /// The run could not go on.
     #[error("{file}: {why}")]
     Run {
         file: String,
-        /// What stopped it, and what to do.
+        /// Cause and remedy.
         why: String,
     },
     #[error(transparent)]
@@ -113,13 +113,13 @@ impl Workload {
         })
     }
 
-    /// Whether it is one of luc's own.
+    /// Returns whether it is one of luc's own workloads.
     #[must_use]
     pub fn is_stock(&self) -> bool {
         !Path::new(&self.file).is_file()
     }
 
-    /// Whether it ends when its threads are done, and not by a time.
+    /// Returns whether it ends when its threads are done, and not by a time.
     #[must_use]
     pub fn ends_by_itself(&self) -> bool {
         self.plan.seconds.is_none() && self.plan.mode != ast::Mode::Timeout
@@ -130,8 +130,8 @@ impl Workload {
     pub fn bytes(&self) -> f64 {
         let mut random = random::stream(1, 0);
         let mean = |size: &variables::Number| {
-            let sum: f64 = (0..SIZES).map(|_| size.next(&mut random) as f64).sum();
-            sum / f64::from(SIZES)
+            let sum: f64 = (0..SIZE_DRAWS).map(|_| size.next(&mut random) as f64).sum();
+            sum / f64::from(SIZE_DRAWS)
         };
         let sizes = self.plan.filesets.iter().map(|files| &files.size).map(mean);
         let counts = self.plan.filesets.iter().map(|files| files.entries as f64);
@@ -164,7 +164,7 @@ fn variable(given: &str) -> Result<(String, Value), FilebenchError> {
         return Err(bad());
     }
     let value = match lex::tokens(value).ok().and_then(|tokens| tokens.into_iter().next()) {
-        Some(lex::Token { kind: lex::Kind::Integer(number), .. }) => Value::Integer(number),
+        Some(lex::Token { kind: lex::TokenKind::Integer(number), .. }) => Value::Integer(number),
         _ => match value {
             "true" => Value::Boolean(true),
             "false" => Value::Boolean(false),

@@ -17,12 +17,12 @@ pub(super) struct Plan {
     pub(super) names: Vec<String>,
     /// The places of these names.
     pub(super) name_places: HashMap<String, usize>,
-    /// What the file says about the run's length, s.
+    /// Length of the run by the file, s.
     pub(super) seconds: Option<u64>,
     pub(super) mode: Mode,
     /// Events a second; 0: every limit is free.
     pub(super) rate: u64,
-    /// What is done before the run, in this order.
+    /// Actions before the run, in order.
     pub(super) before: Vec<Before>,
     /// Random variables with a stream of their own.
     pub(super) sources: Vec<Source>,
@@ -36,7 +36,7 @@ pub(super) struct Plan {
 #[derive(Debug)]
 pub(super) struct Member {
     pub(super) steps: usize,
-    /// Which one it is of those that have this loop.
+    /// Number of the thread among those with this loop.
     pub(super) rank: usize,
     /// The clients of its process.
     pub(super) process: Range<usize>,
@@ -91,7 +91,7 @@ pub(super) struct Files {
     pub(super) access: Access,
 }
 
-/// How the files may be opened.
+/// Access with which the files may be opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Access {
     Both,
@@ -121,7 +121,7 @@ impl Step {
         }
     }
 
-    /// As [`Step::each`], to change them.
+    /// Calls `seen` like [`Step::each`], for changes.
     pub(super) fn each_mut(steps: &mut [Self], seen: &mut impl FnMut(&mut Flowop)) {
         for step in steps {
             match step {
@@ -132,7 +132,7 @@ impl Step {
     }
 }
 
-/// What a flowop does.
+/// Operation of a flowop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Task {
     Open,
@@ -154,7 +154,7 @@ pub(super) enum Task {
     AioWrite,
     AioWait,
     Delay,
-    /// Not Filebench's: a pause in microseconds.
+    /// A pause in microseconds, which Filebench does not have.
     Think,
     Hog,
     Block,
@@ -172,17 +172,17 @@ pub(super) enum Task {
 }
 
 impl Task {
-    /// Whether it is an operation of the workload, not one that controls it.
+    /// Returns whether it is an operation of the workload and does not control others.
     pub(super) fn counts(self) -> bool {
         (self as usize) < Self::Delay as usize
     }
 
-    /// Whether it counts as a read.
+    /// Returns whether it counts as a read.
     pub(super) fn reads(self) -> bool {
         matches!(self, Self::Read | Self::ReadWhole)
     }
 
-    /// Whether it counts as a write.
+    /// Returns whether it counts as a write.
     pub(super) fn writes(self) -> bool {
         matches!(
             self,
@@ -194,9 +194,9 @@ impl Task {
 #[derive(Debug)]
 pub(super) struct Flowop {
     pub(super) task: Task,
-    /// Where it stands in the file.
+    /// Position in the file.
     pub(super) at: Position,
-    /// Its own name: in a composite, without that of the composite.
+    /// Name of the flowop; in a composite, without that of the composite.
     pub(super) name: String,
     pub(super) operation: usize,
     pub(super) files: Option<usize>,
@@ -224,7 +224,7 @@ pub(super) struct Flowop {
     pub(super) target: Target,
     /// Own semaphore or meeting point, of the first client with this loop.
     pub(super) point: usize,
-    /// What it remembers, of [`Plan::memories`].
+    /// Index of its memory, below [`Plan::memories`].
     pub(super) memory: usize,
 }
 

@@ -8,8 +8,8 @@ use std::sync::{Mutex, PoisonError};
 use luc_workload::workers::{Client, now_ns};
 
 /// Tokens that come together.
-const BATCH: u64 = 10;
-/// How long unused tokens are kept, s.
+const BATCH_TOKENS: u64 = 10;
+/// Time for which unused tokens are kept, s.
 const KEPT_S: u64 = 5;
 
 /// A source of tokens that clients share.
@@ -17,12 +17,12 @@ const KEPT_S: u64 = 5;
 pub(super) struct Rate {
     /// Tokens a second, above 0.
     per_second: u64,
-    state: Mutex<State>,
+    state: Mutex<RateState>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct State {
-    /// When the first token was asked for, ns.
+struct RateState {
+    /// Time of the first request for a token, ns.
     began_ns: u64,
     /// Tokens that are gone since then: taken, or lost because nobody took them.
     gone: u64,
@@ -31,7 +31,7 @@ struct State {
 impl Rate {
     /// `per_second` must be above 0.
     pub(super) fn new(per_second: u64) -> Self {
-        Self { per_second, state: Mutex::new(State { began_ns: 0, gone: 0 }) }
+        Self { per_second, state: Mutex::new(RateState { began_ns: 0, gone: 0 }) }
     }
 
     /// Takes `count` tokens as they come; whether the run lasted long enough.
@@ -58,10 +58,10 @@ impl Rate {
             state.began_ns = now_ns;
         }
         let passed = u128::from(now_ns.saturating_sub(state.began_ns));
-        let period = u128::from(BATCH) * 1_000_000_000;
+        let period = u128::from(BATCH_TOKENS) * 1_000_000_000;
         let batches = (passed * u128::from(self.per_second) / period) as u64;
-        let made = batches.saturating_mul(BATCH);
-        let kept = self.per_second.saturating_mul(KEPT_S).max(BATCH);
+        let made = batches.saturating_mul(BATCH_TOKENS);
+        let kept = self.per_second.saturating_mul(KEPT_S).max(BATCH_TOKENS);
         state.gone = state.gone.max(made.saturating_sub(kept));
         let taken = wanted.min(made - state.gone);
         state.gone += taken;

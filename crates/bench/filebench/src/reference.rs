@@ -1,5 +1,5 @@
-//! The parameters of Filebench's personalities, and whether a run in `--compat` kept to them: the share of each flowop
-//! and the mean size of what it moves. The table is in `stocks`, how its rows are read in `shares`.
+//! Parameters of Filebench's personalities, and checks that a run in `--compat` kept to them: the share of each flowop
+//! and the mean size of its calls. `stocks` has the table, `shares` reads its rows.
 
 use std::collections::HashMap;
 
@@ -12,10 +12,10 @@ mod stocks;
 
 pub use stocks::{STOCKS, Stock};
 
-/// How far from its mean a mean may lie, in standard errors.
-const DEVIATIONS: f64 = 5.0;
+/// Maximum distance of a mean from the expected mean, in standard errors.
+const MAX_STANDARD_ERRORS: f64 = 5.0;
 
-/// What a run did, by the flowop's name.
+/// Counts of a run, by the flowop's name.
 #[derive(Debug, Default)]
 pub struct Counted {
     pub operations: HashMap<String, u64>,
@@ -45,7 +45,7 @@ impl Stock {
         Workload::load(self.name, &set)
     }
 
-    /// Where the unchanged workload is not as the reference says: filesets, loops, their threads and flowops.
+    /// Lists differences of the unchanged workload from the reference: filesets, loops, their threads and flowops.
     pub fn differences(&self, workload: &Workload) -> Vec<String> {
         let plan = &workload.plan;
         let mut differences = Vec::new();
@@ -79,7 +79,7 @@ impl Stock {
         whole.map_or(self.loops, |(_, loops)| loops)
     }
 
-    /// Compares what a run of `workload`, with its own variables or the small ones, counted with the reference.
+    /// Compares the counts of a run of `workload`, with its own variables or the small ones, with the reference.
     pub fn judge(&self, workload: &Workload, is_small: bool, counted: &Counted) -> Verdict {
         let mut verdict = Verdict::default();
         let loops = if is_small { self.loops } else { self.whole() };
@@ -99,7 +99,7 @@ fn written(files: &Files) -> String {
     format!("{entries}w{}p{}", files.dirwidth, files.prealloc)
 }
 
-/// The operations that a loop counts, with what they do.
+/// Lists the operations of a loop, with their tasks.
 fn operations(steps: &[Step]) -> Vec<(Task, usize)> {
     let mut found = Vec::new();
     Step::each(steps, &mut |flowop| {
@@ -153,7 +153,7 @@ impl Verdict {
                 };
                 let found = bytes as f64 / count as f64;
                 let opened = openings as f64 / count as f64 * mean;
-                let allowed = DEVIATIONS * deviation / (draws as f64).sqrt() + opened;
+                let allowed = MAX_STANDARD_ERRORS * deviation / (draws as f64).sqrt() + opened;
                 self.farthest = self.farthest.max((found / mean - 1.0).abs());
                 if (found - mean).abs() > allowed {
                     self.wrong

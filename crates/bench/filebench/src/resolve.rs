@@ -1,4 +1,4 @@
-//! From commands to a plan: looks up variables and references, and refuses what cannot be run.
+//! Converts commands to a plan: looks up variables and references, and refuses what cannot be run.
 
 mod files;
 mod flowop;
@@ -18,7 +18,7 @@ use steps::Composites;
 
 /// A run may have this many clients.
 const MAX_CLIENTS: u64 = 4096;
-/// All filesets together may have this many entries.
+/// Maximum number of entries of all filesets together.
 const MAX_ENTRIES: u64 = 1 << 26;
 
 /// The plan of a file's commands; `given` are variables whose value the user has set.
@@ -126,7 +126,7 @@ impl Scope {
         for thread in threads {
             let given = &thread.attributes;
             let instances = self.integer_or(given, "instances", 1)?;
-            // Nobody does what it says, which may be of files that are not there.
+            // No thread runs it, and it may name files that do not exist.
             if instances == 0 || processes == 0 {
                 continue;
             }

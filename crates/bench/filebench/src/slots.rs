@@ -8,10 +8,10 @@ use rand::Rng;
 
 /// A flowop may name this many slots by number.
 const NUMBERED: usize = 128;
-/// What `O_DIRECT` asks of addresses, bytes.
+/// Alignment of addresses that `O_DIRECT` requires, bytes.
 const ALIGNMENT: usize = 4096;
 
-/// An open file, or what was open last.
+/// An open file, or the last file that was open.
 #[derive(Debug, Default)]
 pub(super) struct Slot {
     pub(super) file: Option<Arc<File>>,
@@ -19,15 +19,15 @@ pub(super) struct Slot {
     pub(super) identity: Option<(usize, usize)>,
 }
 
-/// All slots of a client.
+/// Slots of one client.
 #[derive(Debug)]
 pub(super) struct Slots {
     slots: Vec<Slot>,
     /// The default slot of the fileset named last.
     latest: usize,
-    /// One default slot for all filesets, as Filebench has it.
+    /// Whether all filesets share one default slot, as in Filebench.
     single: bool,
-    /// Per fileset, what `opennext` uses.
+    /// State of `opennext`, per fileset.
     nexts: Vec<Next>,
 }
 

@@ -1,4 +1,4 @@
-//! What clients have done so far: per client for its process to see, per flowop for the report.
+//! Totals of clients: per client for its process to see, per flowop for the report.
 
 use std::ops::{AddAssign, Range};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Done {
     pub(super) operations: u64,
-    /// Those of them that are reads or writes.
+    /// Number of operations that are reads or writes.
     pub(super) transfers: u64,
     pub(super) bytes: u64,
 }

@@ -15,7 +15,7 @@ use luc_workload::error::BenchError;
 use luc_workload::fileset::Fileset;
 
 /// Deeper trees would have paths that the system refuses.
-const DEEPEST: u32 = 100;
+const MAX_DEPTH: u32 = 100;
 /// Files are made by writes of this size.
 const PIECE_BYTES: usize = 1 << 20;
 
@@ -29,7 +29,7 @@ pub(super) struct Tree {
     /// Directories to make and remove, which hold nothing.
     pub(super) leaves: Vec<PathBuf>,
     pub(super) leaf_state: Fileset,
-    /// All other directories, with the root.
+    /// All other directories, including the root.
     pub(super) directories: Vec<PathBuf>,
     /// The directory to list next.
     pub(super) rotor: AtomicUsize,
@@ -191,7 +191,7 @@ impl Growth<'_> {
                 return;
             }
             let path = self.directories[place].join(format!("{name:08}"));
-            if level < depth.min(DEEPEST) {
+            if level < depth.min(MAX_DEPTH) {
                 self.grow(path, level + 1, random);
             } else if self.paths.len() < self.entries {
                 self.paths.push(path);

@@ -11,7 +11,7 @@ pub(super) enum Number {
     Drawn(Box<Drawn>),
 }
 
-/// Where a variable with a stream of its own draws from.
+/// Source of a variable with its own random stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Source {
     /// A seed (`seed`), whatever the run's.
@@ -20,7 +20,7 @@ pub(super) enum Source {
     System,
 }
 
-/// A distribution with what is done to its draws.
+/// A distribution, with bounds and rounding of its draws.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Drawn {
     pub(super) shape: Distribution,
@@ -30,7 +30,7 @@ pub(super) struct Drawn {
     pub(super) most: f64,
     /// Draws become a multiple of this; 0 leaves them.
     pub(super) round: u64,
-    /// Which of the plan's sources it draws from; `None`: the client's own stream.
+    /// Index of the plan's source that it draws from; `None`: the client's own stream.
     pub(super) source: Option<usize>,
 }
 
@@ -104,7 +104,7 @@ impl Number {
         Self::Drawn(drawn)
     }
 
-    /// Which of the plan's sources it draws from.
+    /// Returns the index of the plan's source that it draws from.
     pub(super) fn source(&self) -> Option<usize> {
         match self {
             Self::Fixed(_) => None,
@@ -112,7 +112,7 @@ impl Number {
         }
     }
 
-    /// Whether it is always `number`.
+    /// Returns whether it is always `number`.
     pub(super) fn is(&self, number: u64) -> bool {
         *self == Self::Fixed(number)
     }

@@ -95,7 +95,7 @@ pub(super) const CUSTOM: &[&str] = &["type", "parameters", "min", "max", "round"
 
 pub(super) const EVENTS: &[&str] = &["rate"];
 
-/// What to do about a command of Filebench 1.4's interactive shell, which version 1.5 does not have either.
+/// Returns advice about a command of Filebench 1.4's interactive shell, which version 1.5 does not have either.
 pub(super) fn of_the_old_shell(command: &str) -> Option<&'static str> {
     Some(match command {
         "usage" => "remove this line: it only prints a text",

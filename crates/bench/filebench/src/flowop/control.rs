@@ -1,4 +1,4 @@
-//! Flowops that control the others: semaphores, limits, ends, and what only prints.
+//! Flowops that control others: semaphores, limits, ends, and printing.
 
 use crate::before::say;
 use crate::plan::{Flowop, Target, Task};

@@ -1,4 +1,4 @@
-//! Which file or directory a flowop takes.
+//! Choice of a file or directory for a flowop.
 
 use rand::RngExt;
 
@@ -72,7 +72,7 @@ impl Worker<'_> {
         }
     }
 
-    /// That nothing is left to pick is a failure if the run has a time, else the end.
+    /// Returns the pick. With nothing left to pick, the run fails if it has a time, and otherwise ends.
     fn picked(
         &self,
         flowop: &Flowop,

@@ -10,7 +10,7 @@ use crate::worker::{Stop, Worker};
 use luc_workload::workers::Fault;
 
 /// A single call moves at most this, bytes.
-const LARGEST: u64 = 1 << 30;
+const MAX_CALL_BYTES: u64 = 1 << 30;
 
 impl Worker<'_> {
     /// The size of the flowop's next call.
@@ -19,7 +19,7 @@ impl Worker<'_> {
             0 => file.max(1),
             size => size,
         };
-        if size > LARGEST {
+        if size > MAX_CALL_BYTES {
             return Err(
                 self.fail(flowop, &format!("a call of {size} bytes; use an iosize up to 1g"))
             );

@@ -28,7 +28,7 @@ impl Worker<'_> {
         self.timed(flowop, call).map(drop)
     }
 
-    /// As long as the file in `srcfd`, else as the file itself. Filebench rounds up to whole calls.
+    /// Writes as many bytes as the file in `srcfd` has, or as the file itself. Filebench rounds up to whole calls.
     pub(crate) fn write_whole(&mut self, flowop: &Flowop) -> Result<(), Stop> {
         let (number, mut length) = self.ready(flowop)?;
         if let (1.., Some((files, index))) = (flowop.srcfd, self.slots.get(flowop.srcfd).identity) {

@@ -1,4 +1,4 @@
-//! Flowops: what each does, on which files, and how much.
+//! Resolution of flowops: task, files and sizes.
 
 use super::super::ast::Attributes;
 use super::super::diagnostic::{Diagnostic, Position};
@@ -114,7 +114,7 @@ impl Scope {
     }
 }
 
-/// Whether a flowop must name its fileset: it picks a file there, and has none open.
+/// Returns whether a flowop must name its fileset, since it picks a file there and has none open.
 fn needs_files(task: Task, given: &Attributes) -> bool {
     match task {
         Task::Open

@@ -45,7 +45,7 @@ impl Scope {
     }
 }
 
-/// The variable's name that `text` begins with, with or without braces, and what follows it.
+/// Splits `text` into the variable's name at its begin, with or without braces, and the rest.
 fn variable(text: &str) -> (&str, &str) {
     if let Some((name, rest)) = text.strip_prefix('{').and_then(|text| text.split_once('}')) {
         return (name, rest);

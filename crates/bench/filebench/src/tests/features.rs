@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What a run of this file counts; `{}` is its directory.
+/// Runs this file and returns its counts; `{}` stands for its directory.
 fn ran(text: &str, compat: bool) -> (Report, HashMap<String, u64>) {
     let scratch = Scratch::create(&std::env::temp_dir()).expect("scratch");
     let path = scratch.path().join("file.f");
@@ -11,7 +11,7 @@ fn ran(text: &str, compat: bool) -> (Report, HashMap<String, u64>) {
     counts(&path.display().to_string(), &[], compat)
 }
 
-/// What a run of this file fails with.
+/// Runs this file and returns its error.
 fn failed(text: &str) -> String {
     let scratch = Scratch::create(&std::env::temp_dir()).expect("scratch");
     let path = scratch.path().join("file.f");

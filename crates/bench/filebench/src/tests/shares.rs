@@ -1,5 +1,5 @@
-//! The stock workloads against the parameters of Filebench's personalities: threads, filesets, and in
-//! `--compat` the share of each flowop and the mean size of what it moves.
+//! Tests of the stock workloads against the parameters of Filebench's personalities: threads, filesets, and in
+//! `--compat` the share of each flowop and the mean size of its calls.
 
 use super::*;
 use crate::reference::{Counted, STOCKS, Stock};

@@ -1,7 +1,7 @@
-//! What threads did, one file at a time.
+//! The threads' work, one file at a time.
 //!
-//! An episode is the calls of a thread on one file until it turns to another: it makes a file, writes and syncs it;
-//! or it works on one that existed; or it removes one. Threads of one name form a group.
+//! An episode is the calls of a thread on one file until it turns to another: it makes a file, writes and syncs it; or
+//! it works on an existing file; or it removes one. Threads of one name form a group.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -63,7 +63,7 @@ struct Episode {
     pause_us: u64,
 }
 
-/// All groups, the busiest first, without those below [`MIN_SHARE`].
+/// Returns all groups, the busiest first, without those below [`MIN_SHARE`].
 pub(super) fn groups(traced: &Traced) -> Vec<Group> {
     let mut by_name: BTreeMap<&str, Vec<&[Operation]>> = BTreeMap::new();
     let threads = traced.operations.chunk_by(|a, b| a.thread == b.thread);
@@ -219,7 +219,7 @@ impl Group {
     }
 }
 
-/// What is known of a group's files.
+/// Known facts about a group's files.
 #[derive(Debug, Default)]
 struct Files {
     made: HashSet<u64>,

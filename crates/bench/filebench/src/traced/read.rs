@@ -11,7 +11,7 @@ use luc_events::tables::{Call, Data, Handle, Sync, Task};
 const WRITE_PAGE: u32 = 2;
 
 /// Data that becomes dirty is summed over intervals of this length.
-const SLOT_NS: u64 = 10_000_000;
+const INTERVAL_NS: u64 = 10_000_000;
 /// Data becomes dirty by pages.
 const PAGE_BYTES: u64 = 4096;
 /// A longer write is made in pieces of this size.
@@ -35,13 +35,13 @@ pub(super) enum What {
     Write,
     Read,
     Sync,
-    /// A personality has no such operation.
+    /// An operation that no personality has.
     Other,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Traced {
-    /// By thread, then by time.
+    /// Operations by thread, then by time.
     pub(super) operations: Vec<Operation>,
     /// A thread's name, without the number at its end.
     pub(super) names: HashMap<u32, String>,
@@ -124,8 +124,8 @@ pub(super) fn read(directory: &Path) -> Result<Traced, StoreError> {
     Ok(traced)
 }
 
-/// Writes of which the trace has no row, because they neither touched the journal nor slept. They are known by the
-/// data that they made dirty: one write stands for the data that a thread made dirty in a file in one interval. It
+/// Infers writes without a row in the trace, because they neither touched the journal nor slept. They are known by the
+/// data that they made dirty. One write stands for the data that a thread made dirty in a file in one interval. It
 /// comes before the sync that followed, if there was one.
 fn unseen_writes(
     reader: &Reader,
@@ -176,7 +176,7 @@ fn unseen_writes(
 /// A plausible time for a write that ended in the interval before `at_ns`: just before the first sync that can be for
 /// it, else just after the file's previous operation.
 fn place(seen: &[&Operation], at_ns: u64) -> u64 {
-    let from_ns = at_ns.saturating_sub(SLOT_NS);
+    let from_ns = at_ns.saturating_sub(INTERVAL_NS);
     let is_later = |one: &&&Operation| one.what == What::Sync && one.exit_ns >= from_ns;
     if let Some(sync) = seen.iter().find(is_later) {
         return sync.enter_ns.saturating_sub(1);

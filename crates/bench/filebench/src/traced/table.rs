@@ -1,4 +1,4 @@
-//! Random variables with the distribution of what was counted.
+//! Random variables with the distribution of counted values.
 
 /// Values that are each a row of their own, if there are no more.
 const MAX_VALUES: usize = 16;

@@ -1,4 +1,4 @@
-//! The personality's text.
+//! Writer of a personality's text.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -13,11 +13,11 @@ const MIN_FILES: u64 = 64;
 /// Most files of a set.
 const MAX_FILES: u64 = 200_000;
 /// Largest file that is made before the run.
-const LARGEST_BYTES: u64 = 1 << 30;
+const MAX_FILE_BYTES: u64 = 1 << 30;
 /// Files are made of whole blocks of this size.
 const BLOCK_BYTES: u64 = 4096;
 
-/// What `groups` did in the trace at `directory`.
+/// Writes the work of `groups` in the trace at `directory`.
 pub(super) fn write(directory: &Path, traced: &Traced, groups: &[Group]) -> Derived {
     let mut counts = Counts::default();
     for group in groups {
@@ -110,7 +110,7 @@ impl Parts {
     fn fresh(&mut self, id: &str, group: &Group) {
         let files = (2 * group.live).clamp(MIN_FILES.max(8 * group.threads), MAX_FILES);
         let sizes: Vec<u64> =
-            group.fresh_sizes.iter().map(|&size| size.clamp(1, LARGEST_BYTES)).collect();
+            group.fresh_sizes.iter().map(|&size| size.clamp(1, MAX_FILE_BYTES)).collect();
         let size = if sizes.is_empty() { BLOCK_BYTES.to_string() } else { variable(&sizes) };
         self.set(id, "newsize", &size);
         let _ = writeln!(
@@ -141,8 +141,9 @@ impl Parts {
     fn old(&mut self, id: &str, group: &Group) {
         let largest = group.old.write_bytes.iter().chain(&group.old.read_bytes).max();
         let least = largest.copied().unwrap_or(1).next_multiple_of(BLOCK_BYTES);
-        let whole =
-            |&size: &u64| size.next_multiple_of(BLOCK_BYTES).clamp(least, LARGEST_BYTES.max(least));
+        let whole = |&size: &u64| {
+            size.next_multiple_of(BLOCK_BYTES).clamp(least, MAX_FILE_BYTES.max(least))
+        };
         let sizes: Vec<u64> = group.old_sizes.iter().map(whole).collect();
         self.set(id, "oldsize", &variable(&sizes));
         let files = (sizes.len() as u64).clamp(1, MAX_FILES);
@@ -158,7 +159,7 @@ impl Parts {
         );
     }
 
-    /// What is done to an open file, and the pause.
+    /// Writes the operations on an open file, and the pause.
     fn body(&mut self, id: &str, kind: &str, episodes: &Episodes, grows: bool) -> String {
         let mut body = String::new();
         let random = if grows { "" } else { ",random" };
