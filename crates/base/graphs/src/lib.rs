@@ -23,9 +23,7 @@ pub use page::{STYLE, page};
 
 #[derive(Clone, Debug, Default)]
 pub struct Page {
-    /// Subject of the page.
     pub title: String,
-    /// Kind of the page.
     pub kind: String,
     /// Short facts below the title.
     pub facts: Vec<String>,
@@ -36,7 +34,6 @@ pub struct Page {
     pub footer: Vec<String>,
 }
 
-/// A part of a page.
 #[derive(Clone, Debug, Default)]
 pub struct Section {
     pub title: String,
@@ -87,7 +84,6 @@ pub struct Lines {
 /// Lines that can be told from each other.
 pub const MOST_SERIES: usize = 8;
 
-/// A place along a horizontal axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AxisPlace {
     pub name: String,
@@ -107,7 +103,6 @@ pub struct Bars {
     pub title: String,
     /// Heading of the column of names.
     pub row: String,
-    /// Unit of the figures.
     pub unit: String,
     pub bars: Vec<Bar>,
 }
@@ -123,7 +118,6 @@ pub struct Bar {
     pub is_aside: bool,
 }
 
-/// Figures of two axes.
 #[derive(Clone, Debug, Default)]
 pub struct Matrix {
     pub title: String,
@@ -135,7 +129,6 @@ pub struct Matrix {
     pub rows: Vec<(String, Vec<Option<Cell>>)>,
 }
 
-/// A figure in a matrix.
 #[derive(Clone, Debug)]
 pub struct Cell {
     pub figure: Estimate,
@@ -155,18 +148,15 @@ pub struct Spans {
     pub lane: String,
     /// Names of the figures that each lane has beside its drawing.
     pub columns: Vec<String>,
-    /// Length of the axis, in ns.
     pub length_ns: u64,
     /// Names of the classes of spans, one colour each: at most [`MOST_SERIES`].
     pub classes: Vec<String>,
     pub lanes: Vec<Lane>,
 }
 
-/// A lane of spans.
 #[derive(Clone, Debug, Default)]
 pub struct Lane {
     pub name: String,
-    /// Note below the name.
     pub note: String,
     /// Indentation: the number of lanes that it belongs to.
     pub depth: usize,
@@ -176,7 +166,6 @@ pub struct Lane {
     pub spans: Vec<Span>,
 }
 
-/// A span of time.
 #[derive(Clone, Debug, Default)]
 pub struct Span {
     /// Begin in ns after that of the axis.
@@ -188,7 +177,6 @@ pub struct Span {
     pub class: usize,
     /// Whether it is drawn inside of the one before.
     pub is_inner: bool,
-    /// Tooltip of the span.
     pub title: String,
 }
 
@@ -207,7 +195,6 @@ pub struct Stacks {
     pub rows: Vec<Stack>,
 }
 
-/// A bar that is divided by parts.
 #[derive(Clone, Debug, Default)]
 pub struct Stack {
     pub name: String,
@@ -217,7 +204,6 @@ pub struct Stack {
     pub parts: Vec<f64>,
 }
 
-/// Boxes with arrows between them.
 #[derive(Clone, Debug, Default)]
 pub struct Network {
     pub title: String,
@@ -230,7 +216,6 @@ pub struct Network {
 pub struct Node {
     /// Up to three lines in it.
     pub lines: Vec<String>,
-    /// Tooltip of the box.
     pub title: String,
     /// Boxes of one class have one colour.
     pub class: usize,
@@ -243,9 +228,7 @@ pub struct Link {
     pub to: usize,
     /// Weight of the connection: the larger, the wider the arrow.
     pub weight: f64,
-    /// Label on the arrow.
     pub label: String,
-    /// Tooltip of the arrow.
     pub title: String,
 }
 
@@ -260,7 +243,6 @@ pub struct Table {
     pub more: usize,
 }
 
-/// An entry of a table.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Entry {
     pub text: String,

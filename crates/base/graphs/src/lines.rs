@@ -98,7 +98,6 @@ pub(super) fn write(out: &mut String, lines: &Lines) -> fmt::Result {
     writeln!(out, "</figure>")
 }
 
-/// The horizontal place of each.
 fn places(places: &[AxisPlace]) -> Vec<f64> {
     let numbers: Option<Vec<f64>> =
         places.iter().map(|place| place.number.filter(|number| number.is_finite())).collect();

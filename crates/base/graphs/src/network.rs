@@ -12,7 +12,6 @@ const BETWEEN_ROWS: f64 = 30.0;
 const MARGIN: f64 = 12.0;
 /// Letters that fit into a box.
 const MAX_LETTERS: usize = 30;
-/// The widest line of an arrow.
 const MAX_LINE_WIDTH: f64 = 7.0;
 
 pub(super) fn write(out: &mut String, network: &Network) -> fmt::Result {
@@ -195,7 +194,6 @@ impl Curve {
         format!("M{x:.1},{y:.1} l{back},-4.5 v9 z")
     }
 
-    /// The point half way.
     fn middle(&self) -> (f64, f64) {
         let [a, b, c, d] = self.0;
         let of = |a: f64, b: f64, c: f64, d: f64| (a + 3.0 * b + 3.0 * c + d) / 8.0;

@@ -1,6 +1,5 @@
 //! Positions of values along an axis.
 
-/// An axis of numbers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scale {
     low: f64,

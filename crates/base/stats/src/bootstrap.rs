@@ -9,7 +9,6 @@ use crate::random;
 /// Resamples of each side.
 const RESAMPLES: usize = 4000;
 
-/// A ratio and its 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Interval {
     /// Median with the change over median without it.
@@ -23,7 +22,6 @@ pub struct Interval {
 /// Why there is no interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum StatsError {
-    /// Too few runs for an interval.
     #[error("{runs} runs of one side give no interval; make at least 2, better 10")]
     TooFew {
         /// Runs of the smaller side.

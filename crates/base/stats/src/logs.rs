@@ -7,9 +7,7 @@ use super::student::student;
 pub struct MeanInterval {
     /// Geometric mean of the ratios.
     pub mean: f64,
-    /// The interval's lower end.
     pub low: f64,
-    /// The interval's upper end.
     pub high: f64,
 }
 

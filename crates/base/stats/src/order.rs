@@ -28,11 +28,8 @@ pub(super) fn median_of_scratch(values: &mut [f64]) -> Option<f64> {
 /// A median between two bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct MedianInterval {
-    /// Median of the values.
     pub median: f64,
-    /// Lower bound of the interval.
     pub low: f64,
-    /// Upper bound of the interval.
     pub high: f64,
 }
 

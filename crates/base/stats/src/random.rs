@@ -11,7 +11,6 @@ pub fn stream(seed: u64, stream: u64) -> ChaCha8Rng {
     random
 }
 
-/// Draws `length` random bytes.
 pub fn bytes(random: &mut impl Rng, length: usize) -> Vec<u8> {
     let mut data = vec![0; length];
     random.fill_bytes(&mut data);

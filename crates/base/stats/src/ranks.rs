@@ -32,7 +32,6 @@ pub(super) fn normalize(values: &mut [f64]) -> bool {
     is_varied
 }
 
-/// The sum of products.
 pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }

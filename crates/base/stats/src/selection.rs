@@ -27,11 +27,10 @@ pub const MIN_ROUNDS: usize = 3;
 /// A file system with options, and its measurements.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Candidate {
-    /// CandidateName for mkfs and mount.
+    /// Name for mkfs and mount.
     pub file_system: String,
     /// Label of its options, as `inode 1K`; `default` without options.
     pub options: String,
-    /// Whether it is the file system's default.
     pub is_default: bool,
     /// Data loss that a power cut may cause beyond the program's own risk; `None` if there is none.
     pub danger: Option<String>,
@@ -42,7 +41,6 @@ pub struct Candidate {
     pub per_joule: Vec<Option<f64>>,
 }
 
-/// Required confidence of a selection.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Terms {
     /// Probability that all comparisons hold, as 0.95.
@@ -53,11 +51,9 @@ pub struct Terms {
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Selection {
-    /// Terms of the selection.
     pub terms: Terms,
     /// Pairs of candidates, over which the comparisons are adjusted.
     pub pairs: usize,
-    /// The candidates, as given, without their samples.
     pub candidates: Vec<CandidateName>,
     /// Ranking by operations per second.
     pub rate: Ranking,
@@ -67,11 +63,9 @@ pub struct Selection {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CandidateName {
-    /// CandidateName for mkfs and mount.
+    /// Name for mkfs and mount.
     pub file_system: String,
-    /// Label of its options.
     pub options: String,
-    /// Whether it is the file system's default.
     pub is_default: bool,
     /// Data loss that a power cut may cause.
     pub danger: Option<String>,
@@ -82,7 +76,6 @@ pub struct CandidateName {
 pub struct Ranking {
     /// The safe candidate with the highest median. Its median is flattered by the choice; the comparisons are not.
     pub best: usize,
-    /// Conclusion on the best.
     pub verdict: Verdict,
     /// Safe candidates that are not shown to be worse than it: the truly best is it or one of these.
     pub as_good: Vec<usize>,
@@ -108,18 +101,15 @@ pub enum Verdict {
     NoSignificantDifference,
 }
 
-/// A candidate's own figure.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Figure {
     pub rounds: usize,
     pub median: f64,
     pub low: f64,
     pub high: f64,
-    /// Meaning of the bounds.
     pub bounds: Bounds,
 }
 
-/// Meaning of a figure's bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Bounds {
@@ -135,7 +125,6 @@ pub enum SelectionError {
     /// A figure is not positive, so it has no ratio.
     #[error("{0}: a figure is zero, negative or not a number; repeat the run that gave it")]
     NotPositive(String),
-    /// No safe candidate has enough rounds.
     #[error(
         "no candidate that keeps data has {MIN_ROUNDS} rounds; measure longer, or add a candidate"
     )]

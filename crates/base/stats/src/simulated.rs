@@ -28,7 +28,6 @@ pub enum Distribution {
 /// The estimated quantity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Estimand {
-    /// The median of the runs.
     Median,
     /// The median ratio of two settings, each round's against each other.
     Ratio,
@@ -37,9 +36,7 @@ pub enum Estimand {
 /// One kind of experiment.
 #[derive(Debug, Clone, Copy)]
 pub struct Case {
-    /// Estimated quantity.
     pub figure: Estimand,
-    /// Distribution of a run's intervals.
     pub kind: Distribution,
     /// Standard deviation of the logarithms of runs, beside the part that their intervals add.
     pub spread: f64,
@@ -47,7 +44,6 @@ pub struct Case {
     pub goal: Goal,
 }
 
-/// Results of a case's experiments.
 #[derive(Debug, Clone, Copy)]
 pub struct Coverage {
     /// The share whose interval holds the truth.
@@ -85,7 +81,6 @@ pub fn cases() -> Vec<Case> {
 }
 
 impl Case {
-    /// Computes the true value.
     pub fn truth(&self) -> f64 {
         // Both settings have the same distribution but for the factor, so that the ratio's median is the factor.
         if self.figure == Estimand::Ratio {
@@ -96,7 +91,6 @@ impl Case {
         median(&runs).unwrap_or(f64::NAN)
     }
 
-    /// Runs all experiments.
     pub fn simulate(&self, truth: f64) -> Coverage {
         let (mut covered, mut made) = (0, 0);
         for trial in 0..TRIALS {

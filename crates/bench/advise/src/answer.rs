@@ -14,20 +14,16 @@ use luc_sweep::{DeviceAbout, Plan, Policy, Report, Target};
 pub struct Answer {
     pub workload: String,
     pub place: String,
-    /// Description of the user's device.
     pub device: Option<DeviceAbout>,
     pub repeats: usize,
     /// Whether the budget ended it before it was decided; the same command goes on.
     pub unfinished: bool,
     /// Whether it was interrupted; the same command goes on.
     pub interrupted: bool,
-    /// Unit of the figures.
     pub unit: String,
     /// Result of the comparison; `None` of fewer than 3 rounds.
     pub selection: Option<Selection>,
-    /// Advice by operations per second.
     pub by_rate: Option<Advice>,
-    /// Advice by operations per joule.
     pub by_joule: Option<Advice>,
     /// How energy was measured, or why it was not.
     pub energy: About,
@@ -158,7 +154,6 @@ fn points(plan: &Plan) -> Vec<(&Target, Policy)> {
     plan.target.iter().flat_map(of).collect()
 }
 
-/// Gives advice by one figure.
 fn advice(selection: &Selection, ranking: &Ranking, points: &[(&Target, Policy)]) -> Advice {
     let name = |at: usize| selection.candidates[at].name();
     // The default stays unless something is shown to be better.

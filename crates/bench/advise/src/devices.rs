@@ -14,7 +14,6 @@ pub struct Device {
     pub erase: Option<PathBuf>,
     /// Whether that also holds for file systems and the like that are on it.
     pub overwrite: bool,
-    /// The root of sysfs.
     pub sysfs: PathBuf,
 }
 

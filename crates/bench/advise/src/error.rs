@@ -7,7 +7,6 @@ use luc_filebench::traced::TracedError;
 
 use luc_sweep::{BorrowError, SweepError};
 
-/// A request that cannot be met.
 #[derive(Debug, thiserror::Error)]
 pub enum AdviseError {
     #[error(
@@ -19,7 +18,6 @@ pub enum AdviseError {
         /// `; did you mean 'x'?`, or nothing.
         hint: String,
     },
-    /// A name that nothing has.
     #[error("{option} {given}: not known{hint}")]
     Unknown {
         option: &'static str,
@@ -30,37 +28,26 @@ pub enum AdviseError {
     /// Options that do not go together, or a value that is none.
     #[error("{0}")]
     Option(String),
-    /// No candidate is left to try.
     #[error("nothing to try: {0}")]
     NoCandidate(String),
-    /// The files do not fit.
     #[error(
         "the workload's files take {needed} and this emulated disk, which is in memory, may have {there}: make them \
          fewer or smaller (--set nfiles=N), or measure in a directory (--on DIR)"
     )]
     Memory {
-        /// Size of the files.
         needed: String,
         /// The memory of this machine.
         there: String,
     },
-    /// A directory that cannot be used.
     #[error("--on {path}: not an existing directory; give one on the file system to be measured", path = .0.display())]
     Directory(PathBuf),
-    /// The device is not empty.
     #[error(
         "--device {path}: it is not empty ({found}): name another, or give --overwrite as well if that may go",
         path = .path.display()
     )]
-    NotEmpty {
-        path: PathBuf,
-        /// Content of the device.
-        found: String,
-    },
-    /// The workload file is wrong.
+    NotEmpty { path: PathBuf, found: String },
     #[error(transparent)]
     Filebench(#[from] FilebenchError),
-    /// The trace cannot be used.
     #[error(transparent)]
     Traced(#[from] TracedError),
     /// The sweep cannot be made or go on, in its words.

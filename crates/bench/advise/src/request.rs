@@ -36,7 +36,6 @@ pub struct Request {
     pub most_rounds: usize,
     /// A difference that is too small to matter, as a share.
     pub goal: f64,
-    /// Seed of order and workloads.
     pub seed: u64,
     /// How energy is measured.
     pub energy: energy::Options,
@@ -53,13 +52,7 @@ pub enum Place {
         size: Option<String>,
     },
     /// On emulated disks in guests, in virtual time.
-    Virtual {
-        model: String,
-        size: Option<String>,
-        /// The version of the distribution's kernel.
-        kernel: String,
-        processors: Option<u32>,
-    },
+    Virtual { model: String, size: Option<String>, kernel: String, processors: Option<u32> },
     /// On a block device of the user, which is formatted for each repeat.
     Device(Device),
     /// On file systems that exist.
@@ -72,11 +65,9 @@ pub struct Prepared {
     pub plan: Plan,
     /// A word for the workload, for names of folders.
     pub name: String,
-    /// Workload, in words.
     pub workload: String,
     /// Place, in words: the device that a disk stands for.
     pub place: String,
-    /// Description of the user's device.
     pub device: Option<DeviceAbout>,
     /// Candidates that were left out, with the reason.
     pub not_tried: Vec<NotTried>,
@@ -214,7 +205,6 @@ pub fn prepare(request: &Request) -> Result<Prepared, AdviseError> {
     })
 }
 
-/// An existing directory as a target.
 fn directory(path: &Path) -> Result<Target, AdviseError> {
     let absolute = path.canonicalize().ok().filter(|path| path.is_dir());
     let absolute = absolute.ok_or_else(|| AdviseError::Directory(path.to_owned()))?;

@@ -26,13 +26,10 @@ const BUILT_IN_BYTES: f64 = 2e8;
 pub(super) struct Resolved {
     pub(super) workload: Workload,
     pub(super) threads: usize,
-    /// Bytes of its files.
     pub(super) bytes: f64,
-    /// Description in words.
     pub(super) about: String,
 }
 
-/// Options of the user for the workload.
 #[derive(Debug)]
 pub(super) struct Asked<'a> {
     pub(super) given: &'a str,

@@ -48,7 +48,6 @@ pub struct CleanupProcess {
     pub held: HeldDevices,
     child: Child,
     note: Option<Note>,
-    /// Lock on the processors' settings.
     _processors: Option<File>,
 }
 
@@ -143,7 +142,6 @@ impl CleanupProcess {
         })
     }
 
-    /// Kills every program of the sweep.
     pub fn end_programs(&self) {
         end_group(self.group());
     }
@@ -233,7 +231,6 @@ pub fn clean_up() -> Result<(), BorrowError> {
     Ok(())
 }
 
-/// Result of [`restore_left`].
 #[derive(Debug, Default)]
 pub struct Restored {
     /// One sentence for each sweep after which something was restored.

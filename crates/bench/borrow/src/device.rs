@@ -33,10 +33,8 @@ use identity::Signature;
 pub use identity::{identified, own_identity};
 pub use lent::LentDevice;
 
-/// Unit of sizes in sysfs.
 const SECTOR_BYTES: u64 = 512;
 
-/// A block device that exists.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Block {
     /// Path as the plan names it.

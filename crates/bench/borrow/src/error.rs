@@ -14,11 +14,7 @@ pub(crate) const TRUST: &str = "trust";
 pub enum BorrowError {
     /// A device may not be formatted, or cannot be given back.
     #[error("{path}: {reason}", path = .path.display())]
-    Device {
-        path: PathBuf,
-        /// Cause and remedy.
-        reason: String,
-    },
+    Device { path: PathBuf, reason: String },
     /// A device has content that the plan does not give up.
     #[error(
         "{path}: it is not empty ({found}): name another, or write overwrite = true if that may go",
@@ -38,15 +34,12 @@ pub enum BorrowError {
     /// An emulated disk cannot be removed, or a disk needs root.
     #[error(transparent)]
     Disk(#[from] luc_disk::Error),
-    /// The processors cannot be set or restored.
     #[error(transparent)]
     Frequency(#[from] FrequencyError),
-    /// The kernel has no such I/O scheduler.
     #[error(
         "plan: scheduler \"{name}\": this kernel has none of that name (there are {loaded}); leave it out"
     )]
     Scheduler { name: &'static str, loaded: String },
-    /// Idle processors cannot be kept awake.
     #[error(
         "plan: poll-idle: cannot open {path} ({reason}): run as root, or leave poll-idle out",
         path = crate::power::WAKE_UP_LATENCY
@@ -55,16 +48,13 @@ pub enum BorrowError {
     /// The plan's meter of energy does not work.
     #[error("energy.command: {0}; correct the plan's command or regex, or leave it out")]
     Meter(String),
-    /// A time of the plan is wrong.
     #[error("plan: {0}")]
     Unit(#[from] luc_units::UnitError),
-    /// A file operation failed.
     #[error(
         "cannot {action} {path}: {reason}; check the folder and give the same command again",
         path = .path.display()
     )]
     File { action: &'static str, path: PathBuf, reason: io::Error },
-    /// A signal asked the sweep to end.
     #[error("interrupted")]
     Interrupted,
 }

@@ -9,7 +9,6 @@ use super::scheduler::Scheduler;
 /// A block device that the plan gives up to be formatted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeviceRequest {
-    /// Path as the plan names it.
     pub path: PathBuf,
     /// File system to be made on it, as `mkfs` names it.
     pub file_system: String,
@@ -22,24 +21,19 @@ pub struct DeviceRequest {
 /// All resources that one sweep borrows, and where it runs.
 #[derive(Debug, Clone)]
 pub struct BorrowRequest<'a> {
-    /// Folder of the results.
     pub out: &'a Path,
     /// The `luc` program, which is also the cleanup process.
     pub luc: &'a Path,
     /// Root of sysfs, `/sys` except in tests.
     pub sysfs: &'a Path,
     pub devices: Vec<DeviceRequest>,
-    /// Whether some targets are emulated disks.
     pub makes_disks: bool,
     /// Existing directories in which folders are made.
     pub directories: Vec<PathBuf>,
-    /// I/O schedulers that its disks are given.
     pub schedulers: &'a [Scheduler],
     /// Options of the processors' frequency; `None` if the sweep changes no setting of them.
     pub frequency: Option<&'a frequency::Options>,
-    /// Whether a cgroup limits the processors' time.
     pub throttles: bool,
-    /// Whether idle processors poll instead of halting.
     pub poll_idle: bool,
     pub energy: &'a energy::Options,
 }

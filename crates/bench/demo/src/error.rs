@@ -11,13 +11,8 @@ pub enum DemoError {
     /// The machine lacks something; all missing things are named.
     #[error("luc demo needs {0}; or give --dir DIR, for the benchmark alone on your own disk")]
     Lacks(String),
-    /// The directory to work in.
     #[error("--dir {}: {reason}; give a directory that you may write to", path.display())]
-    Directory {
-        path: PathBuf,
-        /// Reason why it cannot be used.
-        reason: io::Error,
-    },
+    Directory { path: PathBuf, reason: io::Error },
     #[error(transparent)]
     Disk(#[from] luc_disk::Error),
     /// A step ended with an unexpected status, after printing the reason.
@@ -27,20 +22,14 @@ pub enum DemoError {
         /// Exit status, or 128 and the number of the signal that ended it.
         status: u8,
     },
-    /// A step's figures cannot be read.
     #[error("the figures of `luc {step}` cannot be read ({reason}): this is a defect of luc")]
-    Figures {
-        step: String,
-        /// Reason why they cannot be read.
-        reason: serde_json::Error,
-    },
+    Figures { step: String, reason: serde_json::Error },
     /// The process that clears up did not start, or was killed.
     #[error("the process that clears up after the demo {0}; try again")]
     Guardian(&'static str),
     /// A SIGINT, SIGTERM or SIGHUP came. Everything was removed.
     #[error("interrupted: nothing was left behind")]
     Interrupted,
-    /// A system call failed.
     #[error(transparent)]
     Io(#[from] Failed),
 }

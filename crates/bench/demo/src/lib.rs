@@ -30,9 +30,7 @@ pub use error::DemoError;
 use guardian::Guardian;
 use place::DemoDisk;
 
-/// Clients of the benchmark.
 const CLIENTS: &str = "16";
-/// Bytes of each file that it creates.
 const FILE_SIZE: &str = "1k";
 /// Seconds that each run measures.
 const SECONDS: &str = "3";
@@ -40,7 +38,7 @@ const SECONDS: &str = "3";
 const PAIRS: &str = "3";
 const CUTS: &str = "3";
 
-/// DemoDisk where the benchmark runs.
+/// Disk where the benchmark runs.
 #[derive(Debug, Clone)]
 pub enum Where {
     /// On an emulated disk of the demo's own (root).
@@ -50,7 +48,6 @@ pub enum Where {
 
 #[derive(Debug, Clone, Copy)]
 pub struct Step {
-    /// Number of the step, from 1.
     pub number: u32,
     /// Total number of steps.
     pub of: u32,
@@ -61,7 +58,6 @@ pub struct Step {
 
 #[derive(Debug, Serialize)]
 pub struct Report {
-    /// The version of `luc`.
     pub version: String,
     /// The emulated disk; none if the benchmark ran in a directory of the user.
     pub disk: Option<luc_disk::ModelSpec>,
@@ -74,17 +70,14 @@ pub struct Report {
     pub elapsed_s: f64,
 }
 
-/// A ratio with its 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ratio {
     /// Median with the gate over median without.
     pub ratio: f64,
-    /// The interval's lower end.
     pub low: f64,
     pub high: f64,
 }
 
-/// Results of the power cuts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cuts {
     pub rounds: u64,

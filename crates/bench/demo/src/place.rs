@@ -25,7 +25,6 @@ const MKFS_OPTIONS: &str = "-J size=1024";
 #[derive(Debug, Clone)]
 pub struct DemoDisk {
     disk: String,
-    /// Mount point of the disk.
     pub(crate) directory: PathBuf,
 }
 
@@ -36,7 +35,6 @@ impl DemoDisk {
         Self { disk: format!("demo-{process}"), directory: folder().join(process.to_string()) }
     }
 
-    /// Makes the disk and mounts it.
     pub(crate) fn make(&self, luc: &Path) -> Result<ModelSpec, DemoError> {
         let model = ModelSpec::Fixed { read_ns: 100_000, write_ns: 20_000, flush_ns: 6_000_000 };
         let directory = &self.directory;

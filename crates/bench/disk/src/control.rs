@@ -17,7 +17,6 @@ pub(crate) const SOCKET_NAME: &str = "control.sock";
 /// A line longer than this is no request.
 const MAX_LINE_BYTES: u64 = 256 << 10;
 
-/// Requests to the daemon.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "request", rename_all = "lowercase")]
 pub(crate) enum Ask {
@@ -25,7 +24,6 @@ pub(crate) enum Ask {
     Begin,
     /// Asks whether the power is cut, and whether requests fail.
     Status,
-    /// Asks for the counters.
     Stats,
     Cut {
         seed: Option<u64>,
@@ -38,7 +36,6 @@ pub(crate) enum Ask {
     Hurry,
 }
 
-/// Answers of the daemon.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "reply", rename_all = "lowercase")]
 pub(crate) enum Answer {

@@ -133,13 +133,11 @@ impl<R: Reply> Engine<R> {
         });
     }
 
-    /// The disk's counters so far.
     pub(crate) fn stats(&self) -> Stats {
         let inner = self.lock();
         Stats { unflushed_bytes: inner.store.unflushed_bytes(), ..inner.stats }
     }
 
-    /// Returns whether the power is cut.
     pub(crate) fn is_cut(&self) -> bool {
         self.lock().cut
     }
@@ -159,7 +157,6 @@ impl<R: Reply> Engine<R> {
         Some(fault.status(now_ns()))
     }
 
-    /// The counters of [`Engine::fail`] so far.
     pub(crate) fn fault(&self) -> Option<FaultStatus> {
         let inner = self.lock();
         Some(inner.fault.as_ref()?.status(now_ns()))

@@ -104,7 +104,6 @@ impl BlockErrno {
     }
 }
 
-/// The running kernel's release.
 pub fn kernel_release() -> String {
     rustix::system::uname().release().to_string_lossy().into_owned()
 }

@@ -16,9 +16,7 @@ const MAX_RANGES: usize = 1024;
 /// Rule by which requests fail. A request matches if it is of one of these kinds and touches one of these ranges.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FaultSpec {
-    /// The errno of failed requests.
     pub errno: BlockErrno,
-    /// The kinds of requests.
     pub on: Vec<FaultKind>,
     /// Matching requests that are served first.
     pub after: u64,
@@ -36,7 +34,6 @@ pub struct FaultSpec {
 pub enum FaultKind {
     Write,
     Read,
-    /// Flushes of the write cache.
     Flush,
 }
 
@@ -48,7 +45,6 @@ pub struct ByteRange {
     pub end_bytes: u64,
 }
 
-/// A fault and its counters.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FaultStatus {
     /// Rule by which requests fail.
@@ -56,7 +52,6 @@ pub struct FaultStatus {
     pub spec: FaultSpec,
     pub matched: u64,
     pub failed: u64,
-    /// Whether its time is over.
     pub is_over: bool,
 }
 
@@ -208,7 +203,6 @@ pub(crate) struct Fault {
 }
 
 impl Fault {
-    /// Starts a fault now.
     pub(crate) fn new(spec: FaultSpec, now_ns: u64) -> Self {
         Self {
             until_ns: spec.for_ns.map(|ns| now_ns.saturating_add(ns)),

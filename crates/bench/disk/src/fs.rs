@@ -14,7 +14,6 @@ use fuser::{
 use crate::engine::{Engine, Reply};
 use crate::errno::BlockErrno;
 
-/// The name of the one file.
 pub(crate) const FILE_NAME: &str = "disk";
 const FILE: INodeNo = INodeNo(2);
 /// Lifetime of attributes, which never change.

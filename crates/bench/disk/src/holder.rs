@@ -14,12 +14,7 @@ use luc_units::plain;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Holder {
     /// A process works in the file system, or has the device or a file open.
-    Process {
-        id: u32,
-        name: String,
-        /// The mount or device in use.
-        path: PathBuf,
-    },
+    Process { id: u32, name: String, path: PathBuf },
     /// It is mounted in another mount namespace, from which this process cannot unmount it.
     Elsewhere {
         /// A process in that namespace.
@@ -80,7 +75,6 @@ impl Holder {
     }
 }
 
-/// The processes of this machine.
 fn processes() -> impl Iterator<Item = u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())

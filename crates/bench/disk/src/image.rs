@@ -11,7 +11,6 @@ const PAGE_BYTES: usize = 4096;
 /// The huge pages that are used.
 const HUGE_PAGE_BYTES: usize = 2 << 20;
 
-/// Memory of an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pages {
     /// Ordinary memory, allocated when touched.
@@ -78,7 +77,6 @@ impl Image {
         Ok(Self { base, len, mapped, touched: vec![0; len.div_ceil(PAGE_BYTES).div_ceil(64)] })
     }
 
-    /// Bytes in the image.
     pub(crate) fn len(&self) -> usize {
         self.len
     }

@@ -16,10 +16,8 @@ pub use hdd::HddParameters;
 pub use spec::ModelSpec;
 pub use ssd::SsdParameters;
 
-/// The operation of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Bytes from the disk.
     Read,
     /// Bytes to the disk, or to its volatile cache.
     Write,

@@ -12,7 +12,6 @@ use crate::fault::FaultStatus;
 pub struct DiskSpec {
     /// Name of 1 to 32 letters, digits, `-` or `_`.
     pub name: String,
-    /// The latency model of its requests.
     pub model: ModelSpec,
     /// Size, a multiple of 4096.
     pub size_bytes: u64,
@@ -25,7 +24,6 @@ pub struct DiskSpec {
     pub read_ahead_bytes: u64,
     /// The file system to make on it, if any.
     pub mkfs: Option<Mkfs>,
-    /// Directory to mount it on, if any.
     pub mount: Option<Mount>,
 }
 
@@ -36,7 +34,6 @@ fn read_ahead_bytes() -> u64 {
     READ_AHEAD_BYTES
 }
 
-/// A file system to make.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mkfs {
     /// Name as in `mkfs.NAME`.
@@ -45,7 +42,6 @@ pub struct Mkfs {
     pub options: String,
 }
 
-/// A mount to make.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mount {
     /// An existing directory that is no mount point.
@@ -54,7 +50,6 @@ pub struct Mount {
     pub options: String,
 }
 
-/// Condition of a disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DiskState {
@@ -85,7 +80,6 @@ pub struct DiskInfo {
     /// Block device, `/dev/loopN`; empty while there is none.
     pub device: PathBuf,
     pub size_bytes: u64,
-    /// The latency model of its requests.
     pub model: ModelSpec,
     /// First mount point, if it is mounted.
     pub mount: Option<PathBuf>,
@@ -114,11 +108,8 @@ pub struct Stats {
     pub written_bytes: u64,
     /// Bytes in the volatile cache now.
     pub unflushed_bytes: u64,
-    /// Sum of the reads' service times, nanoseconds.
     pub read_ns: u64,
-    /// Sum of the writes' service times, nanoseconds.
     pub write_ns: u64,
-    /// Sum of the flushes' service times, nanoseconds.
     pub flush_ns: u64,
     /// Sum of how late replies were, against the model's time, nanoseconds.
     pub late_ns: u64,

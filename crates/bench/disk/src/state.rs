@@ -109,7 +109,6 @@ impl StateDir {
         File::create(&path).map(drop).map_err(Error::io("create", &path))
     }
 
-    /// Returns whether the creation was completed.
     pub(crate) fn is_complete(&self) -> bool {
         self.complete_file().exists()
     }
@@ -147,7 +146,6 @@ impl StateDir {
         self.fuse().join(FILE_NAME)
     }
 
-    /// The daemon's standard error.
     pub(crate) fn log_file(&self) -> PathBuf {
         self.0.join("daemon.log")
     }

@@ -24,7 +24,6 @@ const MAX_WAITING: usize = 4096;
 /// The longest sleep without a look at the end of the run.
 const MAX_SLEEP: Duration = Duration::from_millis(100);
 
-/// A client's writes under way.
 #[derive(Debug, Default)]
 pub(super) struct Aio {
     pool: Arc<Pool>,

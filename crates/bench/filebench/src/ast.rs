@@ -2,7 +2,6 @@
 
 use super::diagnostic::Position;
 
-/// A value as written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Value {
     /// A number, also of bytes.
@@ -24,10 +23,8 @@ pub(super) struct Attribute {
     pub(super) value: Value,
 }
 
-/// The attributes of one definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Attributes {
-    /// Begin of the definition.
     pub(super) at: Position,
     pub(super) list: Vec<Attribute>,
     /// Values for a composite flowop's local variables; `None`: declared without one.
@@ -41,7 +38,6 @@ impl Attributes {
     }
 }
 
-/// Value of a variable's setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Setting {
     /// A value, or the product of several.
@@ -66,7 +62,6 @@ pub(super) enum Mode {
     FirstDone,
 }
 
-/// Action of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Action {
     /// `set $name = ...`
@@ -93,7 +88,6 @@ pub(super) enum Action {
     Nothing,
 }
 
-/// A thread of a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Thread {
     pub(super) attributes: Attributes,

@@ -31,14 +31,12 @@ use luc_workload::workloads::{explain, raise_file_limit};
 /// Length of a run that neither the file nor the user sets, s.
 const DEFAULT_SECONDS: u64 = 60;
 
-/// Options of a run.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// A fresh subdirectory of this one is used and removed.
     pub directory: PathBuf,
     /// Length of the run, ns. `None`: the file's, otherwise 60 s, or until its threads are done.
     pub measured_ns: Option<u64>,
-    /// Seed of everything random.
     pub seed: u64,
     pub compat: bool,
     /// Drop the kernel's caches when the files are made; needs root.
@@ -47,7 +45,6 @@ pub struct Options {
 
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
-    /// Part that every report has.
     #[serde(flatten)]
     pub head: Head,
     pub file: String,
@@ -69,7 +66,6 @@ pub struct Report {
     pub drawn: Vec<Drawn>,
 }
 
-/// Bytes that a flowop moved.
 #[derive(Debug, Clone, Serialize)]
 pub struct Moved {
     pub operation: String,
@@ -77,7 +73,6 @@ pub struct Moved {
     pub mean_bytes: f64,
 }
 
-/// The draws of a `testrandvar`.
 #[derive(Debug, Clone, Serialize)]
 pub struct Drawn {
     pub operation: String,
@@ -111,7 +106,6 @@ impl Workload {
         self.schedule(options).measured_ns == workers::MAX_RUN_NS
     }
 
-    /// Threads of all its processes.
     pub fn threads(&self) -> usize {
         self.plan.clients.len()
     }

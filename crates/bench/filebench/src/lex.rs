@@ -5,14 +5,12 @@
 
 use super::diagnostic::{Diagnostic, Position};
 
-/// A token and where it begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Token {
     pub(super) at: Position,
     pub(super) kind: TokenKind,
 }
 
-/// Kind and value of a token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum TokenKind {
     /// A bare word: keyword, name, path or number with a sign.
@@ -25,7 +23,6 @@ pub(super) enum TokenKind {
     Text(String),
     /// A sign: one of `= , { } ( ) *`.
     Sign(char),
-    /// The end of the file.
     End,
 }
 

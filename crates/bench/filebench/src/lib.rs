@@ -43,28 +43,19 @@ use luc_workload::error::BenchError;
 /// Draws of a random size whose mean is taken.
 const SIZE_DRAWS: u32 = 1000;
 
-/// A workload that cannot be run.
 #[derive(Debug, thiserror::Error)]
 pub enum FilebenchError {
-    /// The file cannot be read.
     #[error(
         "{file}: cannot read this workload: {reason}; give a file, or one of: {}",
         stock::enumerated()
     )]
     Unreadable { file: String, reason: io::Error },
-    /// The file is wrong.
     #[error("{file}:{diagnostic}")]
     Diagnostic { file: String, diagnostic: Diagnostic },
-    /// A `--set` variable is not `name=value`.
     #[error("--set '{given}': not a variable; write name=value, as in nfiles=100 or filesize=16k")]
     Variable { given: String },
-    /// The run could not go on.
     #[error("{file}: {why}")]
-    Run {
-        file: String,
-        /// Cause and remedy.
-        why: String,
-    },
+    Run { file: String, why: String },
     #[error(transparent)]
     Bench(#[from] BenchError),
 }

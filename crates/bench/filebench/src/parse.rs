@@ -27,7 +27,6 @@ const COMMANDS: &[&str] = &[
     "domultisync",
 ];
 
-/// Parses a workload file.
 pub(super) fn parse(text: &str) -> Result<Vec<Command>, Diagnostic> {
     let mut parser = Parser { tokens: tokens(text)?, next: 0, composites: HashSet::new() };
     let mut commands = Vec::new();

@@ -32,7 +32,6 @@ pub(super) struct Plan {
     pub(super) memories: usize,
 }
 
-/// A thread of a process.
 #[derive(Debug)]
 pub(super) struct Member {
     pub(super) steps: usize,
@@ -46,7 +45,6 @@ pub(super) struct Member {
     pub(super) io_priority: Option<u32>,
 }
 
-/// An action before the run.
 #[derive(Debug)]
 pub(super) enum Before {
     Create,
@@ -60,7 +58,6 @@ pub(super) enum Before {
 #[derive(Debug)]
 pub(super) struct Text(pub(super) Vec<Part>);
 
-/// A part of a text.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Part {
     Plain(String),
@@ -103,11 +100,7 @@ pub(super) enum Access {
 #[derive(Debug)]
 pub(super) enum Step {
     Flowop(Box<Flowop>),
-    /// The body of a composite flowop.
-    Body {
-        iters: Number,
-        steps: Vec<Step>,
-    },
+    Body { iters: Number, steps: Vec<Step> },
 }
 
 impl Step {
@@ -132,7 +125,6 @@ impl Step {
     }
 }
 
-/// Operation of a flowop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Task {
     Open,
@@ -194,7 +186,6 @@ impl Task {
 #[derive(Debug)]
 pub(super) struct Flowop {
     pub(super) task: Task,
-    /// Position in the file.
     pub(super) at: Position,
     /// Name of the flowop; in a composite, without that of the composite.
     pub(super) name: String,

@@ -16,7 +16,6 @@ use super::plan::{Before, Member, Plan};
 use scope::Scope;
 use steps::Composites;
 
-/// A run may have this many clients.
 const MAX_CLIENTS: u64 = 4096;
 /// Maximum number of entries of all filesets together.
 const MAX_ENTRIES: u64 = 1 << 26;

@@ -19,7 +19,6 @@ pub(super) struct Slot {
     pub(super) identity: Option<(usize, usize)>,
 }
 
-/// Slots of one client.
 #[derive(Debug)]
 pub(super) struct Slots {
     slots: Vec<Slot>,
@@ -27,7 +26,6 @@ pub(super) struct Slots {
     latest: usize,
     /// Whether all filesets share one default slot, as in Filebench.
     single: bool,
-    /// State of `opennext`, per fileset.
     nexts: Vec<Next>,
 }
 

@@ -67,7 +67,6 @@ pub fn stock(name: &str) -> Option<&'static str> {
     STOCK.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
 }
 
-/// The names of all stock workloads.
 pub fn stock_names() -> impl Iterator<Item = &'static str> {
     STOCK.iter().map(|(name, _)| *name)
 }

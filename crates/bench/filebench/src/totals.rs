@@ -40,7 +40,6 @@ impl Total {
         }
     }
 
-    /// The sum of the clients `process`.
     pub(super) fn sum(totals: &[Self], process: &Range<usize>) -> Done {
         let mut sum = Done::default();
         for total in &totals[process.clone()] {
@@ -54,7 +53,6 @@ impl Total {
     }
 }
 
-/// The draws of a `testrandvar`.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Draws {
     pub(super) count: u64,

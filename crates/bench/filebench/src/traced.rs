@@ -18,7 +18,6 @@ use luc_events::store::StoreError;
 /// A personality made of a trace.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Derived {
-    /// Text in Filebench's language.
     pub text: String,
     /// Calls of each kind in the trace that it replays.
     pub counts: Counts,
@@ -48,10 +47,8 @@ impl Counts {
 /// Why no workload can be made of a trace.
 #[derive(Debug, thiserror::Error)]
 pub enum TracedError {
-    /// The trace cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The trace has no calls.
     #[error(
         "{path}: no thread in this trace made, wrote, synced or removed a file: record the program's own work, without \
          --no-calls and --summary",

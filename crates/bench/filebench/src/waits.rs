@@ -16,12 +16,10 @@ const MAX_SLEEP_NS: u64 = 100_000_000;
 /// Why a wait did not end as it should.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Broken {
-    /// The run is over.
     Over,
     Deadlock,
 }
 
-/// Semaphores and meeting points.
 #[derive(Debug)]
 pub(super) struct Waits {
     state: Mutex<WaitState>,

@@ -1,6 +1,5 @@
 //! The words of the language: types of flowops, attributes of each definition.
 
-/// Every type of flowop.
 pub(super) const FLOWOPS: &[&str] = &[
     "openfile",
     "createfile",
@@ -61,7 +60,6 @@ pub(super) const PROCESS: &[&str] = &["name", "instances", "nice"];
 
 pub(super) const THREAD: &[&str] = &["name", "instances", "memsize", "useism", "ioprio"];
 
-/// Attributes of a flowop.
 pub(super) const FLOWOP: &[&str] = &[
     "name",
     "filename",
@@ -83,14 +81,11 @@ pub(super) const FLOWOP: &[&str] = &[
     "highwater",
 ];
 
-/// Attributes of a composite's definition.
 pub(super) const COMPOSITE: &[&str] = &["name", "iters"];
 
-/// Attributes of a random variable.
 pub(super) const RANDOM: &[&str] =
     &["name", "type", "min", "mean", "gamma", "round", "seed", "randsrc", "randtable"];
 
-/// Attributes of a custom variable.
 pub(super) const CUSTOM: &[&str] = &["type", "parameters", "min", "max", "round"];
 
 pub(super) const EVENTS: &[&str] = &["rate"];

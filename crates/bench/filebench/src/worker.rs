@@ -17,7 +17,6 @@ use super::variables::Number;
 use super::waits::Waits;
 use luc_workload::workers::{Client, Fault, now_ns};
 
-/// State that all clients share.
 #[derive(Debug)]
 pub(super) struct Shared<'a> {
     pub(super) plan: &'a Plan,
@@ -44,12 +43,10 @@ pub(super) struct Sums {
     pub(super) written_bytes: u64,
 }
 
-/// Why a client stops.
 #[derive(Debug)]
 pub(super) enum Stop {
     /// A call failed, or the workload is impossible.
     Fault(Fault),
-    /// The time is over.
     Over,
     /// The client has done all that there is to do.
     Done,
@@ -61,7 +58,6 @@ impl From<Fault> for Stop {
     }
 }
 
-/// A client at work.
 pub(super) struct Worker<'a> {
     pub(super) shared: &'a Shared<'a>,
     pub(super) client: &'a Client<'a>,
@@ -72,7 +68,6 @@ pub(super) struct Worker<'a> {
     pub(super) aio: Aio,
     /// Numbers that limits and ends remember.
     pub(super) memories: Vec<Option<u64>>,
-    /// The streams of [`Plan::sources`].
     sources: Vec<ChaCha8Rng>,
     done: Vec<Done>,
     draws: Vec<Draws>,

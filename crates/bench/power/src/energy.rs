@@ -17,7 +17,6 @@ use std::time::Instant;
 use luc_host::sysfs::is_virtual_machine;
 use serde::{Deserialize, Serialize};
 
-/// Energy options of a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Options {
@@ -32,7 +31,6 @@ pub struct Options {
     pub scope: Option<String>,
 }
 
-/// Source of energy figures.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Choice {
@@ -62,16 +60,13 @@ pub struct About {
     pub source: Option<String>,
     /// Scope of the figures: parts of the machine that they include, and parts that they do not.
     pub scope: Option<String>,
-    /// Power of the idle machine.
     pub idle_watts: Option<f64>,
     /// Why there is no energy, or no power of the idle machine.
     pub unavailable: Option<String>,
 }
 
-/// Energy of one run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Energy {
-    /// The run's time, seconds.
     pub seconds: f64,
     /// Total energy; `None` with a reason.
     pub gross_joules: Option<f64>,
@@ -135,7 +130,6 @@ impl Energymeter {
         Ok(Self { source: found.ok(), about, begun: None })
     }
 
-    /// Returns whether energy can be measured.
     #[must_use]
     pub fn is_there(&self) -> bool {
         self.source.is_some()

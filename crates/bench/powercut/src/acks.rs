@@ -14,7 +14,6 @@ use super::error::PowercutError;
 
 /// Clients that have acknowledged nothing by then are given up.
 const ACK_TIMEOUT: Duration = Duration::from_secs(30);
-/// Most bytes of a line.
 const MAX_LINE_BYTES: usize = 16 << 10;
 
 /// The clients' standard output.

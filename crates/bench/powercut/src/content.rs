@@ -28,9 +28,7 @@ pub(super) enum Step {
 /// A client in one round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Writer {
-    /// Seed of the round.
     pub(super) seed: u64,
-    /// Number of the client.
     pub(super) client: u32,
 }
 

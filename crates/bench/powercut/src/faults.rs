@@ -34,7 +34,6 @@ pub use module::Module;
 pub use report::{Difference, PolicyReport, Report};
 pub use trial::{Answer, Before, Block, Call, Kind, Outcome, Trial};
 
-/// The disk and its file system.
 #[derive(Debug, Clone)]
 pub struct Setting {
     /// The `luc` binary, run again as the disk's daemon and as the client.
@@ -45,16 +44,13 @@ pub struct Setting {
     pub mkfs_options: String,
     pub model: ModelSpec,
     pub size_bytes: u64,
-    /// Level that brings calls together.
     pub level: Level,
     /// The policies to compare with none.
     pub policies: Vec<Policy>,
 }
 
-/// The trials to make.
 #[derive(Debug, Clone)]
 pub struct Faults {
-    /// Disk and file system.
     pub setting: Setting,
     /// Errnos with which writes fail. With EIO among them, flushes fail as well; they can fail with nothing else.
     pub errnos: Vec<BlockErrno>,

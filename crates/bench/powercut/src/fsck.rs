@@ -52,7 +52,6 @@ impl Checker {
         Some(Self { tool, options, package })
     }
 
-    /// Returns its command line, for the report.
     pub(super) fn command_line(&self) -> String {
         format!("{} {}", self.tool, self.options.join(" "))
     }

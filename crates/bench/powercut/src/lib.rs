@@ -30,7 +30,6 @@ use luc_workload::workers::ClientKind;
 pub use error::PowercutError;
 pub use report::{BadRound, Report};
 
-/// Options of the trial.
 #[derive(Debug, Clone)]
 pub struct Powercut {
     /// The `luc` binary, run again as the disk's daemon and as the clients.

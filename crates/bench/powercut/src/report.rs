@@ -51,13 +51,10 @@ pub struct Report {
     pub sectors_stale: u64,
     /// Sectors that went back to their flushed contents.
     pub sectors_lost: u64,
-    /// Whether a signal ended the rounds early.
     pub interrupted: bool,
-    /// The rounds that went wrong.
     pub bad_rounds: Vec<BadRound>,
 }
 
-/// A round that went wrong.
 #[derive(Debug, Clone, Serialize)]
 pub struct BadRound {
     /// `--rounds 1 --seed` this repeats it.

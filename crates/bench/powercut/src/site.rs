@@ -37,7 +37,6 @@ pub(super) struct Site {
 }
 
 impl Site {
-    /// Makes disk, file system and mount.
     pub(super) fn create(plan: &Powercut) -> Result<Self, PowercutError> {
         let name = format!("powercut-{}", std::process::id());
         let temporary = std::env::temp_dir();

@@ -36,7 +36,6 @@ impl Fate {
     }
 }
 
-/// Runs the round of `seed`.
 pub(super) fn round(
     plan: &Powercut,
     checker: Option<&Checker>,

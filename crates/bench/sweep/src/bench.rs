@@ -42,7 +42,6 @@ impl Bench {
         }
     }
 
-    /// Returns the unit of its figure.
     pub(crate) fn unit(self) -> &'static str {
         match self {
             Self::Metarates | Self::Commit => "files/s",

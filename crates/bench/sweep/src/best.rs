@@ -15,7 +15,6 @@ use luc_stats::selection::{Candidate, Selection, Standing, Terms, select};
 pub struct Group {
     /// Values of the axes that they share: all but target and policy.
     pub group: String,
-    /// Unit of their figure.
     pub unit: String,
     /// Their keys, in the order of the selection's candidates.
     pub keys: Vec<String>,

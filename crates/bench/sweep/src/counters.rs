@@ -17,7 +17,6 @@ use std::path::{Path, PathBuf};
 
 use luc_host::usage::Usage;
 
-/// Figures by their names.
 pub type Counters = BTreeMap<String, f64>;
 
 /// The disk below a folder.

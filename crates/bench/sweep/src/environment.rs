@@ -9,7 +9,6 @@ use luc_host::programs::tool;
 use luc_power::frequency::now_khz;
 use serde::{Deserialize, Serialize};
 
-/// The machine during a repeat.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Environment {
     /// Start of the repeat, seconds since 1970.
@@ -39,7 +38,6 @@ pub struct Environment {
     pub frequency_khz: Option<[u64; 2]>,
 }
 
-/// Values read before a repeat.
 #[derive(Debug)]
 pub(super) struct EnvironmentBefore {
     started_unix_s: u64,

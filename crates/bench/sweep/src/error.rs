@@ -14,19 +14,12 @@ use luc_workload::BenchError;
 pub enum SweepError {
     /// The plan is not TOML, or has a key or value that no plan has.
     #[error("{path}:{line}: {reason}", path = .path.display())]
-    Syntax {
-        path: PathBuf,
-        line: usize,
-        /// Cause and remedy.
-        reason: String,
-    },
-    /// The plan asks for something impossible.
+    Syntax { path: PathBuf, line: usize, reason: String },
     #[error("plan: {0}")]
     Plan(String),
     /// A workload file cannot be read, or is wrong.
     #[error(transparent)]
     Filebench(#[from] FilebenchError),
-    /// An option's value is wrong.
     #[error("plan: {0}")]
     Option(#[from] BenchError),
     /// A disk is wrong in the plan, cannot be made here, or cannot be removed.
@@ -46,12 +39,7 @@ pub enum SweepError {
         "{path}: {reason}: give another --out, or have it belong to root alone (chown root, chmod go-w)",
         path = .path.display()
     )]
-    Doubtful {
-        /// The folder or file.
-        path: PathBuf,
-        reason: String,
-    },
-    /// The results are of another plan.
+    Doubtful { path: PathBuf, reason: String },
     #[error("{path} has the results of another plan: give another --out, or remove the folder", path = .0.display())]
     OtherPlan(PathBuf),
     /// The folder for the results has something else in it.
@@ -60,13 +48,11 @@ pub enum SweepError {
     /// The folder has no results that this version understands.
     #[error("{path} has no results of a sweep: name the folder that `luc sweep` wrote to", path = .0.display())]
     NoSweep(PathBuf),
-    /// The results cannot be understood.
     #[error(
         "{path}:{line}: this is no result of a sweep: give another --out, or remove the line",
         path = .path.display()
     )]
     Journal { path: PathBuf, line: usize },
-    /// Another sweep works there.
     #[error("{path} is in use by another sweep: wait for it, or give another --out", path = .0.display())]
     Busy(PathBuf),
     #[error(
@@ -87,10 +73,8 @@ pub enum SweepError {
     NoFigure {
         /// The point and round.
         what: String,
-        /// Place where the figure was looked for.
         figure: String,
     },
-    /// A series that never became steady.
     #[error(
         "{what}: the series does not become steady (MSER-5, at least 20 values); let the workload run longer"
     )]
@@ -98,7 +82,6 @@ pub enum SweepError {
         /// The point and round.
         what: String,
     },
-    /// A file operation failed.
     #[error(
         "cannot {action} {path}: {reason}; check the folder and give the same command again",
         path = .path.display()
@@ -117,10 +100,8 @@ pub enum SweepError {
         /// QEMU of this machine.
         now: String,
     },
-    /// The modules' sources could not be written.
     #[error("virtual: {0}")]
     Sources(#[from] luc_module::Error),
-    /// A point failed in a guest.
     #[error("{what}: {said}; correct the plan and give the same command again")]
     InGuest {
         /// The point and round, or the guest.

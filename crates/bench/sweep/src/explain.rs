@@ -19,7 +19,6 @@ const MAX_SIGNIFICANT_P: f64 = 0.05;
 #[derive(Debug, Serialize)]
 pub struct Explanation {
     pub workload: String,
-    /// Unit of its figure.
     pub unit: String,
     /// Repeats looked at, of all points.
     pub repeats: usize,
@@ -31,7 +30,6 @@ pub struct Explanation {
     pub components: Vec<ComponentReport>,
 }
 
-/// Correlation of one counter with the figure.
 #[derive(Debug, Serialize)]
 pub struct CounterReport {
     pub name: String,

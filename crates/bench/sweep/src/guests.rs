@@ -34,7 +34,6 @@ use crate::{Sweep, Tick};
 use batches::{Batch, Stage};
 use runner::GuestRunner;
 
-/// Interval between checks for an interruption.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 type Made = Result<Results, SweepError>;

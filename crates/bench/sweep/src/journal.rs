@@ -29,7 +29,6 @@ pub struct Record {
     pub value: f64,
     /// Values of its series that were cut as warm-up; `None` where the figure is one number.
     pub warm_up: Option<usize>,
-    /// State of the machine during the repeat.
     pub environment: Environment,
     /// Energy of the repeat; `None` if not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -40,7 +39,6 @@ pub struct Record {
     /// The same over its mean power above that of the idle machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub per_net_joule: Option<f64>,
-    /// Counters of the repeat, by name.
     #[serde(default, skip_serializing_if = "Counters::is_empty")]
     pub counters: Counters,
     /// Attempts before it that the hypervisor disturbed, in their order.
@@ -72,7 +70,6 @@ pub(super) struct Results {
     pub(super) failures: Vec<Failure>,
 }
 
-/// A line of the file.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum JournalLine {

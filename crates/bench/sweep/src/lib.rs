@@ -68,7 +68,6 @@ use order::Schedule;
 #[derive(Debug, Clone, Copy)]
 pub struct Sweep<'a> {
     pub plan: &'a Plan,
-    /// The folder of the results.
     pub out: &'a Path,
     /// The program that makes disks and runs workloads.
     pub luc: &'a Path,

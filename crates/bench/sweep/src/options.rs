@@ -11,7 +11,6 @@ use super::error::SweepError;
 use super::time_scale::TimeScale;
 use luc_workload::nearest::meant;
 
-/// Type of an option's value.
 #[derive(Debug, Clone, Copy)]
 enum OptionKind {
     Seconds,
@@ -89,7 +88,6 @@ pub fn option_value(text: &str) -> Value {
     }
 }
 
-/// Options of a workload file.
 #[derive(Debug)]
 pub(super) struct Personality {
     /// Length of the run; the file's own without.

@@ -73,7 +73,6 @@ pub struct Plan {
     /// Energy that is measured, and how.
     #[serde(default, skip_serializing_if = "is_default")]
     pub energy: energy::Options,
-    /// Axis: workloads.
     pub workload: Vec<Workload>,
     pub target: Vec<Target>,
 }
@@ -98,7 +97,6 @@ pub struct Stop {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Target {
-    /// Name in the report.
     pub name: String,
     /// ext2, ext3, ext4, xfs, btrfs or f2fs.
     pub fs: Option<String>,
@@ -302,7 +300,6 @@ impl Plan {
         self.frequency.iter().any(is_frequency) || !self.frequency_options.is_empty()
     }
 
-    /// Returns whether it limits the processors' time.
     pub(super) fn throttles(&self) -> bool {
         self.frequency.iter().any(|setting| setting.share().is_some())
     }

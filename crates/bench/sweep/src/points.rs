@@ -72,7 +72,6 @@ impl Point {
         common.map(|(_, value)| value).collect::<Vec<_>>().join(",")
     }
 
-    /// Returns the unit of its figure.
     #[must_use]
     pub fn unit(&self) -> &str {
         match (self.workload.bench, &self.workload.figure) {

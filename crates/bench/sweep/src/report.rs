@@ -36,7 +36,6 @@ pub struct Report {
     /// Points that could not be measured, and why.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<Failure>,
-    /// Correlations of each workload's figure.
     pub explanations: Vec<Explanation>,
     /// Every repeat, in the order made.
     pub repeats: Vec<Record>,
@@ -51,7 +50,6 @@ pub struct PointReport {
     /// The axes and its values.
     #[serde(skip)]
     pub axes: Vec<(Axis, String)>,
-    /// Unit of its figure.
     pub unit: String,
     pub count: usize,
     /// Median and 95 % interval; `None` of fewer than 6 repeats.
@@ -248,7 +246,6 @@ impl Report {
         Notes(self).to_string().lines().map(str::to_owned).collect()
     }
 
-    /// Writes the notes on all points.
     fn write_notes(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.plan.throttles() {
             writeln!(
@@ -266,7 +263,6 @@ impl Report {
         energy::write_about(f, &self.energy, &self.repeats)
     }
 
-    /// Writes the strongest correlations of the figures.
     fn write_explanations(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for explanation in &self.explanations {
             let strongest = explanation.strongest(3);

@@ -31,7 +31,6 @@ use super::plan::{Figure, Plan, Policy};
 use super::points::Point;
 use super::time_scale::TimeScale;
 
-/// Interval between checks of a running program.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// Time for a program to end after SIGTERM.
 const TERM_TIMEOUT: Duration = Duration::from_secs(5);
@@ -249,7 +248,6 @@ impl Runner<'_> {
         Ok(command)
     }
 
-    /// Path of the report of `luc run`.
     fn gate_report(&self) -> PathBuf {
         self.cleanup.state.work.join("gate.json")
     }

@@ -47,7 +47,6 @@ impl Recorders {
         })
     }
 
-    /// The counters of client `client`.
     pub fn of(&self, client: usize) -> Recorder<'_> {
         let counts = self.operations * BUCKETS;
         let totals = self.operations * TOTALS;
@@ -130,7 +129,6 @@ impl Latency {
         Self { histogram, sum_ns: 0, max_ns: 0 }
     }
 
-    /// Counts one latency of `ns` nanoseconds.
     pub(crate) fn add(&mut self, ns: u64) {
         self.histogram.saturating_record(ns);
         self.sum_ns += ns;

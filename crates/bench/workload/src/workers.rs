@@ -33,12 +33,10 @@ pub use schedule::{ClientKind, Progress, Schedule};
 pub(crate) use think::Pauses;
 pub use think::{Distribution, Think};
 
-/// Results of a run.
 #[derive(Debug)]
 pub struct Measured {
     /// Length of the measured interval, ns; shorter than planned after an interrupt.
     pub interval_ns: u64,
-    /// Whether a signal ended it.
     pub interrupted: bool,
     recorders: Recorders,
     clients: usize,

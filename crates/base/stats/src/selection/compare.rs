@@ -19,7 +19,6 @@ pub struct Comparison {
     /// Lower bound, adjusted so that all comparisons hold together.
     pub low: f64,
     pub high: f64,
-    /// Method of ratio and bounds.
     pub method: Method,
     /// Conclusion: better or worse if the interval leaves 1 out.
     pub best_is: Standing,

@@ -5,7 +5,6 @@ use std::fmt;
 use super::{Bounds, CandidateName, Comparison, Method, Ranking, Selection, Standing, Verdict};
 use luc_units::figures::FourDigits;
 
-/// A selection as text.
 #[derive(Debug)]
 pub struct SelectionText<'a> {
     selection: &'a Selection,

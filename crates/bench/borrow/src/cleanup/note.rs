@@ -35,7 +35,6 @@ pub(super) struct Note {
     file: File,
 }
 
-/// Content of a note.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct NoteContent {
     pub(super) state: CleanupState,

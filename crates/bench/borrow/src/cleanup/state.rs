@@ -33,7 +33,6 @@ pub fn name_of(out: &Path) -> String {
 pub struct CleanupState {
     /// Name of the sweep and of its emulated disk.
     pub disk: String,
-    /// Folder of the results.
     pub(super) out: PathBuf,
     /// Folder of the mount point and of the programs' output.
     pub work: PathBuf,
@@ -47,7 +46,6 @@ pub struct CleanupState {
     named: Vec<PathBuf>,
     /// Cgroup that limits the processors' time.
     pub cgroup: Option<PathBuf>,
-    /// Root of sysfs.
     pub sysfs: PathBuf,
 }
 
@@ -154,7 +152,6 @@ impl CleanupState {
         remove_folders(&self.scratch)
     }
 
-    /// Returns the mount point of disks.
     #[must_use]
     pub fn mount(&self) -> PathBuf {
         self.work.join("mnt")

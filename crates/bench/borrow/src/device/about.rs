@@ -12,7 +12,6 @@ use super::Block;
 /// A block device as sysfs describes it. `None` stands for attributes that are not there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DeviceAbout {
-    /// Path as the caller gave it.
     pub path: PathBuf,
     /// Vendor and model, or the file or devices that it is made of.
     pub model: Option<String>,
@@ -23,7 +22,6 @@ pub struct DeviceAbout {
     pub rotational: Option<bool>,
     /// `write back` if flushes take effect, or `write through`.
     pub write_cache: Option<String>,
-    /// Active I/O scheduler.
     pub scheduler: Option<String>,
 }
 

@@ -35,7 +35,6 @@ const RELEASE_TIMEOUT: Duration = Duration::from_secs(3);
 const CLEANUP_TIMEOUT: Duration = Duration::from_secs(45);
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Locked devices of one sweep.
 #[derive(Debug, Default)]
 pub struct HeldDevices {
     locks: Vec<File>,
@@ -129,7 +128,6 @@ pub(super) fn claim(block: &Block) -> Result<File, BorrowError> {
 struct Node {
     path: PathBuf,
     is_shared: bool,
-    /// Device as the plan names it.
     device: PathBuf,
     /// Relation of the node to that device, in words.
     what: String,

@@ -68,7 +68,6 @@ impl LentDevice {
         })
     }
 
-    /// Parses the text of a file.
     pub(super) fn parse(text: &str) -> Result<Vec<Self>, String> {
         let all: Vec<Self> = serde_json::from_str(text).map_err(|error| error.to_string())?;
         let is_sane = |lent: &Self| {

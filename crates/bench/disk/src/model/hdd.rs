@@ -38,7 +38,6 @@ pub struct HddParameters {
     pub outer_bytes_per_second: u64,
     /// Bytes per second under the head at the inner edge.
     pub inner_bytes_per_second: u64,
-    /// Bytes per second over the link.
     pub link_bytes_per_second: u64,
     /// Time of each command in the drive's electronics, nanoseconds.
     pub overhead_ns: u64,

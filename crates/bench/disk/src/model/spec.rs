@@ -24,13 +24,11 @@ use crate::Error;
 pub enum ModelSpec {
     /// Constant time per request, one request at a time.
     Fixed {
-        /// Cost of a read, nanoseconds.
         #[serde(default = "fixed_read_ns")]
         read_ns: u64,
         /// Cost of a write or discard, nanoseconds.
         #[serde(default = "fixed_write_ns")]
         write_ns: u64,
-        /// Cost of a flush, nanoseconds.
         #[serde(default = "fixed_flush_ns")]
         flush_ns: u64,
     },

@@ -16,17 +16,12 @@ pub struct SsdParameters {
     pub read_ns: u64,
     /// Time of a 4 KiB write when idle, nanoseconds.
     pub write_ns: u64,
-    /// Most reads per second.
     pub read_iops: u64,
-    /// Most writes per second.
     pub write_iops: u64,
-    /// Most bytes read per second.
     pub read_bytes_per_second: u64,
-    /// Most bytes written per second.
     pub write_bytes_per_second: u64,
     /// Time of a flush of an empty cache, nanoseconds.
     pub flush_ns: u64,
-    /// Size of the volatile cache.
     pub cache_bytes: u64,
 }
 

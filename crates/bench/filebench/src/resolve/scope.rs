@@ -6,14 +6,12 @@ use super::super::ast::{Attribute, Attributes, Setting, Value};
 use super::super::diagnostic::{Diagnostic, Position};
 use super::super::variables::{Number, Source};
 
-/// Value of a variable.
 #[derive(Debug, Clone)]
 pub(super) enum Bound {
     Plain(Value),
     Number(Number),
 }
 
-/// Variables by name.
 #[derive(Default, Clone)]
 pub(super) struct Scope {
     bound: HashMap<String, Bound>,

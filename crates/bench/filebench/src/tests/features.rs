@@ -11,7 +11,6 @@ fn ran(text: &str, compat: bool) -> (Report, HashMap<String, u64>) {
     counts(&path.display().to_string(), &[], compat)
 }
 
-/// Runs this file and returns its error.
 fn failed(text: &str) -> String {
     let scratch = Scratch::create(&std::env::temp_dir()).expect("scratch");
     let path = scratch.path().join("file.f");

@@ -17,14 +17,12 @@ use super::Source;
 const MAX_GAP: Duration = Duration::from_secs(10);
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Power at a time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Sample {
     pub(super) at: Duration,
     pub(super) watts: f64,
 }
 
-/// Samples of the reader.
 #[derive(Debug, Default)]
 struct Seen {
     samples: Vec<Sample>,

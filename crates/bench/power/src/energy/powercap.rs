@@ -32,7 +32,7 @@ pub(super) struct Powercap {
     thread: Option<JoinHandle<()>>,
 }
 
-/// ZoneCounters of all zones, and their faults.
+/// Counters of all zones, and their faults.
 #[derive(Debug)]
 pub(super) struct ZoneCounters {
     zones: Vec<(PathBuf, Counter)>,

@@ -52,7 +52,6 @@ impl Policy {
         Ok(policies)
     }
 
-    /// The policy of one processor.
     pub(super) fn of(cpu: &Path, processor: &str) -> Self {
         Self { processor: processor.to_owned(), dir: cpu.join(processor).join("cpufreq") }
     }

@@ -10,71 +10,50 @@ use super::setting::{Setting, SettingError};
 /// The processors cannot be set, or not be put back.
 #[derive(Debug, thiserror::Error)]
 pub enum FrequencyError {
-    /// The value is none.
     #[error(transparent)]
     Setting(#[from] SettingError),
-    /// The machine's frequency cannot be set.
     #[error(
         "frequency {wanted}: this machine has no cpufreq ({path}): write \"throttle:50%\", a quota of processor time \
          that is no frequency, or measure in a virtual machine in virtual time (docs/reference/vm.md)",
         path = .path.display()
     )]
     NoCpufreq {
-        /// Requested frequency.
         wanted: Setting,
         /// Path where cpufreq would be.
         path: PathBuf,
     },
-    /// A processor does not have the frequency.
     #[error("frequency {wanted}: {processor} has {has}; the nearest possible is {nearest}")]
-    Outside {
-        /// Requested frequency.
-        wanted: Setting,
-        processor: String,
-        /// The frequencies that it has.
-        has: String,
-        nearest: Setting,
-    },
-    /// Turbo cannot be switched.
+    Outside { wanted: Setting, processor: String, has: String, nearest: Setting },
     #[error(
         "frequency-options.turbo: neither intel_pstate/no_turbo nor cpufreq/boost is in {path}: switch turbo in the \
          firmware, and leave the option out",
         path = .0.display()
     )]
     NoTurbo(PathBuf),
-    /// SMT cannot be switched.
     #[error(
         "frequency-options.smt: {path} is '{found}': switch SMT in the firmware, and leave the option out",
         path = .path.display()
     )]
     NoSmt { path: PathBuf, found: String },
-    /// Processor time cannot be limited.
     #[error(
         "frequency throttle: no cgroups in {path} have the cpu controller: mount cgroup2 there and write +cpu to its \
          cgroup.subtree_control, or leave the throttle out",
         path = .0.display()
     )]
     NoCgroup(PathBuf),
-    /// Something else was read back.
     #[error(
         "{path} is '{found}' after '{wanted}' was written: the driver or a power daemon does not allow it; stop the \
          daemon, or correct the plan's frequency",
         path = .path.display()
     )]
     NotReached { path: PathBuf, wanted: String, found: String },
-    /// Another sweep has set the processors.
     #[error("{path} is in use by another sweep that sets the processors: wait for it", path = .0.display())]
     Busy(PathBuf),
-    /// The saved state cannot be understood.
     #[error(
         "{path}: not what a sweep saved of the processors ({reason}): set them by hand, and remove the file",
         path = .path.display()
     )]
-    Saved {
-        path: PathBuf,
-        /// Cause of the refusal.
-        reason: String,
-    },
+    Saved { path: PathBuf, reason: String },
     /// A file could not be read or written.
     #[error("cannot {action} {path}: {reason}; setting processors needs root", path = .path.display())]
     File { action: &'static str, path: PathBuf, reason: io::Error },

@@ -33,7 +33,6 @@ struct SavedPolicy {
 }
 
 impl Saved {
-    /// Reads the current settings.
     pub(super) fn read(cpu: &Path) -> Result<Self, FrequencyError> {
         let mut turbo = Vec::new();
         for (file, _) in turbo_files(cpu)? {
@@ -65,7 +64,6 @@ impl Saved {
         self.policies.iter().filter(is_online).try_for_each(|policy| policy.restore(cpu))
     }
 
-    /// Parses saved settings.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let saved: Self = serde_json::from_str(text).map_err(|error| error.to_string())?;
         if !saved.is_sane() {

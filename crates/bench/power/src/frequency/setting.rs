@@ -13,7 +13,6 @@ use serde::{Deserialize, Serialize};
 )]
 pub struct SettingError(String);
 
-/// Setting of the processors for a repeat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Setting {
@@ -58,7 +57,6 @@ impl Setting {
     }
 }
 
-/// Writes it as in a plan.
 impl fmt::Display for Setting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -64,7 +64,6 @@ pub(super) fn turbo_changes(cpu: &Path, turbo: bool) -> Result<Vec<Change>, Freq
     Ok(changes)
 }
 
-/// The switch of SMT.
 pub(super) const SMT: &str = "smt/control";
 
 /// Files and values that turn SMT on or off; none if it is so already. Errors: it cannot be switched.

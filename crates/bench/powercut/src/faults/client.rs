@@ -18,17 +18,14 @@ use libc::{c_int, c_void, off_t};
 use super::extent;
 use super::trial::{Answer, Before, Block, Call, Kind, Order, Outcome, Reply, Trial};
 
-/// Bytes of a block.
 pub(super) const BLOCK_BYTES: usize = 4096;
 /// Blocks of a file. The first, one in the middle and the last are written, so that each is a request of its own.
 const BLOCKS: usize = 16;
 const FILE_BYTES: usize = BLOCKS * BLOCK_BYTES;
-/// Trials at the same time.
 const MAX_CONCURRENT_TRIALS: usize = 8;
 /// A file of those beside it grows to this.
 const MAX_BESIDE_BYTES: u64 = 256 << 10;
 
-/// Options of the client.
 #[derive(Debug, Clone)]
 pub struct FaultClient {
     /// Directory on the disk under trial.

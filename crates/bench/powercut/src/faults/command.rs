@@ -20,20 +20,16 @@ use super::{Setting, text};
 /// Interval between checks for the end and for signals.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// A command to try.
 #[derive(Debug, Clone)]
 pub struct CommandPlan {
-    /// Disk, file system and policies.
     pub setting: Setting,
     /// Options as in `mount -o`.
     pub mount_options: String,
-    /// The command and its arguments.
     pub command: Vec<OsString>,
     /// The fault, which holds from the command's start on.
     pub fault: FaultSpec,
 }
 
-/// The result of a command.
 #[derive(Debug, Clone, Serialize)]
 pub struct CommandReport {
     pub command: String,
@@ -44,14 +40,12 @@ pub struct CommandReport {
     pub differences: u64,
 }
 
-/// A run of the command.
 #[derive(Debug, Clone, Serialize)]
 pub struct CommandRun {
     /// The policy; absent: without luc.
     pub policy: Option<String>,
     /// Exit status; 128 + signal if a signal ended it.
     pub status: i32,
-    /// Requests that the disk failed.
     pub failed_requests: u64,
     /// Requests that were of the kind and in the place to fail.
     pub matched_requests: u64,

@@ -23,7 +23,6 @@ const MAX_ENGAGED_ERRNOS: usize = 3;
 /// The result of a batch: all trials of an errno.
 struct BatchResult {
     outcomes: Vec<Outcome>,
-    /// Requests that the disk failed.
     failed: u64,
 }
 

@@ -31,7 +31,6 @@ impl Module {
         Ok(())
     }
 
-    /// The journal's figures now.
     pub(super) fn stats(&self, place: &FaultDisk) -> Result<Stats, FaultsError> {
         Ok(self.journal(place)?.stats()?.unwrap_or_default())
     }
@@ -45,7 +44,6 @@ impl Module {
         })
     }
 
-    /// The file system's journal.
     fn journal(&self, place: &FaultDisk) -> Result<Journal, FaultsError> {
         let module = luc_module::Module::open(&self.machine)?;
         Ok(module.find(&place.dir().to_string_lossy())?)

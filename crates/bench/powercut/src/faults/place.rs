@@ -28,7 +28,6 @@ pub(super) struct FaultDisk {
 }
 
 impl FaultDisk {
-    /// Makes disk, file system and mount.
     pub(super) fn create(setting: &Setting, mount_options: &str) -> Result<Self, FaultsError> {
         let work = Scratch::create(&std::env::temp_dir())?;
         let dir = work.path().join("mnt");
@@ -50,7 +49,6 @@ impl FaultDisk {
         Ok(Self { name, device: info.device, dir, mkfs, is_removed: false, work })
     }
 
-    /// Mount point of the file system.
     pub(super) fn dir(&self) -> &Path {
         &self.dir
     }
@@ -81,7 +79,6 @@ impl FaultDisk {
         Ok(luc_disk::mount(&self.device, &mount)?)
     }
 
-    /// Makes requests fail from now on.
     pub(super) fn fail(&self, fault: &FaultSpec) -> Result<(), FaultsError> {
         luc_disk::fail(&self.name, fault)?;
         Ok(())

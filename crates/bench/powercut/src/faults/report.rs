@@ -10,7 +10,6 @@ use super::Faults;
 use super::gate::{HeldCalls, Policy};
 use super::trial::{Before, Call, Outcome, Trial};
 
-/// Results of the trials.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
     pub kernel: String,
@@ -18,9 +17,7 @@ pub struct Report {
     pub mkfs_options: String,
     /// Options of mount; all trials were made with each.
     pub mount_options: Vec<String>,
-    /// Errnos of failed writes.
     pub errnos: Vec<BlockErrno>,
-    /// The calls that were to report it.
     pub calls: Vec<Call>,
     /// Threads that synchronized beside the trials.
     pub beside: usize,
@@ -35,7 +32,6 @@ pub struct Report {
     pub policies: Vec<PolicyReport>,
     /// Trials in which the program was told something else with luc.
     pub differences: Vec<Difference>,
-    /// Whether a signal ended the trials early.
     pub interrupted: bool,
 }
 
@@ -45,7 +41,6 @@ pub struct PolicyReport {
     /// Name on the command line; absent: without luc.
     pub policy: Option<String>,
     pub trials: u64,
-    /// Requests that the disk failed.
     pub failed_requests: u64,
     /// Calls that the gate held, or commits that the module held, for those beside the trials as well; absent if that is not
     /// known.
@@ -72,7 +67,6 @@ pub struct Difference {
     pub policy: String,
     pub mount_options: String,
     pub on: &'static str,
-    /// Errno of the disk.
     pub errno: BlockErrno,
     #[serde(flatten)]
     pub trial: Trial,
@@ -171,7 +165,6 @@ impl Report {
         }
     }
 
-    /// Compares trials with and without luc.
     pub(super) fn compare(
         &mut self,
         policy: &Policy,

@@ -25,7 +25,6 @@ pub enum Call {
 #[serde(rename_all = "snake_case")]
 pub enum Block {
     First,
-    /// A block in the middle.
     Middle,
     Last,
 }
@@ -53,7 +52,6 @@ pub enum Kind {
 pub struct Trial {
     pub call: Call,
     pub block: Block,
-    /// Action before the call.
     pub before: Before,
     pub file: Kind,
 }
@@ -66,7 +64,6 @@ pub struct Answer {
     pub errno: i32,
 }
 
-/// Results of the program's calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outcome {
     pub first: Answer,
@@ -142,7 +139,6 @@ impl fmt::Display for Trial {
 }
 
 impl Answer {
-    /// Returns whether the call failed.
     pub fn is_failure(self) -> bool {
         self.value < 0
     }

@@ -9,7 +9,6 @@ use super::{Counters, Disk, named};
 
 /// A tick of /proc/stat (USER_HZ is 100 wherever LUC runs).
 const TICK_MS: f64 = 10.0;
-/// A sector of /proc/diskstats, bytes.
 const SECTOR_BYTES: f64 = 512.0;
 
 /// Files of /proc as they are.

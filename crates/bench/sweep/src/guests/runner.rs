@@ -83,7 +83,6 @@ impl GuestRunner {
         })
     }
 
-    /// Returns the memory of one guest.
     pub(super) fn memory_bytes(&self) -> u64 {
         self.memory_bytes
     }
@@ -99,7 +98,6 @@ impl GuestRunner {
         self.qemu.with_processors(processors)
     }
 
-    /// Boots a guest and runs a batch.
     pub(super) fn run(&self, batch: &Batch) -> Result<Results, SweepError> {
         let plan = &self.plan;
         let speed = plan.speed(batch.mips);

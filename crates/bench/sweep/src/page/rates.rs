@@ -9,7 +9,6 @@ use crate::{Axis, PointReport, Report};
 use super::names::{Axes, estimate, is_time, speedup, spread, value_name};
 use super::speedups::is_drawn;
 
-/// Rows of one graph.
 const MAX_ROWS: usize = 120;
 const MAX_MATRICES: usize = 12;
 

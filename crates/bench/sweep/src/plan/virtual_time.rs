@@ -81,7 +81,6 @@ impl VirtualTime {
         }
     }
 
-    /// The QEMU of its guests.
     pub(crate) fn qemu(&self) -> Result<Qemu, SweepError> {
         Ok(match self.processors {
             Some(_) => Qemu::for_several()?,

@@ -12,7 +12,6 @@ use crate::error::SweepError;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Workload {
-    /// Name in the report.
     pub name: String,
     pub bench: Option<Bench>,
     /// A workload file of Filebench's, or the name of a stock one.
@@ -68,7 +67,6 @@ pub struct Figure {
     /// Takes all matches as a series: cuts its warm-up and takes the mean.
     #[serde(default)]
     pub series: bool,
-    /// Unit of the figure.
     #[serde(default)]
     pub unit: String,
 }

@@ -26,7 +26,6 @@ pub struct PointEnergy {
     pub per_net_joule: Option<MedianInterval>,
 }
 
-/// Summarizes the energy of one point's repeats.
 pub(super) fn of_point(
     point: &Point,
     records: &[Record],

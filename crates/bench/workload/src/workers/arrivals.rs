@@ -18,7 +18,6 @@ use crate::error::BenchError;
 const FIRST_STREAM: u64 = 1 << 40;
 /// Longest time over which clients arrive, ns: a minute.
 const MAX_ARRIVAL_NS: u64 = 60_000_000_000;
-/// Largest file of arrivals, bytes.
 const MAX_FILE_BYTES: u64 = 16 << 20;
 /// Lead time between the start and the first possible arrival, ns, plus a part for each client. Until then all clients
 /// have been woken and wait for their turn.

@@ -11,9 +11,7 @@ use crate::shared::SharedSlice;
 /// A client's failure: which operation, and errno.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fault {
-    /// Index into the workload's operations.
     pub operation: usize,
-    /// The system's error number.
     pub errno: i32,
 }
 
@@ -32,11 +30,9 @@ impl Control {
     pub(super) fn new() -> io::Result<Self> {
         Ok(Self(SharedSlice::new(3)?, SharedSlice::new(3)?))
     }
-    /// Begin of the measured interval, ns.
     pub(super) fn begin_ns(&self) -> &AtomicU64 {
         &self.0[0]
     }
-    /// End of the measured interval, ns.
     pub(super) fn end_ns(&self) -> &AtomicU64 {
         &self.0[1]
     }

@@ -2,11 +2,9 @@
 
 use crate::error::BenchError;
 
-/// Kind of client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ClientKind {
-    /// A thread of this process.
     Thread,
     Process,
 }

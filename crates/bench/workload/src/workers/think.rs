@@ -12,7 +12,6 @@ use crate::error::BenchError;
 /// The pauses' random numbers are apart from those of a client's contents and offsets.
 const FIRST_STREAM: u64 = 1 << 32;
 
-/// Distribution of the lengths of pauses.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Distribution {
@@ -28,7 +27,6 @@ pub enum Distribution {
 pub struct Think {
     /// Mean pause of a client after each round of its loop, ns.
     pub mean_ns: u64,
-    /// Distribution of the pauses.
     pub distribution: Distribution,
     /// Number of slow clients: the first ones.
     pub slow_clients: usize,

@@ -23,29 +23,22 @@ const SYNC: usize = 2;
 #[derive(Debug, Clone)]
 pub struct Append {
     pub timed: Timed,
-    /// Bytes of each record.
     pub record_size_bytes: u64,
     /// Bytes that a log is allocated in advance; one that is used up is removed and a new one takes
     /// its place. Absent: a log grows with each record.
     pub preallocate_bytes: Option<u64>,
-    /// The synchronization after each record.
     pub call: SyncCall,
 }
 
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
-    /// Part that every report has.
     #[serde(flatten)]
     pub head: Head,
-    /// Bytes of each record.
     pub record_size_bytes: u64,
     /// Bytes that a log was allocated in advance.
     pub preallocate_bytes: Option<u64>,
-    /// The synchronization after each record.
     pub call: SyncCall,
-    /// Synchronizations completed in the interval.
     pub syncs: u64,
-    /// The same per second.
     pub syncs_per_second: f64,
     /// Latencies of write and synchronization, and of opening a new log, if that happened.
     pub operations: Vec<LatencyFigures>,

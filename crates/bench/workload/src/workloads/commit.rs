@@ -54,13 +54,10 @@ pub struct Commit {
     /// A fresh subdirectory of this one is used and removed.
     pub directory: PathBuf,
     pub files: usize,
-    /// Operation on each file.
     pub work: Work,
     /// Rounds measured; a tenth more, at least one, come first and are left out.
     pub rounds: usize,
-    /// Bytes written to each file.
     pub file_size_bytes: u64,
-    /// Seed of the contents.
     pub seed: u64,
 }
 
@@ -79,14 +76,11 @@ pub struct Report {
     pub directory: PathBuf,
     pub seed: u64,
     pub files: usize,
-    /// Operation on each file.
     pub work: Work,
-    /// Bytes written to each file.
     pub file_size_bytes: u64,
     /// Rounds left out of the figures.
     pub warmup_rounds: usize,
     pub rounds: usize,
-    /// Whether a signal ended the run early.
     pub interrupted: bool,
     /// A whole round: T_commit(N).
     pub total: Part,

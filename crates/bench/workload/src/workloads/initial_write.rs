@@ -44,9 +44,7 @@ pub struct InitialWrite {
     pub directory: PathBuf,
     pub clients: usize,
     pub kind: ClientKind,
-    /// Bytes of each file.
     pub file_size_bytes: u64,
-    /// Bytes of each write.
     pub record_size_bytes: u64,
     /// Calls that are timed besides the writes.
     pub include: Include,
@@ -59,7 +57,6 @@ pub struct InitialWrite {
     /// Time of copying a KiB besides the processor's own work, in ns of processor time, whatever its speed. It stands
     /// for copies that memory limits.
     pub copy_ns_per_kib: u64,
-    /// Seed of the contents.
     pub seed: u64,
     /// Makes fsyncs do nothing and keep nothing, to measure the time left without them.
     pub no_fsync: bool,
@@ -101,11 +98,8 @@ pub struct Report {
     pub directory: PathBuf,
     pub seed: u64,
     pub clients: usize,
-    /// Kind of the children.
     pub client_kind: ClientKind,
-    /// Bytes of each file.
     pub file_size_bytes: u64,
-    /// Bytes of each write.
     pub record_size_bytes: u64,
     /// Whether each child had a directory of its own.
     pub directory_per_client: bool,
@@ -115,14 +109,12 @@ pub struct Report {
     /// Time of copying a KiB besides the processor's own work, ns; absent: nothing.
     #[serde(skip_serializing_if = "is_zero")]
     pub copy_ns_per_kib: u64,
-    /// Calls that were timed besides the writes.
     pub include: Include,
     /// Whether a signal ended the run early; the round that it hit is left out.
     pub interrupted: bool,
     /// UNSAFE: fsyncs did nothing.
     #[serde(skip_serializing_if = "is_false")]
     pub no_fsync: bool,
-    /// Throughput of each round.
     pub rounds: Vec<Round>,
     /// Sum of the children's own rates, KiB/s.
     pub children_kib_per_second: Figure,
@@ -213,7 +205,6 @@ fn remove_files(directory: &Path) -> std::io::Result<()> {
 }
 
 impl InitialWrite {
-    /// Returns the directory of a child.
     fn directory_of(&self, scratch: &Path, client: usize) -> PathBuf {
         if self.directory_per_client {
             scratch.join(format!("client{client:04}"))

@@ -40,10 +40,8 @@ pub struct Metarates {
 
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
-    /// Part that every report has.
     #[serde(flatten)]
     pub head: Head,
-    /// Bytes written to each file.
     pub file_size_bytes: u64,
     /// Whether each client had a directory of its own.
     pub directory_per_client: bool,
@@ -58,7 +56,6 @@ pub struct Report {
     pub arrivals: Option<Arrivals>,
     /// Files created, synced and closed in the interval.
     pub creations: u64,
-    /// The same per second.
     pub creations_per_second: f64,
     /// FCR = N / mean over the N clients of (T_open + T_fsync + T_close), per second; T_x is a
     /// client's mean time in x. Writing, unlinking and thinking are not in it.
@@ -198,7 +195,6 @@ impl Laps {
 }
 
 impl Metarates {
-    /// Returns the directory of a client.
     fn directory_of(&self, scratch: &Path, client: usize) -> PathBuf {
         if self.directory_per_client {
             scratch.join(format!("client{client:04}"))

@@ -41,15 +41,12 @@ pub struct Oltp {
 
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
-    /// Part that every report has.
     #[serde(flatten)]
     pub head: Head,
     pub parameters: Parameters,
     /// Reads, writes and log writes completed in the interval; an fsync belongs to its write.
     pub flowops: u64,
-    /// The same per second.
     pub flowops_per_second: f64,
-    /// Log writes per second.
     pub log_writes_per_second: f64,
     /// Latency of each operation that ran, without the choice of the file.
     pub operations: Vec<LatencyFigures>,
@@ -179,7 +176,6 @@ impl Workload for Oltp {
     }
 }
 
-/// A client at work.
 struct Session<'a> {
     plan: &'a Oltp,
     client: &'a Client<'a>,

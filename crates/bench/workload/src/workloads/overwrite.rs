@@ -32,32 +32,21 @@ pub enum Offsets {
 #[derive(Debug, Clone)]
 pub struct Overwrite {
     pub timed: Timed,
-    /// Bytes of each client's file.
     pub file_size_bytes: u64,
-    /// Bytes of each write.
     pub record_size_bytes: u64,
-    /// Order of a client's writes.
     pub offsets: Offsets,
-    /// The synchronization after each write.
     pub call: SyncCall,
 }
 
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
-    /// Part that every report has.
     #[serde(flatten)]
     pub head: Head,
-    /// Bytes of each client's file.
     pub file_size_bytes: u64,
-    /// Bytes of each write.
     pub record_size_bytes: u64,
-    /// Order of a client's writes.
     pub offsets: Offsets,
-    /// The synchronization after each write.
     pub call: SyncCall,
-    /// Synchronizations completed in the interval.
     pub syncs: u64,
-    /// The same per second.
     pub syncs_per_second: f64,
     /// Latencies of write and synchronization.
     pub operations: Vec<LatencyFigures>,

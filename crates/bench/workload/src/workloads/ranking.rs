@@ -59,9 +59,7 @@ pub enum Direction {
 pub struct Ranking {
     /// The file: it exists. To be written over it must be one that [`files::create`] made.
     pub file: PathBuf,
-    /// Bytes of a block.
     pub block_bytes: u64,
-    /// Activity between two blocks.
     pub pace: Pace,
     pub direction: Direction,
     /// Seed of the blocks' order, each once; absent: from the file's start to its end.
@@ -78,7 +76,6 @@ pub struct Ranking {
 pub struct Report {
     pub file: PathBuf,
     pub direction: Direction,
-    /// Bytes of a block.
     pub block_bytes: u64,
     /// Seed of the blocks' order; absent: from start to end.
     pub random: Option<u64>,
@@ -92,11 +89,9 @@ pub struct Report {
     pub bytes: u64,
     /// Time from the first block to the end; for a writer including its fsync.
     pub measured_s: f64,
-    /// Millions of bytes per second.
     pub mb_per_second: f64,
     /// Interval of the log, seconds.
     pub interval_s: f64,
-    /// Bytes of each interval.
     pub bytes_per_interval: Vec<u64>,
     /// Latency of a block, from the end of the pause before it.
     pub latency: LatencyFigures,

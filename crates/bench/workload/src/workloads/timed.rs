@@ -26,7 +26,6 @@ pub struct Timed {
     pub schedule: Schedule,
     /// Pauses of the clients after each round of their loop.
     pub think: Think,
-    /// Seed of everything random.
     pub seed: u64,
     /// Fsyncs do nothing and keep nothing. A run then shows the time that remains without them.
     pub no_fsync: bool,
@@ -130,7 +129,6 @@ pub struct Head {
     pub directory: PathBuf,
     pub seed: u64,
     pub clients: usize,
-    /// Kind of the clients.
     pub client_kind: ClientKind,
     /// Time left out of the figures, s.
     pub warmup_s: f64,
@@ -138,7 +136,6 @@ pub struct Head {
     pub measured_s: f64,
     /// Mean pause after each round, µs.
     pub think_us: f64,
-    /// Distribution of the pauses.
     pub think_distribution: Distribution,
     /// Clients that are slow.
     #[serde(skip_serializing_if = "is_zero")]
@@ -149,7 +146,6 @@ pub struct Head {
     /// Processors that the clients kept busy, on average over warm-up and measured interval.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub processors_busy: Option<f64>,
-    /// Whether a signal ended the run early.
     pub interrupted: bool,
     /// UNSAFE: fsyncs did nothing.
     #[serde(skip_serializing_if = "is_false")]
@@ -246,7 +242,6 @@ pub(super) trait Workload: Sync {
     -> Result<(), Fault>;
 }
 
-/// Result of a run.
 pub(super) struct Outcome {
     pub(super) head: Head,
     pub(super) measured: Measured,

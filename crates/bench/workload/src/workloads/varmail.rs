@@ -76,7 +76,6 @@ pub struct Varmail {
 
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
-    /// Part that every report has.
     #[serde(flatten)]
     pub head: Head,
     pub parameters: Parameters,
@@ -88,7 +87,6 @@ pub struct Report {
     /// Arrivals of the clients in a round; absent: at once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arrivals: Option<Arrivals>,
-    /// Operations (Filebench's flowops) completed in the interval.
     pub flowops: u64,
     /// The same per second: "ops/s" of Filebench's summary.
     pub flowops_per_second: f64,
@@ -225,7 +223,6 @@ impl Varmail {
     }
 }
 
-/// A client at work.
 struct Session<'a> {
     timed: &'a Timed,
     client: &'a Client<'a>,

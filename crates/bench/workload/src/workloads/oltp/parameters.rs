@@ -35,17 +35,12 @@ pub struct Parameters {
     /// Clients that overwrite ("dbwr").
     pub writers: usize,
     pub files: usize,
-    /// Bytes of each data file.
     pub file_size_bytes: u64,
-    /// Bytes of each read and write.
     pub io_size_bytes: u64,
     /// Bytes of the log, which is overwritten from beginning to end and again.
     pub log_size_bytes: u64,
-    /// Bytes of each write to the log.
     pub log_io_size_bytes: u64,
-    /// Durability of the writers' writes.
     pub write_durability: Durability,
-    /// Durability of the log's writes.
     pub log_durability: Durability,
     /// Memory stores after each read: the transaction's computing.
     pub read_stores: u64,

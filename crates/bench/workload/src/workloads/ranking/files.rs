@@ -18,7 +18,6 @@ use crate::scratch::Scratch;
 
 /// First bytes of each file made here. Files without them are never overwritten.
 pub const MARK: &[u8; 18] = b"luc bench ranking\n";
-/// Bytes written at a time.
 const CHUNK_BYTES: u64 = 1 << 20;
 /// Most pieces into which the free space is cut.
 const MAX_PIECES: u64 = 256;
