@@ -16,6 +16,7 @@ const BOTTOM: f64 = 44.0;
 const LETTER_WIDTH: f64 = 6.6;
 
 pub(super) fn write(out: &mut String, lines: &Lines) -> fmt::Result {
+    // 1. Lines and scales.
     let series = &lines.series[..lines.series.len().min(MOST_SERIES)];
     let figures = || series.iter().flat_map(|line| line.figures.iter().flatten());
     let ends = figures().flat_map(|figure| {
@@ -36,6 +37,7 @@ pub(super) fn write(out: &mut String, lines: &Lines) -> fmt::Result {
         Text(&lines.across),
         series.len()
     )?;
+    // 2. Grid, axes and their labels.
     let right = WIDTH - RIGHT;
     for (tick, name) in up.named_ticks() {
         let y = y(tick);
@@ -66,6 +68,7 @@ pub(super) fn write(out: &mut String, lines: &Lines) -> fmt::Result {
         )?;
     }
     names(out, &lines.places, &xs)?;
+    // 3. Each line, with its intervals.
     for (number, line) in series.iter().enumerate() {
         let there: Vec<(f64, &Estimate)> = xs
             .iter()
@@ -83,6 +86,7 @@ pub(super) fn write(out: &mut String, lines: &Lines) -> fmt::Result {
             mark(out, number, x, y(figure.value))?;
         }
     }
+    // 4. The legend, and the figures as a table.
     writeln!(out, "</svg><p class=\"legend\">")?;
     for (number, line) in series.iter().enumerate() {
         write!(

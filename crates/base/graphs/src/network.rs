@@ -15,6 +15,7 @@ const MAX_LETTERS: usize = 30;
 const MAX_LINE_WIDTH: f64 = 7.0;
 
 pub(super) fn write(out: &mut String, network: &Network) -> fmt::Result {
+    // 1. Places and size.
     let columns = columns(network);
     let places = places(&columns);
     let rows = columns.iter().map(|column| count(&columns, *column)).max();
@@ -33,6 +34,7 @@ pub(super) fn write(out: &mut String, network: &Network) -> fmt::Result {
         network.nodes.len(),
         network.links.len()
     )?;
+    // 2. Arrows, as wide as their weights. Labels come last, above the boxes.
     let good = |weight: f64| {
         if weight.is_finite() { weight.max(0.0) } else { 0.0 }
     };
@@ -60,6 +62,7 @@ pub(super) fn write(out: &mut String, network: &Network) -> fmt::Result {
             Text(&clipped(&link.label))
         )?;
     }
+    // 3. Boxes, with their lines of text.
     for (node, &(x, y)) in network.nodes.iter().zip(&places) {
         write!(
             out,

@@ -14,6 +14,7 @@ const MAX_OPEN: usize = 60;
 const MAX_DEPTH: usize = 12;
 
 pub(super) fn write(out: &mut String, spans: &Spans) -> fmt::Result {
+    // 1. Heading, columns and the axis of time.
     let whole = spans.length_ns.max(1) as f64;
     let percent = |ns: i64| (ns as f64 / whole * 100.0).clamp(0.0, 100.0);
     write!(out, "<h3>{}</h3>", Text(&spans.title))?;
@@ -41,6 +42,7 @@ pub(super) fn write(out: &mut String, spans: &Spans) -> fmt::Result {
         write!(out, "<span{side} style=\"left:{percent:.2}%\">{}</span>", Time(tick))?;
     }
     writeln!(out, "</div></th></tr></thead><tbody>")?;
+    // 2. Each lane: name, cells, spans, and the errors of their begins.
     for lane in &spans.lanes {
         let indent = lane.depth.min(MAX_DEPTH);
         write!(

@@ -22,6 +22,15 @@ pub fn gamma(random: &mut impl Rng, mean: f64, shape: f64) -> f64 {
     Gamma::new(shape, mean / shape).map_or(mean, |gamma| random.sample(gamma))
 }
 
+/// Returns the numbers below `count` in random order (Fisher and Yates).
+pub fn shuffled(count: usize, random: &mut impl Rng) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..count).collect();
+    for last in (1..count).rev() {
+        order.swap(last, random.random_range(0..=last));
+    }
+    order
+}
+
 /// A standard normal draw.
 pub fn normal(random: &mut impl Rng) -> f64 {
     random.sample(StandardNormal)

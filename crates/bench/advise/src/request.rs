@@ -94,6 +94,7 @@ const MIPS: u64 = 1000;
 /// # Errors
 /// [`AdviseError`]: an option is wrong, or this machine lacks what is needed.
 pub fn prepare(request: &Request) -> Result<Prepared, AdviseError> {
+    // 1. The workload.
     let asked = Asked {
         given: &request.workload,
         set: &request.set,
@@ -105,6 +106,7 @@ pub fn prepare(request: &Request) -> Result<Prepared, AdviseError> {
         },
     };
     let resolved = asked.resolve()?;
+    // 2. The candidates, and the disk or directories on which they are measured.
     let made_for = |kernel| {
         candidates::targets(&Wanted {
             only: &request.only,
@@ -168,6 +170,7 @@ pub fn prepare(request: &Request) -> Result<Prepared, AdviseError> {
             (targets, Vec::new(), place)
         }
     };
+    // 3. The plan, if there is a choice.
     if targets.len() * request.policies.len() < 2 {
         let reasons: Vec<String> =
             not_tried.iter().map(|NotTried { what, why }| format!("{what}: {why}")).collect();

@@ -24,8 +24,8 @@ pub fn check(place: &Where) -> Result<(), DemoError> {
     match place {
         Where::Own(directory) => check_directory(directory),
         Where::Emulated => {
-            let lacking = lacking(has_tool, Path::new("/dev/fuse").exists(), has_loop());
-            let lacking: Vec<String> = lacking.into_iter().chain(memory_lacking()).collect();
+            let mut lacking = lacking(has_tool, Path::new("/dev/fuse").exists(), has_loop());
+            lacking.extend(memory_lacking());
             if lacking.is_empty() { Ok(()) } else { Err(DemoError::Lacks(lacking.join(", "))) }
         }
     }

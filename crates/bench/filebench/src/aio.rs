@@ -68,7 +68,8 @@ impl Aio {
         client: &Client<'_>,
         operation: usize,
         file: &Arc<File>,
-        (offset, size): (u64, usize),
+        offset: u64,
+        size: usize,
         random: &mut impl Rng,
     ) -> Result<(), Fault> {
         if self.data.view(size).is_none() {

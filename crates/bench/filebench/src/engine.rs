@@ -106,10 +106,6 @@ impl Workload {
         self.schedule(options).measured_ns == workers::MAX_RUN_NS
     }
 
-    pub fn threads(&self) -> usize {
-        self.plan.clients.len()
-    }
-
     /// About how much space the files at the start take, bytes.
     pub fn file_bytes(&self) -> u64 {
         const DRAWS: u64 = 1000;
@@ -182,8 +178,7 @@ impl Workload {
         );
         let measured = outcome.map_err(|failure| self.failed(options, &shared, failure))?;
         scratch.remove()?;
-        let sums = shared.sums.into_inner();
-        let sums = sums.unwrap_or_else(PoisonError::into_inner);
+        let sums = shared.sums.into_inner().unwrap_or_else(PoisonError::into_inner);
         Ok(self.report(options, &measured, &sums))
     }
 
@@ -235,7 +230,8 @@ impl Workload {
                 interrupted: measured.interrupted && interrupt::interrupted(),
                 ..Head::new(
                     "filebench",
-                    (&options.directory, options.seed),
+                    &options.directory,
+                    options.seed,
                     &self.schedule(options),
                     measured,
                 )

@@ -22,6 +22,7 @@ const MAX_ENTRIES: u64 = 1 << 26;
 
 /// The plan of a file's commands; `given` are variables whose value the user has set.
 pub(super) fn resolve(commands: &[Command], given: &[(String, Value)]) -> Result<Plan, Diagnostic> {
+    // 1. Commands up to the run, and the variables.
     let start = Position { line: 1, column: 1 };
     let end = commands
         .iter()
@@ -51,6 +52,7 @@ pub(super) fn resolve(commands: &[Command], given: &[(String, Value)]) -> Result
         points: Vec::new(),
         memories: 0,
     };
+    // 2. Filesets, which processes may name before they are defined.
     let mut paths = Vec::new();
     for command in commands {
         if let Action::Files(alone, attributes) = &command.action {
@@ -58,6 +60,7 @@ pub(super) fn resolve(commands: &[Command], given: &[(String, Value)]) -> Result
             plan.filesets.push(scope.files(*alone, attributes)?);
         }
     }
+    // 3. Processes and actions.
     let mut composites = Composites::default();
     for command in commands {
         match &command.action {
@@ -76,12 +79,10 @@ pub(super) fn resolve(commands: &[Command], given: &[(String, Value)]) -> Result
             Action::Create => plan.before.push(Before::Create),
             Action::Echo(text) => plan.before.push(Before::Echo(scope.expand(text, &paths))),
             Action::System(text) => {
-                let command_text = scope.expand(text, &paths);
-                plan.before.push(Before::System(command.at, command_text));
+                plan.before.push(Before::System(command.at, scope.expand(text, &paths)));
             }
             Action::Sleep(seconds) => {
-                let seconds = scope.integer(command.at, seconds)?;
-                plan.before.push(Before::Sleep(seconds));
+                plan.before.push(Before::Sleep(scope.integer(command.at, seconds)?));
             }
             Action::Multi => {
                 return Err(Diagnostic::new(
@@ -93,6 +94,7 @@ pub(super) fn resolve(commands: &[Command], given: &[(String, Value)]) -> Result
             Action::Set(..) | Action::Files(..) | Action::Nothing => {}
         }
     }
+    // 4. References between flowops, and limits.
     target::resolve(&mut plan)?;
     let entries = plan.filesets.iter().fold(0_u64, |sum, files| {
         sum.saturating_add(files.entries).saturating_add(files.leaf_directories)

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicUsize;
 
 use luc_host::interrupt;
-use luc_stats::random::gamma;
+use luc_stats::random::{gamma, shuffled};
 use rand::{Rng, RngExt};
 
 use super::plan::Files;
@@ -91,15 +91,6 @@ impl Tree {
         }
         Ok(())
     }
-}
-
-/// The numbers below `count`, in random order.
-fn shuffled(count: usize, random: &mut impl Rng) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..count).collect();
-    for last in (1..count).rev() {
-        order.swap(last, random.random_range(0..=last));
-    }
-    order
 }
 
 fn fill(path: &Path, size: u64, data: &mut [u8], random: &mut impl Rng) -> io::Result<()> {

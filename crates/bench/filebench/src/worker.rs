@@ -125,8 +125,7 @@ impl<'a> Worker<'a> {
     }
 
     fn add_up(&self) {
-        let sums = &self.shared.sums;
-        let mut sums = sums.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sums = self.shared.sums.lock().unwrap_or_else(PoisonError::into_inner);
         sums.done.resize(self.done.len(), Done::default());
         sums.draws.resize(self.draws.len(), Draws::default());
         for (sum, done) in sums.done.iter_mut().zip(&self.done) {

@@ -2,9 +2,6 @@
 //!
 //! A name is `source.what_unit`; without a unit it is a number of things. `machine` counts for the whole machine,
 //! `file_systems` for the target's file system, and `own` reads the workload's report.
-//!
-//! A name is `source.what_unit`; what has no unit is a number of things. `machine` has what is of the whole machine,
-//! `file_systems` what is of the target's file system, `own` what the workload itself says.
 
 mod file_systems;
 mod machine;

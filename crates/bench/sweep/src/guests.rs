@@ -5,11 +5,6 @@
 //!
 //! Batches follow from the plan alone. A sweep that was killed repeats its unfinished batches and ends with the same
 //! figures. If only the best is wanted, the rounds up to each look at the figures form a stage.
-//!
-//! A guest runs points of one speed and one round, in the order of that round: `batches` deals them out, `script` is what
-//! the guest does, `runner` boots it, `reading` understands what it left. What a batch is follows from the plan alone,
-//! so a sweep that was killed makes the batches that are not whole and ends with the same figures. Where only the best is
-//! wanted, the rounds up to each look at the figures are a stage of their own.
 
 mod batches;
 mod reading;
@@ -32,6 +27,7 @@ use super::plan::Plan;
 use super::points::Point;
 use crate::{Sweep, Tick};
 use batches::{Batch, Stage};
+pub(super) use reading::FLOWOPS;
 use runner::GuestRunner;
 
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
@@ -42,7 +38,8 @@ type Made = Result<Results, SweepError>;
 pub(super) fn run(
     sweep: &Sweep<'_>,
     points: &[Point],
-    (journal, mut results): (&mut Journal, Results),
+    journal: &mut Journal,
+    mut results: Results,
     tick: Tick<'_>,
 ) -> Result<(), SweepError> {
     let &Sweep { plan, out, luc, deadline, .. } = sweep;
@@ -58,11 +55,10 @@ pub(super) fn run(
         if missing.is_empty() || is_time_up() {
             break;
         }
-        let runner = match &opened {
-            Some(runner) => Arc::clone(runner),
+        let runner = match opened.take() {
+            Some(runner) => runner,
             None => {
-                let work = out.join("modules");
-                let runner = GuestRunner::open(plan, virtual_time, luc, &work)?;
+                let runner = GuestRunner::open(plan, virtual_time, luc, &out.join("modules"))?;
                 same_qemu(&results, runner.qemus(points))?;
                 Arc::new(runner)
             }
@@ -71,7 +67,9 @@ pub(super) fn run(
         let jobs = limit_jobs(virtual_time.jobs, runner.memory_bytes());
         let mut keep = |made: Results| {
             for record in made.records {
-                if is_there(&results.records, &record) {
+                let is_same =
+                    |known: &Record| known.round == record.round && known.key == record.key;
+                if results.records.iter().any(is_same) {
                     continue;
                 }
                 journal.append(&record)?;
@@ -94,22 +92,14 @@ pub(super) fn run(
 
 /// Refuses to go on with repeats of another QEMU than those of `now`: their figures are not comparable.
 fn same_qemu(results: &Results, now: BTreeSet<String>) -> Result<(), SweepError> {
-    let mut made = results.records.iter();
-    let is_other = |qemu: &String| !now.contains(qemu);
-    let other = made.find_map(|record| record.environment.qemu.clone().filter(is_other));
-    match other {
+    let mut qemus = results.records.iter().filter_map(|record| record.environment.qemu.as_ref());
+    match qemus.find(|qemu| !now.contains(*qemu)) {
         Some(before) => Err(SweepError::OtherQemu {
-            before,
+            before: before.clone(),
             now: now.into_iter().collect::<Vec<_>>().join("; "),
         }),
         None => Ok(()),
     }
-}
-
-/// Returns whether a repeat was made before.
-fn is_there(records: &[Record], record: &Record) -> bool {
-    let mut records = records.iter();
-    records.any(|known| known.round == record.round && known.key == record.key)
 }
 
 /// The batches that are not whole: a guest that was killed is run again as a whole.

@@ -124,14 +124,12 @@ impl Journal {
 
     /// Keeps a repeat: it is on the disk when this returns.
     pub(super) fn append(&mut self, record: &Record) -> Result<(), SweepError> {
-        let text = line(&serde_json::json!(record));
-        self.write(&text)
+        self.write(&line(&serde_json::json!(record)))
     }
 
     /// Keeps that a point cannot be measured.
     pub(super) fn append_failure(&mut self, failure: &Failure) -> Result<(), SweepError> {
-        let text = line(&serde_json::json!(failure));
-        self.write(&text)
+        self.write(&line(&serde_json::json!(failure)))
     }
 
     pub(super) fn read_back(&mut self) -> Result<Results, SweepError> {

@@ -91,8 +91,7 @@ pub fn run(
     sysfs: &Path,
     tick: Tick<'_>,
 ) -> Result<Report, SweepError> {
-    let sweep = Sweep { plan, out, luc, sysfs, deadline: None };
-    sweep.run(tick)
+    Sweep { plan, out, luc, sysfs, deadline: None }.run(tick)
 }
 
 impl Sweep<'_> {
@@ -113,9 +112,9 @@ impl Sweep<'_> {
         }
         let (mut journal, results) = Journal::open(out, plan)?;
         let outcome = if plan.virtual_time.is_some() {
-            guests::run(self, &points, (&mut journal, results), tick)
+            guests::run(self, &points, &mut journal, results, tick)
         } else {
-            self.run_here(&points, (&mut journal, &results), held, tick)
+            self.run_here(&points, &mut journal, &results, held, tick)
         };
         match outcome {
             Err(SweepError::Interrupted) => {}
@@ -129,7 +128,8 @@ impl Sweep<'_> {
     fn run_here(
         &self,
         points: &[Point],
-        (journal, results): (&mut Journal, &Results),
+        journal: &mut Journal,
+        results: &Results,
         held: HeldDevices,
         tick: Tick<'_>,
     ) -> Result<(), SweepError> {

@@ -111,8 +111,8 @@ impl Personality {
             let wrong = |right: &str| SweepError::Plan(format!("{name} = {value}: write {right}"));
             match name.as_str() {
                 "seconds" => {
-                    let seconds = value.to_string().parse();
-                    let seconds = seconds.map_err(|_| wrong("a number of seconds"))?;
+                    let seconds =
+                        value.to_string().parse().map_err(|_| wrong("a number of seconds"))?;
                     seconds_ns(name, seconds)?;
                     found.seconds = Some(seconds);
                 }
@@ -199,6 +199,7 @@ pub(super) fn words(
     value: &Value,
     scale: TimeScale,
 ) -> Result<Vec<String>, SweepError> {
+    // 1. The option, by its name.
     let known = known(bench);
     let Some((_, kind)) = known.iter().find(|(known, _)| *known == name) else {
         let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
@@ -208,6 +209,7 @@ pub(super) fn words(
             bench.name()
         )));
     };
+    // 2. Its value, checked by its type, and times stretched.
     let option = format!("--{name}");
     let text = label(value);
     let wrong = |right: &str| SweepError::Plan(format!("{name} = {value}: write {right}"));

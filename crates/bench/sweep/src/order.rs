@@ -4,7 +4,6 @@ use std::collections::HashMap;
 
 use luc_stats::random;
 use luc_stats::{Goal, Verdict};
-use rand::RngExt;
 
 use super::best;
 use super::journal::{Failure, Record};
@@ -124,14 +123,9 @@ impl Schedule {
     }
 }
 
-/// Shuffles the points for a round (Fisher and Yates).
+/// Shuffles the points for a round.
 pub(super) fn shuffled(seed: u64, round: usize, count: usize) -> Vec<usize> {
-    let mut random = random::stream(seed, round as u64);
-    let mut order: Vec<usize> = (0..count).collect();
-    for last in (1..order.len()).rev() {
-        order.swap(last, random.random_range(0..=last));
-    }
-    order
+    random::shuffled(count, &mut random::stream(seed, round as u64))
 }
 
 #[cfg(test)]

@@ -87,6 +87,7 @@ pub(super) fn report(
     energy: About,
     interrupted: bool,
 ) -> Report {
+    // 1. Values and verdict of each point.
     let Results { records, failures } = results;
     let records = records.as_slice();
     let verdicts = Schedule::new(plan, points, records, &failures).verdicts();
@@ -95,6 +96,7 @@ pub(super) fn report(
         values.entry(&record.key).or_default().push(record.value);
     }
     let of = |key: &str| values.get(key).map(Vec::as_slice).unwrap_or_default();
+    // 2. Each point's report, with ratios to the first value of each axis.
     let first = points.first().map(Point::axes);
     // A workload may have lists of its own in place of the plan's.
     let mut first_of: HashMap<&str, Vec<(Axis, String)>> = HashMap::new();
@@ -154,7 +156,7 @@ pub(super) fn report(
     }
 }
 
-/// Median, least and most.
+/// Returns median, least and greatest value.
 fn range(values: &[f64]) -> Option<MedianInterval> {
     Some(MedianInterval {
         median: median(values)?,
@@ -283,6 +285,35 @@ impl Report {
         }
         Ok(())
     }
+
+    fn write_point(&self, f: &mut fmt::Formatter<'_>, point: &PointReport) -> fmt::Result {
+        let PointReport { key, unit, count, .. } = point;
+        let Some(MedianInterval { median, low, high }) = point.interval.or(point.range) else {
+            return match self.failures.iter().find(|failure| failure.key == *key) {
+                Some(failure) => writeln!(f, "{key}: not measured: {}", failure.failed),
+                None => writeln!(f, "{key}: {count} repeats, too few for an interval"),
+            };
+        };
+        let [median, low, high] = [median, low, high].map(FourDigits);
+        write!(f, "{key}: {median} {unit} ({low} to {high}), ")?;
+        if self.plan.virtual_time.is_some() {
+            writeln!(f, "{count} repeats")?;
+            return write_ratios(f, &point.ratios);
+        }
+        let width = point.relative_half_width.unwrap_or(f64::NAN) * 100.0;
+        write!(f, "+-{width:.1} %, {count} repeats")?;
+        match point.verdict {
+            Verdict::Converged | Verdict::Failed => writeln!(f)?,
+            Verdict::Worse => writeln!(f, ", given up: worse than the best")?,
+            Verdict::NotConverged => writeln!(f, "  ** NOT CONVERGED **")?,
+            Verdict::More(wanted) => writeln!(f, ", unfinished: {wanted} wanted")?,
+        }
+        write_ratios(f, &point.ratios)?;
+        if self.energy.source.is_some() {
+            writeln!(f, "    energy: {}", energy::Line(point.energy.as_ref()))?;
+        }
+        Ok(())
+    }
 }
 
 impl fmt::Display for Report {
@@ -301,41 +332,7 @@ impl fmt::Display for Report {
                 self.by_qemu()
             )?,
         }
-        for point in &self.points {
-            let PointReport { key, unit, count, .. } = point;
-            let Some(MedianInterval { median, low, high }) = point.interval.or(point.range) else {
-                match self.failures.iter().find(|failure| failure.key == *key) {
-                    Some(failure) => writeln!(f, "{key}: not measured: {}", failure.failed)?,
-                    None => writeln!(f, "{key}: {count} repeats, too few for an interval")?,
-                }
-                continue;
-            };
-            if self.plan.virtual_time.is_some() {
-                let (low, high) = (FourDigits(low), FourDigits(high));
-                let median = FourDigits(median);
-                writeln!(f, "{key}: {median} {unit} ({low} to {high}), {count} repeats")?;
-                write_ratios(f, &point.ratios)?;
-                continue;
-            }
-            let width = point.relative_half_width.unwrap_or(f64::NAN) * 100.0;
-            write!(
-                f,
-                "{key}: {} {unit} ({} to {}), +-{width:.1} %, {count} repeats",
-                FourDigits(median),
-                FourDigits(low),
-                FourDigits(high)
-            )?;
-            match point.verdict {
-                Verdict::Converged | Verdict::Failed => writeln!(f)?,
-                Verdict::Worse => writeln!(f, ", given up: worse than the best")?,
-                Verdict::NotConverged => writeln!(f, "  ** NOT CONVERGED **")?,
-                Verdict::More(wanted) => writeln!(f, ", unfinished: {wanted} wanted")?,
-            }
-            write_ratios(f, &point.ratios)?;
-            if self.energy.source.is_some() {
-                writeln!(f, "    energy: {}", energy::Line(point.energy.as_ref()))?;
-            }
-        }
+        self.points.iter().try_for_each(|point| self.write_point(f, point))?;
         for Group { group, unit, selection, .. } in &self.groups {
             if let Some(selection) = selection {
                 write!(f, "{group}: {}", selection.text(unit))?;

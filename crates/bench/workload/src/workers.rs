@@ -96,7 +96,8 @@ pub fn run<T>(
 /// Runs clients that have a fixed amount of work instead of a time. Latencies go into `recorders`. Returns false if a
 /// signal kept clients from finishing.
 pub fn run_to_end<T>(
-    (clients, kind): (usize, ClientKind),
+    clients: usize,
+    kind: ClientKind,
     recorders: &Recorders,
     prepare: impl Fn(&Client<'_>) -> Result<T, Fault> + Sync,
     body: impl Fn(&Client<'_>, T) -> Result<(), Fault> + Sync,
@@ -258,7 +259,8 @@ mod tests {
         let recorders = recorders(4, 1).expect("memory");
         let prepared = AtomicUsize::new(0);
         let done = run_to_end(
-            (4, ClientKind::Thread),
+            4,
+            ClientKind::Thread,
             &recorders,
             |client| {
                 prepared.fetch_add(1, Ordering::Relaxed);

@@ -82,7 +82,7 @@ impl Worker<'_> {
             return Ok(());
         };
         let start = now_ns();
-        self.aio.submit(self.client, flowop.operation, &file, (offset, size), &mut self.random)?;
+        self.aio.submit(self.client, flowop.operation, &file, offset, size, &mut self.random)?;
         self.completed(flowop, start, size as u64);
         Ok(())
     }

@@ -18,6 +18,7 @@ impl Scope {
         given: &Attributes,
         around: &str,
     ) -> Result<Flowop, Diagnostic> {
+        // 1. Task, files and sizes, which must fit each other.
         let task = task(at, kind)?;
         let name = self.required(given, "name")?;
         let files = self.files_of(plan, given)?;
@@ -57,6 +58,7 @@ impl Scope {
             .get("target")
             .map(|found| Ok(Target::Named(found.at, self.text(found)?)))
             .transpose()?;
+        // 2. The flowop, with its other attributes.
         plan.memories += 1;
         Ok(Flowop {
             task,

@@ -76,6 +76,7 @@ impl Scope {
     }
 
     pub(super) fn custom(&mut self, attributes: &Attributes) -> Result<Number, Diagnostic> {
+        // 1. The parameters, as `name:number;...`.
         let kind = self.required(attributes, "type")?;
         let at = attributes.get("parameters").map_or(attributes.at, |found| found.at);
         let text =
@@ -93,6 +94,7 @@ impl Scope {
             };
             parameters.insert(name, value);
         }
+        // 2. The distribution, and the names of the parameters that it has.
         let get = |name: &str, default: f64| parameters.get(name).copied().unwrap_or(default);
         let (shape, known): (_, &[&str]) = match kind.as_str() {
             "cvar-gamma" => {

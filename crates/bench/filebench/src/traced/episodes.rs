@@ -68,8 +68,7 @@ pub(super) fn groups(traced: &Traced) -> Vec<Group> {
     let mut by_name: BTreeMap<&str, Vec<&[Operation]>> = BTreeMap::new();
     let threads = traced.operations.chunk_by(|a, b| a.thread == b.thread);
     for operations in threads {
-        let name = traced.names.get(&operations[0].thread);
-        let name = name.map_or("", String::as_str);
+        let name = traced.names.get(&operations[0].thread).map_or("", String::as_str);
         by_name.entry(name).or_default().push(operations);
     }
     let least = (traced.operations.len() as f64 * MIN_SHARE) as u64;

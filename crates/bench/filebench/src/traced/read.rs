@@ -54,6 +54,7 @@ pub(super) struct Traced {
 }
 
 pub(super) fn read(directory: &Path) -> Result<Traced, StoreError> {
+    // 1. Calls and syncs that succeeded, with their devices.
     let reader = Reader::open(directory)?;
     let mut found: Vec<(u32, Operation)> = Vec::new();
     for call in reader.rows::<Call>()? {
@@ -99,6 +100,7 @@ pub(super) fn read(directory: &Path) -> Result<Traced, StoreError> {
             },
         ));
     }
+    // 2. Names of threads, and blocks that they allocated.
     let mut traced = Traced { command: reader.trace().command.clone(), ..Traced::default() };
     for task in reader.rows::<Task>()? {
         let task = task?;
@@ -111,6 +113,7 @@ pub(super) fn read(directory: &Path) -> Result<Traced, StoreError> {
             *traced.allocations.entry(handle.thread.0).or_default() += u64::from(handle.count);
         }
     }
+    // 3. Operations on the file system with the most, and the writes that left no row.
     let all = found.len();
     let main = busiest(&found);
     found.retain(|(dev, _)| *dev == 0 || *dev == main);

@@ -60,9 +60,8 @@ impl Perf {
             sysfs::read(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))
         };
         let kind = read("type")?;
-        let kind: u32 = kind
-            .parse()
-            .map_err(|_| format!("{}/type is '{kind}', no number", device.display()))?;
+        let wrong = |_| format!("{}/type is '{kind}', no number", device.display());
+        let kind: u32 = kind.parse().map_err(wrong)?;
         // One processor of each package.
         let mask = read("cpumask")?;
         let processors = list(&mask)

@@ -25,8 +25,8 @@ impl Module {
         policy: Option<&Policy>,
         place: &FaultDisk,
     ) -> Result<(), FaultsError> {
-        let settings = policy.and_then(|policy| self.settings.get(policy.word()));
-        let settings = settings.unwrap_or(&self.off);
+        let settings =
+            policy.and_then(|policy| self.settings.get(policy.word())).unwrap_or(&self.off);
         luc_module::set(&self.machine, &[self.journal(place)?], settings)?;
         Ok(())
     }

@@ -15,7 +15,7 @@ use super::super::options::Personality;
 use super::super::plan::{Plan, Policy, VirtualTime, Workload};
 use super::super::points::Point;
 use super::batches::Batch;
-use super::reading::records;
+use super::reading::{GuestVersions, records};
 use super::script::{MODEL_FILE, disk_bytes, model_file, script, workload_file};
 
 /// Time for one guest on a busy host.
@@ -89,16 +89,15 @@ impl GuestRunner {
 
     /// Lists the QEMUs that run the guests of `points`, with the way they run processors.
     pub(super) fn qemus(&self, points: &[Point]) -> BTreeSet<String> {
-        let qemu = |point: &Point| self.qemu_with(point.processors);
-        points.iter().map(qemu).collect()
+        points.iter().map(|point| self.qemu_with(point.processors)).collect()
     }
 
     fn qemu_with(&self, processors: Option<u32>) -> String {
-        let processors = processors.unwrap_or(self.processors);
-        self.qemu.with_processors(processors)
+        self.qemu.with_processors(processors.unwrap_or(self.processors))
     }
 
     pub(super) fn run(&self, batch: &Batch) -> Result<Results, SweepError> {
+        // 1. The machine, and the programs, modules and files that its script needs.
         let plan = &self.plan;
         let speed = plan.speed(batch.mips);
         let file_systems = plan.target.iter().filter_map(|target| target.fs.as_deref());
@@ -138,6 +137,7 @@ impl GuestRunner {
             let name = module.file_name().unwrap_or_default();
             vm = vm.file(Path::new("/root").join(name), module);
         }
+        // 2. The run: a failed script, or a complaint of the kernel, fails the batch.
         let outcome = vm.run()?;
         let failed = |said: String| SweepError::InGuest {
             what: format!(
@@ -156,8 +156,12 @@ impl GuestRunner {
         if let Some(complaint) = outcome.complaints().first() {
             return Err(failed(format!("the kernel complained: {complaint}")));
         }
-        let ran = (self.kernel.release(), self.qemu_with(batch.processors));
-        records(plan, batch, &outcome, (ran.0, &ran.1), &self.mkfs)
+        let versions = GuestVersions {
+            kernel: self.kernel.release(),
+            qemu: &self.qemu_with(batch.processors),
+            mkfs: &self.mkfs,
+        };
+        records(plan, batch, &outcome, &versions)
     }
 }
 

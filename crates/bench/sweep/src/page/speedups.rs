@@ -55,6 +55,7 @@ pub(super) fn is_drawn(axes: &Axes, axis: Axis) -> bool {
 
 /// Draws one graph, or, if that had too many lines, one for each value of the axis with the most values.
 fn split(points: &[&PointReport], axes: &Axes, axis: Axis, title: &str, graphs: &mut Vec<Lines>) {
+    // 1. The lines, by the values of all other axes.
     let others = |point: &&PointReport| axes.name(point, &[Axis::Workload, axis]);
     let mut names: Vec<String> = Vec::new();
     for point in points {
@@ -63,6 +64,7 @@ fn split(points: &[&PointReport], axes: &Axes, axis: Axis, title: &str, graphs: 
             names.push(name);
         }
     }
+    // 2. Too many: a graph for each value of the axis with the most values.
     let present = |other: Axis| -> Vec<&str> {
         let mut values: Vec<&str> = points.iter().map(|point| point.value(other)).collect();
         values.sort_unstable();
@@ -87,21 +89,21 @@ fn split(points: &[&PointReport], axes: &Axes, axis: Axis, title: &str, graphs: 
         }
         return;
     }
+    // 3. The lines that have at least two figures.
     let lines: Vec<(String, Vec<&PointReport>)> = names
         .into_iter()
         .map(|name| {
-            let line = points.iter().copied();
-            let line = line.filter(|point| others(point) == name).collect();
+            let line = points.iter().copied().filter(|point| others(point) == name).collect();
             (name, line)
         })
         .filter(|(_, line): &(_, Vec<&PointReport>)| {
-            let figures = line.iter().filter_map(|point| figure(point, axis, line));
-            figures.count() > 1
+            line.iter().filter_map(|point| figure(point, axis, line)).count() > 1
         })
         .collect();
     if lines.is_empty() {
         return;
     }
+    // 4. The graph: places along the axis, and a series for each line.
     let drawn: Vec<&PointReport> = lines.iter().flat_map(|(_, line)| line).copied().collect();
     // A workload may have lists of its own in place of the plan's.
     let mut values: Vec<&String> = axes

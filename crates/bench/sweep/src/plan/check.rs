@@ -21,6 +21,7 @@ use luc_workload::nearest::meant;
 
 impl Plan {
     pub(super) fn check(&self) -> Result<(), SweepError> {
+        // 1. The stopping rule.
         let refuse = |reason: String| Err(SweepError::Plan(reason));
         let Stop { goal, min, max, best, stolen } = self.stop;
         let fewest = if best { MIN_ROUNDS } else { MIN_REPEATS };
@@ -38,14 +39,14 @@ impl Plan {
                  least min and at most 10000"
             ));
         }
+        // 2. The axes, and whether they go with the targets and the stopping rule.
         check_threads("threads", &self.threads)?;
         check_policies("policy", &self.policy)?;
         if !self.frequency.is_empty() {
             unique("frequency", self.frequency.iter().map(Setting::to_string))?;
         }
         if !self.scheduler.is_empty() {
-            let names = self.scheduler.iter().map(|at| at.name().to_owned());
-            unique("scheduler", names)?;
+            unique("scheduler", self.scheduler.iter().map(|at| at.name().to_owned()))?;
             if let Some(target) = self.target.iter().find(|at| at.fs.is_none()) {
                 return refuse(format!(
                     "scheduler goes with targets that have a disk of their own, and '{}' is a directory: leave one of \
@@ -68,6 +69,7 @@ impl Plan {
                 workload.name
             ));
         }
+        // 3. Workloads, targets and disks, and the machine or the guests that run them.
         axis("workload", self.workload.iter().map(|workload| workload.name.clone()))?;
         axis("target", self.target.iter().map(|target| target.name.clone()))?;
         for workload in &self.workload {
@@ -116,6 +118,7 @@ impl Plan {
 
 impl Workload {
     fn check(&self, threads: &[usize]) -> Result<(), SweepError> {
+        // 1. What is run, with its options.
         let name = &self.name;
         let refuse = |reason: &str| Err(SweepError::Plan(format!("workload '{name}': {reason}")));
         if self.filebench.is_some() {
@@ -154,6 +157,7 @@ impl Workload {
             }
             _ => return refuse("write one of bench, filebench and command"),
         }
+        // 2. The counters and the figure.
         if let Some((name, pointer)) =
             self.counters.iter().find(|(_, pointer)| !pointer.starts_with('/'))
         {

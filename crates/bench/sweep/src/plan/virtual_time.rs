@@ -91,6 +91,7 @@ impl VirtualTime {
     /// Checks it, and all of `plan` that it bears on.
     pub(super) fn check(&self, plan: &Plan) -> Result<(), SweepError> {
         let refuse = |reason: String| Err(SweepError::Plan(reason));
+        // 1. The settings of `virtual` itself.
         check_speeds("virtual.mips", &self.mips)?;
         if let Some(instruction) = &self.instruction
             && !(instruction.ns().is_power_of_two() && instruction.ns() <= 512)
@@ -101,34 +102,32 @@ impl VirtualTime {
         }
         check_processors("virtual.processors", self.processors.iter())?;
         check_repeats("virtual.repeats", self.repeats)?;
-        if plan.poll_idle || plan.stop.stolen.is_some() {
-            return refuse(
-                "poll-idle and stop.stolen do not go with virtual, where no other guest disturbs: leave them out"
-                    .to_owned(),
-            );
-        }
-        if plan.stop.best && self.repeats != repeats() {
-            return refuse(
-                "virtual.repeats does not go with stop.best: write stop.min and stop.max"
-                    .to_owned(),
-            );
-        }
-        if !plan.stop.best && !is_default(&plan.stop) {
-            return refuse(
+        // 2. Settings of the plan that make no sense in virtual time.
+        let unfit = [
+            (
+                plan.poll_idle || plan.stop.stolen.is_some(),
+                "poll-idle and stop.stolen do not go with virtual, where no other guest disturbs: leave them out",
+            ),
+            (
+                plan.stop.best && self.repeats != repeats(),
+                "virtual.repeats does not go with stop.best: write stop.min and stop.max",
+            ),
+            (
+                !plan.stop.best && !is_default(&plan.stop),
                 "stop without stop.best does not go with virtual, where a repeat differs by its seed alone: write \
-                 virtual.repeats"
-                    .to_owned(),
-            );
+                 virtual.repeats",
+            ),
+            (
+                !plan.frequency.is_empty() || !plan.frequency_options.is_empty(),
+                "frequency does not go with virtual: write virtual.mips",
+            ),
+            (!plan.scheduler.is_empty(), "scheduler does not go with virtual: leave it out"),
+            (!is_default(&plan.energy), "energy does not go with virtual: leave it out"),
+        ];
+        if let Some((_, reason)) = unfit.into_iter().find(|(is_unfit, _)| *is_unfit) {
+            return refuse(reason.to_owned());
         }
-        if !plan.frequency.is_empty() || !plan.frequency_options.is_empty() {
-            return refuse("frequency does not go with virtual: write virtual.mips".to_owned());
-        }
-        if !plan.scheduler.is_empty() {
-            return refuse("scheduler does not go with virtual: leave it out".to_owned());
-        }
-        if !is_default(&plan.energy) {
-            return refuse("energy does not go with virtual: leave it out".to_owned());
-        }
+        // 3. Disks, targets, policies and workloads.
         let largest =
             if plan.disk.is_modelled() { MAX_GUEST_DISK_BYTES } else { MAX_LAGDISK_BYTES };
         for Disk { size, model, .. } in plan.target.iter().map(|target| plan.disk_of(target)) {
@@ -141,14 +140,11 @@ impl VirtualTime {
         }
         plan.target.iter().try_for_each(|target| check_target(target, &self.kernel))?;
         for policy in plan.all_policies() {
-            match policy {
-                Policy::Gate(batching) => {
-                    return refuse(format!(
-                        "policy '{policy}' is the gate's, which guests do not have; write 'kernel:{}'",
-                        batching.name()
-                    ));
-                }
-                Policy::Off | Policy::Kernel(..) => {}
+            if let Policy::Gate(batching) = policy {
+                return refuse(format!(
+                    "policy '{policy}' is the gate's, which guests do not have; write 'kernel:{}'",
+                    batching.name()
+                ));
             }
         }
         for workload in &plan.workload {

@@ -100,7 +100,7 @@ impl Arrivals {
     }
 
     /// Returns the offset of a client's arrival in `round` from the earliest possible moment, ns.
-    fn offset_ns(&self, seed: u64, round: usize, (client, clients): (usize, usize)) -> u64 {
+    fn offset_ns(&self, seed: u64, round: usize, client: usize, clients: usize) -> u64 {
         let number = round as u64 * clients as u64 + client as u64;
         let mut random = random::stream(seed, FIRST_STREAM + number);
         match self {
@@ -118,7 +118,7 @@ impl Arrivals {
 
     /// Waits for the arrival of `client`, one of `clients`, in `round`.
     pub(crate) fn wait(&self, client: &Client<'_>, seed: u64, round: usize, clients: usize) {
-        let offset_ns = self.offset_ns(seed, round, (client.index, clients));
+        let offset_ns = self.offset_ns(seed, round, client.index, clients);
         let lead_ns = LEAD_NS + LEAD_NS_PER_CLIENT * clients as u64;
         // Without it the kernel may wake a thread 50 us late; a refusal costs accuracy only.
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
@@ -164,7 +164,7 @@ mod tests {
         let draws = |arrivals: &Arrivals, seed| -> Vec<u64> {
             let of_round = |round| (0..4).map(move |client| (round, client));
             let all = (0..5000).flat_map(of_round);
-            all.map(|(round, client)| arrivals.offset_ns(seed, round, (client, 4))).collect()
+            all.map(|(round, client)| arrivals.offset_ns(seed, round, client, 4)).collect()
         };
         let mean = |draws: &[u64]| draws.iter().sum::<u64>() as f64 / draws.len() as f64;
         let uniform = Arrivals::Uniform(40_000);
@@ -187,7 +187,7 @@ mod tests {
         let arrivals = Arrivals::parse(&format!("file:{}", path.display())).expect("fine");
         let offsets: Vec<u64> = (0..2)
             .flat_map(|round| (0..2).map(move |client| (round, client)))
-            .map(|(round, client)| arrivals.offset_ns(1, round, (client, 2)))
+            .map(|(round, client)| arrivals.offset_ns(1, round, client, 2))
             .collect();
         assert_eq!(offsets, [1000, 5000, 9000, 1000]);
         for (text, words) in [("1us\nlater\n", "line 2"), ("\n", "no line")] {

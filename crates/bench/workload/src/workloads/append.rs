@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use luc_stats::random;
 use serde::Serialize;
 
-use super::timed::{self, Head, Outcome, SyncCall, Timed, Workload, checked_record};
+use super::timed::{self, Head, Outcome, RecordWrite, SyncCall, Timed, Workload, checked_record};
 use crate::error::BenchError;
 use crate::latency::LatencyFigures;
 use crate::workers::{Client, Fault, Progress, now_ns};
@@ -51,7 +51,7 @@ pub struct Report {
 /// allocate in advance, or a client could not start.
 pub fn run(plan: &Append, tick: &mut dyn FnMut(Progress)) -> Result<Report, BenchError> {
     let room = plan.preallocate_bytes.unwrap_or(plan.record_size_bytes);
-    checked_record(plan.record_size_bytes, ("--preallocate", room))?;
+    checked_record(plan.record_size_bytes, "--preallocate", room)?;
     let outcome = timed::run(plan, &plan.timed, tick)?;
     Ok(report(plan, outcome))
 }
@@ -75,18 +75,13 @@ impl AppendLog {
     }
 
     fn create(stem: PathBuf, preallocate_bytes: Option<u64>) -> io::Result<Self> {
-        Ok(Self {
-            file: new_file(&Self::path(&stem, 0), preallocate_bytes)?,
-            stem,
-            number: 0,
-            end_bytes: 0,
-        })
+        let file = new_file(&Self::path(&stem, 0), preallocate_bytes)?;
+        Ok(Self { file, stem, number: 0, end_bytes: 0 })
     }
 
     /// Replaces a full log by a new one.
     fn turn(&mut self, preallocate_bytes: Option<u64>) -> io::Result<()> {
-        let path = Self::path(&self.stem, self.number + 1);
-        self.file = new_file(&path, preallocate_bytes)?;
+        self.file = new_file(&Self::path(&self.stem, self.number + 1), preallocate_bytes)?;
         fs::remove_file(Self::path(&self.stem, self.number))?;
         self.number += 1;
         self.end_bytes = 0;
@@ -136,8 +131,10 @@ impl Workload for Append {
                     client.record(OPEN, opened - start);
                 }
             }
-            let place = (&log.file, log.end_bytes);
-            self.timed.write_durably(client, place, &record, self.call, WRITE)?;
+            let AppendLog { file, end_bytes, .. } = &log;
+            let write =
+                RecordWrite { file, at_bytes: *end_bytes, record: &record, call: self.call };
+            self.timed.write_durably(client, &write, WRITE)?;
             log.end_bytes += self.record_size_bytes;
             Ok(())
         })

@@ -151,8 +151,7 @@ pub fn run(plan: &InitialWrite, tick: &mut dyn FnMut(usize)) -> Result<Report, B
         sync_file_system(scratch.path())
             .map_err(|error| BenchError::operation(&plan.directory, "syncing", error))?;
         if interrupt::interrupted()
-            || !one_round(plan, rounds.len(), scratch.path(), (&recorders, &times))
-                .map_err(failed)?
+            || !one_round(plan, rounds.len(), scratch.path(), &recorders, &times).map_err(failed)?
         {
             break;
         }
@@ -219,7 +218,8 @@ fn one_round(
     plan: &InitialWrite,
     round: usize,
     scratch: &Path,
-    (recorders, times): (&Recorders, &Times),
+    recorders: &Recorders,
+    times: &Times,
 ) -> Result<bool, workers::Failure> {
     let prepare = |client: &Client<'_>| {
         let mut random = random::stream(plan.seed, client.index as u64);
@@ -239,7 +239,7 @@ fn one_round(
         }
         write_file(plan, client, child, file, &record)
     };
-    workers::run_to_end((plan.clients, plan.kind), recorders, prepare, body)
+    workers::run_to_end(plan.clients, plan.kind, recorders, prepare, body)
 }
 
 /// Writes a child's file, from the barrier on.

@@ -30,6 +30,15 @@ const WRITE: usize = 1;
 const SYNC: usize = 2;
 const LOG_WRITE: usize = 3;
 const LOG_SYNC: usize = 4;
+const DATA: WriteOperations = WriteOperations { write: WRITE, sync: SYNC };
+const LOG: WriteOperations = WriteOperations { write: LOG_WRITE, sync: LOG_SYNC };
+
+/// Operations as which a write and its synchronization count.
+#[derive(Clone, Copy)]
+struct WriteOperations {
+    write: usize,
+    sync: usize,
+}
 
 #[derive(Debug, Clone)]
 pub struct Oltp {
@@ -208,7 +217,7 @@ impl<'a> Session<'a> {
             for step in round * burst..(round + 1) * burst {
                 let offset = self.place();
                 let durability = plan.parameters.write_durability;
-                self.put(self.file(number, step), offset, durability, (WRITE, SYNC))?;
+                self.put(self.file(number, step), offset, durability, DATA)?;
             }
             self.compute(plan.parameters.write_stores);
             if let Some(coupling) = &self.database.coupling {
@@ -224,8 +233,7 @@ impl<'a> Session<'a> {
         let records = log_size_bytes / log_io_size_bytes;
         self.plan.timed.rounds(self.client, |round| {
             let offset = round % records * log_io_size_bytes;
-            let operations = (LOG_WRITE, LOG_SYNC);
-            self.put(&self.database.log, offset, log_durability, operations)?;
+            self.put(&self.database.log, offset, log_durability, LOG)?;
             if let Some(coupling) = &self.database.coupling {
                 coupling.take(self.client, writers);
             }
@@ -239,7 +247,7 @@ impl<'a> Session<'a> {
         &files[(number + step as usize) % files.len()]
     }
 
-    /// A random place in a data file. In Filebench the last block is never chosen; here it is.
+    /// Draws a place in a data file. In Filebench the last block is never chosen; here it is.
     fn place(&mut self) -> u64 {
         let Parameters { file_size_bytes, io_size_bytes, .. } = self.plan.parameters;
         let blocks = file_size_bytes / io_size_bytes;
@@ -251,8 +259,9 @@ impl<'a> Session<'a> {
         file: &File,
         offset: u64,
         durability: Durability,
-        (write, sync): (usize, usize),
+        operations: WriteOperations,
     ) -> Result<(), Fault> {
+        let WriteOperations { write, sync } = operations;
         let start = now_ns();
         file.write_all_at(&self.own.buffer, offset).map_err(Fault::of(write))?;
         let written = now_ns();

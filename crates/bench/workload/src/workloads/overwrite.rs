@@ -11,7 +11,7 @@ use luc_stats::random;
 use rand::RngExt as _;
 use serde::Serialize;
 
-use super::timed::{self, Head, Outcome, SyncCall, Timed, Workload, checked_record};
+use super::timed::{self, Head, Outcome, RecordWrite, SyncCall, Timed, Workload, checked_record};
 use crate::error::BenchError;
 use crate::latency::LatencyFigures;
 use crate::workers::{Client, Fault, Progress};
@@ -58,7 +58,7 @@ pub struct Report {
 /// [`BenchError`]: a size is out of range, the directory cannot be used or is full, or a client
 /// could not start.
 pub fn run(plan: &Overwrite, tick: &mut dyn FnMut(Progress)) -> Result<Report, BenchError> {
-    checked_record(plan.record_size_bytes, ("--file-size", plan.file_size_bytes))?;
+    checked_record(plan.record_size_bytes, "--file-size", plan.file_size_bytes)?;
     let outcome = timed::run(plan, &plan.timed, tick)?;
     Ok(report(plan, outcome))
 }
@@ -142,8 +142,13 @@ impl Workload for Overwrite {
                 Offsets::Consecutive => step % records,
                 Offsets::Random => own.random.random_range(0..records),
             };
-            let place = (&own.file, record * self.record_size_bytes);
-            self.timed.write_durably(client, place, &own.record, self.call, WRITE)
+            let write = RecordWrite {
+                file: &own.file,
+                at_bytes: record * self.record_size_bytes,
+                record: &own.record,
+                call: self.call,
+            };
+            self.timed.write_durably(client, &write, WRITE)
         })
     }
 }

@@ -105,6 +105,7 @@ pub struct Report {
 /// [`BenchError`]: an option is out of range, the file cannot be used or is none of ours to write over, or a read or
 /// write failed.
 pub fn run(plan: &Ranking, tick: &mut dyn FnMut(f64)) -> Result<Report, BenchError> {
+    // 1. The file, out of the page cache if that is asked.
     check(plan)?;
     let file = open(plan)?;
     let failed = |what: &'static str| {
@@ -115,6 +116,7 @@ pub fn run(plan: &Ranking, tick: &mut dyn FnMut(f64)) -> Result<Report, BenchErr
         files::forget(&file).map_err(failed("dropping it from the page cache"))?;
     }
     let cached_bytes = files::cached_bytes(&plan.file, &file, size_bytes);
+    // 2. Accounting and pause after each block.
     let mut log = Log::begin(plan.interval_ns);
     let mut paced = |log: &mut Log, bytes: usize| {
         log.add(bytes as u64);
@@ -130,6 +132,7 @@ pub fn run(plan: &Ranking, tick: &mut dyn FnMut(f64)) -> Result<Report, BenchErr
         log.next_block();
         true
     };
+    // 3. The blocks, at random or in their order.
     let mut block = vec![0; plan.block_bytes as usize];
     if let Some(seed) = plan.random {
         for number in shuffled(size_bytes.div_ceil(plan.block_bytes), seed)? {

@@ -51,7 +51,7 @@ pub(super) fn run<W: Workload, T>(
         };
         let start = now_ns();
         let is_whole =
-            workers::run_to_end((clients, kind), &recorders, prepare, body).map_err(failed)?;
+            workers::run_to_end(clients, kind, &recorders, prepare, body).map_err(failed)?;
         if !is_whole {
             break;
         }
@@ -66,7 +66,7 @@ pub(super) fn run<W: Workload, T>(
     let measured = Measured::of_rounds(recorders, clients, interval_ns, made < rounds.count);
     let head = Head {
         no_fsync: timed.no_fsync,
-        ..Head::new(W::NAME, (&timed.directory, timed.seed), &timed.schedule, &measured)
+        ..Head::new(W::NAME, &timed.directory, timed.seed, &timed.schedule, &measured)
     };
     Ok(Outcome { head, measured })
 }

@@ -32,7 +32,7 @@ pub struct Timed {
 }
 
 impl Timed {
-    /// An fsync; nothing with `no_fsync`.
+    /// Calls fsync, except with `no_fsync`.
     pub(super) fn sync(&self, file: &File) -> io::Result<()> {
         if self.no_fsync {
             return Ok(());
@@ -40,7 +40,7 @@ impl Timed {
         file.sync_all()
     }
 
-    /// The synchronization `call`; nothing with `no_fsync`.
+    /// Calls `call`, except with `no_fsync`.
     fn synchronize(&self, call: SyncCall, file: &File) -> io::Result<()> {
         match call {
             SyncCall::Fsync => self.sync(file),
@@ -66,24 +66,22 @@ impl Timed {
         Ok(())
     }
 
-    /// Writes `record` into `file` at `at_bytes` and synchronizes it by `call`. Counts the write as the operation
-    /// `write`, and the synchronization as the one after it.
+    /// Writes a record and synchronizes it. Counts the write as `operation`, and the synchronization as the one after it.
     pub(super) fn write_durably(
         &self,
         client: &Client<'_>,
-        (file, at_bytes): (&File, u64),
-        record: &[u8],
-        call: SyncCall,
-        write: usize,
+        write: &RecordWrite<'_>,
+        operation: usize,
     ) -> Result<(), Fault> {
+        let &RecordWrite { file, at_bytes, record, call } = write;
         let start = now_ns();
-        file.write_all_at(record, at_bytes).map_err(Fault::of(write))?;
+        file.write_all_at(record, at_bytes).map_err(Fault::of(operation))?;
         let written = now_ns();
-        self.synchronize(call, file).map_err(Fault::of(write + 1))?;
+        self.synchronize(call, file).map_err(Fault::of(operation + 1))?;
         let synced = now_ns();
         if client.counts(synced) {
-            client.record(write, written - start);
-            client.record(write + 1, synced - written);
+            client.record(operation, written - start);
+            client.record(operation + 1, synced - written);
         }
         Ok(())
     }
@@ -99,6 +97,14 @@ impl Timed {
             no_fsync: false,
         }
     }
+}
+
+/// A record to write, and the call that makes it durable.
+pub(super) struct RecordWrite<'a> {
+    pub(super) file: &'a File,
+    pub(super) at_bytes: u64,
+    pub(super) record: &'a [u8],
+    pub(super) call: SyncCall,
 }
 
 /// The call that makes a write durable.
@@ -153,10 +159,11 @@ pub struct Head {
 }
 
 impl Head {
-    /// The head of a run in a directory by a seed: without warm-up, without pauses.
+    /// Builds the head of a run without warm-up and pauses.
     pub fn new(
         workload: &'static str,
-        (directory, seed): (&Path, u64),
+        directory: &Path,
+        seed: u64,
         schedule: &Schedule,
         measured: &Measured,
     ) -> Self {
@@ -197,7 +204,8 @@ fn is_one(value: &f64) -> bool {
 /// Checks that a record of `record_bytes` fits into a file of `file_bytes`, which the user gave by `option`.
 pub(super) fn checked_record(
     record_bytes: u64,
-    (option, file_bytes): (&str, u64),
+    option: &str,
+    file_bytes: u64,
 ) -> Result<(), BenchError> {
     if record_bytes == 0 {
         return Err(BenchError::Input {
@@ -234,7 +242,7 @@ pub(super) trait Workload: Sync {
     /// Makes files and directories below `scratch`.
     fn make(&self, scratch: &Path) -> Result<Self::Shared, BenchError>;
 
-    /// A client's own things, before any client starts.
+    /// Makes a client's own state, before any client starts.
     fn prepare(&self, shared: &Self::Shared, client: &Client<'_>) -> Result<Self::Own, Fault>;
 
     /// Works until the end of the run.
@@ -283,13 +291,13 @@ pub(super) fn run<W: Workload>(
         slow_factor: if has_slow { think.slow_factor } else { 1.0 },
         processors_busy,
         no_fsync: timed.no_fsync,
-        ..Head::new(W::NAME, (&timed.directory, timed.seed), &timed.schedule, &measured)
+        ..Head::new(W::NAME, &timed.directory, timed.seed, &timed.schedule, &measured)
     };
     Ok(Outcome { head, measured })
 }
 
 impl Outcome {
-    /// The latencies of the operations named, in their order.
+    /// Returns the latencies of these operations, in their order.
     pub(super) fn latencies(&self, names: &[&'static str]) -> Vec<LatencyFigures> {
         let figures = |(operation, name): (usize, &&'static str)| {
             self.measured.latency(operation).figures(*name)
@@ -297,7 +305,7 @@ impl Outcome {
         names.iter().enumerate().map(figures).collect()
     }
 
-    /// A count per second of the measured interval.
+    /// Converts a count to a rate per second of the measured interval.
     pub(super) fn per_second(&self, count: u64) -> f64 {
         count as f64 / self.head.measured_s
     }

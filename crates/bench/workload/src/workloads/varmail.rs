@@ -130,7 +130,8 @@ impl Tree {
     fn create(
         plan: &Varmail,
         scratch: &Path,
-        (number, directories): (usize, usize),
+        number: usize,
+        directories: usize,
     ) -> Result<Self, BenchError> {
         let parameters = &plan.parameters;
         // Filebench puts even a flat set below `name/00000001`.
@@ -189,12 +190,8 @@ impl Workload for Varmail {
     type Own = Own;
 
     fn make(&self, scratch: &Path) -> Result<Vec<Tree>, BenchError> {
-        let directories = match self.directory_per_client {
-            true => self.timed.schedule.clients,
-            false => 1,
-        };
-        let each = 0..directories;
-        each.map(|number| Tree::create(self, scratch, (number, directories))).collect()
+        let directories = if self.directory_per_client { self.timed.schedule.clients } else { 1 };
+        (0..directories).map(|number| Tree::create(self, scratch, number, directories)).collect()
     }
 
     fn prepare(&self, _: &Vec<Tree>, client: &Client<'_>) -> Result<Own, Fault> {
@@ -390,7 +387,7 @@ mod tests {
                 rounds: None,
                 arrivals: None,
             };
-            let tree = Tree::create(&plan, &directory, (0, 1)).expect("tree");
+            let tree = Tree::create(&plan, &directory, 0, 1).expect("tree");
             let size = |path: &PathBuf| fs::metadata(path).ok().map(|data| data.len());
             tree.paths.iter().map(size).collect::<Vec<_>>()
         };

@@ -118,8 +118,9 @@ fn other_files_are_not_written_over() {
     let file = directory.path().join("precious");
     for text in ["", "x", "a text that is longer than the mark"] {
         fs::write(&file, text).expect("written");
-        let refused = run(&plan(file.clone(), Direction::Write), &mut |_| {});
-        let refused = refused.expect_err("not ours").to_string();
+        let refused = run(&plan(file.clone(), Direction::Write), &mut |_| {})
+            .expect_err("not ours")
+            .to_string();
         assert!(refused.contains("was not made by luc bench ranking"), "{refused}");
         assert_eq!(fs::read_to_string(&file).expect("there"), text);
     }
