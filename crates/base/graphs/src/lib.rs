@@ -250,7 +250,7 @@ pub struct Entry {
     pub heat: Option<f64>,
 }
 
-/// Names of classes, with their colours.
+/// Writes the names of classes, with their colours.
 fn legend(out: &mut String, classes: &[String]) -> fmt::Result {
     if classes.is_empty() {
         return Ok(());
@@ -268,7 +268,7 @@ fn legend(out: &mut String, classes: &[String]) -> fmt::Result {
 }
 
 impl Estimate {
-    /// `1234 (1200 to 1260)`.
+    /// Returns `1234 (1200 to 1260)`.
     fn words(&self) -> String {
         match self.interval {
             Some((low, high)) => {

@@ -120,7 +120,7 @@ fn places(places: &[AxisPlace]) -> Vec<f64> {
     }
 }
 
-/// Names below the axis, but for those that would cover the one before.
+/// Writes names below the axis, except for those that would cover the one before.
 fn names(out: &mut String, places: &[AxisPlace], xs: &[f64]) -> fmt::Result {
     let mut named: Vec<(f64, f64)> = Vec::new();
     for (place, &x) in places.iter().zip(xs) {
@@ -149,7 +149,7 @@ fn names(out: &mut String, places: &[AxisPlace], xs: &[f64]) -> fmt::Result {
     Ok(())
 }
 
-/// The intervals: an area between places, a bar where there is one place only.
+/// Draws the intervals: an area between places, a bar where there is one place only.
 fn band(
     out: &mut String,
     number: usize,
@@ -175,7 +175,7 @@ fn band(
     )
 }
 
-/// A line's own mark: colours alone are not told apart by everybody, nor on paper.
+/// Draws a line's own mark: colours alone are not told apart by everybody, nor on paper.
 fn mark(out: &mut String, number: usize, x: f64, y: f64) -> fmt::Result {
     let class = format!("class=\"dot c{number}\"");
     let polygon = |points: &[(f64, f64)]| {

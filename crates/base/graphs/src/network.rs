@@ -87,7 +87,7 @@ pub(super) fn write(out: &mut String, network: &Network) -> fmt::Result {
     writeln!(out, "{labels}</svg></figure>")
 }
 
-/// A name as long as there is room for.
+/// Returns a name as long as there is room for.
 fn clipped(text: &str) -> String {
     match text.char_indices().nth(MAX_LETTERS) {
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -146,7 +146,7 @@ fn count(columns: &[usize], column: usize) -> usize {
     columns.iter().filter(|&&other| other == column).count()
 }
 
-/// The upper left corner of each box: columns are centred.
+/// Returns the upper left corner of each box: columns are centred.
 fn places(columns: &[usize]) -> Vec<(f64, f64)> {
     let rows = columns.iter().map(|&column| count(columns, column)).max();
     let all = rows.unwrap_or(0) as f64;
@@ -190,7 +190,7 @@ impl Curve {
         Self([start, (out, from_y), (out, to_y), end])
     }
 
-    /// The tip of an arrow at its end, which is level.
+    /// Returns the tip of an arrow at its end, which is level.
     fn tip(&self) -> String {
         let [_, _, (from, _), (x, y)] = self.0;
         let back = if from < x { -9 } else { 9 };

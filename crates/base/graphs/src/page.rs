@@ -23,7 +23,7 @@ const COLOURS: [(&str, &str); MOST_SERIES] = [
     ("#4b5768", "#aab6c4"),
 ];
 
-/// The whole page, as HTML.
+/// Writes the whole page as HTML.
 #[must_use]
 pub fn page(page: &Page) -> String {
     let mut out = String::new();

@@ -30,7 +30,7 @@ impl Scale {
             .opened()
     }
 
-    /// An axis has a length.
+    /// Gives an axis of length 0 a length.
     fn opened(self) -> Self {
         if self.high > self.low {
             return self;
@@ -47,7 +47,7 @@ impl Scale {
         ((at(value) - at(self.low)) / (at(self.high) - at(self.low))).clamp(0.0, 1.0)
     }
 
-    /// Round values along it, four to ten.
+    /// Returns round values along it, four to ten.
     pub(super) fn ticks(self) -> Vec<f64> {
         let step = step(self.high - self.low, self.low);
         let first = (self.low / step - 1e-6).ceil();
@@ -57,7 +57,7 @@ impl Scale {
         (0..=count).map(|tick| (first + tick as f64) * step + 0.0).collect()
     }
 
-    /// The same, named with the digits that tell them apart.
+    /// Returns the same, named with the digits that tell them apart.
     pub(super) fn named_ticks(self) -> Vec<(f64, String)> {
         let step = step(self.high - self.low, self.low);
         // Steps are 1, 2 or 5 of a power of ten.
@@ -74,7 +74,7 @@ fn ends(values: impl Iterator<Item = f64>) -> (f64, f64) {
     if low <= high { (low, high) } else { (0.0, 1.0) }
 }
 
-/// 1, 2 or 5 times a power of ten, a fourth to a tenth of `length`; of no length for values around `near`.
+/// Returns 1, 2 or 5 times a power of ten, a fourth to a tenth of `length`; of no length for values around `near`.
 fn step(length: f64, near: f64) -> f64 {
     let length = if length > 0.0 { length } else { near.abs().max(1.0) };
     let rough = length / 5.0;

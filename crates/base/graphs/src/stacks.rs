@@ -50,7 +50,7 @@ pub(super) fn write(out: &mut String, stacks: &Stacks) -> fmt::Result {
     shares(out, stacks)
 }
 
-/// The parts' shares, a row for each part. This is the legend, too.
+/// Writes the parts' shares, a row for each part. This is the legend, too.
 fn shares(out: &mut String, stacks: &Stacks) -> fmt::Result {
     let is_long = stacks.rows.len() > MAX_OPEN;
     if is_long {
@@ -90,7 +90,7 @@ fn shares(out: &mut String, stacks: &Stacks) -> fmt::Result {
     writeln!(out, "</tbody></table></div>{end}")
 }
 
-/// A part of a bar; 0 where there is none.
+/// Returns a part of a bar; 0 where there is none.
 fn part(row: &Stack, number: usize) -> f64 {
     let part = row.parts.get(number).copied().unwrap_or(0.0);
     if part.is_finite() { part.max(0.0) } else { 0.0 }

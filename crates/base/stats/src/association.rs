@@ -123,7 +123,7 @@ fn families(strata: &[usize], columns: &[Vec<Option<f64>>]) -> Vec<Family> {
 }
 
 impl Family {
-    /// Place and correlation of each column; none where the figure is constant.
+    /// Returns the place and correlation of each column; none where the figure is constant.
     fn correlations(
         &self,
         figure: &[f64],
@@ -136,7 +136,7 @@ impl Family {
     }
 }
 
-/// The ranks of `values`, which are in `rows`, each within its stratum, around 0.
+/// Returns the ranks of `values`, which are in `rows`, each within its stratum, around 0.
 fn ranks_within(values: &[f64], rows: &[usize], strata: &[usize]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by_key(|&at| strata[rows[at]]);

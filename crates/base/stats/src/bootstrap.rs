@@ -32,7 +32,7 @@ pub enum StatsError {
     NotPositive,
 }
 
-/// The ratio of the medians of interleaved runs, `with` a change over `without` it, and its 95 %
+/// Computes the ratio of the medians of interleaved runs, `with` a change over `without` it, and its 95 %
 /// interval: percentile bootstrap, the two sides resampled on their own (Efron and Tibshirani, *An
 /// Introduction to the Bootstrap*, 13.3). Medians, because one disturbed run must not decide;
 /// percentile and not BCa, because the jackknife that BCa needs fails for medians. The same `seed`
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Log-normal throughputs: skewed to the right as disturbed runs are.
+    /// Returns log-normal throughputs: skewed to the right as disturbed runs are.
     fn runs(seed: u64, stream: u64, count: usize, median: f64) -> Vec<f64> {
         let mut random = random::stream(seed, stream);
         (0..count).map(|_| median * (0.3 * random::normal(&mut random)).exp()).collect()

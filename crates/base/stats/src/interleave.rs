@@ -15,7 +15,7 @@ pub enum Side {
     Without,
 }
 
-/// An order of `n` runs of each side: pairs of one with and one without, each pair in an order of
+/// Returns an order of `n` runs of each side: pairs of one with and one without, each pair in an order of
 /// its own drawn from `seed`. Pairs keep the sides together in time, the draw keeps neither always
 /// first.
 #[must_use]

@@ -30,8 +30,8 @@ pub fn leaves_some_out(count: usize, confidence: f64) -> bool {
     ranks(count, confidence).is_some_and(|(rank, _)| rank > 1)
 }
 
-/// The outer rank k, and the weight of rank k + 1: x(k) to x(n+1-k) covers at least `confidence`, x(k+1) to x(n-k)
-/// less.
+/// Returns the outer rank k, and the weight of rank k + 1: x(k) to x(n+1-k) covers at least `confidence`, x(k+1) to
+/// x(n-k) less.
 fn ranks(n: usize, confidence: f64) -> Option<(usize, f64)> {
     let mut ln_probability = -(n as f64) * std::f64::consts::LN_2;
     // P(Bin(n, 1/2) < k), for k = 0.

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// The median; the mean of the middle two of an even number. `None` of nothing or of NaN.
+/// Returns the median; the mean of the middle two of an even number. `None` of nothing or of NaN.
 #[must_use]
 pub fn median(values: &[f64]) -> Option<f64> {
     if values.iter().any(|value| value.is_nan()) {
@@ -47,7 +47,7 @@ pub fn median_interval(values: &[f64]) -> Option<MedianInterval> {
     Some(MedianInterval { median, low: sorted[rank - 1], high: sorted[sorted.len() - rank] })
 }
 
-/// The largest k >= 1 with P(Bin(n, 1/2) < k) <= 0.025.
+/// Returns the largest k >= 1 with P(Bin(n, 1/2) < k) <= 0.025.
 fn lower_rank(n: usize) -> Option<usize> {
     let mut ln_probability = -(n as f64) * std::f64::consts::LN_2;
     let mut below = 0.0;

@@ -2,8 +2,8 @@
 
 use super::bootstrap::StatsError;
 
-/// `with[i] / without[i]` for each round i that both have. Pairs are close in time, so that drift of the machine leaves
-/// their ratio alone; the median of the ratios and its order-statistic interval
+/// Returns `with[i] / without[i]` for each round i that both have. Pairs are close in time, so that drift of the
+/// machine leaves their ratio alone; the median of the ratios and its order-statistic interval
 /// ([`interpolated_interval`](super::interpolated_interval)) then assume nothing about the distribution.
 ///
 /// # Errors

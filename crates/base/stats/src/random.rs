@@ -4,7 +4,7 @@ use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Gamma, StandardNormal};
 
-/// The stream number `stream` of `seed`: streams of one seed are independent.
+/// Returns the stream number `stream` of `seed`: streams of one seed are independent.
 pub fn stream(seed: u64, stream: u64) -> ChaCha8Rng {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     random.set_stream(stream);
@@ -31,7 +31,7 @@ pub fn shuffled(count: usize, random: &mut impl Rng) -> Vec<usize> {
     order
 }
 
-/// A standard normal draw.
+/// Draws from the standard normal distribution.
 pub fn normal(random: &mut impl Rng) -> f64 {
     random.sample(StandardNormal)
 }

@@ -188,7 +188,7 @@ impl Figure {
 }
 
 impl Ranking {
-    /// The comparison of the best with candidate `at`, if there is one.
+    /// Returns the comparison of the best with candidate `at`, if there is one.
     #[must_use]
     pub fn against(&self, at: usize) -> Option<&Comparison> {
         self.comparisons.iter().find(|comparison| comparison.against == at)
@@ -237,7 +237,7 @@ pub fn select(candidates: &[Candidate], terms: Terms) -> Result<Selection, Selec
     })
 }
 
-/// Two of `count`, whichever.
+/// Returns the number of pairs among `count`.
 fn pairs(count: usize) -> usize {
     count * count.saturating_sub(1) / 2
 }

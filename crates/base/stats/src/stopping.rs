@@ -79,7 +79,7 @@ impl Goal {
     }
 }
 
-/// Half the interval over its median; `None` about zero.
+/// Returns half the interval over its median; `None` about zero.
 #[must_use]
 pub fn relative_half_width(interval: &MedianInterval) -> Option<f64> {
     let half = (interval.high - interval.low) / 2.0 / interval.median.abs();

@@ -44,7 +44,7 @@ pub struct WeightedSpeedup {
 }
 
 impl WeightedSpeedup {
-    /// Weighted speedup, and the worst task's slowdown.
+    /// Returns weighted speedup, and the worst task's slowdown.
     #[must_use]
     pub fn parts(&self) -> (f64, f64) {
         (self.weighted_speedup, self.worst_slowdown)
@@ -108,8 +108,8 @@ pub fn together(tasks: &[TaskTimes]) -> Result<Together, StatsError> {
     })
 }
 
-/// The largest over all tasks of its time under one policy over its time under another: 1 where nobody is worse off.
-/// The tasks have the same order in both.
+/// Returns the largest over all tasks of its time under one policy over its time under another: 1 where nobody is worse
+/// off. The tasks have the same order in both.
 ///
 /// # Errors
 /// [`StatsError::TooFew`] where there is no task or their numbers differ, [`StatsError::NotPositive`] of a time that is

@@ -35,7 +35,7 @@ mod tests {
     use super::*;
     use crate::random;
 
-    /// A rate of 1000 with noise that depends on the last, and a slow start that dies away.
+    /// Generates a rate of 1000 with noise that depends on the last, and a slow start that dies away.
     fn series(seed: u64, start: f64) -> Vec<f64> {
         let mut random = random::stream(seed, 0);
         let mut noise = 0.0;

@@ -96,7 +96,7 @@ impl Answer {
         }
     }
 
-    /// A line for each candidate.
+    /// Returns a line for each candidate.
     #[must_use]
     pub fn csv(&self) -> String {
         let mut text = "figure,file_system,options,default,unsafe,rounds,median,low,high,bounds,best_over_it,ratio_low,\
@@ -148,7 +148,7 @@ fn why(said: &str) -> String {
     said[..advice.unwrap_or(said.len())].to_owned()
 }
 
-/// The points of a plan with one workload, in the order of the sweep.
+/// Returns the points of a plan with one workload, in the order of the sweep.
 fn points(plan: &Plan) -> Vec<(&Target, Policy)> {
     let of = |target| plan.policy.iter().map(move |&policy| (target, policy));
     plan.target.iter().flat_map(of).collect()
@@ -213,7 +213,7 @@ fn advice(selection: &Selection, ranking: &Ranking, points: &[(&Target, Policy)]
     }
 }
 
-/// `1.31 (1.22 to 1.43, 6 rounds)`.
+/// Returns `1.31 (1.22 to 1.43, 6 rounds)`.
 fn by_how_much(found: &Comparison) -> String {
     let Comparison { ratio, low, high, rounds, method, .. } = found;
     let by = match method {

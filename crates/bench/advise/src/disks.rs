@@ -13,14 +13,14 @@ const STEP_BYTES: u64 = 1 << 30;
 /// Step of a guest's disk, all of which is in the guest's memory.
 const GUEST_STEP_BYTES: u64 = 512 << 20;
 
-/// A disk of `model` for files of `bytes`, or of the `size` that the user wants.
+/// Builds a disk of `model` for files of `bytes`, or of the `size` that the user wants.
 pub(super) fn disk(model: &str, size: Option<&str>, bytes: f64) -> Result<Disk, AdviseError> {
     let wanted = (bytes * 2.0) as u64 + ROOM_BYTES;
     let size_bytes = given_or(size, wanted.next_multiple_of(STEP_BYTES))?;
     of_size(model, size_bytes, bytes)
 }
 
-/// The user's `--disk-size`, or without it `otherwise`.
+/// Returns the user's `--disk-size`, or without it `otherwise`.
 fn given_or(size: Option<&str>, otherwise: u64) -> Result<u64, AdviseError> {
     let given = size.map_or(Ok(otherwise), parse_size_bytes);
     given.map_err(|error| AdviseError::Option(format!("--disk-size: {error}")))
@@ -45,7 +45,7 @@ fn of_size(model: &str, size_bytes: u64, bytes: f64) -> Result<Disk, AdviseError
     Ok(Disk { model: model.to_owned(), size: Size::of_bytes(size_bytes), ..Disk::default() })
 }
 
-/// The same for a guest, whose disk is smaller.
+/// Returns the same for a guest, whose disk is smaller.
 pub(super) fn in_guest(model: &str, size: Option<&str>, bytes: f64) -> Result<Disk, AdviseError> {
     if model == "fixed" {
         return Err(AdviseError::Option(

@@ -74,7 +74,7 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// The workload in Filebench's language; `None` of a built-in one.
+    /// Returns the workload in Filebench's language; `None` of a built-in one.
     #[must_use]
     pub fn text(&self) -> Option<&str> {
         let text = &self.plan.workload.first()?.text;
@@ -89,7 +89,7 @@ const VIRTUAL_SECONDS: f64 = 2.0;
 /// Millions of instructions a second of a guest's processor.
 const MIPS: u64 = 1000;
 
-/// The plan that answers `request`; nothing is made yet.
+/// Returns the plan that answers `request`; nothing is made yet.
 ///
 /// # Errors
 /// [`AdviseError`]: an option is wrong, or this machine lacks what is needed.

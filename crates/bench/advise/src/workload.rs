@@ -115,7 +115,7 @@ impl Asked<'_> {
         Ok(resolved)
     }
 
-    /// The personality in `text`, which is called `file`.
+    /// Resolves the personality in `text`, which is called `file`.
     pub(super) fn personality(&self, file: &str, text: String) -> Result<Resolved, AdviseError> {
         let mut set = self.set.to_vec();
         if self.threads.is_some() {

@@ -186,7 +186,7 @@ fn on_emulated_disk(
     Ok((model, comparison, powercut))
 }
 
-/// The benchmark in `directory` without and with the gate.
+/// Runs the benchmark in `directory` without and with the gate.
 fn compare(luc: &Path, directory: &Path) -> Result<Value, DemoError> {
     let mut words: Vec<OsString> =
         ["run", "--compare", PAIRS, "--json", step::OUTPUT_FILE, "--"].map(OsString::from).to_vec();

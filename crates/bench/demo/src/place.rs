@@ -97,7 +97,7 @@ pub fn restore_left(timeout: Duration) -> Restored {
     restored
 }
 
-/// The processes of demos in `folder` that have ended.
+/// Returns the processes of demos in `folder` that have ended.
 fn left(folder: &Path) -> Vec<u32> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries

@@ -149,7 +149,7 @@ fn ignore_terminal() {
     }
 }
 
-/// A disk does not wait for a CPU: asks to run before ordinary threads, and for exact timers.
+/// Asks to run before ordinary threads, and for exact timers.
 /// Threads started later inherit both. Where it may not, the disk is less exact, no more.
 fn prefer_exact_time() {
     let parameters = libc::sched_param { sched_priority: 1 };

@@ -25,7 +25,7 @@ const MAX_SPIN_NS: u64 = 16_000;
 /// The receiver of a request's outcome. Sending must not call back into the engine.
 pub(crate) trait Reply: Send {
     fn data(self, bytes: &[u8]);
-    /// A write of `len` bytes, a flush or a discard is done.
+    /// Replies that a write of `len` bytes, a flush or a discard is done.
     fn done(self, len: u32);
     fn failed(self, errno: BlockErrno);
 }
@@ -120,12 +120,12 @@ impl<R: Reply> Engine<R> {
         });
     }
 
-    /// Flushes: makes everything written before it durable on completion.
+    /// Makes everything written before it durable on completion.
     pub(crate) fn flush(&self, reply: R) {
         self.submit(Kind::Flush, 0, 0, reply, |store, _, _| Action::Flush { mark: store.mark() });
     }
 
-    /// A discard: the range reads as zeroes.
+    /// Discards a range, which then reads as zeroes.
     pub(crate) fn discard(&self, offset: u64, len: u64, reply: R) {
         self.submit(Kind::Discard, offset, len, reply, |store, offset, len| {
             store.discard(offset, len);

@@ -56,7 +56,7 @@ pub struct FaultStatus {
 }
 
 impl FaultSpec {
-    /// Every write fails with `errno`.
+    /// Builds a fault by which every write fails with `errno`.
     pub fn writes(errno: BlockErrno) -> Self {
         Self {
             errno,

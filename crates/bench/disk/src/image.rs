@@ -103,7 +103,7 @@ impl Image {
         len == 0 || !pages(offset, len).any(|page| self.is_touched(page))
     }
 
-    /// The parts of a range that may differ from zero, as `(offset, len)` of at most `max_len`.
+    /// Returns the parts of a range that may differ from zero, as `(offset, len)` of at most `max_len`.
     pub(crate) fn touched_parts(
         &self,
         offset: usize,
@@ -144,7 +144,7 @@ impl Image {
     }
 }
 
-/// The pages that a range of at least one byte lies in.
+/// Returns the pages that a range of at least one byte lies in.
 fn pages(offset: usize, len: usize) -> std::ops::RangeInclusive<usize> {
     offset / PAGE_BYTES..=(offset + len - 1) / PAGE_BYTES
 }

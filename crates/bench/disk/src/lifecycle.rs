@@ -100,7 +100,7 @@ pub fn list() -> Result<Vec<DiskInfo>, Error> {
     StateDir::names().into_iter().map(known).collect()
 }
 
-/// A disk's counters since its creation.
+/// Returns a disk's counters since its creation.
 ///
 /// # Errors
 /// [`Error::NoSuchDisk`], [`Error::Dead`].
@@ -140,7 +140,7 @@ pub fn clear_fault(name: &str) -> Result<FaultStatus, Error> {
     }
 }
 
-/// The fault that [`fail`] began, and its counters.
+/// Returns the fault that [`fail`] began, and its counters.
 ///
 /// # Errors
 /// As [`clear_fault`].

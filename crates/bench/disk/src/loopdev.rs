@@ -130,8 +130,8 @@ pub(crate) fn tune(device: &Path, spec: &DiskSpec, max_request_bytes: u32) {
     set("rotational", if spec.model.is_rotational() { "1" } else { "0" });
     // An earlier user of the device may have turned flushes off, and that sticks.
     set("write_cache", "write back");
-    // Kernels that derive it from the largest request give a loop device 2 MiB and more, real disks 128 KiB; each of the
-    // settings above makes them derive it again.
+    // Kernels that derive it from the largest request give a loop device 2 MiB and more, real disks 128 KiB; each of
+    // the settings above makes them derive it again.
     set("read_ahead_kb", &(spec.read_ahead_bytes >> 10).to_string());
 }
 
@@ -147,7 +147,7 @@ pub(crate) fn untune(device: &Path) {
     }
 }
 
-/// The loop devices whose backing file is `file`, also when that is deleted or unreachable.
+/// Returns the loop devices whose backing file is `file`, also when that is deleted or unreachable.
 pub(crate) fn attached_to(file: &Path) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir("/sys/block") else {
         return Vec::new();

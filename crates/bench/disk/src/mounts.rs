@@ -25,7 +25,8 @@ pub(crate) fn is_mount_point(dir: &Path) -> bool {
     mounted().iter().any(|mount| mount.mount_point == dir)
 }
 
-/// Type, source and options of the mount that holds `path`, an absolute one without links; `None` if it cannot be told.
+/// Returns type, source and options of the mount that holds `path`, an absolute one without links; `None` if it cannot
+/// be told.
 pub fn mount_of(path: &Path) -> Option<String> {
     let holding = mounted().into_iter().filter(|at| path.starts_with(&at.mount_point));
     let at = holding.max_by_key(|at| at.mount_point.components().count())?;
@@ -33,7 +34,7 @@ pub fn mount_of(path: &Path) -> Option<String> {
     Some(format!("{} {source} {} {}", at.kind, at.super_options, at.options))
 }
 
-/// Mount points of a block device, in the order of mounting.
+/// Returns mount points of a block device, in the order of mounting.
 pub(crate) fn mounts_of(device: &Path) -> Vec<PathBuf> {
     let number = std::fs::metadata(device).map(|node| node.rdev()).unwrap_or(0);
     let number = (rustix::fs::major(number), rustix::fs::minor(number));
@@ -73,7 +74,7 @@ pub fn check_mkfs(mkfs: &Mkfs) -> Result<(), Error> {
     if found { Ok(()) } else { Err(Error::MissingTool(tool)) }
 }
 
-/// A mount directory, made absolute.
+/// Checks a mount directory and makes it absolute.
 ///
 /// # Errors
 /// [`Error::MountDir`]: it is missing, no directory, or a mount point already.

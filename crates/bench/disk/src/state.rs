@@ -25,7 +25,7 @@ use crate::{DiskSpec, Error};
 pub(crate) struct StateDir(PathBuf);
 
 impl StateDir {
-    /// The directory of the disk `name`, which need not exist.
+    /// Returns the directory of the disk `name`, which need not exist.
     ///
     /// # Errors
     /// [`Error::Name`].
@@ -37,7 +37,7 @@ impl StateDir {
         Ok(Self(root().join(name)))
     }
 
-    /// The directory at a path that [`StateDir::path`] gave.
+    /// Returns the directory at a path that [`StateDir::path`] gave.
     pub(crate) fn at(path: PathBuf) -> Self {
         Self(path)
     }
@@ -95,7 +95,7 @@ impl StateDir {
         }
     }
 
-    /// The request that the disk was made by; `None` while it is not written yet.
+    /// Returns the request that the disk was made by; `None` while it is not written yet.
     pub(crate) fn spec(&self) -> Option<DiskSpec> {
         serde_json::from_slice(&std::fs::read(self.spec_file()).ok()?).ok()
     }
@@ -136,12 +136,12 @@ impl StateDir {
         &self.0
     }
 
-    /// Mount point of FUSE.
+    /// Returns the mount point of FUSE.
     pub(crate) fn fuse(&self) -> PathBuf {
         self.0.join("fuse")
     }
 
-    /// Path of the image, which the loop device is backed by.
+    /// Returns the path of the image, which the loop device is backed by.
     pub(crate) fn image(&self) -> PathBuf {
         self.fuse().join(FILE_NAME)
     }
@@ -165,7 +165,7 @@ pub(crate) struct StateLock {
     _file: File,
 }
 
-/// The directory of all disks, without links so that kernel paths compare equal.
+/// Returns the directory of all disks, without links so that kernel paths compare equal.
 fn root() -> PathBuf {
     let run = luc_host::run_dir::path();
     let run = run.canonicalize().or_else(|_| std::path::absolute(&run)).unwrap_or(run);

@@ -15,7 +15,7 @@ use rustix::time::{
 pub(crate) struct Timer(OwnedFd);
 
 impl Timer {
-    /// A timer that is not set.
+    /// Makes a timer that is not set.
     ///
     /// # Errors
     /// No descriptor is free.

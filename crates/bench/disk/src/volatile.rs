@@ -77,7 +77,7 @@ impl Store {
         self.image.bytes()
     }
 
-    /// Bytes written and not yet durable.
+    /// Returns bytes written and not yet durable.
     pub(crate) fn unflushed_bytes(&self) -> u64 {
         self.unflushed_bytes
     }
@@ -95,7 +95,7 @@ impl Store {
         }
     }
 
-    /// A mark of everything written so far, for [`Store::flush`].
+    /// Returns a mark of everything written so far, for [`Store::flush`].
     pub(crate) fn mark(&self) -> u64 {
         self.next_sequence
     }
@@ -111,7 +111,7 @@ impl Store {
         }
     }
 
-    /// The power goes. Without a seed every unflushed write is gone. With one, each sector of
+    /// Cuts the power. Without a seed every unflushed write is gone. With one, each sector of
     /// the unflushed writes is drawn apart from the others: it keeps one of the versions it had
     /// since the last flush, or its flushed contents. Nothing is unflushed afterwards.
     pub(crate) fn cut(&mut self, seed: Option<u64>) -> CutReport {

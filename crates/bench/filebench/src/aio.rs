@@ -138,7 +138,7 @@ impl Pool {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A thread of the pool: writes until the end.
+    /// Writes as a thread of the pool, until the end.
     fn serve(&self) {
         let mut queue = self.lock();
         loop {

@@ -32,7 +32,7 @@ pub(super) struct Attributes {
 }
 
 impl Attributes {
-    /// An attribute; of repeats the last.
+    /// Returns an attribute; of repeats the last.
     pub(super) fn get(&self, name: &str) -> Option<&Attribute> {
         self.list.iter().rev().find(|found| found.name == name)
     }

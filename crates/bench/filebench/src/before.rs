@@ -15,7 +15,7 @@ use super::plan::{Part, Text};
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 impl Text {
-    /// The text, where the files are below `directory`.
+    /// Returns the text, where the files are below `directory`.
     pub(super) fn shown(&self, directory: &Path) -> String {
         let mut shown = String::new();
         for part in &self.0 {

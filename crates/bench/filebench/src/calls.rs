@@ -18,7 +18,7 @@ pub(super) fn read(file: &File, data: &mut [u8]) -> io::Result<u64> {
     Ok(bytes as u64)
 }
 
-/// `pwrite` of all `data`.
+/// Calls `pwrite` until all of `data` is written.
 #[inline]
 pub(super) fn write_at(file: &File, data: &[u8], offset: u64) -> io::Result<()> {
     let mut done = 0;
@@ -28,7 +28,7 @@ pub(super) fn write_at(file: &File, data: &[u8], offset: u64) -> io::Result<()> 
     Ok(())
 }
 
-/// `write` of all `data`.
+/// Calls `write` until all of `data` is written.
 #[inline]
 pub(super) fn write_all(file: &File, data: &[u8]) -> io::Result<()> {
     let mut done = 0;

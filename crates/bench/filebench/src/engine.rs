@@ -106,7 +106,7 @@ impl Workload {
         self.schedule(options).measured_ns == workers::MAX_RUN_NS
     }
 
-    /// About how much space the files at the start take, bytes.
+    /// Estimates the space that the files at the start take, bytes.
     pub fn file_bytes(&self) -> u64 {
         const DRAWS: u64 = 1000;
         let mut random = random::stream(0, 0);
@@ -316,7 +316,7 @@ impl Workload {
     }
 }
 
-/// The seed of a stream that a variable has for itself.
+/// Returns the seed of a stream that a variable has for itself.
 fn seed(source: &Source) -> io::Result<u64> {
     match source {
         Source::Seeded(seed) => Ok(*seed),
@@ -348,7 +348,7 @@ fn prioritise(member: &Member) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Files that the clients may have open at once.
+/// Returns files that the clients may have open at once.
 fn open_files(plan: &Plan) -> usize {
     let slots = |steps: &Vec<Step>| {
         let mut slots = HashSet::new();

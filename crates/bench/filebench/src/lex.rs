@@ -27,7 +27,7 @@ pub(super) enum TokenKind {
 }
 
 impl TokenKind {
-    /// The token as an error names it.
+    /// Returns the token as an error names it.
     pub(super) fn shown(&self) -> String {
         match self {
             Self::Word(word) => format!("'{word}'"),

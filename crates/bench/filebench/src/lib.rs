@@ -77,7 +77,7 @@ impl Workload {
         Self::parse(file, &text(file)?, set)
     }
 
-    /// The workload of `text`, which is called `file` in errors.
+    /// Parses the workload of `text`, which is called `file` in errors.
     ///
     /// # Errors
     /// [`FilebenchError`]: wrong.
@@ -95,7 +95,7 @@ impl Workload {
         self.plan.clients.len()
     }
 
-    /// The first command that the file has the shell run (`system`), with its line.
+    /// Returns the first command that the file has the shell run (`system`), with its line.
     #[must_use]
     pub fn first_command(&self) -> Option<(u32, String)> {
         self.plan.before.iter().find_map(|step| match step {
@@ -116,7 +116,7 @@ impl Workload {
         self.plan.seconds.is_none() && self.plan.mode != ast::Mode::Timeout
     }
 
-    /// Bytes of the files that the workload has when all of them exist, on average.
+    /// Returns bytes of the files that the workload has when all of them exist, on average.
     #[must_use]
     pub fn bytes(&self) -> f64 {
         let mut random = random::stream(1, 0);
@@ -130,7 +130,7 @@ impl Workload {
     }
 }
 
-/// The text of the file at `file`, or of the stock workload of that name.
+/// Returns the text of the file at `file`, or of the stock workload of that name.
 ///
 /// # Errors
 /// [`FilebenchError::Unreadable`].
@@ -142,7 +142,7 @@ pub fn text(file: &str) -> Result<String, FilebenchError> {
     }
 }
 
-/// `name=value` as the language reads it.
+/// Parses `name=value` as the language reads it.
 fn variable(given: &str) -> Result<(String, Value), FilebenchError> {
     let bad = || FilebenchError::Variable { given: given.to_owned() };
     let (name, value) = given.trim_start_matches('$').split_once('=').ok_or_else(bad)?;

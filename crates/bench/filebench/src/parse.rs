@@ -55,7 +55,7 @@ impl Parser {
         self.tokens[self.next].at
     }
 
-    /// The next token; the last, the end, is never passed.
+    /// Returns the next token and passes it, except for the end.
     fn step(&mut self) -> TokenKind {
         let kind = self.peek().clone();
         if self.next + 1 < self.tokens.len() {
@@ -104,7 +104,7 @@ impl Parser {
         }
     }
 
-    /// The next command; `None` for `quit`.
+    /// Parses the next command; `None` for `quit`.
     fn command(&mut self) -> Result<Option<Action>, Diagnostic> {
         if let TokenKind::Word(word) = self.peek()
             && let Some(advice) = words::of_the_old_shell(word)
@@ -233,7 +233,7 @@ impl Parser {
         }
     }
 
-    /// `{ item ... }`, not empty.
+    /// Parses `{ item ... }`, not empty.
     fn block<T>(
         &mut self,
         item: impl Fn(&mut Self) -> Result<T, Diagnostic>,
@@ -281,7 +281,7 @@ impl Parser {
         Ok(Flowop { at, kind, attributes: self.attributes("flowop", words::FLOWOP)? })
     }
 
-    /// `a=v, b, c=v`, perhaps none.
+    /// Parses `a=v, b, c=v`, perhaps none.
     fn attributes(&mut self, place: &str, known: &[&str]) -> Result<Attributes, Diagnostic> {
         let mut found = Attributes { at: self.at(), list: Vec::new(), locals: Vec::new() };
         if !matches!(self.peek(), TokenKind::Word(_) | TokenKind::Variable(_))
@@ -322,7 +322,7 @@ impl Parser {
         matches!(self.peek(), TokenKind::Word(word) if !equals && !known.contains(&word.as_str()))
     }
 
-    /// Another attribute right after one: its comma was forgotten.
+    /// Refuses an attribute right after another: its comma was forgotten.
     fn no_comma_missing(&self, place: &str, known: &[&str]) -> Result<(), Diagnostic> {
         match self.peek() {
             TokenKind::Word(word) if known.contains(&word.as_str()) => {
@@ -361,7 +361,7 @@ impl Parser {
         Ok(value)
     }
 
-    /// `{{percent, low, high}, ...}`
+    /// Parses `{{percent, low, high}, ...}`
     fn table(&mut self) -> Result<Value, Diagnostic> {
         self.expect('{', "in a table")?;
         let mut rows = Vec::new();
@@ -391,7 +391,7 @@ impl Parser {
         }
     }
 
-    /// A number or variable, if one follows.
+    /// Parses a number or variable, if one follows.
     fn amount(&mut self) -> Option<Value> {
         let value = match self.peek().clone() {
             TokenKind::Integer(number) => Value::Integer(number),
@@ -402,7 +402,7 @@ impl Parser {
         Some(value)
     }
 
-    /// `psrun [[-]PERIOD [N]]`; the period only prints.
+    /// Parses `psrun [[-]PERIOD [N]]`; the period only prints.
     fn psrun(&mut self) -> Result<Action, Diagnostic> {
         let signed = match self.peek() {
             TokenKind::Word(word) if word.starts_with('-') => Some(word.clone()),

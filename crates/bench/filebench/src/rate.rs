@@ -29,7 +29,7 @@ struct RateState {
 }
 
 impl Rate {
-    /// `per_second` must be above 0.
+    /// Makes a source of `per_second` tokens, above 0.
     pub(super) fn new(per_second: u64) -> Self {
         Self { per_second, state: Mutex::new(RateState { began_ns: 0, gone: 0 }) }
     }
@@ -51,7 +51,7 @@ impl Rate {
         true
     }
 
-    /// Up to `wanted` tokens at `now_ns`, and when the next come, ns.
+    /// Returns up to `wanted` tokens at `now_ns`, and when the next come, ns.
     fn some(&self, now_ns: u64, wanted: u64) -> (u64, u64) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.began_ns == 0 {

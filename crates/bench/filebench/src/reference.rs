@@ -36,7 +36,7 @@ pub struct Verdict {
 }
 
 impl Stock {
-    /// The workload with `set` instead of the file's own values.
+    /// Loads the workload with `set` instead of the file's own values.
     ///
     /// # Errors
     /// [`FilebenchError`], as [`Workload::load`].
@@ -73,7 +73,7 @@ impl Stock {
         differences
     }
 
-    /// The loops with the file's own variables.
+    /// Returns the loops with the file's own variables.
     fn whole(&self) -> &'static [&'static str] {
         let whole = stocks::WHOLE.iter().find(|(name, _)| *name == self.name);
         whole.map_or(self.loops, |(_, loops)| loops)
@@ -93,7 +93,7 @@ impl Stock {
     }
 }
 
-/// A fileset as the table writes it.
+/// Returns a fileset as the table writes it.
 fn written(files: &Files) -> String {
     let entries = files.entries + files.leaf_directories;
     format!("{entries}w{}p{}", files.dirwidth, files.prealloc)
@@ -110,7 +110,7 @@ fn operations(steps: &[Step]) -> Vec<(Task, usize)> {
     found
 }
 
-/// Threads that run a loop.
+/// Counts the threads that run a loop.
 fn threads(plan: &Plan, steps: usize) -> usize {
     plan.clients.iter().filter(|member| member.steps == steps).count()
 }

@@ -20,7 +20,7 @@ const MAX_CLIENTS: u64 = 4096;
 /// Maximum number of entries of all filesets together.
 const MAX_ENTRIES: u64 = 1 << 26;
 
-/// The plan of a file's commands; `given` are variables whose value the user has set.
+/// Builds the plan of a file's commands; `given` are variables whose value the user has set.
 pub(super) fn resolve(commands: &[Command], given: &[(String, Value)]) -> Result<Plan, Diagnostic> {
     // 1. Commands up to the run, and the variables.
     let start = Position { line: 1, column: 1 };

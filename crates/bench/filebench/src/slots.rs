@@ -51,7 +51,7 @@ impl Slots {
         }
     }
 
-    /// The number of the slot that `fd` and a fileset mean.
+    /// Returns the number of the slot that `fd` and a fileset mean.
     pub(super) fn number(&mut self, fd: usize, files: Option<usize>) -> usize {
         if fd > 0 {
             return fd;
@@ -62,7 +62,7 @@ impl Slots {
         self.latest
     }
 
-    /// The number of the next slot in turn for `opennext`: one per file of the fileset, which stays open.
+    /// Returns the number of the next slot in turn for `opennext`: one per file of the fileset, which stays open.
     pub(super) fn next(&mut self, files: usize, entries: usize) -> usize {
         let next = &mut self.nexts[files];
         if next.slots == 0 {
@@ -75,7 +75,7 @@ impl Slots {
         next.first + next.turn
     }
 
-    /// The first file that `opennext` looks at; the caller stores where the next search begins.
+    /// Returns the first file that `opennext` looks at; the caller stores where the next search begins.
     pub(super) fn next_file(&mut self, files: usize) -> &mut usize {
         &mut self.nexts[files].file
     }
@@ -89,7 +89,7 @@ impl Slots {
     }
 }
 
-/// Slots that `opennext` keeps open of a fileset.
+/// Returns slots that `opennext` keeps open of a fileset.
 pub(super) fn turns(entries: usize) -> usize {
     entries.clamp(1, NUMBERED)
 }
@@ -109,7 +109,7 @@ impl Buffer {
         &mut self.bytes[start..start + length]
     }
 
-    /// `length` bytes, if there are that many.
+    /// Returns `length` bytes, if there are that many.
     pub(super) fn view(&self, length: usize) -> Option<&[u8]> {
         let start = self.bytes.as_ptr().align_offset(ALIGNMENT).min(ALIGNMENT);
         self.bytes.get(start..start + length)

@@ -13,7 +13,7 @@ fn counts(file: &str, set: &[&str], compat: bool) -> (Report, HashMap<String, u6
     counts_of(file, set, compat, 500_000_000)
 }
 
-/// The same of a run of `measured_ns`.
+/// Does the same with a run of `measured_ns`.
 fn counts_of(
     file: &str,
     set: &[&str],
@@ -85,7 +85,7 @@ fn appends_have_the_sizes_of_their_mode() {
     }
 }
 
-/// The error of a file with this text.
+/// Checks that a file with this text is refused with these words.
 fn refused(text: &str, words: &str) {
     let scratch = Scratch::create(&std::env::temp_dir()).expect("scratch");
     let path = scratch.path().join("file.f");

@@ -83,7 +83,7 @@ impl Draws {
         self.count = count;
     }
 
-    /// Mean and standard deviation.
+    /// Returns the mean and standard deviation.
     pub(super) fn figures(&self) -> (f64, f64) {
         let freedom = self.count.saturating_sub(1).max(1) as f64;
         (self.mean, (self.spread / freedom).sqrt())

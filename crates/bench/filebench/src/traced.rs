@@ -57,7 +57,7 @@ pub enum TracedError {
     NoCalls(PathBuf),
 }
 
-/// The personality of the trace in `directory`.
+/// Derives the personality of the trace in `directory`.
 ///
 /// # Errors
 /// [`TracedError`]: it cannot be read, or has nothing of which a workload can be made.

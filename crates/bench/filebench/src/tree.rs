@@ -135,7 +135,7 @@ impl Growth<'_> {
         }
     }
 
-    /// The tree of a fileset below `root`. Mean depth = ln(files) / ln(width).
+    /// Lays out the tree of a fileset below `root`. Mean depth = ln(files) / ln(width).
     fn of(files: &Files, root: PathBuf, random: &mut impl Rng) -> Self {
         let all = files.entries.saturating_add(files.leaf_directories).max(1);
         let depth =

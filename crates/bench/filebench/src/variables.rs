@@ -78,7 +78,7 @@ pub(super) enum Distribution {
 }
 
 impl Number {
-    /// The number, drawn anew if it is random.
+    /// Returns the number, drawn anew if it is random.
     pub(super) fn next(&self, random: &mut impl Rng) -> u64 {
         match self {
             Self::Fixed(number) => *number,
@@ -86,7 +86,7 @@ impl Number {
         }
     }
 
-    /// A draw before it becomes a whole number.
+    /// Returns a draw before it becomes a whole number.
     pub(super) fn real(&self, random: &mut impl Rng) -> f64 {
         match self {
             Self::Fixed(number) => *number as f64,
@@ -94,7 +94,7 @@ impl Number {
         }
     }
 
-    /// The same with another mean.
+    /// Returns the same with another mean.
     pub(super) fn with_mean(&self, mean: f64) -> Self {
         let Self::Drawn(drawn) = self else {
             return self.clone();
@@ -133,7 +133,7 @@ impl Drawn {
 }
 
 impl Distribution {
-    /// The same with another mean; those of a `cvar` have theirs from several parameters and keep it.
+    /// Returns the same with another mean; those of a `cvar` have theirs from several parameters and keep it.
     fn with_mean(&self, wanted: f64) -> Self {
         let mut changed = self.clone();
         match &mut changed {

@@ -75,7 +75,7 @@ impl WaitState {
 }
 
 impl Waits {
-    /// Points with their first credit, for `clients` clients.
+    /// Makes points with their first credit, for `clients` clients.
     pub(super) fn new(credits: &[u64], clients: usize, quirks: Quirks) -> Self {
         let point = |&credit: &u64| Point { credit, posts: 0, wakeups: 0, seen: 0 };
         Self {
@@ -90,7 +90,7 @@ impl Waits {
         }
     }
 
-    /// A client has ended and wakes nobody any more; how many are left.
+    /// Notes that a client has ended and wakes nobody any more. Returns the number of clients left.
     pub(super) fn leave(&self) -> usize {
         let mut state = self.lock();
         state.active -= 1;

@@ -202,7 +202,7 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    /// A flowop that is no operation of the workload.
+    /// Performs a flowop that is no operation of the workload.
     fn control(&mut self, flowop: &Flowop) -> Result<(), Stop> {
         // Filebench counts them in a process's total.
         if self.shared.compat {
@@ -238,7 +238,7 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    /// A number of the workload, drawn anew if it is random.
+    /// Returns a number of the workload, drawn anew if it is random.
     #[inline]
     pub(super) fn draw(&mut self, number: &Number) -> u64 {
         match number {
@@ -297,7 +297,7 @@ impl<'a> Worker<'a> {
         sum
     }
 
-    /// A failure that is no failed call.
+    /// Builds a failure that is no failed call.
     pub(super) fn fail(&self, flowop: &Flowop, why: &str) -> Stop {
         let name = &self.shared.plan.names[flowop.operation];
         if let Ok(mut failure) = self.shared.failure.lock() {

@@ -81,11 +81,11 @@ pub struct Energy {
 pub(crate) trait Source: Send {
     fn name(&self) -> &'static str;
     fn scope(&self) -> String;
-    /// A run begins. Errors: the reason.
+    /// Begins a run. Errors: the reason.
     fn begin(&mut self) -> Result<(), String>;
-    /// Joules since then. Errors: the reason.
+    /// Returns the joules since then. Errors: the reason.
     fn end(&mut self) -> Result<f64, String>;
-    /// The process group of the meter, to be ended if this process is killed.
+    /// Returns the process group of the meter, to be ended if this process is killed.
     fn group(&self) -> Option<i32> {
         None
     }
@@ -135,7 +135,7 @@ impl Energymeter {
         self.source.is_some()
     }
 
-    /// The process group of the meter, to be ended if this process is killed.
+    /// Returns the process group of the meter, to be ended if this process is killed.
     #[must_use]
     pub fn group(&self) -> Option<i32> {
         self.source.as_ref()?.group()
@@ -147,7 +147,7 @@ impl Energymeter {
         &self.about
     }
 
-    /// The power of the idle machine, from a run in which nothing ran.
+    /// Takes the power of the idle machine, from a run in which nothing ran.
     pub fn set_idle(&mut self, idle: &Energy) {
         match idle.gross_joules {
             Some(joules) if idle.seconds > 0.0 => {
@@ -157,7 +157,7 @@ impl Energymeter {
         }
     }
 
-    /// The power of the idle machine, as measured before.
+    /// Sets the power of the idle machine, as measured before.
     pub fn set_idle_watts(&mut self, watts: f64) {
         self.about.idle_watts = Some(watts);
     }
@@ -186,7 +186,7 @@ impl Energymeter {
     }
 }
 
-/// The first counters that can be read. Errors: why none can.
+/// Opens the first counters that can be read. Errors: why none can.
 fn counters(sysfs: &Path, choice: Choice) -> Result<Box<dyn Source>, String> {
     let powercap =
         || powercap::Powercap::open(sysfs).map(|source| Box::new(source) as Box<dyn Source>);

@@ -55,8 +55,8 @@ impl Options {
 /// Checks that the machine can do all of it, without changes.
 ///
 /// # Errors
-/// [`FrequencyError`]: no cpufreq, a frequency that a processor does not have (with the nearest possible), no switch for
-/// turbo or SMT, or no permission.
+/// [`FrequencyError`]: no cpufreq, a frequency that a processor does not have (with the nearest possible), no switch
+/// for turbo or SMT, or no permission.
 pub fn check(sysfs: &Path, settings: &[Setting], options: &Options) -> Result<(), FrequencyError> {
     let cpu = cpu_dir(sysfs);
     let frequencies = settings.iter().filter_map(Setting::khz);
@@ -160,7 +160,7 @@ pub fn saved(text: &str) -> Option<String> {
     Some(serde_json::json!(saved).to_string())
 }
 
-/// Lowest and highest frequency that the processors report now, kHz; `None` without cpufreq.
+/// Returns lowest and highest frequency that the processors report now, kHz; `None` without cpufreq.
 #[must_use]
 pub fn now_khz(sysfs: &Path) -> Option<[u64; 2]> {
     let policies = Policy::all(&cpu_dir(sysfs)).ok()?;

@@ -139,13 +139,13 @@ impl<'a> Acks<'a> {
     }
 }
 
-/// `ack CLIENT STEP`; anything else is no acknowledgement.
+/// Parses `ack CLIENT STEP`; anything else is no acknowledgement.
 fn parse(line: &[u8]) -> Option<(u32, u32)> {
     let (client, step) = std::str::from_utf8(line).ok()?.strip_prefix("ack ")?.split_once(' ')?;
     Some((client.parse().ok()?, step.parse().ok()?))
 }
 
-/// The path in a line, relative to `dir`, in which it must be.
+/// Returns the path in a line, relative to `dir`, in which it must be.
 fn below(dir: &Path, line: &[u8]) -> Result<PathBuf, String> {
     use std::os::unix::ffi::OsStrExt as _;
     let path = Path::new(std::ffi::OsStr::from_bytes(line));

@@ -37,7 +37,7 @@ impl Writer {
         random::stream(self.seed, u64::from(self.client) << 32 | u64::from(step))
     }
 
-    /// The client's action in a step: every fourth changes the file of the step before.
+    /// Returns the client's action in a step: every fourth changes the file of the step before.
     pub(super) fn step(self, step: u32) -> Step {
         if step % 4 != 3 {
             return Step::Create;
@@ -49,7 +49,7 @@ impl Writer {
         })
     }
 
-    /// The number of the file that a step makes or changes: the number of the step that makes it.
+    /// Returns the number of the file that a step makes or changes: the number of the step that makes it.
     pub(super) fn file(self, step: u32) -> u32 {
         match self.step(step) {
             Step::Create => step,
@@ -61,7 +61,7 @@ impl Writer {
         format!("c{:04}-{file:06}", self.client)
     }
 
-    /// The bytes that a step writes; of a step that overwrites as many as the file has.
+    /// Returns the bytes that a step writes; of a step that overwrites as many as the file has.
     pub(super) fn body(self, step: u32) -> Vec<u8> {
         let mut random = self.random(step);
         let _kind: u32 = random.random_range(0..3);
@@ -75,7 +75,7 @@ impl Writer {
         random::bytes(&mut random, length)
     }
 
-    /// A file's whole contents after the step that changes it.
+    /// Returns a file's whole contents after the step that changes it.
     pub(super) fn amended(self, file: u32, amend: Amend) -> Vec<u8> {
         let body = self.body(file + 1);
         match amend {
@@ -88,7 +88,7 @@ impl Writer {
         }
     }
 
-    /// The later change of the file, if there is one.
+    /// Returns the later change of the file, if there is one.
     pub(super) fn amendment(self, file: u32) -> Option<Amend> {
         match self.step(file + 1) {
             Step::Amend(amend) => Some(amend),

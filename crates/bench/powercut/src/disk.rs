@@ -108,7 +108,7 @@ impl Disk {
     }
 }
 
-/// The folder in sysfs of a lagdisk.
+/// Returns the folder in sysfs of a lagdisk.
 fn attributes(device: &Path) -> Result<PathBuf, PowercutError> {
     let name = device.file_name().unwrap_or_default();
     let folder = Path::new("/sys/block").join(name).join("lagdisk");

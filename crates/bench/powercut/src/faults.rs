@@ -76,7 +76,7 @@ pub fn run(plan: &Faults, tick: &mut dyn FnMut(u64, u64)) -> Result<Report, Faul
     matrix::run(plan, tick)
 }
 
-/// A command line, as text.
+/// Writes a command line as text.
 fn text(words: &[OsString]) -> String {
     let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
     words.join(" ")

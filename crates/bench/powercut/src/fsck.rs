@@ -26,7 +26,7 @@ pub(super) struct Checker {
 }
 
 impl Checker {
-    /// The checker of `fs`; `None` if none is known.
+    /// Returns the checker of `fs`; `None` if none is known.
     ///
     /// # Errors
     /// [`PowercutError::NoChecker`] if it is known and missing.

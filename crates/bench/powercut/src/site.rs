@@ -92,7 +92,7 @@ impl Site {
         stdout.ok_or_else(|| start(io::ErrorKind::BrokenPipe.into()))
     }
 
-    /// Clients that ended by themselves: status and last words.
+    /// Describes how the clients ended by themselves: status and last words.
     pub(super) fn how_ended(&mut self) -> String {
         let status = match self.clients.as_mut().map(Child::wait) {
             Some(Ok(status)) => status.to_string(),

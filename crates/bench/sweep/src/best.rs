@@ -45,7 +45,7 @@ impl Point {
     }
 }
 
-/// The numbers of the points of each group, in their order.
+/// Returns the numbers of the points of each group, in their order.
 pub(super) fn groups(points: &[Point]) -> Vec<Vec<usize>> {
     let mut groups: Vec<(String, Vec<usize>)> = Vec::new();
     for (number, point) in points.iter().enumerate() {
@@ -115,7 +115,8 @@ pub(super) fn verdicts(goal: &Goal, candidates: &[Candidate], failed: &[bool]) -
     verdicts
 }
 
-/// The records of one point by their rounds, from the first up to one that is not there: guests end in any order.
+/// Returns the records of one point by their rounds, from the first up to one that is not there: guests end in any
+/// order.
 pub(super) fn in_rounds(mut records: Vec<&Record>) -> impl Iterator<Item = &Record> {
     records.sort_by_key(|record| record.round);
     let in_order = records.into_iter().enumerate();

@@ -68,7 +68,7 @@ impl Counting {
         Self { before: Reading::now(sysfs, disk.as_ref()), sysfs: sysfs.to_owned(), disk }
     }
 
-    /// The workload has just ended.
+    /// Ends the counting, just after the workload.
     pub(super) fn end(self) -> Counted {
         let after = Reading::now(&self.sysfs, self.disk.as_ref());
         let Self { disk, before, .. } = self;
@@ -125,7 +125,7 @@ impl Disk {
     }
 }
 
-/// Numbers by their names, as pairs.
+/// Returns numbers by their names, as pairs.
 fn named<const N: usize>(
     source: &str,
     figures: [(&str, Option<f64>); N],

@@ -57,7 +57,7 @@ impl EnvironmentBefore {
         }
     }
 
-    /// The repeat is over; it worked in `dir`.
+    /// Describes the environment of a repeat that worked in `dir`.
     pub(super) fn end(
         self,
         dir: &Path,
@@ -93,7 +93,7 @@ fn pressure_us(name: &str) -> Option<u64> {
     some_us(&fs::read_to_string(format!("/proc/pressure/{name}")).ok()?)
 }
 
-/// `some avg10=0.00 avg60=0.00 avg300=0.00 total=1234`.
+/// Parses `some avg10=0.00 avg60=0.00 avg300=0.00 total=1234`.
 fn some_us(text: &str) -> Option<u64> {
     let line = text.lines().find(|line| line.starts_with("some "))?;
     line.rsplit_once("total=")?.1.trim().parse().ok()

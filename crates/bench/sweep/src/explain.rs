@@ -162,7 +162,7 @@ impl CounterReport {
 }
 
 impl Explanation {
-    /// The strongest counters that are more than chance, of all repeats together.
+    /// Returns the strongest counters that are more than chance, of all repeats together.
     #[must_use]
     pub fn strongest(&self, most: usize) -> Vec<(&str, f64)> {
         let mut sure: Vec<(&str, f64)> = self

@@ -10,8 +10,8 @@ use super::error::SweepError;
 use super::plan::{Policy, Workload};
 use super::points::Point;
 
-/// Asks `luc run --check` for every program of a point with a policy of the gate: is the gate's library there, and would the
-/// program load it?
+/// Asks `luc run --check` for every program of a point with a policy of the gate: is the gate's library there, and
+/// would the program load it?
 pub(super) fn check(points: &[Point], luc: &Path) -> Result<(), SweepError> {
     let is_gated = |point: &&Point| matches!(point.policy, Policy::Gate(_));
     let workloads: BTreeMap<&str, (&Workload, Policy)> = points

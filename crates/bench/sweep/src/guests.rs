@@ -102,7 +102,7 @@ fn same_qemu(results: &Results, now: BTreeSet<String>) -> Result<(), SweepError>
     }
 }
 
-/// The batches that are not whole: a guest that was killed is run again as a whole.
+/// Returns the batches that are not whole: a guest that was killed is run again as a whole.
 fn missing(batches: Vec<Batch>, results: &Results) -> VecDeque<Batch> {
     let there: HashSet<(&str, usize)> =
         results.records.iter().map(|record| (record.key.as_str(), record.round)).collect();
@@ -114,7 +114,7 @@ fn missing(batches: Vec<Batch>, results: &Results) -> VecDeque<Batch> {
     batches.into_iter().filter(is_missing).collect()
 }
 
-/// Repeats made and, as far as is known, still to be made.
+/// Counts repeats made and, as far as is known, still to be made.
 fn wanted(plan: &Plan, points: &[Point], results: &Results) -> usize {
     if plan.stop.best {
         return Schedule::new(plan, points, &results.records, &results.failures).wanted();

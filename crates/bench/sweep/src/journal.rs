@@ -159,7 +159,7 @@ impl Journal {
     }
 }
 
-/// The plan and the repeats in the folder `out`, as far as they are written. Nothing is locked or changed.
+/// Reads the plan and the repeats in the folder `out`, as far as they are written. Nothing is locked or changed.
 pub(super) fn read(out: &Path) -> Result<(Plan, Results), SweepError> {
     #[derive(Deserialize)]
     struct Head {
@@ -201,7 +201,7 @@ pub(super) fn check_owner(out: &Path) -> Result<(), SweepError> {
     Ok(())
 }
 
-/// A sweep writes in folders of its own only: it replaces and removes files by their names.
+/// Refuses a folder of something else, since a sweep replaces and removes files by their names.
 fn refuse_foreign(out: &Path) -> Result<(), SweepError> {
     if out.join("results.jsonl").exists() {
         return Ok(());

@@ -140,7 +140,7 @@ impl Personality {
         Ok(found)
     }
 
-    /// The words of the command line behind the file.
+    /// Returns the words of the command line behind the file.
     pub(super) fn words(&self) -> Vec<String> {
         let seconds = self.seconds.map(|seconds| ["--seconds".to_owned(), seconds.to_string()]);
         let mut words: Vec<String> = seconds.into_iter().flatten().collect();
@@ -165,7 +165,7 @@ fn known(bench: Bench) -> Vec<(&'static str, OptionKind)> {
     parts.concat()
 }
 
-/// The values of an option: the one, or all of a list.
+/// Returns the values of an option: the one, or all of a list.
 pub(super) fn values(value: &Value) -> Vec<&Value> {
     match value {
         Value::Array(values) => values.iter().collect(),
@@ -192,7 +192,7 @@ pub(super) fn known_name(bench: Bench, name: &str) -> Option<&'static str> {
     names.find(|known| *known == name)
 }
 
-/// The words of one option on the command line of `luc bench`. Errors: the name with the nearest, or the value.
+/// Returns the words of one option on the command line of `luc bench`. Errors: the name with the nearest, or the value.
 pub(super) fn words(
     bench: Bench,
     name: &str,

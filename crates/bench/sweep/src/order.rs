@@ -85,7 +85,7 @@ impl Schedule {
         verdicts
     }
 
-    /// The next point and its round, from 0; `None` when every point has enough.
+    /// Returns the next point and its round, from 0; `None` when every point has enough.
     pub(super) fn next(&self) -> Option<(usize, usize)> {
         let verdicts = self.verdicts();
         let wanting = |number: &usize| matches!(verdicts[*number], Verdict::More(_));
@@ -97,12 +97,12 @@ impl Schedule {
             .map(|number| (number, round))
     }
 
-    /// A repeat is made.
+    /// Adds the figure of a repeat.
     pub(super) fn add(&mut self, number: usize, value: f64) {
         self.values[number].push(value);
     }
 
-    /// A point cannot be measured.
+    /// Marks a point that cannot be measured.
     pub(super) fn fail(&mut self, number: usize) {
         if let Some(best) = &mut self.best {
             best.failed[number] = true;
@@ -113,7 +113,7 @@ impl Schedule {
         self.values.iter().map(Vec::len).sum()
     }
 
-    /// Repeats made and still to be made before the next look at each point.
+    /// Counts repeats made and still to be made before the next look at each point.
     pub(super) fn wanted(&self) -> usize {
         let of_point = |(values, verdict): (&Vec<f64>, Verdict)| match verdict {
             Verdict::More(count) => count,

@@ -194,7 +194,7 @@ impl Target {
 }
 
 impl Plan {
-    /// The plan in a file, checked.
+    /// Reads a plan from a file and checks it.
     ///
     /// # Errors
     /// [`SweepError`], naming the line or the value.
@@ -203,7 +203,7 @@ impl Plan {
         Self::parse(&text, path)
     }
 
-    /// A plan that was made by a program, if it is right.
+    /// Checks a plan that was made by a program.
     ///
     /// # Errors
     /// [`SweepError`], naming the value.
@@ -212,7 +212,7 @@ impl Plan {
         Ok(self)
     }
 
-    /// A processor of `mips` in this plan's guests.
+    /// Returns a processor of `mips` in this plan's guests.
     pub(crate) fn speed(&self, mips: u64) -> Speed {
         let of_workloads = self.workload.iter().filter_map(|load| load.mips.as_ref());
         let of_plan = self.virtual_time.iter().map(|time| &time.mips);
@@ -224,7 +224,7 @@ impl Plan {
         }
     }
 
-    /// The plan of a text, checked. `path` is named in errors; files in the plan are below its folder.
+    /// Parses a plan and checks it. `path` is named in errors; files in the plan are below its folder.
     ///
     /// # Errors
     /// [`SweepError`], naming the line or the value.
@@ -257,7 +257,7 @@ impl Plan {
         Ok(())
     }
 
-    /// In virtual time, starts no guest after `deadline` and reports the results until then.
+    /// Starts, in virtual time, no guest after `deadline` and reports the results until then.
     pub fn set_deadline(&mut self, deadline: Instant) {
         if let Some(virtual_time) = &mut self.virtual_time {
             virtual_time.deadline = Some(deadline);
@@ -270,12 +270,12 @@ impl Plan {
         workloads.any(|workload| workload.processors.is_some())
     }
 
-    /// The emulated disk of a target.
+    /// Returns the emulated disk of a target.
     pub(crate) fn disk_of(&self, target: &Target) -> Disk {
         self.disk.with(target.disk.as_ref())
     }
 
-    /// Every policy that it names.
+    /// Returns every policy that it names.
     pub(crate) fn all_policies(&self) -> impl Iterator<Item = Policy> {
         let of_workloads = self.workload.iter().filter_map(|workload| workload.policy.as_ref());
         let of_targets = self.target.iter().filter_map(|target| target.policy.as_ref());

@@ -131,7 +131,7 @@ pub(super) fn points(plan: &Plan) -> Vec<Point> {
     points
 }
 
-/// The targets of a workload.
+/// Returns the targets of a workload.
 fn targets<'a>(plan: &'a Plan, workload: &'a Workload) -> impl Iterator<Item = &'a Target> {
     let is_mine = |target: &&Target| {
         let names = workload.target.as_ref();
@@ -143,7 +143,7 @@ fn targets<'a>(plan: &'a Plan, workload: &'a Workload) -> impl Iterator<Item = &
 /// A frequency, or in virtual time a speed and a number of processors.
 type OfProcessors = (Option<Setting>, Option<u64>, Option<u32>);
 
-/// Frequencies, or speeds and numbers of processors in virtual time, or neither.
+/// Returns frequencies, or speeds and numbers of processors in virtual time, or neither.
 fn speeds(plan: &Plan, workload: &Workload) -> Vec<OfProcessors> {
     if let Some(virtual_time) = &plan.virtual_time {
         let mips = workload.mips.as_ref().unwrap_or(&virtual_time.mips);
@@ -174,7 +174,8 @@ fn parameters(plan: &Plan) -> BTreeSet<&'static str> {
     plan.workload.iter().flat_map(of_workload).collect()
 }
 
-/// The workload once for each combination of its options' values. The list `set` of a workload file is one value.
+/// Returns the workload once for each combination of its options' values. The list `set` of a workload file is one
+/// value.
 fn with_options(workload: &Workload) -> Vec<Workload> {
     let mut made = vec![workload.clone()];
     if workload.bench.is_none() {

@@ -175,19 +175,19 @@ impl PointReport {
 }
 
 impl Report {
-    /// The axes, in the order in which a point's key has its values.
+    /// Returns the axes, in the order in which a point's key has its values.
     #[must_use]
     pub fn axes(&self) -> &[Axis] {
         &self.axes
     }
 
-    /// The point of a repeat's key.
+    /// Returns the point of a repeat's key.
     #[must_use]
     pub fn point(&self, key: &str) -> Option<&PointReport> {
         self.points.iter().find(|point| point.key == key)
     }
 
-    /// The repeats of a point, in the order made.
+    /// Returns the repeats of a point, in the order made.
     pub fn repeats_of(&self, point: &PointReport) -> impl Iterator<Item = &Record> {
         let repeats = self.repeats.iter();
         repeats.filter(|repeat| repeat.key == point.key)
@@ -200,7 +200,7 @@ impl Report {
         self.points.iter().any(wants)
     }
 
-    /// Points whose interval is wider than the goal, with all repeats made.
+    /// Counts points whose interval is wider than the goal, with all repeats made.
     #[must_use]
     pub fn not_converged(&self) -> usize {
         if self.plan.virtual_time.is_some() {
@@ -218,7 +218,7 @@ impl Report {
         targets.any(|known| known.name == target && known.danger().is_some())
     }
 
-    /// Points that still lack repeats.
+    /// Counts points that still lack repeats.
     #[must_use]
     pub fn unfinished(&self) -> usize {
         let is_open = |point: &&PointReport| matches!(point.verdict, Verdict::More(_));

@@ -10,7 +10,7 @@ pub(crate) struct TimeScale {
 impl TimeScale {
     pub(crate) const NONE: Self = Self { permille: 1000 };
 
-    /// A time as it must be taken.
+    /// Scales a time.
     pub(crate) fn apply(self, time: u64) -> u64 {
         time.saturating_mul(self.permille) / 1000
     }
@@ -27,25 +27,25 @@ pub(crate) struct Speed {
 }
 
 impl Speed {
-    /// A speed of `mips` where the slowest one is `least_mips`: the largest shift at which that one makes no time
-    /// shorter than it is.
+    /// Returns a speed of `mips` where the slowest one is `least_mips`: the largest shift at which that one makes no
+    /// time shorter than it is.
     pub(crate) fn new(least_mips: u64, mips: u64) -> Self {
         let shift = (0..10).find(|shift| 1000 >> shift <= least_mips).unwrap_or(10);
         Self::of_instruction(1 << shift, mips)
     }
 
-    /// A speed of `mips` in a guest whose instruction takes `ns`, a power of two.
+    /// Returns a speed of `mips` in a guest whose instruction takes `ns`, a power of two.
     pub(crate) fn of_instruction(ns: u64, mips: u64) -> Self {
         let shift = ns.trailing_zeros();
         Self { shift, scale: TimeScale { permille: mips << shift } }
     }
 
-    /// A rate that the guest saw, at this speed.
+    /// Scales a rate that the guest saw to this speed.
     pub(crate) fn scale_rate(self, rate: f64) -> f64 {
         rate * self.scale.permille as f64 / 1000.0
     }
 
-    /// A time that the guest saw, at this speed.
+    /// Scales a time that the guest saw to this speed.
     pub(crate) fn scale_time(self, time: f64) -> f64 {
         time * 1000.0 / self.scale.permille as f64
     }

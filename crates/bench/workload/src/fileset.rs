@@ -98,7 +98,7 @@ impl Fileset {
         self.files[index].fetch_update(Ordering::Acquire, Ordering::Relaxed, claimed).is_ok()
     }
 
-    /// The picked file has neither been opened nor changed.
+    /// Releases a picked file that was neither opened nor changed.
     pub fn release(&self, index: usize) {
         self.files[index].fetch_and(!BUSY, Ordering::Release);
     }
@@ -108,7 +108,7 @@ impl Fileset {
         self.files[index].load(Ordering::Relaxed) & !(EXISTS | BUSY) != 0
     }
 
-    /// The picked file has been opened or created: it exists, is open once more, no longer busy.
+    /// Marks a picked file as opened or created: it exists, is open once more, no longer busy.
     pub fn opened(&self, index: usize) {
         let opens = self.files[index].load(Ordering::Relaxed) & !(EXISTS | BUSY);
         self.files[index].store(EXISTS | (opens + 1), Ordering::Release);
@@ -119,12 +119,12 @@ impl Fileset {
         self.files[index].store(EXISTS, Ordering::Release);
     }
 
-    /// The picked file has been deleted.
+    /// Marks a picked file as deleted.
     pub fn deleted(&self, index: usize) {
         self.files[index].store(0, Ordering::Release);
     }
 
-    /// A file that [`Fileset::opened`] has been called for is closed.
+    /// Marks a file as closed once, after [`Fileset::opened`].
     pub fn closed(&self, index: usize) {
         // Another client may open the file meanwhile and makes it busy for that.
         let busy = |state: u32| state & BUSY != 0;

@@ -38,7 +38,7 @@ pub struct Recorder<'a> {
 }
 
 impl Recorders {
-    /// Counters for `clients` clients of `operations` operations each.
+    /// Makes counters for `clients` clients of `operations` operations each.
     pub fn new(clients: usize, operations: usize) -> io::Result<Self> {
         Ok(Self {
             operations,
@@ -84,7 +84,7 @@ impl Recorder<'_> {
         totals[3].store(totals[3].load(Ordering::Relaxed) | octave, Ordering::Relaxed);
     }
 
-    /// Sum in nanoseconds and count of one operation.
+    /// Returns the sum in nanoseconds and count of one operation.
     pub fn totals(&self, operation: usize) -> (u64, u64) {
         let totals = &self.totals[operation * TOTALS..][..TOTALS];
         (totals[0].load(Ordering::Relaxed), totals[2].load(Ordering::Relaxed))
@@ -140,13 +140,13 @@ impl Latency {
         self.histogram.len()
     }
 
-    /// Total time in nanoseconds.
+    /// Returns the total time in nanoseconds.
     #[must_use]
     pub fn sum_ns(&self) -> u64 {
         self.sum_ns
     }
 
-    /// The figures to print, under the name `operation`.
+    /// Returns the figures to print, under the name `operation`.
     #[must_use]
     pub fn figures(&self, operation: impl Into<Cow<'static, str>>) -> LatencyFigures {
         let count = self.count();
@@ -188,7 +188,7 @@ fn bucket(ns: u64) -> usize {
     octave as usize * STEPS + (ns >> octave) as usize
 }
 
-/// The value in the middle of a bucket, ns.
+/// Returns the value in the middle of a bucket, ns.
 fn middle(bucket: usize) -> u64 {
     let octave = (bucket / STEPS).saturating_sub(1);
     let low = ((bucket - octave * STEPS) as u64) << octave;

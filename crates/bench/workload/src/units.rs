@@ -16,7 +16,7 @@ pub fn duration_ns(option: &str, text: &str) -> Result<u64, BenchError> {
     )
 }
 
-/// Nanoseconds of a number of seconds greater than 0, at most a day. `option` is named in the
+/// Converts to nanoseconds a number of seconds greater than 0, at most a day. `option` is named in the
 /// error.
 ///
 /// # Errors

@@ -43,7 +43,7 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// The figures of clients that had a fixed amount of work.
+    /// Builds the figures of clients that had a fixed amount of work.
     pub fn of_rounds(
         recorders: Recorders,
         clients: usize,
@@ -53,12 +53,12 @@ impl Measured {
         Self { interval_ns, interrupted, recorders, clients }
     }
 
-    /// Latencies of an operation, of all clients together.
+    /// Returns latencies of an operation, of all clients together.
     pub fn latency(&self, operation: usize) -> Latency {
         self.recorders.summary(self.clients, operation)
     }
 
-    /// Sum (ns) and count of an operation's latencies, per client.
+    /// Returns the sum (ns) and count of an operation's latencies, per client.
     pub fn totals(&self, operation: usize) -> impl Iterator<Item = (u64, u64)> + '_ {
         (0..self.clients).map(move |client| self.recorders.of(client).totals(operation))
     }
@@ -107,7 +107,7 @@ pub fn run_to_end<T>(
     Ok(!interrupted())
 }
 
-/// Counters for `clients` clients of `operations` operations each.
+/// Makes counters for `clients` clients of `operations` operations each.
 pub fn recorders(clients: usize, operations: usize) -> Result<Recorders, Failure> {
     Recorders::new(clients, operations).map_err(|reason| no_memory(clients, reason))
 }
@@ -155,7 +155,7 @@ fn drive<T>(
     })
 }
 
-/// The coordinator: starts the clients once all are ready and watches until the end. `dead` looks
+/// Coordinates: starts the clients once all are ready and watches until the end. `dead` looks
 /// for a client that ended before its time.
 fn coordinate(
     schedule: &Schedule,

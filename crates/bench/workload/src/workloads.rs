@@ -1,5 +1,5 @@
-//! The workloads: closed loops of clients in a fresh directory. Those that run for a time share [`timed`]. [`ranking`] is
-//! one process on one file.
+//! The workloads: closed loops of clients in a fresh directory. Those that run for a time share [`timed`]. [`ranking`]
+//! is one process on one file.
 
 pub mod append;
 pub mod commit;

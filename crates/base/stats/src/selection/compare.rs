@@ -46,8 +46,8 @@ pub enum Standing {
     NotDistinguishable,
 }
 
-/// `best` over `other` by round, with an interval of `confidence`; `None` of too few common rounds. Figures are
-/// positive.
+/// Compares `best` with `other` by round, with an interval of `confidence`; `None` of too few common rounds. Figures
+/// are positive.
 pub(super) fn compare(
     best: &[Option<f64>],
     against: usize,

@@ -1,8 +1,8 @@
 //! Notes from which the next `luc` restores when a sweep and its cleanup process were both killed.
 //!
 //! A note is `/run/luc/sweep/NAME.json`, which only root may write. It has the [`CleanupState`] in the first line, then
-//! process groups. The sweep and its cleanup process hold a lock on it. If the lock is free, nobody cleans up after that
-//! sweep.
+//! process groups. The sweep and its cleanup process hold a lock on it. If the lock is free, nobody cleans up after
+//! that sweep.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};

@@ -50,7 +50,8 @@ pub struct CleanupState {
 }
 
 impl CleanupState {
-    /// Derives all names. They are the same for the same `out`, so that a later sweep finds leftovers of an earlier one.
+    /// Derives all names. They are the same for the same `out`, so that a later sweep finds leftovers of an earlier
+    /// one.
     pub(super) fn of(request: &BorrowRequest<'_>) -> Result<Self, BorrowError> {
         let &BorrowRequest { out, sysfs, .. } = request;
         let out = out.canonicalize().map_err(BorrowError::io("find", out))?;

@@ -22,7 +22,7 @@ impl Reply for Sender<Outcome> {
     }
 }
 
-/// A disk of 1 MiB; with its timer only if `timed`, so that without, late requests stay.
+/// Returns a disk of 1 MiB; with its timer only if `timed`, so that without, late requests stay.
 fn disk(flush_ns: u64, timed: bool) -> Arc<Engine<Sender<Outcome>>> {
     let engine = Engine::new(1 << 20, 1 << 20, Pages::Ordinary).expect("memory and a timer");
     let spec = ModelSpec::Fixed { read_ns: 0, write_ns: 0, flush_ns };

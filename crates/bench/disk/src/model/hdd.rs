@@ -97,7 +97,7 @@ impl HddParameters {
         60_000_000_000 / self.rpm
     }
 
-    /// Bytes under the head in a revolution, in whole sectors.
+    /// Returns bytes under the head in a revolution, in whole sectors.
     fn track_bytes(&self, zone: u64) -> u64 {
         let (outer, inner) = (self.outer_bytes_per_second, self.inner_bytes_per_second);
         let rate = (outer * (ZONES - 1 - zone) + inner * zone) / (ZONES - 1);
@@ -132,7 +132,7 @@ pub(super) struct Hdd {
 }
 
 impl Hdd {
-    /// A drive whose parameters have been checked, at least `size_bytes` large.
+    /// Returns a drive whose parameters have been checked, at least `size_bytes` large.
     pub(super) fn new(parameters: HddParameters, size_bytes: u64) -> Self {
         let curve = parameters.curve().or_else(|| HddParameters::default().curve());
         Self {
@@ -156,7 +156,7 @@ impl Hdd {
             .min(u128::from(ZONES - 1)) as u64
     }
 
-    /// Bytes per track around `offset`, and how far into its track that is.
+    /// Returns bytes per track around `offset`, and how far into its track that is.
     fn track(&self, offset: u64) -> (u64, u64) {
         let zone = self.zone(offset);
         let start = zone * (self.capacity_bytes / ZONES);
@@ -273,7 +273,7 @@ impl Hdd {
         now_ns.max(self.free_ns) + self.parameters.overhead_ns
     }
 
-    /// A buffer's segment for one stream of reads.
+    /// Returns a buffer's segment for one stream of reads.
     fn read_ahead_bytes(&self) -> u64 {
         self.parameters.cache_bytes / 8
     }

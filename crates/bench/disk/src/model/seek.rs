@@ -36,12 +36,12 @@ impl SeekCurve {
         Some(with_knee(low))
     }
 
-    /// An arm that takes no time.
+    /// Returns an arm that takes no time.
     pub(super) fn still() -> Self {
         Self { shortest_ns: 0.0, knee: 1.0, root_ns: 0.0 }
     }
 
-    /// The time to move over a part of the full stroke, 0 to 1. None at all is free.
+    /// Returns the time to move over a part of the full stroke, 0 to 1. None at all is free.
     pub(super) fn time_ns(&self, distance: f64) -> u64 {
         if distance <= 0.0 {
             return 0;

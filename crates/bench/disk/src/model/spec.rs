@@ -44,7 +44,7 @@ pub enum ModelSpec {
 const NAMES: [&str; 4] = ["fixed", "hdd", "ssd", "cloud"];
 
 impl ModelSpec {
-    /// The model of that name with its default parameters.
+    /// Returns the model of that name with its default parameters.
     ///
     /// # Errors
     /// [`Error::UnknownModel`] with the nearest name.
@@ -66,7 +66,7 @@ impl ModelSpec {
         }
     }
 
-    /// The model described by a TOML file.
+    /// Reads a model from a TOML file.
     ///
     /// # Errors
     /// [`Error::ModelFile`] when the file cannot be read or does not describe a model.
@@ -140,7 +140,7 @@ impl ModelSpec {
         }
     }
 
-    /// Serializes it for a TOML file.
+    /// Writes it as text for a TOML file.
     ///
     /// # Errors
     /// [`Error::ModelParameter`] for a number that TOML has not (beyond 2^63).
@@ -151,12 +151,12 @@ impl ModelSpec {
         })
     }
 
-    /// A disk whose requests cost nothing.
+    /// Returns a disk whose requests cost nothing.
     pub fn free() -> Self {
         Self::Fixed { read_ns: 0, write_ns: 0, flush_ns: 0 }
     }
 
-    /// The name of the model, as [`ModelSpec::from_name`] takes it.
+    /// Returns the name of the model, as [`ModelSpec::from_name`] takes it.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Fixed { .. } => "fixed",
@@ -166,7 +166,7 @@ impl ModelSpec {
         }
     }
 
-    /// A model in its initial state, for a disk of `size_bytes`.
+    /// Builds a model in its initial state, for a disk of `size_bytes`.
     pub fn build(&self, size_bytes: u64) -> Box<dyn Model> {
         match self {
             Self::Fixed { read_ns, write_ns, flush_ns } => Box::new(Fixed {
@@ -181,7 +181,7 @@ impl ModelSpec {
         }
     }
 
-    /// Bytes of volatile write cache; 0 when a completed write is durable.
+    /// Returns bytes of volatile write cache; 0 when a completed write is durable.
     pub fn cache_bytes(&self) -> u64 {
         match self {
             Self::Fixed { .. } => 32 << 20,
@@ -210,12 +210,12 @@ fn fixed_flush_ns() -> u64 {
     6_000_000
 }
 
-/// The known name with the fewest edits to `name`.
+/// Returns the known name with the fewest edits to `name`.
 fn nearest(name: &str) -> &'static str {
     NAMES.into_iter().min_by_key(|known| edits(name, known)).unwrap_or("fixed")
 }
 
-/// Levenshtein distance in characters.
+/// Computes the Levenshtein distance in characters.
 fn edits(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

@@ -69,7 +69,7 @@ impl Ssd {
         Self { parameters, pipeline_free_ns: 0, written_ns: 0, unflushed_bytes: 0 }
     }
 
-    /// Occupies the pipeline; when it is done with this request.
+    /// Occupies the pipeline. Returns when it is done with this request.
     fn occupy(&mut self, now_ns: u64, busy_ns: u64) -> u64 {
         self.pipeline_free_ns = self.pipeline_free_ns.max(now_ns).saturating_add(busy_ns);
         self.pipeline_free_ns

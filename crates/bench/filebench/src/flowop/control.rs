@@ -6,7 +6,7 @@ use crate::waits::Broken;
 use crate::worker::{Stop, Worker};
 
 impl Worker<'_> {
-    /// `semblock`, `sempost`, `block`, `wakeup`.
+    /// Performs `semblock`, `sempost`, `block`, `wakeup`.
     pub(crate) fn meet(&mut self, flowop: &Flowop) -> Result<(), Stop> {
         let own = flowop.point + self.member.rank;
         let points = match &flowop.target {
@@ -31,7 +31,7 @@ impl Worker<'_> {
         })
     }
 
-    /// `eventlimit`, `iopslimit`, `opslimit`, `bwlimit`: free if there is no rate.
+    /// Performs `eventlimit`, `iopslimit`, `opslimit`, `bwlimit`: free if there is no rate.
     pub(crate) fn limit(&mut self, flowop: &Flowop) -> Result<(), Stop> {
         let Some(rate) = &self.shared.rate else {
             return Ok(());

@@ -8,14 +8,14 @@ use crate::worker::{Stop, Worker};
 use luc_workload::fileset::{Fileset, Wanted};
 
 impl Worker<'_> {
-    /// The fileset that a flowop names.
+    /// Returns the fileset that a flowop names.
     pub(crate) fn files(&self, flowop: &Flowop) -> Result<usize, Stop> {
         flowop.files.ok_or_else(|| {
             self.fail(flowop, "it has neither an open file nor a fileset; add filesetname=NAME")
         })
     }
 
-    /// A file of the flowop's fileset, made busy: in turn as Filebench does, or at random.
+    /// Picks a file of the flowop's fileset, made busy: in turn as Filebench does, or at random.
     pub(crate) fn pick(&mut self, flowop: &Flowop, wanted: Wanted) -> Result<(usize, usize), Stop> {
         let files = self.files(flowop)?;
         let tree = &self.shared.trees[files];
@@ -38,7 +38,7 @@ impl Worker<'_> {
         self.picked(flowop, files, index, kind)
     }
 
-    /// A leaf directory of the flowop's fileset, made busy.
+    /// Picks a leaf directory of the flowop's fileset, made busy.
     pub(crate) fn pick_leaf(
         &mut self,
         flowop: &Flowop,

@@ -10,7 +10,7 @@ use crate::worker::{Stop, Worker};
 use luc_workload::workers::now_ns;
 
 impl Worker<'_> {
-    /// Random: in the file. Sequential: on and on, as in Filebench, so that the file grows.
+    /// Writes at a random place of the file, or on and on, as in Filebench, so that the file grows.
     pub(crate) fn write(&mut self, flowop: &Flowop) -> Result<(), Stop> {
         let (number, file_size) = self.ready(flowop)?;
         let size = self.io_size(flowop, file_size)?;
@@ -53,7 +53,7 @@ impl Worker<'_> {
         self.timed(flowop, call).map(drop)
     }
 
-    /// Filebench's random append is uniform from 0 to one byte less than `iosize`; ours from 1 to `iosize`.
+    /// Appends. Filebench's random append is uniform from 0 to one byte less than `iosize`; ours from 1 to `iosize`.
     pub(crate) fn append(&mut self, flowop: &Flowop) -> Result<(), Stop> {
         let (number, file_size) = self.ready(flowop)?;
         let mut size = self.io_size(flowop, file_size)?;

@@ -18,7 +18,7 @@ pub(super) struct Share {
     pub(super) skipped: bool,
 }
 
-/// Threads and flowops of a loop; `None` if the text is wrong.
+/// Parses threads and flowops of a loop; `None` if the text is wrong.
 pub(super) fn shares(text: &str) -> Option<(usize, Vec<Share>)> {
     let (threads, flowops) = text.split_once(": ")?;
     let text = flowops

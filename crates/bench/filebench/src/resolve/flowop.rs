@@ -89,7 +89,7 @@ impl Scope {
         })
     }
 
-    /// The fileset that a flowop names, as an index into the plan's.
+    /// Returns the fileset that a flowop names, as an index into the plan's.
     fn files_of(&self, plan: &Plan, given: &Attributes) -> Result<Option<usize>, Diagnostic> {
         let Some(found) = given.get("filename").or_else(|| given.get("filesetname")) else {
             return Ok(None);
@@ -103,7 +103,7 @@ impl Scope {
         })
     }
 
-    /// The open file of this number.
+    /// Returns the open file of this number.
     fn slot(&self, given: &Attributes, name: &str) -> Result<usize, Diagnostic> {
         match self.integer_or(given, name, 0)? {
             fd @ 0..=127 => Ok(fd as usize),
@@ -130,7 +130,7 @@ fn needs_files(task: Task, given: &Attributes) -> bool {
     }
 }
 
-/// The place of a flowop's name among the plan's, where flowops of one name are counted together.
+/// Returns the place of a flowop's name among the plan's, where flowops of one name are counted together.
 fn operation(plan: &mut Plan, name: String) -> usize {
     *plan.name_places.entry(name).or_insert_with_key(|name| {
         plan.names.push(name.clone());

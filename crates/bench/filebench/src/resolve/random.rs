@@ -56,7 +56,7 @@ impl Scope {
         })))
     }
 
-    /// A stream of its own, where `seed` or `randsrc` ask for one.
+    /// Makes a stream of its own, if `seed` or `randsrc` ask for one.
     fn source(&mut self, attributes: &Attributes) -> Result<Option<usize>, Diagnostic> {
         let kind = attributes.get("randsrc").map(|found| (found.at, self.text(found)));
         let source = match (kind, self.integer_or(attributes, "seed", 0)?) {
@@ -152,7 +152,7 @@ impl Scope {
     }
 }
 
-/// A table, scaled so that its lowest value becomes `least` and its mean `mean`.
+/// Builds a table, scaled so that its lowest value becomes `least` and its mean `mean`.
 fn table(
     attributes: &Attributes,
     least: f64,

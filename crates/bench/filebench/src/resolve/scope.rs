@@ -30,7 +30,7 @@ impl Scope {
         self.bound.get(name)
     }
 
-    /// A composite's local variable.
+    /// Binds a composite's local variable.
     pub(super) fn bind(&mut self, name: &str, bound: Bound) {
         self.bound.insert(name.to_owned(), bound);
     }

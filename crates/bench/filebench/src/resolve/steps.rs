@@ -55,7 +55,7 @@ impl Scope {
         Ok(())
     }
 
-    /// The steps of `flowops`; `around` is the name, with a dot, of the composite that they are in.
+    /// Builds the steps of `flowops`; `around` is the name, with a dot, of the composite that they are in.
     pub(super) fn steps(
         &self,
         plan: &mut Plan,
@@ -90,7 +90,7 @@ impl Scope {
         Ok(steps)
     }
 
-    /// The variables inside a composite: its locals have the values of this use, else the definition's.
+    /// Returns the variables inside a composite: its locals have the values of this use, else the definition's.
     fn inner(&self, composite: &Composite, given: &Attributes) -> Result<Self, Diagnostic> {
         let mut inner = self.clone();
         for (name, value) in &composite.locals {

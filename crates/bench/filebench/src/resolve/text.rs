@@ -6,8 +6,8 @@ use super::super::variables::Number;
 use super::scope::{Bound, Scope};
 
 impl Scope {
-    /// `text` with the values of its variables. An unknown variable stays as text. A variable whose value is one of
-    /// `paths`, the filesets' paths, stands for the directory where the files really are.
+    /// Fills `text` with the values of its variables. An unknown variable stays as text. A variable whose value is one
+    /// of `paths`, the filesets' paths, stands for the directory where the files really are.
     pub(super) fn expand(&self, text: &str, paths: &[String]) -> Text {
         let mut parts = Vec::new();
         let mut plain = String::new();

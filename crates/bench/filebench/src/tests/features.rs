@@ -28,7 +28,7 @@ fn failed(text: &str) -> String {
     error.to_string()
 }
 
-/// A thread of these flowops, in a process of its own.
+/// Writes a thread of these flowops, in a process of its own.
 fn thread(name: &str, instances: u64, flowops: &str) -> String {
     format!(
         "define process name={name} {{ thread name=t,instances={instances} {{ {flowops} }} }}\n"

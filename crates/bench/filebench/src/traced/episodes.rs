@@ -122,7 +122,7 @@ fn group(name: &str, threads: &[&[Operation]], allocations: &HashMap<u32, u64>) 
     group
 }
 
-/// Threads that are at work at the same time, on average over the time in which any is.
+/// Counts the threads that are at work at the same time, on average over the time in which any is.
 fn together(threads: &[&[Operation]]) -> u64 {
     let span = |operations: &&[Operation]| {
         let begin = operations.first().map_or(0, |first| first.enter_ns);
@@ -138,7 +138,7 @@ fn together(threads: &[&[Operation]]) -> u64 {
 }
 
 impl Group {
-    /// A thread's operations, in their order.
+    /// Adds a thread's operations, in their order.
     fn add(&mut self, operations: &[Operation], files: &mut Files) {
         let mut current: Option<Episode> = None;
         let mut last_ns = operations.first().map_or(0, |first| first.enter_ns);

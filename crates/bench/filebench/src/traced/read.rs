@@ -176,8 +176,8 @@ fn unseen_writes(
     Ok(unseen)
 }
 
-/// A plausible time for a write that ended in the interval before `at_ns`: just before the first sync that can be for
-/// it, else just after the file's previous operation.
+/// Returns a plausible time for a write that ended in the interval before `at_ns`: just before the first sync that can
+/// be for it, else just after the file's previous operation.
 fn place(seen: &[&Operation], at_ns: u64) -> u64 {
     let from_ns = at_ns.saturating_sub(INTERVAL_NS);
     let is_later = |one: &&&Operation| one.what == What::Sync && one.exit_ns >= from_ns;
@@ -188,7 +188,7 @@ fn place(seen: &[&Operation], at_ns: u64) -> u64 {
     before.map_or(at_ns, |one| one.exit_ns + 1)
 }
 
-/// The file system with the most operations; 0 is an unknown one and does not count.
+/// Returns the file system with the most operations; 0 is an unknown one and does not count.
 fn busiest(found: &[(u32, Operation)]) -> u32 {
     let mut counts: HashMap<u32, usize> = HashMap::new();
     for (dev, _) in found.iter().filter(|(dev, _)| *dev != 0) {

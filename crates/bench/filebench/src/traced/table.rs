@@ -5,7 +5,7 @@ const MAX_VALUES: usize = 16;
 /// Rows of a table of more, each with as many values.
 const ROWS: usize = 20;
 
-/// A variable in Filebench's language: a number, or a tabular random variable whose percents are whole.
+/// Writes a variable in Filebench's language: a number, or a tabular random variable whose percents are whole.
 pub(super) fn variable(values: &[u64]) -> String {
     let mut sorted = values.to_vec();
     sorted.sort_unstable();
@@ -23,7 +23,7 @@ pub(super) fn variable(values: &[u64]) -> String {
     }
 }
 
-/// A variable that is on average `mean`: the whole numbers around it.
+/// Returns a variable that is on average `mean`: the whole numbers around it.
 pub(super) fn around(mean: f64) -> String {
     let low = mean.floor();
     let percent = ((mean - low) * 100.0).round() as u64;
@@ -35,7 +35,7 @@ pub(super) fn around(mean: f64) -> String {
     }
 }
 
-/// Rows of equally many values; each is even from its lowest to where its mean is kept.
+/// Makes rows of equally many values; each is even from its lowest to where its mean is kept.
 fn quantiles(sorted: &[u64]) -> Vec<[u64; 3]> {
     let row = |number: usize| {
         let from = number * sorted.len() / ROWS;
@@ -49,7 +49,7 @@ fn quantiles(sorted: &[u64]) -> Vec<[u64; 3]> {
     (0..ROWS).map(row).collect()
 }
 
-/// Whole percents of `counts` that are 100 together (largest remainders).
+/// Returns whole percents of `counts` that are 100 together (largest remainders).
 fn percents(counts: &[usize]) -> Vec<u64> {
     let all: usize = counts.iter().sum();
     let mut percents: Vec<u64> = counts.iter().map(|count| (count * 100 / all) as u64).collect();
@@ -62,7 +62,7 @@ fn percents(counts: &[usize]) -> Vec<u64> {
     percents
 }
 
-/// The language takes the lowest value of a table off and adds `min`.
+/// Writes a table's rows. The language takes the lowest value of a table off and adds `min`.
 fn tabular(rows: &[[u64; 3]]) -> String {
     let rows: Vec<&[u64; 3]> = rows.iter().filter(|row| row[0] > 0).collect();
     let least = rows.iter().map(|row| row[1]).min().unwrap_or(0);

@@ -106,7 +106,7 @@ impl Parts {
         );
     }
 
-    /// The set of files that the group makes and removes.
+    /// Writes the set of files that the group makes and removes.
     fn fresh(&mut self, id: &str, group: &Group) {
         let files = (2 * group.live).clamp(MIN_FILES.max(8 * group.threads), MAX_FILES);
         let sizes: Vec<u64> =
@@ -137,7 +137,7 @@ impl Parts {
         );
     }
 
-    /// The set of files that exist before the run.
+    /// Writes the set of files that exist before the run.
     fn old(&mut self, id: &str, group: &Group) {
         let largest = group.old.write_bytes.iter().chain(&group.old.read_bytes).max();
         let least = largest.copied().unwrap_or(1).next_multiple_of(BLOCK_BYTES);
@@ -199,7 +199,7 @@ impl Parts {
     }
 }
 
-/// A name that can stand in a comment.
+/// Makes a name fit for a comment.
 fn plain(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_graphic() { c } else { '_' }).collect()
 }

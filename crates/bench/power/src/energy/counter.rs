@@ -28,7 +28,7 @@ impl Counter {
         Duration::from_micros(range_uj / MAX_WATTS / 2)
     }
 
-    /// Microjoules since the first reading.
+    /// Returns microjoules since the first reading.
     pub(super) fn total_uj(&self) -> u64 {
         self.total_uj
     }

@@ -167,7 +167,7 @@ fn watts(line: &str, regex: Option<&Regex>) -> Option<f64> {
     (watts.is_finite() && watts >= 0.0).then_some(watts)
 }
 
-/// The integral from `begun` to `ended`; at both ends power is interpolated between the samples around it. Errors: there
+/// Integrates from `begun` to `ended`; at both ends power is interpolated between the samples around it. Errors: there
 /// is no sample around an end, or a gap in which the meter was silent.
 pub(super) fn joules(samples: &[Sample], begun: Duration, ended: Duration) -> Result<f64, String> {
     let around = samples.first().is_some_and(|first| first.at <= begun)

@@ -116,7 +116,7 @@ impl PerfCounter {
     }
 }
 
-/// `event=0x02`, `2.3283064365386962890625e-10`, `Joules`. `event` is the lowest byte of `config`.
+/// Parses `event=0x02`, `2.3283064365386962890625e-10`, `Joules`. `event` is the lowest byte of `config`.
 fn event(text: &str, scale: &str, unit: &str) -> Result<PerfEvent, String> {
     let config = text
         .strip_prefix("event=0x")

@@ -159,7 +159,7 @@ impl ZoneCounters {
         if totals.faults == before { Ok(totals) } else { Err(self.last_fault.clone()) }
     }
 
-    /// Between two moments. Errors: something was wrong between them.
+    /// Returns the joules between two moments. Errors: something was wrong between them.
     pub(super) fn joules(&self, begun: Totals, ended: Totals) -> Result<f64, String> {
         if begun.faults != ended.faults {
             return Err(self.last_fault.clone());

@@ -10,7 +10,7 @@ use luc_units::OnPath as _;
 
 use super::{FrequencyError, Setting};
 
-/// The folder of the processors below the root of sysfs.
+/// Returns the folder of the processors below the root of sysfs.
 pub(super) fn cpu_dir(sysfs: &Path) -> PathBuf {
     sysfs.join("devices/system/cpu")
 }
@@ -27,7 +27,7 @@ pub(super) struct Policy {
 }
 
 impl Policy {
-    /// The policies of all online processors; none without cpufreq.
+    /// Returns the policies of all online processors; none without cpufreq.
     pub(super) fn all(cpu: &Path) -> Result<Vec<Self>, FrequencyError> {
         let entries = match fs::read_dir(cpu) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -75,7 +75,7 @@ impl Policy {
         sysfs::write(&path, value).map_err(FrequencyError::io("write", &path))
     }
 
-    /// The frequencies of a driver with a table (acpi-cpufreq), in rising order; else none.
+    /// Returns the frequencies of a driver with a table (acpi-cpufreq), in rising order; else none.
     fn table(&self) -> Vec<u64> {
         let mut table: Vec<u64> = self
             .text("scaling_available_frequencies")

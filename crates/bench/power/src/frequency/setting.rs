@@ -29,7 +29,7 @@ impl Setting {
         Self::Khz(khz)
     }
 
-    /// The frequency in kHz, if it is one.
+    /// Returns the frequency in kHz, if it is one.
     #[must_use]
     pub fn khz(&self) -> Option<u64> {
         match *self {
@@ -38,7 +38,7 @@ impl Setting {
         }
     }
 
-    /// The share of the processors' time in percent, if it is a throttle.
+    /// Returns the share of the processors' time in percent, if it is a throttle.
     #[must_use]
     pub fn share(&self) -> Option<u8> {
         match *self {

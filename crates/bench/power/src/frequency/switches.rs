@@ -48,7 +48,7 @@ pub(super) fn turbo_files(cpu: &Path) -> Result<Vec<(PathBuf, &'static str)>, Fr
     Ok(files)
 }
 
-/// Files and values that turn turbo on or off. Errors: there is no switch, or it cannot be written.
+/// Lists files and values that turn turbo on or off. Errors: there is no switch, or it cannot be written.
 pub(super) fn turbo_changes(cpu: &Path, turbo: bool) -> Result<Vec<Change>, FrequencyError> {
     let files = turbo_files(cpu)?;
     if files.is_empty() {
@@ -66,7 +66,7 @@ pub(super) fn turbo_changes(cpu: &Path, turbo: bool) -> Result<Vec<Change>, Freq
 
 pub(super) const SMT: &str = "smt/control";
 
-/// Files and values that turn SMT on or off; none if it is so already. Errors: it cannot be switched.
+/// Returns files and values that turn SMT on or off; none if it is so already. Errors: it cannot be switched.
 pub(super) fn smt_change(cpu: &Path, smt: bool) -> Result<Option<Change>, FrequencyError> {
     let path = cpu.join(SMT);
     let found = sysfs::read(&path).map_err(FrequencyError::io("read", &path))?;

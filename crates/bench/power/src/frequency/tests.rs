@@ -82,7 +82,7 @@ impl Fake {
         self.sysfs.path().join("saved.json")
     }
 
-    /// Every file and its text.
+    /// Returns every file and its text.
     fn all(&self) -> Vec<(PathBuf, String)> {
         let mut folders = vec![self.sysfs.path().to_owned()];
         let mut all = Vec::new();
@@ -214,7 +214,7 @@ fn an_error_half_way_is_put_back() {
     assert_eq!(fake.all(), before);
 }
 
-/// The names of files written, in their order.
+/// Returns the names of files written, in their order.
 fn writes(fake: &Fake, act: impl FnOnce()) -> Vec<&'static str> {
     let watch = inotify::init(inotify::CreateFlags::NONBLOCK).expect("inotify");
     let names = ["scaling_min_freq", "scaling_max_freq"];

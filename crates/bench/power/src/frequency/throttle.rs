@@ -128,7 +128,7 @@ impl Throttle {
     }
 }
 
-/// Quota and period in microseconds.
+/// Computes quota and period in microseconds.
 fn quota(percent: u8, processors: u64) -> (u64, u64) {
     let share = u64::from(percent) * processors;
     // Longer periods where the quota would be below the least.

@@ -168,7 +168,7 @@ impl Victim {
         extent::of_block(&file, self.offset(), BLOCK_BYTES as u64)
     }
 
-    /// Offset of the block in the file, in bytes.
+    /// Returns the offset of the block in the file, in bytes.
     fn offset(&self) -> u64 {
         let block = match self.trial.block {
             Block::First => 0,
@@ -250,7 +250,7 @@ impl Victim {
         Ok(())
     }
 
-    /// The call under trial.
+    /// Makes the call under trial.
     fn call(&self, file: &OwnedFd, mapping: Option<&Mapping>) -> Answer {
         let fd = file.as_raw_fd();
         match self.trial.call {

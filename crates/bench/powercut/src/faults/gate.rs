@@ -64,7 +64,8 @@ impl Gate {
         command
     }
 
-    /// The gate's figures on the file system mounted on `dir` in the run that has ended; `None` if it gives none.
+    /// Returns the gate's figures on the file system mounted on `dir` in the run that has ended; `None` if it gives
+    /// none.
     pub(super) fn held(work: &Path, dir: &Path) -> Option<HeldCalls> {
         let report: Value = serde_json::from_slice(&fs::read(report_path(work)).ok()?).ok()?;
         let place = dir.to_str()?;
@@ -79,7 +80,7 @@ impl Gate {
     }
 }
 
-/// The entry of the file system mounted on `place`, wherever in the report the list of them is.
+/// Returns the entry of the file system mounted on `place`, wherever in the report the list of them is.
 fn find<'v>(report: &'v Value, place: &str) -> Option<&'v Value> {
     match report {
         Value::Object(fields) if fields.get("mount_point").is_some_and(|at| at == place) => {

@@ -19,7 +19,7 @@ pub enum Level {
 }
 
 impl Level {
-    /// The command that runs `words` in `place` under `policy`, or alone.
+    /// Builds the command that runs `words` in `place` under `policy`, or alone.
     pub(super) fn command(
         &self,
         policy: Option<&Policy>,
@@ -39,7 +39,7 @@ impl Level {
         })
     }
 
-    /// The module's figures before a program starts.
+    /// Returns the module's figures before a program starts.
     pub(super) fn stats(&self, place: &FaultDisk) -> Result<Stats, FaultsError> {
         match self {
             Self::Gate(_) => Ok(Stats::default()),

@@ -93,7 +93,7 @@ impl MountTrials<'_> {
         Ok(())
     }
 
-    /// Without luc first, then each policy.
+    /// Returns without luc first, then each policy.
     fn arms(&self) -> impl Iterator<Item = Option<&Policy>> {
         [None].into_iter().chain(self.plan.setting.policies.iter().map(Some))
     }

@@ -53,7 +53,7 @@ impl FaultDisk {
         &self.dir
     }
 
-    /// A directory beside it, where nothing fails.
+    /// Returns a directory beside it, where nothing fails.
     pub(super) fn work(&self) -> &Path {
         self.work.path()
     }

@@ -42,8 +42,8 @@ pub struct PolicyReport {
     pub policy: Option<String>,
     pub trials: u64,
     pub failed_requests: u64,
-    /// Calls that the gate held, or commits that the module held, for those beside the trials as well; absent if that is not
-    /// known.
+    /// Calls that the gate held, or commits that the module held, for those beside the trials as well; absent if that
+    /// is not known.
     pub held_calls: Option<u64>,
     /// Clients that made them.
     pub clients: u64,
@@ -128,7 +128,7 @@ impl Report {
         self.differences.is_empty()
     }
 
-    /// Trials have been made.
+    /// Counts trials that have been made.
     pub(super) fn count(&mut self, policy: Option<&Policy>, trials: usize, failed: u64) {
         if policy.is_some() {
             self.trials += trials as u64;
@@ -139,7 +139,7 @@ impl Report {
         row.failed_requests += failed;
     }
 
-    /// A client has ended.
+    /// Counts the calls held for a client that has ended.
     pub(super) fn held(&mut self, policy: Option<&Policy>, held: Option<HeldCalls>) {
         let row = self.row(policy);
         row.clients += 1;

@@ -81,7 +81,7 @@ impl<'a> TrialClient<'a> {
         })
     }
 
-    /// Has files made for `trials`; the bytes of the disk that are to fail.
+    /// Returns has files made for `trials`; the bytes of the disk that are to fail.
     pub(super) fn prepare(&mut self, trials: &[Trial]) -> Result<Vec<ByteRange>, FaultsError> {
         let order = Order::Prepare { trials: trials.to_vec() };
         match self.ask(&order)? {

@@ -118,7 +118,7 @@ fn number(word: Option<&&str>) -> Option<f64> {
     word?.trim().parse().ok()
 }
 
-/// `12 commits` on a line of its own.
+/// Finds `12 commits` on a line of its own.
 fn before_word(text: &str, word: &str) -> Option<f64> {
     let line = |line: &str| {
         let (value, name) = line.trim().split_once(' ')?;
@@ -127,7 +127,7 @@ fn before_word(text: &str, word: &str) -> Option<f64> {
     text.lines().find_map(line)
 }
 
-/// `commits 12` on a line of its own.
+/// Finds `commits 12` on a line of its own.
 fn after_word(text: &str, word: &str) -> Option<f64> {
     let line = |line: &str| {
         let (name, value) = line.trim().split_once(' ')?;
@@ -136,7 +136,7 @@ fn after_word(text: &str, word: &str) -> Option<f64> {
     text.lines().find_map(line)
 }
 
-/// The commits of the btrfs that has `disk`: its folder has the name of its UUID.
+/// Returns the commits of the btrfs that has `disk`: its folder has the name of its UUID.
 fn of_member(root: &Path, disk: &str) -> String {
     let entries = fs::read_dir(root).into_iter().flatten().flatten();
     entries

@@ -44,7 +44,7 @@ impl MachineTexts {
     }
 }
 
-/// proc_stat(5): ticks of processors, events since boot.
+/// Parses proc_stat(5): ticks of processors, events since boot.
 fn of_stat(text: &str) -> Counters {
     let first = |key: &str| {
         let line = text.lines().find_map(|line| line.strip_prefix(key))?;
@@ -111,7 +111,7 @@ fn of_vmstat(text: &str) -> Counters {
     .collect()
 }
 
-/// The fields of a device's line.
+/// Returns the fields of a device's line.
 pub(super) fn disk_line(text: &str, major: u32, minor: u32) -> Option<impl Iterator<Item = &str>> {
     let numbers = [major.to_string(), minor.to_string()];
     let line = text.lines().find(|line| line.split_whitespace().take(2).eq(numbers.iter()))?;
@@ -146,7 +146,7 @@ fn of_disk(text: &str, disk: &Disk) -> Counters {
     .collect()
 }
 
-/// Time in which some or all tasks waited (PSI).
+/// Parses the time in which some or all tasks waited (PSI).
 fn of_pressure(name: &str, text: &str) -> Counters {
     let total = |kind: &str| {
         let line = text.lines().find(|line| line.starts_with(kind))?;

@@ -30,7 +30,7 @@ pub(super) fn counters(stdout: &str) -> Counters {
     counters
 }
 
-/// Numbers of a report that a plan names, by their JSON pointers.
+/// Reads the numbers of a report that a plan names, by their JSON pointers.
 pub(crate) fn named(report: &Value, names: &BTreeMap<String, String>) -> Counters {
     let number = |(name, pointer): (&String, &String)| {
         let number = report.pointer(pointer).and_then(Value::as_f64)?;
@@ -43,7 +43,8 @@ pub(crate) fn named(report: &Value, names: &BTreeMap<String, String>) -> Counter
 const GATE_FIGURES: [&str; 5] =
     ["gated", "rounds", "mean_wait_us", "mean_write_back_us", "timed_out"];
 
-/// The gate's figures on the file system mounted at `mount`, of the report of `luc run`; of the busiest one without it.
+/// Returns the gate's figures on the file system mounted at `mount`, of the report of `luc run`; of the busiest one
+/// without it.
 pub(crate) fn gate(report: &str, mount: Option<&str>) -> Counters {
     let report: Value = serde_json::from_str(report).unwrap_or_default();
     let all = report["file_systems"].as_array().cloned().unwrap_or_default();

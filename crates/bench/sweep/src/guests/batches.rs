@@ -36,7 +36,8 @@ impl Stage {
         }
     }
 
-    /// The next one; `None` where all is decided. It follows from the plan and the figures of earlier stages alone.
+    /// Returns the next one; `None` where all is decided. It follows from the plan and the figures of earlier stages
+    /// alone.
     pub(super) fn next(plan: &Plan, points: &[Point], results: &Results) -> Option<Self> {
         if !plan.stop.best {
             return Some(Self::whole(plan, points));

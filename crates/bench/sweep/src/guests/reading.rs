@@ -160,7 +160,7 @@ fn disk(
     counted.into_iter().filter_map(since).collect()
 }
 
-/// Type, source and options of a line of /proc/mounts.
+/// Returns type, source and options of a line of /proc/mounts.
 fn mount(line: &str) -> String {
     let words: Vec<&str> = line.split_whitespace().collect();
     match words.as_slice() {
@@ -169,7 +169,7 @@ fn mount(line: &str) -> String {
     }
 }
 
-/// Lines of a name and a number; other lines are left out.
+/// Parses lines of a name and a number; other lines are left out.
 fn values(text: Option<String>) -> BTreeMap<String, f64> {
     let text = text.unwrap_or_default();
     let line = |line: &str| {
@@ -179,7 +179,7 @@ fn values(text: Option<String>) -> BTreeMap<String, f64> {
     text.lines().filter_map(line).collect()
 }
 
-/// The numbers of a JSON object.
+/// Parses the numbers of a JSON object.
 fn members(text: Option<String>) -> BTreeMap<String, f64> {
     let object: Value = serde_json::from_str(&text.unwrap_or_default()).unwrap_or_default();
     let object = object.as_object().cloned().unwrap_or_default();

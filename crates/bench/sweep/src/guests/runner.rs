@@ -59,8 +59,8 @@ impl GuestRunner {
             sources.write(&folder)?;
             Ok(kernel.build_module(&folder, work)?)
         };
-        // Modules need the kernel's headers, so they are built only if used: lagdisk without a model, luc.ko if a policy
-        // needs it.
+        // Modules need the kernel's headers, so they are built only if used: lagdisk without a model, luc.ko if a
+        // policy needs it.
         let has_kernel = plan.all_policies().any(|policy| matches!(policy, Policy::Kernel(..)));
         let mut modules = Vec::new();
         if has_kernel || !plan.disk.is_modelled() {
@@ -184,7 +184,7 @@ fn memory_bytes(plan: &Plan) -> Result<u64, SweepError> {
     Ok(disk_bytes(plan, &plan.disk.spec()?) + SYSTEM_BYTES + files as u64)
 }
 
-/// Bytes of a workload file's files.
+/// Returns bytes of a workload file's files.
 fn file_bytes(workload: &Workload, threads: usize) -> Result<f64, SweepError> {
     let Some(file) = &workload.filebench else {
         return Ok(0.0);

@@ -23,7 +23,7 @@ const SHIFT_US: usize = 1300;
 /// Maximum time that `delay` may hold a commit, in µs, large enough that its restarts are not cut short.
 const DELAY_MAX_HOLD_US: (&str, u64) = ("max_hold_us", MAX_HOLD_US);
 
-/// The script of a batch.
+/// Writes the script of a batch.
 pub(super) fn script(plan: &Plan, batch: &Batch) -> Result<String, SweepError> {
     let speed = plan.speed(batch.mips);
     let mut script = head(plan, speed)?;
@@ -71,7 +71,7 @@ fn head(plan: &Plan, speed: Speed) -> Result<String, SweepError> {
     ))
 }
 
-/// The text of the file of a model, where its name does not say all: it has one, or its times are stretched.
+/// Returns the text of the file of a model, where its name does not say all: it has one, or its times are stretched.
 pub(super) fn model_file(plan: &Plan, speed: Speed) -> Result<Option<String>, SweepError> {
     let disk = &plan.disk;
     if !disk.is_modelled() || (disk.path().is_none() && speed.scale == TimeScale::NONE) {
@@ -80,17 +80,18 @@ pub(super) fn model_file(plan: &Plan, speed: Speed) -> Result<Option<String>, Sw
     Ok(Some(disk.spec()?.slowed(speed.scale.permille).to_toml()?))
 }
 
-/// Memory that a model's disk takes in a guest: its size, and twice its cache for what a power cut would bring back.
+/// Returns the memory that a model's disk takes in a guest: its size, and twice its cache for what a power cut would
+/// bring back.
 pub(super) fn disk_bytes(plan: &Plan, spec: &ModelSpec) -> u64 {
     plan.disk.size.bytes() + 2 * spec.cache_bytes() + 2 * HUGE_PAGE_BYTES
 }
 
-/// Path of a workload file in a guest.
+/// Returns the path of a workload file in a guest.
 pub(super) fn workload_file(name: &str) -> String {
     format!("/root/{name}.f")
 }
 
-/// The parameters of lagdisk.
+/// Returns the parameters of lagdisk.
 fn disk(disk: &Disk, speed: Speed) -> String {
     let mut all = vec![format!("size_mib={}", disk.size.bytes() >> 20)];
     for (name, time) in [("write", &disk.write), ("flush", &disk.flush), ("read", &disk.read)] {
@@ -100,7 +101,7 @@ fn disk(disk: &Disk, speed: Speed) -> String {
     all.join(" ")
 }
 
-/// The words after `luc bench`, times stretched.
+/// Returns the words after `luc bench`, times stretched.
 fn bench(
     plan: &Plan,
     point: &Point,
@@ -131,7 +132,7 @@ fn bench(
     Ok(all)
 }
 
-/// A word for a shell.
+/// Quotes a word for a shell.
 fn quoted(word: String) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=".contains(c);
     if word.chars().all(is_plain) {
@@ -140,7 +141,8 @@ fn quoted(word: String) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// The module's settings, whose times it stretches itself; nothing where it is not loaded or has no journal to serve.
+/// Returns the module's settings, whose times it stretches itself; nothing where it is not loaded or has no journal to
+/// serve.
 fn settings(point: &Point) -> String {
     let Policy::Kernel(batching, copy_out) = point.policy else {
         return String::new();

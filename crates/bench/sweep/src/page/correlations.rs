@@ -108,7 +108,7 @@ fn shares(explanation: &Explanation) -> Table {
     }
 }
 
-/// Counters that are most in the components, and how much of each.
+/// Returns counters that are most in the components, and how much of each.
 fn loadings(explanation: &Explanation) -> Table {
     let components = &explanation.components;
     let of = |component: usize, name: &str| {

@@ -66,7 +66,7 @@ pub(super) fn section(report: &Report, notes: Vec<String>) -> Section {
     Section { title: "Environment".to_owned(), text: notes, graphs: vec![Graph::Table(table)] }
 }
 
-/// The different values, the most frequent first, with how often they are there if there are several.
+/// Returns the different values, the most frequent first, with how often they are there if there are several.
 fn several(values: impl Iterator<Item = Option<String>>) -> String {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for value in values.flatten() {
@@ -86,7 +86,7 @@ fn several(values: impl Iterator<Item = Option<String>>) -> String {
     words.join("; ")
 }
 
-/// A mount without its source, which is another one for every repeat.
+/// Returns a mount without its source, which is another one for every repeat.
 fn without_device(mount: &str) -> String {
     let mut words = mount.split(' ');
     let kind = words.next().unwrap_or_default();

@@ -32,7 +32,7 @@ impl Axes {
         several.map(|(axis, _)| *axis)
     }
 
-    /// Axes in which none of `points` differ: names without them tell them apart.
+    /// Returns axes in which none of `points` differ: names without them tell them apart.
     pub(super) fn common(&self, points: &[&PointReport]) -> Vec<Axis> {
         let is_common = |axis: &Axis| {
             let mut values = points.iter().map(|point| point.value(*axis));
@@ -42,7 +42,7 @@ impl Axes {
         self.varied().filter(is_common).collect()
     }
 
-    /// A point's values of the axes with several, but for `except`.
+    /// Returns a point's values of the axes with several, but for `except`.
     pub(super) fn name(&self, point: &PointReport, except: &[Axis]) -> String {
         let words: Vec<String> = self
             .varied()
@@ -56,7 +56,7 @@ impl Axes {
     }
 }
 
-/// `8 threads`, `ext4`, `policy auto`.
+/// Returns `8 threads`, `ext4`, `policy auto`.
 pub(super) fn value_name(axis: Axis, value: &str) -> String {
     match axis {
         Axis::Threads if value == "1" => "1 thread".to_owned(),
@@ -69,7 +69,7 @@ pub(super) fn value_name(axis: Axis, value: &str) -> String {
     }
 }
 
-/// The number that a value of an axis is; frequencies in GHz.
+/// Returns the number that a value of an axis is; frequencies in GHz.
 pub(super) fn number(value: &str) -> Option<f64> {
     let end = value.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(value.len());
     let (digits, unit) = value.split_at(end);

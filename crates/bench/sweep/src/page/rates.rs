@@ -12,7 +12,7 @@ use super::speedups::is_drawn;
 const MAX_ROWS: usize = 120;
 const MAX_MATRICES: usize = 12;
 
-/// The figures of every point, by workload.
+/// Returns the figures of every point, by workload.
 pub(super) fn bars(report: &Report, axes: &Axes) -> Section {
     let mut section = Section { title: "Figures".to_owned(), ..Section::default() };
     if axes.values(Axis::Target).iter().any(|target| report.is_unsafe(target)) {
@@ -167,13 +167,13 @@ fn one(
     Some(Graph::Matrix(matrix))
 }
 
-/// A name, with a warning where it loses data in a power cut.
+/// Returns a name, with a warning where it loses data in a power cut.
 fn marked(name: String, is_unsafe: bool) -> String {
     let warning = if is_unsafe { " (UNSAFE)" } else { "" };
     name + warning
 }
 
-/// Every ratio to the first value of an axis, but of those that are drawn as lines.
+/// Returns every ratio to the first value of an axis, but of those that are drawn as lines.
 pub(super) fn ratios(report: &Report, axes: &Axes) -> Section {
     let mut rows: Vec<Vec<Entry>> = Vec::new();
     for point in &report.points {

@@ -147,8 +147,8 @@ fn place(value: &str) -> AxisPlace {
     AxisPlace { name: value.to_owned(), number: number(value) }
 }
 
-/// The speedup of a point of `line`, whose points differ in `axis` only; 1 for the one that the others are compared
-/// with.
+/// Returns the speedup of a point of `line`, whose points differ in `axis` only; 1 for the one that the others are
+/// compared with.
 fn figure(point: &PointReport, axis: Axis, line: &[&PointReport]) -> Option<Estimate> {
     let along = |point: &'_ PointReport| point.ratios.iter().position(|ratio| ratio.axis == axis);
     if let Some(at) = along(point) {

@@ -183,7 +183,7 @@ impl Workload {
 }
 
 impl Workload {
-    /// A workload file has to be right for every number of threads, and to heed it where there are several.
+    /// Checks that a workload file is right for every number of threads, and heeds it if there are several.
     fn check_personality(&self, threads: &[usize]) -> Result<(), SweepError> {
         let mut heeds = false;
         for &count in threads {
@@ -256,7 +256,7 @@ impl Disk {
     }
 }
 
-/// A meter has a command; its other keys go with that.
+/// Checks that a meter has a command, and that its other keys come with one.
 fn check_energy(energy: &energy::Options) -> Result<(), SweepError> {
     let refuse = |reason: String| Err(SweepError::Plan(format!("energy: {reason}")));
     parse_duration_ns(&energy.idle)?;
@@ -293,7 +293,7 @@ fn axis(name: &str, values: impl Iterator<Item = String>) -> Result<(), SweepErr
     axis_of(name, values, of_name, "'.', '_', '+' and '-'")
 }
 
-/// The same of an option's values, which name no file.
+/// Checks the same of an option's values, which name no file.
 fn option_axis(name: &str, values: impl Iterator<Item = String>) -> Result<(), SweepError> {
     let of_value = |c: char| c.is_ascii_alphanumeric() || "._+-:".contains(c);
     axis_of(name, values, of_value, "'.', '_', '+', '-' and ':'")

@@ -60,7 +60,7 @@ impl Disk {
         self.model != "fixed"
     }
 
-    /// This one with a target's `own` values.
+    /// Returns this one with a target's `own` values.
     pub(super) fn with(&self, own: Option<&OwnDisk>) -> Self {
         let own = own.cloned().unwrap_or_default();
         let plan = self.clone();
@@ -73,7 +73,7 @@ impl Disk {
         }
     }
 
-    /// The file of its model, if it has one; a plan that is no file has paths as they are.
+    /// Returns the file of its model, if it has one; a plan that is no file has paths as they are.
     pub(crate) fn path(&self) -> Option<&Path> {
         let own = Some(Path::new(&self.model)).filter(|_| self.model.ends_with(".toml"));
         self.file.as_deref().or(own)
@@ -86,7 +86,7 @@ impl Disk {
         }
     }
 
-    /// The words of `luc disk create`.
+    /// Returns the words of `luc disk create`.
     pub(crate) fn words(&self) -> Vec<String> {
         let file = self.file.as_ref();
         let model = file.map_or(self.model.clone(), |file| file.display().to_string());

@@ -15,7 +15,7 @@ pub(super) const FILE_SYSTEMS: [(&str, u64); 7] = [
     ("reiserfs", 64 << 20),
 ];
 
-/// The least device that its mkfs takes, bytes; `None` of one that is not known.
+/// Returns the least device that its mkfs takes, bytes; `None` of one that is not known.
 pub fn least_bytes(name: &str) -> Option<u64> {
     let known = FILE_SYSTEMS.iter().find(|(known, _)| *known == name);
     known.map(|(_, least)| *least)

@@ -68,7 +68,7 @@ impl Target {
         })
     }
 
-    /// A device is named twice, by its absolute path, with a file system; nothing else has its keys.
+    /// Checks that a device is named twice, by its absolute path, with a file system; nothing else has its keys.
     fn check_device(&self) -> Result<(), SweepError> {
         let name = &self.name;
         let refuse = |reason: String| Err(SweepError::Plan(format!("target '{name}': {reason}")));

@@ -68,7 +68,7 @@ fn jobs() -> usize {
 }
 
 impl VirtualTime {
-    /// On the distribution's `kernel`, as `6.1`, at one speed.
+    /// Returns on the distribution's `kernel`, as `6.1`, at one speed.
     pub fn of(version: &str, mips: u64) -> Self {
         Self {
             kernel: version.to_owned(),

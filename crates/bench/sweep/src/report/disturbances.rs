@@ -5,7 +5,7 @@ use std::fmt::{self, Write};
 use super::Report;
 use crate::journal::Record;
 
-/// A line for each.
+/// Writes a line for each.
 pub(super) fn write(f: &mut impl Write, report: &Report) -> fmt::Result {
     if report.plan.poll_idle {
         writeln!(f, "idle processors polled and did not halt (0 in /dev/cpu_dma_latency)")?;

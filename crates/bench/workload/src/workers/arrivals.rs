@@ -61,7 +61,7 @@ impl Arrivals {
         Ok(if is_exponential { Self::Exponential(ns) } else { Self::Uniform(ns) })
     }
 
-    /// The same with its times changed by `stretch`, which makes ns of ns; times of a file stay as they are.
+    /// Returns the same with its times changed by `stretch`, which makes ns of ns; times of a file stay as they are.
     #[must_use]
     pub fn stretched(self, stretch: impl Fn(u64) -> u64) -> Self {
         match self {

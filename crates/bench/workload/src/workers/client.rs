@@ -38,7 +38,7 @@ impl Client<'_> {
         self.recorder.record(operation, ns);
     }
 
-    /// Time until the end of the run, ns.
+    /// Returns the time until the end of the run, ns.
     pub fn left_ns(&self, now_ns: u64) -> u64 {
         let end_ns = self.control.end_ns().load(Ordering::Relaxed);
         end_ns.saturating_sub(now_ns)

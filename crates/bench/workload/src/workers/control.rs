@@ -16,7 +16,7 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// The failure of `operation`.
+    /// Builds the failure of `operation`.
     pub fn of(operation: usize) -> impl Fn(io::Error) -> Self {
         move |error| Self { operation, errno: error.raw_os_error().unwrap_or(libc::EIO) }
     }
@@ -98,7 +98,7 @@ impl Control {
         }
     }
 
-    /// A client's part of the barrier.
+    /// Waits at the barrier as a client.
     pub(super) fn wait_for_start(&self) {
         self.ready().fetch_add(1, Ordering::Release);
         while self.started().load(Ordering::Acquire) == 0 {

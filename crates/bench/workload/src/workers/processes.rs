@@ -42,7 +42,7 @@ where
     children.failed.map_or(Ok(()), Err)
 }
 
-/// Threads of this process, from /proc; 1 if that cannot be read.
+/// Counts the threads of this process, from /proc; 1 if that cannot be read.
 fn thread_count() -> usize {
     std::fs::read_dir("/proc/self/task").map_or(1, |tasks| tasks.count())
 }
@@ -81,7 +81,7 @@ struct Children {
 }
 
 impl Children {
-    /// The first child that died, without waiting. A child that ended in order is none.
+    /// Returns the first child that died, without waiting. A child that ended in order is none.
     fn dead(&mut self) -> Option<BenchError> {
         self.reap(libc::WNOHANG);
         self.failed.take()

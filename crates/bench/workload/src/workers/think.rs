@@ -75,7 +75,7 @@ pub(crate) struct Pauses {
 }
 
 impl Pauses {
-    /// The pauses of `client`, whose first round starts now.
+    /// Returns the pauses of `client`, whose first round starts now.
     pub(crate) fn new(think: &Think, seed: u64, client: &Client<'_>) -> Self {
         Self::of(think, seed, client.index)
     }
@@ -101,7 +101,7 @@ impl Pauses {
         self.woke_ns = now_ns();
     }
 
-    /// The length of the pause after a round that took `round_ns`.
+    /// Returns the length of the pause after a round that took `round_ns`.
     fn length_ns(&mut self, round_ns: u64) -> u64 {
         let pause_ns = match self.distribution {
             Distribution::Constant => self.mean_ns,

@@ -89,7 +89,7 @@ impl AppendLog {
     }
 }
 
-/// A new file that is on the disk, with its blocks if `preallocate_bytes` asks for them.
+/// Makes a new file that is on the disk, with its blocks if `preallocate_bytes` asks for them.
 fn new_file(path: &Path, preallocate_bytes: Option<u64>) -> io::Result<File> {
     let file = OpenOptions::new().write(true).create_new(true).open(path)?;
     if let Some(bytes) = preallocate_bytes {

@@ -145,7 +145,7 @@ pub fn run(plan: &Commit, tick: &mut dyn FnMut(usize)) -> Result<Report, BenchEr
 /// Failed operation, with its error.
 type Failed = (&'static str, io::Error);
 
-/// The logs of the work that has some, as they are before the first round.
+/// Makes the logs of the work that has some, as they are before the first round.
 fn logs(directory: &Path, plan: &Commit, data: &[u8], rounds: usize) -> Result<Vec<File>, Failed> {
     let size_bytes = rounds as u64 * data.len() as u64;
     let make = |number: usize| {
@@ -245,7 +245,7 @@ fn one_round(
     })
 }
 
-/// `sync_file_range` over the whole file.
+/// Calls `sync_file_range` over the whole file.
 fn sync_range(file: &File, flags: libc::c_uint) -> io::Result<()> {
     // SAFETY: a system call on a descriptor that `file` keeps open; it takes no pointers.
     match unsafe { libc::sync_file_range(file.as_raw_fd(), 0, 0, flags) } {

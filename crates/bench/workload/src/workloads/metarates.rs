@@ -163,7 +163,7 @@ impl FileName {
         }
     }
 
-    /// The path of file number `file`.
+    /// Returns the path of file number `file`.
     fn of(&mut self, file: u64) -> &OsStr {
         self.path.clear();
         self.path.push(&self.stem);
@@ -248,7 +248,7 @@ fn report(plan: &Metarates, outcome: Outcome) -> Report {
     }
 }
 
-/// FCR over the clients that completed a file; 0 if none did.
+/// Computes the FCR over the clients that completed a file; 0 if none did.
 fn file_creation_rate(measured: &Measured) -> f64 {
     let mut per_client: Vec<f64> = Vec::new();
     let parts: Vec<Vec<(u64, u64)>> =
@@ -263,7 +263,7 @@ fn file_creation_rate(measured: &Measured) -> f64 {
     rate(&per_client)
 }
 
-/// N / mean, per second, of per-client times in ns.
+/// Computes N / mean, per second, of per-client times in ns.
 fn rate(client_ns: &[f64]) -> f64 {
     let clients = client_ns.len() as f64;
     let sum: f64 = client_ns.iter().sum();

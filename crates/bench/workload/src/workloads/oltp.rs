@@ -121,7 +121,7 @@ impl Database {
     }
 }
 
-/// Filebench's semaphores: the writers', then the log's.
+/// Returns Filebench's semaphores: the writers', then the log's.
 fn demands(parameters: &Parameters) -> Vec<Demand> {
     let writer = Demand { reads: 1000, ahead: 2000 };
     let log = Demand { reads: 3200, ahead: 1000 };
@@ -241,7 +241,7 @@ impl<'a> Session<'a> {
         })
     }
 
-    /// The data file of a client's access number `step`: client `number` begins with the file of that number.
+    /// Returns the data file of a client's access number `step`: client `number` begins with the file of that number.
     fn file(&self, number: usize, step: u64) -> &'a File {
         let files = &self.database.files;
         &files[(number + step as usize) % files.len()]
@@ -279,7 +279,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Filebench's `hog`: stores that the compiler may not leave out.
+    /// Performs Filebench's `hog`: stores that the compiler may not leave out.
     fn compute(&mut self, stores: u64) {
         let size = self.own.memory.len();
         for store in 0..stores {

@@ -192,7 +192,7 @@ fn check(plan: &Ranking) -> Result<(), BenchError> {
     Ok(())
 }
 
-/// The file, open to be read, or to be written over if it is one of ours.
+/// Opens the file to be read, or to be written over if it is one of ours.
 fn open(plan: &Ranking) -> Result<File, BenchError> {
     let failed = |what: &'static str| {
         move |reason: io::Error| BenchError::Operation {
@@ -228,7 +228,7 @@ fn is_ours(file: &File) -> io::Result<bool> {
     }
 }
 
-/// The numbers below `count` in an order that follows from the seed.
+/// Returns the numbers below `count` in an order that follows from the seed.
 fn shuffled(count: u64, seed: u64) -> Result<Vec<u64>, BenchError> {
     if count > MAX_RANDOM_BLOCKS {
         return Err(BenchError::Input {
@@ -315,12 +315,12 @@ impl Log {
         self.add_at(bytes, self.elapsed_ns());
     }
 
-    /// Time from the beginning to the end of the last block, ns.
+    /// Returns the time from the beginning to the end of the last block, ns.
     fn elapsed_ns(&self) -> u64 {
         self.done_ns - self.begun_ns
     }
 
-    /// A block is begun.
+    /// Begins a block.
     fn next_block(&mut self) {
         self.block_ns = now_ns();
     }

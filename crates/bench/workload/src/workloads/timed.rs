@@ -66,7 +66,8 @@ impl Timed {
         Ok(())
     }
 
-    /// Writes a record and synchronizes it. Counts the write as `operation`, and the synchronization as the one after it.
+    /// Writes a record and synchronizes it. Counts the write as `operation`, and the synchronization as the one after
+    /// it.
     pub(super) fn write_durably(
         &self,
         client: &Client<'_>,

@@ -205,7 +205,7 @@ impl Workload for Varmail {
 }
 
 impl Varmail {
-    /// Buffers, and the random stream of this number.
+    /// Makes buffers, and the random stream of this number.
     fn own(&self, number: u64) -> Own {
         let mut random = random::stream(self.timed.seed, number);
         Own {

@@ -45,7 +45,7 @@ impl Coupling {
         })
     }
 
-    /// A reader has read: tells the consumers and waits until none is too far behind.
+    /// Tells the consumers that a reader has read, and waits until none is too far behind.
     pub(super) fn post(&self, client: &Client<'_>) {
         let mine = self.posted[0].fetch_add(1, Ordering::AcqRel) + 1;
         let bursts = |consumer: usize| self.bursts[consumer].load(Ordering::Acquire);
@@ -59,7 +59,7 @@ impl Coupling {
         wait(client, &self.signals[1], || (0..self.demands.len()).all(allowed));
     }
 
-    /// Consumer number `consumer` has ended a burst: waits until enough has been read for another.
+    /// Ends a burst of consumer number `consumer`, and waits until enough has been read for another.
     pub(super) fn take(&self, client: &Client<'_>, consumer: usize) {
         let bursts = self.bursts[consumer].fetch_add(1, Ordering::AcqRel) + 1;
         signal(&self.signals[1]);

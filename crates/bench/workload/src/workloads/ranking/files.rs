@@ -178,7 +178,7 @@ fn spread(plan: &Creation, made: &mut Made) -> Result<(), BenchError> {
     scratch.remove()
 }
 
-/// The folder of the files, which are all on one file system.
+/// Returns the folder of the files, which are all on one file system.
 fn common_folder(files: &[PathBuf]) -> Result<PathBuf, BenchError> {
     let mut found: Option<(PathBuf, u64)> = None;
     for file in files {
@@ -211,7 +211,7 @@ fn no_place(folder: &Path, reason: io::Error) -> BenchError {
     }
 }
 
-/// `wanted` of `count` numbers, with equal distances, the first and the last among them.
+/// Returns `wanted` of `count` numbers, with equal distances, the first and the last among them.
 fn at_equal_distances(count: usize, wanted: usize) -> impl Iterator<Item = usize> {
     let last = count.saturating_sub(1);
     let steps = wanted.saturating_sub(1).max(1);
@@ -306,7 +306,7 @@ const FS_IOC_FIEMAP: libc::c_ulong = 0xC020_660B;
 /// Keeps the layout honest.
 const _: () = assert!(size_of::<ExtentMap>() == 32 + MAX_EXTENTS * 56);
 
-/// The first extents of a file.
+/// Reads the first extents of a file.
 fn extents(file: &File) -> io::Result<Vec<Extent>> {
     let mut map = ExtentMap {
         start: 0,
