@@ -81,7 +81,7 @@ pub struct Lines {
     pub series: Vec<Series>,
 }
 
-/// Lines that can be told from each other.
+/// Maximum number of lines that readers can distinguish.
 pub const MOST_SERIES: usize = 8;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -168,7 +168,7 @@ pub struct Lane {
 
 #[derive(Clone, Debug, Default)]
 pub struct Span {
-    /// Begin in ns after that of the axis.
+    /// Begin in ns after the begin of the axis.
     pub begin_ns: i64,
     pub end_ns: i64,
     /// Uncertainty of the begin, in ns, drawn as an error bar.

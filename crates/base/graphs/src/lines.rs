@@ -149,7 +149,7 @@ fn names(out: &mut String, places: &[AxisPlace], xs: &[f64]) -> fmt::Result {
     Ok(())
 }
 
-/// Draws the intervals: an area between places, a bar where there is one place only.
+/// Draws the intervals: an area between places, or a bar if there is only one place.
 fn band(
     out: &mut String,
     number: usize,
@@ -175,7 +175,7 @@ fn band(
     )
 }
 
-/// Draws a line's own mark: colours alone are not told apart by everybody, nor on paper.
+/// Draws a line's own mark, since not everybody can distinguish colours, and paper has none.
 fn mark(out: &mut String, number: usize, x: f64, y: f64) -> fmt::Result {
     let class = format!("class=\"dot c{number}\"");
     let polygon = |points: &[(f64, f64)]| {

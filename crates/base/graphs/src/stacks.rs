@@ -90,7 +90,7 @@ fn shares(out: &mut String, stacks: &Stacks) -> fmt::Result {
     writeln!(out, "</tbody></table></div>{end}")
 }
 
-/// Returns a part of a bar; 0 where there is none.
+/// Returns a part of a bar; 0 if it is missing.
 fn part(row: &Stack, number: usize) -> f64 {
     let part = row.parts.get(number).copied().unwrap_or(0.0);
     if part.is_finite() { part.max(0.0) } else { 0.0 }

@@ -7,7 +7,7 @@ use super::bootstrap::StatsError;
 /// ([`interpolated_interval`](super::interpolated_interval)) then assume nothing about the distribution.
 ///
 /// # Errors
-/// [`StatsError::NotPositive`] for a figure of which no ratio can be made.
+/// [`StatsError::NotPositive`] for a figure that has no ratio.
 pub fn paired_ratios(with: &[f64], without: &[f64]) -> Result<Vec<f64>, StatsError> {
     let is_fine = |value: &f64| value.is_finite() && *value > 0.0;
     if !with.iter().chain(without).all(is_fine) {

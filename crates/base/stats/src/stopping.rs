@@ -53,7 +53,7 @@ impl Goal {
 
     /// Decides what follows after `values`.
     ///
-    /// Looks at `min` values, then at twice as many each time, up to `max`. In between it asks for repeats up to the
+    /// Looks at `min` values, then at twice the number each time, up to `max`. In between it asks for repeats up to the
     /// next look.
     #[must_use]
     pub fn verdict(&self, values: &[f64]) -> Verdict {

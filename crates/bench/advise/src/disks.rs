@@ -10,7 +10,7 @@ use luc_sweep::{Disk, MAX_GUEST_DISK_BYTES, Size};
 const ROOM_BYTES: u64 = 2 << 30;
 /// Sizes are whole multiples of this.
 const STEP_BYTES: u64 = 1 << 30;
-/// Step of a guest's disk, all of which is in the guest's memory.
+/// Step of the size of a guest's disk, which is in the guest's memory.
 const GUEST_STEP_BYTES: u64 = 512 << 20;
 
 /// Builds a disk of `model` for files of `bytes`, or of the `size` that the user wants.

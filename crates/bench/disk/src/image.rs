@@ -1,4 +1,4 @@
-//! The disk's contents: zeroed memory, of which only touched pages are allocated.
+//! The disk's contents: zeroed memory, whose pages are allocated when touched.
 //!
 //! In huge pages that the administrator has reserved (hugetlbfs), writes take no memory from the page cache. Free
 //! memory for others stays as it was at the start.

@@ -122,7 +122,7 @@ pub fn mkfs_command(device: &Path, mkfs: &Mkfs) -> Command {
         "f2fs" => {
             command.arg("-f");
         }
-        // It asks whether to go on, but for two of them.
+        // It asks whether to go on, except for two of them.
         "reiserfs" => {
             command.args(["-q", "-ff"]);
         }

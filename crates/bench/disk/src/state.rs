@@ -42,7 +42,7 @@ impl StateDir {
         Self(path)
     }
 
-    /// Lists the names of all disks of which anything exists, sorted.
+    /// Lists the sorted names of all disks that have left anything.
     pub(crate) fn names() -> Vec<String> {
         let Ok(entries) = std::fs::read_dir(root()) else {
             return Vec::new();

@@ -16,7 +16,7 @@ use rand::Rng;
 use super::slots::Buffer;
 use luc_workload::workers::{Client, Fault, now_ns};
 
-/// Threads of a client's pool at most, as many as the C library has.
+/// Maximum number of threads of a client's pool, as in the C library.
 const MAX_THREADS: usize = 20;
 /// Maximum number of waiting writes. A client with more waits for its pool, so that a loop of writes does not fill the
 /// memory.

@@ -10,7 +10,7 @@ use super::variables::{Number, Source};
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) filesets: Vec<Files>,
-    /// The threads, those of a process side by side.
+    /// The threads; threads of a process are neighbours.
     pub(super) clients: Vec<Member>,
     pub(super) loops: Vec<Vec<Step>>,
     /// The names of the flowops, in the order of their definition.
@@ -79,7 +79,7 @@ pub(super) struct Files {
     pub(super) dirwidth: u64,
     /// Shape of width and depth in thousandths; 0: none.
     pub(super) dirgamma: u64,
-    /// The distribution of the depth, if not that of the width.
+    /// Distribution of the depth; `None`: the width's.
     pub(super) depth: Option<Number>,
     /// A lone file lies in no directory of its own.
     pub(super) alone: bool,
@@ -104,7 +104,7 @@ pub(super) enum Step {
 }
 
 impl Step {
-    /// Calls `seen` for each flowop of `steps`, those of composites too.
+    /// Calls `seen` for each flowop of `steps`, also in composites.
     pub(super) fn each<'a>(steps: &'a [Self], seen: &mut impl FnMut(&'a Flowop)) {
         for step in steps {
             match step {

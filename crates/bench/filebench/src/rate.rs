@@ -24,7 +24,7 @@ pub(super) struct Rate {
 struct RateState {
     /// Time of the first request for a token, ns.
     began_ns: u64,
-    /// Tokens that are gone since then: taken, or lost because nobody took them.
+    /// Tokens that are gone since then: taken, or lost because they were not taken in time.
     gone: u64,
 }
 

@@ -29,7 +29,7 @@ pub struct Verdict {
     pub flowops: usize,
     /// Flowops among them for which the reference gives a size.
     pub sized: usize,
-    /// The largest relative distance of a mean size from that of the reference.
+    /// Largest relative distance of a mean size from the reference.
     pub farthest: f64,
     /// Deviations from the reference, a sentence each.
     pub wrong: Vec<String>,

@@ -60,7 +60,7 @@ pub enum TracedError {
 /// Derives the personality of the trace in `directory`.
 ///
 /// # Errors
-/// [`TracedError`]: it cannot be read, or has nothing of which a workload can be made.
+/// [`TracedError`]: it cannot be read, or has nothing to make a workload of.
 pub fn derive(directory: &Path) -> Result<Derived, TracedError> {
     let traced = read::read(directory)?;
     let groups = episodes::groups(&traced);

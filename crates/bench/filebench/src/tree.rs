@@ -110,7 +110,7 @@ struct Growth<'a> {
     entries: usize,
     leaf_directories: usize,
     depth: f64,
-    /// The distribution of the depth, with that mean; `None`: that of the width.
+    /// Distribution of the depth, with that mean; `None`: the width's.
     depth_variable: Option<&'a Number>,
     width: f64,
     /// 0: depth and width are the means.

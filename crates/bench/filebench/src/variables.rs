@@ -53,7 +53,7 @@ pub(super) enum Distribution {
         shift: f64,
         scale: f64,
         least: f64,
-        /// The mean of the rows as they are.
+        /// Mean of the unscaled rows.
         own: f64,
     },
     /// Mean and standard deviation.
@@ -133,7 +133,7 @@ impl Drawn {
 }
 
 impl Distribution {
-    /// Returns the same with another mean; those of a `cvar` have theirs from several parameters and keep it.
+    /// Returns the same with another mean. Variables of type `cvar` keep theirs, which follows from several parameters.
     fn with_mean(&self, wanted: f64) -> Self {
         let mut changed = self.clone();
         match &mut changed {

@@ -31,7 +31,7 @@ pub(super) struct Waits {
 /// Quirks of Filebench that the default does not have.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Quirks {
-    /// A wakeup that nobody waits for is lost.
+    /// Whether a wakeup without a waiter is lost.
     pub(super) forgetful: bool,
     /// Whether clients that all wait stay idle until the end of the run.
     pub(super) idle: bool,

@@ -70,7 +70,7 @@ pub struct Energy {
     pub seconds: f64,
     /// Total energy; `None` with a reason.
     pub gross_joules: Option<f64>,
-    /// Energy above that of the idle machine in the same time; `None` if that was not measured.
+    /// Energy above the idle machine's in the same time; `None` if idle power was not measured.
     pub net_joules: Option<f64>,
     /// Why there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]

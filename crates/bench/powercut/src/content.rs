@@ -61,7 +61,7 @@ impl Writer {
         format!("c{:04}-{file:06}", self.client)
     }
 
-    /// Returns the bytes that a step writes; of a step that overwrites as many as the file has.
+    /// Returns the bytes that a step writes. A step that overwrites writes the length of the file.
     pub(super) fn body(self, step: u32) -> Vec<u8> {
         let mut random = self.random(step);
         let _kind: u32 = random.random_range(0..3);

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::journal::Record;
 use super::points::Point;
 
-/// Components that are told.
+/// Maximum number of components in the report.
 const MAX_COMPONENTS: usize = 5;
 /// Fewest repeats that say anything.
 const MIN_REPEATS: usize = 6;

@@ -36,7 +36,7 @@ pub struct Record {
     /// Figure over mean power, if the figure is a rate: operations per joule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub per_gross_joule: Option<f64>,
-    /// The same over its mean power above that of the idle machine.
+    /// Figure over mean power above the idle machine's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub per_net_joule: Option<f64>,
     #[serde(default, skip_serializing_if = "Counters::is_empty")]
@@ -159,7 +159,7 @@ impl Journal {
     }
 }
 
-/// Reads the plan and the repeats in the folder `out`, as far as they are written. Nothing is locked or changed.
+/// Reads the plan and the repeats that are written in the folder `out` so far. Nothing is locked or changed.
 pub(super) fn read(out: &Path) -> Result<(Plan, Results), SweepError> {
     #[derive(Deserialize)]
     struct Head {

@@ -85,7 +85,7 @@ pub type Tick<'a> = &'a mut dyn FnMut(usize, usize, &str);
 /// Runs `plan` without a deadline.
 ///
 /// # Errors
-/// As those of [`Sweep::run`].
+/// The errors of [`Sweep::run`].
 pub fn run(
     plan: &Plan,
     out: &Path,

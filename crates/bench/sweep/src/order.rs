@@ -1,4 +1,4 @@
-//! Order of repeats: rounds, in each of which every point occurs once, in a random order per round.
+//! Order of repeats: every round has each point once, in a random order of its own.
 
 use std::collections::HashMap;
 

@@ -65,7 +65,7 @@ pub struct Plan {
     /// Axis: I/O schedulers of the disk. Without it the scheduler is not changed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scheduler: Vec<Scheduler>,
-    /// Axis: the processors' frequency; without it they stay as they are.
+    /// Axis: the processors' frequency; absent: unchanged.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub frequency: Vec<Setting>,
     #[serde(default, skip_serializing_if = "frequency::Options::is_empty")]

@@ -23,7 +23,7 @@ pub struct LentDevice {
     boot: String,
     /// Scheduler before the sweep; `None` if that was not changed.
     scheduler: Option<String>,
-    /// UUID of all file systems that the sweep makes on it, which are to be wiped; `None` if it is not formatted.
+    /// UUID of all file systems that the sweep makes and wipes on it; `None` if it is not formatted.
     #[serde(default)]
     uuid: Option<String>,
 }

@@ -2,7 +2,7 @@
 
 /// Values that are each a row of their own, if there are no more.
 const MAX_VALUES: usize = 16;
-/// Rows of a table of more, each with as many values.
+/// Maximum number of rows of a table; each row has the same number of values.
 const ROWS: usize = 20;
 
 /// Writes a variable in Filebench's language: a number, or a tabular random variable whose percents are whole.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Upper bound of a package's power in watts: twice that of the largest sold.
+/// Upper bound of a package's power in watts: twice the largest package on the market.
 pub(super) const MAX_WATTS: u64 = 2_000;
 /// Counters move in steps of about a millisecond's energy, so that a short time may look like a higher power.
 const UPDATE_INTERVAL: Duration = Duration::from_millis(100);

@@ -41,7 +41,7 @@ struct PerfCounter {
     begun: u64,
 }
 
-/// Packages, and DRAM where there is an event for it.
+/// Packages, and DRAM if it has an event.
 #[derive(Debug)]
 pub(super) struct Perf {
     counts: Vec<PerfCounter>,

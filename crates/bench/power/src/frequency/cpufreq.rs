@@ -141,7 +141,7 @@ impl Policy {
         Ok(())
     }
 
-    /// Sets it to `khz`: both limits, and the governor `userspace` where there is one.
+    /// Sets it to `khz`: both limits, and the governor `userspace` if there is one.
     pub(super) fn pin(&self, khz: u64) -> Result<(), FrequencyError> {
         self.limit(khz, khz)?;
         if !self.has_userspace() {

@@ -136,7 +136,7 @@ fn quota(percent: u8, processors: u64) -> (u64, u64) {
     (period_us * share / 100, period_us)
 }
 
-/// Removes a cgroup; nothing where there is none.
+/// Removes a cgroup, if it exists.
 pub fn remove(dir: &Path) -> io::Result<()> {
     match fs::remove_dir(dir) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),

@@ -163,7 +163,7 @@ impl Victim {
                 check(made)?;
             }
         }
-        // So that the gate knows the file as it is: a later write is then one in place.
+        // Lets the gate see the file's blocks: a later write is then in place.
         file.sync_data()?;
         extent::of_block(&file, self.offset(), BLOCK_BYTES as u64)
     }

@@ -25,12 +25,12 @@ pub struct Report {
     pub trials: u64,
     /// Requests that the disk failed, with and without luc.
     pub failed_requests: u64,
-    /// Trials without luc in which the program was told of no failure.
+    /// Trials without luc in which no call reported a failure.
     pub untold_without_gate: u64,
     /// Errnos that fsync reported without luc, by the errno of the disk.
     pub reported: BTreeMap<String, String>,
     pub policies: Vec<PolicyReport>,
-    /// Trials in which the program was told something else with luc.
+    /// Trials in which calls returned other results with luc.
     pub differences: Vec<Difference>,
     pub interrupted: bool,
 }
@@ -49,7 +49,7 @@ pub struct PolicyReport {
     pub clients: u64,
     /// Clients at whose end policy `auto` was engaged; absent if that is not known.
     pub engaged_clients: Option<u64>,
-    /// Trials in which the program was told something else.
+    /// Trials in which calls returned other results.
     pub differences: u64,
 }
 
@@ -61,7 +61,7 @@ pub(super) enum Fails {
     Flush,
 }
 
-/// A trial in which the program was told something else with luc.
+/// A trial in which calls returned other results with luc.
 #[derive(Debug, Clone, Serialize)]
 pub struct Difference {
     pub policy: String,

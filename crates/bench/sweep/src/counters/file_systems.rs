@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::{Counters, named};
 
-/// Their files as they are; empty where there is none.
+/// Text of their files; empty if there is none.
 #[derive(Debug, Default)]
 pub(super) struct FileSystemTexts {
     jbd2: String,

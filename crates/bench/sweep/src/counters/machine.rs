@@ -11,7 +11,7 @@ use super::{Counters, Disk, named};
 const TICK_MS: f64 = 10.0;
 const SECTOR_BYTES: f64 = 512.0;
 
-/// Files of /proc as they are.
+/// Text of files in /proc.
 #[derive(Debug, Default)]
 pub(super) struct MachineTexts {
     stat: String,

@@ -24,7 +24,7 @@ const GUEST_TIMEOUT: Duration = Duration::from_secs(3600);
 const LAGDISK_MEMORY_BYTES: u64 = 2 << 30;
 /// Memory for kernel, programs and dirty pages in a guest whose disk has a model.
 const SYSTEM_BYTES: u64 = 640 << 20;
-/// More than the files of the built-in workloads take, as they are.
+/// Upper bound of the files that built-in workloads make by default.
 const BUILT_IN_BYTES: f64 = 2e8;
 /// Kernel arguments of guests with a disk model. Clearing each allocated page would take most of a guest's time. With
 /// RCU's work on a thread of its own, idle processors skip their ticks, which are the cost of idle time.

@@ -42,7 +42,7 @@ impl Axes {
         self.varied().filter(is_common).collect()
     }
 
-    /// Returns a point's values of the axes with several, but for `except`.
+    /// Returns a point's values of the axes with several, except those in `except`.
     pub(super) fn name(&self, point: &PointReport, except: &[Axis]) -> String {
         let words: Vec<String> = self
             .varied()
@@ -93,7 +93,7 @@ pub(super) fn spread(report: &Report) -> &'static str {
     }
 }
 
-/// Returns whether the unit is a time, of which less is better.
+/// Returns whether the unit is a time, so that less is better.
 pub(super) fn is_time(unit: &str) -> bool {
     ["s", "ms", "us", "ns", "seconds"].contains(&unit)
 }

@@ -73,7 +73,7 @@ impl Disk {
         }
     }
 
-    /// Returns the file of its model, if it has one; a plan that is no file has paths as they are.
+    /// Returns the file of its model, if it has one. Paths in a plan that is no file stay unchanged.
     pub(crate) fn path(&self) -> Option<&Path> {
         let own = Some(Path::new(&self.model)).filter(|_| self.model.ends_with(".toml"));
         self.file.as_deref().or(own)

@@ -1,4 +1,4 @@
-//! Sweeps in virtual time: kernel, processor speed, and checks of what such a sweep cannot have.
+//! Sweeps in virtual time: kernel, processor speed, and checks of settings that it excludes.
 
 use std::ops::RangeInclusive;
 use std::time::Instant;

@@ -20,7 +20,7 @@ pub struct Workload {
     /// The text of that, so that results of a file that was changed are not mixed.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub text: String,
-    /// Options of both, as those of `luc bench` without the dashes; of `bench`, a list of values is an axis.
+    /// Options of both, named as in `luc bench` without the dashes. With `bench`, a list of values is an axis.
     #[serde(default)]
     pub options: BTreeMap<String, toml::Value>,
     /// Settings of the kernel module under its policies, as `/sys/kernel/luc` has them.

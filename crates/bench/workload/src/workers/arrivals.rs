@@ -14,7 +14,7 @@ use rand_distr::Exp1;
 use super::Client;
 use crate::error::BenchError;
 
-/// The arrivals' random numbers are apart from those of contents and pauses.
+/// First random stream of arrivals, apart from the streams of contents and pauses.
 const FIRST_STREAM: u64 = 1 << 40;
 /// Longest time over which clients arrive, ns: a minute.
 const MAX_ARRIVAL_NS: u64 = 60_000_000_000;

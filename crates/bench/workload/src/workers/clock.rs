@@ -1,4 +1,4 @@
-//! The clock of all clients, and that of each.
+//! The clock of all clients, and each client's own.
 
 use rustix::time::{ClockId, clock_gettime};
 

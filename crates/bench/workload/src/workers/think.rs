@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::{Client, now_ns};
 use crate::error::BenchError;
 
-/// The pauses' random numbers are apart from those of a client's contents and offsets.
+/// First random stream of pauses, apart from the streams of a client's contents and offsets.
 const FIRST_STREAM: u64 = 1 << 32;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -42,7 +42,7 @@ impl Default for Think {
 }
 
 impl Think {
-    /// Checks that there are as many clients as are to be slow, and that slow means slow.
+    /// Checks that there are enough clients for the slow ones, and that the slow factor is valid.
     ///
     /// # Errors
     /// [`BenchError::Input`].

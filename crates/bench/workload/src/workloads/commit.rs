@@ -145,7 +145,7 @@ pub fn run(plan: &Commit, tick: &mut dyn FnMut(usize)) -> Result<Report, BenchEr
 /// Failed operation, with its error.
 type Failed = (&'static str, io::Error);
 
-/// Makes the logs of the work that has some, as they are before the first round.
+/// Makes the logs before the first round, if the work has logs.
 fn logs(directory: &Path, plan: &Commit, data: &[u8], rounds: usize) -> Result<Vec<File>, Failed> {
     let size_bytes = rounds as u64 * data.len() as u64;
     let make = |number: usize| {

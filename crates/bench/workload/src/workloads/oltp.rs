@@ -42,7 +42,7 @@ struct WriteOperations {
 
 #[derive(Debug, Clone)]
 pub struct Oltp {
-    /// Directory, clients, times; the number of clients must be that of the parameters.
+    /// Directory, clients, times; the number of clients must agree with the parameters.
     pub timed: Timed,
     /// Clients by their work, files, sizes.
     pub parameters: Parameters,
@@ -137,7 +137,7 @@ pub(super) struct Own {
     memory: Vec<u8>,
 }
 
-/// Role of a client, with its number among those of the role.
+/// Role of a client, with its number among clients of that role.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Role {
     Reader(usize),
