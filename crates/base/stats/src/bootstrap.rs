@@ -41,10 +41,10 @@ pub enum StatsError {
 /// # Errors
 /// [`StatsError`] if a side has fewer than 2 runs, or a figure that is not positive and finite.
 pub fn ratio_interval(with: &[f64], without: &[f64], seed: u64) -> Result<Interval, StatsError> {
-    resampled(with, without, seed, RESAMPLES)
+    resample_interval(with, without, seed, RESAMPLES)
 }
 
-fn resampled(
+fn resample_interval(
     with: &[f64],
     without: &[f64],
     seed: u64,
@@ -97,7 +97,8 @@ mod tests {
                 .filter(|&trial| {
                     let with = runs(trial, 1, count, 1200.0);
                     let without = runs(trial, 2, count, 1000.0);
-                    let interval = resampled(&with, &without, trial, 400).expect("interval");
+                    let interval =
+                        resample_interval(&with, &without, trial, 400).expect("interval");
                     (interval.low..=interval.high).contains(&1.2)
                 })
                 .count();

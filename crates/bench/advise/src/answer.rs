@@ -65,7 +65,7 @@ impl Answer {
             let name = at.and_then(|at| Some(names?.get(at)?.name()));
             NotTried {
                 what: name.unwrap_or_else(|| failure.key.clone()),
-                why: why(&failure.failed),
+                why: shorten_reason(&failure.failed),
             }
         }));
         Self {
@@ -142,7 +142,7 @@ impl Answer {
 }
 
 /// Cuts the name of the point, and advice about plans, off a sweep's message.
-fn why(said: &str) -> String {
+fn shorten_reason(said: &str) -> String {
     let said = said.split_once(": ").map_or(said, |(_, rest)| rest);
     let advice = said.find("; correct the plan");
     said[..advice.unwrap_or(said.len())].to_owned()
@@ -163,7 +163,7 @@ fn advice(selection: &Selection, ranking: &Ranking, points: &[(&Target, Policy)]
         reasons.push(format!(
             "{} has the highest median, but is not shown to be better: {}",
             name(ranking.best),
-            ranking.against(advised).map(by_how_much).unwrap_or_default()
+            ranking.against(advised).map(format_ratio).unwrap_or_default()
         ));
     } else if ranking.verdict == Verdict::Best {
         reasons.push("it is better than every other that was measured".to_owned());
@@ -173,8 +173,8 @@ fn advice(selection: &Selection, ranking: &Ranking, points: &[(&Target, Policy)]
         if let Some(found) = ranking.against(at).filter(|_| is_rival_default) {
             let who = if advised == ranking.best { "" } else { "the best is " };
             reasons.push(match found.best_is {
-                Standing::Better => format!("{who}{} times {}", by_how_much(found), name(at)),
-                _ => format!("no significant difference to {}: {}", name(at), by_how_much(found)),
+                Standing::Better => format!("{who}{} times {}", format_ratio(found), name(at)),
+                _ => format!("no significant difference to {}: {}", name(at), format_ratio(found)),
             });
         }
     }
@@ -214,7 +214,7 @@ fn advice(selection: &Selection, ranking: &Ranking, points: &[(&Target, Policy)]
 }
 
 /// Returns `1.31 (1.22 to 1.43, 6 rounds)`.
-fn by_how_much(found: &Comparison) -> String {
+fn format_ratio(found: &Comparison) -> String {
     let Comparison { ratio, low, high, rounds, method, .. } = found;
     let by = match method {
         Method::OrderStatistics => "",

@@ -16,17 +16,17 @@ const GUEST_STEP_BYTES: u64 = 512 << 20;
 /// Builds a disk of `model` for files of `bytes`, or of the `size` that the user wants.
 pub(super) fn disk(model: &str, size: Option<&str>, bytes: f64) -> Result<Disk, AdviseError> {
     let wanted = (bytes * 2.0) as u64 + ROOM_BYTES;
-    let size_bytes = given_or(size, wanted.next_multiple_of(STEP_BYTES))?;
-    of_size(model, size_bytes, bytes)
+    let size_bytes = parse_size_or(size, wanted.next_multiple_of(STEP_BYTES))?;
+    build_disk(model, size_bytes, bytes)
 }
 
 /// Returns the user's `--disk-size`, or without it `otherwise`.
-fn given_or(size: Option<&str>, otherwise: u64) -> Result<u64, AdviseError> {
+fn parse_size_or(size: Option<&str>, otherwise: u64) -> Result<u64, AdviseError> {
     let given = size.map_or(Ok(otherwise), parse_size_bytes);
     given.map_err(|error| AdviseError::Option(format!("--disk-size: {error}")))
 }
 
-fn of_size(model: &str, size_bytes: u64, bytes: f64) -> Result<Disk, AdviseError> {
+fn build_disk(model: &str, size_bytes: u64, bytes: f64) -> Result<Disk, AdviseError> {
     // Only written blocks take memory.
     let there = available_bytes();
     if let Some(there) = there.filter(|&there| bytes > there as f64 * 0.8) {
@@ -63,7 +63,7 @@ pub(super) fn in_guest(model: &str, size: Option<&str>, bytes: f64) -> Result<Di
         )));
     }
     let wanted = ((bytes * 2.0) as u64 + GUEST_STEP_BYTES).next_multiple_of(GUEST_STEP_BYTES);
-    of_size(model, given_or(size, wanted.min(largest))?, bytes)
+    build_disk(model, parse_size_or(size, wanted.min(largest))?, bytes)
 }
 
 /// Formats a size for people, rounded.
@@ -72,7 +72,7 @@ fn mebibytes(bytes: f64) -> String {
 }
 
 /// Describes in a sentence which device the disk stands for.
-pub(super) fn stands_for(disk: &Disk) -> String {
+pub(super) fn describe_disk(disk: &Disk) -> String {
     let size = &disk.size;
     let stands = match disk.model.as_str() {
         "hdd" => {
@@ -104,7 +104,7 @@ mod tests {
     fn room_for_the_files() {
         let made = disk("ssd", None, 3.0e9).expect("fits");
         assert_eq!(made.size.to_string(), "8G");
-        assert!(stands_for(&made).contains("of 8G"), "{}", stands_for(&made));
+        assert!(describe_disk(&made).contains("of 8G"), "{}", describe_disk(&made));
         let small = disk("ssd", Some("64M"), 1e8).expect_err("too small");
         assert!(small.to_string().contains("64M"), "{small}");
         let guest = in_guest("hdd", None, 2e8).expect("fits");

@@ -122,7 +122,7 @@ pub fn prepare(request: &Request) -> Result<Prepared, AdviseError> {
             disk = disks::disk(model, size.as_deref(), resolved.bytes)?;
             let (targets, mut not_tried) = made()?;
             let targets = candidates::that_fit(targets, disk.size.bytes(), &mut not_tried);
-            (targets, not_tried, disks::stands_for(&disk))
+            (targets, not_tried, disks::describe_disk(&disk))
         }
         Place::Virtual { model, size, kernel, processors } => {
             if request.policies.contains(&Policy::AUTO) {
@@ -143,7 +143,7 @@ pub fn prepare(request: &Request) -> Result<Prepared, AdviseError> {
                     None | Some(1) => "one processor".to_owned(),
                     Some(several) => format!("{several} processors"),
                 },
-                disks::stands_for(&disk)
+                disks::describe_disk(&disk)
             );
             (targets, not_tried, place)
         }

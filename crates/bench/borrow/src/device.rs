@@ -64,7 +64,7 @@ impl Block {
                 "this is no block device: see `lsblk --paths`, correct device and erase",
             ));
         }
-        Self::numbered(path, node.rdev(), sysfs)
+        Self::with_number(path, node.rdev(), sysfs)
     }
 
     /// Finds the device that is mounted on `mount`.
@@ -77,7 +77,7 @@ impl Block {
         Self::open(Path::new(source), sysfs)
     }
 
-    fn numbered(path: &Path, number: u64, sysfs: &Path) -> Result<Self, BorrowError> {
+    fn with_number(path: &Path, number: u64, sysfs: &Path) -> Result<Self, BorrowError> {
         let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
         let about = sysfs.join(format!("dev/block/{major}:{minor}"));
         Ok(Self {
@@ -386,7 +386,7 @@ mod tests {
         }
         let open = |minor| {
             let number = rustix::fs::makedev(8, minor);
-            Block::numbered(Path::new("/dev/x"), number, sysfs.path()).expect("there")
+            Block::with_number(Path::new("/dev/x"), number, sysfs.path()).expect("there")
         };
         assert_eq!(open(0).partitions(), ["sda1"]);
         assert!(open(1).partitions().is_empty());

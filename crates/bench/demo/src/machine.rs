@@ -24,8 +24,8 @@ pub fn check(place: &Where) -> Result<(), DemoError> {
     match place {
         Where::Own(directory) => check_directory(directory),
         Where::Emulated => {
-            let mut lacking = lacking(has_tool, Path::new("/dev/fuse").exists(), has_loop());
-            lacking.extend(memory_lacking());
+            let mut lacking = list_lacking(has_tool, Path::new("/dev/fuse").exists(), has_loop());
+            lacking.extend(describe_lacking_memory());
             if lacking.is_empty() { Ok(()) } else { Err(DemoError::Lacks(lacking.join(", "))) }
         }
     }
@@ -39,7 +39,7 @@ fn check_directory(directory: &Path) -> Result<(), DemoError> {
 }
 
 /// Lists missing programs and devices, each with its source.
-fn lacking(has_tool: impl Fn(&str) -> bool, has_fuse: bool, has_loop: bool) -> Vec<String> {
+fn list_lacking(has_tool: impl Fn(&str) -> bool, has_fuse: bool, has_loop: bool) -> Vec<String> {
     let tools = TOOLS.iter().filter(|(tool, _)| !has_tool(tool));
     let mut lacking: Vec<String> =
         tools.map(|(tool, package)| format!("{tool} (install {package})")).collect();
@@ -52,7 +52,7 @@ fn lacking(has_tool: impl Fn(&str) -> bool, has_fuse: bool, has_loop: bool) -> V
     lacking
 }
 
-fn memory_lacking() -> Option<String> {
+fn describe_lacking_memory() -> Option<String> {
     let available = memory::available_bytes()?;
     (available < MEMORY_BYTES).then(|| {
         format!(
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn all_that_is_missing_is_named_with_its_package() {
-        let text = lacking(|tool| tool == "mount", false, false).join(", ");
+        let text = list_lacking(|tool| tool == "mount", false, false).join(", ");
         for part in [
             "mkfs.ext4 (install e2fsprogs)",
             "e2fsck (install e2fsprogs)",
@@ -83,7 +83,7 @@ mod tests {
             assert!(text.contains(part), "{text}");
         }
         assert!(!text.contains("install mount"), "{text}");
-        assert!(lacking(|_| true, true, true).is_empty());
+        assert!(list_lacking(|_| true, true, true).is_empty());
     }
 
     #[test]

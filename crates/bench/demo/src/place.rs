@@ -88,7 +88,7 @@ pub struct Restored {
 #[must_use]
 pub fn restore_left(timeout: Duration) -> Restored {
     let mut restored = Restored::default();
-    for process in left(&folder()) {
+    for process in list_left(&folder()) {
         match DemoDisk::of_process(process).clear(timeout) {
             Ok(()) => restored.removed += 1,
             Err(error) => restored.failed.push(error.to_string()),
@@ -98,7 +98,7 @@ pub fn restore_left(timeout: Duration) -> Restored {
 }
 
 /// Returns the processes of demos in `folder` that have ended.
-fn left(folder: &Path) -> Vec<u32> {
+fn list_left(folder: &Path) -> Vec<u32> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries
         .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
@@ -131,8 +131,8 @@ mod tests {
         for name in ["4294967295", "other", &living] {
             fs::create_dir(folder.path().join(name)).expect("made");
         }
-        assert_eq!(left(folder.path()), [u32::MAX]);
-        assert!(left(&folder.path().join("missing")).is_empty());
+        assert_eq!(list_left(folder.path()), [u32::MAX]);
+        assert!(list_left(&folder.path().join("missing")).is_empty());
     }
 
     #[test]

@@ -68,8 +68,8 @@ impl Holder {
     pub(crate) fn find(device: &Path, dir: Option<&Path>) -> Self {
         let unknown = || Self::Unknown(dir.unwrap_or(device).to_owned());
         let found = match dir {
-            Some(_) => process(device, dir).or_else(|| elsewhere(device)),
-            None => elsewhere(device).or_else(|| process(device, dir)),
+            Some(_) => find_process(device, dir).or_else(|| find_elsewhere(device)),
+            None => find_elsewhere(device).or_else(|| find_process(device, dir)),
         };
         found.or_else(|| device_above(device)).unwrap_or_else(unknown)
     }
@@ -92,7 +92,7 @@ fn device_above(device: &Path) -> Option<Holder> {
     Some(Holder::Device(name))
 }
 
-fn elsewhere(device: &Path) -> Option<Holder> {
+fn find_elsewhere(device: &Path) -> Option<Holder> {
     let number = fs::metadata(device).ok()?.rdev();
     let number = (rustix::fs::major(number), rustix::fs::minor(number));
     let is_it = |mount: &Mount| mount.device == number || Path::new(&mount.source) == device;
@@ -109,7 +109,7 @@ fn elsewhere(device: &Path) -> Option<Holder> {
 }
 
 /// Reads links only: looking at the files behind them could wait for a disk.
-fn process(device: &Path, dir: Option<&Path>) -> Option<Holder> {
+fn find_process(device: &Path, dir: Option<&Path>) -> Option<Holder> {
     let uses = |link: PathBuf| {
         let path = fs::read_link(link).ok()?;
         (path == device || dir.is_some_and(|dir| path.starts_with(dir))).then_some(path)

@@ -16,19 +16,19 @@ use rustix::mount::UnmountFlags;
 use crate::{Error, Mkfs, Mount};
 
 /// Lists all mounts; none if they cannot be read.
-fn mounted() -> Vec<Mounted> {
+fn list_mounts() -> Vec<Mounted> {
     mountinfo::mounts().unwrap_or_default()
 }
 
 /// Returns whether `dir`, an absolute path without links, is a mount point.
 pub(crate) fn is_mount_point(dir: &Path) -> bool {
-    mounted().iter().any(|mount| mount.mount_point == dir)
+    list_mounts().iter().any(|mount| mount.mount_point == dir)
 }
 
 /// Returns type, source and options of the mount that holds `path`, an absolute one without links; `None` if it cannot
 /// be told.
 pub fn mount_of(path: &Path) -> Option<String> {
-    let holding = mounted().into_iter().filter(|at| path.starts_with(&at.mount_point));
+    let holding = list_mounts().into_iter().filter(|at| path.starts_with(&at.mount_point));
     let at = holding.max_by_key(|at| at.mount_point.components().count())?;
     let source = at.source.to_string_lossy();
     Some(format!("{} {source} {} {}", at.kind, at.super_options, at.options))
@@ -38,7 +38,7 @@ pub fn mount_of(path: &Path) -> Option<String> {
 pub(crate) fn mounts_of(device: &Path) -> Vec<PathBuf> {
     let number = std::fs::metadata(device).map(|node| node.rdev()).unwrap_or(0);
     let number = (rustix::fs::major(number), rustix::fs::minor(number));
-    mounted()
+    list_mounts()
         .into_iter()
         // File systems that span devices (btrfs) have a number of their own: ask the source too.
         .filter(|at| at.device == number || Path::new(&at.source) == device)

@@ -141,7 +141,7 @@ impl Workload {
         })?;
         // Opened first: without root no file is made.
         let caches = if options.cold {
-            Some(before::open_caches().map_err(|error| self.not_cold(&error))?)
+            Some(before::open_caches().map_err(|error| self.explain_not_cold(&error))?)
         } else {
             None
         };
@@ -149,7 +149,7 @@ impl Workload {
         let failed = |what: &str, error| BenchError::operation(scratch.path(), what, error);
         let trees = self.prepare(options, scratch.path())?;
         if let Some(caches) = caches {
-            before::drop_caches(caches).map_err(|error| self.not_cold(&error))?;
+            before::drop_caches(caches).map_err(|error| self.explain_not_cold(&error))?;
         }
         let quirks = Quirks {
             forgetful: options.compat,
@@ -172,11 +172,12 @@ impl Workload {
         let outcome = workers::run(
             &schedule,
             plan.names.len(),
-            |client| prioritise(&plan.clients[client.index]),
+            |client| set_priority(&plan.clients[client.index]),
             |client, ()| Worker::new(&shared, client).work(),
             tick,
         );
-        let measured = outcome.map_err(|failure| self.failed(options, &shared, failure))?;
+        let measured =
+            outcome.map_err(|failure| self.explain_failure(options, &shared, failure))?;
         scratch.remove()?;
         let sums = shared.sums.into_inner().unwrap_or_else(PoisonError::into_inner);
         Ok(self.report(options, &measured, &sums))
@@ -269,7 +270,7 @@ impl Workload {
         }
     }
 
-    fn not_cold(&self, error: &io::Error) -> FilebenchError {
+    fn explain_not_cold(&self, error: &io::Error) -> FilebenchError {
         FilebenchError::Run {
             file: self.file.clone(),
             why: format!(
@@ -302,7 +303,12 @@ impl Workload {
         Ok(trees)
     }
 
-    fn failed(&self, options: &Options, shared: &Shared<'_>, failure: Failure) -> FilebenchError {
+    fn explain_failure(
+        &self,
+        options: &Options,
+        shared: &Shared<'_>,
+        failure: Failure,
+    ) -> FilebenchError {
         let why = shared.failure.lock().ok().and_then(|why| why.clone());
         match (failure, why) {
             (Failure::Fault(fault), Some(why)) if fault.errno == 0 => {
@@ -329,7 +335,7 @@ fn seed(source: &Source) -> io::Result<u64> {
 }
 
 /// Gives the calling thread the priorities of its process and thread.
-fn prioritise(member: &Member) -> Result<(), Fault> {
+fn set_priority(member: &Member) -> Result<(), Fault> {
     /// `IOPRIO_WHO_PROCESS`; with 0 it means the calling thread.
     const WHO_PROCESS: libc::c_int = 1;
     /// `IOPRIO_CLASS_BE`, shifted to its place.

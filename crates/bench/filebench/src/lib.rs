@@ -47,7 +47,7 @@ const SIZE_DRAWS: u32 = 1000;
 pub enum FilebenchError {
     #[error(
         "{file}: cannot read this workload: {reason}; give a file, or one of: {}",
-        stock::enumerated()
+        stock::list_names()
     )]
     Unreadable { file: String, reason: io::Error },
     #[error("{file}:{diagnostic}")]

@@ -76,11 +76,11 @@ impl Parser {
         if self.accept(sign) {
             return Ok(());
         }
-        Err(self.wrong(&format!("'{sign}'"), place))
+        Err(self.explain_unexpected(&format!("'{sign}'"), place))
     }
 
     /// Builds the error for a token that is not `wanted`. At the end of a line, that line is named.
-    fn wrong(&self, wanted: &str, place: &str) -> Diagnostic {
+    fn explain_unexpected(&self, wanted: &str, place: &str) -> Diagnostic {
         let (at, found) = match self.next.checked_sub(1).map(|last| self.tokens[last].at) {
             Some(last) if last.line < self.at().line => {
                 let is_end = self.peek() == &TokenKind::End;
@@ -100,7 +100,10 @@ impl Parser {
                 Ok(word)
             }
             TokenKind::Word(word) => Err(Diagnostic::unknown(at, kind, &word, known)),
-            _ => Err(self.wrong(&format!("a {kind} ({})", known.join(", ")), "stands here")),
+            _ => {
+                Err(self
+                    .explain_unexpected(&format!("a {kind} ({})", known.join(", ")), "stands here"))
+            }
         }
     }
 
@@ -123,7 +126,7 @@ impl Parser {
             "run" => Action::Run(self.amount()),
             "psrun" => self.psrun()?,
             "sleep" => {
-                let wrong = self.wrong("a number of seconds", "after sleep");
+                let wrong = self.explain_unexpected("a number of seconds", "after sleep");
                 Action::Sleep(self.amount().ok_or(wrong)?)
             }
             "echo" => Action::Echo(self.texts("echo")?),
@@ -243,7 +246,7 @@ impl Parser {
         let mut items = vec![item(self)?];
         while !self.accept('}') {
             if self.peek() == &TokenKind::End {
-                return Err(self.wrong("'}'", &format!("inside a {place}")));
+                return Err(self.explain_unexpected("'}'", &format!("inside a {place}")));
             }
             items.push(item(self)?);
         }
@@ -293,7 +296,7 @@ impl Parser {
             let at = self.at();
             if let TokenKind::Variable(name) = self.peek().clone() {
                 if place != "flowop" {
-                    return Err(self.wrong("an attribute", &format!("in a {place}")));
+                    return Err(self.explain_unexpected("an attribute", &format!("in a {place}")));
                 }
                 self.step();
                 let value = if self.accept('=') { Some(self.value("after '='")?) } else { None };
@@ -326,7 +329,7 @@ impl Parser {
     fn no_comma_missing(&self, place: &str, known: &[&str]) -> Result<(), Diagnostic> {
         match self.peek() {
             TokenKind::Word(word) if known.contains(&word.as_str()) => {
-                Err(self.wrong("',' between attributes", &format!("in a {place}")))
+                Err(self.explain_unexpected("',' between attributes", &format!("in a {place}")))
             }
             _ => Ok(()),
         }
@@ -341,7 +344,7 @@ impl Parser {
 
     fn value(&mut self, place: &str) -> Result<Value, Diagnostic> {
         if self.is_next_command() {
-            return Err(self.wrong("a value", place));
+            return Err(self.explain_unexpected("a value", place));
         }
         let value = match self.peek().clone() {
             TokenKind::Integer(number) => Value::Integer(number),
@@ -349,13 +352,15 @@ impl Parser {
             TokenKind::Word(word) if word == "false" => Value::Boolean(false),
             TokenKind::Word(text) | TokenKind::Text(text) => {
                 if text.starts_with('-') && text[1..].starts_with(|c: char| c.is_ascii_digit()) {
-                    return Err(self.wrong("a number without sign", place));
+                    return Err(self.explain_unexpected("a number without sign", place));
                 }
                 Value::Text(text)
             }
             TokenKind::Variable(name) => Value::Variable(name),
             TokenKind::Sign('{') => return self.table(),
-            TokenKind::Sign(_) | TokenKind::End => return Err(self.wrong("a value", place)),
+            TokenKind::Sign(_) | TokenKind::End => {
+                return Err(self.explain_unexpected("a value", place));
+            }
         };
         self.step();
         Ok(value)
@@ -387,7 +392,7 @@ impl Parser {
                 self.step();
                 Ok(number)
             }
-            _ => Err(self.wrong("a number", place)),
+            _ => Err(self.explain_unexpected("a number", place)),
         }
     }
 
@@ -410,7 +415,7 @@ impl Parser {
         };
         if let Some(word) = signed {
             if word[1..].parse::<u32>().is_err() {
-                return Err(self.wrong("a period in seconds", "after psrun"));
+                return Err(self.explain_unexpected("a period in seconds", "after psrun"));
             }
             self.step();
         } else if self.amount().is_none() {
@@ -426,7 +431,7 @@ impl Parser {
             all.push_str(&text);
         }
         if all.is_empty() {
-            return Err(self.wrong("\"text\"", &format!("after {place}")));
+            return Err(self.explain_unexpected("\"text\"", &format!("after {place}")));
         }
         Ok(all)
     }

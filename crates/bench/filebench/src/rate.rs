@@ -39,7 +39,7 @@ impl Rate {
         let mut missing = count;
         while missing > 0 {
             let now = now_ns();
-            let (taken, next_ns) = self.some(now, missing);
+            let (taken, next_ns) = self.take_available(now, missing);
             missing -= taken;
             if missing > 0 {
                 if !client.running(now) {
@@ -52,7 +52,7 @@ impl Rate {
     }
 
     /// Returns up to `wanted` tokens at `now_ns`, and when the next come, ns.
-    fn some(&self, now_ns: u64, wanted: u64) -> (u64, u64) {
+    fn take_available(&self, now_ns: u64, wanted: u64) -> (u64, u64) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.began_ns == 0 {
             state.began_ns = now_ns;
@@ -79,19 +79,19 @@ mod tests {
     #[test]
     fn tokens_come_ten_at_a_time_at_their_rate() {
         let rate = Rate::new(100);
-        assert_eq!(rate.some(SECOND, 5), (0, SECOND + SECOND / 10 + 1));
-        assert_eq!(rate.some(SECOND + SECOND / 10 - 1, 5).0, 0);
-        assert_eq!(rate.some(SECOND + SECOND / 10, 7).0, 7);
-        assert_eq!(rate.some(SECOND + SECOND / 10, 7).0, 3);
-        assert_eq!(rate.some(2 * SECOND, 1000).0, 90);
+        assert_eq!(rate.take_available(SECOND, 5), (0, SECOND + SECOND / 10 + 1));
+        assert_eq!(rate.take_available(SECOND + SECOND / 10 - 1, 5).0, 0);
+        assert_eq!(rate.take_available(SECOND + SECOND / 10, 7).0, 7);
+        assert_eq!(rate.take_available(SECOND + SECOND / 10, 7).0, 3);
+        assert_eq!(rate.take_available(2 * SECOND, 1000).0, 90);
     }
 
     #[test]
     fn unused_tokens_are_kept_for_five_seconds() {
         let rate = Rate::new(10);
-        rate.some(1, 1);
-        assert_eq!(rate.some(100 * SECOND + 1, 1000).0, 50);
-        assert_eq!(rate.some(100 * SECOND + 1, 1000).0, 0);
-        assert_eq!(rate.some(101 * SECOND + 1, 1000).0, 10);
+        rate.take_available(1, 1);
+        assert_eq!(rate.take_available(100 * SECOND + 1, 1000).0, 50);
+        assert_eq!(rate.take_available(100 * SECOND + 1, 1000).0, 0);
+        assert_eq!(rate.take_available(101 * SECOND + 1, 1000).0, 10);
     }
 }

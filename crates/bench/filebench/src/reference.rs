@@ -54,14 +54,14 @@ impl Stock {
                 differences.push(format!("{what}: {found}, not {wanted}"));
             }
         };
-        let filesets: Vec<String> = plan.filesets.iter().map(written).collect();
+        let filesets: Vec<String> = plan.filesets.iter().map(format_fileset).collect();
         let wanted = match self.filesets.parse::<usize>() {
             Ok(count) => vec!["1w10p100"; count].join(" "),
             Err(_) => self.filesets.to_owned(),
         };
         compare("filesets", filesets.join(" "), wanted);
         compare("loops", plan.loops.len().to_string(), self.loops.len().to_string());
-        for ((number, steps), text) in plan.loops.iter().enumerate().zip(self.whole()) {
+        for ((number, steps), text) in plan.loops.iter().enumerate().zip(self.whole_loops()) {
             let tasks: Vec<Task> = operations(steps).iter().map(|row| row.0).collect();
             let found = (threads(plan, number), tasks);
             let wanted = shares::shares(text).map(|(threads, shares)| {
@@ -74,7 +74,7 @@ impl Stock {
     }
 
     /// Returns the loops with the file's own variables.
-    fn whole(&self) -> &'static [&'static str] {
+    fn whole_loops(&self) -> &'static [&'static str] {
         let whole = stocks::WHOLE.iter().find(|(name, _)| *name == self.name);
         whole.map_or(self.loops, |(_, loops)| loops)
     }
@@ -82,7 +82,7 @@ impl Stock {
     /// Compares the counts of a run of `workload`, with its own variables or the small ones, with the reference.
     pub fn judge(&self, workload: &Workload, is_small: bool, counted: &Counted) -> Verdict {
         let mut verdict = Verdict::default();
-        let loops = if is_small { self.loops } else { self.whole() };
+        let loops = if is_small { self.loops } else { self.whole_loops() };
         for (steps, text) in loops.iter().enumerate() {
             match shares::shares(text) {
                 Some((_, shares)) => verdict.judge_loop(&workload.plan, steps, &shares, counted),
@@ -94,7 +94,7 @@ impl Stock {
 }
 
 /// Returns a fileset as the table writes it.
-fn written(files: &Files) -> String {
+fn format_fileset(files: &Files) -> String {
     let entries = files.entries + files.leaf_directories;
     format!("{entries}w{}p{}", files.dirwidth, files.prealloc)
 }

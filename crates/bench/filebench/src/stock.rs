@@ -72,6 +72,6 @@ pub fn stock_names() -> impl Iterator<Item = &'static str> {
 }
 
 /// Returns the same as an enumeration.
-pub(super) fn enumerated() -> String {
+pub(super) fn list_names() -> String {
     stock_names().collect::<Vec<_>>().join(", ")
 }

@@ -114,10 +114,10 @@ impl Disk {
             let source = about.split(' ').nth(1)?.to_owned();
             Some(fs::metadata(source).ok()?.rdev())
         };
-        Self::numbered(number).or_else(|| Self::numbered(source()?))
+        Self::with_number(number).or_else(|| Self::with_number(source()?))
     }
 
-    fn numbered(number: u64) -> Option<Self> {
+    fn with_number(number: u64) -> Option<Self> {
         let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
         let text = fs::read_to_string("/proc/diskstats").ok()?;
         let name = machine::disk_line(&text, major, minor)?.nth(2)?.to_owned();
@@ -126,7 +126,7 @@ impl Disk {
 }
 
 /// Returns numbers by their names, as pairs.
-fn named<const N: usize>(
+fn name_figures<const N: usize>(
     source: &str,
     figures: [(&str, Option<f64>); N],
 ) -> impl Iterator<Item = (String, f64)> {

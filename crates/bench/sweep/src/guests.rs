@@ -49,9 +49,9 @@ pub(super) fn run(
     let deadline = deadline.or(virtual_time.deadline);
     let is_time_up = || deadline.is_some_and(|deadline| Instant::now() >= deadline);
     let mut opened = None;
-    tick(results.records.len(), wanted(plan, points, &results), "");
+    tick(results.records.len(), count_wanted(plan, points, &results), "");
     while let Some(stage) = Stage::next(plan, points, &results) {
-        let missing = missing(batches::partition(plan, points, &stage), &results);
+        let missing = list_missing(batches::partition(plan, points, &stage), &results);
         if missing.is_empty() || is_time_up() {
             break;
         }
@@ -59,7 +59,7 @@ pub(super) fn run(
             Some(runner) => runner,
             None => {
                 let runner = GuestRunner::open(plan, virtual_time, luc, &out.join("modules"))?;
-                same_qemu(&results, runner.qemus(points))?;
+                check_qemu(&results, runner.qemus(points))?;
                 Arc::new(runner)
             }
         };
@@ -75,7 +75,7 @@ pub(super) fn run(
                 journal.append(&record)?;
                 let key = record.key.clone();
                 results.records.push(record);
-                tick(results.records.len(), wanted(plan, points, &results), &key);
+                tick(results.records.len(), count_wanted(plan, points, &results), &key);
             }
             for failure in made.failures {
                 if !results.failures.iter().any(|known| known.key == failure.key) {
@@ -85,13 +85,13 @@ pub(super) fn run(
             }
             Ok(())
         };
-        side_by_side(runner, missing, jobs, deadline, &mut keep)?;
+        run_side_by_side(runner, missing, jobs, deadline, &mut keep)?;
     }
     Ok(())
 }
 
 /// Refuses to go on with repeats of another QEMU than those of `now`: their figures are not comparable.
-fn same_qemu(results: &Results, now: BTreeSet<String>) -> Result<(), SweepError> {
+fn check_qemu(results: &Results, now: BTreeSet<String>) -> Result<(), SweepError> {
     let mut qemus = results.records.iter().filter_map(|record| record.environment.qemu.as_ref());
     match qemus.find(|qemu| !now.contains(*qemu)) {
         Some(before) => Err(SweepError::OtherQemu {
@@ -103,7 +103,7 @@ fn same_qemu(results: &Results, now: BTreeSet<String>) -> Result<(), SweepError>
 }
 
 /// Returns the batches that are not whole: a guest that was killed is run again as a whole.
-fn missing(batches: Vec<Batch>, results: &Results) -> VecDeque<Batch> {
+fn list_missing(batches: Vec<Batch>, results: &Results) -> VecDeque<Batch> {
     let there: HashSet<(&str, usize)> =
         results.records.iter().map(|record| (record.key.as_str(), record.round)).collect();
     let has_failed = |key: &str| results.failures.iter().any(|failure| failure.key == key);
@@ -115,7 +115,7 @@ fn missing(batches: Vec<Batch>, results: &Results) -> VecDeque<Batch> {
 }
 
 /// Counts repeats made and, as far as is known, still to be made.
-fn wanted(plan: &Plan, points: &[Point], results: &Results) -> usize {
+fn count_wanted(plan: &Plan, points: &[Point], results: &Results) -> usize {
     if plan.stop.best {
         return Schedule::new(plan, points, &results.records, &results.failures).wanted();
     }
@@ -130,7 +130,7 @@ fn limit_jobs(jobs: usize, memory_bytes: u64) -> usize {
 }
 
 /// Runs batches in parallel guests, and passes the results of each to `keep`.
-fn side_by_side(
+fn run_side_by_side(
     runner: Arc<GuestRunner>,
     batches: VecDeque<Batch>,
     jobs: usize,

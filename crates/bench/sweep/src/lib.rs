@@ -2,13 +2,11 @@
 //!
 //! - `plan` reads a plan and checks it, `points` crosses its axes (`axis`), `order` says which repeat is next.
 //! - `run` makes a repeat on this machine, `guests` makes repeats in virtual time. `journal` keeps each, so that a
-//! sweep
-//!   that was killed at any moment goes on.
+//!   sweep that was killed at any moment goes on.
 //! - `borrow` lists the devices and settings that a sweep needs; `luc_borrow` gives them back, whatever ends the sweep.
 //! - `counters` reads the machine's counters during a repeat. `gateable` asks whether workloads can be gated.
 //! - `report` has medians, intervals and ratios, `explain` the counters that the figure is correlated with; `page`
-//! draws
-//!   both, `parquet` has all repeats as tables.
+//!   draws both, `parquet` has all repeats as tables.
 
 mod axis;
 mod bench;

@@ -253,7 +253,7 @@ impl Runner<'_> {
         let mut counters = Counters::new();
         if !point.workload.counters.is_empty() {
             let report = serde_json::from_str(stdout).unwrap_or_default();
-            counters.extend(own::named(&report, &point.workload.counters));
+            counters.extend(own::read_named(&report, &point.workload.counters));
         }
         if matches!(point.policy, Policy::Gate(_)) {
             let report = fs::read_to_string(self.gate_report()).unwrap_or_default();

@@ -35,7 +35,7 @@ impl Worker<'_> {
         };
         let kind =
             if wanted == Wanted::Missing { "name left to create" } else { "file left to use" };
-        self.picked(flowop, files, index, kind)
+        self.use_pick(flowop, files, index, kind)
     }
 
     /// Picks a leaf directory of the flowop's fileset, made busy.
@@ -59,7 +59,7 @@ impl Worker<'_> {
         } else {
             "leaf directory left to remove"
         };
-        self.picked(flowop, files, index, kind)
+        self.use_pick(flowop, files, index, kind)
     }
 
     fn pick_any(&mut self, state: &Fileset, wanted: Wanted, count: usize) -> Option<usize> {
@@ -73,7 +73,7 @@ impl Worker<'_> {
     }
 
     /// Returns the pick. With nothing left to pick, the run fails if it has a time, and otherwise ends.
-    fn picked(
+    fn use_pick(
         &self,
         flowop: &Flowop,
         files: usize,

@@ -36,10 +36,10 @@ impl Scope {
                 return Err(Diagnostic::unknown(attributes.at, "type", other, &known));
             }
         };
-        self.drawn(attributes, shape)
+        self.build_drawn(attributes, shape)
     }
 
-    fn drawn(
+    fn build_drawn(
         &mut self,
         attributes: &Attributes,
         shape: Distribution,
@@ -148,7 +148,7 @@ impl Scope {
         if let Some(name) = parameters.keys().find(|name| !known.contains(name)) {
             return Err(Diagnostic::unknown(at, "parameter", name, known));
         }
-        self.drawn(attributes, shape)
+        self.build_drawn(attributes, shape)
     }
 }
 

@@ -101,7 +101,8 @@ fn hand_removals_over(groups: &mut [Group]) {
 }
 
 fn group(name: &str, threads: &[&[Operation]], allocations: &HashMap<u32, u64>) -> Group {
-    let mut group = Group { name: name.to_owned(), threads: together(threads), ..Group::default() };
+    let mut group =
+        Group { name: name.to_owned(), threads: count_concurrent(threads), ..Group::default() };
     let mut files = Files::default();
     for operations in threads {
         group.add(operations, &mut files);
@@ -123,7 +124,7 @@ fn group(name: &str, threads: &[&[Operation]], allocations: &HashMap<u32, u64>) 
 }
 
 /// Counts the threads that are at work at the same time, on average over the time in which any is.
-fn together(threads: &[&[Operation]]) -> u64 {
+fn count_concurrent(threads: &[&[Operation]]) -> u64 {
     let span = |operations: &&[Operation]| {
         let begin = operations.first().map_or(0, |first| first.enter_ns);
         let end = operations.last().map_or(0, |last| last.exit_ns);

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::episodes::{Episodes, Group};
 use super::read::Traced;
-use super::table::{around, variable};
+use super::table::{variable, write_mean};
 use super::{Counts, Derived};
 
 /// A set has at least this many files, so that one is free while other threads hold some.
@@ -77,12 +77,12 @@ impl Parts {
         let old = group.old.count() as f64;
         let mut flowops = String::new();
         if turns > 0 {
-            self.fresh(&id, group);
+            self.write_fresh(&id, group);
             let _ = writeln!(flowops, "    flowop {id}make name={id}make");
         }
         if old > 0.0 {
-            self.old(&id, group);
-            let iters = if turns > 0 { around(old / turns as f64) } else { "1".to_owned() };
+            self.write_old(&id, group);
+            let iters = if turns > 0 { write_mean(old / turns as f64) } else { "1".to_owned() };
             self.set(&id, "olditers", &iters);
             let _ = writeln!(flowops, "    flowop {id}use name={id}use,iters=${id}olditers");
         }
@@ -91,7 +91,7 @@ impl Parts {
         }
         let name = if group.name.is_empty() { "unknown" } else { &group.name };
         let Counts { creations, removals, .. } = group.counts;
-        let _ = write!(self.processes, "# Threads called '{}'.", plain(name));
+        let _ = write!(self.processes, "# Threads called '{}'.", make_plain(name));
         if creations != removals {
             let _ = write!(
                 self.processes,
@@ -107,7 +107,7 @@ impl Parts {
     }
 
     /// Writes the set of files that the group makes and removes.
-    fn fresh(&mut self, id: &str, group: &Group) {
+    fn write_fresh(&mut self, id: &str, group: &Group) {
         let files = (2 * group.live).clamp(MIN_FILES.max(8 * group.threads), MAX_FILES);
         let sizes: Vec<u64> =
             group.fresh_sizes.iter().map(|&size| size.clamp(1, MAX_FILE_BYTES)).collect();
@@ -138,7 +138,7 @@ impl Parts {
     }
 
     /// Writes the set of files that exist before the run.
-    fn old(&mut self, id: &str, group: &Group) {
+    fn write_old(&mut self, id: &str, group: &Group) {
         let largest = group.old.write_bytes.iter().chain(&group.old.read_bytes).max();
         let least = largest.copied().unwrap_or(1).next_multiple_of(BLOCK_BYTES);
         let whole = |&size: &u64| {
@@ -200,6 +200,6 @@ impl Parts {
 }
 
 /// Makes a name fit for a comment.
-fn plain(name: &str) -> String {
+fn make_plain(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_graphic() { c } else { '_' }).collect()
 }

@@ -149,14 +149,18 @@ impl Policy {
         }
         if self.text("scaling_governor")? != "userspace" {
             self.write("scaling_governor", "userspace")?;
-            self.reached("scaling_governor", "userspace")?;
+            self.check_reached("scaling_governor", "userspace")?;
         }
         self.write("scaling_setspeed", &khz.to_string())?;
         // It reads as the frequency that the driver has set.
         let found = self.number("scaling_setspeed")?;
         let slack = if self.table().is_empty() { STEP_KHZ } else { 0 };
         if found.abs_diff(khz) > slack {
-            return Err(self.not_reached("scaling_setspeed", &khz.to_string(), found.to_string()));
+            return Err(self.explain_not_reached(
+                "scaling_setspeed",
+                &khz.to_string(),
+                found.to_string(),
+            ));
         }
         Ok(())
     }
@@ -177,20 +181,20 @@ impl Policy {
             }
         }
         for (name, value) in changes {
-            self.reached(name, value)?;
+            self.check_reached(name, value)?;
         }
         Ok(())
     }
 
-    pub(super) fn reached(&self, name: &str, wanted: &str) -> Result<(), FrequencyError> {
+    pub(super) fn check_reached(&self, name: &str, wanted: &str) -> Result<(), FrequencyError> {
         let found = self.text(name)?;
         if found == wanted {
             return Ok(());
         }
-        Err(self.not_reached(name, wanted, found))
+        Err(self.explain_not_reached(name, wanted, found))
     }
 
-    fn not_reached(&self, name: &str, wanted: &str, found: String) -> FrequencyError {
+    fn explain_not_reached(&self, name: &str, wanted: &str, found: String) -> FrequencyError {
         FrequencyError::NotReached { path: self.path(name), wanted: wanted.to_owned(), found }
     }
 }

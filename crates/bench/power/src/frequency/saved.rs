@@ -102,7 +102,7 @@ impl SavedPolicy {
         policy.limit(self.min_khz, self.max_khz)?;
         if policy.text("scaling_governor")? != self.governor {
             policy.write("scaling_governor", &self.governor)?;
-            policy.reached("scaling_governor", &self.governor)?;
+            policy.check_reached("scaling_governor", &self.governor)?;
         }
         match self.speed_khz {
             Some(khz) if policy.number("scaling_setspeed").ok() != Some(khz) => {

@@ -74,9 +74,8 @@ fn obey(client: &FaultClient) -> io::Result<()> {
         let reply = match serde_json::from_str(&line?)? {
             Order::Prepare { trials } => prepare(&client.directory, trials, &mut victims)
                 .map(|ranges| Reply::Prepared { ranges }),
-            Order::Go => {
-                in_turn(&victims, |victim| victim.tried()).map(|outcomes| Reply::Done { outcomes })
-            }
+            Order::Go => in_turn(&victims, |victim| victim.try_call())
+                .map(|outcomes| Reply::Done { outcomes }),
         };
         let reply = reply.unwrap_or_else(|reason| Reply::Failed { reason: reason.to_string() });
         let mut line = serde_json::to_vec(&reply)?;
@@ -205,7 +204,7 @@ impl Victim {
         self.begun.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn tried(&self) -> io::Result<Outcome> {
+    fn try_call(&self) -> io::Result<Outcome> {
         let begun = self.lock().take();
         let Some(Begun { file, mapping }) = begun else {
             return Err(io::Error::other("the trial was not prepared"));

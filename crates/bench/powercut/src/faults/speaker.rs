@@ -86,7 +86,7 @@ impl<'a> TrialClient<'a> {
         let order = Order::Prepare { trials: trials.to_vec() };
         match self.ask(&order)? {
             Reply::Prepared { ranges } if ranges.len() == trials.len() => Ok(ranges),
-            other => Err(self.failed("did not prepare its files", other)),
+            other => Err(self.explain_reply("did not prepare its files", other)),
         }
     }
 
@@ -94,7 +94,7 @@ impl<'a> TrialClient<'a> {
     pub(super) fn go(&mut self, trials: &[Trial]) -> Result<Vec<Outcome>, FaultsError> {
         match self.ask(&Order::Go)? {
             Reply::Done { outcomes } if outcomes.len() == trials.len() => Ok(outcomes),
-            other => Err(self.failed("did not make its trials", other)),
+            other => Err(self.explain_reply("did not make its trials", other)),
         }
     }
 
@@ -122,18 +122,19 @@ impl<'a> TrialClient<'a> {
     }
 
     fn ask(&mut self, order: &Order) -> Result<Reply, FaultsError> {
-        let mut line = serde_json::to_vec(order).map_err(|error| self.broken(error.into()))?;
+        let mut line = serde_json::to_vec(order).map_err(|error| self.explain_end(error.into()))?;
         line.push(b'\n');
         if let Some(to) = &mut self.to
             && let Err(error) = to.write_all(&line)
         {
-            return Err(self.broken(error));
+            return Err(self.explain_end(error));
         }
         let deadline = Instant::now() + ANSWER_TIMEOUT;
         loop {
             if let Some(end) = self.unread.iter().position(|&byte| byte == b'\n') {
                 let line: Vec<u8> = self.unread.drain(..=end).collect();
-                return serde_json::from_slice(&line).map_err(|error| self.broken(error.into()));
+                return serde_json::from_slice(&line)
+                    .map_err(|error| self.explain_end(error.into()));
             }
             if interrupted() {
                 return Err(FaultsError::Interrupted);
@@ -142,7 +143,7 @@ impl<'a> TrialClient<'a> {
                 let said = format!("nothing came for {} s", ANSWER_TIMEOUT.as_secs());
                 return Err(self.error("hangs", said));
             }
-            self.read().map_err(|error| self.broken(error))?;
+            self.read().map_err(|error| self.explain_end(error))?;
         }
     }
 
@@ -163,11 +164,11 @@ impl<'a> TrialClient<'a> {
         }
     }
 
-    fn broken(&self, error: io::Error) -> FaultsError {
+    fn explain_end(&self, error: io::Error) -> FaultsError {
         self.error("ended early", error.to_string())
     }
 
-    fn failed(&self, what: &str, reply: Reply) -> FaultsError {
+    fn explain_reply(&self, what: &str, reply: Reply) -> FaultsError {
         let said = match reply {
             Reply::Failed { reason } => reason,
             other => format!("{other:?}"),

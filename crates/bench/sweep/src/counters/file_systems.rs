@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use super::{Counters, named};
+use super::{Counters, name_figures};
 
 /// Text of their files; empty if there is none.
 #[derive(Debug, Default)]
@@ -38,14 +38,14 @@ impl FileSystemTexts {
     pub(super) fn totals(&self) -> Counters {
         let mut totals = Counters::new();
         let words: Vec<&str> = self.jbd2.lines().next().unwrap_or_default().split(' ').collect();
-        totals.extend(named(
+        totals.extend(name_figures(
             "jbd2",
             [
                 ("commits", number(words.first())),
                 ("requested_commits", number(words.get(2)).filter(|_| words.len() > 3)),
             ],
         ));
-        totals.extend(named(
+        totals.extend(name_figures(
             "ext4",
             [
                 ("fast_commits", before_word(&self.fast_commit, "commits")),
@@ -57,7 +57,7 @@ impl FileSystemTexts {
             let fields = self.xfs.lines().find_map(|text| text.strip_prefix(line))?;
             number(fields.split(' ').nth(field).as_ref())
         };
-        totals.extend(named(
+        totals.extend(name_figures(
             "xfs",
             [
                 ("synchronous_transactions", xfs("trans ", 0)),
@@ -67,14 +67,17 @@ impl FileSystemTexts {
                 ("log_force_sleeps", xfs("log ", 4)),
             ],
         ));
-        totals.extend(named(
+        totals.extend(name_figures(
             "btrfs",
             [
                 ("commits", after_word(&self.btrfs, "commits")),
                 ("commit_ms", after_word(&self.btrfs, "total_commit_ms")),
             ],
         ));
-        totals.extend(named("f2fs", F2FS.map(|(name, file)| (name, after_word(&self.f2fs, file)))));
+        totals.extend(name_figures(
+            "f2fs",
+            F2FS.map(|(name, file)| (name, after_word(&self.f2fs, file))),
+        ));
         totals
     }
 
@@ -84,7 +87,7 @@ impl FileSystemTexts {
             let text = self.jbd2.lines().find_map(|line| line.strip_suffix(words))?;
             number(Some(&text.trim()))
         };
-        let mut levels: Counters = named(
+        let mut levels: Counters = name_figures(
             "jbd2",
             [
                 ("mean_commit_us", ends("us average transaction commit time")),
@@ -101,7 +104,7 @@ impl FileSystemTexts {
         .collect();
         let mean =
             self.fast_commit.lines().find_map(|line| line.strip_suffix("us avg_commit_time"));
-        levels.extend(named("ext4", [("mean_fast_commit_us", number(mean.as_ref()))]));
+        levels.extend(name_figures("ext4", [("mean_fast_commit_us", number(mean.as_ref()))]));
         levels
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use luc_host::usage::Usage;
 
-use super::{Counters, Disk, named};
+use super::{Counters, Disk, name_figures};
 
 /// A tick of /proc/stat (USER_HZ is 100 wherever LUC runs).
 const TICK_MS: f64 = 10.0;
@@ -50,7 +50,7 @@ fn of_stat(text: &str) -> Counters {
         let line = text.lines().find_map(|line| line.strip_prefix(key))?;
         line.split(' ').find(|word| !word.is_empty())?.parse().ok()
     };
-    let mut totals: Counters = named(
+    let mut totals: Counters = name_figures(
         "machine",
         [
             ("context_switches", first("ctxt ")),
@@ -94,7 +94,7 @@ fn of_vmstat(text: &str) -> Counters {
         let numbers: Vec<f64> = values.filter_map(|(_, value)| value.parse().ok()).collect();
         (!numbers.is_empty()).then(|| numbers.iter().sum())
     };
-    named(
+    name_figures(
         "vm",
         [
             ("read_kib", number("pgpgin")),
@@ -126,7 +126,7 @@ fn of_disk(text: &str, disk: &Disk) -> Counters {
         .collect();
     let field = |number: usize| fields.get(number - 1).copied();
     let bytes = |number: usize| Some(field(number)? * SECTOR_BYTES);
-    named(
+    name_figures(
         "disk",
         [
             ("reads", field(1)),
@@ -152,7 +152,7 @@ fn of_pressure(name: &str, text: &str) -> Counters {
         let line = text.lines().find(|line| line.starts_with(kind))?;
         line.rsplit_once("total=")?.1.trim().parse().ok()
     };
-    named(
+    name_figures(
         "pressure",
         [
             (&*format!("{name}_some_us"), total("some ")),

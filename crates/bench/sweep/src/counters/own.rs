@@ -31,7 +31,7 @@ pub(super) fn counters(stdout: &str) -> Counters {
 }
 
 /// Reads the numbers of a report that a plan names, by their JSON pointers.
-pub(crate) fn named(report: &Value, names: &BTreeMap<String, String>) -> Counters {
+pub(crate) fn read_named(report: &Value, names: &BTreeMap<String, String>) -> Counters {
     let number = |(name, pointer): (&String, &String)| {
         let number = report.pointer(pointer).and_then(Value::as_f64)?;
         Some((format!("report.{name}"), number))
@@ -70,7 +70,7 @@ mod tests {
         let report = serde_json::json!({ "a": { "median_us": 2.5 }, "b": "text" });
         let names = [("x", "/a/median_us"), ("y", "/b"), ("z", "/c")];
         let names = names.map(|(name, pointer)| (name.to_owned(), pointer.to_owned()));
-        let found = named(&report, &names.into());
+        let found = read_named(&report, &names.into());
         assert_eq!(found, Counters::from([("report.x".to_owned(), 2.5)]));
     }
 

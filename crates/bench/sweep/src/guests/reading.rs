@@ -59,7 +59,7 @@ pub(super) fn records(
         let value = value.filter(|value| value.is_finite() && *value > 0.0);
         let value = value.ok_or_else(|| missing(pointer))?;
         let mut counters = latencies(&report, speed);
-        counters.extend(own::named(&report, &point.workload.counters));
+        counters.extend(own::read_named(&report, &point.workload.counters));
         counters.extend(module(&values(file("luc"))));
         counters.extend(if plan.disk.is_modelled() {
             disk("disk", &members(file("before")), &members(file("disk")))

@@ -44,7 +44,7 @@ pub(super) fn script(plan: &Plan, batch: &Batch) -> Result<String, SweepError> {
             target.fs.as_deref().unwrap_or_default(),
             target.mkfs,
             target.mount,
-            settings(point),
+            write_settings(point),
             batch.round * SHIFT_US,
             memory.map_or(0, |memory| memory.bytes() >> 10),
         );
@@ -114,7 +114,7 @@ fn bench(
         let personality = Personality::of(&point.workload.options, point.threads)?;
         let all = ["filebench".to_owned(), workload_file(&point.workload.name)];
         let all = all.into_iter().chain(["--seed".to_owned(), seed]);
-        return Ok(all.chain(personality.words()).map(quoted).collect());
+        return Ok(all.chain(personality.words()).map(quote).collect());
     };
     let mut all = vec![
         bench.name().to_owned(),
@@ -133,7 +133,7 @@ fn bench(
 }
 
 /// Quotes a word for a shell.
-fn quoted(word: String) -> String {
+fn quote(word: String) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=".contains(c);
     if word.chars().all(is_plain) {
         return word;
@@ -143,7 +143,7 @@ fn quoted(word: String) -> String {
 
 /// Returns the module's settings, whose times it stretches itself; nothing where it is not loaded or has no journal to
 /// serve.
-fn settings(point: &Point) -> String {
+fn write_settings(point: &Point) -> String {
     let Policy::Kernel(batching, copy_out) = point.policy else {
         return String::new();
     };

@@ -31,7 +31,7 @@ pub(super) fn bars(report: &Report, axes: &Axes) -> Section {
             let is_unsafe = report.is_unsafe(point.value(Axis::Target));
             let name = axes.name(point, &common);
             Bar {
-                name: marked(name, is_unsafe),
+                name: mark_unsafe(name, is_unsafe),
                 is_aside: is_unsafe,
                 figure: interval.as_ref().map(estimate),
                 remark: match (point.verdict, &interval) {
@@ -87,9 +87,9 @@ pub(super) fn matrix(report: &Report, axes: &Axes) -> Section {
             .filter(|point| axes.name(point, &[Axis::Workload, Axis::Target]) == *name)
             .collect();
         let title = if name == "all" { "Figures" } else { name };
-        let figures = one(report, title, &points, axes, &plain);
+        let figures = build_matrix(report, title, &points, axes, &plain);
         let title = format!("{title}, per joule");
-        let energy = one(report, &title, &points, axes, &per_joule);
+        let energy = build_matrix(report, &title, &points, axes, &per_joule);
         section.graphs.extend(figures.into_iter().chain(energy));
     }
     let more = section.graphs.len().saturating_sub(MAX_MATRICES);
@@ -108,7 +108,7 @@ pub(super) fn matrix(report: &Report, axes: &Axes) -> Section {
 }
 
 /// Draws a matrix of the figures that `of` returns; `None` if it returns none.
-fn one(
+fn build_matrix(
     report: &Report,
     title: &str,
     points: &[&PointReport],
@@ -160,7 +160,7 @@ fn one(
         });
         let cells: Vec<Option<Cell>> = cells.collect();
         if cells.iter().any(Option::is_some) {
-            let name = marked(target.clone(), is_unsafe);
+            let name = mark_unsafe(target.clone(), is_unsafe);
             matrix.rows.push((name, cells));
         }
     }
@@ -168,7 +168,7 @@ fn one(
 }
 
 /// Returns a name, with a warning where it loses data in a power cut.
-fn marked(name: String, is_unsafe: bool) -> String {
+fn mark_unsafe(name: String, is_unsafe: bool) -> String {
     let warning = if is_unsafe { " (UNSAFE)" } else { "" };
     name + warning
 }

@@ -9,7 +9,7 @@ use luc_stats::MIN_REPEATS;
 use luc_units::parse_duration_ns;
 
 use super::file_systems::kernel_has;
-use super::unique::unique;
+use super::unique::check_unique;
 use super::virtual_time::check_host;
 use super::{Disk, Plan, Policy, Stop, Target, Workload};
 use crate::bench::Bench;
@@ -43,10 +43,10 @@ impl Plan {
         check_threads("threads", &self.threads)?;
         check_policies("policy", &self.policy)?;
         if !self.frequency.is_empty() {
-            unique("frequency", self.frequency.iter().map(Setting::to_string))?;
+            check_unique("frequency", self.frequency.iter().map(Setting::to_string))?;
         }
         if !self.scheduler.is_empty() {
-            unique("scheduler", self.scheduler.iter().map(|at| at.name().to_owned()))?;
+            check_unique("scheduler", self.scheduler.iter().map(|at| at.name().to_owned()))?;
             if let Some(target) = self.target.iter().find(|at| at.fs.is_none()) {
                 return refuse(format!(
                     "scheduler goes with targets that have a disk of their own, and '{}' is a directory: leave one of \
@@ -70,8 +70,8 @@ impl Plan {
             ));
         }
         // 3. Workloads, targets and disks, and the machine or the guests that run them.
-        axis("workload", self.workload.iter().map(|workload| workload.name.clone()))?;
-        axis("target", self.target.iter().map(|target| target.name.clone()))?;
+        check_axis("workload", self.workload.iter().map(|workload| workload.name.clone()))?;
+        check_axis("target", self.target.iter().map(|target| target.name.clone()))?;
         for workload in &self.workload {
             workload.check(workload.threads.as_ref().unwrap_or(&self.threads))?;
             workload.check_own_axes(&self.target)?;
@@ -139,12 +139,12 @@ impl Workload {
                 }
                 for (option, value) in &self.options {
                     let values = options::values(value);
-                    unique(option, values.iter().map(ToString::to_string))?;
+                    check_unique(option, values.iter().map(ToString::to_string))?;
                     for value in values {
                         options::words(bench, option, value, TimeScale::NONE)?;
                     }
                     if value.is_array() {
-                        option_axis(option, options::labels(value))?;
+                        check_option_axis(option, options::labels(value))?;
                     }
                 }
             }
@@ -212,7 +212,7 @@ impl Workload {
             check_policies(&own("policy"), policy)?;
         }
         if let Some(names) = &self.target {
-            axis(&own("target"), names.iter().cloned())?;
+            check_axis(&own("target"), names.iter().cloned())?;
             let known: Vec<&str> = targets.iter().map(|target| &*target.name).collect();
             if let Some(name) = names.iter().find(|name| !known.contains(&&***name)) {
                 let hint = meant(name, &known);
@@ -276,7 +276,7 @@ fn check_energy(energy: &energy::Options) -> Result<(), SweepError> {
 }
 
 fn check_threads(name: &str, threads: &[usize]) -> Result<(), SweepError> {
-    unique(name, threads.iter().map(ToString::to_string))?;
+    check_unique(name, threads.iter().map(ToString::to_string))?;
     if threads.iter().any(|&count| count == 0 || count > 4096) {
         return Err(SweepError::Plan(format!("{name}: write numbers from 1 to 4096")));
     }
@@ -284,17 +284,17 @@ fn check_threads(name: &str, threads: &[usize]) -> Result<(), SweepError> {
 }
 
 pub(super) fn check_policies(name: &str, policies: &[Policy]) -> Result<(), SweepError> {
-    unique(name, policies.iter().map(Policy::to_string))
+    check_unique(name, policies.iter().map(Policy::to_string))
 }
 
 /// Checks that an axis has values without duplicates. Their names must fit in keys and file names.
-fn axis(name: &str, values: impl Iterator<Item = String>) -> Result<(), SweepError> {
+fn check_axis(name: &str, values: impl Iterator<Item = String>) -> Result<(), SweepError> {
     let of_name = |c: char| c.is_ascii_alphanumeric() || "._+-".contains(c);
     axis_of(name, values, of_name, "'.', '_', '+' and '-'")
 }
 
 /// Checks the same of an option's values, which name no file.
-fn option_axis(name: &str, values: impl Iterator<Item = String>) -> Result<(), SweepError> {
+fn check_option_axis(name: &str, values: impl Iterator<Item = String>) -> Result<(), SweepError> {
     let of_value = |c: char| c.is_ascii_alphanumeric() || "._+-:".contains(c);
     axis_of(name, values, of_value, "'.', '_', '+', '-' and ':'")
 }
@@ -313,7 +313,7 @@ fn axis_of(
             )));
         }
     }
-    unique(name, values.into_iter())
+    check_unique(name, values.into_iter())
 }
 
 /// Shortens serde's message to one line, and adds the nearest name if one is unknown. The first name in backquotes is

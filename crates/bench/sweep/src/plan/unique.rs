@@ -5,7 +5,10 @@ use std::collections::BTreeSet;
 use super::super::error::SweepError;
 
 /// Checks that the values of the axis `name` are distinct and at least one.
-pub(super) fn unique(name: &str, values: impl Iterator<Item = String>) -> Result<(), SweepError> {
+pub(super) fn check_unique(
+    name: &str,
+    values: impl Iterator<Item = String>,
+) -> Result<(), SweepError> {
     let mut seen = BTreeSet::new();
     for value in values {
         if !seen.insert(value.clone()) {

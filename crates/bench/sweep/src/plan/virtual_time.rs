@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::super::error::SweepError;
 use super::file_systems::distribution_has;
 use super::policy::SETTINGS;
-use super::unique::unique;
+use super::unique::check_unique;
 use super::{Disk, Plan, Policy, Span, Target, Workload, is_default};
 use luc_workload::nearest::meant;
 
@@ -217,7 +217,7 @@ impl VirtualTime {
         }
         if let Some(numbers) = &workload.processors {
             let what = format!("workload '{name}': processors");
-            unique(&what, numbers.iter().map(ToString::to_string))?;
+            check_unique(&what, numbers.iter().map(ToString::to_string))?;
             check_processors(&what, numbers.iter())?;
             if self.processors.is_none() {
                 return refuse(
@@ -303,7 +303,7 @@ fn check_memory(workload: &Workload, is_modelled: bool) -> Result<(), SweepError
 }
 
 fn check_speeds(name: &str, mips: &[u64]) -> Result<(), SweepError> {
-    unique(name, mips.iter().map(ToString::to_string))?;
+    check_unique(name, mips.iter().map(ToString::to_string))?;
     let least = mips.iter().copied().min().unwrap_or(1);
     if mips.iter().any(|&mips| !(10..=100_000).contains(&mips) || mips > 16 * least) {
         return Err(SweepError::Plan(format!(

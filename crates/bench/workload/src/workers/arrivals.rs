@@ -131,7 +131,7 @@ fn arrival_ns(text: &str) -> Option<u64> {
 }
 
 /// Formats a time, with a short unit if that is exact.
-fn exactly(ns: u64) -> String {
+fn format_exactly(ns: u64) -> String {
     let short = format_duration(ns);
     match arrival_ns(&short) {
         Some(same) if same == ns => short,
@@ -142,8 +142,8 @@ fn exactly(ns: u64) -> String {
 impl fmt::Display for Arrivals {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Uniform(ns) => write!(f, "uniform:{}", exactly(*ns)),
-            Self::Exponential(ns) => write!(f, "exponential:{}", exactly(*ns)),
+            Self::Uniform(ns) => write!(f, "uniform:{}", format_exactly(*ns)),
+            Self::Exponential(ns) => write!(f, "exponential:{}", format_exactly(*ns)),
             Self::Listed { path, .. } => write!(f, "file:{}", path.display()),
         }
     }

@@ -33,7 +33,7 @@ where
             }
         }
     }
-    let outcome = coordinate(schedule, control, || children.dead(), tick);
+    let outcome = coordinate(schedule, control, || children.find_dead(), tick);
     if outcome.is_err() {
         dismiss(control);
     }
@@ -82,7 +82,7 @@ struct Children {
 
 impl Children {
     /// Returns the first child that died, without waiting. A child that ended in order is none.
-    fn dead(&mut self) -> Option<BenchError> {
+    fn find_dead(&mut self) -> Option<BenchError> {
         self.reap(libc::WNOHANG);
         self.failed.take()
     }

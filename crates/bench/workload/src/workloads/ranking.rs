@@ -138,7 +138,7 @@ pub fn run(plan: &Ranking, tick: &mut dyn FnMut(f64)) -> Result<Report, BenchErr
         for number in shuffled(size_bytes.div_ceil(plan.block_bytes), seed)? {
             let position = number * plan.block_bytes;
             let bytes = (size_bytes - position).min(plan.block_bytes) as usize;
-            at(&file, plan.direction, &mut block[..bytes], position)
+            transfer(&file, plan.direction, &mut block[..bytes], position)
                 .map_err(failed("reading or writing"))?;
             if !paced(&mut log, bytes) {
                 break;
@@ -243,7 +243,7 @@ fn shuffled(count: u64, seed: u64) -> Result<Vec<u64>, BenchError> {
 }
 
 /// Reads or writes a block that is whole.
-fn at(file: &File, direction: Direction, block: &mut [u8], position: u64) -> io::Result<()> {
+fn transfer(file: &File, direction: Direction, block: &mut [u8], position: u64) -> io::Result<()> {
     match direction {
         Direction::Read => file.read_exact_at(block, position),
         Direction::Write => {

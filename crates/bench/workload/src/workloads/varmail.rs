@@ -113,8 +113,9 @@ fn in_rounds(plan: &Varmail, count: usize) -> Result<Outcome, BenchError> {
         let number = round * plan.timed.schedule.clients + client.index;
         Ok(plan.own(number as u64))
     };
-    let body =
-        |trees: &Vec<Tree>, client: &Client<'_>, own: Own| plan.session(trees, client, own).once();
+    let body = |trees: &Vec<Tree>, client: &Client<'_>, own: Own| {
+        plan.session(trees, client, own).run_once()
+    };
     rounds::run(plan, &plan.timed, rounds, prepare, body)
 }
 
@@ -200,7 +201,7 @@ impl Workload for Varmail {
 
     fn work(&self, trees: &Vec<Tree>, client: &Client<'_>, own: Own) -> Result<(), Fault> {
         let mut session = self.session(trees, client, own);
-        self.timed.rounds(client, |_| session.once())
+        self.timed.rounds(client, |_| session.run_once())
     }
 }
 
@@ -229,7 +230,7 @@ struct Session<'a> {
 
 impl Session<'_> {
     /// Goes through the loop once, or until the end of the run.
-    fn once(&mut self) -> Result<(), Fault> {
+    fn run_once(&mut self) -> Result<(), Fault> {
         self.delete()?;
         for group in GROUPS {
             if self.client.running(now_ns()) {
@@ -240,7 +241,7 @@ impl Session<'_> {
     }
 
     /// Times a call and counts it if it completed in the measured interval.
-    fn measured<T>(
+    fn measure<T>(
         &self,
         operation: usize,
         call: impl FnOnce() -> io::Result<T>,
@@ -260,7 +261,7 @@ impl Session<'_> {
         let Some(index) = self.tree.set.pick(Wanted::Closed) else {
             return Ok(());
         };
-        self.measured(DELETE, || fs::remove_file(&self.tree.paths[index]))?;
+        self.measure(DELETE, || fs::remove_file(&self.tree.paths[index]))?;
         self.tree.set.deleted(index);
         Ok(())
     }
@@ -276,12 +277,12 @@ impl Session<'_> {
         let path = &self.tree.paths[index];
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(create);
-        let mut file = self.measured(first, || options.open(path))?;
+        let mut file = self.measure(first, || options.open(path))?;
         self.tree.set.opened(index);
         let mut operation = first + 1;
         if !create {
             let mut buffer = std::mem::take(&mut self.own.read);
-            self.measured(operation, || read_whole(&mut file, &mut buffer))?;
+            self.measure(operation, || read_whole(&mut file, &mut buffer))?;
             self.own.read = buffer;
             operation += 1;
         }
@@ -290,11 +291,11 @@ impl Session<'_> {
                 0 => 0,
                 size => self.own.random.random_range(0..size),
             };
-            self.measured(operation, || append(&mut file, &self.own.append[..length]))?;
-            self.measured(operation + 1, || self.timed.sync(&file))?;
+            self.measure(operation, || append(&mut file, &self.own.append[..length]))?;
+            self.measure(operation + 1, || self.timed.sync(&file))?;
             operation += 2;
         }
-        self.measured(operation, || {
+        self.measure(operation, || {
             drop(file);
             Ok(())
         })?;
