@@ -1,7 +1,7 @@
 //! The functions of claims.
 
-use luc_selection::{Candidate, Terms, select};
 use luc_stats::median;
+use luc_stats::selection::{Candidate, Terms, select};
 
 use super::report::number;
 use super::series::{Fall, Series};

@@ -214,7 +214,7 @@ impl Bench {
         Ok(Run {
             stock,
             set,
-            threads: workload.threads(),
+            threads: workload.clients(),
             command: line(&command),
             said,
             failure,

@@ -7,8 +7,8 @@ use crate::escape::Text;
 
 /// Longer lists are folded up.
 const MAX_OPEN: usize = 30;
-/// Where a name is longer than this, names have half of the width.
-const WORDY: usize = 60;
+/// Length from which on names take half of the width.
+const MAX_NARROW_CHARS: usize = 60;
 
 pub(super) fn write(out: &mut String, bars: &Bars) -> fmt::Result {
     let longest = |with_aside: bool| {
@@ -22,7 +22,7 @@ pub(super) fn write(out: &mut String, bars: &Bars) -> fmt::Result {
     };
     write!(out, "<h3>{}</h3>", Text(&bars.title))?;
     let is_long = bars.bars.len() > MAX_OPEN;
-    let is_wordy = bars.bars.iter().any(|bar| bar.name.len() > WORDY);
+    let is_wordy = bars.bars.iter().any(|bar| bar.name.len() > MAX_NARROW_CHARS);
     if is_long {
         write!(out, "<details><summary>{} rows</summary>", bars.bars.len())?;
     }

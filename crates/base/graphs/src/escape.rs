@@ -29,7 +29,7 @@ impl fmt::Display for Text<'_> {
     }
 }
 
-/// Control characters, those that turn the direction of what follows, and those that XML does not allow.
+/// Returns whether it is a control character, changes the direction of text, or is not allowed in XML.
 #[must_use]
 pub fn is_steering(c: char) -> bool {
     luc_units::is_steering(c) || matches!(c as u32 & 0xffff, 0xfffe | 0xffff)

@@ -23,20 +23,17 @@ pub use page::{STYLE, page};
 
 #[derive(Clone, Debug, Default)]
 pub struct Page {
-    /// What it is of.
     pub title: String,
-    /// What kind of page it is.
     pub kind: String,
     /// Short facts below the title.
     pub facts: Vec<String>,
-    /// What makes its figures doubtful, or what is dangerous.
+    /// Reasons to doubt the figures, and dangers.
     pub warnings: Vec<String>,
     pub sections: Vec<Section>,
-    /// How to read it.
+    /// Notes on reading the page.
     pub footer: Vec<String>,
 }
 
-/// A part of a page.
 #[derive(Clone, Debug, Default)]
 pub struct Section {
     pub title: String,
@@ -47,16 +44,16 @@ pub struct Section {
 
 #[derive(Clone, Debug)]
 pub enum Graph {
-    /// How a figure changes along an axis.
+    /// Figures along an axis.
     Lines(Lines),
     /// Figures side by side.
     Bars(Bars),
     /// Figures of two axes.
     Matrix(Matrix),
     Spans(Spans),
-    /// What wholes are made of.
+    /// Wholes divided into parts.
     Stacks(Stacks),
-    /// Who is connected with whom.
+    /// Boxes and the connections between them.
     Network(Network),
     Table(Table),
 }
@@ -65,31 +62,30 @@ pub enum Graph {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
     pub value: f64,
-    /// Its lower and upper bound, if they are known.
+    /// Lower and upper bound, if known.
     pub interval: Option<(f64, f64)>,
 }
 
 #[derive(Clone, Debug, Default)]
 pub struct Lines {
     pub title: String,
-    /// What is along the horizontal axis.
+    /// Label of the horizontal axis.
     pub across: String,
-    /// What is along the vertical axis.
+    /// Label of the vertical axis.
     pub up: String,
     /// Places along the horizontal axis.
-    pub places: Vec<Place>,
+    pub places: Vec<AxisPlace>,
     /// A value that the others are compared with.
     pub reference: Option<f64>,
-    /// At most [`MOST_SERIES`], with a colour and a mark of its own each.
+    /// At most [`MOST_SERIES`] lines, each with its own colour and mark.
     pub series: Vec<Series>,
 }
 
-/// Lines that can be told from each other.
+/// Maximum number of lines that readers can distinguish.
 pub const MOST_SERIES: usize = 8;
 
-/// A place along a horizontal axis.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Place {
+pub struct AxisPlace {
     pub name: String,
     /// The number that it is, if it is one. Numbers far apart are drawn on a logarithmic axis.
     pub number: Option<f64>,
@@ -98,16 +94,15 @@ pub struct Place {
 #[derive(Clone, Debug)]
 pub struct Series {
     pub name: String,
-    /// Its figure at each place; `None` where there is none.
+    /// Figure at each place; `None` if there is none.
     pub figures: Vec<Option<Estimate>>,
 }
 
 #[derive(Clone, Debug, Default)]
 pub struct Bars {
     pub title: String,
-    /// What a row is.
+    /// Heading of the column of names.
     pub row: String,
-    /// What the figures are counted in.
     pub unit: String,
     pub bars: Vec<Bar>,
 }
@@ -115,33 +110,31 @@ pub struct Bars {
 #[derive(Clone, Debug)]
 pub struct Bar {
     pub name: String,
-    /// Its figure; `None` where there is none.
+    /// Figure of the bar; `None` if there is none.
     pub figure: Option<Estimate>,
-    /// What is to be said of it, as `not converged`.
+    /// Remark on the bar, as `not converged`.
     pub remark: String,
-    /// Whether others have the scale to themselves: it is cut off where it is longer than all of those.
+    /// Whether the scale ignores it: it is cut off if it is longer than all bars on the scale.
     pub is_aside: bool,
 }
 
-/// Figures of two axes.
 #[derive(Clone, Debug, Default)]
 pub struct Matrix {
     pub title: String,
-    /// What a row is.
+    /// Heading of the column of names.
     pub row: String,
-    /// Names of the columns, with what their figures are counted in.
+    /// Names of the columns, with the units of their figures.
     pub columns: Vec<String>,
     /// Names of the rows and their cells, one per column.
     pub rows: Vec<(String, Vec<Option<Cell>>)>,
 }
 
-/// A figure in a matrix.
 #[derive(Clone, Debug)]
 pub struct Cell {
     pub figure: Estimate,
-    /// Its share of the best of the column, from 0 to 1.
+    /// Share of the best in the column, from 0 to 1.
     pub share: f64,
-    /// What is said below it, as `1.24 of ext4`.
+    /// Note below the figure, as `1.24 of ext4`.
     pub note: String,
     /// Whether it is the best of the column.
     pub is_best: bool,
@@ -151,44 +144,39 @@ pub struct Cell {
 #[derive(Clone, Debug, Default)]
 pub struct Spans {
     pub title: String,
-    /// What a lane is.
+    /// Heading of the column of lanes.
     pub lane: String,
     /// Names of the figures that each lane has beside its drawing.
     pub columns: Vec<String>,
-    /// How long the axis is, ns.
     pub length_ns: u64,
-    /// What spans can be, with a colour each: at most [`MOST_SERIES`].
+    /// Names of the classes of spans, one colour each: at most [`MOST_SERIES`].
     pub classes: Vec<String>,
     pub lanes: Vec<Lane>,
 }
 
-/// A lane of spans.
 #[derive(Clone, Debug, Default)]
 pub struct Lane {
     pub name: String,
-    /// What is said below it.
     pub note: String,
-    /// How far it is indented: how many lanes it belongs to.
+    /// Indentation: the number of lanes that it belongs to.
     pub depth: usize,
-    /// Its figures, as text, one per column.
+    /// Figures as text, one per column.
     pub cells: Vec<String>,
-    /// In the order in which they are drawn. What is beyond the axis is cut.
+    /// Spans in the order of drawing. Parts beyond the axis are cut off.
     pub spans: Vec<Span>,
 }
 
-/// A span of time.
 #[derive(Clone, Debug, Default)]
 pub struct Span {
-    /// When it begins, ns after the axis does.
+    /// Begin in ns after the begin of the axis.
     pub begin_ns: i64,
     pub end_ns: i64,
-    /// By how much its begin may be off, ns: it has an error bar there.
+    /// Uncertainty of the begin, in ns, drawn as an error bar.
     pub error_ns: Option<u64>,
-    /// What it is: a place in [`Spans::classes`].
+    /// Class of the span, an index into [`Spans::classes`].
     pub class: usize,
     /// Whether it is drawn inside of the one before.
     pub is_inner: bool,
-    /// What it says when pointed at.
     pub title: String,
 }
 
@@ -196,28 +184,26 @@ pub struct Span {
 #[derive(Clone, Debug, Default)]
 pub struct Stacks {
     pub title: String,
-    /// What a row is.
+    /// Heading of the column of names.
     pub row: String,
-    /// What the rows' notes are.
+    /// Heading of the column of notes.
     pub unit: String,
     /// The names of the parts: at most [`MOST_SERIES`].
     pub classes: Vec<String>,
-    /// Whether a bar is as long as its parts are; else all are of one length.
+    /// Whether the length of a bar is the sum of its parts; otherwise all bars have one length.
     pub is_of_one_scale: bool,
     pub rows: Vec<Stack>,
 }
 
-/// A bar that is divided by parts.
 #[derive(Clone, Debug, Default)]
 pub struct Stack {
     pub name: String,
-    /// How much the whole is, in words.
+    /// Size of the whole, in words.
     pub note: String,
-    /// How much each part is, one per class.
+    /// Sizes of the parts, one per class.
     pub parts: Vec<f64>,
 }
 
-/// Boxes with arrows between them.
 #[derive(Clone, Debug, Default)]
 pub struct Network {
     pub title: String,
@@ -230,7 +216,6 @@ pub struct Network {
 pub struct Node {
     /// Up to three lines in it.
     pub lines: Vec<String>,
-    /// What it says when pointed at.
     pub title: String,
     /// Boxes of one class have one colour.
     pub class: usize,
@@ -238,37 +223,34 @@ pub struct Node {
 
 #[derive(Clone, Debug)]
 pub struct Link {
-    /// From which box: its place.
+    /// Index of the box where the arrow starts.
     pub from: usize,
     pub to: usize,
-    /// How much there is of it: what has more is drawn wider.
+    /// Weight of the connection: the larger, the wider the arrow.
     pub weight: f64,
-    /// What stands on it.
     pub label: String,
-    /// What it says when pointed at.
     pub title: String,
 }
 
 #[derive(Clone, Debug, Default)]
 pub struct Table {
     pub title: String,
-    /// Its columns, and whether they hold numbers.
+    /// Column names, and whether the columns hold numbers.
     pub columns: Vec<(String, bool)>,
     /// Rows, with an entry for each column. The first names the row.
     pub rows: Vec<Vec<Entry>>,
-    /// How many more rows there are that are not shown.
+    /// Number of further rows that are not shown.
     pub more: usize,
 }
 
-/// An entry of a table.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Entry {
     pub text: String,
-    /// Where between -1 and 1 it is; it has a colour then.
+    /// Value between -1 and 1 that colours the entry.
     pub heat: Option<f64>,
 }
 
-/// Names of classes, with their colours.
+/// Writes the names of classes, with their colours.
 fn legend(out: &mut String, classes: &[String]) -> fmt::Result {
     if classes.is_empty() {
         return Ok(());
@@ -286,7 +268,7 @@ fn legend(out: &mut String, classes: &[String]) -> fmt::Result {
 }
 
 impl Estimate {
-    /// `1234 (1200 to 1260)`.
+    /// Returns `1234 (1200 to 1260)`.
     fn words(&self) -> String {
         match self.interval {
             Some((low, high)) => {
@@ -296,7 +278,7 @@ impl Estimate {
         }
     }
 
-    /// The lowest and highest of it.
+    /// Returns the lower and upper bound, or the value twice.
     fn bounds(&self) -> (f64, f64) {
         self.interval.unwrap_or((self.value, self.value))
     }

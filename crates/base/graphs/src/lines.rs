@@ -3,7 +3,7 @@
 use std::fmt::{self, Write as _};
 
 use super::scale::Scale;
-use super::{Estimate, Lines, MOST_SERIES, Place};
+use super::{AxisPlace, Estimate, Lines, MOST_SERIES};
 use crate::escape::Text;
 
 const WIDTH: f64 = 560.0;
@@ -13,9 +13,10 @@ const RIGHT: f64 = 14.0;
 const TOP: f64 = 26.0;
 const BOTTOM: f64 = 44.0;
 /// Names along the axis have this much room for each letter, and between them.
-const LETTER: f64 = 6.6;
+const LETTER_WIDTH: f64 = 6.6;
 
 pub(super) fn write(out: &mut String, lines: &Lines) -> fmt::Result {
+    // 1. Lines and scales.
     let series = &lines.series[..lines.series.len().min(MOST_SERIES)];
     let figures = || series.iter().flat_map(|line| line.figures.iter().flatten());
     let ends = figures().flat_map(|figure| {
@@ -36,6 +37,7 @@ pub(super) fn write(out: &mut String, lines: &Lines) -> fmt::Result {
         Text(&lines.across),
         series.len()
     )?;
+    // 2. Grid, axes and their labels.
     let right = WIDTH - RIGHT;
     for (tick, name) in up.named_ticks() {
         let y = y(tick);
@@ -66,6 +68,7 @@ pub(super) fn write(out: &mut String, lines: &Lines) -> fmt::Result {
         )?;
     }
     names(out, &lines.places, &xs)?;
+    // 3. Each line, with its intervals.
     for (number, line) in series.iter().enumerate() {
         let there: Vec<(f64, &Estimate)> = xs
             .iter()
@@ -83,6 +86,7 @@ pub(super) fn write(out: &mut String, lines: &Lines) -> fmt::Result {
             mark(out, number, x, y(figure.value))?;
         }
     }
+    // 4. The legend, and the figures as a table.
     writeln!(out, "</svg><p class=\"legend\">")?;
     for (number, line) in series.iter().enumerate() {
         write!(
@@ -98,8 +102,7 @@ pub(super) fn write(out: &mut String, lines: &Lines) -> fmt::Result {
     writeln!(out, "</figure>")
 }
 
-/// The horizontal place of each.
-fn places(places: &[Place]) -> Vec<f64> {
+fn places(places: &[AxisPlace]) -> Vec<f64> {
     let numbers: Option<Vec<f64>> =
         places.iter().map(|place| place.number.filter(|number| number.is_finite())).collect();
     // The outermost marks and names stay inside.
@@ -117,11 +120,11 @@ fn places(places: &[Place]) -> Vec<f64> {
     }
 }
 
-/// Names below the axis, but for those that would cover the one before.
-fn names(out: &mut String, places: &[Place], xs: &[f64]) -> fmt::Result {
+/// Writes names below the axis, except for those that would cover the one before.
+fn names(out: &mut String, places: &[AxisPlace], xs: &[f64]) -> fmt::Result {
     let mut named: Vec<(f64, f64)> = Vec::new();
     for (place, &x) in places.iter().zip(xs) {
-        let half = place.name.chars().count().min(30) as f64 * LETTER / 2.0;
+        let half = place.name.chars().count().min(30) as f64 * LETTER_WIDTH / 2.0;
         // At the ends they may not leave the drawing.
         let (low, high) = (half.min(WIDTH / 2.0), (WIDTH - half).max(WIDTH / 2.0));
         let middle = x.clamp(low, high);
@@ -132,7 +135,7 @@ fn names(out: &mut String, places: &[Place], xs: &[f64]) -> fmt::Result {
             HEIGHT - BOTTOM,
             HEIGHT - BOTTOM + 4.0
         )?;
-        if named.iter().any(|&(l, r)| left < r + LETTER && l < right + LETTER) {
+        if named.iter().any(|&(l, r)| left < r + LETTER_WIDTH && l < right + LETTER_WIDTH) {
             continue;
         }
         named.push((left, right));
@@ -146,7 +149,7 @@ fn names(out: &mut String, places: &[Place], xs: &[f64]) -> fmt::Result {
     Ok(())
 }
 
-/// The intervals: an area between places, a bar where there is one place only.
+/// Draws the intervals: an area between places, or a bar if there is only one place.
 fn band(
     out: &mut String,
     number: usize,
@@ -172,7 +175,7 @@ fn band(
     )
 }
 
-/// A line's own mark: colours alone are not told apart by everybody, nor on paper.
+/// Draws a line's own mark, since not everybody can distinguish colours, and paper has none.
 fn mark(out: &mut String, number: usize, x: f64, y: f64) -> fmt::Result {
     let class = format!("class=\"dot c{number}\"");
     let polygon = |points: &[(f64, f64)]| {

@@ -1,4 +1,4 @@
-//! Who is connected with whom: boxes with arrows, as SVG. Arrows go from the left to the right where nobody calls back.
+//! Boxes with arrows, as SVG. Arrows go from left to right unless they close a circle.
 
 use std::fmt::{self, Write as _};
 
@@ -11,11 +11,11 @@ const BETWEEN_COLUMNS: f64 = 150.0;
 const BETWEEN_ROWS: f64 = 30.0;
 const MARGIN: f64 = 12.0;
 /// Letters that fit into a box.
-const LETTERS: usize = 30;
-/// The widest line of an arrow.
-const WIDEST: f64 = 7.0;
+const MAX_LETTERS: usize = 30;
+const MAX_LINE_WIDTH: f64 = 7.0;
 
 pub(super) fn write(out: &mut String, network: &Network) -> fmt::Result {
+    // 1. Places and size.
     let columns = columns(network);
     let places = places(&columns);
     let rows = columns.iter().map(|column| count(&columns, *column)).max();
@@ -34,6 +34,7 @@ pub(super) fn write(out: &mut String, network: &Network) -> fmt::Result {
         network.nodes.len(),
         network.links.len()
     )?;
+    // 2. Arrows, as wide as their weights. Labels come last, above the boxes.
     let good = |weight: f64| {
         if weight.is_finite() { weight.max(0.0) } else { 0.0 }
     };
@@ -45,7 +46,7 @@ pub(super) fn write(out: &mut String, network: &Network) -> fmt::Result {
             continue;
         };
         let curve = Curve::between(from, to, link.from == link.to);
-        let stroke = 1.0 + (WIDEST - 1.0) * (good(link.weight) / most).sqrt();
+        let stroke = 1.0 + (MAX_LINE_WIDTH - 1.0) * (good(link.weight) / most).sqrt();
         writeln!(
             out,
             "<path class=\"arrow\" d=\"{curve}\" stroke-width=\"{stroke:.1}\"><title>{}</title></path>\
@@ -61,6 +62,7 @@ pub(super) fn write(out: &mut String, network: &Network) -> fmt::Result {
             Text(&clipped(&link.label))
         )?;
     }
+    // 3. Boxes, with their lines of text.
     for (node, &(x, y)) in network.nodes.iter().zip(&places) {
         write!(
             out,
@@ -85,15 +87,15 @@ pub(super) fn write(out: &mut String, network: &Network) -> fmt::Result {
     writeln!(out, "{labels}</svg></figure>")
 }
 
-/// A name as long as there is room for.
+/// Returns a name as long as there is room for.
 fn clipped(text: &str) -> String {
-    match text.char_indices().nth(LETTERS) {
+    match text.char_indices().nth(MAX_LETTERS) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
     }
 }
 
-/// The column of each node: further to the right than all that have an arrow to it, but for those that it has a way to.
+/// Assigns a column to each node, right of all nodes with an arrow to it. Arrows that close a circle do not count.
 fn columns(network: &Network) -> Vec<usize> {
     let nodes = network.nodes.len();
     let mut below: Vec<Vec<usize>> = vec![Vec::new(); nodes];
@@ -105,7 +107,7 @@ fn columns(network: &Network) -> Vec<usize> {
     let has_arrow_to = |node: usize| below.iter().any(|below| below.contains(&node));
     let mut first: Vec<usize> = (0..nodes).filter(|&node| !has_arrow_to(node)).collect();
     first.extend(0..nodes);
-    // Depth first, so that what is finished later is further to the left; arrows to what is under way go back.
+    // Depth first: nodes that finish later are further to the left. Arrows to nodes in progress go back.
     let mut seen = vec![false; nodes];
     let mut finished: Vec<usize> = Vec::new();
     for node in first {
@@ -144,7 +146,7 @@ fn count(columns: &[usize], column: usize) -> usize {
     columns.iter().filter(|&&other| other == column).count()
 }
 
-/// The upper left corner of each box: columns are centred.
+/// Returns the upper left corner of each box: columns are centred.
 fn places(columns: &[usize]) -> Vec<(f64, f64)> {
     let rows = columns.iter().map(|&column| count(columns, column)).max();
     let all = rows.unwrap_or(0) as f64;
@@ -188,14 +190,13 @@ impl Curve {
         Self([start, (out, from_y), (out, to_y), end])
     }
 
-    /// The tip of an arrow at its end, which is level.
+    /// Returns the tip of an arrow at its end, which is level.
     fn tip(&self) -> String {
         let [_, _, (from, _), (x, y)] = self.0;
         let back = if from < x { -9 } else { 9 };
         format!("M{x:.1},{y:.1} l{back},-4.5 v9 z")
     }
 
-    /// The point half way.
     fn middle(&self) -> (f64, f64) {
         let [a, b, c, d] = self.0;
         let of = |a: f64, b: f64, c: f64, d: f64| (a + 3.0 * b + 3.0 * c + d) / 8.0;

@@ -11,7 +11,7 @@ use crate::escape::Text;
 pub const STYLE: &str = include_str!("style.css");
 const OWN_STYLE: &str = include_str!("graphs.css");
 
-/// Colours of lines, light and dark, told apart also by those who see no red or green.
+/// Colours of lines in light and dark mode, distinguishable also for people who do not see red or green.
 const COLOURS: [(&str, &str); MOST_SERIES] = [
     ("#1f5fbf", "#79aef5"),
     ("#c2410c", "#ff9d6c"),
@@ -23,7 +23,7 @@ const COLOURS: [(&str, &str); MOST_SERIES] = [
     ("#4b5768", "#aab6c4"),
 ];
 
-/// The whole page, as HTML.
+/// Writes the whole page as HTML.
 #[must_use]
 pub fn page(page: &Page) -> String {
     let mut out = String::new();

@@ -1,6 +1,5 @@
-//! Where values are along an axis.
+//! Positions of values along an axis.
 
-/// An axis of numbers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scale {
     low: f64,
@@ -9,10 +8,10 @@ pub(super) struct Scale {
 }
 
 /// Numbers this many times as large as others are on a logarithmic axis.
-const FAR: f64 = 8.0;
+const MIN_LOGARITHMIC_RATIO: f64 = 8.0;
 
 impl Scale {
-    /// From a whole tick to a whole tick around all of these; they are finite.
+    /// Returns a scale around all of these finite values, from a whole tick to a whole tick.
     pub(super) fn around(values: impl Iterator<Item = f64>) -> Self {
         let (low, high) = ends(values);
         let step = step(high - low, low);
@@ -24,13 +23,14 @@ impl Scale {
         .opened()
     }
 
-    /// From the first to the last of these, logarithmic where they are far apart.
+    /// Returns a scale from the first to the last of these values, logarithmic if they are far apart.
     pub(super) fn over(values: impl Iterator<Item = f64>) -> Self {
         let (low, high) = ends(values);
-        Self { low, high, is_logarithmic: low > 0.0 && high / low >= FAR }.opened()
+        Self { low, high, is_logarithmic: low > 0.0 && high / low >= MIN_LOGARITHMIC_RATIO }
+            .opened()
     }
 
-    /// An axis has a length.
+    /// Gives an axis of length 0 a length.
     fn opened(self) -> Self {
         if self.high > self.low {
             return self;
@@ -39,7 +39,7 @@ impl Scale {
         Self { low: self.low - half, high: self.high + half, ..self }
     }
 
-    /// Where a value is, from 0 to 1.
+    /// Returns the position of a value, from 0 to 1.
     pub(super) fn place(self, value: f64) -> f64 {
         let at = |value: f64| {
             if self.is_logarithmic { value.max(self.low).ln() } else { value }
@@ -47,7 +47,7 @@ impl Scale {
         ((at(value) - at(self.low)) / (at(self.high) - at(self.low))).clamp(0.0, 1.0)
     }
 
-    /// Round values along it, four to ten.
+    /// Returns round values along it, four to ten.
     pub(super) fn ticks(self) -> Vec<f64> {
         let step = step(self.high - self.low, self.low);
         let first = (self.low / step - 1e-6).ceil();
@@ -57,7 +57,7 @@ impl Scale {
         (0..=count).map(|tick| (first + tick as f64) * step + 0.0).collect()
     }
 
-    /// The same, named with the digits that tell them apart.
+    /// Returns the same, named with the digits that tell them apart.
     pub(super) fn named_ticks(self) -> Vec<(f64, String)> {
         let step = step(self.high - self.low, self.low);
         // Steps are 1, 2 or 5 of a power of ten.
@@ -74,7 +74,7 @@ fn ends(values: impl Iterator<Item = f64>) -> (f64, f64) {
     if low <= high { (low, high) } else { (0.0, 1.0) }
 }
 
-/// 1, 2 or 5 times a power of ten, a fourth to a tenth of `length`; of no length for values around `near`.
+/// Returns 1, 2 or 5 times a power of ten, a fourth to a tenth of `length`; of no length for values around `near`.
 fn step(length: f64, near: f64) -> f64 {
     let length = if length > 0.0 { length } else { near.abs().max(1.0) };
     let rough = length / 5.0;

@@ -11,9 +11,10 @@ use crate::escape::Text;
 /// Longer lists are folded up.
 const MAX_OPEN: usize = 60;
 /// Lanes further in are not shifted further.
-const DEEPEST: usize = 12;
+const MAX_DEPTH: usize = 12;
 
 pub(super) fn write(out: &mut String, spans: &Spans) -> fmt::Result {
+    // 1. Heading, columns and the axis of time.
     let whole = spans.length_ns.max(1) as f64;
     let percent = |ns: i64| (ns as f64 / whole * 100.0).clamp(0.0, 100.0);
     write!(out, "<h3>{}</h3>", Text(&spans.title))?;
@@ -36,13 +37,14 @@ pub(super) fn write(out: &mut String, spans: &Spans) -> fmt::Result {
     )?;
     for tick in Scale::over([0.0, whole].into_iter()).ticks() {
         let percent = tick / whole * 100.0;
-        // What stands at the end has no room to its right.
+        // A label near the end has no room to its right.
         let side = if percent > 92.0 { " class=\"last\"" } else { "" };
         write!(out, "<span{side} style=\"left:{percent:.2}%\">{}</span>", Time(tick))?;
     }
     writeln!(out, "</div></th></tr></thead><tbody>")?;
+    // 2. Each lane: name, cells, spans, and the errors of their begins.
     for lane in &spans.lanes {
-        let indent = lane.depth.min(DEEPEST);
+        let indent = lane.depth.min(MAX_DEPTH);
         write!(
             out,
             "<tr><th scope=\"row\" style=\"padding-left:{}em\">{}",

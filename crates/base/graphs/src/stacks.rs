@@ -1,11 +1,11 @@
-//! What wholes are made of: a bar for each, divided by parts, and a table of the parts' shares.
+//! Bars divided into parts, and a table of the parts' shares.
 
 use std::fmt::{self, Write as _};
 
 use super::{MOST_SERIES, Stack, Stacks};
 use crate::escape::Text;
 
-/// Of more bars than these the shares are folded up.
+/// Number of bars above which the shares are folded up.
 const MAX_OPEN: usize = 8;
 
 pub(super) fn write(out: &mut String, stacks: &Stacks) -> fmt::Result {
@@ -50,7 +50,7 @@ pub(super) fn write(out: &mut String, stacks: &Stacks) -> fmt::Result {
     shares(out, stacks)
 }
 
-/// The parts' shares, a row for each part. This is the legend, too.
+/// Writes the parts' shares, a row for each part. This is the legend, too.
 fn shares(out: &mut String, stacks: &Stacks) -> fmt::Result {
     let is_long = stacks.rows.len() > MAX_OPEN;
     if is_long {
@@ -66,7 +66,7 @@ fn shares(out: &mut String, stacks: &Stacks) -> fmt::Result {
     }
     writeln!(out, "</tr></thead><tbody>")?;
     for (number, class) in stacks.classes.iter().enumerate() {
-        // What nothing is made of has no row.
+        // A part that no bar has gets no row.
         if !stacks.rows.iter().any(|row| part(row, number) > 0.0) {
             continue;
         }
@@ -90,7 +90,7 @@ fn shares(out: &mut String, stacks: &Stacks) -> fmt::Result {
     writeln!(out, "</tbody></table></div>{end}")
 }
 
-/// A part of a bar; 0 where there is none.
+/// Returns a part of a bar; 0 if it is missing.
 fn part(row: &Stack, number: usize) -> f64 {
     let part = row.parts.get(number).copied().unwrap_or(0.0);
     if part.is_finite() { part.max(0.0) } else { 0.0 }

@@ -1,4 +1,4 @@
-//! Tables, with colours for what goes up and what goes down.
+//! Tables with coloured entries.
 
 use std::fmt::{self, Write as _};
 

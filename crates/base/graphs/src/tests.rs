@@ -14,7 +14,7 @@ fn lines() -> Lines {
         across: "threads".to_owned(),
         up: "times as fast".to_owned(),
         places: [1.0, 4.0, 64.0]
-            .map(|number| Place { name: number.to_string(), number: Some(number) })
+            .map(|number| AxisPlace { name: number.to_string(), number: Some(number) })
             .to_vec(),
         reference: Some(1.0),
         series: vec![

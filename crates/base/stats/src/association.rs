@@ -1,4 +1,4 @@
-//! Which of many columns correlate with a figure: rank correlations, and how often chance gives as strong a one.
+//! Rank correlations of many columns with a figure, and the probability that chance gives as strong a one.
 
 use rand::RngExt;
 use serde::Serialize;
@@ -12,7 +12,7 @@ const SHUFFLES: usize = 1999;
 /// A column needs this many rows.
 const MIN_ROWS: usize = 6;
 
-/// How a column correlates with the figure.
+/// Correlation of one column with the figure.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Association {
     /// Spearman's correlation of ranks, within strata.
@@ -26,19 +26,20 @@ pub struct Association {
 /// Columns that have the same rows.
 struct Family {
     rows: Vec<usize>,
-    /// For each column its place and its ranks, normalized.
+    /// Number of each column, with its normalized ranks.
     columns: Vec<(usize, Vec<f64>)>,
     /// A correlation times this is comparable to one of other rows.
     weight: f64,
 }
 
-/// The association of each column with the figure; `None` for a constant column, or one with too few rows.
+/// Computes the association of each column with the figure; `None` for a constant column, or one with too few rows.
 ///
-/// Ranks are those within a row's stratum. With all rows in one stratum this is Spearman's correlation. With points
-/// as strata, differences between points do not count. The figure is shuffled within strata. The adjusted probability
-/// is that of the largest of all columns (Westfall and Young, *Resampling-Based Multiple Testing*, 2.3, single step),
-/// each scaled by its rows. It holds for all columns together, however they depend on each other. The same `seed`
-/// gives the same result.
+/// Ranks are taken within a row's stratum. With all rows in one stratum this is Spearman's correlation. With points as
+/// strata, differences between points do not count. The figure is shuffled within strata.
+///
+/// The adjusted probability is that of the largest of all columns (Westfall and Young, *Resampling-Based Multiple
+/// Testing*, 2.3, single step), each scaled by its rows. It holds for all columns together, however they depend on each
+/// other. The same `seed` gives the same result.
 #[must_use]
 pub fn associations(
     figure: &[f64],
@@ -122,7 +123,7 @@ fn families(strata: &[usize], columns: &[Vec<Option<f64>>]) -> Vec<Family> {
 }
 
 impl Family {
-    /// Place and correlation of each column; none where the figure is constant.
+    /// Returns the place and correlation of each column; none where the figure is constant.
     fn correlations(
         &self,
         figure: &[f64],
@@ -135,14 +136,14 @@ impl Family {
     }
 }
 
-/// The ranks of `values`, which are in `rows`, each within its stratum, around 0.
+/// Returns the ranks of `values`, which are in `rows`, each within its stratum, around 0.
 fn ranks_within(values: &[f64], rows: &[usize], strata: &[usize]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by_key(|&at| strata[rows[at]]);
     let mut ranks = vec![0.0; values.len()];
     for members in order.chunk_by(|&a, &b| strata[rows[a]] == strata[rows[b]]) {
         let own: Vec<f64> = members.iter().map(|&at| values[at]).collect();
-        // Over the size, so that a stratum counts by its rows.
+        // Divided by the size, so that a stratum counts by its rows.
         let size = members.len() as f64;
         for (&at, rank) in members.iter().zip(mid_ranks(&own)) {
             ranks[at] = (rank - (size + 1.0) / 2.0) / size;

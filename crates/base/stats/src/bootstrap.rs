@@ -9,32 +9,30 @@ use crate::random;
 /// Resamples of each side.
 const RESAMPLES: usize = 4000;
 
-/// A ratio and its 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Interval {
     /// Median with the change over median without it.
     pub ratio: f64,
     /// 2.5th percentile of the resampled ratios.
     pub low: f64,
-    /// 97.5th percentile.
+    /// 97.5th percentile of the resampled ratios.
     pub high: f64,
 }
 
 /// Why there is no interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum StatsError {
-    /// Too few runs.
     #[error("{runs} runs of one side give no interval; make at least 2, better 10")]
     TooFew {
         /// Runs of the smaller side.
         runs: usize,
     },
-    /// A figure of which no ratio can be made.
+    /// A figure without a positive value has no ratio.
     #[error("a figure is zero, negative or not a number; repeat the run that gave it")]
     NotPositive,
 }
 
-/// The ratio of the medians of interleaved runs, `with` a change over `without` it, and its 95 %
+/// Computes the ratio of the medians of interleaved runs, `with` a change over `without` it, and its 95 %
 /// interval: percentile bootstrap, the two sides resampled on their own (Efron and Tibshirani, *An
 /// Introduction to the Bootstrap*, 13.3). Medians, because one disturbed run must not decide;
 /// percentile and not BCa, because the jackknife that BCa needs fails for medians. The same `seed`
@@ -43,10 +41,10 @@ pub enum StatsError {
 /// # Errors
 /// [`StatsError`] if a side has fewer than 2 runs, or a figure that is not positive and finite.
 pub fn ratio_interval(with: &[f64], without: &[f64], seed: u64) -> Result<Interval, StatsError> {
-    resampled(with, without, seed, RESAMPLES)
+    resample_interval(with, without, seed, RESAMPLES)
 }
 
-fn resampled(
+fn resample_interval(
     with: &[f64],
     without: &[f64],
     seed: u64,
@@ -85,7 +83,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Log-normal throughputs: skewed to the right as disturbed runs are.
+    /// Returns log-normal throughputs: skewed to the right as disturbed runs are.
     fn runs(seed: u64, stream: u64, count: usize, median: f64) -> Vec<f64> {
         let mut random = random::stream(seed, stream);
         (0..count).map(|_| median * (0.3 * random::normal(&mut random)).exp()).collect()
@@ -99,7 +97,8 @@ mod tests {
                 .filter(|&trial| {
                     let with = runs(trial, 1, count, 1200.0);
                     let without = runs(trial, 2, count, 1000.0);
-                    let interval = resampled(&with, &without, trial, 400).expect("interval");
+                    let interval =
+                        resample_interval(&with, &without, trial, 400).expect("interval");
                     (interval.low..=interval.high).contains(&1.2)
                 })
                 .count();

@@ -7,17 +7,17 @@ use super::ranks::{dot, normalize};
 /// Components of standardized columns, the one with the largest share of the variance first.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Components {
-    /// Of each component its share of the variance; all sum to 1.
+    /// Share of the variance of each component. The sum of all is 1.
     pub shares: Vec<f64>,
-    /// Of each component its correlation with each column. The largest is positive.
+    /// Correlations of each component with each column. The largest is positive.
     pub loadings: Vec<Vec<f64>>,
     /// Of each component its value in each row, in any unit.
     #[serde(skip)]
     pub scores: Vec<Vec<f64>>,
 }
 
-/// The components of columns of equal length. `None` for fewer than two columns or three rows, and for a column that
-/// is constant or has a value that is no number. Components without variance are left out.
+/// Computes the components of columns of equal length. `None` for fewer than two columns or three rows, and for a
+/// column that is constant or has a value that is no number. Components without variance are left out.
 #[must_use]
 pub fn components(columns: &[Vec<f64>]) -> Option<Components> {
     let rows = columns.first()?.len();
@@ -57,9 +57,9 @@ pub fn components(columns: &[Vec<f64>]) -> Option<Components> {
     Some(components)
 }
 
-/// Eigenvalues and eigenvectors, of length 1, of a symmetric matrix, by Jacobi's rotations (Golub and Van Loan, *Matrix
-/// Computations*, 8.5). Matrices have a hundred rows at most. `nalgebra` has the same, and takes 28 s of processor time
-/// to build.
+/// Computes eigenvalues and eigenvectors, of length 1, of a symmetric matrix, by Jacobi's rotations (Golub and Van
+/// Loan, *Matrix Computations*, 8.5). Matrices have a hundred rows at most. `nalgebra` has the same, and takes 28 s of
+/// processor time to build.
 fn eigen(mut a: Vec<Vec<f64>>) -> Vec<(f64, Vec<f64>)> {
     let n = a.len();
     let unit = |at: usize| (0..n).map(|k| f64::from(u8::from(k == at))).collect();
@@ -83,7 +83,7 @@ fn eigen(mut a: Vec<Vec<f64>>) -> Vec<(f64, Vec<f64>)> {
     vectors.into_iter().enumerate().map(|(at, vector)| (a[at][at], vector)).collect()
 }
 
-/// The rotation that makes `a[p][q]` 0.
+/// Applies the rotation that makes `a[p][q]` 0.
 fn rotate(a: &mut [Vec<f64>], vectors: &mut [Vec<f64>], p: usize, q: usize) {
     let theta = (a[q][q] - a[p][p]) / (2.0 * a[p][q]);
     let t = theta.signum() / (theta.abs() + theta.hypot(1.0));

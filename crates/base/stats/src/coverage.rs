@@ -1,6 +1,6 @@
-//! Whether 95 % intervals cover 95 %.
+//! Tests that 95 % intervals cover 95 %.
 
-use super::simulated::{Case, Figure, TRIALS, cases};
+use super::simulated::{Case, Estimand, TRIALS, cases};
 
 fn check(which: impl Fn(&Case) -> bool) {
     let chosen: Vec<Case> = cases().into_iter().filter(which).collect();
@@ -15,15 +15,15 @@ fn check(which: impl Fn(&Case) -> bool) {
 
 #[test]
 fn medians_of_a_fixed_number_of_repeats() {
-    check(|case| case.figure == Figure::Median && case.goal.min == case.goal.max);
+    check(|case| case.figure == Estimand::Median && case.goal.min == case.goal.max);
 }
 
 #[test]
 fn medians_of_repeats_made_until_the_interval_is_narrow() {
-    check(|case| case.figure == Figure::Median && case.goal.min < case.goal.max);
+    check(|case| case.figure == Estimand::Median && case.goal.min < case.goal.max);
 }
 
 #[test]
 fn paired_ratios_made_until_the_interval_is_narrow() {
-    check(|case| case.figure == Figure::Ratio);
+    check(|case| case.figure == Estimand::Ratio);
 }

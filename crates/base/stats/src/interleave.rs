@@ -9,13 +9,13 @@ use crate::random;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Side {
-    /// With the change.
+    /// A run with the change.
     With,
-    /// Without it.
+    /// A run without the change.
     Without,
 }
 
-/// An order of `n` runs of each side: pairs of one with and one without, each pair in an order of
+/// Returns an order of `n` runs of each side: pairs of one with and one without, each pair in an order of
 /// its own drawn from `seed`. Pairs keep the sides together in time, the draw keeps neither always
 /// first.
 #[must_use]

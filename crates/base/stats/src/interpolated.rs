@@ -2,10 +2,12 @@
 
 use super::order::{MedianInterval, median};
 
-/// The median with its interval of `confidence` (0.95 for 95 %), by interpolation between order statistics
+/// Computes the median and its interval of `confidence` (0.95 for 95 %) by interpolation between order statistics
 /// (Hettmansperger and Sheather, *Confidence intervals based on interpolated order statistics*, Statistics and
-/// Probability Letters 4, 1986). [`median_interval`](super::median_interval) covers *at least* 95 %, at 8 values
-/// 99.2 %; this one stays near its confidence. `None` for too few values (fewer than 6 for 95 %) or for NaN.
+/// Probability Letters 4, 1986).
+///
+/// [`median_interval`](super::median_interval) covers *at least* 95 %, at 8 values 99.2 %; this one stays near its
+/// confidence. `None` for too few values (fewer than 6 for 95 %) or for NaN.
 #[must_use]
 pub fn interpolated_interval(values: &[f64], confidence: f64) -> Option<MedianInterval> {
     let median = median(values)?;
@@ -21,15 +23,15 @@ pub fn interpolated_interval(values: &[f64], confidence: f64) -> Option<MedianIn
     })
 }
 
-/// Whether [`interpolated_interval`] of `count` values leaves at least one out at either end, so that one that was
-/// disturbed does not decide.
+/// Returns whether [`interpolated_interval`] of `count` values leaves at least one out at either end. Then a single
+/// disturbed value does not decide.
 #[must_use]
 pub fn leaves_some_out(count: usize, confidence: f64) -> bool {
     ranks(count, confidence).is_some_and(|(rank, _)| rank > 1)
 }
 
-/// The outer rank k, and the weight of rank k + 1: x(k) to x(n+1-k) covers at least `confidence`, x(k+1) to x(n-k)
-/// less.
+/// Returns the outer rank k, and the weight of rank k + 1: x(k) to x(n+1-k) covers at least `confidence`, x(k+1) to
+/// x(n-k) less.
 fn ranks(n: usize, confidence: f64) -> Option<(usize, f64)> {
     let mut ln_probability = -(n as f64) * std::f64::consts::LN_2;
     // P(Bin(n, 1/2) < k), for k = 0.

@@ -1,5 +1,5 @@
-//! How sure a comparison is: medians, quantiles, intervals, ratios of two settings, orders of runs, when to stop, what is
-//! correlated with a figure, and how well tasks do together.
+//! Statistics of comparisons: medians, quantiles, intervals, ratios, orders of runs, stopping rules, correlations, the
+//! best of several candidates, and tasks that share a resource.
 //!
 //! ```
 //! use luc_stats::{median, median_interval};
@@ -9,7 +9,6 @@
 //! let interval = median_interval(&rates).expect("seven figures are enough for 95 %");
 //! assert!(interval.low <= 100.0 && 100.0 <= interval.high);
 //! ```
-#![warn(missing_docs)]
 
 mod association;
 mod bootstrap;
@@ -25,6 +24,7 @@ mod proportion;
 mod quantile;
 pub mod random;
 mod ranks;
+pub mod selection;
 pub mod simulated;
 mod stopping;
 mod student;
@@ -42,7 +42,7 @@ pub use paired::paired_ratios;
 pub use proportion::share_interval;
 pub use quantile::quantile;
 pub use ranks::spearman;
-pub use stopping::{FEWEST, Goal, Verdict, relative_half_width};
+pub use stopping::{Goal, MIN_REPEATS, Verdict, relative_half_width};
 pub use student::student;
 pub use throughput::{TaskTimes, Together, WeightedSpeedup, together, worst_against};
 pub use warmup::warm_up;

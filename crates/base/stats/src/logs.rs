@@ -5,17 +5,15 @@ use super::student::student;
 /// A geometric mean between two bounds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MeanInterval {
-    /// The geometric mean.
+    /// Geometric mean of the ratios.
     pub mean: f64,
-    /// The interval's lower end.
     pub low: f64,
-    /// The interval's upper end.
     pub high: f64,
 }
 
-/// The geometric mean of positive `ratios` with its interval of `confidence`. The interval assumes that the ratios'
-/// logarithms are about normal, which order statistics do not. It needs 2 ratios; order statistics need 6 for 95 %.
-/// `None` for fewer, and for a ratio that has no logarithm.
+/// Computes the geometric mean of positive `ratios` with its interval of `confidence`. The interval assumes that the
+/// ratios' logarithms are about normal, which order statistics do not. It needs 2 ratios; order statistics need 6 for
+/// 95 %. `None` for fewer, and for a ratio that has no logarithm.
 #[must_use]
 pub fn geometric_interval(ratios: &[f64], confidence: f64) -> Option<MeanInterval> {
     let logs: Vec<f64> = ratios.iter().map(|ratio| ratio.ln()).collect();

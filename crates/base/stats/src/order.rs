@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// The median; the mean of the middle two of an even number. `None` of nothing or of NaN.
+/// Returns the median; the mean of the middle two of an even number. `None` of nothing or of NaN.
 #[must_use]
 pub fn median(values: &[f64]) -> Option<f64> {
     if values.iter().any(|value| value.is_nan()) {
@@ -11,7 +11,7 @@ pub fn median(values: &[f64]) -> Option<f64> {
     median_of_scratch(&mut values.to_vec())
 }
 
-/// As [`median`], reordering `values`, which hold no NaN.
+/// Computes the same as [`median`] without a copy: reorders `values`, which must not contain NaN.
 pub(super) fn median_of_scratch(values: &mut [f64]) -> Option<f64> {
     let length = values.len();
     if length == 0 {
@@ -28,18 +28,16 @@ pub(super) fn median_of_scratch(values: &mut [f64]) -> Option<f64> {
 /// A median between two bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct MedianInterval {
-    /// The median.
     pub median: f64,
-    /// Lower bound.
     pub low: f64,
-    /// Upper bound.
     pub high: f64,
 }
 
-/// The median with the narrowest symmetric pair of order statistics that covers the true median
-/// with probability of at least 95 %, whatever the distribution: x(k) and x(n+1-k) with
-/// P(Bin(n, 1/2) < k) <= 2.5 % (Conover, *Practical Nonparametric Statistics*, 3.2). `None` for
-/// fewer than 6 values, which cannot give 95 %, or for NaN.
+/// Computes the median and its distribution-free 95 % interval from order statistics.
+///
+/// The bounds are the narrowest symmetric pair that covers the true median with probability of at least 95 %: x(k) and
+/// x(n+1-k) with P(Bin(n, 1/2) < k) <= 2.5 % (Conover, *Practical Nonparametric Statistics*, 3.2). `None` for fewer
+/// than 6 values, which cannot give 95 %, or for NaN.
 #[must_use]
 pub fn median_interval(values: &[f64]) -> Option<MedianInterval> {
     let median = median(values)?;
@@ -49,7 +47,7 @@ pub fn median_interval(values: &[f64]) -> Option<MedianInterval> {
     Some(MedianInterval { median, low: sorted[rank - 1], high: sorted[sorted.len() - rank] })
 }
 
-/// The largest k >= 1 with P(Bin(n, 1/2) < k) <= 0.025.
+/// Returns the largest k >= 1 with P(Bin(n, 1/2) < k) <= 0.025.
 fn lower_rank(n: usize) -> Option<usize> {
     let mut ln_probability = -(n as f64) * std::f64::consts::LN_2;
     let mut below = 0.0;

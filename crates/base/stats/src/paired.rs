@@ -2,12 +2,12 @@
 
 use super::bootstrap::StatsError;
 
-/// `with[i] / without[i]` for each round i that both have. Pairs are close in time, so that drift of the machine leaves
-/// their ratio alone; the median of the ratios and its order-statistic interval
+/// Returns `with[i] / without[i]` for each round i that both have. Pairs are close in time, so that drift of the
+/// machine leaves their ratio alone; the median of the ratios and its order-statistic interval
 /// ([`interpolated_interval`](super::interpolated_interval)) then assume nothing about the distribution.
 ///
 /// # Errors
-/// [`StatsError::NotPositive`] for a figure of which no ratio can be made.
+/// [`StatsError::NotPositive`] for a figure that has no ratio.
 pub fn paired_ratios(with: &[f64], without: &[f64]) -> Result<Vec<f64>, StatsError> {
     let is_fine = |value: &f64| value.is_finite() && *value > 0.0;
     if !with.iter().chain(without).all(is_fine) {

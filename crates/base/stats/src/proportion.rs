@@ -1,11 +1,13 @@
-//! How sure a share is.
+//! Interval of a share.
 
 /// The standard normal's quantile at 0.975.
 const Z: f64 = 1.959_963_984_540_054;
 
-/// The 95 % score interval `(low, high)` of the share of `hits` in `all` (Wilson, *Probable Inference, the Law of
-/// Succession, and Statistical Inference*, 1927): within 0 and 1, and not empty for a share of 0 or 1. It takes the
-/// trials as independent. `None` of no trials, and of more hits than trials.
+/// Computes the 95 % score interval `(low, high)` of the share of `hits` in `all` (Wilson, *Probable Inference, the Law
+/// of Succession, and Statistical Inference*, 1927).
+///
+/// It lies within 0 and 1, and is not empty for a share of 0 or 1. Trials are taken as independent. `None` for no
+/// trials, and for more hits than trials.
 #[must_use]
 pub fn share_interval(hits: u64, all: u64) -> Option<(f64, f64)> {
     if all == 0 || hits > all {
@@ -16,7 +18,7 @@ pub fn share_interval(hits: u64, all: u64) -> Option<(f64, f64)> {
     let shrink = 1.0 + Z * Z / count;
     let middle = (share + Z * Z / (2.0 * count)) / shrink;
     let half = Z / shrink * (share * (1.0 - share) / count + (Z / (2.0 * count)).powi(2)).sqrt();
-    // Rounding leaves a little of what is nothing.
+    // Exactly 0 and 1, where rounding would leave a remainder.
     let low = if hits == 0 { 0.0 } else { middle - half };
     let high = if hits == all { 1.0 } else { middle + half };
     Some((low, high))
@@ -49,7 +51,7 @@ mod tests {
     }
 
     proptest! {
-        /// It holds the share, stays within 0 and 1, and is that of the other outcome, mirrored.
+        /// The interval holds the share, stays within 0 and 1, and mirrors that of the other outcome.
         #[test]
         fn it_holds_the_share((hits, all) in (1_u64..1 << 40).prop_flat_map(|all| (0..=all, Just(all)))) {
             let (low, high) = share_interval(hits, all).expect("trials");

@@ -1,9 +1,10 @@
 //! Quantiles that are values which occur.
 
-/// The value at the nearest rank: the least that at least the part `share` of all values do not exceed (Hyndman and
-/// Fan, *Sample Quantiles in Statistical Packages*, 1996, definition 1). `sorted` is in ascending order. A `share` below
-/// 0 is 0, which has the least value, and one above 1 is 1, which has the greatest. `None` of no values, and of a `share`
-/// that is NaN.
+/// Returns the value at the nearest rank: the least value that at least the part `share` of all values do not exceed
+/// (Hyndman and Fan, *Sample Quantiles in Statistical Packages*, 1996, definition 1).
+///
+/// `sorted` is in ascending order. A `share` below 0 is taken as 0, the least value, and one above 1 as 1, the
+/// greatest. `None` for no values, and for a `share` that is NaN.
 #[must_use]
 pub fn quantile<T: Copy>(sorted: &[T], share: f64) -> Option<T> {
     if share.is_nan() {
@@ -62,7 +63,7 @@ mod tests {
     }
 
     proptest! {
-        /// For a whole number of the values the rank is that number, and for the least more the next.
+        /// A share of exactly k values has rank k, and the least more has rank k + 1.
         #[test]
         fn ranks_are_exact(count in 1_usize..3_000, part in any::<prop::sample::Index>()) {
             let values: Vec<usize> = (1..=count).collect();

@@ -4,27 +4,34 @@ use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Gamma, StandardNormal};
 
-/// The stream number `stream` of `seed`: streams of one seed are independent.
+/// Returns the stream number `stream` of `seed`: streams of one seed are independent.
 pub fn stream(seed: u64, stream: u64) -> ChaCha8Rng {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     random.set_stream(stream);
     random
 }
 
-/// `length` random bytes.
 pub fn bytes(random: &mut impl Rng, length: usize) -> Vec<u8> {
     let mut data = vec![0; length];
     random.fill_bytes(&mut data);
     data
 }
 
-/// A draw from a gamma distribution with this mean and shape; the mean itself where there is no such distribution,
-/// because the mean or the shape is not above 0.
+/// Draws from a gamma distribution with this mean and shape. Returns the mean itself if mean or shape is not above 0.
 pub fn gamma(random: &mut impl Rng, mean: f64, shape: f64) -> f64 {
     Gamma::new(shape, mean / shape).map_or(mean, |gamma| random.sample(gamma))
 }
 
-/// A standard normal draw.
+/// Returns the numbers below `count` in random order (Fisher and Yates).
+pub fn shuffled(count: usize, random: &mut impl Rng) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..count).collect();
+    for last in (1..count).rev() {
+        order.swap(last, random.random_range(0..=last));
+    }
+    order
+}
+
+/// Draws from the standard normal distribution.
 pub fn normal(random: &mut impl Rng) -> f64 {
     random.sample(StandardNormal)
 }

@@ -1,6 +1,6 @@
 //! Ranks, and the correlation of ranks.
 
-/// The rank of each value among all, from 1; equal values share the mean of their ranks. None of them is NaN.
+/// Returns the rank of each value among all, from 1; equal values share the mean of their ranks. None of them is NaN.
 pub(super) fn mid_ranks(values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
@@ -32,12 +32,12 @@ pub(super) fn normalize(values: &mut [f64]) -> bool {
     is_varied
 }
 
-/// The sum of products.
 pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-/// Spearman's correlation of ranks, from -1 to 1; `None` of values that are all equal, not numbers, or not in pairs.
+/// Computes Spearman's correlation of ranks, from -1 to 1; `None` of values that are all equal, not numbers, or not in
+/// pairs.
 #[must_use]
 pub fn spearman(a: &[f64], b: &[f64]) -> Option<f64> {
     if a.len() != b.len() || a.iter().chain(b).any(|value| value.is_nan()) {

@@ -13,22 +13,21 @@ use crate::random;
 pub const TRIALS: u64 = 4000;
 /// The median of this many runs stands for the true one.
 const RUNS_OF_TRUTH: usize = 100_001;
-/// How many times one side of a pair is the other.
+/// True ratio of the two sides of a pair.
 const FACTOR: f64 = 1.3;
 
-/// What a run's intervals are drawn from.
+/// Distribution of a run's intervals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum Distribution {
     /// e to the power of an autocorrelated normal.
     LogNormal,
     /// Gamma draws, each mixed with the one before it.
     Gamma,
 }
 
-/// What is estimated.
+/// The estimated quantity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Figure {
-    /// The median of the runs.
+pub enum Estimand {
     Median,
     /// The median ratio of two settings, each round's against each other.
     Ratio,
@@ -37,17 +36,14 @@ pub enum Figure {
 /// One kind of experiment.
 #[derive(Debug, Clone, Copy)]
 pub struct Case {
-    /// What is estimated.
-    pub figure: Figure,
-    /// What a run's intervals are drawn from.
-    pub kind: Kind,
-    /// How far apart runs are: the standard deviation of their logarithms, beside what their intervals add.
+    pub figure: Estimand,
+    pub kind: Distribution,
+    /// Standard deviation of the logarithms of runs, beside the part that their intervals add.
     pub spread: f64,
-    /// When enough repeats are made.
+    /// Rule by which repeats end.
     pub goal: Goal,
 }
 
-/// What its experiments came to.
 #[derive(Debug, Clone, Copy)]
 pub struct Coverage {
     /// The share whose interval holds the truth.
@@ -56,16 +52,16 @@ pub struct Coverage {
     pub repeats: f64,
 }
 
-/// All cases: fixed numbers of repeats, repeats until the interval is narrow, and ratios.
+/// Returns all cases: fixed numbers of repeats, repeats until the interval is narrow, and ratios.
 pub fn cases() -> Vec<Case> {
     let fixed = |count| Goal { relative_half_width: 0.0, min: count, max: count };
     let until = |relative_half_width, min| Goal { relative_half_width, min, max: 100 };
     let mut cases = Vec::new();
-    for kind in [Kind::LogNormal, Kind::Gamma] {
+    for kind in [Distribution::LogNormal, Distribution::Gamma] {
         let mut add = |figure, spread, goals: &[Goal]| {
             cases.extend(goals.iter().map(|&goal| Case { figure, kind, spread, goal }));
         };
-        add(Figure::Median, 0.1, &[6, 7, 8, 10, 15, 30, 50].map(fixed));
+        add(Estimand::Median, 0.1, &[6, 7, 8, 10, 15, 30, 50].map(fixed));
         let narrow = [
             until(0.05, 6),
             until(0.1, 6),
@@ -75,20 +71,19 @@ pub fn cases() -> Vec<Case> {
             until(0.2, 10),
             until(0.1, 15),
         ];
-        add(Figure::Median, 0.02, &narrow);
-        add(Figure::Median, 0.3, &narrow);
+        add(Estimand::Median, 0.02, &narrow);
+        add(Estimand::Median, 0.3, &narrow);
         let pairs =
             [fixed(6), fixed(10), fixed(25), until(0.1, 6), until(0.1, 10), until(0.05, 10)];
-        add(Figure::Ratio, 0.1, &pairs);
+        add(Estimand::Ratio, 0.1, &pairs);
     }
     cases
 }
 
 impl Case {
-    /// The true value.
     pub fn truth(&self) -> f64 {
         // Both settings have the same distribution but for the factor, so that the ratio's median is the factor.
-        if self.figure == Figure::Ratio {
+        if self.figure == Estimand::Ratio {
             return FACTOR;
         }
         let mut random = random::stream(99, 7);
@@ -96,7 +91,6 @@ impl Case {
         median(&runs).unwrap_or(f64::NAN)
     }
 
-    /// Makes all experiments.
     pub fn simulate(&self, truth: f64) -> Coverage {
         let (mut covered, mut made) = (0, 0);
         for trial in 0..TRIALS {
@@ -113,11 +107,11 @@ impl Case {
         Coverage { share: f64::from(covered) / TRIALS as f64, repeats: made as f64 / TRIALS as f64 }
     }
 
-    /// One repeat's value.
+    /// Draws the value of one repeat.
     fn draw(&self, random: &mut ChaCha8Rng) -> f64 {
         match self.figure {
-            Figure::Median => self.run(random),
-            Figure::Ratio => {
+            Estimand::Median => self.run(random),
+            Estimand::Ratio => {
                 let (with, without) = (FACTOR * self.run(random), self.run(random));
                 let ratios = paired_ratios(&[with], &[without]).unwrap_or_default();
                 ratios.first().copied().unwrap_or(f64::NAN)
@@ -125,8 +119,8 @@ impl Case {
         }
     }
 
-    /// A run: the mean of 20 intervals, each leaning on the last, times a factor of the run's own (where the files
-    /// came to lie, what else the machine did).
+    /// Draws a run: the mean of 20 autocorrelated intervals, times a factor of the run. The factor stands for the place
+    /// of files and for other load.
     pub fn run(&self, random: &mut impl Rng) -> f64 {
         let intervals = 20;
         let mut state = random::normal(random);
@@ -134,11 +128,11 @@ impl Case {
         let mut sum = 0.0;
         for _ in 0..intervals {
             sum += match self.kind {
-                Kind::LogNormal => {
+                Distribution::LogNormal => {
                     state = 0.7 * state + (1.0_f64 - 0.49).sqrt() * random::normal(random);
                     (0.5 * state).exp()
                 }
-                Kind::Gamma => {
+                Distribution::Gamma => {
                     last = 0.7 * last + 0.3 * random::gamma(random, 1.0, 1.5);
                     last
                 }

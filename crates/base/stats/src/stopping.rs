@@ -1,4 +1,4 @@
-//! When enough repeats have been made.
+//! Stopping rule for repeats.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,12 +6,12 @@ use super::interpolated::interpolated_interval;
 use super::order::MedianInterval;
 
 /// Fewest repeats that give a 95 % interval of a median.
-pub const FEWEST: usize = 6;
+pub const MIN_REPEATS: usize = 6;
 
 /// The nominal confidence of an interval that covers 95 % although the repeats ended when it was narrow.
 const SEQUENTIAL_CONFIDENCE: f64 = 0.965;
 
-/// When to stop: once the interval is narrow, between a least and a greatest number of repeats.
+/// Stopping rule: ends once the interval is narrow, between a minimum and a maximum number of repeats.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Goal {
     /// Half the interval over the median that is narrow enough; 0 never is.
@@ -22,7 +22,7 @@ pub struct Goal {
     pub max: usize,
 }
 
-/// What the repeats so far say.
+/// Conclusion from the repeats so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -34,23 +34,27 @@ pub enum Verdict {
     NotConverged,
     /// Shown to be worse than the best, and given up.
     Worse,
-    /// It could not be measured.
+    /// The point could not be measured.
     Failed,
 }
 
 impl Goal {
-    /// The 95 % interval of repeats that ended by this goal. A rule that stops at a narrow interval prefers samples
-    /// that happen to be narrow, so that such intervals cover less than their confidence. Two things make up for it:
-    /// there are few looks (see [`Goal::verdict`]), and with more than one look the interval is one of 96.5 %, which
-    /// then covers about 95 %; the tests measure it. One look (`min` = `max`) is no choice and needs neither.
+    /// Computes the 95 % interval of repeats that ended by this goal.
+    ///
+    /// A rule that stops at a narrow interval prefers samples that happen to be narrow, so their intervals cover less
+    /// than their confidence. Two measures correct for that. There are few looks (see [`Goal::verdict`]). With more
+    /// than one look the nominal confidence is 96.5 %, which then covers about 95 %; the tests measure it. A single
+    /// look (`min` = `max`) needs neither.
     #[must_use]
     pub fn interval(&self, values: &[f64]) -> Option<MedianInterval> {
         let confidence = if self.min < self.max { SEQUENTIAL_CONFIDENCE } else { 0.95 };
         interpolated_interval(values, confidence)
     }
 
-    /// What to do after `values`. It looks at `min` values, then at twice as many each time, up to `max`;
-    /// in between the answer is to go on to the next look.
+    /// Decides what follows after `values`.
+    ///
+    /// Looks at `min` values, then at twice the number each time, up to `max`. In between it asks for repeats up to the
+    /// next look.
     #[must_use]
     pub fn verdict(&self, values: &[f64]) -> Verdict {
         let mut look = self.min.max(1);
@@ -75,7 +79,7 @@ impl Goal {
     }
 }
 
-/// Half the interval over its median; `None` about zero.
+/// Returns half the interval over its median; `None` about zero.
 #[must_use]
 pub fn relative_half_width(interval: &MedianInterval) -> Option<f64> {
     let half = (interval.high - interval.low) / 2.0 / interval.median.abs();

@@ -1,9 +1,9 @@
-//! Student's t.
+//! Quantiles of Student's t.
 
 use std::f64::consts::FRAC_PI_2;
 
-/// How many standard errors an interval of `confidence` reaches to either side: Student's t for `freedom` degrees.
-/// `None` for a confidence that is not between 0 and 1, and for no degree of freedom.
+/// Returns the number of standard errors by which an interval of `confidence` extends to either side, by Student's t
+/// for `freedom` degrees. `None` for a confidence outside 0 to 1, and for no degree of freedom.
 #[must_use]
 pub fn student(freedom: u32, confidence: f64) -> Option<f64> {
     if freedom == 0 || !(0.0 < confidence && confidence < 1.0) {
@@ -13,7 +13,7 @@ pub fn student(freedom: u32, confidence: f64) -> Option<f64> {
     // Each step halves the angle's range, until its ends are neighbouring numbers.
     for _ in 0..f64::MANTISSA_DIGITS {
         let middle = f64::midpoint(low, high);
-        if within(freedom, middle) < confidence {
+        if probability_within(freedom, middle) < confidence {
             low = middle;
         } else {
             high = middle;
@@ -22,9 +22,9 @@ pub fn student(freedom: u32, confidence: f64) -> Option<f64> {
     Some(low.tan() * f64::from(freedom).sqrt())
 }
 
-/// The probability that Student's t lies within `tan(angle) * sqrt(freedom)` of 0 (Abramowitz and Stegun, *Handbook of
-/// Mathematical Functions*, 26.7.3 and 26.7.4).
-fn within(freedom: u32, angle: f64) -> f64 {
+/// Returns the probability that Student's t lies within `tan(angle) * sqrt(freedom)` of 0 (Abramowitz and Stegun,
+/// *Handbook of Mathematical Functions*, 26.7.3 and 26.7.4).
+fn probability_within(freedom: u32, angle: f64) -> f64 {
     let (sine, cosine) = angle.sin_cos();
     // The sums are of cos + 2/3 cos^3 + 2/3 4/5 cos^5 + ... and of 1 + 1/2 cos^2 + 1/2 3/4 cos^4 + ...
     let is_odd = freedom % 2 == 1;

@@ -1,8 +1,8 @@
-//! How well tasks do together, against how each does alone: throughput, weighted speedup, slowdowns, fairness.
+//! Performance of tasks that run together, against each alone: throughput, weighted speedup, slowdowns, fairness.
 //!
 //! Weighted speedup (Snavely, Tullsen, *Symbiotic jobscheduling*, ASPLOS 2000) is the sum of `alone / together`. It
-//! rewards unfairness: N equal tasks that use all of a disk have 1 under any fair sharing that loses nothing, and
-//! H(N) = 1 + 1/2 + ... + 1/N one after the other. So [`WeightedSpeedup`] is never without its worst task's slowdown.
+//! rewards unfairness. N equal tasks that use all of a disk have 1 under any fair sharing that loses nothing, and H(N)
+//! = 1 + 1/2 + ... + 1/N one after the other. So [`WeightedSpeedup`] always includes the worst task's slowdown.
 
 use std::fmt;
 
@@ -10,19 +10,19 @@ use serde::Serialize;
 
 use crate::StatsError;
 
-/// When one task ran beside others, and what it takes alone; all in one unit of one clock.
+/// Times of one task alone and beside others, all in one unit of one clock.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TaskTimes {
-    /// What it takes alone.
+    /// Duration alone.
     pub alone: f64,
-    /// When it was started beside the others.
+    /// Start beside the others.
     pub start: f64,
-    /// When it ended.
+    /// End beside the others.
     pub finish: f64,
 }
 
 impl TaskTimes {
-    /// How many times as long as alone it took.
+    /// Returns the duration beside others over that alone.
     fn slowdown(&self) -> f64 {
         (self.finish - self.start) / self.alone
     }
@@ -44,7 +44,7 @@ pub struct WeightedSpeedup {
 }
 
 impl WeightedSpeedup {
-    /// Weighted speedup, and the worst task's slowdown.
+    /// Returns weighted speedup, and the worst task's slowdown.
     #[must_use]
     pub fn parts(&self) -> (f64, f64) {
         (self.weighted_speedup, self.worst_slowdown)
@@ -58,13 +58,13 @@ impl fmt::Display for WeightedSpeedup {
     }
 }
 
-/// What tasks that ran together came to.
+/// Results of tasks that ran together.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Together {
     /// Weighted speedup, and the worst task's slowdown.
     #[serde(flatten)]
     pub speedup: WeightedSpeedup,
-    /// From the first start to the last end.
+    /// Time from the first start to the last end.
     pub makespan: f64,
     /// Tasks per unit of time: their number over the makespan.
     pub throughput: f64,
@@ -79,7 +79,7 @@ pub struct Together {
     pub slowdowns: Vec<f64>,
 }
 
-/// What `tasks` came to.
+/// Summarizes `tasks`.
 ///
 /// # Errors
 /// [`StatsError::TooFew`] of no task, [`StatsError::NotPositive`] of a time that is no positive number.
@@ -108,8 +108,8 @@ pub fn together(tasks: &[TaskTimes]) -> Result<Together, StatsError> {
     })
 }
 
-/// The largest over all tasks of its time under one policy over its time under another: 1 where nobody is worse off.
-/// The tasks have the same order in both.
+/// Returns the largest over all tasks of its time under one policy over its time under another: 1 where nobody is worse
+/// off. The tasks have the same order in both.
 ///
 /// # Errors
 /// [`StatsError::TooFew`] where there is no task or their numbers differ, [`StatsError::NotPositive`] of a time that is

@@ -1,16 +1,19 @@
-//! Where a run's warm-up ends: a change point in the series of its rates.
+//! End of a run's warm-up: a change point in the series of its rates.
 
 /// Values to a batch, as in MSER-5.
-const BATCH: usize = 5;
+const BATCH_SIZE: usize = 5;
 
-/// How many leading values of `series` (rates or durations of equal intervals, in their order) are warm-up, by MSER-5
-/// (White, *An effective truncation heuristic for bias reduction in simulation output*, Simulation 69(6), 1997): of all
-/// places to cut, the one after which the standard error of the mean of batches of 5 is least. `None`: it is not steady
-/// before its middle, or has fewer than 4 batches.
+/// Returns the number of leading values of `series` that are warm-up, by MSER-5 (White, *An effective truncation
+/// heuristic for bias reduction in simulation output*, Simulation 69(6), 1997).
+///
+/// `series` has rates or durations of equal intervals, in their order. The cut is where the standard error of the mean
+/// of batches of 5 is least. `None` if the series is not steady before its middle, or has fewer than 4 batches.
 #[must_use]
 pub fn warm_up(series: &[f64]) -> Option<usize> {
-    let batches: Vec<f64> =
-        series.chunks_exact(BATCH).map(|batch| batch.iter().sum::<f64>() / BATCH as f64).collect();
+    let batches: Vec<f64> = series
+        .chunks_exact(BATCH_SIZE)
+        .map(|batch| batch.iter().sum::<f64>() / BATCH_SIZE as f64)
+        .collect();
     if batches.len() < 4 || batches.iter().any(|value| !value.is_finite()) {
         return None;
     }
@@ -24,7 +27,7 @@ pub fn warm_up(series: &[f64]) -> Option<usize> {
     let kept = 5.min(batches.len() / 2);
     let cuts = 0..=batches.len() - kept;
     let best = cuts.min_by(|&a, &b| error(a).total_cmp(&error(b)))?;
-    (best <= batches.len() / 2).then_some(best * BATCH)
+    (best <= batches.len() / 2).then_some(best * BATCH_SIZE)
 }
 
 #[cfg(test)]
@@ -32,7 +35,7 @@ mod tests {
     use super::*;
     use crate::random;
 
-    /// A rate of 1000 with noise that depends on the last, and a slow start that dies away.
+    /// Generates a rate of 1000 with noise that depends on the last, and a slow start that dies away.
     fn series(seed: u64, start: f64) -> Vec<f64> {
         let mut random = random::stream(seed, 0);
         let mut noise = 0.0;

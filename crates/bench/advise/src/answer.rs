@@ -1,4 +1,4 @@
-//! What follows from a selection for somebody who has to decide.
+//! Conclusions from a selection, for somebody who has to decide.
 
 use std::fmt;
 
@@ -7,33 +7,29 @@ use serde::Serialize;
 
 use super::candidates::{NotTried, commands};
 use super::request::Prepared;
-use luc_selection::{Comparison, Method, Ranking, Selection, Side, Verdict};
+use luc_stats::selection::{Comparison, Method, Ranking, Selection, Standing, Verdict};
 use luc_sweep::{DeviceAbout, Plan, Policy, Report, Target};
 
 #[derive(Debug, Serialize)]
 pub struct Answer {
     pub workload: String,
     pub place: String,
-    /// What that is of a device of the user's.
     pub device: Option<DeviceAbout>,
     pub repeats: usize,
     /// Whether the budget ended it before it was decided; the same command goes on.
     pub unfinished: bool,
     /// Whether it was interrupted; the same command goes on.
     pub interrupted: bool,
-    /// What figures are counted in.
     pub unit: String,
-    /// What was found; `None` of fewer than 3 rounds.
+    /// Result of the comparison; `None` of fewer than 3 rounds.
     pub selection: Option<Selection>,
-    /// What to do by operations per second.
     pub by_rate: Option<Advice>,
-    /// What to do by operations per joule.
     pub by_joule: Option<Advice>,
     /// How energy was measured, or why it was not.
     pub energy: About,
-    /// What all of this depends on.
+    /// Conditions that all of this depends on.
     pub holds_for: &'static str,
-    /// What was not tried, or could not be measured, and why.
+    /// Candidates that were not tried or could not be measured, with the reason.
     pub not_tried: Vec<NotTried>,
 }
 
@@ -49,7 +45,7 @@ pub struct Advice {
 }
 
 impl Answer {
-    /// From what was asked and what was measured.
+    /// Draws the conclusions from a request and its report.
     #[must_use]
     pub fn of(prepared: &Prepared, report: &Report) -> Self {
         let group = report.groups.first();
@@ -69,7 +65,7 @@ impl Answer {
             let name = at.and_then(|at| Some(names?.get(at)?.name()));
             NotTried {
                 what: name.unwrap_or_else(|| failure.key.clone()),
-                why: why(&failure.failed),
+                why: shorten_reason(&failure.failed),
             }
         }));
         Self {
@@ -100,7 +96,7 @@ impl Answer {
         }
     }
 
-    /// A line for each candidate.
+    /// Returns a line for each candidate.
     #[must_use]
     pub fn csv(&self) -> String {
         let mut text = "figure,file_system,options,default,unsafe,rounds,median,low,high,bounds,best_over_it,ratio_low,\
@@ -145,30 +141,29 @@ impl Answer {
     }
 }
 
-/// What a sweep said of a point, without the point, and without its advice on a plan.
-fn why(said: &str) -> String {
+/// Cuts the name of the point, and advice about plans, off a sweep's message.
+fn shorten_reason(said: &str) -> String {
     let said = said.split_once(": ").map_or(said, |(_, rest)| rest);
     let advice = said.find("; correct the plan");
     said[..advice.unwrap_or(said.len())].to_owned()
 }
 
-/// The points of a plan with one workload, in the order of the sweep.
+/// Returns the points of a plan with one workload, in the order of the sweep.
 fn points(plan: &Plan) -> Vec<(&Target, Policy)> {
     let of = |target| plan.policy.iter().map(move |&policy| (target, policy));
     plan.target.iter().flat_map(of).collect()
 }
 
-/// What to do by one figure.
 fn advice(selection: &Selection, ranking: &Ranking, points: &[(&Target, Policy)]) -> Advice {
     let name = |at: usize| selection.candidates[at].name();
-    // What one has without asking stays, as long as nothing is shown to be better.
+    // The default stays unless something is shown to be better.
     let advised = ranking.keep.unwrap_or(ranking.best);
     let mut reasons = Vec::new();
     if advised != ranking.best {
         reasons.push(format!(
             "{} has the highest median, but is not shown to be better: {}",
             name(ranking.best),
-            ranking.against(advised).map(by_how_much).unwrap_or_default()
+            ranking.against(advised).map(format_ratio).unwrap_or_default()
         ));
     } else if ranking.verdict == Verdict::Best {
         reasons.push("it is better than every other that was measured".to_owned());
@@ -178,8 +173,8 @@ fn advice(selection: &Selection, ranking: &Ranking, points: &[(&Target, Policy)]
         if let Some(found) = ranking.against(at).filter(|_| is_rival_default) {
             let who = if advised == ranking.best { "" } else { "the best is " };
             reasons.push(match found.best_is {
-                Side::Better => format!("{who}{} times {}", by_how_much(found), name(at)),
-                _ => format!("no significant difference to {}: {}", name(at), by_how_much(found)),
+                Standing::Better => format!("{who}{} times {}", format_ratio(found), name(at)),
+                _ => format!("no significant difference to {}: {}", name(at), format_ratio(found)),
             });
         }
     }
@@ -198,7 +193,7 @@ fn advice(selection: &Selection, ranking: &Ranking, points: &[(&Target, Policy)]
         reasons.push(format!("too few rounds to judge: {}", names.join(", ")));
     }
     for (at, candidate) in selection.candidates.iter().enumerate() {
-        let faster = ranking.against(at).filter(|found| found.best_is == Side::Worse);
+        let faster = ranking.against(at).filter(|found| found.best_is == Standing::Worse);
         if let (Some(danger), Some(found)) = (&candidate.danger, faster) {
             reasons.push(format!(
                 "{} is {:.2} times as fast as the best, and UNSAFE: {danger}",
@@ -218,8 +213,8 @@ fn advice(selection: &Selection, ranking: &Ranking, points: &[(&Target, Policy)]
     }
 }
 
-/// `1.31 (1.22 to 1.43, 6 rounds)`.
-fn by_how_much(found: &Comparison) -> String {
+/// Returns `1.31 (1.22 to 1.43, 6 rounds)`.
+fn format_ratio(found: &Comparison) -> String {
     let Comparison { ratio, low, high, rounds, method, .. } = found;
     let by = match method {
         Method::OrderStatistics => "",

@@ -1,4 +1,4 @@
-//! What is worth trying: file systems and their options.
+//! Candidates: file systems and options that are worth trying.
 
 use luc_disk::Mkfs;
 use luc_units::format_size;
@@ -13,13 +13,13 @@ use luc_workload::nearest::meant;
 /// A file system, where it is found, and options for it.
 struct FileSystem {
     name: &'static str,
-    /// How to come by it, where the kernel has none.
+    /// How to get it if the kernel lacks it.
     kernel: &'static str,
     /// Label, options of mkfs and of mount, the default first.
     options: &'static [(&'static str, &'static str, &'static str)],
 }
 
-/// What mkfs makes without being asked.
+/// Options of mkfs and mount by default.
 const DEFAULT: (&str, &str, &str) = ("default", "", "");
 const NOATIME: (&str, &str, &str) = ("noatime", "", "noatime");
 
@@ -92,7 +92,7 @@ const FILE_SYSTEMS: &[FileSystem] = &[
     },
 ];
 
-/// What was left out, and why.
+/// A candidate that was left out, with the reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct NotTried {
     /// File system, or file system and options.
@@ -101,20 +101,20 @@ pub struct NotTried {
     pub why: String,
 }
 
-/// What the user wants of all candidates.
+/// Candidates that the user wants.
 #[derive(Debug)]
 pub(super) struct Wanted<'a> {
     /// File systems; all, if there are none.
     pub(super) only: &'a [String],
     /// Labels of options; all, if there are none.
     pub(super) options: &'a [String],
-    /// Also what loses data.
+    /// Whether options that lose data are tried as well.
     pub(super) unsafe_too: bool,
     /// The version of the distribution's kernel that guests run; without: this machine's kernel.
     pub(super) kernel: Option<&'a str>,
 }
 
-/// The targets to try and those that are not, by what this machine has.
+/// Splits the candidates into targets to be tried and those that this machine lacks.
 pub(super) fn targets(wanted: &Wanted<'_>) -> Result<(Vec<Target>, Vec<NotTried>), AdviseError> {
     check_names("--only", wanted.only, FILE_SYSTEMS.iter().map(|known| known.name))?;
     let labels = FILE_SYSTEMS.iter().flat_map(|known| known.options).map(|option| option.0);
@@ -146,7 +146,7 @@ pub(super) fn targets(wanted: &Wanted<'_>) -> Result<(Vec<Target>, Vec<NotTried>
     Ok((targets, not_tried))
 }
 
-/// Those of `targets` whose file systems can be made on a disk of `size_bytes`; the others go to `not_tried`.
+/// Returns the `targets` whose file systems fit on a disk of `size_bytes`; adds the others to `not_tried`.
 pub(super) fn that_fit(
     targets: Vec<Target>,
     size_bytes: u64,
@@ -195,7 +195,7 @@ fn check_names<'a>(
 }
 
 impl FileSystem {
-    /// Why it cannot be tried here, and what would help.
+    /// Returns the reason why it cannot be tried here, and a remedy.
     fn is_missing(&self, guests: Option<&str>) -> Option<String> {
         let Self { name, kernel, .. } = self;
         match guests {
@@ -224,7 +224,7 @@ impl FileSystem {
     }
 }
 
-/// The commands that make what `target` stands for, and the one before the program.
+/// Lists the commands that make `target`, and the prefix of the program for the gate.
 pub(super) fn commands(target: &Target, policy: Policy) -> Vec<String> {
     let joined = |words: &[&str]| {
         let words: Vec<&str> = words.iter().copied().filter(|word| !word.is_empty()).collect();

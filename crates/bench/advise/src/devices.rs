@@ -1,12 +1,12 @@
-//! A block device of the user's: what it is, and what fits on it.
+//! A block device of the user, and checks that files fit on it.
 
 use std::path::PathBuf;
 
 use super::candidates::{NotTried, that_fit};
 use super::error::AdviseError;
-use luc_sweep::{DeviceAbout, Target, shown_size};
+use luc_sweep::{DeviceAbout, SweepError, Target, shown_size};
 
-/// What the user says of a device, all of which may go.
+/// Options of the user for a device whose content may go.
 #[derive(Debug, Clone)]
 pub struct Device {
     pub path: PathBuf,
@@ -14,13 +14,12 @@ pub struct Device {
     pub erase: Option<PathBuf>,
     /// Whether that also holds for file systems and the like that are on it.
     pub overwrite: bool,
-    /// The root of sysfs.
     pub sysfs: PathBuf,
 }
 
 impl Device {
-    /// What it says of itself, if it is named twice and files of `bytes` fit on it. Whether it may be formatted is asked
-    /// by the sweep.
+    /// Describes it, after checks that it is named twice and that files of `bytes` fit on it. The sweep checks that it
+    /// may be formatted.
     pub(super) fn about(&self, bytes: f64) -> Result<DeviceAbout, AdviseError> {
         let shown = self.path.display();
         let refuse = |reason: String| Err(AdviseError::Option(format!("--device {shown}{reason}")));
@@ -41,7 +40,7 @@ impl Device {
             }
             Some(_) => {}
         }
-        let about = DeviceAbout::of(&self.path, &self.sysfs)?;
+        let about = DeviceAbout::of(&self.path, &self.sysfs).map_err(SweepError::from)?;
         if bytes > about.size_bytes as f64 * 0.9 {
             return refuse(format!(
                 ": the workload's files take {} when all exist, and it has {}: make them fewer or smaller (--set), or \

@@ -1,33 +1,33 @@
-//! The emulated disk: how large it has to be, and what it stands for.
+//! The emulated disk: its size, and the device it stands for.
 
 use luc_host::memory::available_bytes;
 use luc_units::{format_size, parse_size_bytes};
 
 use super::error::AdviseError;
-use luc_sweep::{Disk, LARGEST_GUEST_DISK_BYTES, Size};
+use luc_sweep::{Disk, MAX_GUEST_DISK_BYTES, Size};
 
-/// What file systems take beside the files, and what a run adds.
+/// Space for the file system's metadata and for growth during a run.
 const ROOM_BYTES: u64 = 2 << 30;
 /// Sizes are whole multiples of this.
 const STEP_BYTES: u64 = 1 << 30;
-/// The same of a guest's disk, all of which is made of the guest's memory.
+/// Step of the size of a guest's disk, which is in the guest's memory.
 const GUEST_STEP_BYTES: u64 = 512 << 20;
 
-/// A disk of `model` for files of `bytes`, or of the `size` that the user wants.
+/// Builds a disk of `model` for files of `bytes`, or of the `size` that the user wants.
 pub(super) fn disk(model: &str, size: Option<&str>, bytes: f64) -> Result<Disk, AdviseError> {
     let wanted = (bytes * 2.0) as u64 + ROOM_BYTES;
-    let size_bytes = given_or(size, wanted.next_multiple_of(STEP_BYTES))?;
-    of_size(model, size_bytes, bytes)
+    let size_bytes = parse_size_or(size, wanted.next_multiple_of(STEP_BYTES))?;
+    build_disk(model, size_bytes, bytes)
 }
 
-/// The user's `--disk-size`, or without it `otherwise`.
-fn given_or(size: Option<&str>, otherwise: u64) -> Result<u64, AdviseError> {
+/// Returns the user's `--disk-size`, or without it `otherwise`.
+fn parse_size_or(size: Option<&str>, otherwise: u64) -> Result<u64, AdviseError> {
     let given = size.map_or(Ok(otherwise), parse_size_bytes);
     given.map_err(|error| AdviseError::Option(format!("--disk-size: {error}")))
 }
 
-fn of_size(model: &str, size_bytes: u64, bytes: f64) -> Result<Disk, AdviseError> {
-    // Only what is written takes memory.
+fn build_disk(model: &str, size_bytes: u64, bytes: f64) -> Result<Disk, AdviseError> {
+    // Only written blocks take memory.
     let there = available_bytes();
     if let Some(there) = there.filter(|&there| bytes > there as f64 * 0.8) {
         return Err(AdviseError::Memory {
@@ -45,7 +45,7 @@ fn of_size(model: &str, size_bytes: u64, bytes: f64) -> Result<Disk, AdviseError
     Ok(Disk { model: model.to_owned(), size: Size::of_bytes(size_bytes), ..Disk::default() })
 }
 
-/// The same for a guest, whose disk is smaller.
+/// Returns the same for a guest, whose disk is smaller.
 pub(super) fn in_guest(model: &str, size: Option<&str>, bytes: f64) -> Result<Disk, AdviseError> {
     if model == "fixed" {
         return Err(AdviseError::Option(
@@ -53,7 +53,7 @@ pub(super) fn in_guest(model: &str, size: Option<&str>, bytes: f64) -> Result<Di
                 .to_owned(),
         ));
     }
-    let largest = LARGEST_GUEST_DISK_BYTES;
+    let largest = MAX_GUEST_DISK_BYTES;
     if bytes > largest as f64 * 0.9 {
         return Err(AdviseError::Option(format!(
             "the workload's files take {}, and a guest's disk has at most {}: make them fewer or smaller (--set \
@@ -63,16 +63,16 @@ pub(super) fn in_guest(model: &str, size: Option<&str>, bytes: f64) -> Result<Di
         )));
     }
     let wanted = ((bytes * 2.0) as u64 + GUEST_STEP_BYTES).next_multiple_of(GUEST_STEP_BYTES);
-    of_size(model, given_or(size, wanted.min(largest))?, bytes)
+    build_disk(model, parse_size_or(size, wanted.min(largest))?, bytes)
 }
 
-/// To be read, not computed with.
+/// Formats a size for people, rounded.
 fn mebibytes(bytes: f64) -> String {
     format!("{:.0} MiB", bytes / f64::from(1 << 20))
 }
 
-/// What the disk stands for, in a sentence.
-pub(super) fn stands_for(disk: &Disk) -> String {
+/// Describes in a sentence which device the disk stands for.
+pub(super) fn describe_disk(disk: &Disk) -> String {
     let size = &disk.size;
     let stands = match disk.model.as_str() {
         "hdd" => {
@@ -104,7 +104,7 @@ mod tests {
     fn room_for_the_files() {
         let made = disk("ssd", None, 3.0e9).expect("fits");
         assert_eq!(made.size.to_string(), "8G");
-        assert!(stands_for(&made).contains("of 8G"), "{}", stands_for(&made));
+        assert!(describe_disk(&made).contains("of 8G"), "{}", describe_disk(&made));
         let small = disk("ssd", Some("64M"), 1e8).expect_err("too small");
         assert!(small.to_string().contains("64M"), "{small}");
         let guest = in_guest("hdd", None, 2e8).expect("fits");

@@ -1,13 +1,12 @@
-//! What can be wrong with a request for advice.
+//! Errors in a request for advice.
 
 use std::path::PathBuf;
 
 use luc_filebench::FilebenchError;
 use luc_filebench::traced::TracedError;
 
-use luc_sweep::SweepError;
+use luc_sweep::{BorrowError, SweepError};
 
-/// A request that cannot be met.
 #[derive(Debug, thiserror::Error)]
 pub enum AdviseError {
     #[error(
@@ -19,7 +18,6 @@ pub enum AdviseError {
         /// `; did you mean 'x'?`, or nothing.
         hint: String,
     },
-    /// A name that nothing has.
     #[error("{option} {given}: not known{hint}")]
     Unknown {
         option: &'static str,
@@ -30,37 +28,26 @@ pub enum AdviseError {
     /// Options that do not go together, or a value that is none.
     #[error("{0}")]
     Option(String),
-    /// Nothing is left to try.
     #[error("nothing to try: {0}")]
     NoCandidate(String),
-    /// The files do not fit.
     #[error(
         "the workload's files take {needed} and this emulated disk, which is in memory, may have {there}: make them \
          fewer or smaller (--set nfiles=N), or measure in a directory (--on DIR)"
     )]
     Memory {
-        /// What the files take.
         needed: String,
         /// The memory of this machine.
         there: String,
     },
-    /// A directory that cannot be used.
     #[error("--on {path}: not an existing directory; give one on the file system to be measured", path = .0.display())]
     Directory(PathBuf),
-    /// There is something on the device.
     #[error(
         "--device {path}: it is not empty ({found}): name another, or give --overwrite as well if that may go",
         path = .path.display()
     )]
-    NotEmpty {
-        path: PathBuf,
-        /// What is on it.
-        found: String,
-    },
-    /// The workload file is wrong.
+    NotEmpty { path: PathBuf, found: String },
     #[error(transparent)]
     Filebench(#[from] FilebenchError),
-    /// The trace cannot be used.
     #[error(transparent)]
     Traced(#[from] TracedError),
     /// The sweep cannot be made or go on, in its words.
@@ -69,10 +56,12 @@ pub enum AdviseError {
 }
 
 impl From<SweepError> for AdviseError {
-    /// It speaks of a plan, which the user has not written.
+    /// Drops the prefix about a plan, since the user has not written one.
     fn from(error: SweepError) -> Self {
         match error {
-            SweepError::NotEmpty { path, found } => Self::NotEmpty { path, found },
+            SweepError::Borrow(BorrowError::NotEmpty { path, found }) => {
+                Self::NotEmpty { path, found }
+            }
             error => Self::Sweep(error.to_string().trim_start_matches("plan: ").to_owned()),
         }
     }

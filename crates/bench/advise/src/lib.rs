@@ -1,7 +1,7 @@
-//! Advice: which file system, with which options, for a workload on a device.
+//! Advice: the best file system and options for a workload on a device.
 //!
-//! `candidates` knows what is worth trying, `workload` what is run, `request` makes a plan of both, which a sweep
-//! carries out ([`crate`]), and `answer` says what follows for somebody who has to decide.
+//! `candidates` lists what is worth trying, and `workload` resolves the workload. `request` makes a plan of both, which
+//! a sweep runs. `answer` draws conclusions for somebody who has to decide.
 
 mod answer;
 mod candidates;

@@ -1,4 +1,4 @@
-//! From what somebody asks to a plan for a sweep.
+//! Conversion of a request to a plan for a sweep.
 
 use std::path::{Path, PathBuf};
 
@@ -26,9 +26,9 @@ pub struct Request {
     pub only: Vec<String>,
     /// Labels of options; all, if there are none.
     pub options: Vec<String>,
-    /// With the gate, or without.
+    /// Policies: with the gate, without it, or both.
     pub policies: Vec<Policy>,
-    /// Also what loses data.
+    /// Whether options that lose data are tried as well.
     pub unsafe_too: bool,
     /// Rounds before the first look.
     pub least_rounds: usize,
@@ -36,54 +36,45 @@ pub struct Request {
     pub most_rounds: usize,
     /// A difference that is too small to matter, as a share.
     pub goal: f64,
-    /// Of order and workloads.
     pub seed: u64,
     /// How energy is measured.
     pub energy: energy::Options,
 }
 
-/// Where candidates are measured.
+/// Place where candidates are measured.
 #[derive(Debug, Clone)]
 pub enum Place {
     /// On emulated disks, which are made anew for each repeat.
     Disk {
-        /// As `luc disk create --model` takes it.
+        /// Name or file for `luc disk create --model`.
         model: String,
-        /// As in 4G; without: by the workload's files.
+        /// Size, as in 4G; by default it follows from the workload's files.
         size: Option<String>,
     },
     /// On emulated disks in guests, in virtual time.
-    Virtual {
-        model: String,
-        size: Option<String>,
-        /// The version of the distribution's kernel.
-        kernel: String,
-        processors: Option<u32>,
-    },
-    /// On a block device of the user's, which is formatted for each repeat.
+    Virtual { model: String, size: Option<String>, kernel: String, processors: Option<u32> },
+    /// On a block device of the user, which is formatted for each repeat.
     Device(Device),
     /// On file systems that exist.
     Directories(Vec<PathBuf>),
 }
 
-/// A plan, and what has to be said about it.
+/// A plan, with explanations.
 #[derive(Debug)]
 pub struct Prepared {
     pub plan: Plan,
     /// A word for the workload, for names of folders.
     pub name: String,
-    /// What is run, in words.
     pub workload: String,
-    /// Where, in words: what a disk stands for.
+    /// Place, in words: the device that a disk stands for.
     pub place: String,
-    /// What that is of a device of the user's.
     pub device: Option<DeviceAbout>,
-    /// What is left out, and why.
+    /// Candidates that were left out, with the reason.
     pub not_tried: Vec<NotTried>,
 }
 
 impl Prepared {
-    /// The workload in Filebench's language; `None` of a built-in one.
+    /// Returns the workload in Filebench's language; `None` of a built-in one.
     #[must_use]
     pub fn text(&self) -> Option<&str> {
         let text = &self.plan.workload.first()?.text;
@@ -91,18 +82,19 @@ impl Prepared {
     }
 }
 
-/// Length of a run, s, if nothing says otherwise.
+/// Default length of a run, in s.
 const SECONDS: f64 = 5.0;
 /// The same in virtual time, where no noise has to average out.
 const VIRTUAL_SECONDS: f64 = 2.0;
 /// Millions of instructions a second of a guest's processor.
 const MIPS: u64 = 1000;
 
-/// The plan that answers `request`; nothing is made yet.
+/// Returns the plan that answers `request`; nothing is made yet.
 ///
 /// # Errors
 /// [`AdviseError`]: an option is wrong, or this machine lacks what is needed.
 pub fn prepare(request: &Request) -> Result<Prepared, AdviseError> {
+    // 1. The workload.
     let asked = Asked {
         given: &request.workload,
         set: &request.set,
@@ -114,6 +106,7 @@ pub fn prepare(request: &Request) -> Result<Prepared, AdviseError> {
         },
     };
     let resolved = asked.resolve()?;
+    // 2. The candidates, and the disk or directories on which they are measured.
     let made_for = |kernel| {
         candidates::targets(&Wanted {
             only: &request.only,
@@ -129,7 +122,7 @@ pub fn prepare(request: &Request) -> Result<Prepared, AdviseError> {
             disk = disks::disk(model, size.as_deref(), resolved.bytes)?;
             let (targets, mut not_tried) = made()?;
             let targets = candidates::that_fit(targets, disk.size.bytes(), &mut not_tried);
-            (targets, not_tried, disks::stands_for(&disk))
+            (targets, not_tried, disks::describe_disk(&disk))
         }
         Place::Virtual { model, size, kernel, processors } => {
             if request.policies.contains(&Policy::AUTO) {
@@ -150,7 +143,7 @@ pub fn prepare(request: &Request) -> Result<Prepared, AdviseError> {
                     None | Some(1) => "one processor".to_owned(),
                     Some(several) => format!("{several} processors"),
                 },
-                disks::stands_for(&disk)
+                disks::describe_disk(&disk)
             );
             (targets, not_tried, place)
         }
@@ -177,6 +170,7 @@ pub fn prepare(request: &Request) -> Result<Prepared, AdviseError> {
             (targets, Vec::new(), place)
         }
     };
+    // 3. The plan, if there is a choice.
     if targets.len() * request.policies.len() < 2 {
         let reasons: Vec<String> =
             not_tried.iter().map(|NotTried { what, why }| format!("{what}: {why}")).collect();
@@ -214,7 +208,6 @@ pub fn prepare(request: &Request) -> Result<Prepared, AdviseError> {
     })
 }
 
-/// An existing directory as a target.
 fn directory(path: &Path) -> Result<Target, AdviseError> {
     let absolute = path.canonicalize().ok().filter(|path| path.is_dir());
     let absolute = absolute.ok_or_else(|| AdviseError::Directory(path.to_owned()))?;
@@ -230,7 +223,7 @@ fn directory(path: &Path) -> Result<Target, AdviseError> {
     })
 }
 
-/// What is mounted where the directory is.
+/// Describes the mount of the directory.
 fn mount(target: &Target) -> String {
     let directory = target.directory.clone().unwrap_or_default();
     let mount = luc_disk::mount_of(&directory).unwrap_or_else(|| "unknown mount".to_owned());

@@ -1,4 +1,4 @@
-//! What is run: a built-in workload, a personality of Filebench's, or a file.
+//! Workload of a request: built-in, a personality of Filebench, a file, or a trace.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,14 +10,14 @@ use toml::Value;
 use super::error::AdviseError;
 use luc_sweep::{Bench, Workload, option_value};
 
-/// Built-in workloads with their clients, where the user says nothing.
+/// Built-in workloads with their default number of clients.
 const BUILT_IN: [(&str, Bench, usize); 4] = [
     ("metarates", Bench::Metarates, 16),
     ("varmail", Bench::Varmail, 16),
     ("oltp", Bench::Oltp, 10),
     ("initial-write", Bench::InitialWrite, 16),
 ];
-/// Before the name of a personality that has that of a built-in workload.
+/// Prefix that selects the personality if a built-in workload has the same name.
 const PREFIX: &str = "filebench/";
 /// More than the files of the built-in workloads take.
 const BUILT_IN_BYTES: f64 = 2e8;
@@ -26,13 +26,10 @@ const BUILT_IN_BYTES: f64 = 2e8;
 pub(super) struct Resolved {
     pub(super) workload: Workload,
     pub(super) threads: usize,
-    /// Bytes of its files.
     pub(super) bytes: f64,
-    /// What it is, in words.
     pub(super) about: String,
 }
 
-/// What the user says about the workload.
 #[derive(Debug)]
 pub(super) struct Asked<'a> {
     pub(super) given: &'a str,
@@ -70,7 +67,7 @@ impl Asked<'_> {
             })?;
             options.insert(option.to_owned(), option_value(value));
         }
-        // It has rounds, no time.
+        // It runs by rounds, not by time.
         if bench != Bench::InitialWrite {
             let seconds = self.seconds.unwrap_or(self.default_seconds);
             options.insert("seconds".to_owned(), Value::Float(seconds));
@@ -99,7 +96,7 @@ impl Asked<'_> {
         })
     }
 
-    /// What was recorded in `directory`.
+    /// Derives a workload from the trace in `directory`.
     fn trace(&self, directory: &Path) -> Result<Resolved, AdviseError> {
         let Derived { text, counts } = traced::derive(directory)?;
         let mut resolved = self.personality(&directory.display().to_string(), text)?;
@@ -118,7 +115,7 @@ impl Asked<'_> {
         Ok(resolved)
     }
 
-    /// The personality in `text`, which is called `file`.
+    /// Resolves the personality in `text`, which is called `file`.
     pub(super) fn personality(&self, file: &str, text: String) -> Result<Resolved, AdviseError> {
         let mut set = self.set.to_vec();
         if self.threads.is_some() {
@@ -163,7 +160,7 @@ impl Asked<'_> {
     }
 }
 
-/// A word for the results: the file's name, without what a key may not have.
+/// Returns the file's name in a form that a key may have.
 pub(super) fn name_of(file: &str) -> String {
     let stem = Path::new(file).file_stem().unwrap_or_default().to_string_lossy();
     let plain = |c: char| {

@@ -1,8 +1,8 @@
 //! The process that removes the demo's disk, whatever ends the demo.
 //!
-//! It sleeps on a pipe from the demo, whose end is its sign; the steps' own processes get a signal when the demo dies.
-//! It is in a session of its own and takes no notice of signals that mean a terminal or a service. Killed together
-//! with the demo, it leaves what the next `luc` of root removes ([`crate::place::restore_left`]).
+//! It sleeps on a pipe from the demo and acts at the end of the pipe. The steps' own processes get a signal when the
+//! demo dies. It has its own session and ignores signals that are sent to a terminal or a service. If it is killed
+//! together with the demo, the next `luc` of root removes the disk ([`crate::place::restore_left`]).
 
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -13,27 +13,27 @@ use luc_host::interrupt;
 use luc_units::OnPath as _;
 
 use crate::DemoError;
-use crate::place::Place;
+use crate::place::DemoDisk;
 
 /// The hidden option with which `luc demo` becomes the guardian; the demo's process follows.
 pub const OPTION: &str = "--clear-up-after";
-/// Its line on standard output, once no signal ends it any more.
+/// Line that it prints once no signal can end it any more.
 const READY: &str = "ready";
-/// How long programs may use the disk after the demo's end.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// Time for programs to release the disk after the demo's end.
+const RELEASE_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The process, seen from the demo. Dropped, it clears up.
 #[derive(Debug)]
 pub(crate) struct Guardian {
     child: Child,
     luc: PathBuf,
-    place: Place,
+    place: DemoDisk,
     has_ended: bool,
 }
 
 impl Guardian {
     /// Starts it, before there is anything to clear up.
-    pub(crate) fn start(luc: &Path, place: &Place) -> Result<Self, DemoError> {
+    pub(crate) fn start(luc: &Path, place: &DemoDisk) -> Result<Self, DemoError> {
         let mut child = Command::new(luc)
             .args(["demo", OPTION, &std::process::id().to_string()])
             .stdin(Stdio::piped())
@@ -53,7 +53,7 @@ impl Guardian {
         }
     }
 
-    /// Has it clear up, and waits for that.
+    /// Lets it remove the disk, and waits until it has finished.
     pub(crate) fn end(mut self) -> Result<(), DemoError> {
         self.clear()
     }
@@ -66,10 +66,10 @@ impl Guardian {
         let status = self.child.wait();
         match status.map_err(DemoError::io("wait for", &self.luc))?.code() {
             Some(0) => Ok(()),
-            // It has waited.
+            // It has waited for programs already.
             Some(_) => self.place.clear(Duration::ZERO),
             // It was killed.
-            None => self.place.clear(PATIENCE),
+            None => self.place.clear(RELEASE_TIMEOUT),
         }
     }
 }
@@ -83,21 +83,21 @@ impl Drop for Guardian {
     }
 }
 
-/// Is the guardian of the demo whose process this is.
+/// Runs as the guardian of the demo with this process ID.
 ///
 /// # Errors
 ///
-/// As [`Place::clear`].
+/// As [`DemoDisk::clear`].
 pub fn serve(process: u32) -> Result<(), DemoError> {
-    // `killall luc` is for the demo: whoever clears up after it has another name.
+    // Another name, so that `killall luc` ends the demo and not this process.
     let _ = rustix::thread::set_name(c"demo-guardian");
-    // Both fail only where they are not needed: as a session's leader, or without signals.
+    // Both fail only if they are not needed: for a session leader, or without signals.
     let _ = rustix::process::setsid();
     let _ = interrupt::install();
     let mut stdout = io::stdout();
     // A demo that is gone already does not read this.
     let _ = writeln!(stdout, "{READY}").and_then(|()| stdout.flush());
-    // A pipe that cannot be read is as good as one that has ended.
+    // A pipe that cannot be read counts as ended.
     let _ = io::stdin().read_to_end(&mut Vec::new());
-    Place::of_process(process).clear(PATIENCE)
+    DemoDisk::of_process(process).clear(RELEASE_TIMEOUT)
 }

@@ -1,11 +1,11 @@
-//! What `luc` does, shown in a minute: a benchmark without and with the gate, then power cuts.
+//! A demonstration of `luc` in a minute: a benchmark without and with the gate, then power cuts.
 //!
-//! As root on an emulated disk of its own ([`Where::Emulated`]), else in a directory of the user's disk
-//! ([`Where::Own`]), without power cuts. Each step is a command of `luc` that users could give themselves.
+//! As root it runs on its own emulated disk ([`Where::Emulated`]), otherwise in a directory of the user's disk
+//! ([`Where::Own`]) and without power cuts. Each step is a command of `luc` that users could run themselves.
 //!
-//! - [`machine`]: what this machine lacks for it.
-//! - [`place`]: the emulated disk and its mount point, and how both go away.
-//! - [`guardian`]: the process that takes them away, whatever ends the demo.
+//! - [`machine`]: checks that this machine has everything.
+//! - [`place`]: the emulated disk and its mount point, and the removal of both.
+//! - [`guardian`]: the process that removes them, whatever ends the demo.
 //! - `step`: runs one command, and ends it if the demo is interrupted.
 
 #[macro_use]
@@ -28,11 +28,9 @@ use serde_json::Value;
 
 pub use error::DemoError;
 use guardian::Guardian;
-use place::Place;
+use place::DemoDisk;
 
-/// Clients of the benchmark.
 const CLIENTS: &str = "16";
-/// Bytes of each file that it creates.
 const FILE_SIZE: &str = "1k";
 /// Seconds that each run measures.
 const SECONDS: &str = "3";
@@ -40,7 +38,7 @@ const SECONDS: &str = "3";
 const PAIRS: &str = "3";
 const CUTS: &str = "3";
 
-/// Where the benchmark works.
+/// Disk where the benchmark runs.
 #[derive(Debug, Clone)]
 pub enum Where {
     /// On an emulated disk of the demo's own (root).
@@ -50,54 +48,49 @@ pub enum Where {
 
 #[derive(Debug, Clone, Copy)]
 pub struct Step {
-    /// Its number, from 1 on.
     pub number: u32,
-    /// How many there are.
+    /// Total number of steps.
     pub of: u32,
     pub title: &'static str,
-    /// How long it took where it was measured, in seconds.
+    /// Duration in seconds on a reference machine.
     pub about_s: u32,
 }
 
 #[derive(Debug, Serialize)]
 pub struct Report {
-    /// The version of `luc`.
     pub version: String,
-    /// The emulated disk; none where the benchmark worked in a directory of the user's.
+    /// The emulated disk; none if the benchmark ran in a directory of the user.
     pub disk: Option<luc_disk::ModelSpec>,
     pub directory: Option<PathBuf>,
-    /// What `luc run --compare --json` wrote.
+    /// Output of `luc run --compare --json`.
     pub comparison: Value,
-    /// What `luc powercut --json` wrote; none where there was no emulated disk.
+    /// Output of `luc powercut --json`; none without an emulated disk.
     pub powercut: Option<Value>,
     /// Time from the first step to the end of the last, in seconds.
     pub elapsed_s: f64,
 }
 
-/// A ratio with its 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ratio {
     /// Median with the gate over median without.
     pub ratio: f64,
-    /// The interval's lower end.
     pub low: f64,
     pub high: f64,
 }
 
-/// What the power cuts found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cuts {
     pub rounds: u64,
     /// Files that were reported durable before.
     pub acknowledged: u64,
-    /// Of these, files that were gone.
+    /// Acknowledged files that were gone.
     pub lost: u64,
-    /// Of these, files with other contents.
+    /// Acknowledged files with other content.
     pub torn: u64,
 }
 
 impl Report {
-    /// How many times as many files are created each second with the gate; `None` if that is not known.
+    /// Returns the ratio of files created per second, with the gate over without; `None` if unknown.
     #[must_use]
     pub fn gain(&self) -> Option<Ratio> {
         let ratio = &self.comparison["calls_per_s"]["ratio"];
@@ -105,7 +98,7 @@ impl Report {
         Some(Ratio { ratio: part("ratio")?, low: part("low")?, high: part("high")? })
     }
 
-    /// What the power cuts found; `None` if there were none.
+    /// Returns the results of the power cuts; `None` if there were none.
     #[must_use]
     pub fn cuts(&self) -> Option<Cuts> {
         let report = self.powercut.as_ref()?;
@@ -119,12 +112,12 @@ impl Report {
     }
 }
 
-/// Shows it. `luc` is the program that runs each step, and `version` its version; `tell` is told of each step before it
-/// begins. The steps' progress and the comparison go to standard error.
+/// Runs the demo. `luc` is the program that runs each step, and `version` its version. `tell` is called before each
+/// step. The steps' progress and the comparison go to standard error.
 ///
 /// # Errors
 ///
-/// What the machine lacks, what a step ended with, or [`DemoError::Interrupted`]. Nothing is left behind.
+/// A missing requirement, the status of a failed step, or [`DemoError::Interrupted`]. Nothing is left behind.
 pub fn run(
     luc: &Path,
     version: &str,
@@ -164,7 +157,7 @@ fn on_emulated_disk(
     luc: &Path,
     tell: &mut dyn FnMut(Step),
 ) -> Result<(luc_disk::ModelSpec, Value, Value), DemoError> {
-    let place = Place::of_process(std::process::id());
+    let place = DemoDisk::of_process(std::process::id());
     let guardian = Guardian::start(luc, &place)?;
     tell(Step {
         number: 1,
@@ -193,10 +186,10 @@ fn on_emulated_disk(
     Ok((model, comparison, powercut))
 }
 
-/// The benchmark in `directory` without and with the gate.
+/// Runs the benchmark in `directory` without and with the gate.
 fn compare(luc: &Path, directory: &Path) -> Result<Value, DemoError> {
     let mut words: Vec<OsString> =
-        ["run", "--compare", PAIRS, "--json", step::OUTPUT, "--"].map(OsString::from).to_vec();
+        ["run", "--compare", PAIRS, "--json", step::OUTPUT_FILE, "--"].map(OsString::from).to_vec();
     words.push(luc.into());
     words.extend(["bench", "metarates", "--dir"].map(OsString::from));
     words.push(directory.into());

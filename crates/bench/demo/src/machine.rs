@@ -1,4 +1,4 @@
-//! What the machine must have, looked for before anything is made.
+//! Checks of the machine before anything is made.
 
 use std::fs;
 use std::path::Path;
@@ -12,20 +12,20 @@ use crate::{DemoError, Where};
 /// Programs of the system that the emulated disk needs, and the packages that have them.
 const TOOLS: [(&str, &str); 3] =
     [("mkfs.ext4", "e2fsprogs"), ("e2fsck", "e2fsprogs"), ("mount", "mount")];
-/// What the emulated disk takes, 170 MiB at the end of a demo as measured, with room for the programs.
+/// Memory for the emulated disk (170 MiB at the end of a demo, as measured) and for the programs.
 const MEMORY_BYTES: u64 = 512 << 20;
 
-/// Whether the demo can be shown there.
+/// Checks that the demo can run there.
 ///
 /// # Errors
 ///
-/// [`DemoError::Lacks`] with all that is missing, [`DemoError::Directory`].
+/// [`DemoError::Lacks`] with everything that is missing, [`DemoError::Directory`].
 pub fn check(place: &Where) -> Result<(), DemoError> {
     match place {
         Where::Own(directory) => check_directory(directory),
         Where::Emulated => {
-            let lacking = lacking(has_tool, Path::new("/dev/fuse").exists(), has_loop());
-            let lacking: Vec<String> = lacking.into_iter().chain(memory_lacking()).collect();
+            let mut lacking = list_lacking(has_tool, Path::new("/dev/fuse").exists(), has_loop());
+            lacking.extend(describe_lacking_memory());
             if lacking.is_empty() { Ok(()) } else { Err(DemoError::Lacks(lacking.join(", "))) }
         }
     }
@@ -38,8 +38,8 @@ fn check_directory(directory: &Path) -> Result<(), DemoError> {
         .map_err(|reason| wrong(reason.into()))
 }
 
-/// What is missing of programs and devices, each with where it comes from.
-fn lacking(has_tool: impl Fn(&str) -> bool, has_fuse: bool, has_loop: bool) -> Vec<String> {
+/// Lists missing programs and devices, each with its source.
+fn list_lacking(has_tool: impl Fn(&str) -> bool, has_fuse: bool, has_loop: bool) -> Vec<String> {
     let tools = TOOLS.iter().filter(|(tool, _)| !has_tool(tool));
     let mut lacking: Vec<String> =
         tools.map(|(tool, package)| format!("{tool} (install {package})")).collect();
@@ -52,7 +52,7 @@ fn lacking(has_tool: impl Fn(&str) -> bool, has_fuse: bool, has_loop: bool) -> V
     lacking
 }
 
-fn memory_lacking() -> Option<String> {
+fn describe_lacking_memory() -> Option<String> {
     let available = memory::available_bytes()?;
     (available < MEMORY_BYTES).then(|| {
         format!(
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn all_that_is_missing_is_named_with_its_package() {
-        let text = lacking(|tool| tool == "mount", false, false).join(", ");
+        let text = list_lacking(|tool| tool == "mount", false, false).join(", ");
         for part in [
             "mkfs.ext4 (install e2fsprogs)",
             "e2fsck (install e2fsprogs)",
@@ -83,7 +83,7 @@ mod tests {
             assert!(text.contains(part), "{text}");
         }
         assert!(!text.contains("install mount"), "{text}");
-        assert!(lacking(|_| true, true, true).is_empty());
+        assert!(list_lacking(|_| true, true, true).is_empty());
     }
 
     #[test]

@@ -23,20 +23,18 @@ const MKFS_OPTIONS: &str = "-J size=1024";
 
 /// A disk and its mount point.
 #[derive(Debug, Clone)]
-pub struct Place {
+pub struct DemoDisk {
     disk: String,
-    /// Where it is mounted.
     pub(crate) directory: PathBuf,
 }
 
-impl Place {
-    /// That of the demo whose process this is.
+impl DemoDisk {
+    /// Returns the disk of the demo with this process ID.
     #[must_use]
     pub fn of_process(process: u32) -> Self {
         Self { disk: format!("demo-{process}"), directory: folder().join(process.to_string()) }
     }
 
-    /// Makes the disk and mounts it.
     pub(crate) fn make(&self, luc: &Path) -> Result<ModelSpec, DemoError> {
         let model = ModelSpec::Fixed { read_ns: 100_000, write_ns: 20_000, flush_ns: 6_000_000 };
         let directory = &self.directory;
@@ -60,14 +58,14 @@ impl Place {
         }
     }
 
-    /// Removes disk and mount point, and waits until programs let go of it, at most for `patience`. What is not there
-    /// is removed already.
+    /// Removes disk and mount point, and waits up to `timeout` until programs release it. Missing parts count as
+    /// removed.
     ///
     /// # Errors
     ///
     /// The disk's, [`DemoError::Io`].
-    pub fn clear(&self, patience: Duration) -> Result<(), DemoError> {
-        match luc_disk::remove_when_free(&self.disk, patience, &mut || {}) {
+    pub fn clear(&self, timeout: Duration) -> Result<(), DemoError> {
+        match luc_disk::remove_when_free(&self.disk, timeout, &mut || {}) {
             Ok(()) | Err(Error::NoSuchDisk(_)) => {}
             Err(error) => return Err(error.into()),
         }
@@ -82,17 +80,16 @@ impl Place {
 pub struct Restored {
     /// Disks of demos that were killed together with their guardians, now removed.
     pub removed: usize,
-    /// Those that could not be, a line each.
+    /// Errors, one per line.
     pub failed: Vec<String>,
 }
 
-/// Removes what killed demos have left, and waits for each at most for `patience`. Where there is nothing, it costs one
-/// system call.
+/// Removes leftovers of killed demos, and waits up to `timeout` for each. Without leftovers it costs one system call.
 #[must_use]
-pub fn restore_left(patience: Duration) -> Restored {
+pub fn restore_left(timeout: Duration) -> Restored {
     let mut restored = Restored::default();
-    for process in left(&folder()) {
-        match Place::of_process(process).clear(patience) {
+    for process in list_left(&folder()) {
+        match DemoDisk::of_process(process).clear(timeout) {
             Ok(()) => restored.removed += 1,
             Err(error) => restored.failed.push(error.to_string()),
         }
@@ -100,8 +97,8 @@ pub fn restore_left(patience: Duration) -> Restored {
     restored
 }
 
-/// The processes of demos in `folder` that have ended.
-fn left(folder: &Path) -> Vec<u32> {
+/// Returns the processes of demos in `folder` that have ended.
+fn list_left(folder: &Path) -> Vec<u32> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries
         .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
@@ -134,8 +131,8 @@ mod tests {
         for name in ["4294967295", "other", &living] {
             fs::create_dir(folder.path().join(name)).expect("made");
         }
-        assert_eq!(left(folder.path()), [u32::MAX]);
-        assert!(left(&folder.path().join("missing")).is_empty());
+        assert_eq!(list_left(folder.path()), [u32::MAX]);
+        assert!(list_left(&folder.path().join("missing")).is_empty());
     }
 
     #[test]

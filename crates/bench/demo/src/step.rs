@@ -1,4 +1,4 @@
-//! One step: a command of `luc` whose figures come back as JSON.
+//! One step: a command of `luc` that returns its figures as JSON.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -17,10 +17,10 @@ use serde_json::Value;
 
 use crate::DemoError;
 
-/// Where a step writes figures that it would write to a file.
-pub(crate) const OUTPUT: &str = "/proc/self/fd/1";
-/// How soon a signal is noticed that came just before waiting began.
-const LOOK_AGAIN: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+/// Output file of a step whose figures would go to a file.
+pub(crate) const OUTPUT_FILE: &str = "/proc/self/fd/1";
+/// Interval of polling, for signals that come just before the poll.
+const POLL_INTERVAL: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 /// Time between two signals to a step that goes on.
 const TELL_INTERVAL: Duration = Duration::from_millis(500);
 
@@ -51,7 +51,7 @@ fn outcome(luc: &Path, words: &[OsString]) -> io::Result<(Vec<u8>, ExitStatus)> 
     unsafe {
         command.pre_exec(move || {
             libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM);
-            // It may have died before that.
+            // The parent may have died before prctl.
             if libc::getppid().cast_unsigned() == parent {
                 Ok(())
             } else {
@@ -80,7 +80,7 @@ fn read(pipe: OwnedFd, child: &Child, interrupted: impl Fn() -> bool) -> io::Res
             told = Some(Instant::now());
         }
         let mut events = [PollFd::new(&pipe, PollFlags::IN)];
-        match poll(&mut events, Some(&LOOK_AGAIN)) {
+        match poll(&mut events, Some(&POLL_INTERVAL)) {
             Ok(0) | Err(rustix::io::Errno::INTR) => continue,
             polled => polled?,
         };
@@ -91,7 +91,7 @@ fn read(pipe: OwnedFd, child: &Child, interrupted: impl Fn() -> bool) -> io::Res
     }
 }
 
-/// As a shell says it: 128 and the signal's number if a signal ended it.
+/// Returns the status as shells do: 128 and the signal's number if a signal ended it.
 fn status_of(status: ExitStatus) -> u8 {
     let number = match (status.code(), status.signal()) {
         (Some(code), _) => code,
@@ -145,6 +145,6 @@ mod tests {
 
     #[test]
     fn a_step_writes_where_it_is_told() {
-        assert_eq!(shell(&format!("echo 7 >{OUTPUT}"), &[0]).expect("JSON"), 7);
+        assert_eq!(shell(&format!("echo 7 >{OUTPUT_FILE}"), &[0]).expect("JSON"), 7);
     }
 }

@@ -1,4 +1,4 @@
-//! CLOCK_MONOTONIC in nanoseconds.
+//! Time of CLOCK_MONOTONIC in nanoseconds.
 
 use rustix::time::{ClockId, clock_gettime};
 

@@ -17,15 +17,13 @@ pub(crate) const SOCKET_NAME: &str = "control.sock";
 /// A line longer than this is no request.
 const MAX_LINE_BYTES: u64 = 256 << 10;
 
-/// Requests to the daemon.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "request", rename_all = "lowercase")]
 pub(crate) enum Ask {
     /// Preparation is over: keep time from now on.
     Begin,
-    /// Is the power cut, and do requests fail?
+    /// Asks whether the power is cut, and whether requests fail.
     Status,
-    /// Asks for the counters.
     Stats,
     Cut {
         seed: Option<u64>,
@@ -38,7 +36,6 @@ pub(crate) enum Ask {
     Hurry,
 }
 
-/// Answers of the daemon.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "reply", rename_all = "lowercase")]
 pub(crate) enum Answer {
@@ -83,15 +80,15 @@ pub(crate) fn listen(dir: &Path) -> io::Result<UnixListener> {
 /// Answers everybody in turn, for ever.
 pub(crate) fn serve(listener: &UnixListener, mut answer: impl FnMut(Ask) -> Answer) {
     for stream in listener.incoming().flatten() {
-        // A client that hangs or goes away is its own affair.
+        // A client that hangs or disconnects does not concern the others.
         let _ = serve_one(stream, &mut answer);
     }
 }
 
 fn serve_one(stream: UnixStream, answer: &mut impl FnMut(Ask) -> Answer) -> io::Result<()> {
-    let patience = Some(Duration::from_secs(1));
-    stream.set_read_timeout(patience)?;
-    stream.set_write_timeout(patience)?;
+    let timeout = Some(Duration::from_secs(1));
+    stream.set_read_timeout(timeout)?;
+    stream.set_write_timeout(timeout)?;
     let mut line = String::new();
     BufReader::new((&stream).take(MAX_LINE_BYTES)).read_line(&mut line)?;
     let reply = serde_json::from_str(&line).map_or(Answer::Malformed, answer);

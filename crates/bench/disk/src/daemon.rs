@@ -55,20 +55,20 @@ pub(crate) fn start(binary: &Path, state: &StateDir, name: &str) -> Result<(), E
     Err(failed(log.lines().next().unwrap_or("it said nothing").to_owned()))
 }
 
-/// Closes what the creating shell had open: a lock or a pipe that stayed open here would never be given up.
+/// Closes all descriptors inherited from the shell, so that no lock or pipe of it stays open.
 fn close_inherited() {
     // By its number, since only glibc 2.34 has a function of this name.
     // SAFETY: nothing of this process has been opened yet beyond the standard streams.
     unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, 0) };
 }
 
-/// Is the disk whose state directory is `dir`, until its file system is unmounted.
+/// Runs the disk whose state directory is `dir`, until its file system is unmounted.
 ///
 /// # Errors
 /// Whatever keeps it from starting, or its session with the kernel ended badly.
 pub fn serve(dir: PathBuf) -> Result<(), Error> {
     // Out of reach of the creating shell: its own session, signals of the terminal ignored.
-    // Both fail only where they are not needed (already a session's leader).
+    // Both fail only if they are not needed (already a session leader).
     let _ = rustix::process::setsid();
     ignore_terminal();
     close_inherited();
@@ -132,7 +132,7 @@ fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> Result<(), Error> 
     thread.map(drop).map_err(Error::io("start a thread called", name))
 }
 
-/// Says that the disk serves, and lets go of the creator's pipe.
+/// Announces that the disk serves, and closes the creator's pipe.
 fn announce() -> std::io::Result<()> {
     let mut stdout = std::io::stdout();
     writeln!(stdout, "{READY}")?;
@@ -149,7 +149,7 @@ fn ignore_terminal() {
     }
 }
 
-/// A disk does not wait for a CPU: asks to run before ordinary threads, and for exact timers.
+/// Asks to run before ordinary threads, and for exact timers.
 /// Threads started later inherit both. Where it may not, the disk is less exact, no more.
 fn prefer_exact_time() {
     let parameters = libc::sched_param { sched_priority: 1 };
@@ -162,8 +162,8 @@ fn prefer_exact_time() {
     }
 }
 
-/// The daemons of the disk in `state`: normally one, none after a crash. A process is known by its
-/// whole command line, which names the state directory, so no recycled pid can be taken for it.
+/// Finds the daemons of the disk in `state`: normally one, none after a crash. A process is identified by its whole
+/// command line, which names the state directory, so a reused PID is never mistaken for it.
 pub(crate) fn find(state: &StateDir) -> Vec<u32> {
     let Ok(entries) = std::fs::read_dir("/proc") else {
         return Vec::new();
@@ -185,9 +185,9 @@ fn is_daemon_of(pid: u32, state: &StateDir) -> bool {
         && arguments.next() == Some(state.path().as_os_str().as_bytes())
 }
 
-/// Waits up to `patience` for the daemons of `state` to end, then kills what is left.
-pub(crate) fn end(state: &StateDir, patience: Duration) {
-    let deadline = Instant::now() + patience;
+/// Waits up to `timeout` for the daemons of `state` to end, then kills the rest.
+pub(crate) fn end(state: &StateDir, timeout: Duration) {
+    let deadline = Instant::now() + timeout;
     loop {
         let pids = find(state);
         if pids.is_empty() {
@@ -195,7 +195,7 @@ pub(crate) fn end(state: &StateDir, patience: Duration) {
         }
         if Instant::now() >= deadline {
             pids.iter().for_each(|pid| kill(*pid, state));
-            // Killed is not yet gone, but its descriptors go without its help.
+            // A killed process may not be gone yet, but the kernel closes its descriptors.
             if Instant::now() >= deadline + Duration::from_secs(2) {
                 return;
             }

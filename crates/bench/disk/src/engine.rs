@@ -1,9 +1,8 @@
-//! The disk itself: takes requests, asks the model when each is done, and completes it then.
+//! The emulated disk: takes requests, asks the model for their completion times, and completes them at those times.
 //!
-//! One lock holds everything. Data moves on arrival (so the caller's buffer can go), takes effect
-//! on durability at completion, and the reply leaves at the time that the model named: at once
-//! from the caller's thread when that is near, else from the timer thread. A request that fails on purpose takes its
-//! time as others do, and has no effect.
+//! One lock guards everything. Data is copied on arrival, since the caller's buffer may go. It becomes durable at
+//! completion. The reply leaves at the model's time: from the caller's thread if that is near, otherwise from the timer
+//! thread. A request that fails on purpose takes its normal time and has no effect.
 
 use std::collections::BinaryHeap;
 use std::io;
@@ -19,14 +18,14 @@ use crate::timer::Timer;
 use crate::volatile::{CutReport, Store};
 
 /// A completion this near is waited for in place: cheaper than waking the timer thread.
-const NEAR_NS: u64 = 5_000;
+const MAX_IN_PLACE_WAIT_NS: u64 = 5_000;
 /// The timer thread never spins longer than this for a completion.
-const SPIN_MAX_NS: u64 = 16_000;
+const MAX_SPIN_NS: u64 = 16_000;
 
 /// The receiver of a request's outcome. Sending must not call back into the engine.
 pub(crate) trait Reply: Send {
     fn data(self, bytes: &[u8]);
-    /// A write of `len` bytes, a flush or a discard is done.
+    /// Replies that a write of `len` bytes, a flush or a discard is done.
     fn done(self, len: u32);
     fn failed(self, errno: BlockErrno);
 }
@@ -86,7 +85,7 @@ pub(crate) struct Engine<R> {
 }
 
 impl<R: Reply> Engine<R> {
-    /// A zeroed disk in such pages that takes no time until [`Engine::begin`]. From then on
+    /// Creates a zeroed disk in these pages that takes no time until [`Engine::begin`]. From then on
     /// [`Engine::run_timer`] must run in some thread.
     ///
     /// # Errors
@@ -121,12 +120,12 @@ impl<R: Reply> Engine<R> {
         });
     }
 
-    /// A flush: what was written before it is durable once it completes.
+    /// Makes everything written before it durable on completion.
     pub(crate) fn flush(&self, reply: R) {
         self.submit(Kind::Flush, 0, 0, reply, |store, _, _| Action::Flush { mark: store.mark() });
     }
 
-    /// A discard: the range reads as zeroes.
+    /// Discards a range, which then reads as zeroes.
     pub(crate) fn discard(&self, offset: u64, len: u64, reply: R) {
         self.submit(Kind::Discard, offset, len, reply, |store, offset, len| {
             store.discard(offset, len);
@@ -134,18 +133,16 @@ impl<R: Reply> Engine<R> {
         });
     }
 
-    /// The disk's counters so far.
     pub(crate) fn stats(&self) -> Stats {
         let inner = self.lock();
         Stats { unflushed_bytes: inner.store.unflushed_bytes(), ..inner.stats }
     }
 
-    /// Whether the power is cut.
     pub(crate) fn is_cut(&self) -> bool {
         self.lock().cut
     }
 
-    /// Makes requests fail as `spec` says from now on. Replaces an earlier fault.
+    /// Makes requests fail by `spec` from now on. Replaces an earlier fault.
     pub(crate) fn fail(&self, spec: FaultSpec) -> FaultStatus {
         let now_ns = now_ns();
         let fault = Fault::new(spec, now_ns);
@@ -154,20 +151,19 @@ impl<R: Reply> Engine<R> {
         status
     }
 
-    /// Ends what [`Engine::fail`] began; what it has done, `None` if there was nothing.
+    /// Ends the fault of [`Engine::fail`], and returns its counters; `None` if there was none.
     pub(crate) fn clear_fault(&self) -> Option<FaultStatus> {
         let fault = self.lock().fault.take()?;
         Some(fault.status(now_ns()))
     }
 
-    /// The counters of [`Engine::fail`] so far.
     pub(crate) fn fault(&self) -> Option<FaultStatus> {
         let inner = self.lock();
         Some(inner.fault.as_ref()?.status(now_ns()))
     }
 
-    /// Cuts the power: requests under way fail, unflushed writes are lost as `Store::cut` says,
-    /// and every later request fails until [`Engine::restore`]. `None` when it is cut already.
+    /// Cuts the power. Requests in progress fail, unflushed writes are lost as in `Store::cut`, and later requests fail
+    /// until [`Engine::restore`]. Returns `None` if it is cut already.
     pub(crate) fn cut(&self, seed: Option<u64>) -> Option<CutReport> {
         let mut inner = self.lock();
         if inner.cut {
@@ -191,7 +187,7 @@ impl<R: Reply> Engine<R> {
         was_cut
     }
 
-    /// Ends the preparation: what is written is durable, counting starts, `model` takes over.
+    /// Ends the preparation: everything written is durable, counters start at 0, and `model` takes over.
     pub(crate) fn begin(&self, model: Box<dyn Model>) {
         let mut inner = self.lock();
         let mark = inner.store.mark();
@@ -210,7 +206,7 @@ impl<R: Reply> Engine<R> {
         }
     }
 
-    /// Completes what is due, for ever. For a thread of its own.
+    /// Completes requests that are due, forever. Runs in a thread of its own.
     ///
     /// # Errors
     /// The timer descriptor cannot be read.
@@ -226,7 +222,7 @@ impl<R: Reply> Engine<R> {
                     break;
                 };
                 let now = now_ns();
-                if next > now + NEAR_NS {
+                if next > now + MAX_IN_PLACE_WAIT_NS {
                     self.timer.arm(wake_at_ns(now, next))?;
                     break;
                 }
@@ -268,7 +264,7 @@ impl<R: Reply> Engine<R> {
         };
         inner.sequence += 1;
         let pending = Pending { due_ns, sequence: inner.sequence, action, reply };
-        if due_ns <= now_ns() + NEAR_NS {
+        if due_ns <= now_ns() + MAX_IN_PLACE_WAIT_NS {
             spin_until(due_ns);
             inner.complete(pending);
             return;
@@ -332,12 +328,12 @@ impl<R: Reply> Inner<R> {
     }
 }
 
-/// When to wake up for a completion. A sleeper wakes late, the later the longer it slept (idle
-/// states; measured on a virtual machine with a timerfd: 3.5 us after 20 us, 5 us after 100 us,
-/// 12 us after 500 us, 17 us after 2.5 ms). So it aims earlier by about that and spins the rest.
+/// Computes when to wake up for a completion. A sleeper wakes late, and the later the longer it slept (idle states;
+/// measured on a virtual machine with a timerfd: 3.5 us after 20 us, 5 us after 100 us, 12 us after 500 us, 17 us after
+/// 2.5 ms). So it wakes earlier by about that time and spins for the rest.
 fn wake_at_ns(now_ns: u64, due_ns: u64) -> u64 {
     let sleep_ns = due_ns.saturating_sub(now_ns);
-    due_ns - (4_000 + sleep_ns / 64).min(SPIN_MAX_NS).min(sleep_ns)
+    due_ns - (4_000 + sleep_ns / 64).min(MAX_SPIN_NS).min(sleep_ns)
 }
 
 fn spin_until(due_ns: u64) {

@@ -1,8 +1,8 @@
-//! The errors that a block device can give.
+//! Errors that a block device can report.
 //!
 //! The kernel carries a request's failure as a `blk_status_t` and gives a file system the errno of that status
-//! (`blk_status_to_errno`, block/blk-core.c). An errno that belongs to no status turns into EIO on the way
-//! (`errno_to_blk_status`), so a disk that answers with it shows nothing but EIO.
+//! (`blk_status_to_errno`, block/blk-core.c). An errno without a status becomes EIO on the way (`errno_to_blk_status`),
+//! so a disk that answers with it shows only EIO.
 
 use std::fmt;
 use std::str::FromStr;
@@ -16,25 +16,25 @@ use crate::Error;
 #[serde(try_from = "String", into = "String")]
 pub struct BlockErrno(usize);
 
-struct Row {
+struct ErrnoRow {
     name: &'static str,
     number: i32,
-    /// What the kernel's log calls it.
+    /// Name in the kernel's log.
     meaning: &'static str,
     /// The first kernel with its status.
     since: (u32, u32),
 }
 
-const fn row(name: &'static str, number: i32, meaning: &'static str) -> Row {
-    Row { name, number, meaning, since: (0, 0) }
+const fn row(name: &'static str, number: i32, meaning: &'static str) -> ErrnoRow {
+    ErrnoRow { name, number, meaning, since: (0, 0) }
 }
 
-const fn since(row: Row, since: (u32, u32)) -> Row {
-    Row { since, ..row }
+const fn since(row: ErrnoRow, since: (u32, u32)) -> ErrnoRow {
+    ErrnoRow { since, ..row }
 }
 
 /// `blk_errors` of block/blk-core.c (Linux 6.18), the commonest first.
-const TABLE: [Row; 18] = [
+const TABLE: [ErrnoRow; 18] = [
     row("EIO", libc::EIO, "I/O"),
     row("ENODATA", libc::ENODATA, "critical medium"),
     row("ETIMEDOUT", libc::ETIMEDOUT, "timeout"),
@@ -59,28 +59,28 @@ impl BlockErrno {
     /// EIO, which every kernel carries and into which all others turn.
     pub const EIO: Self = Self(0);
 
-    /// All there are, the commonest first.
+    /// Lists all errnos, the commonest first.
     pub fn all() -> impl Iterator<Item = Self> {
         (0..TABLE.len()).map(Self)
     }
 
-    /// All that the kernel of this release (`uname -r`) carries.
+    /// Lists all errnos that the kernel of this release (`uname -r`) carries.
     pub fn of_kernel(release: &str) -> impl Iterator<Item = Self> {
         let kernel = version(release);
         Self::all().filter(move |errno| TABLE[errno.0].since <= kernel)
     }
 
-    /// Its name, as in `ENODATA`.
+    /// Returns its name, as in `ENODATA`.
     pub fn name(self) -> &'static str {
         TABLE[self.0].name
     }
 
-    /// Its number, as in `errno`.
+    /// Returns its number, as in `errno`.
     pub fn number(self) -> i32 {
         TABLE[self.0].number
     }
 
-    /// What the kernel's log calls it.
+    /// Returns its name in the kernel's log.
     pub fn meaning(self) -> &'static str {
         TABLE[self.0].meaning
     }
@@ -104,12 +104,11 @@ impl BlockErrno {
     }
 }
 
-/// The running kernel's release.
 pub fn kernel_release() -> String {
     rustix::system::uname().release().to_string_lossy().into_owned()
 }
 
-/// `6.12.43-amd64` is (6, 12); what is no version is newer than all.
+/// Parses `6.12.43-amd64` as (6, 12). Text that is no version counts as newer than all.
 fn version(release: &str) -> (u32, u32) {
     let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse::<u32>);
     match (numbers.next(), numbers.next()) {

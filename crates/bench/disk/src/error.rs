@@ -1,4 +1,4 @@
-//! What can go wrong, each with the input, the reason and the next step.
+//! Errors, each with the input, the reason and the next step.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,101 +7,60 @@ use luc_units::{Failed, UnitError};
 
 use crate::Holder;
 
-/// An error of this crate. The text is one line and ends with what to do next.
+/// An error of this crate. The message is one line that ends with a remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A size or duration that is none.
     #[error(transparent)]
     Unit(#[from] UnitError),
-    /// No model has this name.
     #[error(
         "model '{name}' is unknown: did you mean '{nearest}'? (known: {known}, or a path ending in .toml)"
     )]
     UnknownModel {
-        /// The name asked for.
         name: String,
-        /// The names there are.
         known: String,
         /// The one with the fewest differences.
         nearest: String,
     },
-    /// A model file that cannot be used.
     #[error("model file '{}': {reason}: correct it, see `luc disk create --help`", path.display())]
-    ModelFile {
-        path: PathBuf,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// A model's parameter out of its range.
+    ModelFile { path: PathBuf, reason: String },
     #[error("model '{model}': {reason}")]
     ModelParameter {
         model: &'static str,
-        /// Which parameter, why, and what is right.
+        /// Parameter, reason and a valid value.
         reason: String,
     },
-    /// A name that cannot be a disk's.
     #[error("disk name '{0}' is not allowed: use 1 to 32 letters, digits, '-' or '_'")]
     Name(String),
-    /// A size that cannot be a disk's.
     #[error("size {0} bytes is not a disk's: choose a multiple of 4096 from 1M to 16T")]
     Size(u64),
-    /// A read-ahead that the kernel cannot have.
     #[error(
         "read-ahead of {0} bytes is none: choose 0 or a multiple of 4096 up to 64M, such as 128K"
     )]
     ReadAhead(u64),
-    /// A disk of this name exists.
     #[error("disk '{0}' exists already: choose another name or run `luc disk remove {0}`")]
     Taken(String),
-    /// No disk of this name exists.
     #[error("disk '{0}' does not exist: see `luc disk list`")]
     NoSuchDisk(String),
-    /// Another process is creating or removing it.
     #[error("disk '{0}' is being created or removed by another luc: wait for it, or stop it")]
     Locked(String),
-    /// A mount of it is in use, or the device is.
+    /// A mount of the disk is in use, or its device is.
     #[error("disk '{name}' is in use: {holder}, then remove it again")]
     InUse { name: String, holder: Holder },
     /// A restore while a file system is mounted on the disk.
     #[error("disk '{name}' is still mounted on {}: unmount it, then restore", dir.display())]
-    StillMounted {
-        name: String,
-        /// Where it is mounted.
-        dir: PathBuf,
-    },
+    StillMounted { name: String, dir: PathBuf },
     /// The disk is in the wrong state for the request.
     #[error("disk '{name}' {reason}")]
-    State {
-        name: String,
-        /// Why, and what to do.
-        reason: &'static str,
-    },
+    State { name: String, reason: &'static str },
     /// The daemon that is the disk does not answer.
     #[error("disk '{name}': its daemon does not answer ({reason}): run `luc disk remove {name}`")]
-    Dead {
-        name: String,
-        /// What the attempt gave.
-        reason: String,
-    },
-    /// The daemon did not start.
+    Dead { name: String, reason: String },
     #[error("disk '{name}': its daemon did not start: {reason}")]
     Daemon { name: String, reason: String },
-    /// An errno that no block device gives.
     #[error("errno '{given}': {reason}: use one of {known}")]
-    Errno {
-        given: String,
-        /// Why it is refused.
-        reason: String,
-        known: String,
-    },
-    /// A fault that cannot be had.
+    Errno { given: String, reason: String, known: String },
     #[error("{option}: {reason}")]
-    Fault {
-        /// The option at fault, with its value.
-        option: String,
-        /// Why, and what to do.
-        reason: &'static str,
-    },
+    Fault { option: String, reason: &'static str },
     #[error("emulated disks need root (loop devices and mounts): run it with sudo")]
     NotRoot,
     #[error("/dev/fuse cannot be opened ({0}): load it with `modprobe fuse`")]
@@ -110,31 +69,22 @@ pub enum Error {
         "no loop device can be had ({0}): load them with `modprobe loop`, or detach one with `losetup -d`"
     )]
     NoLoop(io::Error),
-    /// A tool that is not installed.
     #[error("'{0}' is not installed: install the package that has it, or choose another --mkfs")]
     MissingTool(String),
     /// A file system name that cannot be one.
     #[error("file system '{0}' is no name of one: write it like ext4 or xfs")]
     FileSystemName(String),
-    /// A mount directory that cannot be used.
     #[error("mount directory '{}' {reason}", dir.display())]
-    MountDir {
-        dir: PathBuf,
-        /// Why, and what to do.
-        reason: &'static str,
-    },
-    /// A helper command failed.
+    MountDir { dir: PathBuf, reason: &'static str },
     #[error("{command} failed: {reason}")]
     Command {
-        /// The command as run.
         command: String,
-        /// What it said last.
+        /// Last line that it printed.
         reason: String,
     },
-    /// SIGINT or SIGTERM arrived; what had been made was taken back.
+    /// A SIGINT or SIGTERM came. Everything was removed.
     #[error("interrupted: nothing was left behind, run it again")]
     Interrupted,
-    /// A system call failed on a path.
     #[error("cannot {action} '{}': {source}", path.display())]
     Io { action: &'static str, path: PathBuf, source: io::Error },
 }

@@ -13,20 +13,18 @@ use crate::model::Kind;
 /// Ranges of one fault; its request to the disk stays small.
 const MAX_RANGES: usize = 1024;
 
-/// Which requests fail, and how. A request matches if it is of one of these kinds and touches one of these ranges.
+/// Rule by which requests fail. A request matches if it is of one of these kinds and touches one of these ranges.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FaultSpec {
-    /// The errno of failed requests.
     pub errno: BlockErrno,
-    /// The kinds of requests.
     pub on: Vec<FaultKind>,
     /// Matching requests that are served first.
     pub after: u64,
-    /// Of the matching requests after these, every N-th fails.
+    /// Interval of failures: of the matching requests after these, every N-th fails.
     pub every: u64,
     /// Affected bytes; empty: all. Flushes have no place and match any.
     pub ranges: Vec<ByteRange>,
-    /// How long after its begin the fault ends; absent: with [`crate::clear_fault`] only.
+    /// Duration of the fault; without it, the fault ends with [`crate::clear_fault`].
     pub for_ns: Option<u64>,
 }
 
@@ -36,7 +34,6 @@ pub struct FaultSpec {
 pub enum FaultKind {
     Write,
     Read,
-    /// Flushes of the write cache.
     Flush,
 }
 
@@ -48,20 +45,18 @@ pub struct ByteRange {
     pub end_bytes: u64,
 }
 
-/// A fault and what it has done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FaultStatus {
-    /// Which requests fail, and how.
+    /// Rule by which requests fail.
     #[serde(flatten)]
     pub spec: FaultSpec,
     pub matched: u64,
     pub failed: u64,
-    /// Whether its time is over.
     pub is_over: bool,
 }
 
 impl FaultSpec {
-    /// Every write fails with `errno`.
+    /// Builds a fault by which every write fails with `errno`.
     pub fn writes(errno: BlockErrno) -> Self {
         Self {
             errno,
@@ -208,7 +203,6 @@ pub(crate) struct Fault {
 }
 
 impl Fault {
-    /// One that begins now.
     pub(crate) fn new(spec: FaultSpec, now_ns: u64) -> Self {
         Self {
             until_ns: spec.for_ns.map(|ns| now_ns.saturating_add(ns)),
@@ -218,7 +212,7 @@ impl Fault {
         }
     }
 
-    /// Whether a request fails; counts it.
+    /// Returns the errno if the request fails, and counts it.
     pub(crate) fn strikes(
         &mut self,
         now_ns: u64,

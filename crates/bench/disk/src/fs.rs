@@ -14,17 +14,16 @@ use fuser::{
 use crate::engine::{Engine, Reply};
 use crate::errno::BlockErrno;
 
-/// The name of the one file.
 pub(crate) const FILE_NAME: &str = "disk";
 const FILE: INodeNo = INodeNo(2);
-/// Nothing about the file ever changes.
-const TTL: Duration = Duration::from_secs(1 << 30);
+/// Lifetime of attributes, which never change.
+const ATTRIBUTE_TTL: Duration = Duration::from_secs(1 << 30);
 /// The kernel's own limit for one request (fs.fuse.max_pages_limit, 256 pages).
 pub(crate) const MAX_REQUEST_BYTES: u32 = 1 << 20;
-/// More than a loop device's queue depth of 128, each request of it split in a few.
+/// Queue limit: a loop device's queue depth of 128, with each request split in a few.
 const MAX_BACKGROUND: u16 = 1024;
-/// Deallocation, as fallocate(2) has it.
-const PUNCHES: i32 = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_ZERO_RANGE;
+/// Modes of fallocate(2) that deallocate.
+const PUNCH_MODES: i32 = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_ZERO_RANGE;
 
 /// A reply of any kind to the kernel.
 #[derive(Debug)]
@@ -101,7 +100,7 @@ impl Filesystem for DiskFs {
 
     fn lookup(&self, _request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
         if parent == INodeNo::ROOT && name == FILE_NAME {
-            reply.entry(&TTL, &self.attributes(FILE), Generation(0));
+            reply.entry(&ATTRIBUTE_TTL, &self.attributes(FILE), Generation(0));
         } else {
             reply.error(Errno::ENOENT);
         }
@@ -114,7 +113,7 @@ impl Filesystem for DiskFs {
         _handle: Option<FileHandle>,
         reply: ReplyAttr,
     ) {
-        reply.attr(&TTL, &self.attributes(ino));
+        reply.attr(&ATTRIBUTE_TTL, &self.attributes(ino));
     }
 
     fn open(&self, _request: &Request, _ino: INodeNo, _flags: OpenFlags, reply: ReplyOpen) {
@@ -176,7 +175,7 @@ impl Filesystem for DiskFs {
         mode: i32,
         reply: ReplyEmpty,
     ) {
-        if mode & PUNCHES == 0 {
+        if mode & PUNCH_MODES == 0 {
             reply.error(Errno::EOPNOTSUPP);
         } else {
             self.engine.discard(offset, length, FuseReply::Empty(reply));

@@ -1,4 +1,4 @@
-//! Who keeps a disk from being removed.
+//! Users that keep a disk from being removed.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -13,22 +13,17 @@ use luc_units::plain;
 /// A user of a disk, and the advice that ends the use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Holder {
-    /// A process works in the file system, or has a file of it or the device open.
-    Process {
-        id: u32,
-        name: String,
-        /// The mount or device in use.
-        path: PathBuf,
-    },
-    /// It is mounted for programs that see other mounts than this one, which therefore cannot unmount it.
+    /// A process works in the file system, or has the device or a file open.
+    Process { id: u32, name: String, path: PathBuf },
+    /// It is mounted in another mount namespace, from which this process cannot unmount it.
     Elsewhere {
-        /// One of these programs.
+        /// A process in that namespace.
         id: u32,
         name: String,
-        /// Where they see it.
+        /// Mount point in that namespace.
         path: PathBuf,
     },
-    /// A device is made of it, such as LVM's.
+    /// A device is built on it, such as an LVM volume.
     Device(String),
     /// No process is seen that uses it.
     Unknown(PathBuf),
@@ -63,24 +58,23 @@ impl fmt::Display for Holder {
 }
 
 impl Holder {
-    /// Whether waiting is in vain as a rule: mounts of others go with their programs.
+    /// Returns whether waiting rarely helps: mounts of other namespaces end with their programs.
     #[must_use]
     pub fn is_lasting(&self) -> bool {
         matches!(self, Self::Elsewhere { .. } | Self::Device(_))
     }
 
-    /// Finds who uses a device, or the file system on it that is mounted on `dir`.
+    /// Finds a user of the device, or of its file system mounted on `dir`.
     pub(crate) fn find(device: &Path, dir: Option<&Path>) -> Self {
         let unknown = || Self::Unknown(dir.unwrap_or(device).to_owned());
         let found = match dir {
-            Some(_) => process(device, dir).or_else(|| elsewhere(device)),
-            None => elsewhere(device).or_else(|| process(device, dir)),
+            Some(_) => find_process(device, dir).or_else(|| find_elsewhere(device)),
+            None => find_elsewhere(device).or_else(|| find_process(device, dir)),
         };
         found.or_else(|| device_above(device)).unwrap_or_else(unknown)
     }
 }
 
-/// The processes of this machine.
 fn processes() -> impl Iterator<Item = u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
@@ -98,7 +92,7 @@ fn device_above(device: &Path) -> Option<Holder> {
     Some(Holder::Device(name))
 }
 
-fn elsewhere(device: &Path) -> Option<Holder> {
+fn find_elsewhere(device: &Path) -> Option<Holder> {
     let number = fs::metadata(device).ok()?.rdev();
     let number = (rustix::fs::major(number), rustix::fs::minor(number));
     let is_it = |mount: &Mount| mount.device == number || Path::new(&mount.source) == device;
@@ -115,7 +109,7 @@ fn elsewhere(device: &Path) -> Option<Holder> {
 }
 
 /// Reads links only: looking at the files behind them could wait for a disk.
-fn process(device: &Path, dir: Option<&Path>) -> Option<Holder> {
+fn find_process(device: &Path, dir: Option<&Path>) -> Option<Holder> {
     let uses = |link: PathBuf| {
         let path = fs::read_link(link).ok()?;
         (path == device || dir.is_some_and(|dir| path.starts_with(dir))).then_some(path)

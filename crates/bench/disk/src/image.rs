@@ -1,27 +1,26 @@
-//! The disk's contents: zeroed memory of which only touched pages cost anything.
+//! The disk's contents: zeroed memory, whose pages are allocated when touched.
 //!
-//! In huge pages that the administrator has set aside (hugetlbfs) it takes no memory from
-//! the page cache, however much is written: what is free for others stays as it was at the start.
+//! In huge pages that the administrator has reserved (hugetlbfs), writes take no memory from the page cache. Free
+//! memory for others stays as it was at the start.
 
 use std::io;
 use std::ptr::NonNull;
 
-/// Bytes per bit of the map of what was touched: a page, the unit in which memory is taken.
+/// Bytes per bit of the map of touched pages.
 const PAGE_BYTES: usize = 4096;
 /// The huge pages that are used.
 const HUGE_PAGE_BYTES: usize = 2 << 20;
 
-/// Memory of an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pages {
-    /// Ordinary memory, taken as it is touched.
+    /// Ordinary memory, allocated when touched.
     Ordinary,
     /// Huge pages, all reserved at once.
     Huge,
 }
 
-/// A private anonymous mapping with a map of the pages that were ever written, so that untouched
-/// ranges are known to be zeroes without faulting their pages in.
+/// A private anonymous mapping with a map of written pages. Ranges that were never written are known to be zeroes
+/// without faulting their pages in.
 #[derive(Debug)]
 pub(crate) struct Image {
     base: NonNull<u8>,
@@ -36,7 +35,7 @@ pub(crate) struct Image {
 unsafe impl Send for Image {}
 
 impl Image {
-    /// A zeroed image.
+    /// Creates a zeroed image.
     ///
     /// # Errors
     /// The address space is exhausted, `len` is 0, or there are too few huge pages.
@@ -78,7 +77,6 @@ impl Image {
         Ok(Self { base, len, mapped, touched: vec![0; len.div_ceil(PAGE_BYTES).div_ceil(64)] })
     }
 
-    /// Bytes in the image.
     pub(crate) fn len(&self) -> usize {
         self.len
     }
@@ -100,12 +98,12 @@ impl Image {
         self.bytes_mut()[offset..offset + data.len()].copy_from_slice(data);
     }
 
-    /// Whether a range was never written, and so is zeroes.
+    /// Returns whether a range was never written, and so is zeroes.
     pub(crate) fn is_untouched(&self, offset: usize, len: usize) -> bool {
         len == 0 || !pages(offset, len).any(|page| self.is_touched(page))
     }
 
-    /// The parts of a range that may differ from zero, as `(offset, len)` of at most `max_len`.
+    /// Returns the parts of a range that may differ from zero, as `(offset, len)` of at most `max_len`.
     pub(crate) fn touched_parts(
         &self,
         offset: usize,
@@ -146,7 +144,7 @@ impl Image {
     }
 }
 
-/// The pages that a range of at least one byte lies in.
+/// Returns the pages that a range of at least one byte lies in.
 fn pages(offset: usize, len: usize) -> std::ops::RangeInclusive<usize> {
     offset / PAGE_BYTES..=(offset + len - 1) / PAGE_BYTES
 }

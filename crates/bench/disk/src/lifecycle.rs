@@ -1,9 +1,8 @@
-//! Create, list, fail, cut, restore and remove disks.
+//! Creates, lists, fails, cuts, restores and removes disks.
 //!
-//! Creation makes, in this order: state directory, daemon with its FUSE mount, loop device, file
-//! system, mount. Removal takes them away in the reverse order, each found where the kernel
-//! keeps it (mountinfo, sysfs, /proc) and not in notes, so that it also clears what a crash left
-//! between any two steps. A failed creation is removed the same way.
+//! Creation makes, in this order: state directory, daemon with its FUSE mount, loop device, file system, mount. Removal
+//! takes them away in reverse order. It finds each in the kernel (mountinfo, sysfs, /proc) and not in notes, so it also
+//! clears leftovers of a crash between any two steps. A failed creation is removed the same way.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -20,10 +19,10 @@ use crate::volatile::CutReport;
 use crate::{Error, daemon, loopdev, mounts};
 
 /// A daemon that has not answered by then is stuck.
-const ANSWER_WITHIN: Duration = Duration::from_secs(5);
-/// How long removal waits for things that normally take milliseconds.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
+/// Time that removal waits for things that normally take milliseconds.
 const REMOVE_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long programs may take to end that see other mounts.
+/// Time that programs in other mount namespaces get to end.
 const LASTING_TIMEOUT: Duration = Duration::from_secs(4);
 /// Time between two attempts to remove a disk that is in use.
 const RETRY_INTERVAL: Duration = Duration::from_millis(20);
@@ -56,7 +55,7 @@ pub fn create(spec: &DiskSpec, daemon: &Path) -> Result<DiskInfo, Error> {
     let _lock = state.create(&spec)?;
     let built = build(&spec, &state, daemon);
     if built.is_err() {
-        // The error that stopped the creation is the one to tell.
+        // The error that stopped the creation is the one to report.
         let _ = tear_down(&spec.name, &state, true);
     }
     built?;
@@ -92,7 +91,7 @@ fn check_machine() -> Result<(), Error> {
     loopdev::check()
 }
 
-/// All disks, by name, also those that a crash left half made or half gone.
+/// Lists all disks by name, including those that a crash left half created or half removed.
 ///
 /// # Errors
 /// None today; callers should not have to change when there is one.
@@ -101,7 +100,7 @@ pub fn list() -> Result<Vec<DiskInfo>, Error> {
     StateDir::names().into_iter().map(known).collect()
 }
 
-/// A disk's counters since its creation.
+/// Returns a disk's counters since its creation.
 ///
 /// # Errors
 /// [`Error::NoSuchDisk`], [`Error::Dead`].
@@ -113,8 +112,8 @@ pub fn stats(name: &str) -> Result<Stats, Error> {
     }
 }
 
-/// Lets requests of a disk fail from now on, instead of what an earlier call said. A write that fails changes nothing on
-/// the disk, a flush that fails makes nothing durable. Goes on until [`clear_fault`] or until its time is over; a power
+/// Makes requests of a disk fail from now on, in place of an earlier fault. A failed write changes nothing on the disk,
+/// and a failed flush makes nothing durable. The fault lasts until [`clear_fault`] or until its time is over; a power
 /// cut does not end it.
 ///
 /// # Errors
@@ -129,7 +128,7 @@ pub fn fail(name: &str, fault: &FaultSpec) -> Result<FaultStatus, Error> {
     }
 }
 
-/// Ends what [`fail`] began. What it has done.
+/// Ends the fault of [`fail`], and returns its counters.
 ///
 /// # Errors
 /// [`Error::NoSuchDisk`], [`Error::Dead`], [`Error::State`] when no requests fail.
@@ -141,7 +140,7 @@ pub fn clear_fault(name: &str) -> Result<FaultStatus, Error> {
     }
 }
 
-/// The fault that [`fail`] began, and its counters.
+/// Returns the fault that [`fail`] began, and its counters.
 ///
 /// # Errors
 /// As [`clear_fault`].
@@ -160,12 +159,11 @@ fn no_fault(name: &str) -> Error {
     }
 }
 
-/// Cuts a disk's power. When this returns, nothing written later can become durable and every
-/// request fails with EIO, until [`restore`].
+/// Cuts a disk's power. When this returns, nothing written later can become durable and every request fails with EIO,
+/// until [`restore`].
 ///
-/// Without a seed all that was written and not flushed is lost. With one, each unflushed sector
-/// keeps, as the seed decides, its newest contents, an older unflushed version, or its flushed
-/// contents; the same seed and the same writes give the same outcome.
+/// Without a seed all unflushed writes are lost. With a seed, each unflushed sector keeps its newest contents, an older
+/// unflushed version, or its flushed contents, at random. The same seed and the same writes give the same outcome.
 ///
 /// # Errors
 /// [`Error::NoSuchDisk`], [`Error::Dead`], [`Error::State`] when it is cut already.
@@ -180,8 +178,8 @@ pub fn cut(name: &str, seed: Option<u64>) -> Result<CutReport, Error> {
     }
 }
 
-/// Gives a cut disk its power back. It must not be mounted: what the kernel still holds in memory
-/// would not have outlived the power cut either.
+/// Restores the power of a cut disk. The disk must not be mounted, since the kernel's memory would not have survived
+/// the power cut either.
 ///
 /// # Errors
 /// [`Error::NoSuchDisk`], [`Error::StillMounted`], [`Error::Dead`], [`Error::State`] when it is
@@ -209,7 +207,7 @@ pub fn restore(name: &str) -> Result<(), Error> {
     }
 }
 
-/// Removes a disk: unmounts what is mounted on it, detaches its device, ends its daemon.
+/// Removes a disk: unmounts its file systems, detaches its device, ends its daemon.
 ///
 /// # Errors
 /// [`Error::NoSuchDisk`], [`Error::InUse`], [`Error::Locked`], or what could not be removed.
@@ -219,14 +217,14 @@ pub fn remove(name: &str) -> Result<(), Error> {
     tear_down(name, &state, false)
 }
 
-/// Removes a disk as [`remove`] does, and waits until programs let go of it, at most for `patience`. Those that need not
-/// let go ([`Holder::is_lasting`]) get less.
+/// Removes a disk as [`remove`] does, and waits up to `timeout` until programs release it. Holders that rarely release
+/// it ([`Holder::is_lasting`]) get less time.
 ///
 /// # Errors
 /// As [`remove`].
 pub fn remove_when_free(
     name: &str,
-    patience: Duration,
+    timeout: Duration,
     meanwhile: &mut dyn FnMut(),
 ) -> Result<(), Error> {
     let begun = Instant::now();
@@ -235,12 +233,12 @@ pub fn remove_when_free(
             Ok(()) => return Ok(()),
             Err(error) => error,
         };
-        let patience = match &error {
-            Error::InUse { holder, .. } if holder.is_lasting() => patience.min(LASTING_TIMEOUT),
-            Error::InUse { .. } | Error::Locked(_) => patience,
+        let timeout = match &error {
+            Error::InUse { holder, .. } if holder.is_lasting() => timeout.min(LASTING_TIMEOUT),
+            Error::InUse { .. } | Error::Locked(_) => timeout,
             _ => return Err(error),
         };
-        if begun.elapsed() >= patience {
+        if begun.elapsed() >= timeout {
             return Err(error);
         }
         meanwhile();
@@ -281,7 +279,7 @@ pub fn mount_disk(name: &str, mount: &Mount) -> Result<(), Error> {
 fn tear_down(name: &str, state: &StateDir, force: bool) -> Result<(), Error> {
     let answered = control::ask(state.path(), Ask::Hurry, REMOVE_TIMEOUT).is_ok();
     if !answered {
-        // Dead, or stuck: killed, it lets go of whoever waits for it.
+        // It is dead or stuck. A kill releases those who wait for it.
         daemon::end(state, Duration::ZERO);
     }
     let image = state.image();
@@ -322,7 +320,7 @@ fn info(name: &str, state: &StateDir) -> DiskInfo {
     let spec = state.spec();
     let device = loopdev::attached_to(&state.image()).into_iter().next().unwrap_or_default();
     let daemon_pid = daemon::find(state).first().copied().unwrap_or(0);
-    let (disk_state, fault) = match control::ask(state.path(), Ask::Status, ANSWER_WITHIN) {
+    let (disk_state, fault) = match control::ask(state.path(), Ask::Status, ANSWER_TIMEOUT) {
         _ if !state.is_complete() => (DiskState::Creating, None),
         Ok(Answer::Status { cut: true, fault }) => (DiskState::Cut, fault),
         Ok(Answer::Status { cut: false, fault }) => (DiskState::Running, fault),
@@ -348,10 +346,10 @@ fn existing(name: &str) -> Result<StateDir, Error> {
 }
 
 fn ask(name: &str, state: &StateDir, ask: Ask) -> Result<Answer, Error> {
-    control::ask(state.path(), ask, ANSWER_WITHIN)
+    control::ask(state.path(), ask, ANSWER_TIMEOUT)
         .map_err(|error| Error::Dead { name: name.to_owned(), reason: error.to_string() })
 }
 
 fn unexpected(name: &str, answer: &Answer) -> Error {
-    Error::Dead { name: name.to_owned(), reason: format!("it message {answer:?}") }
+    Error::Dead { name: name.to_owned(), reason: format!("it said {answer:?}") }
 }

@@ -48,7 +48,7 @@ struct LoopConfig {
     reserved: [u64; 8],
 }
 
-/// Whether loop devices can be had at all.
+/// Checks that loop devices can be opened.
 ///
 /// # Errors
 /// [`Error::NoLoop`].
@@ -116,7 +116,7 @@ fn configure(node: &File, backing: &File, path: &Path) -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Makes the device look like what it emulates; a kernel without a setting keeps its own.
+/// Sets the device's queue to what it emulates. Kernels without a setting keep their own.
 pub(crate) fn tune(device: &Path, spec: &DiskSpec, max_request_bytes: u32) {
     let Some(name) = device.file_name() else {
         return;
@@ -130,12 +130,12 @@ pub(crate) fn tune(device: &Path, spec: &DiskSpec, max_request_bytes: u32) {
     set("rotational", if spec.model.is_rotational() { "1" } else { "0" });
     // An earlier user of the device may have turned flushes off, and that sticks.
     set("write_cache", "write back");
-    // Kernels that derive it from the largest request give a loop device 2 MiB and more, real disks 128 KiB; each of the
-    // settings above makes them derive it again.
+    // Kernels that derive it from the largest request give a loop device 2 MiB and more, real disks 128 KiB; each of
+    // the settings above makes them derive it again.
     set("read_ahead_kb", &(spec.read_ahead_bytes >> 10).to_string());
 }
 
-/// Undoes what of [`tune`] would stay with the device for its next user.
+/// Reverts settings of [`tune`] that the device would keep for its next user.
 pub(crate) fn untune(device: &Path) {
     if let Some(name) = device.file_name() {
         let queue = Path::new("/sys/block").join(name).join("queue");
@@ -147,7 +147,7 @@ pub(crate) fn untune(device: &Path) {
     }
 }
 
-/// The loop devices whose backing file is `file`, also when that is deleted or unreachable.
+/// Returns the loop devices whose backing file is `file`, also when that is deleted or unreachable.
 pub(crate) fn attached_to(file: &Path) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir("/sys/block") else {
         return Vec::new();
@@ -177,8 +177,8 @@ fn backing_file(sys: &Path) -> Option<PathBuf> {
 ///
 /// # Errors
 /// [`Error::Io`] when the device cannot be opened or refuses.
-pub(crate) fn detach(device: &Path, file: &Path, patience: Duration) -> Result<bool, Error> {
-    let deadline = Instant::now() + patience;
+pub(crate) fn detach(device: &Path, file: &Path, timeout: Duration) -> Result<bool, Error> {
+    let deadline = Instant::now() + timeout;
     loop {
         let node = open(device).map_err(Error::io("open", device))?;
         // SAFETY: LOOP_CLR_FD takes no argument; `node` is open for the call.

@@ -16,10 +16,8 @@ pub use hdd::HddParameters;
 pub use spec::ModelSpec;
 pub use ssd::SsdParameters;
 
-/// The operation of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Bytes from the disk.
     Read,
     /// Bytes to the disk, or to its volatile cache.
     Write,
@@ -29,7 +27,7 @@ pub enum Kind {
     Discard,
 }
 
-/// One request as a model sees it.
+/// A request as a model sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request {
     pub kind: Kind,
@@ -39,10 +37,9 @@ pub struct Request {
     pub len_bytes: u64,
 }
 
-/// A model of a disk's timing. It has no clock: the caller says what time it is, and times must
-/// not go back from call to call.
+/// A model of a disk's timing. It has no clock: the caller passes the time, which must not go back between calls.
 pub trait Model: Send + std::fmt::Debug {
-    /// When a request that arrives at `now_ns` is complete; never before `now_ns`. Requests may
-    /// complete in another order than they arrived.
+    /// Returns the completion time of a request that arrives at `now_ns`; never before `now_ns`. Requests may complete
+    /// in another order than they arrived.
     fn complete_at_ns(&mut self, now_ns: u64, request: Request) -> u64;
 }

@@ -15,29 +15,30 @@ use rustix::mount::UnmountFlags;
 
 use crate::{Error, Mkfs, Mount};
 
-/// All mounts; none where they cannot be read.
-fn mounted() -> Vec<Mounted> {
+/// Lists all mounts; none if they cannot be read.
+fn list_mounts() -> Vec<Mounted> {
     mountinfo::mounts().unwrap_or_default()
 }
 
-/// Whether something is mounted exactly on `dir`, an absolute path without links.
+/// Returns whether `dir`, an absolute path without links, is a mount point.
 pub(crate) fn is_mount_point(dir: &Path) -> bool {
-    mounted().iter().any(|mount| mount.mount_point == dir)
+    list_mounts().iter().any(|mount| mount.mount_point == dir)
 }
 
-/// Type, source and options of the mount that holds `path`, an absolute one without links; `None` if it cannot be told.
+/// Returns type, source and options of the mount that holds `path`, an absolute one without links; `None` if it cannot
+/// be told.
 pub fn mount_of(path: &Path) -> Option<String> {
-    let holding = mounted().into_iter().filter(|at| path.starts_with(&at.mount_point));
+    let holding = list_mounts().into_iter().filter(|at| path.starts_with(&at.mount_point));
     let at = holding.max_by_key(|at| at.mount_point.components().count())?;
     let source = at.source.to_string_lossy();
     Some(format!("{} {source} {} {}", at.kind, at.super_options, at.options))
 }
 
-/// Mount points of a block device, in the order of mounting.
+/// Returns mount points of a block device, in the order of mounting.
 pub(crate) fn mounts_of(device: &Path) -> Vec<PathBuf> {
     let number = std::fs::metadata(device).map(|node| node.rdev()).unwrap_or(0);
     let number = (rustix::fs::major(number), rustix::fs::minor(number));
-    mounted()
+    list_mounts()
         .into_iter()
         // File systems that span devices (btrfs) have a number of their own: ask the source too.
         .filter(|at| at.device == number || Path::new(&at.source) == device)
@@ -45,10 +46,9 @@ pub(crate) fn mounts_of(device: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Unmounts what is mounted on `dir`, also when it is in use: then it is hidden now and goes with
-/// its last user.
+/// Unmounts `dir` even if it is in use. Then it is hidden now and goes with its last user.
 pub(crate) fn unmount_lazily(dir: &Path) {
-    // Not mounted, or no such directory: what was wanted is so.
+    // It may not be mounted, or not exist.
     let _ = rustix::mount::unmount(dir, UnmountFlags::DETACH);
 }
 
@@ -60,7 +60,7 @@ pub fn unmount(dir: &Path) -> Result<(), Error> {
     rustix::mount::unmount(dir, UnmountFlags::NOFOLLOW).map_err(Error::io("unmount", dir))
 }
 
-/// Whether the tool that makes this file system is installed and its name is one.
+/// Checks that the tool for this file system is installed and its name is valid.
 ///
 /// # Errors
 /// [`Error::FileSystemName`] or [`Error::MissingTool`].
@@ -74,7 +74,7 @@ pub fn check_mkfs(mkfs: &Mkfs) -> Result<(), Error> {
     if found { Ok(()) } else { Err(Error::MissingTool(tool)) }
 }
 
-/// A mount directory, made absolute.
+/// Checks a mount directory and makes it absolute.
 ///
 /// # Errors
 /// [`Error::MountDir`]: it is missing, no directory, or a mount point already.
@@ -93,18 +93,18 @@ pub(crate) fn check_mount_dir(dir: &Path) -> Result<PathBuf, Error> {
 
 /// Makes a file system on a device.
 ///
-/// ext4 is made whole at once (no lazy initialisation, which would go on behind the back of a
-/// measurement) unless the options have an `-E` of their own.
+/// ext4 is initialised at once, since lazy initialisation would disturb a measurement in the background. Options with
+/// an `-E` of their own replace that.
 ///
 /// # Errors
-/// [`Error::FileSystemName`], [`Error::MissingTool`], [`Error::Command`] with what it said last,
+/// [`Error::FileSystemName`], [`Error::MissingTool`], [`Error::Command`] with its last line,
 /// [`Error::Interrupted`].
 pub fn mkfs(device: &Path, mkfs: &Mkfs) -> Result<(), Error> {
     check_mkfs(mkfs)?;
     run(mkfs_command(device, mkfs))
 }
 
-/// The command by which [`mkfs`] makes a file system, for those who run it themselves.
+/// Builds the command of [`mkfs`], for callers that run it themselves.
 #[must_use]
 pub fn mkfs_command(device: &Path, mkfs: &Mkfs) -> Command {
     let options: Vec<&str> = mkfs.options.split_whitespace().collect();
@@ -122,7 +122,7 @@ pub fn mkfs_command(device: &Path, mkfs: &Mkfs) -> Command {
         "f2fs" => {
             command.arg("-f");
         }
-        // It asks whether to go on, but for two of them.
+        // It asks whether to go on, except for two of them.
         "reiserfs" => {
             command.args(["-q", "-ff"]);
         }
@@ -140,7 +140,7 @@ pub fn mount(device: &Path, mount: &Mount) -> Result<(), Error> {
     run(mount_command(device, mount))
 }
 
-/// The command by which [`mount`] mounts, for those who run it themselves.
+/// Builds the command of [`mount`], for callers that run it themselves.
 #[must_use]
 pub fn mount_command(device: &Path, mount: &Mount) -> Command {
     let mut command = tool("mount");
@@ -154,7 +154,7 @@ pub fn mount_command(device: &Path, mount: &Mount) -> Command {
 fn run(mut command: Command) -> Result<(), Error> {
     let shown = command.get_program().to_string_lossy().into_owned();
     let failed = |reason: String| Error::Command { command: shown.clone(), reason };
-    // Who is killed must not leave a mount behind that comes afterwards, when all is thought to be cleared.
+    // After a kill, the child must not mount later, when everything seems to be cleaned up.
     // SAFETY: between fork and exec only prctl is called, which is async-signal-safe.
     unsafe {
         command.pre_exec(|| {
@@ -172,7 +172,7 @@ fn run(mut command: Command) -> Result<(), Error> {
     let reader = std::thread::spawn(move || {
         let mut said = Vec::new();
         if let Some(mut stderr) = stderr {
-            // What could not be read is missing from a message, no more.
+            // On failure only the message is incomplete.
             let _ = stderr.read_to_end(&mut said);
         }
         String::from_utf8_lossy(&said).into_owned()

@@ -10,42 +10,38 @@ use crate::fault::FaultStatus;
 /// A disk to create.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DiskSpec {
-    /// Its name: 1 to 32 letters, digits, `-` or `_`.
+    /// Name of 1 to 32 letters, digits, `-` or `_`.
     pub name: String,
-    /// The latency model of its requests.
     pub model: ModelSpec,
-    /// Its size: a multiple of 4096.
+    /// Size, a multiple of 4096.
     pub size_bytes: u64,
-    /// Whether it is kept in huge pages, all reserved at its creation: as many as it is large, and for twice its
-    /// write cache.
+    /// Whether the contents are kept in huge pages, all reserved at creation: for the disk, and for twice its write
+    /// cache.
     #[serde(default)]
     pub huge_pages: bool,
-    /// How far the kernel reads ahead for whoever reads in order: a multiple of 4096; 0 not at all.
+    /// Read-ahead of the kernel for sequential readers: a multiple of 4096; 0 for none.
     #[serde(default = "read_ahead_bytes")]
     pub read_ahead_bytes: u64,
     /// The file system to make on it, if any.
     pub mkfs: Option<Mkfs>,
-    /// Directory to mount it on, if any.
     pub mount: Option<Mount>,
 }
 
-/// What the kernel gives real disks, whatever they are (`VM_READAHEAD_PAGES`).
+/// Read-ahead that the kernel gives real disks (`VM_READAHEAD_PAGES`).
 pub const READ_AHEAD_BYTES: u64 = 128 << 10;
 
 fn read_ahead_bytes() -> u64 {
     READ_AHEAD_BYTES
 }
 
-/// A file system to make.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mkfs {
-    /// Its name as in `mkfs.NAME`.
+    /// Name as in `mkfs.NAME`.
     pub fs: String,
     /// Further options of `mkfs.NAME`, separated by blanks.
     pub options: String,
 }
 
-/// A mount to make.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mount {
     /// An existing directory that is no mount point.
@@ -54,7 +50,6 @@ pub struct Mount {
     pub options: String,
 }
 
-/// Condition of a disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DiskState {
@@ -82,23 +77,22 @@ impl std::fmt::Display for DiskState {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DiskInfo {
     pub name: String,
-    /// Its block device, `/dev/loopN`; empty while there is none.
+    /// Block device, `/dev/loopN`; empty while there is none.
     pub device: PathBuf,
     pub size_bytes: u64,
-    /// The latency model of its requests.
     pub model: ModelSpec,
     /// First mount point, if it is mounted.
     pub mount: Option<PathBuf>,
     /// The process that is the disk; 0 when it is gone.
     pub daemon_pid: u32,
     pub state: DiskState,
-    /// Which of its requests fail on purpose, if any.
+    /// Fault by which requests fail on purpose, if any.
     #[serde(default)]
     pub fault: Option<FaultStatus>,
 }
 
-/// What a disk has done since its creation. Service times run from a request's arrival at the
-/// emulated disk to its completion, queueing included.
+/// Counters of a disk since its creation. Service times run from a request's arrival at the emulated disk to its
+/// completion, queueing included.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stats {
     pub reads: u64,
@@ -114,11 +108,8 @@ pub struct Stats {
     pub written_bytes: u64,
     /// Bytes in the volatile cache now.
     pub unflushed_bytes: u64,
-    /// Sum of the reads' service times, nanoseconds.
     pub read_ns: u64,
-    /// Sum of the writes' service times, nanoseconds.
     pub write_ns: u64,
-    /// Sum of the flushes' service times, nanoseconds.
     pub flush_ns: u64,
     /// Sum of how late replies were, against the model's time, nanoseconds.
     pub late_ns: u64,

@@ -25,7 +25,7 @@ use crate::{DiskSpec, Error};
 pub(crate) struct StateDir(PathBuf);
 
 impl StateDir {
-    /// The directory of the disk `name`, which need not exist.
+    /// Returns the directory of the disk `name`, which need not exist.
     ///
     /// # Errors
     /// [`Error::Name`].
@@ -37,12 +37,12 @@ impl StateDir {
         Ok(Self(root().join(name)))
     }
 
-    /// The directory at a path that [`StateDir::path`] gave.
+    /// Returns the directory at a path that [`StateDir::path`] gave.
     pub(crate) fn at(path: PathBuf) -> Self {
         Self(path)
     }
 
-    /// The names of all disks of which anything exists, sorted.
+    /// Lists the sorted names of all disks that have left anything.
     pub(crate) fn names() -> Vec<String> {
         let Ok(entries) = std::fs::read_dir(root()) else {
             return Vec::new();
@@ -56,11 +56,11 @@ impl StateDir {
         names
     }
 
-    /// Makes the directory and what belongs in it, and locks it.
+    /// Creates the directory and its files, and locks it.
     ///
     /// # Errors
     /// [`Error::Taken`] when it exists, [`Error::Io`].
-    pub(crate) fn create(&self, spec: &DiskSpec) -> Result<Lock, Error> {
+    pub(crate) fn create(&self, spec: &DiskSpec) -> Result<StateLock, Error> {
         let mut builder = DirBuilder::new();
         builder.mode(0o700);
         let root = root();
@@ -82,20 +82,20 @@ impl StateDir {
     ///
     /// # Errors
     /// [`Error::Locked`], [`Error::NoSuchDisk`], [`Error::Io`].
-    pub(crate) fn lock(&self, name: &str) -> Result<Lock, Error> {
+    pub(crate) fn lock(&self, name: &str) -> Result<StateLock, Error> {
         if !self.0.is_dir() {
             return Err(Error::NoSuchDisk(name.to_owned()));
         }
         let path = self.0.join("lock");
         let file = File::create(&path).map_err(Error::io("create", &path))?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(Lock { _file: file }),
+            Ok(()) => Ok(StateLock { _file: file }),
             Err(rustix::io::Errno::WOULDBLOCK) => Err(Error::Locked(name.to_owned())),
             Err(errno) => Err(Error::io("lock", &path)(errno)),
         }
     }
 
-    /// The request that the disk was made by; `None` while it is not written yet.
+    /// Returns the request that the disk was made by; `None` while it is not written yet.
     pub(crate) fn spec(&self) -> Option<DiskSpec> {
         serde_json::from_slice(&std::fs::read(self.spec_file()).ok()?).ok()
     }
@@ -109,7 +109,6 @@ impl StateDir {
         File::create(&path).map(drop).map_err(Error::io("create", &path))
     }
 
-    /// Whether the creation was completed.
     pub(crate) fn is_complete(&self) -> bool {
         self.complete_file().exists()
     }
@@ -122,7 +121,7 @@ impl StateDir {
         let _ = std::fs::remove_dir(self.fuse());
         let files = [self.0.join(SOCKET_NAME), self.log_file(), self.spec_file()];
         for file in files.iter().chain([&self.complete_file(), &self.0.join("lock")]) {
-            // What cannot be removed makes the directory's removal fail, with the better message.
+            // If it stays, removing the directory fails, with a better message.
             let _ = std::fs::remove_file(file);
         }
         match std::fs::remove_dir(&self.0) {
@@ -137,17 +136,16 @@ impl StateDir {
         &self.0
     }
 
-    /// Mount point of FUSE.
+    /// Returns the mount point of FUSE.
     pub(crate) fn fuse(&self) -> PathBuf {
         self.0.join("fuse")
     }
 
-    /// The image as the kernel sees it: what the loop device is backed by.
+    /// Returns the path of the image, which the loop device is backed by.
     pub(crate) fn image(&self) -> PathBuf {
         self.fuse().join(FILE_NAME)
     }
 
-    /// The daemon's standard error.
     pub(crate) fn log_file(&self) -> PathBuf {
         self.0.join("daemon.log")
     }
@@ -163,11 +161,11 @@ impl StateDir {
 
 /// Held while a disk is created or removed; let go when dropped, also by being killed.
 #[derive(Debug)]
-pub(crate) struct Lock {
+pub(crate) struct StateLock {
     _file: File,
 }
 
-/// The directory of all disks, without links so that kernel paths compare equal.
+/// Returns the directory of all disks, without links so that kernel paths compare equal.
 fn root() -> PathBuf {
     let run = luc_host::run_dir::path();
     let run = run.canonicalize().or_else(|_| std::path::absolute(&run)).unwrap_or(run);

@@ -1,7 +1,7 @@
-//! A timer that one thread waits for and any thread can set, without waking anybody to set it.
+//! A timer that one thread waits for and any thread can set, without waking the waiter to set it.
 //!
-//! A timerfd: setting it is one system call that arms a high-resolution timer (timer slack does
-//! not apply), whereas waking a sleeping thread to sleep shorter would be two context switches.
+//! It is a timerfd: setting it is one system call that arms a high-resolution timer (timer slack does not apply).
+//! Waking a sleeping thread so that it sleeps shorter would be two context switches.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -15,7 +15,7 @@ use rustix::time::{
 pub(crate) struct Timer(OwnedFd);
 
 impl Timer {
-    /// A timer that is not set.
+    /// Makes a timer that is not set.
     ///
     /// # Errors
     /// No descriptor is free.
@@ -23,7 +23,7 @@ impl Timer {
         Ok(Self(timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC)?))
     }
 
-    /// Sets it to expire at `at_ns` (now, when that is past), in place of any earlier setting.
+    /// Sets it to expire at `at_ns`, or now if that is past. Replaces an earlier setting.
     ///
     /// # Errors
     /// None that a correct call can meet; passed on rather than assumed.

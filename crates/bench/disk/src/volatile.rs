@@ -1,8 +1,8 @@
-//! The volatile write cache: what a power cut takes, and what it may leave.
+//! The volatile write cache, and the effect of a power cut on it.
 //!
-//! There is one image, the newest contents, and an ordered log of what each unflushed write
-//! overwrote. A flush then costs nothing but forgetting the log; a cut walks it backwards. The
-//! log also holds every intermediate version of a sector, from which a seeded cut picks.
+//! There is one image, with the newest contents, and an ordered log of what each unflushed write overwrote. A flush
+//! only drops entries of the log; a cut walks it backwards. The log also holds every intermediate version of a sector,
+//! from which a seeded cut picks.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -18,8 +18,7 @@ pub const SECTOR_BYTES: usize = 512;
 
 static ZEROES: [u8; 64 << 10] = [0; 64 << 10];
 
-/// What a power cut did to the sectors that were not flushed. A sector is counted once, however
-/// many unflushed writes it had.
+/// Effect of a power cut on unflushed sectors. A sector is counted once, however many unflushed writes it had.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CutReport {
     /// Unflushed sectors whose newest contents persisted.
@@ -32,13 +31,13 @@ pub struct CutReport {
     pub unflushed_writes: u64,
 }
 
-/// One unflushed write: where, and where in the arena its before-image lies.
+/// One unflushed write: its range, and the place of its before-image in the arena.
 #[derive(Debug)]
-struct Entry {
+struct LogEntry {
     sequence: u64,
     offset: usize,
     len: usize,
-    /// `None` when the range was never written before: it goes back to zeroes.
+    /// Place in the arena; `None` if the range was never written before and goes back to zeroes.
     saved_at: Option<usize>,
 }
 
@@ -49,7 +48,7 @@ pub(crate) struct Store {
     /// Before-images, a ring of twice the cache's size.
     arena: Image,
     capacity: usize,
-    log: VecDeque<Entry>,
+    log: VecDeque<LogEntry>,
     next_sequence: u64,
     /// First free byte of the ring.
     head: usize,
@@ -57,8 +56,8 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// A zeroed disk of `size` bytes in such pages, all of it durable, with a cache of `cache`
-    /// bytes (0: every write is durable at once).
+    /// Creates a zeroed, durable disk of `size` bytes in these pages. `cache` is the size of its cache; with 0 every
+    /// write is durable at once.
     ///
     /// # Errors
     /// The address space is exhausted, or there are too few huge pages.
@@ -78,12 +77,12 @@ impl Store {
         self.image.bytes()
     }
 
-    /// Bytes written and not yet durable.
+    /// Returns bytes written and not yet durable.
     pub(crate) fn unflushed_bytes(&self) -> u64 {
         self.unflushed_bytes
     }
 
-    /// Writes into the cache. What no longer fits beside it is destaged, oldest first.
+    /// Writes into the cache. Older writes that no longer fit are destaged, oldest first.
     pub(crate) fn write(&mut self, offset: usize, data: &[u8]) {
         self.remember(offset, data.len());
         self.image.write(offset, data);
@@ -96,7 +95,7 @@ impl Store {
         }
     }
 
-    /// A mark of everything written so far, for [`Store::flush`].
+    /// Returns a mark of everything written so far, for [`Store::flush`].
     pub(crate) fn mark(&self) -> u64 {
         self.next_sequence
     }
@@ -112,7 +111,7 @@ impl Store {
         }
     }
 
-    /// The power goes. Without a seed every unflushed write is gone. With one, each sector of
+    /// Cuts the power. Without a seed every unflushed write is gone. With one, each sector of
     /// the unflushed writes is drawn apart from the others: it keeps one of the versions it had
     /// since the last flush, or its flushed contents. Nothing is unflushed afterwards.
     pub(crate) fn cut(&mut self, seed: Option<u64>) -> CutReport {
@@ -169,12 +168,12 @@ impl Store {
         report
     }
 
-    /// Saves what a write is about to overwrite.
+    /// Saves the bytes that a write is about to overwrite.
     fn remember(&mut self, offset: usize, len: usize) {
         let sequence = self.next_sequence;
         self.next_sequence += 1;
         if len > self.capacity {
-            // Larger than the cache: it goes to the medium, and what it might overtake before it.
+            // Larger than the cache: it goes to the medium, after everything that it might overtake.
             self.flush(sequence);
             return;
         }
@@ -183,15 +182,14 @@ impl Store {
         }
         let untouched = self.image.is_untouched(offset, len);
         let saved_at = (!untouched).then(|| self.save(offset, len));
-        self.log.push_back(Entry { sequence, offset, len, saved_at });
+        self.log.push_back(LogEntry { sequence, offset, len, saved_at });
         self.unflushed_bytes += len as u64;
     }
 
-    /// Copies a range of the image into the ring. Where.
+    /// Copies a range of the image into the ring, and returns its place.
     ///
-    /// No live before-image is in the way: with this one they are at most `capacity` bytes, no
-    /// write is longer than that, and the ring has twice as many. So the part left over at its
-    /// end when one does not fit there is never needed.
+    /// No live before-image is in the way: with this one they are at most `capacity` bytes, no write is longer than
+    /// that, and the ring has twice as many. So the rest at the ring's end, if one does not fit there, is never needed.
     fn save(&mut self, offset: usize, len: usize) -> usize {
         if self.head + len > self.arena.len() {
             self.head = 0;
@@ -209,8 +207,8 @@ impl Store {
     }
 }
 
-/// How many versions a sector with `written` of them goes back: even odds for the newest, for
-/// the flushed contents, and for anything between.
+/// Draws the number of versions that a sector with `written` of them goes back: equal odds for the newest, for the
+/// flushed contents, and for anything between.
 fn draw(random: &mut ChaCha8Rng, written: u32) -> u32 {
     let word = random.next_u32();
     if written == 1 {
@@ -223,7 +221,7 @@ fn draw(random: &mut ChaCha8Rng, written: u32) -> u32 {
     }
 }
 
-fn sectors(entry: &Entry) -> std::ops::Range<usize> {
+fn sectors(entry: &LogEntry) -> std::ops::Range<usize> {
     entry.offset / SECTOR_BYTES..(entry.offset + entry.len).div_ceil(SECTOR_BYTES)
 }
 

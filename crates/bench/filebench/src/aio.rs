@@ -1,7 +1,7 @@
-//! Asynchronous writes of a client: a pool of threads that write in its stead.
+//! Asynchronous writes of a client: a pool of threads that write in its place.
 //!
-//! This is what the C library's `aio_write` does, which Filebench calls, and it is asynchronous whatever
-//! the file system and the flags of the file; the kernel's own interfaces are so only for some.
+//! The C library's `aio_write`, which Filebench calls, does the same. It is asynchronous for all file systems and
+//! flags; the kernel's own interfaces are so only for some.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -16,15 +16,14 @@ use rand::Rng;
 use super::slots::Buffer;
 use luc_workload::workers::{Client, Fault, now_ns};
 
-/// Threads of a client's pool at most, as many as the C library has.
+/// Maximum number of threads of a client's pool, as in the C library.
 const MAX_THREADS: usize = 20;
-/// Writes that may wait; a client with more waits for its pool, so that a loop of nothing but writes does
-/// not fill the memory.
+/// Maximum number of waiting writes. A client with more waits for its pool, so that a loop of writes does not fill the
+/// memory.
 const MAX_WAITING: usize = 4096;
 /// The longest sleep without a look at the end of the run.
-const NAP: Duration = Duration::from_millis(100);
+const MAX_SLEEP: Duration = Duration::from_millis(100);
 
-/// A client's writes under way.
 #[derive(Debug, Default)]
 pub(super) struct Aio {
     pool: Arc<Pool>,
@@ -37,9 +36,9 @@ pub(super) struct Aio {
 #[derive(Debug, Default)]
 struct Pool {
     queue: Mutex<Queue>,
-    /// There is a write to do, or the end has come.
+    /// Signals a new write, or the end.
     work: Condvar,
-    /// There is room for another.
+    /// Signals room for another write.
     room: Condvar,
 }
 
@@ -69,7 +68,8 @@ impl Aio {
         client: &Client<'_>,
         operation: usize,
         file: &Arc<File>,
-        (offset, size): (u64, usize),
+        offset: u64,
+        size: usize,
         random: &mut impl Rng,
     ) -> Result<(), Fault> {
         if self.data.view(size).is_none() {
@@ -81,7 +81,7 @@ impl Aio {
             Write { file: Arc::clone(file), offset, size, data: Arc::clone(&self.data), operation };
         let mut queue = self.pool.lock();
         while queue.waiting.len() >= MAX_WAITING && client.running(now_ns()) {
-            let woken = self.pool.room.wait_timeout(queue, NAP);
+            let woken = self.pool.room.wait_timeout(queue, MAX_SLEEP);
             queue = woken.unwrap_or_else(PoisonError::into_inner).0;
         }
         if let Some(fault) = queue.failed {
@@ -119,7 +119,7 @@ impl Aio {
 }
 
 impl Drop for Aio {
-    /// What waits is dropped, as the run is over; what is under way is waited for.
+    /// Drops waiting writes, since the run is over, and waits for those in progress.
     fn drop(&mut self) {
         let mut queue = self.pool.lock();
         queue.closed = true;
@@ -127,7 +127,7 @@ impl Drop for Aio {
         drop(queue);
         self.pool.work.notify_all();
         for thread in self.threads.drain(..) {
-            // A thread of the pool does nothing that panics; there would be nobody to tell.
+            // A thread of the pool never panics, and there would be nobody to report it to.
             let _ = thread.join();
         }
     }
@@ -138,7 +138,7 @@ impl Pool {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A thread of the pool: writes until the end.
+    /// Writes as a thread of the pool, until the end.
     fn serve(&self) {
         let mut queue = self.lock();
         loop {

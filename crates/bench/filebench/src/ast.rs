@@ -2,7 +2,6 @@
 
 use super::diagnostic::Position;
 
-/// A value as written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Value {
     /// A number, also of bytes.
@@ -24,10 +23,8 @@ pub(super) struct Attribute {
     pub(super) value: Value,
 }
 
-/// The attributes of one definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Attributes {
-    /// Where the definition begins.
     pub(super) at: Position,
     pub(super) list: Vec<Attribute>,
     /// Values for a composite flowop's local variables; `None`: declared without one.
@@ -35,13 +32,12 @@ pub(super) struct Attributes {
 }
 
 impl Attributes {
-    /// An attribute; of repeats the last.
+    /// Returns an attribute; of repeats the last.
     pub(super) fn get(&self, name: &str) -> Option<&Attribute> {
         self.list.iter().rev().find(|found| found.name == name)
     }
 }
 
-/// What a variable is set to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Setting {
     /// A value, or the product of several.
@@ -56,17 +52,16 @@ pub(super) struct Command {
     pub(super) action: Action,
 }
 
-/// When a run ends.
+/// Rule by which a run ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
     Timeout,
-    /// When all threads are done.
+    /// Ends when all threads are done.
     AllDone,
-    /// When the first thread is done.
+    /// Ends when the first thread is done.
     FirstDone,
 }
 
-/// What a command does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Action {
     /// `set $name = ...`
@@ -89,11 +84,10 @@ pub(super) enum Action {
     Events(Attributes),
     /// `enable multi` and `domultisync`.
     Multi,
-    /// What changes no figure here: `list`, `debug`, `version`, `enable lathist`, `set mode nousestats`.
+    /// Commands that change no figure here: `list`, `debug`, `version`, `enable lathist`, `set mode nousestats`.
     Nothing,
 }
 
-/// A thread of a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Thread {
     pub(super) attributes: Attributes,
@@ -102,9 +96,9 @@ pub(super) struct Thread {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Flowop {
-    /// Where its type stands.
+    /// Position of its type.
     pub(super) at: Position,
-    /// Its type, or a composite's name.
+    /// Type of the flowop, or the name of a composite.
     pub(super) kind: String,
     pub(super) attributes: Attributes,
 }

@@ -1,4 +1,4 @@
-//! What a file does before its run: `create files`, `system`, `echo`, `sleep`, in its order.
+//! Actions of a file before its run, in order: `create files`, `system`, `echo`, `sleep`.
 
 use std::fmt::{Arguments, Write as _};
 use std::fs::File;
@@ -12,10 +12,10 @@ use luc_host::interrupt;
 use super::plan::{Part, Text};
 
 /// Time between two looks at a command or a signal.
-const LOOK: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 impl Text {
-    /// The text, where the files are below `directory`.
+    /// Returns the text, where the files are below `directory`.
     pub(super) fn shown(&self, directory: &Path) -> String {
         let mut shown = String::new();
         for part in &self.0 {
@@ -34,8 +34,8 @@ pub(super) fn say(line: Arguments<'_>) {
     let _ = writeln!(io::stderr(), "{line}");
 }
 
-/// Runs a command of the shell's, whose output goes to this process's stderr. What went wrong, if it did
-/// not end with status 0. A signal to this process ends it.
+/// Runs a shell command whose output goes to this process's stderr. Returns an error if it did not end with status 0. A
+/// signal to this process ends it.
 pub(super) fn system(command: &str) -> Result<(), String> {
     let stdout = rustix::io::dup(io::stderr()).map(Stdio::from);
     let started = stdout.map_err(io::Error::from).and_then(|stdout| {
@@ -50,7 +50,7 @@ pub(super) fn system(command: &str) -> Result<(), String> {
                 child.kill()?;
                 return child.wait();
             }
-            std::thread::sleep(LOOK);
+            std::thread::sleep(POLL_INTERVAL);
         }
     });
     match status {
@@ -60,12 +60,12 @@ pub(super) fn system(command: &str) -> Result<(), String> {
     }
 }
 
-/// What drops the kernel's caches (the kernel's Documentation/admin-guide/sysctl/vm.rst); only root may open it.
+/// Opens the file that drops the kernel's caches (the kernel's Documentation/admin-guide/sysctl/vm.rst); only root may.
 pub(super) fn open_caches() -> io::Result<File> {
     File::options().write(true).open("/proc/sys/vm/drop_caches")
 }
 
-/// Writes all back and drops the kernel's caches: what is read next comes from the disk.
+/// Writes everything back and drops the kernel's caches, so that later reads come from the disk.
 pub(super) fn drop_caches(mut caches: File) -> io::Result<()> {
     rustix::fs::sync();
     // 1: pages, 2: directory entries and inodes.
@@ -80,6 +80,6 @@ pub(super) fn sleep(seconds: u64) {
         if interrupt::interrupted() {
             return;
         }
-        std::thread::sleep(left.min(LOOK));
+        std::thread::sleep(left.min(POLL_INTERVAL));
     }
 }

@@ -18,22 +18,23 @@ pub(super) fn read(file: &File, data: &mut [u8]) -> io::Result<u64> {
     Ok(bytes as u64)
 }
 
-/// `pwrite` of all `data`.
+/// Calls `pwrite` until all of `data` is written.
 #[inline]
 pub(super) fn write_at(file: &File, data: &[u8], offset: u64) -> io::Result<()> {
     let mut done = 0;
     while done < data.len() {
-        done += some(retry_on_intr(|| pwrite(file, &data[done..], offset + done as u64)))?;
+        done +=
+            require_progress(retry_on_intr(|| pwrite(file, &data[done..], offset + done as u64)))?;
     }
     Ok(())
 }
 
-/// `write` of all `data`.
+/// Calls `write` until all of `data` is written.
 #[inline]
 pub(super) fn write_all(file: &File, data: &[u8]) -> io::Result<()> {
     let mut done = 0;
     while done < data.len() {
-        done += some(retry_on_intr(|| write(file, &data[done..])))?;
+        done += require_progress(retry_on_intr(|| write(file, &data[done..])))?;
     }
     Ok(())
 }
@@ -45,7 +46,7 @@ pub(super) fn stat(file: &File) -> io::Result<()> {
 }
 
 /// The bytes that a write wrote; none would go on for ever.
-fn some(written: Result<usize, Errno>) -> io::Result<usize> {
+fn require_progress(written: Result<usize, Errno>) -> io::Result<usize> {
     match written? {
         0 => Err(io::ErrorKind::WriteZero.into()),
         bytes => Ok(bytes),

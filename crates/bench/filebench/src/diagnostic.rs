@@ -1,4 +1,4 @@
-//! What is wrong in a workload file: where, what, and what to write instead.
+//! Mistakes in a workload file: position, problem and remedy.
 
 use std::fmt;
 
@@ -24,7 +24,7 @@ impl Diagnostic {
         Self { at, what: what.into(), advice: advice.into() }
     }
 
-    /// `word` is not one of `known`: the nearest of them is proposed, or all are listed.
+    /// Builds the error for a `word` that is not in `known`: proposes the nearest, or lists all.
     pub(super) fn unknown(at: Position, kind: &str, word: &str, known: &[&str]) -> Self {
         let advice = match nearest(word, known.iter().copied()) {
             Some(name) => format!("did you mean '{name}'?"),

@@ -31,14 +31,12 @@ use luc_workload::workloads::{explain, raise_file_limit};
 /// Length of a run that neither the file nor the user sets, s.
 const DEFAULT_SECONDS: u64 = 60;
 
-/// How to run a workload.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// A fresh subdirectory of this one is used and removed.
     pub directory: PathBuf,
-    /// Length of the run, ns; `None`: what the file says, else 60 s, or until its threads are done.
+    /// Length of the run, ns. `None`: the file's, otherwise 60 s, or until its threads are done.
     pub measured_ns: Option<u64>,
-    /// Seed of everything random.
     pub seed: u64,
     pub compat: bool,
     /// Drop the kernel's caches when the files are made; needs root.
@@ -47,7 +45,6 @@ pub struct Options {
 
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
-    /// What every report has.
     #[serde(flatten)]
     pub head: Head,
     pub file: String,
@@ -69,7 +66,6 @@ pub struct Report {
     pub drawn: Vec<Drawn>,
 }
 
-/// Bytes that a flowop moved.
 #[derive(Debug, Clone, Serialize)]
 pub struct Moved {
     pub operation: String,
@@ -77,7 +73,6 @@ pub struct Moved {
     pub mean_bytes: f64,
 }
 
-/// The draws of a `testrandvar`.
 #[derive(Debug, Clone, Serialize)]
 pub struct Drawn {
     pub operation: String,
@@ -87,7 +82,7 @@ pub struct Drawn {
 }
 
 impl Workload {
-    /// How the run is scheduled.
+    /// Returns the clients and times of the run.
     #[must_use]
     pub fn schedule(&self, options: &Options) -> Schedule {
         let seconds = match (self.plan.seconds, self.plan.mode) {
@@ -96,7 +91,7 @@ impl Workload {
             (None, _) => None,
         };
         let file =
-            seconds.map_or(workers::FOREVER_NS, |seconds| seconds.clamp(1, 86_400) * 1_000_000_000);
+            seconds.map_or(workers::MAX_RUN_NS, |seconds| seconds.clamp(1, 86_400) * 1_000_000_000);
         Schedule {
             clients: self.plan.clients.len(),
             kind: ClientKind::Thread,
@@ -105,18 +100,13 @@ impl Workload {
         }
     }
 
-    /// Whether the run lasts until its threads are done, however long that takes.
+    /// Returns whether the run lasts until its threads are done, without a limit.
     #[must_use]
     pub fn is_open_ended(&self, options: &Options) -> bool {
-        self.schedule(options).measured_ns == workers::FOREVER_NS
+        self.schedule(options).measured_ns == workers::MAX_RUN_NS
     }
 
-    /// Threads of all its processes.
-    pub fn threads(&self) -> usize {
-        self.plan.clients.len()
-    }
-
-    /// About how much space the files at the start take, bytes.
+    /// Estimates the space that the files at the start take, bytes.
     pub fn file_bytes(&self) -> u64 {
         const DRAWS: u64 = 1000;
         let mut random = random::stream(0, 0);
@@ -151,7 +141,7 @@ impl Workload {
         })?;
         // Opened first: without root no file is made.
         let caches = if options.cold {
-            Some(before::open_caches().map_err(|error| self.not_cold(&error))?)
+            Some(before::open_caches().map_err(|error| self.explain_not_cold(&error))?)
         } else {
             None
         };
@@ -159,7 +149,7 @@ impl Workload {
         let failed = |what: &str, error| BenchError::operation(scratch.path(), what, error);
         let trees = self.prepare(options, scratch.path())?;
         if let Some(caches) = caches {
-            before::drop_caches(caches).map_err(|error| self.not_cold(&error))?;
+            before::drop_caches(caches).map_err(|error| self.explain_not_cold(&error))?;
         }
         let quirks = Quirks {
             forgetful: options.compat,
@@ -182,14 +172,14 @@ impl Workload {
         let outcome = workers::run(
             &schedule,
             plan.names.len(),
-            |client| prioritise(&plan.clients[client.index]),
+            |client| set_priority(&plan.clients[client.index]),
             |client, ()| Worker::new(&shared, client).work(),
             tick,
         );
-        let measured = outcome.map_err(|failure| self.failed(options, &shared, failure))?;
+        let measured =
+            outcome.map_err(|failure| self.explain_failure(options, &shared, failure))?;
         scratch.remove()?;
-        let sums = shared.sums.into_inner();
-        let sums = sums.unwrap_or_else(PoisonError::into_inner);
+        let sums = shared.sums.into_inner().unwrap_or_else(PoisonError::into_inner);
         Ok(self.report(options, &measured, &sums))
     }
 
@@ -241,7 +231,8 @@ impl Workload {
                 interrupted: measured.interrupted && interrupt::interrupted(),
                 ..Head::new(
                     "filebench",
-                    (&options.directory, options.seed),
+                    &options.directory,
+                    options.seed,
                     &self.schedule(options),
                     measured,
                 )
@@ -249,7 +240,7 @@ impl Workload {
         }
     }
 
-    /// Does the actions before the run in their order. Makes the files at `create`, else at the end.
+    /// Performs the actions before the run in order. Makes the files at `create`, otherwise at the end.
     fn prepare(&self, options: &Options, scratch: &Path) -> Result<Vec<Tree>, FilebenchError> {
         let mut trees = None;
         for step in &self.plan.before {
@@ -279,7 +270,7 @@ impl Workload {
         }
     }
 
-    fn not_cold(&self, error: &io::Error) -> FilebenchError {
+    fn explain_not_cold(&self, error: &io::Error) -> FilebenchError {
         FilebenchError::Run {
             file: self.file.clone(),
             why: format!(
@@ -312,7 +303,12 @@ impl Workload {
         Ok(trees)
     }
 
-    fn failed(&self, options: &Options, shared: &Shared<'_>, failure: Failure) -> FilebenchError {
+    fn explain_failure(
+        &self,
+        options: &Options,
+        shared: &Shared<'_>,
+        failure: Failure,
+    ) -> FilebenchError {
         let why = shared.failure.lock().ok().and_then(|why| why.clone());
         match (failure, why) {
             (Failure::Fault(fault), Some(why)) if fault.errno == 0 => {
@@ -326,7 +322,7 @@ impl Workload {
     }
 }
 
-/// The seed of a stream that a variable has for itself.
+/// Returns the seed of a stream that a variable has for itself.
 fn seed(source: &Source) -> io::Result<u64> {
     match source {
         Source::Seeded(seed) => Ok(*seed),
@@ -339,7 +335,7 @@ fn seed(source: &Source) -> io::Result<u64> {
 }
 
 /// Gives the calling thread the priorities of its process and thread.
-fn prioritise(member: &Member) -> Result<(), Fault> {
+fn set_priority(member: &Member) -> Result<(), Fault> {
     /// `IOPRIO_WHO_PROCESS`; with 0 it means the calling thread.
     const WHO_PROCESS: libc::c_int = 1;
     /// `IOPRIO_CLASS_BE`, shifted to its place.
@@ -358,7 +354,7 @@ fn prioritise(member: &Member) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Files that the clients may have open at once.
+/// Returns files that the clients may have open at once.
 fn open_files(plan: &Plan) -> usize {
     let slots = |steps: &Vec<Step>| {
         let mut slots = HashSet::new();

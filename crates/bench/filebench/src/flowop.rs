@@ -1,4 +1,4 @@
-//! What each flowop does.
+//! Implementation of the flowops.
 
 mod control;
 mod directories;

@@ -1,20 +1,18 @@
-//! From the text of a workload file to tokens with their places.
+//! Converts the text of a workload file to tokens with positions.
 //!
-//! More lenient than Filebench where that changes no file's meaning: sizes may end in K, M, G, t or T, a
-//! variable may have one letter, carriage returns are blanks. Stricter: an illegal character is an error.
+//! It is more lenient than Filebench where no file changes its meaning: sizes may end in K, M, G, t or T, a variable
+//! may have one letter, carriage returns are blanks. It is stricter in that an illegal character is an error.
 
 use super::diagnostic::{Diagnostic, Position};
 
-/// A token and where it begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Token {
     pub(super) at: Position,
-    pub(super) kind: Kind,
+    pub(super) kind: TokenKind,
 }
 
-/// What a token is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum TokenKind {
     /// A bare word: keyword, name, path or number with a sign.
     Word(String),
     /// A variable, without `$` and braces.
@@ -23,14 +21,13 @@ pub(super) enum Kind {
     Integer(u64),
     /// A text, without its quotes.
     Text(String),
-    /// One of `= , { } ( ) *`.
+    /// A sign: one of `= , { } ( ) *`.
     Sign(char),
-    /// The end of the file.
     End,
 }
 
-impl Kind {
-    /// The token as an error names it.
+impl TokenKind {
+    /// Returns the token as an error names it.
     pub(super) fn shown(&self) -> String {
         match self {
             Self::Word(word) => format!("'{word}'"),
@@ -43,7 +40,7 @@ impl Kind {
     }
 }
 
-/// All tokens of `text`; the last is [`Kind::End`].
+/// Splits `text` into tokens; the last is [`TokenKind::End`].
 pub(super) fn tokens(text: &str) -> Result<Vec<Token>, Diagnostic> {
     let mut lexer =
         Lexer { rest: text.chars().collect(), next: 0, at: Position { line: 1, column: 1 } };
@@ -52,7 +49,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Token>, Diagnostic> {
         lexer.skip();
         let at = lexer.at;
         let kind = lexer.token()?;
-        let end = kind == Kind::End;
+        let end = kind == TokenKind::End;
         tokens.push(Token { at, kind });
         if end {
             return Ok(tokens);
@@ -104,20 +101,20 @@ impl Lexer {
         }
     }
 
-    fn token(&mut self) -> Result<Kind, Diagnostic> {
+    fn token(&mut self) -> Result<TokenKind, Diagnostic> {
         let at = self.at;
         let Some(first) = self.peek() else {
-            return Ok(Kind::End);
+            return Ok(TokenKind::End);
         };
         match first {
             '=' | ',' | '{' | '}' | '(' | ')' | '*' => {
                 self.step();
-                Ok(Kind::Sign(first))
+                Ok(TokenKind::Sign(first))
             }
             '"' => self.text(at),
             '$' => self.variable(at),
             '0'..='9' => self.integer(at),
-            'a'..='z' | 'A'..='Z' | '/' | '-' => Ok(Kind::Word(self.take_while(in_word))),
+            'a'..='z' | 'A'..='Z' | '/' | '-' => Ok(TokenKind::Word(self.take_while(in_word))),
             other => Err(Diagnostic::new(
                 at,
                 format!("'{}' does not belong here", other.escape_default()),
@@ -126,16 +123,16 @@ impl Lexer {
         }
     }
 
-    fn text(&mut self, at: Position) -> Result<Kind, Diagnostic> {
+    fn text(&mut self, at: Position) -> Result<TokenKind, Diagnostic> {
         self.step();
         let text = self.take_while(|letter| letter != '"');
         if self.step().is_none() {
             return Err(Diagnostic::new(at, "this text does not end", "close it with \""));
         }
-        Ok(Kind::Text(text))
+        Ok(TokenKind::Text(text))
     }
 
-    fn variable(&mut self, at: Position) -> Result<Kind, Diagnostic> {
+    fn variable(&mut self, at: Position) -> Result<TokenKind, Diagnostic> {
         self.step();
         let braces = self.peek() == Some('{');
         if braces {
@@ -150,10 +147,10 @@ impl Lexer {
                 "write $name: a letter, then letters, digits or _",
             ));
         }
-        Ok(Kind::Variable(name))
+        Ok(TokenKind::Variable(name))
     }
 
-    fn integer(&mut self, at: Position) -> Result<Kind, Diagnostic> {
+    fn integer(&mut self, at: Position) -> Result<TokenKind, Diagnostic> {
         let text = self.take_while(in_word);
         let end = text.trim_start_matches(|letter: char| letter.is_ascii_digit());
         let shift = match end {
@@ -176,7 +173,7 @@ impl Lexer {
             .parse::<u64>()
             .ok()
             .and_then(|number| number.checked_mul(1 << shift))
-            .map(Kind::Integer)
+            .map(TokenKind::Integer)
             .ok_or_else(|| {
                 Diagnostic::new(at, format!("'{text}' is too large"), "use less than 16 EiB")
             })
@@ -191,14 +188,14 @@ fn in_word(letter: char) -> bool {
 mod tests {
     use super::*;
 
-    fn kinds(text: &str) -> Vec<Kind> {
+    fn kinds(text: &str) -> Vec<TokenKind> {
         let tokens = tokens(text).expect(text);
         tokens.into_iter().map(|token| token.kind).collect()
     }
 
     #[test]
     fn every_kind_of_token() {
-        use Kind::{End, Integer, Sign, Text, Variable, Word};
+        use TokenKind::{End, Integer, Sign, Text, Variable, Word};
         let word = |text: &str| Word(text.to_owned());
         assert_eq!(
             kinds("set $a_1=16k # no\r\n name=\"x y\" mean:16384;gamma:1.5 ${b} 05 2T"),

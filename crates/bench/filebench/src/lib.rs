@@ -52,30 +52,21 @@ use ast::Value;
 use luc_workload::error::BenchError;
 
 /// Draws of a random size whose mean is taken.
-const SIZES: u32 = 1000;
+const SIZE_DRAWS: u32 = 1000;
 
-/// A workload that cannot be run.
 #[derive(Debug, thiserror::Error)]
 pub enum FilebenchError {
-    /// The file cannot be read.
     #[error(
         "{file}: cannot read this workload: {reason}; give a file, or one of: {}",
-        stock::enumerated()
+        stock::list_names()
     )]
     Unreadable { file: String, reason: io::Error },
-    /// The file is wrong.
     #[error("{file}:{diagnostic}")]
     Diagnostic { file: String, diagnostic: Diagnostic },
-    /// A variable of the user's is not `name=value`.
     #[error("--set '{given}': not a variable; write name=value, as in nfiles=100 or filesize=16k")]
     Variable { given: String },
-    /// The run could not go on.
     #[error("{file}: {why}")]
-    Run {
-        file: String,
-        /// What stopped it, and what to do.
-        why: String,
-    },
+    Run { file: String, why: String },
     #[error(transparent)]
     Bench(#[from] BenchError),
 }
@@ -97,7 +88,7 @@ impl Workload {
         Self::parse(file, &text(file)?, set)
     }
 
-    /// The workload of `text`, which is called `file` in errors.
+    /// Parses the workload of `text`, which is called `file` in errors.
     ///
     /// # Errors
     /// [`FilebenchError`]: wrong.
@@ -115,7 +106,7 @@ impl Workload {
         self.plan.clients.len()
     }
 
-    /// The first command that the file has the shell run (`system`), with its line.
+    /// Returns the first command that the file has the shell run (`system`), with its line.
     #[must_use]
     pub fn first_command(&self) -> Option<(u32, String)> {
         self.plan.before.iter().find_map(|step| match step {
@@ -124,25 +115,25 @@ impl Workload {
         })
     }
 
-    /// Whether it is one of luc's own.
+    /// Returns whether it is one of luc's own workloads.
     #[must_use]
     pub fn is_stock(&self) -> bool {
         !Path::new(&self.file).is_file()
     }
 
-    /// Whether it ends when its threads are done, and not by a time.
+    /// Returns whether it ends when its threads are done, and not by a time.
     #[must_use]
     pub fn ends_by_itself(&self) -> bool {
         self.plan.seconds.is_none() && self.plan.mode != ast::Mode::Timeout
     }
 
-    /// Bytes of the files that the workload has when all of them exist, on average.
+    /// Returns bytes of the files that the workload has when all of them exist, on average.
     #[must_use]
     pub fn bytes(&self) -> f64 {
         let mut random = random::stream(1, 0);
         let mean = |size: &variables::Number| {
-            let sum: f64 = (0..SIZES).map(|_| size.next(&mut random) as f64).sum();
-            sum / f64::from(SIZES)
+            let sum: f64 = (0..SIZE_DRAWS).map(|_| size.next(&mut random) as f64).sum();
+            sum / f64::from(SIZE_DRAWS)
         };
         let sizes = self.plan.filesets.iter().map(|files| &files.size).map(mean);
         let counts = self.plan.filesets.iter().map(|files| files.entries as f64);
@@ -150,7 +141,7 @@ impl Workload {
     }
 }
 
-/// The text of the file at `file`, or of the stock workload of that name.
+/// Returns the text of the file at `file`, or of the stock workload of that name.
 ///
 /// # Errors
 /// [`FilebenchError::Unreadable`].
@@ -162,7 +153,7 @@ pub fn text(file: &str) -> Result<String, FilebenchError> {
     }
 }
 
-/// `name=value` as the language reads it.
+/// Parses `name=value` as the language reads it.
 fn variable(given: &str) -> Result<(String, Value), FilebenchError> {
     let bad = || FilebenchError::Variable { given: given.to_owned() };
     let (name, value) = given.trim_start_matches('$').split_once('=').ok_or_else(bad)?;
@@ -175,7 +166,7 @@ fn variable(given: &str) -> Result<(String, Value), FilebenchError> {
         return Err(bad());
     }
     let value = match lex::tokens(value).ok().and_then(|tokens| tokens.into_iter().next()) {
-        Some(lex::Token { kind: lex::Kind::Integer(number), .. }) => Value::Integer(number),
+        Some(lex::Token { kind: lex::TokenKind::Integer(number), .. }) => Value::Integer(number),
         _ => match value {
             "true" => Value::Boolean(true),
             "false" => Value::Boolean(false),

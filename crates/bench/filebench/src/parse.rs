@@ -1,12 +1,12 @@
-//! From tokens to commands: recursive descent over the whole language.
+//! Converts tokens to commands: recursive descent over the whole language.
 //!
-//! Keywords mean something only where they are expected, so that a name may be `random` or `run`.
+//! Keywords are special only where they are expected, so a name may be `random` or `run`.
 
 use std::collections::HashSet;
 
 use super::ast::{Action, Attribute, Attributes, Command, Flowop, Mode, Setting, Thread, Value};
 use super::diagnostic::{Diagnostic, Position};
-use super::lex::{Kind, Token, tokens};
+use super::lex::{Token, TokenKind, tokens};
 use super::words;
 
 const COMMANDS: &[&str] = &[
@@ -27,11 +27,10 @@ const COMMANDS: &[&str] = &[
     "domultisync",
 ];
 
-/// Parses a workload file.
 pub(super) fn parse(text: &str) -> Result<Vec<Command>, Diagnostic> {
     let mut parser = Parser { tokens: tokens(text)?, next: 0, composites: HashSet::new() };
     let mut commands = Vec::new();
-    while parser.peek() != &Kind::End {
+    while parser.peek() != &TokenKind::End {
         let at = parser.at();
         match parser.command()? {
             Some(action) => commands.push(Command { at, action }),
@@ -48,7 +47,7 @@ struct Parser {
 }
 
 impl Parser {
-    fn peek(&self) -> &Kind {
+    fn peek(&self) -> &TokenKind {
         &self.tokens[self.next].kind
     }
 
@@ -56,8 +55,8 @@ impl Parser {
         self.tokens[self.next].at
     }
 
-    /// The next token; the last, the end, is never passed.
-    fn step(&mut self) -> Kind {
+    /// Returns the next token and passes it, except for the end.
+    fn step(&mut self) -> TokenKind {
         let kind = self.peek().clone();
         if self.next + 1 < self.tokens.len() {
             self.next += 1;
@@ -66,7 +65,7 @@ impl Parser {
     }
 
     fn accept(&mut self, sign: char) -> bool {
-        let found = self.peek() == &Kind::Sign(sign);
+        let found = self.peek() == &TokenKind::Sign(sign);
         if found {
             self.step();
         }
@@ -77,14 +76,14 @@ impl Parser {
         if self.accept(sign) {
             return Ok(());
         }
-        Err(self.wrong(&format!("'{sign}'"), place))
+        Err(self.explain_unexpected(&format!("'{sign}'"), place))
     }
 
-    /// What belongs here and does not stand here. Where the line ends, that line is named.
-    fn wrong(&self, wanted: &str, place: &str) -> Diagnostic {
+    /// Builds the error for a token that is not `wanted`. At the end of a line, that line is named.
+    fn explain_unexpected(&self, wanted: &str, place: &str) -> Diagnostic {
         let (at, found) = match self.next.checked_sub(1).map(|last| self.tokens[last].at) {
             Some(last) if last.line < self.at().line => {
-                let is_end = self.peek() == &Kind::End;
+                let is_end = self.peek() == &TokenKind::End;
                 let line_ends = || "the line ends".to_owned();
                 (last, if is_end { self.peek().shown() } else { line_ends() })
             }
@@ -96,18 +95,21 @@ impl Parser {
     fn word(&mut self, kind: &str, known: &[&str]) -> Result<String, Diagnostic> {
         let at = self.at();
         match self.peek().clone() {
-            Kind::Word(word) if known.contains(&word.as_str()) => {
+            TokenKind::Word(word) if known.contains(&word.as_str()) => {
                 self.step();
                 Ok(word)
             }
-            Kind::Word(word) => Err(Diagnostic::unknown(at, kind, &word, known)),
-            _ => Err(self.wrong(&format!("a {kind} ({})", known.join(", ")), "stands here")),
+            TokenKind::Word(word) => Err(Diagnostic::unknown(at, kind, &word, known)),
+            _ => {
+                Err(self
+                    .explain_unexpected(&format!("a {kind} ({})", known.join(", ")), "stands here"))
+            }
         }
     }
 
-    /// The next command; `None` for `quit`.
+    /// Parses the next command; `None` for `quit`.
     fn command(&mut self) -> Result<Option<Action>, Diagnostic> {
-        if let Kind::Word(word) = self.peek()
+        if let TokenKind::Word(word) = self.peek()
             && let Some(advice) = words::of_the_old_shell(word)
         {
             let what = format!("'{word}' is a command of Filebench 1.4's shell");
@@ -124,7 +126,7 @@ impl Parser {
             "run" => Action::Run(self.amount()),
             "psrun" => self.psrun()?,
             "sleep" => {
-                let wrong = self.wrong("a number of seconds", "after sleep");
+                let wrong = self.explain_unexpected("a number of seconds", "after sleep");
                 Action::Sleep(self.amount().ok_or(wrong)?)
             }
             "echo" => Action::Echo(self.texts("echo")?),
@@ -156,7 +158,7 @@ impl Parser {
     }
 
     fn set(&mut self) -> Result<Action, Diagnostic> {
-        let Kind::Variable(name) = self.peek().clone() else {
+        let TokenKind::Variable(name) = self.peek().clone() else {
             self.word("setting", &["mode"])?;
             if self.word("mode", &["quit", "nousestats"])? == "nousestats" {
                 return Ok(Action::Nothing);
@@ -171,7 +173,7 @@ impl Parser {
         self.step();
         self.expect('=', "after the variable")?;
         let call = match (self.peek(), self.tokens.get(self.next + 1).map(|token| &token.kind)) {
-            (Kind::Word(word), Some(Kind::Sign('('))) => Some(word.clone()),
+            (TokenKind::Word(word), Some(TokenKind::Sign('('))) => Some(word.clone()),
             _ => None,
         };
         let setting = if call.is_some() {
@@ -234,7 +236,7 @@ impl Parser {
         }
     }
 
-    /// `{ item ... }`, not empty.
+    /// Parses `{ item ... }`, not empty.
     fn block<T>(
         &mut self,
         item: impl Fn(&mut Self) -> Result<T, Diagnostic>,
@@ -243,8 +245,8 @@ impl Parser {
         self.expect('{', &format!("after the attributes of the {place}"))?;
         let mut items = vec![item(self)?];
         while !self.accept('}') {
-            if self.peek() == &Kind::End {
-                return Err(self.wrong("'}'", &format!("inside a {place}")));
+            if self.peek() == &TokenKind::End {
+                return Err(self.explain_unexpected("'}'", &format!("inside a {place}")));
             }
             items.push(item(self)?);
         }
@@ -263,11 +265,11 @@ impl Parser {
         self.word("part of a thread", &["flowop"])?;
         let at = self.at();
         let kind = match self.peek().clone() {
-            Kind::Word(word) if self.composites.contains(&word) => {
+            TokenKind::Word(word) if self.composites.contains(&word) => {
                 self.step();
                 word
             }
-            Kind::Word(word) if words::FLOWOPS.contains(&word.as_str()) => {
+            TokenKind::Word(word) if words::FLOWOPS.contains(&word.as_str()) => {
                 self.step();
                 word
             }
@@ -282,17 +284,19 @@ impl Parser {
         Ok(Flowop { at, kind, attributes: self.attributes("flowop", words::FLOWOP)? })
     }
 
-    /// `a=v, b, c=v`, perhaps none.
+    /// Parses `a=v, b, c=v`, perhaps none.
     fn attributes(&mut self, place: &str, known: &[&str]) -> Result<Attributes, Diagnostic> {
         let mut found = Attributes { at: self.at(), list: Vec::new(), locals: Vec::new() };
-        if !matches!(self.peek(), Kind::Word(_) | Kind::Variable(_)) || self.starts_command(known) {
+        if !matches!(self.peek(), TokenKind::Word(_) | TokenKind::Variable(_))
+            || self.starts_command(known)
+        {
             return Ok(found);
         }
         loop {
             let at = self.at();
-            if let Kind::Variable(name) = self.peek().clone() {
+            if let TokenKind::Variable(name) = self.peek().clone() {
                 if place != "flowop" {
-                    return Err(self.wrong("an attribute", &format!("in a {place}")));
+                    return Err(self.explain_unexpected("an attribute", &format!("in a {place}")));
                 }
                 self.step();
                 let value = if self.accept('=') { Some(self.value("after '='")?) } else { None };
@@ -312,55 +316,57 @@ impl Parser {
         }
     }
 
-    /// Whether the attributes are over before they begin: a keyword that is no attribute follows.
+    /// Returns whether no attributes follow: the next word is a keyword and no attribute.
     fn starts_command(&self, known: &[&str]) -> bool {
         let equals = matches!(
             self.tokens.get(self.next + 1).map(|token| &token.kind),
-            Some(Kind::Sign('='))
+            Some(TokenKind::Sign('='))
         );
-        matches!(self.peek(), Kind::Word(word) if !equals && !known.contains(&word.as_str()))
+        matches!(self.peek(), TokenKind::Word(word) if !equals && !known.contains(&word.as_str()))
     }
 
-    /// Another attribute right after one: its comma was forgotten.
+    /// Refuses an attribute right after another: its comma was forgotten.
     fn no_comma_missing(&self, place: &str, known: &[&str]) -> Result<(), Diagnostic> {
         match self.peek() {
-            Kind::Word(word) if known.contains(&word.as_str()) => {
-                Err(self.wrong("',' between attributes", &format!("in a {place}")))
+            TokenKind::Word(word) if known.contains(&word.as_str()) => {
+                Err(self.explain_unexpected("',' between attributes", &format!("in a {place}")))
             }
             _ => Ok(()),
         }
     }
 
-    /// Whether the next word is a command that begins a line.
+    /// Returns whether the next word is a command at the begin of a line.
     fn is_next_command(&self) -> bool {
         let last = self.next.checked_sub(1).map(|last| self.tokens[last].at.line);
         let begins = last.is_some_and(|line| line < self.at().line);
-        begins && matches!(self.peek(), Kind::Word(word) if COMMANDS.contains(&word.as_str()))
+        begins && matches!(self.peek(), TokenKind::Word(word) if COMMANDS.contains(&word.as_str()))
     }
 
     fn value(&mut self, place: &str) -> Result<Value, Diagnostic> {
         if self.is_next_command() {
-            return Err(self.wrong("a value", place));
+            return Err(self.explain_unexpected("a value", place));
         }
         let value = match self.peek().clone() {
-            Kind::Integer(number) => Value::Integer(number),
-            Kind::Word(word) if word == "true" => Value::Boolean(true),
-            Kind::Word(word) if word == "false" => Value::Boolean(false),
-            Kind::Word(text) | Kind::Text(text) => {
+            TokenKind::Integer(number) => Value::Integer(number),
+            TokenKind::Word(word) if word == "true" => Value::Boolean(true),
+            TokenKind::Word(word) if word == "false" => Value::Boolean(false),
+            TokenKind::Word(text) | TokenKind::Text(text) => {
                 if text.starts_with('-') && text[1..].starts_with(|c: char| c.is_ascii_digit()) {
-                    return Err(self.wrong("a number without sign", place));
+                    return Err(self.explain_unexpected("a number without sign", place));
                 }
                 Value::Text(text)
             }
-            Kind::Variable(name) => Value::Variable(name),
-            Kind::Sign('{') => return self.table(),
-            Kind::Sign(_) | Kind::End => return Err(self.wrong("a value", place)),
+            TokenKind::Variable(name) => Value::Variable(name),
+            TokenKind::Sign('{') => return self.table(),
+            TokenKind::Sign(_) | TokenKind::End => {
+                return Err(self.explain_unexpected("a value", place));
+            }
         };
         self.step();
         Ok(value)
     }
 
-    /// `{{percent, low, high}, ...}`
+    /// Parses `{{percent, low, high}, ...}`
     fn table(&mut self) -> Result<Value, Diagnostic> {
         self.expect('{', "in a table")?;
         let mut rows = Vec::new();
@@ -382,34 +388,34 @@ impl Parser {
 
     fn integer(&mut self, place: &str) -> Result<u64, Diagnostic> {
         match *self.peek() {
-            Kind::Integer(number) => {
+            TokenKind::Integer(number) => {
                 self.step();
                 Ok(number)
             }
-            _ => Err(self.wrong("a number", place)),
+            _ => Err(self.explain_unexpected("a number", place)),
         }
     }
 
-    /// A number or variable, if one follows.
+    /// Parses a number or variable, if one follows.
     fn amount(&mut self) -> Option<Value> {
         let value = match self.peek().clone() {
-            Kind::Integer(number) => Value::Integer(number),
-            Kind::Variable(name) => Value::Variable(name),
+            TokenKind::Integer(number) => Value::Integer(number),
+            TokenKind::Variable(name) => Value::Variable(name),
             _ => return None,
         };
         self.step();
         Some(value)
     }
 
-    /// `psrun [[-]PERIOD [N]]`; the period only prints.
+    /// Parses `psrun [[-]PERIOD [N]]`; the period only prints.
     fn psrun(&mut self) -> Result<Action, Diagnostic> {
         let signed = match self.peek() {
-            Kind::Word(word) if word.starts_with('-') => Some(word.clone()),
+            TokenKind::Word(word) if word.starts_with('-') => Some(word.clone()),
             _ => None,
         };
         if let Some(word) = signed {
             if word[1..].parse::<u32>().is_err() {
-                return Err(self.wrong("a period in seconds", "after psrun"));
+                return Err(self.explain_unexpected("a period in seconds", "after psrun"));
             }
             self.step();
         } else if self.amount().is_none() {
@@ -420,12 +426,12 @@ impl Parser {
 
     fn texts(&mut self, place: &str) -> Result<String, Diagnostic> {
         let mut all = String::new();
-        while let Kind::Text(text) = self.peek().clone() {
+        while let TokenKind::Text(text) = self.peek().clone() {
             self.step();
             all.push_str(&text);
         }
         if all.is_empty() {
-            return Err(self.wrong("\"text\"", &format!("after {place}")));
+            return Err(self.explain_unexpected("\"text\"", &format!("after {place}")));
         }
         Ok(all)
     }

@@ -10,19 +10,19 @@ use super::variables::{Number, Source};
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) filesets: Vec<Files>,
-    /// The threads, those of a process side by side.
+    /// The threads; threads of a process are neighbours.
     pub(super) clients: Vec<Member>,
     pub(super) loops: Vec<Vec<Step>>,
     /// The names of the flowops, in the order of their definition.
     pub(super) names: Vec<String>,
     /// The places of these names.
     pub(super) name_places: HashMap<String, usize>,
-    /// What the file says about the run's length, s.
+    /// Length of the run by the file, s.
     pub(super) seconds: Option<u64>,
     pub(super) mode: Mode,
     /// Events a second; 0: every limit is free.
     pub(super) rate: u64,
-    /// What is done before the run, in this order.
+    /// Actions before the run, in order.
     pub(super) before: Vec<Before>,
     /// Random variables with a stream of their own.
     pub(super) sources: Vec<Source>,
@@ -32,11 +32,10 @@ pub(super) struct Plan {
     pub(super) memories: usize,
 }
 
-/// A thread of a process.
 #[derive(Debug)]
 pub(super) struct Member {
     pub(super) steps: usize,
-    /// Which one it is of those that have this loop.
+    /// Number of the thread among those with this loop.
     pub(super) rank: usize,
     /// The clients of its process.
     pub(super) process: Range<usize>,
@@ -46,7 +45,6 @@ pub(super) struct Member {
     pub(super) io_priority: Option<u32>,
 }
 
-/// An action before the run.
 #[derive(Debug)]
 pub(super) enum Before {
     Create,
@@ -60,7 +58,6 @@ pub(super) enum Before {
 #[derive(Debug)]
 pub(super) struct Text(pub(super) Vec<Part>);
 
-/// A part of a text.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Part {
     Plain(String),
@@ -82,7 +79,7 @@ pub(super) struct Files {
     pub(super) dirwidth: u64,
     /// Shape of width and depth in thousandths; 0: none.
     pub(super) dirgamma: u64,
-    /// The distribution of the depth, if not that of the width.
+    /// Distribution of the depth; `None`: the width's.
     pub(super) depth: Option<Number>,
     /// A lone file lies in no directory of its own.
     pub(super) alone: bool,
@@ -91,7 +88,7 @@ pub(super) struct Files {
     pub(super) access: Access,
 }
 
-/// How the files may be opened.
+/// Access with which the files may be opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Access {
     Both,
@@ -103,15 +100,11 @@ pub(super) enum Access {
 #[derive(Debug)]
 pub(super) enum Step {
     Flowop(Box<Flowop>),
-    /// The body of a composite flowop.
-    Body {
-        iters: Number,
-        steps: Vec<Step>,
-    },
+    Body { iters: Number, steps: Vec<Step> },
 }
 
 impl Step {
-    /// Calls `seen` for each flowop of `steps`, those of composites too.
+    /// Calls `seen` for each flowop of `steps`, also in composites.
     pub(super) fn each<'a>(steps: &'a [Self], seen: &mut impl FnMut(&'a Flowop)) {
         for step in steps {
             match step {
@@ -121,7 +114,7 @@ impl Step {
         }
     }
 
-    /// As [`Step::each`], to change them.
+    /// Calls `seen` like [`Step::each`], for changes.
     pub(super) fn each_mut(steps: &mut [Self], seen: &mut impl FnMut(&mut Flowop)) {
         for step in steps {
             match step {
@@ -132,7 +125,6 @@ impl Step {
     }
 }
 
-/// What a flowop does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Task {
     Open,
@@ -154,7 +146,7 @@ pub(super) enum Task {
     AioWrite,
     AioWait,
     Delay,
-    /// Not Filebench's: a pause in microseconds.
+    /// A pause in microseconds, which Filebench does not have.
     Think,
     Hog,
     Block,
@@ -172,17 +164,17 @@ pub(super) enum Task {
 }
 
 impl Task {
-    /// Whether it is an operation of the workload, not one that controls it.
+    /// Returns whether it is an operation of the workload and does not control others.
     pub(super) fn counts(self) -> bool {
         (self as usize) < Self::Delay as usize
     }
 
-    /// Whether it counts as a read.
+    /// Returns whether it counts as a read.
     pub(super) fn reads(self) -> bool {
         matches!(self, Self::Read | Self::ReadWhole)
     }
 
-    /// Whether it counts as a write.
+    /// Returns whether it counts as a write.
     pub(super) fn writes(self) -> bool {
         matches!(
             self,
@@ -194,9 +186,8 @@ impl Task {
 #[derive(Debug)]
 pub(super) struct Flowop {
     pub(super) task: Task,
-    /// Where it stands in the file.
     pub(super) at: Position,
-    /// Its own name: in a composite, without that of the composite.
+    /// Name of the flowop; in a composite, without that of the composite.
     pub(super) name: String,
     pub(super) operation: usize,
     pub(super) files: Option<usize>,
@@ -224,7 +215,7 @@ pub(super) struct Flowop {
     pub(super) target: Target,
     /// Own semaphore or meeting point, of the first client with this loop.
     pub(super) point: usize,
-    /// What it remembers, of [`Plan::memories`].
+    /// Index of its memory, below [`Plan::memories`].
     pub(super) memory: usize,
 }
 

@@ -8,8 +8,8 @@ use std::sync::{Mutex, PoisonError};
 use luc_workload::workers::{Client, now_ns};
 
 /// Tokens that come together.
-const BATCH: u64 = 10;
-/// How long unused tokens are kept, s.
+const BATCH_TOKENS: u64 = 10;
+/// Time for which unused tokens are kept, s.
 const KEPT_S: u64 = 5;
 
 /// A source of tokens that clients share.
@@ -17,21 +17,21 @@ const KEPT_S: u64 = 5;
 pub(super) struct Rate {
     /// Tokens a second, above 0.
     per_second: u64,
-    state: Mutex<State>,
+    state: Mutex<RateState>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct State {
-    /// When the first token was asked for, ns.
+struct RateState {
+    /// Time of the first request for a token, ns.
     began_ns: u64,
-    /// Tokens that are gone since then: taken, or lost because nobody took them.
+    /// Tokens that are gone since then: taken, or lost because they were not taken in time.
     gone: u64,
 }
 
 impl Rate {
-    /// `per_second` must be above 0.
+    /// Makes a source of `per_second` tokens, above 0.
     pub(super) fn new(per_second: u64) -> Self {
-        Self { per_second, state: Mutex::new(State { began_ns: 0, gone: 0 }) }
+        Self { per_second, state: Mutex::new(RateState { began_ns: 0, gone: 0 }) }
     }
 
     /// Takes `count` tokens as they come; whether the run lasted long enough.
@@ -39,7 +39,7 @@ impl Rate {
         let mut missing = count;
         while missing > 0 {
             let now = now_ns();
-            let (taken, next_ns) = self.some(now, missing);
+            let (taken, next_ns) = self.take_available(now, missing);
             missing -= taken;
             if missing > 0 {
                 if !client.running(now) {
@@ -51,17 +51,17 @@ impl Rate {
         true
     }
 
-    /// Up to `wanted` tokens at `now_ns`, and when the next come, ns.
-    fn some(&self, now_ns: u64, wanted: u64) -> (u64, u64) {
+    /// Returns up to `wanted` tokens at `now_ns`, and when the next come, ns.
+    fn take_available(&self, now_ns: u64, wanted: u64) -> (u64, u64) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.began_ns == 0 {
             state.began_ns = now_ns;
         }
         let passed = u128::from(now_ns.saturating_sub(state.began_ns));
-        let period = u128::from(BATCH) * 1_000_000_000;
+        let period = u128::from(BATCH_TOKENS) * 1_000_000_000;
         let batches = (passed * u128::from(self.per_second) / period) as u64;
-        let made = batches.saturating_mul(BATCH);
-        let kept = self.per_second.saturating_mul(KEPT_S).max(BATCH);
+        let made = batches.saturating_mul(BATCH_TOKENS);
+        let kept = self.per_second.saturating_mul(KEPT_S).max(BATCH_TOKENS);
         state.gone = state.gone.max(made.saturating_sub(kept));
         let taken = wanted.min(made - state.gone);
         state.gone += taken;
@@ -79,19 +79,19 @@ mod tests {
     #[test]
     fn tokens_come_ten_at_a_time_at_their_rate() {
         let rate = Rate::new(100);
-        assert_eq!(rate.some(SECOND, 5), (0, SECOND + SECOND / 10 + 1));
-        assert_eq!(rate.some(SECOND + SECOND / 10 - 1, 5).0, 0);
-        assert_eq!(rate.some(SECOND + SECOND / 10, 7).0, 7);
-        assert_eq!(rate.some(SECOND + SECOND / 10, 7).0, 3);
-        assert_eq!(rate.some(2 * SECOND, 1000).0, 90);
+        assert_eq!(rate.take_available(SECOND, 5), (0, SECOND + SECOND / 10 + 1));
+        assert_eq!(rate.take_available(SECOND + SECOND / 10 - 1, 5).0, 0);
+        assert_eq!(rate.take_available(SECOND + SECOND / 10, 7).0, 7);
+        assert_eq!(rate.take_available(SECOND + SECOND / 10, 7).0, 3);
+        assert_eq!(rate.take_available(2 * SECOND, 1000).0, 90);
     }
 
     #[test]
     fn unused_tokens_are_kept_for_five_seconds() {
         let rate = Rate::new(10);
-        rate.some(1, 1);
-        assert_eq!(rate.some(100 * SECOND + 1, 1000).0, 50);
-        assert_eq!(rate.some(100 * SECOND + 1, 1000).0, 0);
-        assert_eq!(rate.some(101 * SECOND + 1, 1000).0, 10);
+        rate.take_available(1, 1);
+        assert_eq!(rate.take_available(100 * SECOND + 1, 1000).0, 50);
+        assert_eq!(rate.take_available(100 * SECOND + 1, 1000).0, 0);
+        assert_eq!(rate.take_available(101 * SECOND + 1, 1000).0, 10);
     }
 }

@@ -1,5 +1,5 @@
-//! The parameters of Filebench's personalities, and whether a run in `--compat` kept to them: the share of each flowop
-//! and the mean size of what it moves. The table is in `stocks`, how its rows are read in `shares`.
+//! Parameters of Filebench's personalities, and checks that a run in `--compat` kept to them: the share of each flowop
+//! and the mean size of its calls. `stocks` has the table, `shares` reads its rows.
 
 use std::collections::HashMap;
 
@@ -12,10 +12,10 @@ mod stocks;
 
 pub use stocks::{STOCKS, Stock};
 
-/// How far from its mean a mean may lie, in standard errors.
-const DEVIATIONS: f64 = 5.0;
+/// Maximum distance of a mean from the expected mean, in standard errors.
+const MAX_STANDARD_ERRORS: f64 = 5.0;
 
-/// What a run did, by the flowop's name.
+/// Counts of a run, by the flowop's name.
 #[derive(Debug, Default)]
 pub struct Counted {
     pub operations: HashMap<String, u64>,
@@ -29,14 +29,14 @@ pub struct Verdict {
     pub flowops: usize,
     /// Flowops among them for which the reference gives a size.
     pub sized: usize,
-    /// The largest relative distance of a mean size from that of the reference.
+    /// Largest relative distance of a mean size from the reference.
     pub farthest: f64,
     /// Deviations from the reference, a sentence each.
     pub wrong: Vec<String>,
 }
 
 impl Stock {
-    /// The workload with `set` instead of the file's own values.
+    /// Loads the workload with `set` instead of the file's own values.
     ///
     /// # Errors
     /// [`FilebenchError`], as [`Workload::load`].
@@ -45,7 +45,7 @@ impl Stock {
         Workload::load(self.name, &set)
     }
 
-    /// Where the unchanged workload is not as the reference says: filesets, loops, their threads and flowops.
+    /// Lists differences of the unchanged workload from the reference: filesets, loops, their threads and flowops.
     pub fn differences(&self, workload: &Workload) -> Vec<String> {
         let plan = &workload.plan;
         let mut differences = Vec::new();
@@ -54,14 +54,14 @@ impl Stock {
                 differences.push(format!("{what}: {found}, not {wanted}"));
             }
         };
-        let filesets: Vec<String> = plan.filesets.iter().map(written).collect();
+        let filesets: Vec<String> = plan.filesets.iter().map(format_fileset).collect();
         let wanted = match self.filesets.parse::<usize>() {
             Ok(count) => vec!["1w10p100"; count].join(" "),
             Err(_) => self.filesets.to_owned(),
         };
         compare("filesets", filesets.join(" "), wanted);
         compare("loops", plan.loops.len().to_string(), self.loops.len().to_string());
-        for ((number, steps), text) in plan.loops.iter().enumerate().zip(self.whole()) {
+        for ((number, steps), text) in plan.loops.iter().enumerate().zip(self.whole_loops()) {
             let tasks: Vec<Task> = operations(steps).iter().map(|row| row.0).collect();
             let found = (threads(plan, number), tasks);
             let wanted = shares::shares(text).map(|(threads, shares)| {
@@ -73,16 +73,16 @@ impl Stock {
         differences
     }
 
-    /// The loops with the file's own variables.
-    fn whole(&self) -> &'static [&'static str] {
+    /// Returns the loops with the file's own variables.
+    fn whole_loops(&self) -> &'static [&'static str] {
         let whole = stocks::WHOLE.iter().find(|(name, _)| *name == self.name);
         whole.map_or(self.loops, |(_, loops)| loops)
     }
 
-    /// Compares what a run of `workload`, with its own variables or the small ones, counted with the reference.
+    /// Compares the counts of a run of `workload`, with its own variables or the small ones, with the reference.
     pub fn judge(&self, workload: &Workload, is_small: bool, counted: &Counted) -> Verdict {
         let mut verdict = Verdict::default();
-        let loops = if is_small { self.loops } else { self.whole() };
+        let loops = if is_small { self.loops } else { self.whole_loops() };
         for (steps, text) in loops.iter().enumerate() {
             match shares::shares(text) {
                 Some((_, shares)) => verdict.judge_loop(&workload.plan, steps, &shares, counted),
@@ -93,13 +93,13 @@ impl Stock {
     }
 }
 
-/// A fileset as the table writes it.
-fn written(files: &Files) -> String {
+/// Returns a fileset as the table writes it.
+fn format_fileset(files: &Files) -> String {
     let entries = files.entries + files.leaf_directories;
     format!("{entries}w{}p{}", files.dirwidth, files.prealloc)
 }
 
-/// The operations that a loop counts, with what they do.
+/// Lists the operations of a loop, with their tasks.
 fn operations(steps: &[Step]) -> Vec<(Task, usize)> {
     let mut found = Vec::new();
     Step::each(steps, &mut |flowop| {
@@ -110,7 +110,7 @@ fn operations(steps: &[Step]) -> Vec<(Task, usize)> {
     found
 }
 
-/// Threads that run a loop.
+/// Counts the threads that run a loop.
 fn threads(plan: &Plan, steps: usize) -> usize {
     plan.clients.iter().filter(|member| member.steps == steps).count()
 }
@@ -153,7 +153,7 @@ impl Verdict {
                 };
                 let found = bytes as f64 / count as f64;
                 let opened = openings as f64 / count as f64 * mean;
-                let allowed = DEVIATIONS * deviation / (draws as f64).sqrt() + opened;
+                let allowed = MAX_STANDARD_ERRORS * deviation / (draws as f64).sqrt() + opened;
                 self.farthest = self.farthest.max((found / mean - 1.0).abs());
                 if (found - mean).abs() > allowed {
                     self.wrong

@@ -1,4 +1,4 @@
-//! From commands to a plan: looks up variables and references, and refuses what cannot be run.
+//! Converts commands to a plan: looks up variables and references, and refuses what cannot be run.
 
 mod files;
 mod flowop;
@@ -16,13 +16,13 @@ use super::plan::{Before, Member, Plan};
 use scope::Scope;
 use steps::Composites;
 
-/// A run may have this many clients.
 const MAX_CLIENTS: u64 = 4096;
-/// All filesets together may have this many entries.
+/// Maximum number of entries of all filesets together.
 const MAX_ENTRIES: u64 = 1 << 26;
 
-/// The plan of a file's commands; `given` are variables whose value the user has set.
+/// Builds the plan of a file's commands; `given` are variables whose value the user has set.
 pub(super) fn resolve(commands: &[Command], given: &[(String, Value)]) -> Result<Plan, Diagnostic> {
+    // 1. Commands up to the run, and the variables.
     let start = Position { line: 1, column: 1 };
     let end = commands
         .iter()
@@ -52,6 +52,7 @@ pub(super) fn resolve(commands: &[Command], given: &[(String, Value)]) -> Result
         points: Vec::new(),
         memories: 0,
     };
+    // 2. Filesets, which processes may name before they are defined.
     let mut paths = Vec::new();
     for command in commands {
         if let Action::Files(alone, attributes) = &command.action {
@@ -59,6 +60,7 @@ pub(super) fn resolve(commands: &[Command], given: &[(String, Value)]) -> Result
             plan.filesets.push(scope.files(*alone, attributes)?);
         }
     }
+    // 3. Processes and actions.
     let mut composites = Composites::default();
     for command in commands {
         match &command.action {
@@ -77,12 +79,10 @@ pub(super) fn resolve(commands: &[Command], given: &[(String, Value)]) -> Result
             Action::Create => plan.before.push(Before::Create),
             Action::Echo(text) => plan.before.push(Before::Echo(scope.expand(text, &paths))),
             Action::System(text) => {
-                let command_text = scope.expand(text, &paths);
-                plan.before.push(Before::System(command.at, command_text));
+                plan.before.push(Before::System(command.at, scope.expand(text, &paths)));
             }
             Action::Sleep(seconds) => {
-                let seconds = scope.integer(command.at, seconds)?;
-                plan.before.push(Before::Sleep(seconds));
+                plan.before.push(Before::Sleep(scope.integer(command.at, seconds)?));
             }
             Action::Multi => {
                 return Err(Diagnostic::new(
@@ -94,6 +94,7 @@ pub(super) fn resolve(commands: &[Command], given: &[(String, Value)]) -> Result
             Action::Set(..) | Action::Files(..) | Action::Nothing => {}
         }
     }
+    // 4. References between flowops, and limits.
     target::resolve(&mut plan)?;
     let entries = plan.filesets.iter().fold(0_u64, |sum, files| {
         sum.saturating_add(files.entries).saturating_add(files.leaf_directories)
@@ -126,7 +127,7 @@ impl Scope {
         for thread in threads {
             let given = &thread.attributes;
             let instances = self.integer_or(given, "instances", 1)?;
-            // Nobody does what it says, which may be of files that are not there.
+            // No thread runs it, and it may name files that do not exist.
             if instances == 0 || processes == 0 {
                 continue;
             }

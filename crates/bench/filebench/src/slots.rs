@@ -8,10 +8,10 @@ use rand::Rng;
 
 /// A flowop may name this many slots by number.
 const NUMBERED: usize = 128;
-/// What `O_DIRECT` asks of addresses, bytes.
+/// Alignment of addresses that `O_DIRECT` requires, bytes.
 const ALIGNMENT: usize = 4096;
 
-/// An open file, or what was open last.
+/// An open file, or the last file that was open.
 #[derive(Debug, Default)]
 pub(super) struct Slot {
     pub(super) file: Option<Arc<File>>,
@@ -19,15 +19,13 @@ pub(super) struct Slot {
     pub(super) identity: Option<(usize, usize)>,
 }
 
-/// All slots of a client.
 #[derive(Debug)]
 pub(super) struct Slots {
     slots: Vec<Slot>,
     /// The default slot of the fileset named last.
     latest: usize,
-    /// One default slot for all filesets, as Filebench has it.
+    /// Whether all filesets share one default slot, as in Filebench.
     single: bool,
-    /// Per fileset, what `opennext` uses.
     nexts: Vec<Next>,
 }
 
@@ -53,7 +51,7 @@ impl Slots {
         }
     }
 
-    /// The number of the slot that `fd` and a fileset mean.
+    /// Returns the number of the slot that `fd` and a fileset mean.
     pub(super) fn number(&mut self, fd: usize, files: Option<usize>) -> usize {
         if fd > 0 {
             return fd;
@@ -64,7 +62,7 @@ impl Slots {
         self.latest
     }
 
-    /// The number of the next slot in turn for `opennext`: one per file of the fileset, which stays open.
+    /// Returns the number of the next slot in turn for `opennext`: one per file of the fileset, which stays open.
     pub(super) fn next(&mut self, files: usize, entries: usize) -> usize {
         let next = &mut self.nexts[files];
         if next.slots == 0 {
@@ -77,7 +75,7 @@ impl Slots {
         next.first + next.turn
     }
 
-    /// The first file that `opennext` looks at; the caller stores where the next search begins.
+    /// Returns the first file that `opennext` looks at; the caller stores where the next search begins.
     pub(super) fn next_file(&mut self, files: usize) -> &mut usize {
         &mut self.nexts[files].file
     }
@@ -91,7 +89,7 @@ impl Slots {
     }
 }
 
-/// Slots that `opennext` keeps open of a fileset.
+/// Returns slots that `opennext` keeps open of a fileset.
 pub(super) fn turns(entries: usize) -> usize {
     entries.clamp(1, NUMBERED)
 }
@@ -111,7 +109,7 @@ impl Buffer {
         &mut self.bytes[start..start + length]
     }
 
-    /// `length` bytes, if there are that many.
+    /// Returns `length` bytes, if there are that many.
     pub(super) fn view(&self, length: usize) -> Option<&[u8]> {
         let start = self.bytes.as_ptr().align_offset(ALIGNMENT).min(ALIGNMENT);
         self.bytes.get(start..start + length)

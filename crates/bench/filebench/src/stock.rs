@@ -61,18 +61,17 @@ const STOCK: &[(&str, &str)] = stock![
     "slides-database",
 ];
 
-/// The text of the stock workload called `name`.
+/// Returns the text of the stock workload called `name`.
 #[must_use]
 pub fn stock(name: &str) -> Option<&'static str> {
     STOCK.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
 }
 
-/// The names of all stock workloads.
 pub fn stock_names() -> impl Iterator<Item = &'static str> {
     STOCK.iter().map(|(name, _)| *name)
 }
 
-/// The same as an enumeration.
-pub(super) fn enumerated() -> String {
+/// Returns the same as an enumeration.
+pub(super) fn list_names() -> String {
     stock_names().collect::<Vec<_>>().join(", ")
 }

@@ -1,4 +1,4 @@
-//! The stock workloads on real files, and what is refused.
+//! Tests of the stock workloads on real files, and of refusals.
 
 use std::collections::HashMap;
 
@@ -8,12 +8,12 @@ use luc_workload::scratch::Scratch;
 mod features;
 mod shares;
 
-/// What a run of 0.5 s counts, by the flowop's name; nothing is left of it.
+/// Runs a workload for 0.5 s. Returns its counts by the flowop's name, after a check that no file is left.
 fn counts(file: &str, set: &[&str], compat: bool) -> (Report, HashMap<String, u64>) {
     counts_of(file, set, compat, 500_000_000)
 }
 
-/// The same of a run of `measured_ns`.
+/// Does the same with a run of `measured_ns`.
 fn counts_of(
     file: &str,
     set: &[&str],
@@ -85,7 +85,7 @@ fn appends_have_the_sizes_of_their_mode() {
     }
 }
 
-/// The error of a file with this text.
+/// Checks that a file with this text is refused with these words.
 fn refused(text: &str, words: &str) {
     let scratch = Scratch::create(&std::env::temp_dir()).expect("scratch");
     let path = scratch.path().join("file.f");
@@ -109,7 +109,7 @@ fn what_is_wrong_or_missing_is_named_with_its_place() {
     refused(&process("read name=a,iosize=$none"), "unknown variable 'none'");
     refused("enable multi master=me,client=you", "1:1: this makes several hosts start together");
     refused("run 5", "defines no process");
-    // Of those who do nothing, nothing is asked.
+    // Processes without instances are not checked.
     let nobody = "define process name=q,instances=0 { thread name=u { flowop statfile name=v,filesetname=gone } }\n";
     refused(nobody, "defines no process that has threads");
     let somebody = "define fileset name=a,path=/x,entries=1\n\

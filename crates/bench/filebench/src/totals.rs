@@ -1,4 +1,4 @@
-//! What clients have done so far: per client for its process to see, per flowop for the report.
+//! Totals of clients: per client for its process to see, per flowop for the report.
 
 use std::ops::{AddAssign, Range};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Done {
     pub(super) operations: u64,
-    /// Those of them that are reads or writes.
+    /// Number of operations that are reads or writes.
     pub(super) transfers: u64,
     pub(super) bytes: u64,
 }
@@ -40,7 +40,6 @@ impl Total {
         }
     }
 
-    /// The sum of the clients `process`.
     pub(super) fn sum(totals: &[Self], process: &Range<usize>) -> Done {
         let mut sum = Done::default();
         for total in &totals[process.clone()] {
@@ -54,7 +53,6 @@ impl Total {
     }
 }
 
-/// The draws of a `testrandvar`.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Draws {
     pub(super) count: u64,
@@ -85,7 +83,7 @@ impl Draws {
         self.count = count;
     }
 
-    /// Mean and standard deviation.
+    /// Returns the mean and standard deviation.
     pub(super) fn figures(&self) -> (f64, f64) {
         let freedom = self.count.saturating_sub(1).max(1) as f64;
         (self.mean, (self.spread / freedom).sqrt())

@@ -1,8 +1,8 @@
-//! A recorded trace as a workload: a personality in Filebench's language that does what the recorded threads did.
+//! A recorded trace as a workload: a personality in Filebench's language that repeats the recorded threads' work.
 //!
-//! `read` takes calls and syncs from the trace. `episodes` cuts each thread's calls by the file that they are on.
-//! `table` makes random variables of counts, sizes and pauses. `write` writes the personality. A trace lacks offsets,
-//! names, directories, and sizes of files that existed before it; docs/reference/advise.md says what that means.
+//! `read` takes calls and syncs from the trace. `episodes` cuts each thread's calls by file. `table` makes random
+//! variables of counts, sizes and pauses. `write` writes the personality. A trace lacks offsets, names, directories,
+//! and sizes of files that existed before it; docs/reference/advise.md explains the consequences.
 
 mod episodes;
 mod read;
@@ -18,7 +18,6 @@ use luc_events::store::StoreError;
 /// A personality made of a trace.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Derived {
-    /// Its text in Filebench's language.
     pub text: String,
     /// Calls of each kind in the trace that it replays.
     pub counts: Counts,
@@ -48,10 +47,8 @@ impl Counts {
 /// Why no workload can be made of a trace.
 #[derive(Debug, thiserror::Error)]
 pub enum TracedError {
-    /// It cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// It has no calls.
     #[error(
         "{path}: no thread in this trace made, wrote, synced or removed a file: record the program's own work, without \
          --no-calls and --summary",
@@ -60,10 +57,10 @@ pub enum TracedError {
     NoCalls(PathBuf),
 }
 
-/// The personality of the trace in `directory`.
+/// Derives the personality of the trace in `directory`.
 ///
 /// # Errors
-/// [`TracedError`]: it cannot be read, or has nothing of which a workload can be made.
+/// [`TracedError`]: it cannot be read, or has nothing to make a workload of.
 pub fn derive(directory: &Path) -> Result<Derived, TracedError> {
     let traced = read::read(directory)?;
     let groups = episodes::groups(&traced);

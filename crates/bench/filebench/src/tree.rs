@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicUsize;
 
 use luc_host::interrupt;
-use luc_stats::random::gamma;
+use luc_stats::random::{gamma, shuffled};
 use rand::{Rng, RngExt};
 
 use super::plan::Files;
@@ -15,7 +15,7 @@ use luc_workload::error::BenchError;
 use luc_workload::fileset::Fileset;
 
 /// Deeper trees would have paths that the system refuses.
-const DEEPEST: u32 = 100;
+const MAX_DEPTH: u32 = 100;
 /// Files are made by writes of this size.
 const PIECE_BYTES: usize = 1 << 20;
 
@@ -29,7 +29,7 @@ pub(super) struct Tree {
     /// Directories to make and remove, which hold nothing.
     pub(super) leaves: Vec<PathBuf>,
     pub(super) leaf_state: Fileset,
-    /// All other directories, with the root.
+    /// All other directories, including the root.
     pub(super) directories: Vec<PathBuf>,
     /// The directory to list next.
     pub(super) rotor: AtomicUsize,
@@ -93,15 +93,6 @@ impl Tree {
     }
 }
 
-/// The numbers below `count`, in random order.
-fn shuffled(count: usize, random: &mut impl Rng) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..count).collect();
-    for last in (1..count).rev() {
-        order.swap(last, random.random_range(0..=last));
-    }
-    order
-}
-
 fn fill(path: &Path, size: u64, data: &mut [u8], random: &mut impl Rng) -> io::Result<()> {
     let mut file = File::create(path)?;
     let mut left = size;
@@ -119,7 +110,7 @@ struct Growth<'a> {
     entries: usize,
     leaf_directories: usize,
     depth: f64,
-    /// The distribution of the depth, with that mean; `None`: that of the width.
+    /// Distribution of the depth, with that mean; `None`: the width's.
     depth_variable: Option<&'a Number>,
     width: f64,
     /// 0: depth and width are the means.
@@ -144,7 +135,7 @@ impl Growth<'_> {
         }
     }
 
-    /// The tree of a fileset below `root`. Mean depth = ln(files) / ln(width).
+    /// Lays out the tree of a fileset below `root`. Mean depth = ln(files) / ln(width).
     fn of(files: &Files, root: PathBuf, random: &mut impl Rng) -> Self {
         let all = files.entries.saturating_add(files.leaf_directories).max(1);
         let depth =
@@ -191,7 +182,7 @@ impl Growth<'_> {
                 return;
             }
             let path = self.directories[place].join(format!("{name:08}"));
-            if level < depth.min(DEEPEST) {
+            if level < depth.min(MAX_DEPTH) {
                 self.grow(path, level + 1, random);
             } else if self.paths.len() < self.entries {
                 self.paths.push(path);

@@ -11,7 +11,7 @@ pub(super) enum Number {
     Drawn(Box<Drawn>),
 }
 
-/// Where a variable with a stream of its own draws from.
+/// Source of a variable with its own random stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Source {
     /// A seed (`seed`), whatever the run's.
@@ -20,7 +20,7 @@ pub(super) enum Source {
     System,
 }
 
-/// A distribution with what is done to its draws.
+/// A distribution, with bounds and rounding of its draws.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Drawn {
     pub(super) shape: Distribution,
@@ -30,7 +30,7 @@ pub(super) struct Drawn {
     pub(super) most: f64,
     /// Draws become a multiple of this; 0 leaves them.
     pub(super) round: u64,
-    /// Which of the plan's sources it draws from; `None`: the client's own stream.
+    /// Index of the plan's source that it draws from; `None`: the client's own stream.
     pub(super) source: Option<usize>,
 }
 
@@ -53,7 +53,7 @@ pub(super) enum Distribution {
         shift: f64,
         scale: f64,
         least: f64,
-        /// The mean of the rows as they are.
+        /// Mean of the unscaled rows.
         own: f64,
     },
     /// Mean and standard deviation.
@@ -78,7 +78,7 @@ pub(super) enum Distribution {
 }
 
 impl Number {
-    /// The number, drawn anew if it is random.
+    /// Returns the number, drawn anew if it is random.
     pub(super) fn next(&self, random: &mut impl Rng) -> u64 {
         match self {
             Self::Fixed(number) => *number,
@@ -86,7 +86,7 @@ impl Number {
         }
     }
 
-    /// A draw before it becomes a whole number.
+    /// Returns a draw before it becomes a whole number.
     pub(super) fn real(&self, random: &mut impl Rng) -> f64 {
         match self {
             Self::Fixed(number) => *number as f64,
@@ -94,7 +94,7 @@ impl Number {
         }
     }
 
-    /// The same with another mean.
+    /// Returns the same with another mean.
     pub(super) fn with_mean(&self, mean: f64) -> Self {
         let Self::Drawn(drawn) = self else {
             return self.clone();
@@ -104,7 +104,7 @@ impl Number {
         Self::Drawn(drawn)
     }
 
-    /// Which of the plan's sources it draws from.
+    /// Returns the index of the plan's source that it draws from.
     pub(super) fn source(&self) -> Option<usize> {
         match self {
             Self::Fixed(_) => None,
@@ -112,7 +112,7 @@ impl Number {
         }
     }
 
-    /// Whether it is always `number`.
+    /// Returns whether it is always `number`.
     pub(super) fn is(&self, number: u64) -> bool {
         *self == Self::Fixed(number)
     }
@@ -133,7 +133,7 @@ impl Drawn {
 }
 
 impl Distribution {
-    /// The same with another mean; those of a `cvar` have theirs from several parameters and keep it.
+    /// Returns the same with another mean. Variables of type `cvar` keep theirs, which follows from several parameters.
     fn with_mean(&self, wanted: f64) -> Self {
         let mut changed = self.clone();
         match &mut changed {

@@ -1,8 +1,8 @@
-//! Where clients wait for each other: the semaphores of `semblock` and `sempost`, and `block` and `wakeup`.
+//! Waits of clients for each other: the semaphores of `semblock` and `sempost`, and `block` and `wakeup`.
 //!
-//! All states are under one lock. A post to many semaphores takes it once, and a client that begins to wait can see
-//! that all others wait too and none is left to wake another. A wait looks at the clock ten times a second, so that
-//! it ends with the run in any case.
+//! All states are under one lock. A post to many semaphores takes it once. A client that begins to wait can see that
+//! all others wait too, and none is left to wake another. A wait reads the clock ten times a second, so it ends with
+//! the run in any case.
 
 use std::ops::Range;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -11,21 +11,19 @@ use std::time::Duration;
 use luc_workload::workers::{Client, now_ns};
 
 /// The longest sleep without a look at the end of the run, ns.
-const NAP_NS: u64 = 100_000_000;
+const MAX_SLEEP_NS: u64 = 100_000_000;
 
 /// Why a wait did not end as it should.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Broken {
-    /// The run is over.
     Over,
     Deadlock,
 }
 
-/// All semaphores and meeting points.
 #[derive(Debug)]
 pub(super) struct Waits {
-    state: Mutex<State>,
-    /// Per point, what its owner sleeps on, and what those who post to it sleep on.
+    state: Mutex<WaitState>,
+    /// Condition variables per point: for its owner, and for those who post to it.
     sleepers: Vec<[Condvar; 2]>,
     quirks: Quirks,
 }
@@ -33,16 +31,16 @@ pub(super) struct Waits {
 /// Quirks of Filebench that the default does not have.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Quirks {
-    /// A wakeup that nobody waits for is lost.
+    /// Whether a wakeup without a waiter is lost.
     pub(super) forgetful: bool,
-    /// When every client waits, nothing happens until the end of the run.
+    /// Whether clients that all wait stay idle until the end of the run.
     pub(super) idle: bool,
 }
 
 #[derive(Debug)]
-struct State {
+struct WaitState {
     points: Vec<Point>,
-    /// What each client waits for.
+    /// Needs that the clients wait for.
     needs: Vec<Option<Need>>,
     waiting: usize,
     /// Clients that have not ended.
@@ -55,7 +53,7 @@ struct Point {
     credit: u64,
     posts: u64,
     wakeups: u64,
-    /// Those of them that the owner has seen.
+    /// Number of wakeups that the owner has seen.
     seen: u64,
 }
 
@@ -66,7 +64,7 @@ enum Need {
     Wakeup(usize),
 }
 
-impl State {
+impl WaitState {
     fn has(&self, need: Need) -> bool {
         match need {
             Need::Posts(point, count) => self.points[point].posts >= count,
@@ -77,11 +75,11 @@ impl State {
 }
 
 impl Waits {
-    /// Points with their first credit, for `clients` clients.
+    /// Makes points with their first credit, for `clients` clients.
     pub(super) fn new(credits: &[u64], clients: usize, quirks: Quirks) -> Self {
         let point = |&credit: &u64| Point { credit, posts: 0, wakeups: 0, seen: 0 };
         Self {
-            state: Mutex::new(State {
+            state: Mutex::new(WaitState {
                 points: credits.iter().map(point).collect(),
                 needs: vec![None; clients],
                 waiting: 0,
@@ -92,7 +90,7 @@ impl Waits {
         }
     }
 
-    /// A client has ended and wakes nobody any more; how many are left.
+    /// Notes that a client has ended and wakes nobody any more. Returns the number of clients left.
     pub(super) fn leave(&self) -> usize {
         let mut state = self.lock();
         state.active -= 1;
@@ -141,7 +139,7 @@ impl Waits {
         Ok(())
     }
 
-    /// `wakeup`: wakes those who wait at `points`.
+    /// Performs `wakeup`: wakes the clients that wait at `points`.
     pub(super) fn wake(&self, points: &[Range<usize>]) {
         let mut state = self.lock();
         for point in points.iter().cloned().flatten() {
@@ -150,17 +148,17 @@ impl Waits {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, WaitState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sleeps until there is what `client` needs.
+    /// Sleeps until the need of `client` is met.
     fn wait<'a>(
         &'a self,
-        mut state: MutexGuard<'a, State>,
+        mut state: MutexGuard<'a, WaitState>,
         client: &Client<'_>,
         need: Need,
-    ) -> Result<MutexGuard<'a, State>, Broken> {
+    ) -> Result<MutexGuard<'a, WaitState>, Broken> {
         let sleeper = match need {
             Need::Posts(point, _) | Need::Wakeup(point) => &self.sleepers[point][0],
             Need::Credit(point, _) => &self.sleepers[point][1],
@@ -184,7 +182,7 @@ impl Waits {
             if stuck {
                 break Some(Broken::Deadlock);
             }
-            let left = client.left_ns(now_ns()).clamp(1, NAP_NS);
+            let left = client.left_ns(now_ns()).clamp(1, MAX_SLEEP_NS);
             state = sleeper
                 .wait_timeout(state, Duration::from_nanos(left))
                 .unwrap_or_else(PoisonError::into_inner)

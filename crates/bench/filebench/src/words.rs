@@ -1,6 +1,5 @@
 //! The words of the language: types of flowops, attributes of each definition.
 
-/// Every type of flowop.
 pub(super) const FLOWOPS: &[&str] = &[
     "openfile",
     "createfile",
@@ -61,7 +60,6 @@ pub(super) const PROCESS: &[&str] = &["name", "instances", "nice"];
 
 pub(super) const THREAD: &[&str] = &["name", "instances", "memsize", "useism", "ioprio"];
 
-/// Attributes of a flowop.
 pub(super) const FLOWOP: &[&str] = &[
     "name",
     "filename",
@@ -83,19 +81,16 @@ pub(super) const FLOWOP: &[&str] = &[
     "highwater",
 ];
 
-/// Attributes of a composite's definition.
 pub(super) const COMPOSITE: &[&str] = &["name", "iters"];
 
-/// Attributes of a random variable.
 pub(super) const RANDOM: &[&str] =
     &["name", "type", "min", "mean", "gamma", "round", "seed", "randsrc", "randtable"];
 
-/// Attributes of a custom variable.
 pub(super) const CUSTOM: &[&str] = &["type", "parameters", "min", "max", "round"];
 
 pub(super) const EVENTS: &[&str] = &["rate"];
 
-/// What to do about a command of Filebench 1.4's interactive shell, which version 1.5 does not have either.
+/// Returns advice about a command of Filebench 1.4's interactive shell, which version 1.5 does not have either.
 pub(super) fn of_the_old_shell(command: &str) -> Option<&'static str> {
     Some(match command {
         "usage" => "remove this line: it only prints a text",

@@ -17,16 +17,15 @@ use super::variables::Number;
 use super::waits::Waits;
 use luc_workload::workers::{Client, Fault, now_ns};
 
-/// What all clients share.
 #[derive(Debug)]
 pub(super) struct Shared<'a> {
     pub(super) plan: &'a Plan,
     pub(super) trees: Vec<Tree>,
     pub(super) compat: bool,
     pub(super) seed: u64,
-    /// Of the streams of [`Plan::sources`].
+    /// Seeds of the streams of [`Plan::sources`].
     pub(super) seeds: Vec<u64>,
-    /// `None`: every limit is free.
+    /// Event generator; `None`: every limit is free.
     pub(super) rate: Option<Rate>,
     pub(super) waits: Waits,
     pub(super) totals: Vec<Total>,
@@ -35,7 +34,7 @@ pub(super) struct Shared<'a> {
     pub(super) failure: Mutex<Option<String>>,
 }
 
-/// What the clients that have ended did, per operation.
+/// Sums over the clients that have ended, per operation.
 #[derive(Debug, Default)]
 pub(super) struct Sums {
     pub(super) done: Vec<Done>,
@@ -44,12 +43,10 @@ pub(super) struct Sums {
     pub(super) written_bytes: u64,
 }
 
-/// Why a client stops.
 #[derive(Debug)]
 pub(super) enum Stop {
     /// A call failed, or the workload is impossible.
     Fault(Fault),
-    /// The time is over.
     Over,
     /// The client has done all that there is to do.
     Done,
@@ -61,7 +58,6 @@ impl From<Fault> for Stop {
     }
 }
 
-/// A client at work.
 pub(super) struct Worker<'a> {
     pub(super) shared: &'a Shared<'a>,
     pub(super) client: &'a Client<'a>,
@@ -70,9 +66,8 @@ pub(super) struct Worker<'a> {
     pub(super) buffer: Buffer,
     pub(super) random: ChaCha8Rng,
     pub(super) aio: Aio,
-    /// What limits and ends remember.
+    /// Numbers that limits and ends remember.
     pub(super) memories: Vec<Option<u64>>,
-    /// The streams of [`Plan::sources`].
     sources: Vec<ChaCha8Rng>,
     done: Vec<Done>,
     draws: Vec<Draws>,
@@ -130,8 +125,7 @@ impl<'a> Worker<'a> {
     }
 
     fn add_up(&self) {
-        let sums = &self.shared.sums;
-        let mut sums = sums.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sums = self.shared.sums.lock().unwrap_or_else(PoisonError::into_inner);
         sums.done.resize(self.done.len(), Done::default());
         sums.draws.resize(self.draws.len(), Draws::default());
         for (sum, done) in sums.done.iter_mut().zip(&self.done) {
@@ -165,10 +159,11 @@ impl<'a> Worker<'a> {
         if self.client.running(self.now_ns) { Ok(()) } else { Err(Stop::Over) }
     }
 
-    /// A flowop with its repetitions. Each task has a loop of its own with the system call in it: functions around
-    /// the call that returned after it took a third of the rate of short calls, more than the flowop's own work.
-    /// The likely cause are kernels that guard their returns ("Safe RET"), which spoil the processor's guesses of the
-    /// program's.
+    /// Runs a flowop with its repetitions.
+    ///
+    /// Each task has its own loop with the system call in it. Functions that returned after the call cost a third of
+    /// the rate of short calls, more than the flowop's own work. The likely cause is that kernels guard their returns
+    /// ("Safe RET"), which spoils the processor's predictions of the program's returns.
     fn flowop(&mut self, flowop: &Flowop) -> Result<(), Stop> {
         match flowop.task {
             Task::Open => self.repeat(flowop, |worker| worker.open_flowop(flowop, false)),
@@ -207,7 +202,7 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    /// A flowop that is no operation of the workload.
+    /// Performs a flowop that is no operation of the workload.
     fn control(&mut self, flowop: &Flowop) -> Result<(), Stop> {
         // Filebench counts them in a process's total.
         if self.shared.compat {
@@ -243,7 +238,7 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    /// A number of the workload, drawn anew if it is random.
+    /// Returns a number of the workload, drawn anew if it is random.
     #[inline]
     pub(super) fn draw(&mut self, number: &Number) -> u64 {
         match number {
@@ -290,7 +285,7 @@ impl<'a> Worker<'a> {
         self.shared.totals[self.client.index].add(done);
     }
 
-    /// What a flowop's target, or else its process, has done.
+    /// Returns the work done by a flowop's target, or by its process.
     pub(super) fn done(&self, flowop: &Flowop) -> Done {
         let Target::Operations(operations) = &flowop.target else {
             return Total::sum(&self.shared.totals, &self.member.process);
@@ -302,7 +297,7 @@ impl<'a> Worker<'a> {
         sum
     }
 
-    /// A failure that is no failed call.
+    /// Builds a failure that is no failed call.
     pub(super) fn fail(&self, flowop: &Flowop, why: &str) -> Stop {
         let name = &self.shared.plan.names[flowop.operation];
         if let Ok(mut failure) = self.shared.failure.lock() {

@@ -1,8 +1,8 @@
-//! Energy: joules of a run, gross and net of idle, from whatever this machine has; where it has nothing, why.
+//! Energy of a run in joules, gross and net of idle, from the sources of this machine; without a source, the reason.
 //!
-//! In this order: a meter's command, where one is given (`meter`); RAPL counters in powercap (`powercap`); the same
-//! counters as perf events (`perf`). A figure that cannot be trusted (a wrap that may have been missed, a meter that was
-//! silent) is no figure: the run has none, and the reason beside it.
+//! Sources are tried in this order: a meter's command, if one is given (`meter`); RAPL counters in powercap
+//! (`powercap`); the same counters as perf events (`perf`). Figures that cannot be trusted are not reported: after a
+//! wrap that may have been missed, or a silent meter, the run has a reason and no energy.
 
 mod counter;
 mod meter;
@@ -17,12 +17,11 @@ use std::time::Instant;
 use luc_host::sysfs::is_virtual_machine;
 use serde::{Deserialize, Serialize};
 
-/// Energy options of a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Options {
     pub source: Choice,
-    /// How long the power of the idle machine is measured before a sweep; `0` for not at all.
+    /// Time for which the power of the idle machine is measured before a sweep; `0` to skip that.
     pub idle: String,
     /// A command for `sh` that prints watts, until it is ended.
     pub command: Option<String>,
@@ -32,7 +31,6 @@ pub struct Options {
     pub scope: Option<String>,
 }
 
-/// Source of energy figures.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Choice {
@@ -55,27 +53,24 @@ impl Default for Options {
     }
 }
 
-/// How energy was measured in a sweep, or why not.
+/// How energy was measured in a sweep, or why it was not.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct About {
-    /// As `powercap`; `None` if it was not measured.
+    /// Name of the source, as `powercap`; `None` if energy was not measured.
     pub source: Option<String>,
-    /// Scope of the figures: what they include and what not.
+    /// Scope of the figures: parts of the machine that they include, and parts that they do not.
     pub scope: Option<String>,
-    /// Power of the idle machine.
     pub idle_watts: Option<f64>,
     /// Why there is no energy, or no power of the idle machine.
     pub unavailable: Option<String>,
 }
 
-/// Energy of one run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Energy {
-    /// The run's time, seconds.
     pub seconds: f64,
-    /// All of it; `None` with a reason.
+    /// Total energy; `None` with a reason.
     pub gross_joules: Option<f64>,
-    /// Without what the idle machine takes in the same time; `None` if that was not measured.
+    /// Energy above the idle machine's in the same time; `None` if idle power was not measured.
     pub net_joules: Option<f64>,
     /// Why there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -86,11 +81,11 @@ pub struct Energy {
 pub(crate) trait Source: Send {
     fn name(&self) -> &'static str;
     fn scope(&self) -> String;
-    /// A run begins. Errors: the reason.
+    /// Begins a run. Errors: the reason.
     fn begin(&mut self) -> Result<(), String>;
-    /// Joules since then. Errors: the reason.
+    /// Returns the joules since then. Errors: the reason.
     fn end(&mut self) -> Result<f64, String>;
-    /// The process group of the meter, to be ended if this process is killed.
+    /// Returns the process group of the meter, to be ended if this process is killed.
     fn group(&self) -> Option<i32> {
         None
     }
@@ -110,8 +105,8 @@ impl std::fmt::Debug for Energymeter {
 }
 
 impl Energymeter {
-    /// Finds what `options` allow. Counters that are not there are no error, and nothing is measured; a meter that is
-    /// asked for and does not work is one.
+    /// Opens the source that `options` select. Missing counters are no error: then nothing is measured. A meter that is
+    /// asked for and does not work is an error.
     ///
     /// # Errors
     /// The reason why the meter's command does not work.
@@ -135,25 +130,24 @@ impl Energymeter {
         Ok(Self { source: found.ok(), about, begun: None })
     }
 
-    /// Whether there is anything that measures.
     #[must_use]
     pub fn is_there(&self) -> bool {
         self.source.is_some()
     }
 
-    /// The process group of the meter, to be ended if this process is killed.
+    /// Returns the process group of the meter, to be ended if this process is killed.
     #[must_use]
     pub fn group(&self) -> Option<i32> {
         self.source.as_ref()?.group()
     }
 
-    /// The scope of the figures: what they include and what not.
+    /// Returns source and scope of the figures.
     #[must_use]
     pub fn about(&self) -> &About {
         &self.about
     }
 
-    /// The power of the idle machine, from a run in which nothing ran.
+    /// Takes the power of the idle machine, from a run in which nothing ran.
     pub fn set_idle(&mut self, idle: &Energy) {
         match idle.gross_joules {
             Some(joules) if idle.seconds > 0.0 => {
@@ -163,7 +157,7 @@ impl Energymeter {
         }
     }
 
-    /// The power of the idle machine, as measured before.
+    /// Sets the power of the idle machine, as measured before.
     pub fn set_idle_watts(&mut self, watts: f64) {
         self.about.idle_watts = Some(watts);
     }
@@ -173,7 +167,7 @@ impl Energymeter {
         self.begun = outcome.map(|outcome| (Instant::now(), outcome));
     }
 
-    /// It has ended; `None` if nothing measures.
+    /// Ends the measurement of a run; `None` without a source.
     pub fn end(&mut self) -> Option<Energy> {
         let (begun, outcome) = self.begun.take()?;
         let seconds = begun.elapsed().as_secs_f64();
@@ -192,7 +186,7 @@ impl Energymeter {
     }
 }
 
-/// The first counters that can be read. Errors: why none can.
+/// Opens the first counters that can be read. Errors: why none can.
 fn counters(sysfs: &Path, choice: Choice) -> Result<Box<dyn Source>, String> {
     let powercap =
         || powercap::Powercap::open(sysfs).map(|source| Box::new(source) as Box<dyn Source>);
@@ -210,7 +204,7 @@ fn counters(sysfs: &Path, choice: Choice) -> Result<Box<dyn Source>, String> {
     })
 }
 
-/// In words: `packages and DRAM of the whole machine, not disks`.
+/// Describes the scope: `packages and DRAM of the whole machine, not disks`.
 fn scope_of(has_dram: bool) -> String {
     if has_dram {
         "packages and DRAM of the whole machine, not disks".to_owned()

@@ -32,7 +32,7 @@ use saved::{Saved, keep};
 pub use setting::{Setting, SettingError};
 use switches::{smt_change, turbo_changes};
 
-/// Turbo and SMT, for a whole sweep; what is not given stays as it is.
+/// Turbo and SMT for a whole sweep. Options that are not given change nothing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Options {
@@ -45,18 +45,18 @@ pub struct Options {
 }
 
 impl Options {
-    /// Whether nothing is given.
+    /// Returns whether nothing is given.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// Whether the machine can do all of it; nothing is changed.
+/// Checks that the machine can do all of it, without changes.
 ///
 /// # Errors
-/// [`FrequencyError`]: no cpufreq, a frequency that a processor does not have (with the nearest possible), no switch for
-/// turbo or SMT, or no permission.
+/// [`FrequencyError`]: no cpufreq, a frequency that a processor does not have (with the nearest possible), no switch
+/// for turbo or SMT, or no permission.
 pub fn check(sysfs: &Path, settings: &[Setting], options: &Options) -> Result<(), FrequencyError> {
     let cpu = cpu_dir(sysfs);
     let frequencies = settings.iter().filter_map(Setting::khz);
@@ -87,7 +87,7 @@ pub fn check(sysfs: &Path, settings: &[Setting], options: &Options) -> Result<()
     Ok(())
 }
 
-/// Keeps other sweeps from the processors for as long as the file, or a copy of it, is open.
+/// Locks the processors' settings against other sweeps, for as long as the file or a copy of it is open.
 ///
 /// # Errors
 /// [`FrequencyError::Busy`]: another sweep has them.
@@ -108,19 +108,19 @@ pub fn lock(sysfs: &Path) -> Result<File, FrequencyError> {
     }
 }
 
-/// The processors, while a sweep uses them. What they were is in a file on the disk before anything is changed; whoever
-/// ends the sweep calls [`restore`] with that file.
+/// Borrowed processor settings. The original settings are on disk before anything is changed. Whoever ends the sweep
+/// calls [`restore`] with that file.
 #[derive(Debug)]
 pub struct Lent {
     cpu: PathBuf,
-    /// After [`Options`] were set: without turbo, limits may be lower than they were.
+    /// Settings after [`Options`] were applied: without turbo, limits may be lower than before.
     as_is: Saved,
     /// Without the processors that [`Options`] took offline.
     policies: Vec<Policy>,
 }
 
 impl Lent {
-    /// Writes what the processors are to `file`, then sets `options`.
+    /// Saves the current settings to `file`, then applies `options`.
     ///
     /// # Errors
     /// [`FrequencyError`]; `file` says what to restore, if it is there.
@@ -153,14 +153,14 @@ impl Lent {
     }
 }
 
-/// What `text` says that the processors were, written again; `None` if that is no text of a sweep's.
+/// Parses saved settings and serializes them again; `None` if they are not a sweep's.
 #[must_use]
 pub fn saved(text: &str) -> Option<String> {
     let saved = Saved::parse(text).ok()?;
     Some(serde_json::json!(saved).to_string())
 }
 
-/// Lowest and highest frequency that the processors report now, kHz; `None` without cpufreq.
+/// Returns lowest and highest frequency that the processors report now, kHz; `None` without cpufreq.
 #[must_use]
 pub fn now_khz(sysfs: &Path) -> Option<[u64; 2]> {
     let policies = Policy::all(&cpu_dir(sysfs)).ok()?;

@@ -14,8 +14,7 @@ use super::error::PowercutError;
 
 /// Clients that have acknowledged nothing by then are given up.
 const ACK_TIMEOUT: Duration = Duration::from_secs(30);
-/// Most bytes of a line.
-const LONGEST_LINE: usize = 16 << 10;
+const MAX_LINE_BYTES: usize = 16 << 10;
 
 /// The clients' standard output.
 pub(super) struct Acks<'a> {
@@ -28,7 +27,7 @@ pub(super) struct Acks<'a> {
 
 /// The end of reading.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum AcksEnd {
     /// The time of the cut has come.
     Due,
     /// The clients closed their output.
@@ -47,13 +46,13 @@ impl<'a> Acks<'a> {
         Ok(Self { pipe, paths_in, program, partial: Vec::new() })
     }
 
-    /// Collects acknowledgements until `after` has passed since the first. What the pipe holds then
-    /// is taken as well; it was written before the cut that follows.
+    /// Collects acknowledgements until `after` has passed since the first. Lines still in the pipe then are taken as
+    /// well, since they were written before the cut that follows.
     pub(super) fn collect(
         &mut self,
         after: Duration,
         acknowledged: &mut Acknowledged,
-    ) -> Result<End, PowercutError> {
+    ) -> Result<AcksEnd, PowercutError> {
         let mut due = None;
         let given_up = Instant::now() + ACK_TIMEOUT;
         loop {
@@ -63,7 +62,7 @@ impl<'a> Acks<'a> {
             }
             if due.is_some_and(|due| now >= due) {
                 self.take(acknowledged)?;
-                return Ok(End::Due);
+                return Ok(AcksEnd::Due);
             }
             if due.is_none() && now >= given_up {
                 return Err(PowercutError::Silent {
@@ -73,8 +72,8 @@ impl<'a> Acks<'a> {
             }
             let wait = due.unwrap_or(given_up).saturating_duration_since(now);
             self.wait(wait.min(Duration::from_millis(100)))?;
-            if self.take(acknowledged)? == End::Closed {
-                return Ok(End::Closed);
+            if self.take(acknowledged)? == AcksEnd::Closed {
+                return Ok(AcksEnd::Closed);
             }
             if due.is_none() && acknowledged.count > 0 {
                 due = Some(Instant::now() + after);
@@ -90,15 +89,14 @@ impl<'a> Acks<'a> {
         }
     }
 
-    /// Takes what the pipe holds now: at most its capacity, so that a fast writer cannot hold up
-    /// the cut.
-    fn take(&mut self, acknowledged: &mut Acknowledged) -> Result<End, PowercutError> {
+    /// Takes the content of the pipe: at most its capacity, so that a fast writer cannot delay the cut.
+    fn take(&mut self, acknowledged: &mut Acknowledged) -> Result<AcksEnd, PowercutError> {
         let mut buffer = [0; 64 << 10];
         match self.pipe.read(&mut buffer) {
-            Ok(0) => return Ok(End::Closed),
+            Ok(0) => return Ok(AcksEnd::Closed),
             Ok(length) => self.partial.extend_from_slice(&buffer[..length]),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(End::Due),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(End::Due),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(AcksEnd::Due),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(AcksEnd::Due),
             Err(error) => return Err(self.pipe_error(error)),
         }
         let data = std::mem::take(&mut self.partial);
@@ -107,12 +105,12 @@ impl<'a> Acks<'a> {
             self.line(&rest[..end], acknowledged)?;
             rest = &rest[end + 1..];
         }
-        if rest.len() > LONGEST_LINE {
+        if rest.len() > MAX_LINE_BYTES {
             let line = &rest[..40];
             return Err(self.path_error(line, "the line is longer than any path".to_owned()));
         }
         self.partial = rest.to_vec();
-        Ok(End::Due)
+        Ok(AcksEnd::Due)
     }
 
     fn line(&self, line: &[u8], acknowledged: &mut Acknowledged) -> Result<(), PowercutError> {
@@ -141,13 +139,13 @@ impl<'a> Acks<'a> {
     }
 }
 
-/// `ack CLIENT STEP`; anything else is no acknowledgement.
+/// Parses `ack CLIENT STEP`; anything else is no acknowledgement.
 fn parse(line: &[u8]) -> Option<(u32, u32)> {
     let (client, step) = std::str::from_utf8(line).ok()?.strip_prefix("ack ")?.split_once(' ')?;
     Some((client.parse().ok()?, step.parse().ok()?))
 }
 
-/// The path in a line, relative to `dir`, in which it must be.
+/// Returns the path in a line, relative to `dir`, in which it must be.
 fn below(dir: &Path, line: &[u8]) -> Result<PathBuf, String> {
     use std::os::unix::ffi::OsStrExt as _;
     let path = Path::new(std::ffi::OsStr::from_bytes(line));

@@ -1,4 +1,4 @@
-//! Is what is on the disk after the cut what was acknowledged before it?
+//! Compares the disk after the cut with the acknowledgements before it.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -13,7 +13,7 @@ pub(super) enum Verdict {
     Right,
     /// The file, or its acknowledged change as a whole, is gone.
     Lost,
-    /// It has contents that it never should have had.
+    /// The file has contents that it should never have had.
     Torn,
 }
 
@@ -109,8 +109,8 @@ fn describe(contents: &io::Result<Vec<u8>>) -> String {
     }
 }
 
-/// Judges a file of ours: its contents, what it was made with, how it is changed later and whether
-/// that was acknowledged. A change that was not may be in any state that the power cut allows.
+/// Judges a file of ours by its contents, its first body and its later change. A change that was not acknowledged may
+/// be in any state that the power cut allows.
 fn judge(
     contents: &[u8],
     made: &[u8],

@@ -15,7 +15,6 @@ use super::content::{Amend, Step, Writer};
 pub struct AckClients {
     /// Directory on the disk under trial.
     pub directory: PathBuf,
-    /// Seed of the round.
     pub seed: u64,
     pub clients: usize,
     pub kind: ClientKind,

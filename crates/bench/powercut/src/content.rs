@@ -1,11 +1,11 @@
-//! What clients write: every step, name and byte is a function of (seed, client, step number), so
-//! that the check needs no record of it.
+//! Contents that clients write. Every step, name and byte is a function of (seed, client, step number), so that the
+//! check needs no record.
 
 use luc_stats::random;
 use rand::RngExt;
 
 /// Largest body of one step, bytes.
-const LARGEST_BYTES: u32 = 64 << 10;
+const MAX_BODY_BYTES: u32 = 64 << 10;
 
 /// Changes of a file that a client has made and acknowledged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,12 +25,10 @@ pub(super) enum Step {
     Amend(Amend),
 }
 
-/// One client of one round.
+/// A client in one round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Writer {
-    /// Seed of the round.
     pub(super) seed: u64,
-    /// Number of the client.
     pub(super) client: u32,
 }
 
@@ -39,7 +37,7 @@ impl Writer {
         random::stream(self.seed, u64::from(self.client) << 32 | u64::from(step))
     }
 
-    /// The client's action in a step: every fourth changes the file of the step before.
+    /// Returns the client's action in a step: every fourth changes the file of the step before.
     pub(super) fn step(self, step: u32) -> Step {
         if step % 4 != 3 {
             return Step::Create;
@@ -51,7 +49,7 @@ impl Writer {
         })
     }
 
-    /// The number of the file that a step makes or changes: the number of the step that makes it.
+    /// Returns the number of the file that a step makes or changes: the number of the step that makes it.
     pub(super) fn file(self, step: u32) -> u32 {
         match self.step(step) {
             Step::Create => step,
@@ -63,13 +61,13 @@ impl Writer {
         format!("c{:04}-{file:06}", self.client)
     }
 
-    /// The bytes that a step writes; of a step that overwrites as many as the file has.
+    /// Returns the bytes that a step writes. A step that overwrites writes the length of the file.
     pub(super) fn body(self, step: u32) -> Vec<u8> {
         let mut random = self.random(step);
         let _kind: u32 = random.random_range(0..3);
         let mut length = match random.random_range(0..8) {
             0 => 0,
-            _ => random.random_range(0..LARGEST_BYTES) >> random.random_range(0..16),
+            _ => random.random_range(0..MAX_BODY_BYTES) >> random.random_range(0..16),
         } as usize;
         if self.step(step) == Step::Amend(Amend::Overwrite) {
             length = self.body(step - 1).len();
@@ -77,7 +75,7 @@ impl Writer {
         random::bytes(&mut random, length)
     }
 
-    /// A file's whole contents after the step that changes it.
+    /// Returns a file's whole contents after the step that changes it.
     pub(super) fn amended(self, file: u32, amend: Amend) -> Vec<u8> {
         let body = self.body(file + 1);
         match amend {
@@ -90,7 +88,7 @@ impl Writer {
         }
     }
 
-    /// The later change of the file, if there is one.
+    /// Returns the later change of the file, if there is one.
     pub(super) fn amendment(self, file: u32) -> Option<Amend> {
         match self.step(file + 1) {
             Step::Amend(amend) => Some(amend),
@@ -109,7 +107,7 @@ mod tests {
         fn steps_repeat_and_stay_in_bounds(seed: u64, client in 0_u32..4096, step in 0_u32..10_000) {
             let writer = Writer { seed, client };
             prop_assert_eq!(writer.body(step), writer.body(step));
-            prop_assert!(writer.body(step).len() <= LARGEST_BYTES as usize);
+            prop_assert!(writer.body(step).len() <= MAX_BODY_BYTES as usize);
             let file = writer.file(step);
             prop_assert!(file <= step && writer.step(file) == Step::Create);
             if let Some(amend) = writer.amendment(file) {

@@ -15,7 +15,7 @@ use super::error::PowercutError;
 pub(super) enum Disk {
     /// Made for the round, by its name.
     Emulated(String),
-    /// Its attributes in sysfs.
+    /// A lagdisk, by the folder of its attributes in sysfs.
     Lagdisk(PathBuf),
 }
 
@@ -84,7 +84,7 @@ impl Disk {
     ) -> Result<(), luc_disk::Error> {
         match self {
             Self::Emulated(name) => luc_disk::remove_when_free(name, patience, meanwhile),
-            // What is not mounted any more needs no unmounting.
+            // It may be unmounted already.
             Self::Lagdisk(_) => luc_disk::unmount(dir).or(Ok(())),
         }
     }
@@ -108,7 +108,7 @@ impl Disk {
     }
 }
 
-/// The folder in sysfs of a lagdisk.
+/// Returns the folder in sysfs of a lagdisk.
 fn attributes(device: &Path) -> Result<PathBuf, PowercutError> {
     let name = device.file_name().unwrap_or_default();
     let folder = Path::new("/sys/block").join(name).join("lagdisk");

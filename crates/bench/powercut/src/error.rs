@@ -5,32 +5,26 @@ use std::path::PathBuf;
 
 use luc_units::Failed;
 
-/// A trial that could not start or finish; one line that ends with what to do.
+/// A trial that could not start or finish. The message is one line that ends with a remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum PowercutError {
-    /// A number that must not be zero.
     #[error("{0} 0: nothing to do; use 1 or more")]
     Zero(&'static str),
-    /// Too few or too many clients.
     #[error("--clients {0}: not a number of clients; use 1 to 4096")]
     Clients(usize),
     #[error(transparent)]
     Disk(#[from] luc_disk::Error),
-    /// A device that is no lagdisk.
     #[error("{}: this is no lagdisk; load kernel/lagdisk and give /dev/lagdisk0", .0.display())]
     NotLagdisk(PathBuf),
-    /// The file system's checker is missing.
     #[error("--fs {fs}: its checker '{tool}' was not found; install {package}")]
     NoChecker {
         fs: String,
         tool: &'static str,
-        /// Package that has it.
+        /// Package that contains the checker.
         package: &'static str,
     },
-    /// The clients could not be started.
     #[error("cannot start '{program}': {reason}; check its path and that it is executable")]
     Start { program: String, reason: io::Error },
-    /// The clients ended by themselves.
     #[error("'{program}' ended before the power was cut ({how}); {advice}")]
     Ended {
         program: String,
@@ -44,16 +38,14 @@ pub enum PowercutError {
     )]
     Silent {
         program: String,
-        /// How long it was given.
+        /// Time that it was given.
         seconds: u64,
     },
-    /// An acknowledged path that cannot be read.
     #[error(
         "'{program}' acknowledged '{line}', which cannot be read: {reason}; print one path per \
          line, relative to LUC_POWERCUT_DIR"
     )]
     Path { program: String, line: String, reason: String },
-    /// An operation of the trial itself.
     #[error("{path}: {what} failed: {reason}; `luc disk remove --all` clears what is left", path = .path.display())]
     Io { path: PathBuf, what: &'static str, reason: io::Error },
     #[error("interrupted")]

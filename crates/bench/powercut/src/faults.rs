@@ -1,11 +1,12 @@
-//! Does a failed write reach the program that asked? A disk fails as it is told to; a program writes, synchronizes, and
-//! is told of it, with luc and without; both must be told the same.
+//! Tests that a failed write reaches the program that asked for it. A disk fails on order. A program writes and
+//! synchronizes with luc and without, and must get the same results.
 //!
-//! [`run`] makes every trial of a matrix: the block layer's errnos, the calls that wait for data, the blocks of a file,
-//! kinds of files, policies. One disk and one file system serve many trials: each has a file of its own, of which one
-//! block cannot be written, and all trials of an errno and a policy are made at the same time by one client. Flushes that
-//! fail end a file system's journal, so their trials get a new file system each time. [`run_command`] lets a command of the
-//! user's work on a disk that begins to fail.
+//! [`run`] makes every trial of a matrix: errnos of the block layer, calls that wait for data, blocks of a file, kinds
+//! of files, policies. Many trials share one disk and one file system. Each has its own file, of which one block cannot
+//! be written, and one client makes all trials of an errno and a policy at the same time.
+//!
+//! Failed flushes end a file system's journal, so their trials get a new file system each time. [`run_command`] runs a
+//! command of the user on a disk that begins to fail.
 //!
 //! # Where the parts are
 //!
@@ -43,7 +44,6 @@ pub use module::Module;
 pub use report::{Difference, PolicyReport, Report};
 pub use trial::{Answer, Before, Block, Call, Kind, Outcome, Trial};
 
-/// The disk and its file system.
 #[derive(Debug, Clone)]
 pub struct Setting {
     /// The `luc` binary, run again as the disk's daemon and as the client.
@@ -54,18 +54,15 @@ pub struct Setting {
     pub mkfs_options: String,
     pub model: ModelSpec,
     pub size_bytes: u64,
-    /// What brings calls together.
     pub level: Level,
     /// The policies to compare with none.
     pub policies: Vec<Policy>,
 }
 
-/// The trials to make.
 #[derive(Debug, Clone)]
 pub struct Faults {
-    /// Disk and file system.
     pub setting: Setting,
-    /// What writes fail with. Flushes fail as well if EIO, which is all that they can fail with, is among them.
+    /// Errnos with which writes fail. With EIO among them, flushes fail as well; they can fail with nothing else.
     pub errnos: Vec<BlockErrno>,
     /// The calls that are to report it.
     pub calls: Vec<Call>,
@@ -75,7 +72,7 @@ pub struct Faults {
     pub beside: usize,
 }
 
-/// Makes the trials. `tick` is told how many steps of how many are done.
+/// Makes the trials. `tick` gets the number of steps done, and of all steps.
 ///
 /// # Errors
 /// [`FaultsError`]: bad input, or a machine that cannot do it. Differences are no error but in the report.
@@ -89,7 +86,7 @@ pub fn run(plan: &Faults, tick: &mut dyn FnMut(u64, u64)) -> Result<Report, Faul
     matrix::run(plan, tick)
 }
 
-/// A command line, as text.
+/// Writes a command line as text.
 fn text(words: &[OsString]) -> String {
     let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
     words.join(" ")

@@ -1,4 +1,4 @@
-//! Each file system's own checker, told to change nothing.
+//! Checkers of the file systems, run without changes.
 
 use std::fs::OpenOptions;
 use std::io;
@@ -14,7 +14,7 @@ use luc_units::OnPath as _;
 
 use super::error::PowercutError;
 
-/// How long others may keep a device that is to be checked.
+/// Time for other users to release a device that is to be checked.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A program that checks an unmounted file system; its status is 0 if that is clean.
@@ -26,7 +26,7 @@ pub(super) struct Checker {
 }
 
 impl Checker {
-    /// The checker of `fs`; `None` if none is known.
+    /// Returns the checker of `fs`; `None` if none is known.
     ///
     /// # Errors
     /// [`PowercutError::NoChecker`] if it is known and missing.
@@ -52,7 +52,6 @@ impl Checker {
         Some(Self { tool, options, package })
     }
 
-    /// Its command line, for the report.
     pub(super) fn command_line(&self) -> String {
         format!("{} {}", self.tool, self.options.join(" "))
     }
@@ -63,7 +62,7 @@ impl Checker {
         let output = tool(self.tool)
             .args(self.options)
             .arg(device)
-            // A Ctrl-C of the terminal is not for it: its end would look like an unclean file system.
+            // A Ctrl-C of the terminal must not end it, since that would look like an unclean file system.
             .process_group(0)
             .stdin(Stdio::null())
             .output()
@@ -71,7 +70,7 @@ impl Checker {
         if output.status.success() {
             return Ok(None);
         }
-        // What did not look through to its end has found nothing.
+        // A checker that was killed has found nothing.
         if output.status.signal().is_some() {
             let ended = std::io::Error::other(format!("it was ended ({})", output.status));
             return Err(PowercutError::io("running the file system's checker", device)(ended));
@@ -86,8 +85,8 @@ impl Checker {
     }
 }
 
-/// Waits until nobody has a device mounted. A mount namespace that was made meanwhile has it until it ends, and what is
-/// mounted looks unclean.
+/// Waits until nobody has the device mounted. Mount namespaces that were made meanwhile keep it mounted until they end,
+/// and a mounted file system looks unclean.
 fn wait_until_free(device: &Path) -> io::Result<()> {
     let begun = Instant::now();
     loop {

@@ -1,11 +1,11 @@
-//! Is an acknowledged fsync durable? Clients sync files and say so; the power of the disk below
-//! them is cut; every file that was acknowledged before must be there, whole.
+//! Tests whether an acknowledged fsync is durable. Clients sync files and acknowledge them. The power of the disk below
+//! is cut. Every file that was acknowledged before the cut must be there, whole.
 //!
-//! Round `r` of seed `s` is the first round of seed `s + r`, so that one number repeats a round.
-//! What the clients write, when the power is cut and which unflushed sectors outlive it follow from
-//! the seed; how far the clients get until then does not.
+//! Round `r` of seed `s` is the first round of seed `s + r`, so one number repeats a round. The seed decides the
+//! contents, the time of the cut and the unflushed sectors that survive it. It does not decide how far the clients get
+//! until then.
 //!
-//! [`faults`] asks the other question: does a failed write reach the program that asked?
+//! [`faults`] tests the opposite case: whether a failed write reaches the program that asked for it.
 
 mod acks;
 mod check;
@@ -30,7 +30,6 @@ use luc_workload::workers::ClientKind;
 pub use error::PowercutError;
 pub use report::{BadRound, Report};
 
-/// Options of the trial.
 #[derive(Debug, Clone)]
 pub struct Powercut {
     /// The `luc` binary, run again as the disk's daemon and as the clients.
@@ -61,7 +60,7 @@ pub struct Powercut {
     pub command: Option<Vec<OsString>>,
 }
 
-/// Runs the rounds. `tick` is told how many are done.
+/// Runs the rounds. `tick` gets the number of finished rounds.
 ///
 /// # Errors
 /// [`PowercutError`]: bad input, a machine that cannot do it, or clients that failed. Losses are no

@@ -1,4 +1,4 @@
-//! What the rounds found.
+//! Report on the rounds.
 
 use luc_disk::CutReport;
 use luc_workload::workers::ClientKind;
@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::Powercut;
 use super::fsck::Checker;
 
-/// What a round found; a round that went well is a [`BadRound`] with nothing bad in it.
+/// Result of a round. A round without findings is a [`BadRound`] with nothing bad in it.
 pub(super) struct Outcome {
     pub(super) round: BadRound,
     pub(super) cut: CutReport,
@@ -47,17 +47,14 @@ pub struct Report {
     pub fsck_unclean: u64,
     /// Unflushed sectors that outlived the cuts with their newest contents.
     pub sectors_kept: u64,
-    /// Those that went back to an older unflushed version.
+    /// Sectors that went back to an older unflushed version.
     pub sectors_stale: u64,
-    /// Those that went back to their flushed contents.
+    /// Sectors that went back to their flushed contents.
     pub sectors_lost: u64,
-    /// Whether a signal ended the rounds early.
     pub interrupted: bool,
-    /// The rounds that went wrong.
     pub bad_rounds: Vec<BadRound>,
 }
 
-/// A round that went wrong.
 #[derive(Debug, Clone, Serialize)]
 pub struct BadRound {
     /// `--rounds 1 --seed` this repeats it.
@@ -107,7 +104,7 @@ impl Report {
         }
     }
 
-    /// Whether every acknowledged fsync was durable and every file system whole.
+    /// Returns whether every acknowledged fsync was durable and every file system whole.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         self.bad_rounds.is_empty()

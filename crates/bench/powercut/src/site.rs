@@ -18,10 +18,10 @@ use super::disk::Disk;
 use super::error::PowercutError;
 use crate::strays::kill_strays;
 
-/// How long processes that were killed may take to let go of the file system.
+/// Time for killed processes to release the file system.
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Names the directory under trial in the environment of what works there.
+/// Environment variable that names the directory under trial.
 const DIRECTORY_VARIABLE: &str = "LUC_POWERCUT_DIR";
 
 /// The place of one round.
@@ -37,7 +37,6 @@ pub(super) struct Site {
 }
 
 impl Site {
-    /// Makes disk, file system and mount.
     pub(super) fn create(plan: &Powercut) -> Result<Self, PowercutError> {
         let name = format!("powercut-{}", std::process::id());
         let temporary = std::env::temp_dir();
@@ -93,7 +92,7 @@ impl Site {
         stdout.ok_or_else(|| start(io::ErrorKind::BrokenPipe.into()))
     }
 
-    /// Clients that ended by themselves: status and last words.
+    /// Describes how the clients ended by themselves: status and last words.
     pub(super) fn how_ended(&mut self) -> String {
         let status = match self.clients.as_mut().map(Child::wait) {
             Some(Ok(status)) => status.to_string(),
@@ -144,7 +143,7 @@ impl Site {
         Ok(())
     }
 
-    /// Takes everything away and says so if that fails.
+    /// Removes everything, and reports failures.
     pub(super) fn remove(mut self) -> Result<(), PowercutError> {
         self.clear()
     }
@@ -154,7 +153,7 @@ impl Site {
             return Ok(());
         }
         self.kill_clients();
-        // What fails now would fail again when this is dropped.
+        // A failure now would only be repeated on drop.
         let work = std::mem::take(&mut self.work);
         let mut end_users = || kill_strays(DIRECTORY_VARIABLE, &self.dir);
         self.disk.remove(&self.dir, RELEASE_TIMEOUT, &mut end_users)?;

@@ -8,7 +8,7 @@ use luc_units::OnPath as _;
 use rand::RngExt;
 
 use super::Powercut;
-use super::acks::{Acks, End};
+use super::acks::{Acks, AcksEnd};
 use super::check::{self, Acknowledged};
 use super::error::PowercutError;
 use super::fsck::Checker;
@@ -18,15 +18,15 @@ use super::site::Site;
 /// The chances of a round.
 #[derive(Debug, PartialEq, Eq)]
 struct Fate {
-    /// From the first acknowledgement to the cut.
+    /// Time from the first acknowledgement to the cut.
     cut_after: Duration,
-    /// Which unflushed sectors persist; `None`: not one.
+    /// Seed that draws the unflushed sectors that persist; `None`: none persists.
     cut_seed: Option<u64>,
 }
 
 impl Fate {
-    /// Of the round with this seed: the cut comes after 0.1 to 1 s; in a quarter of the rounds
-    /// nothing that was not flushed persists, in the others a drawn subset does.
+    /// Draws the fate of the round with this seed. The cut comes after 0.1 to 1 s. In a quarter of the rounds no
+    /// unflushed sector persists, in the others a random subset does.
     fn of(seed: u64) -> Self {
         let mut random = random::stream(seed, u64::MAX);
         Self {
@@ -36,7 +36,6 @@ impl Fate {
     }
 }
 
-/// Runs the round of `seed`.
 pub(super) fn round(
     plan: &Powercut,
     checker: Option<&Checker>,
@@ -101,8 +100,8 @@ fn until_the_cut(
     let mut acks = Acks::new(pipe, paths_in, &program)
         .map_err(PowercutError::io("preparing the clients' output", &dir))?;
     match acks.collect(fate.cut_after, acknowledged)? {
-        End::Due => site.disk.cut(fate.cut_seed),
-        End::Closed => Err(PowercutError::Ended {
+        AcksEnd::Due => site.disk.cut(fate.cut_seed),
+        AcksEnd::Closed => Err(PowercutError::Ended {
             program,
             how: site.how_ended(),
             advice: if plan.command.is_some() {

@@ -1,4 +1,4 @@
-//! What the points of a sweep differ in.
+//! Axes along which the points of a sweep differ.
 
 use std::fmt;
 
@@ -10,21 +10,21 @@ pub enum Axis {
     Workload,
     Threads,
     Target,
-    /// With the gate or the module, or without.
+    /// Under the gate, under the module, or without either.
     Policy,
-    /// An option of `luc bench` of which a workload has a list, by its name without dashes.
+    /// Name, without dashes, of an option of `luc bench` that has a list of values.
     Option(&'static str),
     /// The disk's I/O scheduler.
     Scheduler,
     Frequency,
     /// The speed in virtual time, millions of instructions per second.
     Mips,
-    /// How many processors a guest has.
+    /// Number of a guest's processors.
     Processors,
 }
 
 impl Axis {
-    /// As in the plan and in the columns of the results.
+    /// Returns its name in the plan and in the columns of the results.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! Plans that only want to know which target and policy is best: when one is given up, and what was selected.
+//! Plans that look only for the best target and policy: when a candidate is given up, and the final selection.
 
 use std::collections::HashMap;
 
@@ -8,23 +8,22 @@ use serde::Serialize;
 use super::journal::{Failure, Record};
 use super::plan::{Batching, Policy};
 use super::points::Point;
-use luc_selection::{Candidate, Selection, Side, Terms, select};
+use luc_stats::selection::{Candidate, Selection, Standing, Terms, select};
 
-/// The points that are compared with each other, and what was found.
+/// Points that are compared with each other, and the result.
 #[derive(Debug, Serialize)]
 pub struct Group {
-    /// What they have in common: the values of the axes but target and policy.
+    /// Values of the axes that they share: all but target and policy.
     pub group: String,
-    /// What their figure is counted in.
     pub unit: String,
     /// Their keys, in the order of the selection's candidates.
     pub keys: Vec<String>,
-    /// What was found; `None` of fewer than 3 rounds.
+    /// Result of the comparison; `None` of fewer than 3 rounds.
     pub selection: Option<Selection>,
 }
 
 impl Point {
-    /// It as a candidate, without samples.
+    /// Describes the point as a candidate without samples.
     pub(super) fn candidate(&self) -> Candidate {
         let target = &self.target;
         let file_system = target.fs.clone().unwrap_or_else(|| "directory".to_owned());
@@ -46,7 +45,7 @@ impl Point {
     }
 }
 
-/// The numbers of the points of each group, in their order.
+/// Returns the numbers of the points of each group, in their order.
 pub(super) fn groups(points: &[Point]) -> Vec<Vec<usize>> {
     let mut groups: Vec<(String, Vec<usize>)> = Vec::new();
     for (number, point) in points.iter().enumerate() {
@@ -59,7 +58,7 @@ pub(super) fn groups(points: &[Point]) -> Vec<Vec<usize>> {
     groups.into_iter().map(|(_, members)| members).collect()
 }
 
-/// At how many rounds it is looked who is worse.
+/// Returns the numbers of rounds after which worse candidates are given up.
 pub(super) fn looks(goal: &Goal) -> Vec<usize> {
     let doubled = std::iter::successors(Some(goal.min.max(1)), |look| Some(look * 2));
     let mut looks: Vec<usize> = doubled.take_while(|&look| look < goal.max).collect();
@@ -67,13 +66,15 @@ pub(super) fn looks(goal: &Goal) -> Vec<usize> {
     looks
 }
 
-/// How sure a selection of `goal` is: by each look, and by one more when time is up.
+/// Returns the terms of a selection: one look at each number of rounds, and one more when time is up.
 pub(super) fn terms(goal: &Goal) -> Terms {
     Terms { looks: looks(goal).len() + 1, ..Terms::default() }
 }
 
-/// What becomes of each of a group's `candidates`; `failed` ones are out. At each look, the ones that are significantly
-/// worse than the best are given up; it ends when none is left that the best may exceed by more than the goal.
+/// Decides which of a group's `candidates` go on; those marked in `failed` do not.
+///
+/// At each look, candidates that are significantly worse than the best are given up. The group ends when the best can
+/// exceed no other by more than the goal.
 pub(super) fn verdicts(goal: &Goal, candidates: &[Candidate], failed: &[bool]) -> Vec<Verdict> {
     let mut verdicts: Vec<Verdict> = failed
         .iter()
@@ -87,17 +88,17 @@ pub(super) fn verdicts(goal: &Goal, candidates: &[Candidate], failed: &[bool]) -
         }
         let mut seen = candidates.to_vec();
         seen.iter_mut().for_each(|candidate| candidate.rates.truncate(look));
-        // Nothing is best where all lose data: then all go on to the end.
+        // If all candidates lose data there is no best: all go on to the end.
         let Ok(Selection { rate, .. }) = select(&seen, terms(goal)) else {
             continue;
         };
         let mut is_open = false;
         alive.retain(|&at| match rate.against(at) {
-            Some(found) if found.best_is == Side::Better => {
+            Some(found) if found.best_is == Standing::Better => {
                 verdicts[at] = Verdict::Worse;
                 false
             }
-            Some(found) if found.best_is == Side::Worse => {
+            Some(found) if found.best_is == Standing::Worse => {
                 verdicts[at] = Verdict::Converged;
                 false
             }
@@ -114,14 +115,15 @@ pub(super) fn verdicts(goal: &Goal, candidates: &[Candidate], failed: &[bool]) -
     verdicts
 }
 
-/// The records of one point by their rounds, from the first up to one that is not there: guests end in any order.
+/// Returns the records of one point by their rounds, from the first up to one that is not there: guests end in any
+/// order.
 pub(super) fn in_rounds(mut records: Vec<&Record>) -> impl Iterator<Item = &Record> {
     records.sort_by_key(|record| record.round);
     let in_order = records.into_iter().enumerate();
     in_order.take_while(|(at, record)| record.round == *at).map(|(_, record)| record)
 }
 
-/// What the records say of every group.
+/// Selects the best of every group from the records.
 pub(super) fn select_all(goal: &Goal, points: &[Point], records: &[Record]) -> Vec<Group> {
     let mut made: HashMap<&str, Vec<&Record>> = HashMap::new();
     for record in records {
@@ -149,7 +151,7 @@ pub(super) fn select_all(goal: &Goal, points: &[Point], records: &[Record]) -> V
     groups(points).into_iter().map(group).collect()
 }
 
-/// Which of the points could not be measured.
+/// Marks the points that could not be measured.
 pub(super) fn failed(points: &[Point], failures: &[Failure]) -> Vec<bool> {
     let is_failed = |point: &Point| failures.iter().any(|failure| failure.key == point.key());
     points.iter().map(is_failed).collect()

@@ -1,7 +1,7 @@
-//! What the machine counted while a workload ran: read before and after it, where reading costs nothing.
+//! Counters of the machine, read before and after each workload where reading costs little.
 //!
-//! A name is `source.what_unit`; what has no unit is a number of things. `machine` has what is of the whole machine,
-//! `file_systems` what is of the target's file system, `own` what the workload itself says.
+//! A name is `source.what_unit`; without a unit it is a number of things. `machine` counts for the whole machine,
+//! `file_systems` for the target's file system, and `own` reads the workload's report.
 
 mod file_systems;
 mod machine;
@@ -14,7 +14,6 @@ use std::path::{Path, PathBuf};
 
 use luc_host::usage::Usage;
 
-/// Figures by their names.
 pub type Counters = BTreeMap<String, f64>;
 
 /// The disk below a folder.
@@ -22,7 +21,7 @@ pub type Counters = BTreeMap<String, f64>;
 struct Disk {
     major: u32,
     minor: u32,
-    /// As the kernel names it: `loop0`.
+    /// Name in the kernel, as `loop0`.
     name: String,
 }
 
@@ -34,26 +33,26 @@ pub(super) struct Counting {
     before: Reading,
 }
 
-/// What files had at a moment. Reading is quick; understanding waits until the workload has ended.
+/// Texts of the kernel's files at one moment. They are parsed after the workload, to keep reading quick.
 #[derive(Debug, Default)]
 struct Reading {
-    machine: machine::Texts,
-    file_system: file_systems::Texts,
+    machine: machine::MachineTexts,
+    file_system: file_systems::FileSystemTexts,
     usage: Usage,
 }
 
 impl Reading {
     fn now(sysfs: &Path, disk: Option<&Disk>) -> Self {
         Self {
-            machine: machine::Texts::now(),
-            file_system: disk.map_or_else(file_systems::Texts::default, |disk| {
-                file_systems::Texts::now(Path::new("/proc"), sysfs, &disk.name)
+            machine: machine::MachineTexts::now(),
+            file_system: disk.map_or_else(file_systems::FileSystemTexts::default, |disk| {
+                file_systems::FileSystemTexts::now(Path::new("/proc"), sysfs, &disk.name)
             }),
             usage: Usage::of_children(),
         }
     }
 
-    /// What only ever grows.
+    /// Returns the counters that only grow.
     fn totals(&self, disk: Option<&Disk>) -> Counters {
         let mut totals = self.machine.totals(disk);
         totals.extend(self.file_system.totals());
@@ -63,13 +62,13 @@ impl Reading {
 }
 
 impl Counting {
-    /// Of a workload that is about to work in `dir`.
+    /// Reads the counters for a workload that is about to work in `dir`.
     pub(super) fn begin(dir: &Path, sysfs: &Path) -> Self {
         let disk = Disk::below(dir);
         Self { before: Reading::now(sysfs, disk.as_ref()), sysfs: sysfs.to_owned(), disk }
     }
 
-    /// The workload has just ended.
+    /// Ends the counting, just after the workload.
     pub(super) fn end(self) -> Counted {
         let after = Reading::now(&self.sysfs, self.disk.as_ref());
         let Self { disk, before, .. } = self;
@@ -85,7 +84,7 @@ pub(super) struct Counted {
 }
 
 impl Counted {
-    /// What lies between them, what the file system says of itself, and what the workload printed.
+    /// Returns the differences of all totals, the file system's means, and the workload's own figures.
     pub(super) fn counters(&self, stdout: &str, elapsed_s: f64) -> Counters {
         let disk = self.disk.as_ref();
         let mut counters = differences(&self.before.totals(disk), self.after.totals(disk));
@@ -96,7 +95,7 @@ impl Counted {
     }
 }
 
-/// What both have; what went down was begun anew and says nothing.
+/// Returns the growth of counters that are in both. A counter that went down was reset and is left out.
 fn differences(before: &Counters, after: Counters) -> Counters {
     let difference = |(name, after): (String, f64)| {
         let grown = after - before.get(&name)?;
@@ -106,19 +105,19 @@ fn differences(before: &Counters, after: Counters) -> Counters {
 }
 
 impl Disk {
-    /// `None` where the file system is on no block device.
+    /// Finds the disk below `dir`; `None` if its file system is on no block device.
     fn below(dir: &Path) -> Option<Self> {
         let number = fs::metadata(dir).ok()?.dev();
         let source = || {
-            // btrfs has a number of its own: what it is mounted from is the disk.
+            // btrfs has an anonymous device number; the source of its mount is the disk.
             let about = luc_disk::mount_of(&dir.canonicalize().ok()?)?;
             let source = about.split(' ').nth(1)?.to_owned();
             Some(fs::metadata(source).ok()?.rdev())
         };
-        Self::numbered(number).or_else(|| Self::numbered(source()?))
+        Self::with_number(number).or_else(|| Self::with_number(source()?))
     }
 
-    fn numbered(number: u64) -> Option<Self> {
+    fn with_number(number: u64) -> Option<Self> {
         let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
         let text = fs::read_to_string("/proc/diskstats").ok()?;
         let name = machine::disk_line(&text, major, minor)?.nth(2)?.to_owned();
@@ -126,8 +125,8 @@ impl Disk {
     }
 }
 
-/// Numbers by their names, as pairs.
-fn named<const N: usize>(
+/// Returns numbers by their names, as pairs.
+fn name_figures<const N: usize>(
     source: &str,
     figures: [(&str, Option<f64>); N],
 ) -> impl Iterator<Item = (String, f64)> {

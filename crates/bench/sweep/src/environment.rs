@@ -1,4 +1,4 @@
-//! What a repeat ran on, recorded beside its figure.
+//! State of the machine during a repeat, recorded beside its figure.
 
 use std::fs;
 use std::path::Path;
@@ -9,10 +9,9 @@ use luc_host::programs::tool;
 use luc_power::frequency::now_khz;
 use serde::{Deserialize, Serialize};
 
-/// The machine during a repeat.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Environment {
-    /// When it began, seconds since 1970.
+    /// Start of the repeat, seconds since 1970.
     pub started_unix_s: u64,
     pub kernel: String,
     /// The QEMU of a guest and how it runs the processors; `None` on this machine itself.
@@ -20,7 +19,7 @@ pub struct Environment {
     pub qemu: Option<String>,
     /// Version of mkfs; `None` for an existing directory.
     pub mkfs: Option<String>,
-    /// The mount as the kernel has it: type, source, options. `None` if it cannot be told.
+    /// The mount as the kernel describes it: type, source, options. `None` if unknown.
     pub mount: Option<String>,
     /// Whether the page cache was dropped before (needs root).
     pub caches_dropped: bool,
@@ -39,16 +38,15 @@ pub struct Environment {
     pub frequency_khz: Option<[u64; 2]>,
 }
 
-/// What is read before a repeat.
 #[derive(Debug)]
-pub(super) struct Before {
+pub(super) struct EnvironmentBefore {
     started_unix_s: u64,
     io_us: Option<u64>,
     cpu_us: Option<u64>,
     processors: Processors,
 }
 
-impl Before {
+impl EnvironmentBefore {
     pub(super) fn now() -> Self {
         let since = SystemTime::now().duration_since(UNIX_EPOCH);
         Self {
@@ -59,7 +57,7 @@ impl Before {
         }
     }
 
-    /// The repeat is over; it worked in `dir`.
+    /// Describes the environment of a repeat that worked in `dir`.
     pub(super) fn end(
         self,
         dir: &Path,
@@ -95,13 +93,13 @@ fn pressure_us(name: &str) -> Option<u64> {
     some_us(&fs::read_to_string(format!("/proc/pressure/{name}")).ok()?)
 }
 
-/// `some avg10=0.00 avg60=0.00 avg300=0.00 total=1234`.
+/// Parses `some avg10=0.00 avg60=0.00 avg300=0.00 total=1234`.
 fn some_us(text: &str) -> Option<u64> {
     let line = text.lines().find(|line| line.starts_with("some "))?;
     line.rsplit_once("total=")?.1.trim().parse().ok()
 }
 
-/// What mkfs of a file system says of itself.
+/// Returns the version line of a file system's mkfs.
 pub(super) fn mkfs_version(fs: &str) -> Option<String> {
     let output = tool(format!("mkfs.{fs}")).arg("-V").output().ok()?;
     // mkfs.ext4 says it on standard error, mkfs.xfs on standard output.

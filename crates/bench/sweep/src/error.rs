@@ -1,34 +1,25 @@
-//! What can go wrong in a sweep, and what to do about it.
+//! Errors of a sweep, each with its remedy.
 
 use std::io;
 use std::path::PathBuf;
 
+use luc_borrow::BorrowError;
 use luc_filebench::FilebenchError;
 use luc_power::frequency::FrequencyError;
 use luc_units::Failed;
 use luc_workload::BenchError;
-
-/// The action of reading what root restores by.
-pub(super) const TRUST: &str = "trust";
 
 /// A sweep that could not start or go on.
 #[derive(Debug, thiserror::Error)]
 pub enum SweepError {
     /// The plan is not TOML, or has a key or value that no plan has.
     #[error("{path}:{line}: {reason}", path = .path.display())]
-    Syntax {
-        path: PathBuf,
-        line: usize,
-        /// What is wrong, and what is right.
-        reason: String,
-    },
-    /// The plan says something that cannot be done.
+    Syntax { path: PathBuf, line: usize, reason: String },
     #[error("plan: {0}")]
     Plan(String),
     /// A workload file cannot be read, or is wrong.
     #[error(transparent)]
     Filebench(#[from] FilebenchError),
-    /// An option's value is wrong.
     #[error("plan: {0}")]
     Option(#[from] BenchError),
     /// A disk is wrong in the plan, cannot be made here, or cannot be removed.
@@ -40,62 +31,28 @@ pub enum SweepError {
     /// The processors cannot be set, or not be put back.
     #[error(transparent)]
     Frequency(#[from] FrequencyError),
-    /// A device may not be formatted, or cannot be given back.
-    #[error("{path}: {reason}", path = .path.display())]
-    Device {
-        path: PathBuf,
-        /// Why, and what to do.
-        reason: String,
-    },
-    /// There is something on a device.
-    #[error(
-        "{path}: it is not empty ({found}): name another, or write overwrite = true if that may go",
-        path = .path.display()
-    )]
-    NotEmpty {
-        path: PathBuf,
-        /// What is on it.
-        found: String,
-    },
+    /// A device, a processor or a meter cannot be borrowed, or something cannot be given back.
+    #[error(transparent)]
+    Borrow(BorrowError),
     /// The folder of the results, or a file in it, may be another user's work.
     #[error(
         "{path}: {reason}: give another --out, or have it belong to root alone (chown root, chmod go-w)",
         path = .path.display()
     )]
-    Doubtful {
-        /// The folder or file.
-        path: PathBuf,
-        reason: String,
-    },
-    /// What a sweep saved cannot be understood.
-    #[error(
-        "{path}: not what a sweep writes ({reason}): look at the devices yourself, and remove the file",
-        path = .path.display()
-    )]
-    Saved {
-        path: PathBuf,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// The meter of the plan does not work.
-    #[error("energy.command: {0}; correct the plan's command or regex, or leave it out")]
-    Meter(String),
-    /// The results are of another plan.
+    Doubtful { path: PathBuf, reason: String },
     #[error("{path} has the results of another plan: give another --out, or remove the folder", path = .0.display())]
     OtherPlan(PathBuf),
     /// The folder for the results has something else in it.
     #[error("{path} is no folder of a sweep and is not empty: give a new folder with --out", path = .0.display())]
     Foreign(PathBuf),
-    /// There are no results that this version understands.
+    /// The folder has no results that this version understands.
     #[error("{path} has no results of a sweep: name the folder that `luc sweep` wrote to", path = .0.display())]
     NoSweep(PathBuf),
-    /// The results cannot be understood.
     #[error(
         "{path}:{line}: this is no result of a sweep: give another --out, or remove the line",
         path = .path.display()
     )]
     Journal { path: PathBuf, line: usize },
-    /// Another sweep works there.
     #[error("{path} is in use by another sweep: wait for it, or give another --out", path = .0.display())]
     Busy(PathBuf),
     #[error(
@@ -106,7 +63,7 @@ pub enum SweepError {
         what: String,
         command: String,
         how: String,
-        /// The last that it said.
+        /// Last line of its standard error.
         said: String,
     },
     /// A program ran, and its figure is not there.
@@ -116,10 +73,8 @@ pub enum SweepError {
     NoFigure {
         /// The point and round.
         what: String,
-        /// Where it was looked for.
         figure: String,
     },
-    /// A series that never became steady.
     #[error(
         "{what}: the series does not become steady (MSER-5, at least 20 values); let the workload run longer"
     )]
@@ -127,7 +82,6 @@ pub enum SweepError {
         /// The point and round.
         what: String,
     },
-    /// A file operation failed.
     #[error(
         "cannot {action} {path}: {reason}; check the folder and give the same command again",
         path = .path.display()
@@ -141,28 +95,26 @@ pub enum SweepError {
         "virtual: the results were begun by {before}, and here is {now}: make them anew with another --out"
     )]
     OtherQemu {
-        /// That of the repeats.
+        /// QEMU of the earlier repeats.
         before: String,
-        /// That of this machine.
+        /// QEMU of this machine.
         now: String,
     },
-    /// The modules' sources could not be written.
     #[error("virtual: {0}")]
     Sources(#[from] luc_module::Error),
-    /// A point failed in a guest.
     #[error("{what}: {said}; correct the plan and give the same command again")]
     InGuest {
         /// The point and round, or the guest.
         what: String,
         said: String,
     },
-    /// Interrupted; what was finished is kept.
+    /// The sweep was interrupted. Finished repeats are kept.
     #[error("interrupted")]
     Interrupted,
 }
 
 impl SweepError {
-    /// Whether it says that this point cannot be measured, and nothing of others.
+    /// Returns whether the error concerns this point only, and other points may still be measured.
     pub(super) fn is_of_one_point(&self) -> bool {
         matches!(
             self,
@@ -172,14 +124,13 @@ impl SweepError {
                 | Self::InGuest { .. }
         )
     }
+}
 
-    /// Whether trying again is of no use: a file is not to be trusted, or not understood.
-    pub(super) fn is_lasting(&self) -> bool {
-        match self {
-            Self::Saved { .. } | Self::Doubtful { .. } => true,
-            Self::File { action, .. } => *action == TRUST,
-            Self::Frequency(error) => error.is_lasting(),
-            _ => false,
+impl From<BorrowError> for SweepError {
+    fn from(error: BorrowError) -> Self {
+        match error {
+            BorrowError::Interrupted => Self::Interrupted,
+            error => Self::Borrow(error),
         }
     }
 }

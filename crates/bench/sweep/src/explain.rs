@@ -1,4 +1,4 @@
-//! What a workload's figure is correlated with: counters (by ranks), and their principal components.
+//! Correlations of a workload's figure with counters (by ranks) and with their principal components.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,18 +8,17 @@ use serde::Serialize;
 use super::journal::Record;
 use super::points::Point;
 
-/// Components that are told.
-const MOST_COMPONENTS: usize = 5;
+/// Maximum number of components in the report.
+const MAX_COMPONENTS: usize = 5;
 /// Fewest repeats that say anything.
-const FEWEST_REPEATS: usize = 6;
+const MIN_REPEATS: usize = 6;
 /// The most probable that is called more than chance.
-const SIGNIFICANT: f64 = 0.05;
+const MAX_SIGNIFICANT_P: f64 = 0.05;
 
-/// What the figure of one workload is correlated with.
+/// Correlations of the figure of one workload.
 #[derive(Debug, Serialize)]
 pub struct Explanation {
     pub workload: String,
-    /// What its figure is counted in.
     pub unit: String,
     /// Repeats looked at, of all points.
     pub repeats: usize,
@@ -31,27 +30,26 @@ pub struct Explanation {
     pub components: Vec<ComponentReport>,
 }
 
-/// What a counter has to do with the figure.
 #[derive(Debug, Serialize)]
 pub struct CounterReport {
     pub name: String,
     /// Over all repeats: points differ in both, for whatever reason.
     pub across: Option<Association>,
-    /// Of repeats with the same settings, where there are several points.
+    /// Over repeats with the same settings, if there are several points.
     pub within: Option<Association>,
 }
 
 #[derive(Debug, Serialize)]
 pub struct ComponentReport {
-    /// Its share of the counters' variance.
+    /// Share of the counters' variance.
     pub share: f64,
-    /// Its rank correlation with the figure.
+    /// Rank correlation with the figure.
     pub figure_correlation: Option<f64>,
-    /// Its correlation with each counter, the strongest first.
+    /// Correlation with each counter, the strongest first.
     pub loadings: Vec<(String, f64)>,
 }
 
-/// Of all workloads with enough repeats. The same `seed` gives the same.
+/// Explains all workloads with enough repeats. The same `seed` gives the same result.
 pub(super) fn explain(points: &[Point], records: &[Record], seed: u64) -> Vec<Explanation> {
     let mut workloads: Vec<&Point> = Vec::new();
     let mut of_key: BTreeMap<String, (usize, usize)> = BTreeMap::new();
@@ -77,11 +75,11 @@ pub(super) fn explain(points: &[Point], records: &[Record], seed: u64) -> Vec<Ex
 }
 
 fn of_workload(point: &Point, rows: &[(&Record, usize)], seed: u64) -> Option<Explanation> {
-    if rows.len() < FEWEST_REPEATS {
+    if rows.len() < MIN_REPEATS {
         return None;
     }
     let workload = &point.workload;
-    // What is the figure in other words would explain itself: a run time, operations in a given time.
+    // Counters that restate the figure, such as a run time or a number of operations, would explain nothing.
     let is_figure = |name: &str| {
         let is_run_time = workload.figure.is_none() && point.unit() == "s";
         (name == "workload.elapsed_s" && is_run_time)
@@ -131,7 +129,7 @@ fn principal(names: &[&str], columns: &[Vec<Option<f64>>], figure: &[f64]) -> Ve
         .zip(columns)
         .filter_map(|(name, column)| {
             let values: Vec<f64> = column.iter().copied().collect::<Option<_>>()?;
-            // Columns that vary by rounding only have no ranks to speak of.
+            // Columns that vary by rounding only have no usable ranks.
             spearman(&values, &values)?;
             Some((*name, values))
         })
@@ -140,7 +138,7 @@ fn principal(names: &[&str], columns: &[Vec<Option<f64>>], figure: &[f64]) -> Ve
         return Vec::new();
     };
     let told = found.shares.iter().zip(&found.loadings).zip(&found.scores);
-    told.take(MOST_COMPONENTS)
+    told.take(MAX_COMPONENTS)
         .map(|((&share, loadings), scores)| {
             let loadings = names.iter().zip(loadings);
             let mut loadings: Vec<(String, f64)> =
@@ -152,18 +150,19 @@ fn principal(names: &[&str], columns: &[Vec<Option<f64>>], figure: &[f64]) -> Ve
 }
 
 impl CounterReport {
-    /// The correlation that says more: the one within points if that is more than chance, else the one across them.
+    /// Returns the sort key of a counter: significant correlations first, then by strength.
     fn strength(&self) -> f64 {
         let strength = |found: Option<Association>| found.map_or(0.0, |at| at.correlation.abs());
-        let is_sure =
-            |found: Option<Association>| found.is_some_and(|found| found.adjusted_p <= SIGNIFICANT);
+        let is_sure = |found: Option<Association>| {
+            found.is_some_and(|found| found.adjusted_p <= MAX_SIGNIFICANT_P)
+        };
         let sure = f64::from(u8::from(is_sure(self.within)) * 2 + u8::from(is_sure(self.across)));
         sure * 10.0 + strength(self.within).max(strength(self.across))
     }
 }
 
 impl Explanation {
-    /// The strongest counters that are more than chance, of all repeats together.
+    /// Returns the strongest counters that are more than chance, of all repeats together.
     #[must_use]
     pub fn strongest(&self, most: usize) -> Vec<(&str, f64)> {
         let mut sure: Vec<(&str, f64)> = self
@@ -171,7 +170,8 @@ impl Explanation {
             .iter()
             .filter_map(|counter| {
                 let across = counter.across?;
-                (across.adjusted_p <= SIGNIFICANT).then_some((&*counter.name, across.correlation))
+                (across.adjusted_p <= MAX_SIGNIFICANT_P)
+                    .then_some((&*counter.name, across.correlation))
             })
             .collect();
         sure.sort_by(|(_, a), (_, b)| b.abs().total_cmp(&a.abs()));

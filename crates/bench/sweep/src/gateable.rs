@@ -1,4 +1,4 @@
-//! Whether the plan's workloads can run under the gate, before a sweep that wants that begins.
+//! Checks before a sweep that its workloads can run under the gate.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,8 +10,8 @@ use super::error::SweepError;
 use super::plan::{Policy, Workload};
 use super::points::Point;
 
-/// Asks `luc run --check` for every program of a point with a policy of the gate: is the gate's library there, and would the
-/// program load it?
+/// Asks `luc run --check` for every program of a point with a policy of the gate: is the gate's library there, and
+/// would the program load it?
 pub(super) fn check(points: &[Point], luc: &Path) -> Result<(), SweepError> {
     let is_gated = |point: &&Point| matches!(point.policy, Policy::Gate(_));
     let workloads: BTreeMap<&str, (&Workload, Policy)> = points
@@ -23,7 +23,7 @@ pub(super) fn check(points: &[Point], luc: &Path) -> Result<(), SweepError> {
         let first = workload.command.iter().flatten().next();
         let program = first.map_or(luc, Path::new);
         let is_found_later = program.to_string_lossy().contains('{');
-        // A relative path is one below the fresh folder.
+        // A relative path is relative to the fresh folder.
         let is_below = program.is_relative() && program.components().count() > 1;
         if is_found_later || is_below {
             continue;

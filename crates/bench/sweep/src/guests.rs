@@ -1,12 +1,12 @@
-//! A sweep in virtual time: its points in guests, several guests at a time.
+//! A sweep in virtual time: runs its points in guests, several guests at a time.
 //!
-//! A guest runs points of one speed and one round, in the order of that round: `batches` deals them out, `script` is what
-//! the guest does, `runner` boots it, `reading` understands what it left. What a batch is follows from the plan alone,
-//! so a sweep that was killed makes the batches that are not whole and ends with the same figures. Where only the best is
-//! wanted, the rounds up to each look at the figures are a stage of their own.
+//! A guest runs points of one speed and one round, in the order of that round. `batches` deals them out, `script`
+//! writes the guest's script, `runner` boots the guest, and `reading` parses its results.
+//!
+//! Batches follow from the plan alone. A sweep that was killed repeats its unfinished batches and ends with the same
+//! figures. If only the best is wanted, the rounds up to each look at the figures form a stage.
 
 mod batches;
-mod file_systems;
 mod reading;
 mod runner;
 mod script;
@@ -27,19 +27,19 @@ use super::plan::Plan;
 use super::points::Point;
 use crate::{Sweep, Tick};
 use batches::{Batch, Stage};
-pub use file_systems::{Needs, needs};
+pub(super) use reading::FLOWOPS;
 use runner::GuestRunner;
 
-/// How often an interruption is looked for.
-const POLL: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 type Made = Result<Results, SweepError>;
 
-/// Makes what is missing of `results` and keeps it in `journal`.
+/// Runs the missing batches and keeps their results in `journal`.
 pub(super) fn run(
     sweep: &Sweep<'_>,
     points: &[Point],
-    (journal, mut results): (&mut Journal, Results),
+    journal: &mut Journal,
+    mut results: Results,
     tick: Tick<'_>,
 ) -> Result<(), SweepError> {
     let &Sweep { plan, out, luc, deadline, .. } = sweep;
@@ -49,32 +49,33 @@ pub(super) fn run(
     let deadline = deadline.or(virtual_time.deadline);
     let is_time_up = || deadline.is_some_and(|deadline| Instant::now() >= deadline);
     let mut opened = None;
-    tick(results.records.len(), wanted(plan, points, &results), "");
+    tick(results.records.len(), count_wanted(plan, points, &results), "");
     while let Some(stage) = Stage::next(plan, points, &results) {
-        let missing = missing(batches::partition(plan, points, &stage), &results);
+        let missing = list_missing(batches::partition(plan, points, &stage), &results);
         if missing.is_empty() || is_time_up() {
             break;
         }
-        let runner = match &opened {
-            Some(runner) => Arc::clone(runner),
+        let runner = match opened.take() {
+            Some(runner) => runner,
             None => {
-                let work = out.join("modules");
-                let runner = GuestRunner::open(plan, virtual_time, luc, &work)?;
-                same_qemu(&results, runner.qemus(points))?;
+                let runner = GuestRunner::open(plan, virtual_time, luc, &out.join("modules"))?;
+                check_qemu(&results, runner.qemus(points))?;
                 Arc::new(runner)
             }
         };
         opened = Some(Arc::clone(&runner));
-        let jobs = that_fit(virtual_time.jobs, runner.memory_bytes());
+        let jobs = limit_jobs(virtual_time.jobs, runner.memory_bytes());
         let mut keep = |made: Results| {
             for record in made.records {
-                if is_there(&results.records, &record) {
+                let is_same =
+                    |known: &Record| known.round == record.round && known.key == record.key;
+                if results.records.iter().any(is_same) {
                     continue;
                 }
                 journal.append(&record)?;
                 let key = record.key.clone();
                 results.records.push(record);
-                tick(results.records.len(), wanted(plan, points, &results), &key);
+                tick(results.records.len(), count_wanted(plan, points, &results), &key);
             }
             for failure in made.failures {
                 if !results.failures.iter().any(|known| known.key == failure.key) {
@@ -84,33 +85,25 @@ pub(super) fn run(
             }
             Ok(())
         };
-        side_by_side(runner, missing, jobs, deadline, &mut keep)?;
+        run_side_by_side(runner, missing, jobs, deadline, &mut keep)?;
     }
     Ok(())
 }
 
 /// Refuses to go on with repeats of another QEMU than those of `now`: their figures are not comparable.
-fn same_qemu(results: &Results, now: BTreeSet<String>) -> Result<(), SweepError> {
-    let mut made = results.records.iter();
-    let is_other = |qemu: &String| !now.contains(qemu);
-    let other = made.find_map(|record| record.environment.qemu.clone().filter(is_other));
-    match other {
+fn check_qemu(results: &Results, now: BTreeSet<String>) -> Result<(), SweepError> {
+    let mut qemus = results.records.iter().filter_map(|record| record.environment.qemu.as_ref());
+    match qemus.find(|qemu| !now.contains(*qemu)) {
         Some(before) => Err(SweepError::OtherQemu {
-            before,
+            before: before.clone(),
             now: now.into_iter().collect::<Vec<_>>().join("; "),
         }),
         None => Ok(()),
     }
 }
 
-/// Whether a repeat was made before.
-fn is_there(records: &[Record], record: &Record) -> bool {
-    let mut records = records.iter();
-    records.any(|known| known.round == record.round && known.key == record.key)
-}
-
-/// The batches that are not whole: a guest that was killed is run again as a whole.
-fn missing(batches: Vec<Batch>, results: &Results) -> VecDeque<Batch> {
+/// Returns the batches that are not whole: a guest that was killed is run again as a whole.
+fn list_missing(batches: Vec<Batch>, results: &Results) -> VecDeque<Batch> {
     let there: HashSet<(&str, usize)> =
         results.records.iter().map(|record| (record.key.as_str(), record.round)).collect();
     let has_failed = |key: &str| results.failures.iter().any(|failure| failure.key == key);
@@ -121,8 +114,8 @@ fn missing(batches: Vec<Batch>, results: &Results) -> VecDeque<Batch> {
     batches.into_iter().filter(is_missing).collect()
 }
 
-/// Repeats made and, as far as is known, still to be made.
-fn wanted(plan: &Plan, points: &[Point], results: &Results) -> usize {
+/// Counts repeats made and, as far as is known, still to be made.
+fn count_wanted(plan: &Plan, points: &[Point], results: &Results) -> usize {
     if plan.stop.best {
         return Schedule::new(plan, points, &results.records, &results.failures).wanted();
     }
@@ -130,14 +123,14 @@ fn wanted(plan: &Plan, points: &[Point], results: &Results) -> usize {
     points.iter().map(repeats).sum()
 }
 
-/// Of `jobs` guests as many as this machine has memory for; nothing but time depends on it.
-fn that_fit(jobs: usize, memory_bytes: u64) -> usize {
+/// Limits the number of guests to this machine's memory. Only the duration of the sweep depends on it.
+fn limit_jobs(jobs: usize, memory_bytes: u64) -> usize {
     let fit = available_bytes().map_or(jobs as u64, |there| there / memory_bytes.max(1));
     jobs.min(fit as usize).max(1)
 }
 
-/// Runs batches in guests side by side; `keep` gets what each made.
-fn side_by_side(
+/// Runs batches in parallel guests, and passes the results of each to `keep`.
+fn run_side_by_side(
     runner: Arc<GuestRunner>,
     batches: VecDeque<Batch>,
     jobs: usize,
@@ -148,12 +141,12 @@ fn side_by_side(
     let (sender, made) = mpsc::channel();
     for _ in 0..jobs {
         let (runner, queue, sender) = (runner.clone(), queue.clone(), sender.clone());
-        // Not joined: a guest ends with its thread, and that with the process.
+        // Not joined: a guest ends with its thread, and the thread with the process.
         thread::spawn(move || worker(&runner, &queue, deadline, &sender));
     }
     drop(sender);
     let outcome = loop {
-        match made.recv_timeout(POLL) {
+        match made.recv_timeout(POLL_INTERVAL) {
             // A signal to the whole group has ended QEMU as well.
             _ if interrupt::interrupted() => break Err(SweepError::Interrupted),
             Ok(made) => {
@@ -165,7 +158,7 @@ fn side_by_side(
             Err(RecvTimeoutError::Disconnected) => break Ok(()),
         }
     };
-    // A worker that is still at work takes no more.
+    // Workers finish their batch and take no further one.
     queue.lock().unwrap_or_else(PoisonError::into_inner).clear();
     outcome
 }

@@ -18,29 +18,27 @@ use super::environment::Environment;
 use super::error::SweepError;
 use super::plan::Plan;
 
-/// How long clearing up after a killed sweep may take.
-const PATIENCE: Duration = Duration::from_secs(45);
+/// Time for the cleanup after a killed sweep.
+const CLEANUP_TIMEOUT: Duration = Duration::from_secs(45);
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Record {
     pub key: String,
-    /// Which repeat, from 0.
+    /// Number of the repeat, from 0.
     pub round: usize,
     pub value: f64,
     /// Values of its series that were cut as warm-up; `None` where the figure is one number.
     pub warm_up: Option<usize>,
-    /// What it ran on.
     pub environment: Environment,
-    /// What it took; `None` where that is not measured.
+    /// Energy of the repeat; `None` if not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub energy: Option<Energy>,
-    /// Its figure, if that is a rate, over its mean power: what a joule gives.
+    /// Figure over mean power, if the figure is a rate: operations per joule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub per_gross_joule: Option<f64>,
-    /// The same over its mean power above that of the idle machine.
+    /// Figure over mean power above the idle machine's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub per_net_joule: Option<f64>,
-    /// What was counted meanwhile, by its name.
     #[serde(default, skip_serializing_if = "Counters::is_empty")]
     pub counters: Counters,
     /// Attempts before it that the hypervisor disturbed, in their order.
@@ -60,22 +58,21 @@ pub struct Discarded {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
     pub key: String,
-    /// In which repeat, from 0.
+    /// Number of the repeat, from 0.
     pub round: usize,
     pub failed: String,
 }
 
-/// All that the file has.
+/// Content of the file.
 #[derive(Debug, Default)]
 pub(super) struct Results {
     pub(super) records: Vec<Record>,
     pub(super) failures: Vec<Failure>,
 }
 
-/// A line of the file.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Line {
+enum JournalLine {
     Made(Box<Record>),
     Failed(Failure),
 }
@@ -89,11 +86,11 @@ pub(super) struct Journal {
 }
 
 impl Journal {
-    /// Opens or begins the results in the folder `out`; a half-written last line, from a sweep that was killed, is cut.
-    /// A folder with anything else in it, or with the results of another plan, is refused and left as it is.
+    /// Opens or creates the results in the folder `out`. Cuts a half-written last line of a killed sweep. Refuses a
+    /// folder with other content, or with results of another plan, and leaves it unchanged.
     pub(super) fn open(out: &Path, plan: &Plan) -> Result<(Self, Results), SweepError> {
         refuse_foreign(out)?;
-        // Others may read it, whatever the umask, and nobody else write.
+        // Readable for all and writable for the owner only, whatever the umask.
         let made = DirBuilder::new().recursive(true).mode(0o755).create(out);
         made.map_err(SweepError::io("make", out))?;
         check_owner(out)?;
@@ -104,7 +101,7 @@ impl Journal {
         let mut journal = Self { file, lock, path };
         let text = journal.text()?;
         let whole = text.rfind('\n').map_or(0, |end| end + 1);
-        // By JSON and back, as it is in the file.
+        // Serialized, as in the file.
         let head = line(&plan.head()?);
         let begun = text[..whole].lines().next();
         if begun.map_or(!head.starts_with(&text), |first| first != head.trim_end()) {
@@ -116,7 +113,7 @@ impl Journal {
         }
         if begun.is_none() {
             journal.write(&head)?;
-            // The names of the file and of its folder are to last as well.
+            // Makes the names of the file and of its folder durable.
             for folder in [Some(out), out.parent()].into_iter().flatten() {
                 let _ = File::open(folder).and_then(|folder| folder.sync_all());
             }
@@ -127,14 +124,12 @@ impl Journal {
 
     /// Keeps a repeat: it is on the disk when this returns.
     pub(super) fn append(&mut self, record: &Record) -> Result<(), SweepError> {
-        let text = line(&serde_json::json!(record));
-        self.write(&text)
+        self.write(&line(&serde_json::json!(record)))
     }
 
     /// Keeps that a point cannot be measured.
     pub(super) fn append_failure(&mut self, failure: &Failure) -> Result<(), SweepError> {
-        let text = line(&serde_json::json!(failure));
-        self.write(&text)
+        self.write(&line(&serde_json::json!(failure)))
     }
 
     pub(super) fn read_back(&mut self) -> Result<Results, SweepError> {
@@ -142,7 +137,7 @@ impl Journal {
         results(&text, &self.path)
     }
 
-    /// The lock, held until the last copy of it is closed.
+    /// Returns a copy of the lock on the folder, which is held until all copies are closed.
     pub(super) fn lock_copy(&self) -> Result<File, SweepError> {
         self.lock.try_clone().map_err(SweepError::io("hold", &self.path))
     }
@@ -164,7 +159,7 @@ impl Journal {
     }
 }
 
-/// The plan and the repeats in the folder `out`, as far as they are written. Nothing is locked or changed.
+/// Reads the plan and the repeats that are written in the folder `out` so far. Nothing is locked or changed.
 pub(super) fn read(out: &Path) -> Result<(Plan, Results), SweepError> {
     #[derive(Deserialize)]
     struct Head {
@@ -179,13 +174,13 @@ pub(super) fn read(out: &Path) -> Result<(Plan, Results), SweepError> {
     Ok((plan, results(text, &path)?))
 }
 
-/// What the lines of the file at `path` after the first say.
+/// Parses the lines after the first of the file at `path`.
 fn results(text: &str, path: &Path) -> Result<Results, SweepError> {
     let mut results = Results::default();
     for (at, line) in text.lines().enumerate().skip(1) {
         match serde_json::from_str(line) {
-            Ok(Line::Made(record)) => results.records.push(*record),
-            Ok(Line::Failed(failure)) => results.failures.push(failure),
+            Ok(JournalLine::Made(record)) => results.records.push(*record),
+            Ok(JournalLine::Failed(failure)) => results.failures.push(failure),
             Err(_) => {
                 return Err(SweepError::Journal { path: path.to_owned(), line: at + 1 });
             }
@@ -194,8 +189,8 @@ fn results(text: &str, path: &Path) -> Result<Results, SweepError> {
     Ok(results)
 }
 
-/// What root restores by the files of a sweep, only root may have written: the folder `out`, if it is there, and they
-/// have to be root's, or of the user who has root by sudo.
+/// Checks that only root can have written the files from which root restores. They, and the folder `out`, must belong
+/// to root or to the user who runs sudo.
 pub(super) fn check_owner(out: &Path) -> Result<(), SweepError> {
     for name in ["", "devices.json", "processors.json"] {
         let path = if name.is_empty() { out.to_owned() } else { out.join(name) };
@@ -206,7 +201,7 @@ pub(super) fn check_owner(out: &Path) -> Result<(), SweepError> {
     Ok(())
 }
 
-/// A sweep writes in folders of its own only: it replaces and removes files by their names.
+/// Refuses a folder of something else, since a sweep replaces and removes files by their names.
 fn refuse_foreign(out: &Path) -> Result<(), SweepError> {
     if out.join("results.jsonl").exists() {
         return Ok(());
@@ -215,7 +210,7 @@ fn refuse_foreign(out: &Path) -> Result<(), SweepError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         entries => entries.map_err(SweepError::io("list", out))?,
     };
-    // A sweep that was killed at once may have left its lock alone.
+    // A sweep that was killed at once may have left only its lock.
     if entries.flatten().any(|entry| entry.file_name() != "lock") {
         return Err(SweepError::Foreign(out.to_owned()));
     }
@@ -233,7 +228,7 @@ fn lock(out: &Path) -> Result<File, SweepError> {
     loop {
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => return Ok(file),
-            Err(rustix::io::Errno::WOULDBLOCK) if begun.elapsed() < PATIENCE => {
+            Err(rustix::io::Errno::WOULDBLOCK) if begun.elapsed() < CLEANUP_TIMEOUT => {
                 sleep(Duration::from_millis(50));
             }
             Err(rustix::io::Errno::WOULDBLOCK) => return Err(SweepError::Busy(out.to_owned())),

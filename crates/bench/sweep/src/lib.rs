@@ -1,13 +1,12 @@
 //! Sweeps: a plan's workloads at every point of its axes, repeated until the figures are sure.
 //!
 //! - `plan` reads a plan and checks it, `points` crosses its axes (`axis`), `order` says which repeat is next.
-//! - `run` makes a repeat on this machine, `guests` makes repeats in virtual time. `journal` keeps each, so that a sweep
-//!   that was killed at any moment goes on; `cleanup` clears up after that one.
-//! - `power` sets the processors and measures energy, `counters` reads what the machine counts during a repeat.
-//! - `device` says which block devices may be formatted, and gives them back. `gateable` asks whether workloads can be
-//!   gated.
-//! - `report` has medians, intervals and ratios, `explain` the counters that the figure is correlated with; `page` draws
-//!   both, `parquet` has all repeats as tables.
+//! - `run` makes a repeat on this machine, `guests` makes repeats in virtual time. `journal` keeps each, so that a
+//!   sweep that was killed at any moment goes on.
+//! - `borrow` lists the devices and settings that a sweep needs; `luc_borrow` gives them back, whatever ends the sweep.
+//! - `counters` reads the machine's counters during a repeat. `gateable` asks whether workloads can be gated.
+//! - `report` has medians, intervals and ratios, `explain` the counters that the figure is correlated with; `page`
+//!   draws both, `parquet` has all repeats as tables.
 //!
 //! # In virtual time
 //!
@@ -23,18 +22,16 @@
 //! thread. `prove/plans/thesis.toml` is an example. The QEMU that ran a repeat is in its environment, and a sweep
 //! does not go on with another one.
 
-#[macro_use]
-extern crate luc_units;
-
 mod axis;
+mod bench;
 mod best;
-mod cleanup;
+mod borrow;
 mod counters;
-mod device;
 mod environment;
 mod error;
 mod explain;
 mod gateable;
+mod guest_needs;
 mod guests;
 mod journal;
 #[cfg(test)]
@@ -45,7 +42,6 @@ mod page;
 mod parquet;
 mod plan;
 mod points;
-mod power;
 mod report;
 mod run;
 mod time_scale;
@@ -55,37 +51,37 @@ use std::path::Path;
 use std::time::Instant;
 
 use luc_host::interrupt;
-use luc_power::frequency;
 
 pub use axis::Axis;
+pub use bench::Bench;
 pub use best::Group;
-pub use cleanup::{Restored, clean_up, name_of, restore_left};
 pub use counters::Counters;
-pub use device::DeviceAbout;
-pub use device::shown_size;
 pub use environment::Environment;
 pub use error::SweepError;
 pub use explain::{ComponentReport, CounterReport, Explanation};
-pub use guests::{Needs as GuestNeeds, needs as guest_needs};
+pub use guest_needs::{GuestNeeds, guest_needs};
 pub use journal::{Discarded, Failure, Record};
+pub use luc_borrow::{
+    BorrowError, DeviceAbout, Restored, Scheduler, clean_up, name_of, restore_left, saved,
+    shown_size,
+};
 pub use options::option_value;
 pub use page::page;
 pub use plan::{
-    Batching, Bench, CopyOut, Disk, OwnDisk, Plan, Policy, Scheduler, Size, Span, Stop, Target,
-    VirtualTime, Workload,
+    Batching, CopyOut, Disk, OwnDisk, Plan, Policy, Size, Span, Stop, Target, VirtualTime, Workload,
 };
-pub use plan::{LARGEST_GUEST_DISK_BYTES, distribution_has, kernel_has, least_bytes};
+pub use plan::{MAX_GUEST_DISK_BYTES, distribution_has, kernel_has, least_bytes};
 pub use points::Point;
 pub use report::{PointEnergy, PointReport, Ratio, Report};
 
 use journal::{Journal, Results};
+use luc_borrow::{CleanupProcess, HeldDevices, Power};
 use order::Schedule;
 
 /// A plan, and where it is run.
 #[derive(Debug, Clone, Copy)]
 pub struct Sweep<'a> {
     pub plan: &'a Plan,
-    /// The folder of the results.
     pub out: &'a Path,
     /// The program that makes disks and runs workloads.
     pub luc: &'a Path,
@@ -95,13 +91,13 @@ pub struct Sweep<'a> {
     pub deadline: Option<Instant>,
 }
 
-/// Told repeats made, repeats wanted as far as is known, and the point of the one last made.
+/// Progress callback: repeats made, repeats wanted as far as known, and the point of the last repeat.
 pub type Tick<'a> = &'a mut dyn FnMut(usize, usize, &str);
 
 /// Runs `plan` without a deadline.
 ///
 /// # Errors
-/// As those of [`Sweep::run`].
+/// The errors of [`Sweep::run`].
 pub fn run(
     plan: &Plan,
     out: &Path,
@@ -109,8 +105,7 @@ pub fn run(
     sysfs: &Path,
     tick: Tick<'_>,
 ) -> Result<Report, SweepError> {
-    let sweep = Sweep { plan, out, luc, sysfs, deadline: None };
-    sweep.run(tick)
+    Sweep { plan, out, luc, sysfs, deadline: None }.run(tick)
 }
 
 impl Sweep<'_> {
@@ -124,16 +119,16 @@ impl Sweep<'_> {
         plan.check_machine(self.sysfs)?;
         journal::check_owner(out)?;
         let points = points::points(plan);
-        let mut held = device::Held::default();
+        let mut held = HeldDevices::default();
         if plan.virtual_time.is_none() {
-            held = device::hold(plan, out, self.sysfs)?;
+            held = luc_borrow::hold(&self.borrow_request())?;
             gateable::check(&points, self.luc)?;
         }
         let (mut journal, results) = Journal::open(out, plan)?;
         let outcome = if plan.virtual_time.is_some() {
-            guests::run(self, &points, (&mut journal, results), tick)
+            guests::run(self, &points, &mut journal, results, tick)
         } else {
-            self.run_here(&points, (&mut journal, &results), held, tick)
+            self.run_here(&points, &mut journal, &results, held, tick)
         };
         match outcome {
             Err(SweepError::Interrupted) => {}
@@ -143,23 +138,25 @@ impl Sweep<'_> {
         export(plan, &points, out, results, interrupt::interrupted())
     }
 
-    /// Makes what is missing of `results` on this machine, and keeps it in `journal`.
+    /// Makes the missing repeats on this machine, and keeps them in `journal`.
     fn run_here(
         &self,
         points: &[Point],
-        (journal, results): (&mut Journal, &Results),
-        held: device::Held,
+        journal: &mut Journal,
+        results: &Results,
+        held: HeldDevices,
         tick: Tick<'_>,
     ) -> Result<(), SweepError> {
         let plan = self.plan;
         let mut schedule = Schedule::new(plan, points, &results.records, &results.failures);
         tick(schedule.made(), schedule.wanted(), "");
         if schedule.next().is_none() {
-            return cleanup::clear_left(plan, self.out, self.sysfs);
+            return Ok(luc_borrow::clear_left(&self.borrow_request())?);
         }
-        let mut cleanup = cleanup::CleanupProcess::start(self, journal, held)?;
+        let request = self.borrow_request();
+        let mut cleanup = CleanupProcess::start(&request, journal.lock_copy()?, held)?;
         // Dropped before the cleanup process, which it uses.
-        let mut power = power::Power::start(self, &mut cleanup)?;
+        let mut power = Power::start(&request, &mut cleanup)?;
         while let Some((number, round)) = schedule.next() {
             if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 break;
@@ -170,7 +167,7 @@ impl Sweep<'_> {
                     journal.append(&record)?;
                     schedule.add(number, record.value);
                 }
-                // Of many candidates one may be impossible here: the others are not.
+                // One impossible candidate does not end the sweep.
                 Err(error) if plan.stop.best && error.is_of_one_point() => {
                     cleanup.clear_repeat()?;
                     journal.append_failure(&Failure {
@@ -202,30 +199,17 @@ fn export(
         let order = |record: &Record| (record.round, at.get(&record.key).copied());
         results.records.sort_by_key(order);
     }
-    let report = report::report(plan, points, results, power::about(out), interrupted);
+    let report = report::report(plan, points, results, luc_borrow::energy_about(out), interrupted);
     report.export(out)?;
     parquet::export(&report, out)?;
     Ok(report)
 }
 
-/// The report of what the folder `out` has so far, from its files alone: the sweep may be going on. Its other files are
-/// made again.
+/// Reports the results in the folder `out` so far, and writes its other files again. The sweep may still be running.
 ///
 /// # Errors
 /// [`SweepError`]: it is no folder of a sweep, or cannot be read or written.
 pub fn report_again(out: &Path) -> Result<Report, SweepError> {
     let (plan, results) = journal::read(out)?;
     export(&plan, &points::points(&plan), out, results, false)
-}
-
-/// What root would restore by `text`, written again, if it takes it for a sweep's: of devices, of processors, or a note.
-/// For fuzzing.
-#[doc(hidden)]
-#[must_use]
-pub fn saved(kind: u8, text: &str) -> Option<String> {
-    match kind % 3 {
-        0 => device::saved(text),
-        1 => frequency::saved(text),
-        _ => cleanup::saved(text),
-    }
 }

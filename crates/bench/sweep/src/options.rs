@@ -1,4 +1,4 @@
-//! The options that a plan may give a built-in workload, and what their values must be.
+//! Options that a plan may give a built-in workload, and their values.
 
 use std::collections::BTreeMap;
 
@@ -6,14 +6,13 @@ use luc_workload::units::{duration_ns, file_size_bytes, seconds_ns};
 use luc_workload::workers::Arrivals;
 use toml::Value;
 
+use super::bench::Bench;
 use super::error::SweepError;
-use super::plan::Bench;
 use super::time_scale::TimeScale;
 use luc_workload::nearest::meant;
 
-/// What a value must be.
 #[derive(Debug, Clone, Copy)]
-enum Kind {
+enum OptionKind {
     Seconds,
     Duration,
     Arrivals,
@@ -24,59 +23,60 @@ enum Kind {
     Choice(&'static [&'static str]),
 }
 
-const TIMED: &[(&str, Kind)] = &[
-    ("seconds", Kind::Seconds),
-    ("warmup", Kind::Duration),
-    ("think", Kind::Duration),
-    ("think-distribution", Kind::Choice(&["constant", "exponential"])),
-    ("slow-clients", Kind::Count),
-    ("slow-factor", Kind::Factor),
-    ("processes", Kind::Flag),
+const TIMED: &[(&str, OptionKind)] = &[
+    ("seconds", OptionKind::Seconds),
+    ("warmup", OptionKind::Duration),
+    ("think", OptionKind::Duration),
+    ("think-distribution", OptionKind::Choice(&["constant", "exponential"])),
+    ("slow-clients", OptionKind::Count),
+    ("slow-factor", OptionKind::Factor),
+    ("processes", OptionKind::Flag),
 ];
-const DIRECTORIES: (&str, Kind) = ("directories", Kind::Choice(&["one", "own"]));
-const ROUNDS: (&str, Kind) = ("rounds", Kind::Count);
-const ARRIVALS: (&str, Kind) = ("arrivals", Kind::Arrivals);
-const METARATES: &[(&str, Kind)] =
-    &[("file-size", Kind::Size), DIRECTORIES, ("keep", Kind::Count), ROUNDS, ARRIVALS];
-const VARMAIL: &[(&str, Kind)] = &[PARAMETERS, DIRECTORIES, ROUNDS, ARRIVALS];
-const COMMIT: &[(&str, Kind)] = &[
-    ("work", Kind::Choice(&["create", "replace", "append", "preallocated", "overwrite"])),
+const DIRECTORIES: (&str, OptionKind) = ("directories", OptionKind::Choice(&["one", "own"]));
+const ROUNDS: (&str, OptionKind) = ("rounds", OptionKind::Count);
+const ARRIVALS: (&str, OptionKind) = ("arrivals", OptionKind::Arrivals);
+const METARATES: &[(&str, OptionKind)] =
+    &[("file-size", OptionKind::Size), DIRECTORIES, ("keep", OptionKind::Count), ROUNDS, ARRIVALS];
+const VARMAIL: &[(&str, OptionKind)] = &[PARAMETERS, DIRECTORIES, ROUNDS, ARRIVALS];
+const COMMIT: &[(&str, OptionKind)] = &[
+    ("work", OptionKind::Choice(&["create", "replace", "append", "preallocated", "overwrite"])),
     ROUNDS,
-    ("file-size", Kind::Size),
+    ("file-size", OptionKind::Size),
 ];
-const CALL: (&str, Kind) = ("call", Kind::Choice(&["fdatasync", "fsync"]));
-const APPEND: &[(&str, Kind)] = &[("record-size", Kind::Size), ("preallocate", Kind::Size), CALL];
-const OVERWRITE: &[(&str, Kind)] = &[
-    ("file-size", Kind::Size),
-    ("record-size", Kind::Size),
-    ("offsets", Kind::Choice(&["consecutive", "random"])),
+const CALL: (&str, OptionKind) = ("call", OptionKind::Choice(&["fdatasync", "fsync"]));
+const APPEND: &[(&str, OptionKind)] =
+    &[("record-size", OptionKind::Size), ("preallocate", OptionKind::Size), CALL];
+const OVERWRITE: &[(&str, OptionKind)] = &[
+    ("file-size", OptionKind::Size),
+    ("record-size", OptionKind::Size),
+    ("offsets", OptionKind::Choice(&["consecutive", "random"])),
     CALL,
 ];
-const PARAMETERS: (&str, Kind) = ("parameters", Kind::Choice(&["filebench", "luc"]));
-const DURABILITY: Kind = Kind::Choice(&["none", "dsync", "sync", "fsync"]);
-const OLTP: &[(&str, Kind)] = &[
+const PARAMETERS: (&str, OptionKind) = ("parameters", OptionKind::Choice(&["filebench", "luc"]));
+const DURABILITY: OptionKind = OptionKind::Choice(&["none", "dsync", "sync", "fsync"]);
+const OLTP: &[(&str, OptionKind)] = &[
     PARAMETERS,
-    ("readers", Kind::Count),
-    ("files", Kind::Count),
-    ("file-size", Kind::Size),
-    ("io-size", Kind::Size),
-    ("log-io-size", Kind::Size),
+    ("readers", OptionKind::Count),
+    ("files", OptionKind::Count),
+    ("file-size", OptionKind::Size),
+    ("io-size", OptionKind::Size),
+    ("log-io-size", OptionKind::Size),
     ("durability", DURABILITY),
     ("log-durability", DURABILITY),
-    ("write-stores", Kind::Count),
+    ("write-stores", OptionKind::Count),
 ];
-const INITIAL_WRITE: &[(&str, Kind)] = &[
-    ("processes", Kind::Flag),
-    ("file-size", Kind::Size),
-    ("record-size", Kind::Size),
-    ("include", Kind::Choice(&["fsync", "close", "fsync,close"])),
+const INITIAL_WRITE: &[(&str, OptionKind)] = &[
+    ("processes", OptionKind::Flag),
+    ("file-size", OptionKind::Size),
+    ("record-size", OptionKind::Size),
+    ("include", OptionKind::Choice(&["fsync", "close", "fsync,close"])),
     ROUNDS,
     DIRECTORIES,
     ARRIVALS,
-    ("copy-per-kib", Kind::Duration),
+    ("copy-per-kib", OptionKind::Duration),
 ];
 
-/// A value as a plan has it, from the text of a command line.
+/// Parses the text of a command line as a plan's value.
 pub fn option_value(text: &str) -> Value {
     match text {
         "true" => Value::Boolean(true),
@@ -88,21 +88,20 @@ pub fn option_value(text: &str) -> Value {
     }
 }
 
-/// How a workload file is run.
 #[derive(Debug)]
 pub(super) struct Personality {
     /// Length of the run; the file's own without.
     pub(super) seconds: Option<f64>,
     /// Whether caches are dropped when its files are made.
     cold: bool,
-    /// Variables of the user's, `name=value`.
+    /// Variables as `name=value`.
     pub(super) set: Vec<String>,
     /// Whether one of them has the number of threads.
     pub(super) heeds_threads: bool,
 }
 
 impl Personality {
-    /// By the plan's options, with `{threads}` replaced.
+    /// Parses the plan's options, with `{threads}` replaced.
     pub(super) fn of(
         options: &BTreeMap<String, Value>,
         threads: usize,
@@ -112,8 +111,8 @@ impl Personality {
             let wrong = |right: &str| SweepError::Plan(format!("{name} = {value}: write {right}"));
             match name.as_str() {
                 "seconds" => {
-                    let seconds = value.to_string().parse();
-                    let seconds = seconds.map_err(|_| wrong("a number of seconds"))?;
+                    let seconds =
+                        value.to_string().parse().map_err(|_| wrong("a number of seconds"))?;
                     seconds_ns(name, seconds)?;
                     found.seconds = Some(seconds);
                 }
@@ -141,7 +140,7 @@ impl Personality {
         Ok(found)
     }
 
-    /// The words of the command line behind the file.
+    /// Returns the words of the command line behind the file.
     pub(super) fn words(&self) -> Vec<String> {
         let seconds = self.seconds.map(|seconds| ["--seconds".to_owned(), seconds.to_string()]);
         let mut words: Vec<String> = seconds.into_iter().flatten().collect();
@@ -153,8 +152,8 @@ impl Personality {
     }
 }
 
-fn known(bench: Bench) -> Vec<(&'static str, Kind)> {
-    let parts: [&[(&str, Kind)]; 2] = match bench {
+fn known(bench: Bench) -> Vec<(&'static str, OptionKind)> {
+    let parts: [&[(&str, OptionKind)]; 2] = match bench {
         Bench::Metarates => [TIMED, METARATES],
         Bench::Varmail => [TIMED, VARMAIL],
         Bench::Oltp => [TIMED, OLTP],
@@ -166,7 +165,7 @@ fn known(bench: Bench) -> Vec<(&'static str, Kind)> {
     parts.concat()
 }
 
-/// The values of an option: the one, or all of a list.
+/// Returns the values of an option: the one, or all of a list.
 pub(super) fn values(value: &Value) -> Vec<&Value> {
     match value {
         Value::Array(values) => values.iter().collect(),
@@ -174,12 +173,12 @@ pub(super) fn values(value: &Value) -> Vec<&Value> {
     }
 }
 
-/// What the report calls them.
+/// Returns the values' names in the report.
 pub(super) fn labels(value: &Value) -> impl Iterator<Item = String> {
     values(value).into_iter().map(label)
 }
 
-/// What the report calls a value.
+/// Returns the value's name in the report.
 pub(super) fn label(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -187,19 +186,20 @@ pub(super) fn label(value: &Value) -> String {
     }
 }
 
-/// An option's name, if the workload has it.
+/// Returns an option's static name if the workload has that option.
 pub(super) fn known_name(bench: Bench, name: &str) -> Option<&'static str> {
     let mut names = known(bench).into_iter().map(|(known, _)| known);
     names.find(|known| *known == name)
 }
 
-/// The words of one option on the command line of `luc bench`. Errors: the name with the nearest, or the value.
+/// Returns the words of one option on the command line of `luc bench`. Errors: the name with the nearest, or the value.
 pub(super) fn words(
     bench: Bench,
     name: &str,
     value: &Value,
     scale: TimeScale,
 ) -> Result<Vec<String>, SweepError> {
+    // 1. The option, by its name.
     let known = known(bench);
     let Some((_, kind)) = known.iter().find(|(known, _)| *known == name) else {
         let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
@@ -209,28 +209,29 @@ pub(super) fn words(
             bench.name()
         )));
     };
+    // 2. Its value, checked by its type, and times stretched.
     let option = format!("--{name}");
     let text = label(value);
     let wrong = |right: &str| SweepError::Plan(format!("{name} = {value}: write {right}"));
     match kind {
-        Kind::Flag => {
+        OptionKind::Flag => {
             let set = value.as_bool().ok_or_else(|| wrong("true or false"))?;
             return Ok(if set { vec![option] } else { Vec::new() });
         }
-        Kind::Seconds => {
+        OptionKind::Seconds => {
             let seconds = text.parse().map_err(|_| wrong("a number of seconds"))?;
             let ns = scale.apply(seconds_ns(name, seconds)?);
             if scale != TimeScale::NONE {
                 return Ok(vec![option, (ns as f64 / 1e9).to_string()]);
             }
         }
-        Kind::Duration => {
+        OptionKind::Duration => {
             let ns = scale.apply(duration_ns(name, &text)?);
             if scale != TimeScale::NONE {
                 return Ok(vec![option, format!("{ns}ns")]);
             }
         }
-        Kind::Arrivals => {
+        OptionKind::Arrivals => {
             if text.starts_with("file:") {
                 return Err(wrong(
                     "a time, as in 40us or exponential:40us: guests have no files of the host",
@@ -242,19 +243,19 @@ pub(super) fn words(
                 return Ok(vec![option, arrivals.to_string()]);
             }
         }
-        Kind::Size => {
+        OptionKind::Size => {
             file_size_bytes(name, &text)?;
         }
-        Kind::Factor => {
+        OptionKind::Factor => {
             text.parse::<f64>().map_err(|_| wrong("a number"))?;
         }
-        Kind::Count => {
+        OptionKind::Count => {
             text.parse::<usize>().map_err(|_| wrong("a whole number"))?;
         }
-        Kind::Choice(choices) if !choices.contains(&text.as_str()) => {
+        OptionKind::Choice(choices) if !choices.contains(&text.as_str()) => {
             return Err(wrong(&format!("one of {}", choices.join(", "))));
         }
-        Kind::Choice(_) => {}
+        OptionKind::Choice(_) => {}
     }
     Ok(vec![option, text])
 }

@@ -1,19 +1,18 @@
-//! What is repeated next: rounds, in each every point once and in an order of its own.
+//! Order of repeats: every round has each point once, in a random order of its own.
 
 use std::collections::HashMap;
 
 use luc_stats::random;
 use luc_stats::{Goal, Verdict};
-use rand::RngExt;
 
 use super::best;
 use super::journal::{Failure, Record};
 use super::plan::Plan;
 use super::points::Point;
-use luc_selection::Candidate;
+use luc_stats::selection::Candidate;
 
-/// What is made and what is wanted. It follows from the plan and the figures alone, so that a sweep that was killed
-/// goes on as if it had not been.
+/// Repeats made and wanted. It follows from the plan and the figures alone, so that a killed sweep goes on as if
+/// uninterrupted.
 #[derive(Debug)]
 pub(super) struct Schedule {
     /// The goal of each point.
@@ -21,7 +20,7 @@ pub(super) struct Schedule {
     seed: u64,
     /// The figures of each point, by round.
     values: Vec<Vec<f64>>,
-    /// Where only the best is wanted.
+    /// Candidates, if only the best is wanted.
     best: Option<Best>,
 }
 
@@ -30,7 +29,7 @@ pub(super) struct Schedule {
 struct Best {
     goal: Goal,
     groups: Vec<Vec<usize>>,
-    /// By the number of the point, without samples.
+    /// Candidates without samples, by the number of the point.
     names: Vec<Candidate>,
     failed: Vec<bool>,
 }
@@ -64,7 +63,7 @@ impl Schedule {
         }
     }
 
-    /// What becomes of each point.
+    /// Decides which points go on.
     pub(super) fn verdicts(&self) -> Vec<Verdict> {
         let Some(best) = &self.best else {
             let each = self.goals.iter().zip(&self.values);
@@ -86,7 +85,7 @@ impl Schedule {
         verdicts
     }
 
-    /// The next point and its round, from 0; `None` when every point has enough.
+    /// Returns the next point and its round, from 0; `None` when every point has enough.
     pub(super) fn next(&self) -> Option<(usize, usize)> {
         let verdicts = self.verdicts();
         let wanting = |number: &usize| matches!(verdicts[*number], Verdict::More(_));
@@ -98,12 +97,12 @@ impl Schedule {
             .map(|number| (number, round))
     }
 
-    /// A repeat is made.
+    /// Adds the figure of a repeat.
     pub(super) fn add(&mut self, number: usize, value: f64) {
         self.values[number].push(value);
     }
 
-    /// A point cannot be measured.
+    /// Marks a point that cannot be measured.
     pub(super) fn fail(&mut self, number: usize) {
         if let Some(best) = &mut self.best {
             best.failed[number] = true;
@@ -114,7 +113,7 @@ impl Schedule {
         self.values.iter().map(Vec::len).sum()
     }
 
-    /// Repeats made and still to be made before the next look at each point.
+    /// Counts repeats made and still to be made before the next look at each point.
     pub(super) fn wanted(&self) -> usize {
         let of_point = |(values, verdict): (&Vec<f64>, Verdict)| match verdict {
             Verdict::More(count) => count,
@@ -124,14 +123,9 @@ impl Schedule {
     }
 }
 
-/// All of `count` points in the order of a round (Fisher and Yates).
+/// Shuffles the points for a round.
 pub(super) fn shuffled(seed: u64, round: usize, count: usize) -> Vec<usize> {
-    let mut random = random::stream(seed, round as u64);
-    let mut order: Vec<usize> = (0..count).collect();
-    for last in (1..order.len()).rev() {
-        order.swap(last, random.random_range(0..=last));
-    }
-    order
+    random::shuffled(count, &mut random::stream(seed, round as u64))
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use crate::Report;
 
 use names::Axes;
 
-/// The page of the report of a sweep called `name`.
+/// Returns the page of the report of a sweep called `name`.
 #[must_use]
 pub fn page(report: &Report, name: &str) -> Page {
     let axes = Axes::of(report);

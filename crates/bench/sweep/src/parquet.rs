@@ -67,7 +67,7 @@ pub(super) fn export(report: &Report, out: &Path) -> Result<(), SweepError> {
 fn results(report: &Report) -> Vec<Column> {
     let points: HashMap<&str, &PointReport> =
         report.points.iter().map(|point| (&*point.key, point)).collect();
-    // A repeat whose point the plan does not have is none of its results.
+    // Repeats of points that the plan does not have are left out.
     let rows: Vec<(&Record, &PointReport)> = report
         .repeats
         .iter()
@@ -142,7 +142,7 @@ fn counters(report: &Report) -> Vec<Column> {
     ]
 }
 
-/// One row group: a sweep has thousands of rows, not millions.
+/// Writes one row group, since a sweep has thousands of rows and not millions.
 fn write(file: File, table: &str, columns: &[Column], plan: &str) -> Result<()> {
     let fields = columns.iter().map(field).collect::<Result<_>>()?;
     let schema = Type::group_type_builder(table).with_fields(fields).build()?;

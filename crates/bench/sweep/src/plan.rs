@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use luc_borrow::{DeviceRequest, Scheduler};
 use luc_power::energy;
 use luc_power::frequency::{self, Setting};
 use luc_stats::Goal;
@@ -18,7 +19,6 @@ mod disk;
 mod file_systems;
 mod policy;
 mod quantity;
-mod scheduler;
 mod target;
 #[cfg(test)]
 mod tests;
@@ -30,18 +30,17 @@ pub use disk::{Disk, OwnDisk};
 pub use file_systems::{distribution_has, kernel_has, least_bytes};
 pub use policy::{Batching, CopyOut, Policy};
 pub use quantity::{Size, Span};
-pub use scheduler::Scheduler;
-pub use virtual_time::LARGEST_GUEST_DISK_BYTES;
-pub(super) use virtual_time::LONGEST_HOLD_US;
+pub use virtual_time::MAX_GUEST_DISK_BYTES;
+pub(super) use virtual_time::MAX_HOLD_US;
 pub use virtual_time::VirtualTime;
 pub(super) use workload::Figure;
-pub use workload::{Bench, Workload};
+pub use workload::Workload;
 
 /// A sweep: its axes, and when a point is repeated enough.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Plan {
-    /// Of the order, and of the workloads.
+    /// Seed of the order and of the workloads.
     #[serde(default = "one")]
     pub seed: u64,
     /// Wait after the caches are dropped, before the workload.
@@ -63,23 +62,22 @@ pub struct Plan {
     /// Runs the points in guests in virtual time instead of here; its `mips` are an axis.
     #[serde(default, rename = "virtual", skip_serializing_if = "Option::is_none")]
     pub virtual_time: Option<VirtualTime>,
-    /// Axis: the I/O scheduler of the disk; without it that stays as it is.
+    /// Axis: I/O schedulers of the disk. Without it the scheduler is not changed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scheduler: Vec<Scheduler>,
-    /// Axis: the processors' frequency; without it they stay as they are.
+    /// Axis: the processors' frequency; absent: unchanged.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub frequency: Vec<Setting>,
     #[serde(default, skip_serializing_if = "frequency::Options::is_empty")]
     pub frequency_options: frequency::Options,
-    /// What is measured of energy, and how.
+    /// Energy that is measured, and how.
     #[serde(default, skip_serializing_if = "is_default")]
     pub energy: energy::Options,
-    /// Axis: what is run.
     pub workload: Vec<Workload>,
     pub target: Vec<Target>,
 }
 
-/// When a point is repeated enough.
+/// Rule by which a point has enough repeats.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Stop {
@@ -95,11 +93,10 @@ pub struct Stop {
     pub stolen: Option<f64>,
 }
 
-/// Where it is run: a fresh file system on an emulated disk, or an existing directory.
+/// Place where a workload runs: a fresh file system on an emulated disk or device, or an existing directory.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Target {
-    /// What the report calls it.
     pub name: String,
     /// ext2, ext3, ext4, xfs, btrfs or f2fs.
     pub fs: Option<String>,
@@ -108,18 +105,18 @@ pub struct Target {
     /// Options of mount -o.
     #[serde(default)]
     pub mount: String,
-    /// Policies, in place of the workload's.
+    /// Policies, which replace the workload's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<Vec<Policy>>,
-    /// The built-in workloads' fsyncs do nothing: what is left without them. UNSAFE.
+    /// Fsyncs of the built-in workloads do nothing, to measure the time left without them. UNSAFE.
     #[serde(default, rename = "no-fsync", skip_serializing_if = "is_default")]
     pub no_fsync: bool,
-    /// Its own values of the emulated disk, in place of the plan's.
+    /// Values of the emulated disk, which replace the plan's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disk: Option<OwnDisk>,
     /// An existing directory; a fresh one is made in it for each repeat.
     pub directory: Option<PathBuf>,
-    /// A block device to be formatted, in place of the emulated disk.
+    /// Block device to be formatted, which replaces the emulated disk.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device: Option<PathBuf>,
     /// The same again, as a promise that it may be.
@@ -131,7 +128,7 @@ pub struct Target {
 }
 
 impl Default for Plan {
-    /// Nothing is run anywhere.
+    /// Returns a plan without workloads and targets.
     fn default() -> Self {
         Self {
             virtual_time: None,
@@ -179,14 +176,25 @@ fn settle() -> Span {
 }
 
 impl Target {
-    /// Whether it is a disk made anew for each repeat.
+    /// Returns whether it is a disk made anew for each repeat.
     pub(super) fn is_emulated(&self) -> bool {
         self.fs.is_some() && self.device.is_none()
+    }
+
+    /// Returns the device to be borrowed; `None` for directories and emulated disks.
+    pub(super) fn device_request(&self) -> Option<DeviceRequest> {
+        let file_system = self.fs.clone().unwrap_or_default();
+        Some(DeviceRequest {
+            path: self.device.clone()?,
+            min_bytes: least_bytes(&file_system),
+            file_system,
+            overwrite: self.overwrite,
+        })
     }
 }
 
 impl Plan {
-    /// The plan in a file, checked.
+    /// Reads a plan from a file and checks it.
     ///
     /// # Errors
     /// [`SweepError`], naming the line or the value.
@@ -195,7 +203,7 @@ impl Plan {
         Self::parse(&text, path)
     }
 
-    /// A plan that was made by a program, if it is right.
+    /// Checks a plan that was made by a program.
     ///
     /// # Errors
     /// [`SweepError`], naming the value.
@@ -204,7 +212,7 @@ impl Plan {
         Ok(self)
     }
 
-    /// A processor of `mips` in this plan's guests.
+    /// Returns a processor of `mips` in this plan's guests.
     pub(crate) fn speed(&self, mips: u64) -> Speed {
         let of_workloads = self.workload.iter().filter_map(|load| load.mips.as_ref());
         let of_plan = self.virtual_time.iter().map(|time| &time.mips);
@@ -216,7 +224,7 @@ impl Plan {
         }
     }
 
-    /// The plan of a text, checked. `path` is named in errors; files in the plan are below its folder.
+    /// Parses a plan and checks it. `path` is named in errors; files in the plan are below its folder.
     ///
     /// # Errors
     /// [`SweepError`], naming the line or the value.
@@ -236,7 +244,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// How many guests run at a time, in virtual time.
+    /// Sets the number of guests that run at a time in virtual time.
     ///
     /// # Errors
     /// [`SweepError::Plan`]: it has no guests.
@@ -249,25 +257,25 @@ impl Plan {
         Ok(())
     }
 
-    /// In virtual time: starts no guest after `deadline`, and reports what is made by then.
+    /// Starts, in virtual time, no guest after `deadline` and reports the results until then.
     pub fn set_deadline(&mut self, deadline: Instant) {
         if let Some(virtual_time) = &mut self.virtual_time {
             virtual_time.deadline = Some(deadline);
         }
     }
 
-    /// Whether guests differ in the number of their processors.
+    /// Returns whether guests differ in the number of their processors.
     pub(crate) fn has_processors_axis(&self) -> bool {
         let mut workloads = self.workload.iter();
         workloads.any(|workload| workload.processors.is_some())
     }
 
-    /// The emulated disk of a target.
+    /// Returns the emulated disk of a target.
     pub(crate) fn disk_of(&self, target: &Target) -> Disk {
         self.disk.with(target.disk.as_ref())
     }
 
-    /// Every policy that it names.
+    /// Returns every policy that it names.
     pub(crate) fn all_policies(&self) -> impl Iterator<Item = Policy> {
         let of_workloads = self.workload.iter().filter_map(|workload| workload.policy.as_ref());
         let of_targets = self.target.iter().filter_map(|target| target.policy.as_ref());
@@ -275,30 +283,29 @@ impl Plan {
         lists.flatten().copied()
     }
 
-    /// The first line of the results: what makes them comparable.
+    /// Returns the first line of the results. Results with another first line are not comparable.
     pub(super) fn head(&self) -> Result<serde_json::Value, SweepError> {
         let mut head = serde_json::json!({ "version": 1, "plan": self });
         if let Some(file) = &self.disk.file {
-            // A file that was changed is another disk.
+            // A changed file is another disk.
             let text = fs::read_to_string(file).map_err(SweepError::io("read", file))?;
             head["model"] = text.into();
         }
         Ok(head)
     }
 
-    /// Whether it changes settings of the processors.
+    /// Returns whether it changes settings of the processors.
     pub(super) fn lends_processors(&self) -> bool {
         let is_frequency = |setting: &Setting| setting.khz().is_some();
         self.frequency.iter().any(is_frequency) || !self.frequency_options.is_empty()
     }
 
-    /// Whether it limits the processors' time.
     pub(super) fn throttles(&self) -> bool {
         self.frequency.iter().any(|setting| setting.share().is_some())
     }
 
-    /// When a point is repeated enough, but where only the best is wanted. In virtual time a repeat differs by its seed
-    /// alone, and their number is given.
+    /// Returns the goal of a workload's points, unless only the best is wanted. In virtual time, repeats differ only by
+    /// their seed, and the plan gives their number.
     pub(super) fn goal_of(&self, workload: &Workload) -> Goal {
         match self.repeats_of(workload) {
             Some(repeats) => {
@@ -308,12 +315,12 @@ impl Plan {
         }
     }
 
-    /// When points are repeated enough that have no number of repeats.
+    /// Returns the goal of points without a fixed number of repeats.
     pub(super) fn goal(&self) -> Goal {
         Goal { relative_half_width: self.stop.goal, min: self.stop.min, max: self.stop.max }
     }
 
-    /// How often each point of a workload is repeated; `None` where the figures decide.
+    /// Returns the number of repeats of a workload's points; `None` if the figures decide.
     pub(super) fn repeats_of(&self, workload: &Workload) -> Option<usize> {
         let guests = self.virtual_time.as_ref().filter(|_| !self.stop.best)?;
         Some(workload.repeats.unwrap_or(guests.repeats))

@@ -7,21 +7,22 @@ use toml::Value;
 
 use super::axis::Axis;
 use super::options::{known_name, label, values};
-use super::plan::{Plan, Policy, Scheduler, Target, Workload};
+use super::plan::{Plan, Policy, Target, Workload};
+use luc_borrow::Scheduler;
 
-/// What a point has on an axis that its workload does not have.
+/// Value of an axis that the workload does not have.
 const NONE: &str = "-";
 
-/// One value of every axis.
+/// One value of each axis.
 #[derive(Debug, Clone)]
 pub struct Point {
-    /// What is run; its options have one value each.
+    /// Workload, with one value for each option.
     pub workload: Workload,
     /// Options with several values, and the one here; `-` where the workload has not that option.
     pub parameters: Vec<(&'static str, String)>,
     pub threads: usize,
     pub target: Target,
-    /// With the gate or the module, or without.
+    /// Under the gate, under the module, or without either.
     pub policy: Policy,
     /// The disk's I/O scheduler, where the plan has that axis.
     pub scheduler: Option<Scheduler>,
@@ -29,12 +30,12 @@ pub struct Point {
     pub frequency: Option<Setting>,
     /// The speed in virtual time, millions of instructions per second.
     pub mips: Option<u64>,
-    /// How many processors its guest has, where the plan has that axis.
+    /// Number of its guest's processors, if the plan has that axis.
     pub processors: Option<u32>,
 }
 
 impl Point {
-    /// Its axes and values, in the order of the product.
+    /// Lists its axes and values, in the order of the product.
     #[must_use]
     pub fn axes(&self) -> Vec<(Axis, String)> {
         let scheduler = self.scheduler.map(|one| one.name().to_owned());
@@ -56,14 +57,14 @@ impl Point {
         axes
     }
 
-    /// Its name in the results.
+    /// Returns its name in the results.
     #[must_use]
     pub fn key(&self) -> String {
         let values: Vec<String> = self.axes().into_iter().map(|(_, value)| value).collect();
         values.join(",")
     }
 
-    /// What it has in common with those that it may be better or worse than: all but target and policy.
+    /// Returns the values that it shares with the points it is compared with: all but target and policy.
     #[must_use]
     pub fn group(&self) -> String {
         let axes = self.axes().into_iter();
@@ -71,7 +72,6 @@ impl Point {
         common.map(|(_, value)| value).collect::<Vec<_>>().join(",")
     }
 
-    /// What its figure is counted in.
     #[must_use]
     pub fn unit(&self) -> &str {
         match (self.workload.bench, &self.workload.figure) {
@@ -82,7 +82,7 @@ impl Point {
         }
     }
 
-    /// What a joule gives, where its figure is a rate: `files/J` of `files/s`.
+    /// Returns the unit per joule if the figure is a rate: `files/J` for `files/s`.
     #[must_use]
     pub fn unit_per_joule(&self) -> Option<String> {
         Some(format!("{}/J", self.unit().strip_suffix("/s")?))
@@ -131,7 +131,7 @@ pub(super) fn points(plan: &Plan) -> Vec<Point> {
     points
 }
 
-/// The targets of a workload.
+/// Returns the targets of a workload.
 fn targets<'a>(plan: &'a Plan, workload: &'a Workload) -> impl Iterator<Item = &'a Target> {
     let is_mine = |target: &&Target| {
         let names = workload.target.as_ref();
@@ -143,7 +143,7 @@ fn targets<'a>(plan: &'a Plan, workload: &'a Workload) -> impl Iterator<Item = &
 /// A frequency, or in virtual time a speed and a number of processors.
 type OfProcessors = (Option<Setting>, Option<u64>, Option<u32>);
 
-/// Frequencies, or speeds and numbers of processors in virtual time, or neither.
+/// Returns frequencies, or speeds and numbers of processors in virtual time, or neither.
 fn speeds(plan: &Plan, workload: &Workload) -> Vec<OfProcessors> {
     if let Some(virtual_time) = &plan.virtual_time {
         let mips = workload.mips.as_ref().unwrap_or(&virtual_time.mips);
@@ -164,7 +164,7 @@ fn speeds(plan: &Plan, workload: &Workload) -> Vec<OfProcessors> {
     frequencies.map(|setting| (Some(setting), None, None)).collect()
 }
 
-/// Options of which any workload has a list.
+/// Lists the options for which any workload has a list of values.
 fn parameters(plan: &Plan) -> BTreeSet<&'static str> {
     let of_workload = |workload: &Workload| {
         let lists = workload.options.iter().filter(|(_, value)| value.is_array());
@@ -174,7 +174,8 @@ fn parameters(plan: &Plan) -> BTreeSet<&'static str> {
     plan.workload.iter().flat_map(of_workload).collect()
 }
 
-/// The workload once for each combination of its options' values. The list `set` of a workload file is one value.
+/// Returns the workload once for each combination of its options' values. The list `set` of a workload file is one
+/// value.
 fn with_options(workload: &Workload) -> Vec<Workload> {
     let mut made = vec![workload.clone()];
     if workload.bench.is_none() {

@@ -1,4 +1,4 @@
-//! What a sweep found: medians with intervals, ratios to the first value of each axis, and what is not sure enough.
+//! Results of a sweep: medians with intervals, ratios to the first value of each axis, and unfinished points.
 
 mod disturbances;
 mod energy;
@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 
 use luc_power::energy::About;
-use luc_stats::{FEWEST, MedianInterval, Verdict, median, paired_ratios, relative_half_width};
+use luc_stats::{MIN_REPEATS, MedianInterval, Verdict, median, paired_ratios, relative_half_width};
 use serde::Serialize;
 
 pub use energy::PointEnergy;
@@ -25,18 +25,17 @@ use luc_units::figures::FourDigits;
 #[derive(Debug, Serialize)]
 pub struct Report {
     pub plan: Plan,
-    /// How energy was measured, or why not.
+    /// How energy was measured, or why it was not.
     pub energy: About,
     /// Whether it was interrupted; the same command goes on.
     pub interrupted: bool,
     pub points: Vec<PointReport>,
-    /// Where only the best is wanted: what was selected.
+    /// Selections, if only the best is wanted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<Group>,
     /// Points that could not be measured, and why.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<Failure>,
-    /// What each workload's figure is correlated with.
     pub explanations: Vec<Explanation>,
     /// Every repeat, in the order made.
     pub repeats: Vec<Record>,
@@ -46,12 +45,11 @@ pub struct Report {
 
 #[derive(Debug, Serialize)]
 pub struct PointReport {
-    /// Its name: the values of its axes.
+    /// Values of its axes, joined as its name.
     pub key: String,
     /// The axes and its values.
     #[serde(skip)]
     pub axes: Vec<(Axis, String)>,
-    /// What its figure is counted in.
     pub unit: String,
     pub count: usize,
     /// Median and 95 % interval; `None` of fewer than 6 repeats.
@@ -59,13 +57,13 @@ pub struct PointReport {
     /// Median and range of repeats in virtual time, where those are too few for an interval.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub range: Option<MedianInterval>,
-    /// Half of it over the median.
+    /// Half of the interval over the median.
     pub relative_half_width: Option<f64>,
-    /// Whether that is below the goal.
+    /// Whether the point is finished, and within the goal.
     pub verdict: Verdict,
     /// Against the same point with the first value of each axis.
     pub ratios: Vec<Ratio>,
-    /// What its repeats took; `None` if that was measured for none.
+    /// Energy of its repeats; `None` if it was never measured.
     pub energy: Option<PointEnergy>,
 }
 
@@ -74,7 +72,7 @@ pub struct PointReport {
 pub struct Ratio {
     /// The axis in which they differ.
     pub axis: Axis,
-    /// The first value of it.
+    /// First value of that axis.
     pub to: String,
     /// Pairs: rounds that both have.
     pub pairs: usize,
@@ -89,6 +87,7 @@ pub(super) fn report(
     energy: About,
     interrupted: bool,
 ) -> Report {
+    // 1. Values and verdict of each point.
     let Results { records, failures } = results;
     let records = records.as_slice();
     let verdicts = Schedule::new(plan, points, records, &failures).verdicts();
@@ -97,6 +96,7 @@ pub(super) fn report(
         values.entry(&record.key).or_default().push(record.value);
     }
     let of = |key: &str| values.get(key).map(Vec::as_slice).unwrap_or_default();
+    // 2. Each point's report, with ratios to the first value of each axis.
     let first = points.first().map(Point::axes);
     // A workload may have lists of its own in place of the plan's.
     let mut first_of: HashMap<&str, Vec<(Axis, String)>> = HashMap::new();
@@ -156,7 +156,7 @@ pub(super) fn report(
     }
 }
 
-/// Median, least and most.
+/// Returns median, least and greatest value.
 fn range(values: &[f64]) -> Option<MedianInterval> {
     Some(MedianInterval {
         median: median(values)?,
@@ -166,7 +166,7 @@ fn range(values: &[f64]) -> Option<MedianInterval> {
 }
 
 impl PointReport {
-    /// Its value of an axis; empty if the sweep does not have that.
+    /// Returns its value of an axis; empty if the sweep does not have that axis.
     #[must_use]
     pub fn value(&self, axis: Axis) -> &str {
         let found = self.axes.iter().find(|(known, _)| *known == axis);
@@ -175,57 +175,57 @@ impl PointReport {
 }
 
 impl Report {
-    /// The axes, in the order in which a point's key has its values.
+    /// Returns the axes, in the order in which a point's key has its values.
     #[must_use]
     pub fn axes(&self) -> &[Axis] {
         &self.axes
     }
 
-    /// The point of a repeat's key.
+    /// Returns the point of a repeat's key.
     #[must_use]
     pub fn point(&self, key: &str) -> Option<&PointReport> {
         self.points.iter().find(|point| point.key == key)
     }
 
-    /// The repeats of a point, in the order made.
+    /// Returns the repeats of a point, in the order made.
     pub fn repeats_of(&self, point: &PointReport) -> impl Iterator<Item = &Record> {
         let repeats = self.repeats.iter();
         repeats.filter(|repeat| repeat.key == point.key)
     }
 
-    /// Whether repeats are still to be made.
+    /// Returns whether repeats are still to be made.
     #[must_use]
     pub fn wants_more(&self) -> bool {
         let wants = |point: &PointReport| matches!(point.verdict, Verdict::More(_));
         self.points.iter().any(wants)
     }
 
-    /// Points whose interval is wider than the goal, with all repeats made.
+    /// Counts points whose interval is wider than the goal, with all repeats made.
     #[must_use]
     pub fn not_converged(&self) -> usize {
         if self.plan.virtual_time.is_some() {
-            // Nothing was to converge.
+            // Their number of repeats is fixed.
             return 0;
         }
         let is_wide = |point: &&PointReport| point.verdict == Verdict::NotConverged;
         self.points.iter().filter(is_wide).count()
     }
 
-    /// Whether a power cut may cost more on a target than the program risks itself.
+    /// Returns whether a power cut on a target may cost more than the program itself risks.
     #[must_use]
     pub fn is_unsafe(&self, target: &str) -> bool {
         let mut targets = self.plan.target.iter();
         targets.any(|known| known.name == target && known.danger().is_some())
     }
 
-    /// Points that still lack repeats.
+    /// Counts points that still lack repeats.
     #[must_use]
     pub fn unfinished(&self) -> usize {
         let is_open = |point: &&PointReport| matches!(point.verdict, Verdict::More(_));
         self.points.iter().filter(is_open).count()
     }
 
-    /// What ran the guests, as in ` by QEMU 7.2.22 (Debian 1:7.2), one processor`.
+    /// Names the QEMUs of the guests, as in ` by QEMU 7.2.22 (Debian 1:7.2), one processor`.
     fn by_qemu(&self) -> String {
         let of_repeat = |repeat: &'_ Record| repeat.environment.qemu.clone();
         let qemus: BTreeSet<String> = self.repeats.iter().filter_map(of_repeat).collect();
@@ -236,7 +236,7 @@ impl Report {
         }
     }
 
-    /// What holds for all points, a line each: dangers, what a throttle is, where energy comes from.
+    /// Returns notes on all points, one per line: dangers, meaning of the throttle, source of energy.
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
         struct Notes<'a>(&'a Report);
@@ -248,7 +248,6 @@ impl Report {
         Notes(self).to_string().lines().map(str::to_owned).collect()
     }
 
-    /// What holds for all points: what a throttle is, what the energy is of, or why there is none.
     fn write_notes(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.plan.throttles() {
             writeln!(
@@ -266,7 +265,6 @@ impl Report {
         energy::write_about(f, &self.energy, &self.repeats)
     }
 
-    /// Says what the figures are correlated with most strongly.
     fn write_explanations(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for explanation in &self.explanations {
             let strongest = explanation.strongest(3);
@@ -287,6 +285,35 @@ impl Report {
         }
         Ok(())
     }
+
+    fn write_point(&self, f: &mut fmt::Formatter<'_>, point: &PointReport) -> fmt::Result {
+        let PointReport { key, unit, count, .. } = point;
+        let Some(MedianInterval { median, low, high }) = point.interval.or(point.range) else {
+            return match self.failures.iter().find(|failure| failure.key == *key) {
+                Some(failure) => writeln!(f, "{key}: not measured: {}", failure.failed),
+                None => writeln!(f, "{key}: {count} repeats, too few for an interval"),
+            };
+        };
+        let [median, low, high] = [median, low, high].map(FourDigits);
+        write!(f, "{key}: {median} {unit} ({low} to {high}), ")?;
+        if self.plan.virtual_time.is_some() {
+            writeln!(f, "{count} repeats")?;
+            return write_ratios(f, &point.ratios);
+        }
+        let width = point.relative_half_width.unwrap_or(f64::NAN) * 100.0;
+        write!(f, "+-{width:.1} %, {count} repeats")?;
+        match point.verdict {
+            Verdict::Converged | Verdict::Failed => writeln!(f)?,
+            Verdict::Worse => writeln!(f, ", given up: worse than the best")?,
+            Verdict::NotConverged => writeln!(f, "  ** NOT CONVERGED **")?,
+            Verdict::More(wanted) => writeln!(f, ", unfinished: {wanted} wanted")?,
+        }
+        write_ratios(f, &point.ratios)?;
+        if self.energy.source.is_some() {
+            writeln!(f, "    energy: {}", energy::Line(point.energy.as_ref()))?;
+        }
+        Ok(())
+    }
 }
 
 impl fmt::Display for Report {
@@ -301,45 +328,11 @@ impl fmt::Display for Report {
             Some(VirtualTime { kernel, .. }) => writeln!(
                 f,
                 "{points} points, {repeats} repeats in virtual time on Linux {kernel}{}, each with a seed of its own; \
-                 medians with 95 % intervals, of fewer than {FEWEST} repeats with their range",
+                 medians with 95 % intervals, of fewer than {MIN_REPEATS} repeats with their range",
                 self.by_qemu()
             )?,
         }
-        for point in &self.points {
-            let PointReport { key, unit, count, .. } = point;
-            let Some(MedianInterval { median, low, high }) = point.interval.or(point.range) else {
-                match self.failures.iter().find(|failure| failure.key == *key) {
-                    Some(failure) => writeln!(f, "{key}: not measured: {}", failure.failed)?,
-                    None => writeln!(f, "{key}: {count} repeats, too few for an interval")?,
-                }
-                continue;
-            };
-            if self.plan.virtual_time.is_some() {
-                let (low, high) = (FourDigits(low), FourDigits(high));
-                let median = FourDigits(median);
-                writeln!(f, "{key}: {median} {unit} ({low} to {high}), {count} repeats")?;
-                write_ratios(f, &point.ratios)?;
-                continue;
-            }
-            let width = point.relative_half_width.unwrap_or(f64::NAN) * 100.0;
-            write!(
-                f,
-                "{key}: {} {unit} ({} to {}), +-{width:.1} %, {count} repeats",
-                FourDigits(median),
-                FourDigits(low),
-                FourDigits(high)
-            )?;
-            match point.verdict {
-                Verdict::Converged | Verdict::Failed => writeln!(f)?,
-                Verdict::Worse => writeln!(f, ", given up: worse than the best")?,
-                Verdict::NotConverged => writeln!(f, "  ** NOT CONVERGED **")?,
-                Verdict::More(wanted) => writeln!(f, ", unfinished: {wanted} wanted")?,
-            }
-            write_ratios(f, &point.ratios)?;
-            if self.energy.source.is_some() {
-                writeln!(f, "    energy: {}", energy::Line(point.energy.as_ref()))?;
-            }
-        }
+        self.points.iter().try_for_each(|point| self.write_point(f, point))?;
         for Group { group, unit, selection, .. } in &self.groups {
             if let Some(selection) = selection {
                 write!(f, "{group}: {}", selection.text(unit))?;

@@ -1,4 +1,5 @@
-//! One repeat: a fresh file system or folder, cold caches, the workload, its figure, and all gone again.
+//! One repeat: makes a fresh file system or folder, drops caches, runs the workload, reads its figure, removes
+//! everything.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -8,6 +9,9 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use luc_borrow::{
+    Block, CleanupProcess, DeviceRequest, LentDevice, Power, SWEEP_VARIABLE, identified,
+};
 use luc_disk::{Mkfs, Mount};
 use luc_host::interrupt;
 use luc_host::programs::tool;
@@ -18,28 +22,25 @@ use regex_lite::Regex;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use super::cleanup::{CleanupProcess, MARK};
 use super::counters::{Counters, Counting, own};
-use super::device::{Block, Lent, identified};
-use super::environment::Before;
+use super::environment::EnvironmentBefore;
 use super::error::SweepError;
+use super::guests::FLOWOPS;
 use super::journal::{Discarded, Record};
 use super::options::{self, Personality};
 use super::plan::{Figure, Plan, Policy};
 use super::points::Point;
-use super::power::Power;
 use super::time_scale::TimeScale;
 
-/// How often a running program is looked at.
-const POLL: Duration = Duration::from_millis(5);
-/// How long a program may take to end after SIGTERM.
-const GRACE: Duration = Duration::from_secs(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
+/// Time for a program to end after SIGTERM.
+const TERM_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Attempts at a repeat while too much of the processors' time is stolen. The last one counts.
-const ATTEMPTS: usize = 4;
+const MAX_ATTEMPTS: usize = 4;
 
 /// A smaller share of energy above idle gives no figure per joule.
-const LEAST_NET_SHARE: f64 = 0.01;
+const MIN_NET_SHARE: f64 = 0.01;
 
 /// Makes a repeat of `point`, again while the hypervisor takes more of the processors' time than the plan's
 /// `stop.stolen`.
@@ -50,81 +51,83 @@ pub(super) fn repeat(
     cleanup: &CleanupProcess,
     power: &mut Power,
 ) -> Result<Record, SweepError> {
+    let what = format!("{} repeat {}", point.key(), round + 1);
+    let runner = Runner { what, plan, point, round, cleanup };
     let mut discarded = Vec::new();
     loop {
-        let made = attempt(plan, point, round, cleanup, power)?;
+        let made = runner.attempt(power)?;
         let stolen_share = made.environment.stolen_share;
         let is_disturbed = plan.stop.stolen.is_some_and(|most| stolen_share > most);
-        if !is_disturbed || discarded.len() + 1 == ATTEMPTS {
+        if !is_disturbed || discarded.len() + 1 == MAX_ATTEMPTS {
             return Ok(Record { discarded, ..made });
         }
         discarded.push(Discarded { value: made.value, stolen_share });
     }
 }
 
-/// Makes a repeat of `point`, whatever disturbs it.
-fn attempt(
-    plan: &Plan,
-    point: &Point,
-    round: usize,
-    cleanup: &CleanupProcess,
-    power: &mut Power,
-) -> Result<Record, SweepError> {
-    let what = format!("{} repeat {}", point.key(), round + 1);
-    let runner = Runner { what, cleanup };
-    let dir = runner.prepare(plan, point)?;
-    let seed = plan.seed.wrapping_add(round as u64);
-    let mut command = runner.workload(point, &dir, seed)?;
-    power.set(point.frequency, &mut command)?;
-    let caches_dropped = settle(plan);
-    let before = Before::now();
-    let counting = Counting::begin(&dir, &power.sysfs);
-    power.energy.begin();
-    let begun = Instant::now();
-    let outcome = runner.execute(&mut command);
-    let elapsed_s = begun.elapsed().as_secs_f64();
-    // A meter may wait for its next sample.
-    let counted = counting.end();
-    let energy = power.energy.end();
-    let stdout = outcome?;
-    let fs = point.target.fs.as_deref();
-    let environment = before.end(&dir, fs, caches_dropped, &power.sysfs);
-    let (value, warm_up) = runner.figure(point, &stdout, elapsed_s)?;
-    let mut counters = counted.counters(&stdout, elapsed_s);
-    counters.extend(runner.own_counters(point, &stdout));
-    runner.clear(point)?;
-    let per_joule = |joules: fn(&Energy) -> Option<f64>| {
-        point.unit_per_joule()?;
-        let energy = energy.as_ref()?;
-        // So little above idle is the noise of both, and its inverse would be any number.
-        let least = energy.gross_joules? * LEAST_NET_SHARE;
-        let joules = joules(energy).filter(|&joules| joules > least)?;
-        Some(value * energy.seconds / joules)
-    };
-    Ok(Record {
-        per_gross_joule: per_joule(|energy| energy.gross_joules),
-        per_net_joule: per_joule(|energy| energy.net_joules),
-        key: point.key(),
-        round,
-        value,
-        warm_up,
-        environment,
-        energy,
-        counters,
-        discarded: Vec::new(),
-    })
-}
-
+/// Makes one repeat.
 struct Runner<'a> {
+    /// Point and round, for errors.
     what: String,
+    plan: &'a Plan,
+    point: &'a Point,
+    round: usize,
     cleanup: &'a CleanupProcess,
 }
 
 impl Runner<'_> {
-    /// The fresh folder to work in.
-    fn prepare(&self, plan: &Plan, point: &Point) -> Result<PathBuf, SweepError> {
+    /// Makes the repeat, whatever disturbs it.
+    fn attempt(&self, power: &mut Power) -> Result<Record, SweepError> {
+        let &Self { point, round, .. } = self;
+        // 1. A fresh folder, the settings, and a machine at rest.
+        let dir = self.prepare()?;
+        let mut command = self.workload(&dir, self.plan.seed.wrapping_add(round as u64))?;
+        power.set(point.frequency, &mut command)?;
+        let caches_dropped = settle(self.plan);
+        // 2. The workload, between two readings of counters and meter.
+        let before = EnvironmentBefore::now();
+        let counting = Counting::begin(&dir, &power.sysfs);
+        power.energy.begin();
+        let begun = Instant::now();
+        let outcome = self.execute(&mut command);
+        let elapsed_s = begun.elapsed().as_secs_f64();
+        // A meter may wait for its next sample.
+        let counted = counting.end();
+        let energy = power.energy.end();
+        let stdout = outcome?;
+        let fs = point.target.fs.as_deref();
+        let environment = before.end(&dir, fs, caches_dropped, &power.sysfs);
+        // 3. The figures, then the removal.
+        let (value, warm_up) = self.figure(&stdout, elapsed_s)?;
+        let mut counters = counted.counters(&stdout, elapsed_s);
+        counters.extend(self.own_counters(&stdout));
+        self.clear()?;
+        let per_joule = |joules: fn(&Energy) -> Option<f64>| {
+            point.unit_per_joule()?;
+            let energy = energy.as_ref()?;
+            // A smaller difference is noise of both, and its inverse could be any number.
+            let least = energy.gross_joules? * MIN_NET_SHARE;
+            let joules = joules(energy).filter(|&joules| joules > least)?;
+            Some(value * energy.seconds / joules)
+        };
+        Ok(Record {
+            per_gross_joule: per_joule(|energy| energy.gross_joules),
+            per_net_joule: per_joule(|energy| energy.net_joules),
+            key: point.key(),
+            round,
+            value,
+            warm_up,
+            environment,
+            energy,
+            counters,
+            discarded: Vec::new(),
+        })
+    }
+
+    /// Makes the fresh folder to work in.
+    fn prepare(&self) -> Result<PathBuf, SweepError> {
         let state = &self.cleanup.state;
-        let target = &point.target;
+        let target = &self.point.target;
         if let Some(directory) = &target.directory {
             let own = state.scratch.iter().find(|scratch| scratch.parent() == Some(directory));
             let own = own.unwrap_or(&state.work).clone();
@@ -132,23 +135,23 @@ impl Runner<'_> {
             return Ok(own);
         }
         let mount = state.mount();
-        if let Some(device) = &target.device {
-            self.format(device, point)?;
+        if let Some(request) = target.device_request() {
+            self.format(&request)?;
         } else {
-            self.create_disk(plan, point)?;
+            self.create_disk()?;
         }
-        if let Some(scheduler) = point.scheduler {
+        if let Some(scheduler) = self.point.scheduler {
             let block = Block::below(&mount, &state.sysfs)?;
-            Lent::set_scheduler(&state.devices, &block, scheduler)?;
+            LentDevice::set_scheduler(&state.devices, &block, scheduler)?;
         }
         Ok(mount)
     }
 
-    /// An emulated disk with a file system, mounted.
-    fn create_disk(&self, plan: &Plan, point: &Point) -> Result<(), SweepError> {
-        let (state, target) = (&self.cleanup.state, &point.target);
+    /// Makes an emulated disk with a file system, mounted.
+    fn create_disk(&self) -> Result<(), SweepError> {
+        let (state, target) = (&self.cleanup.state, &self.point.target);
         let mut command = Command::new(&self.cleanup.luc);
-        command.args(["disk", "create", &state.disk]).args(plan.disk_of(target).words());
+        command.args(["disk", "create", &state.disk]).args(self.plan.disk_of(target).words());
         command.args(["--mkfs", target.fs.as_deref().unwrap_or_default()]);
         if !target.mkfs.is_empty() {
             command.arg("--mkfs-options").arg(&target.mkfs);
@@ -161,13 +164,14 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// A file system on a device of the user's, mounted.
-    fn format(&self, device: &Path, point: &Point) -> Result<(), SweepError> {
-        let (state, target) = (&self.cleanup.state, &point.target);
+    /// Makes a file system on a device of the user, and mounts it.
+    fn format(&self, request: &DeviceRequest) -> Result<(), SweepError> {
+        let (state, target) = (&self.cleanup.state, &self.point.target);
+        let device = &request.path;
         let block = Block::open(device, &state.sysfs)?;
         self.cleanup.held.release(&block);
-        let uuid = block.prepare(&state.devices, target)?;
-        let fs = target.fs.clone().unwrap_or_default();
+        let uuid = block.prepare(&state.devices, request)?;
+        let fs = request.file_system.clone();
         let mkfs = Mkfs { options: identified(&fs, &uuid, &target.mkfs), fs };
         self.execute(&mut luc_disk::mkfs_command(device, &mkfs))?;
         let mount = Mount { dir: state.mount(), options: target.mount.clone() };
@@ -175,11 +179,11 @@ impl Runner<'_> {
         Ok(())
     }
 
-    fn clear(&self, point: &Point) -> Result<(), SweepError> {
-        let state = &self.cleanup.state;
+    fn clear(&self) -> Result<(), SweepError> {
+        let (state, point) = (&self.cleanup.state, self.point);
         if point.scheduler.is_some() {
-            // The device stays when its disk is gone, with its scheduler.
-            Lent::restore_schedulers(&state.devices, &state.sysfs)?;
+            // The loop device outlives the disk and would keep the scheduler.
+            LentDevice::restore_schedulers(&state.devices, &state.sysfs)?;
         }
         if point.target.device.is_some() {
             let mut command = tool("umount");
@@ -196,32 +200,24 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// The workload's command, under the gate where the point says so.
-    fn workload(&self, point: &Point, dir: &Path, seed: u64) -> Result<Command, SweepError> {
+    /// Builds the workload's command, under the gate if the point asks for it.
+    fn workload(&self, dir: &Path, seed: u64) -> Result<Command, SweepError> {
+        let point = self.point;
         let workload = &point.workload;
         let luc = || self.cleanup.luc.clone().into_os_string();
         let mut words: Vec<OsString> = Vec::new();
         if let Policy::Gate(batching) = point.policy {
-            words.push(luc());
-            words.extend(
-                ["run", "--level", "gate", "--policy", batching.name()].map(OsString::from),
-            );
-            words.extend(["--no-why", "--quiet", "--json"].map(OsString::from));
-            words.extend([self.gate_report().into_os_string(), "--".into()]);
+            words.extend([luc(), "run".into(), "--level".into(), "gate".into()]);
+            words.extend(["--policy", batching.name(), "--no-why", "--quiet"].map(OsString::from));
+            words.extend(["--json".into(), self.gate_report().into_os_string(), "--".into()]);
         }
         if let Some(bench) = workload.bench {
             words.extend([luc(), "bench".into(), bench.name().into(), "--dir".into(), dir.into()]);
-            words.push(bench.clients().into());
-            words.extend(
-                [point.threads.to_string(), "--seed".to_owned(), seed.to_string()]
-                    .map(OsString::from),
-            );
+            words.extend([bench.clients().into(), point.threads.to_string().into()]);
+            words.extend(["--seed".into(), seed.to_string().into()]);
             for (option, value) in &workload.options {
-                words.extend(
-                    options::words(bench, option, value, TimeScale::NONE)?
-                        .into_iter()
-                        .map(OsString::from),
-                );
+                let option = options::words(bench, option, value, TimeScale::NONE)?;
+                words.extend(option.into_iter().map(OsString::from));
             }
             if point.target.no_fsync {
                 words.push("--no-fsync".into());
@@ -232,9 +228,9 @@ impl Runner<'_> {
             let file = self.cleanup.state.work.join(format!("{}.f", workload.name));
             fs::write(&file, &workload.text).map_err(SweepError::io("write", &file))?;
             words.extend([luc(), "bench".into(), "filebench".into(), file.into()]);
-            words.extend(["--dir".into(), dir.into(), "--seed".into()]);
+            words.extend(["--dir".into(), dir.into(), "--seed".into(), seed.to_string().into()]);
             let personality = Personality::of(&workload.options, point.threads)?.words();
-            words.extend([seed.to_string()].into_iter().chain(personality).map(OsString::from));
+            words.extend(personality.into_iter().map(OsString::from));
             words.push("--json".into());
         }
         for word in workload.command.iter().flatten() {
@@ -247,17 +243,17 @@ impl Runner<'_> {
         Ok(command)
     }
 
-    /// Where `luc run` writes its report.
     fn gate_report(&self) -> PathBuf {
         self.cleanup.state.work.join("gate.json")
     }
 
-    /// What the plan wants of the workload's report, and what the gate says.
-    fn own_counters(&self, point: &Point, stdout: &str) -> Counters {
+    /// Reads the counters that the plan names in the workload's report, and the gate's.
+    fn own_counters(&self, stdout: &str) -> Counters {
+        let point = self.point;
         let mut counters = Counters::new();
         if !point.workload.counters.is_empty() {
             let report = serde_json::from_str(stdout).unwrap_or_default();
-            counters.extend(own::named(&report, &point.workload.counters));
+            counters.extend(own::read_named(&report, &point.workload.counters));
         }
         if matches!(point.policy, Policy::Gate(_)) {
             let report = fs::read_to_string(self.gate_report()).unwrap_or_default();
@@ -268,23 +264,16 @@ impl Runner<'_> {
         counters
     }
 
-    /// The figure, and how much of a series was warm-up.
-    fn figure(
-        &self,
-        point: &Point,
-        stdout: &str,
-        elapsed_s: f64,
-    ) -> Result<(f64, Option<usize>), SweepError> {
+    /// Returns the figure, and the length of a series' warm-up.
+    fn figure(&self, stdout: &str, elapsed_s: f64) -> Result<(f64, Option<usize>), SweepError> {
+        let workload = &self.point.workload;
         let json = |pointer: &str| {
             let value: Value = serde_json::from_str(stdout).ok()?;
             value.pointer(pointer)?.as_f64()
         };
-        let (value, cut, place) = match (point.workload.bench, &point.workload.figure) {
+        let (value, cut, place) = match (workload.bench, &workload.figure) {
             (Some(bench), None) => (json(bench.figure()), None, bench.figure().to_owned()),
-            _ if point.workload.filebench.is_some() => {
-                let pointer = "/flowops_per_second";
-                (json(pointer), None, pointer.to_owned())
-            }
+            _ if workload.filebench.is_some() => (json(FLOWOPS), None, FLOWOPS.to_owned()),
             (None, None) => (Some(elapsed_s), None, "run time".to_owned()),
             (_, Some(Figure { json: Some(pointer), .. })) => (json(pointer), None, pointer.clone()),
             (_, Some(figure)) => {
@@ -308,7 +297,7 @@ impl Runner<'_> {
         }
     }
 
-    /// Runs a program to its end and gives its output; a signal to the sweep ends it early.
+    /// Runs a program to its end and returns its output; a signal to the sweep ends it early.
     fn execute(&self, command: &mut Command) -> Result<String, SweepError> {
         if interrupt::interrupted() {
             return Err(SweepError::Interrupted);
@@ -322,26 +311,26 @@ impl Runner<'_> {
             .stdout(create(&out)?)
             .stderr(create(&err)?)
             .process_group(self.cleanup.group())
-            .env(MARK, &self.cleanup.state.disk)
+            .env(SWEEP_VARIABLE, &self.cleanup.state.disk)
             .spawn()
             .map_err(SweepError::io("run", &program))?;
-        let mut told: Option<Instant> = None;
+        let mut term_sent: Option<Instant> = None;
         let status = loop {
             if let Some(status) = child.try_wait().map_err(SweepError::io("wait for", &program))? {
                 break status;
             }
-            match told {
+            match term_sent {
                 None if interrupt::interrupted() => {
-                    // One that has just ended is as wanted.
+                    // It may have just ended.
                     let _ = kill_process(Pid::from_child(&child), Signal::TERM);
-                    told = Some(Instant::now());
+                    term_sent = Some(Instant::now());
                 }
-                Some(when) if when.elapsed() > GRACE => self.cleanup.end_programs(),
+                Some(when) if when.elapsed() > TERM_TIMEOUT => self.cleanup.end_programs(),
                 _ => {}
             }
-            sleep(POLL);
+            sleep(POLL_INTERVAL);
         };
-        // What it may have left running would keep the disk busy.
+        // Background processes of it would keep the disk busy.
         self.cleanup.end_programs();
         if interrupt::interrupted() {
             return Err(SweepError::Interrupted);
@@ -370,22 +359,21 @@ impl Runner<'_> {
     }
 }
 
-/// Every first group that is a number.
+/// Returns every first group that is a number.
 fn matches(expression: &str, text: &str) -> Vec<f64> {
     let Ok(regex) = Regex::new(expression) else {
         return Vec::new();
     };
-    let numbers = regex.captures_iter(text).filter_map(|found| found.get(1)?.as_str().parse().ok());
-    numbers.collect()
+    regex.captures_iter(text).filter_map(|found| found.get(1)?.as_str().parse().ok()).collect()
 }
 
-/// Writes back, drops the caches where that is allowed, waits. Whether they were dropped.
+/// Writes back, drops the caches if allowed, and waits. Returns whether they were dropped.
 fn settle(plan: &Plan) -> bool {
     rustix::fs::sync();
     let dropped = fs::write("/proc/sys/vm/drop_caches", "3").is_ok();
     let until = Instant::now() + Duration::from_nanos(plan.settle.ns());
     while Instant::now() < until && !interrupt::interrupted() {
-        sleep(POLL.min(until.saturating_duration_since(Instant::now())));
+        sleep(POLL_INTERVAL.min(until.saturating_duration_since(Instant::now())));
     }
     dropped
 }

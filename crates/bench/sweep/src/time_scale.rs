@@ -1,7 +1,7 @@
-//! A processor's speed in a guest, and what it makes of times.
+//! Speeds of a guest's processor, and the stretching of times that follows.
 
-/// How much longer times last where a workload runs, in thousandths: a guest whose processor stands for a faster one
-/// has all else slower.
+/// Stretching of times in a guest, in thousandths: a processor that stands for a faster one has slower disks and
+/// timers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TimeScale {
     pub(crate) permille: u64,
@@ -10,15 +10,16 @@ pub(crate) struct TimeScale {
 impl TimeScale {
     pub(crate) const NONE: Self = Self { permille: 1000 };
 
-    /// A time as it must be taken.
+    /// Scales a time.
     pub(crate) fn apply(self, time: u64) -> u64 {
         time.saturating_mul(self.permille) / 1000
     }
 }
 
-/// A speed: an instruction takes 2^`shift` ns, and all that is not instructions (the disk, the module's, the
-/// scheduler's and the workload's times) takes `scale` of its time. A sweep has one shift for all of its speeds, so
-/// that nothing jumps where two ways of being fast would meet.
+/// A speed of a guest's processor. An instruction takes 2^`shift` ns. All other times (disk, module, scheduler,
+/// workload) are stretched by `scale`.
+///
+/// All speeds of a sweep have the same shift, since figures could jump between two shifts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Speed {
     pub(crate) shift: u32,
@@ -26,30 +27,30 @@ pub(crate) struct Speed {
 }
 
 impl Speed {
-    /// A speed of `mips` where the slowest one is `least_mips`: the largest shift at which that one makes no time
-    /// shorter than it is.
+    /// Returns a speed of `mips` where the slowest one is `least_mips`: the largest shift at which that one makes no
+    /// time shorter than it is.
     pub(crate) fn new(least_mips: u64, mips: u64) -> Self {
         let shift = (0..10).find(|shift| 1000 >> shift <= least_mips).unwrap_or(10);
         Self::of_instruction(1 << shift, mips)
     }
 
-    /// A speed of `mips` in a guest whose instruction takes `ns`, a power of two.
+    /// Returns a speed of `mips` in a guest whose instruction takes `ns`, a power of two.
     pub(crate) fn of_instruction(ns: u64, mips: u64) -> Self {
         let shift = ns.trailing_zeros();
         Self { shift, scale: TimeScale { permille: mips << shift } }
     }
 
-    /// A rate that the guest saw, at this speed.
+    /// Scales a rate that the guest saw to this speed.
     pub(crate) fn scale_rate(self, rate: f64) -> f64 {
         rate * self.scale.permille as f64 / 1000.0
     }
 
-    /// A time that the guest saw, at this speed.
+    /// Scales a time that the guest saw to this speed.
     pub(crate) fn scale_time(self, time: f64) -> f64 {
         time * 1000.0 / self.scale.permille as f64
     }
 
-    /// A figure counted in `unit`, at this speed; what is neither a rate nor a time is the same at all.
+    /// Converts a figure in `unit` to this speed. Units that are neither rates nor times stay unchanged.
     pub(crate) fn scale_figure(self, figure: f64, unit: &str) -> f64 {
         match unit {
             "ns" | "us" | "ms" | "s" => self.scale_time(figure),

@@ -1,4 +1,4 @@
-//! What can go wrong in a benchmark, and what to do about it.
+//! Errors of benchmarks, each with its remedy.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,40 +6,17 @@ use std::path::{Path, PathBuf};
 /// A benchmark that could not start or finish.
 #[derive(Debug, thiserror::Error)]
 pub enum BenchError {
-    /// A parameter is outside its range.
     #[error("{option}: {reason}; {advice}")]
-    Input {
-        /// The option at fault, with its value.
-        option: String,
-        /// Why it is refused.
-        reason: &'static str,
-        /// What to write instead.
-        advice: &'static str,
-    },
-    /// The directory given cannot be used.
+    Input { option: String, reason: &'static str, advice: &'static str },
     #[error("{path}: cannot work in this directory: {reason}; {advice}", path = .path.display())]
     Directory { path: PathBuf, reason: io::Error, advice: &'static str },
-    /// The file system is full.
     #[error(
         "{path}: the file system is full (while {what}); use a larger one, fewer or smaller files, \
          or fewer seconds", path = .path.display()
     )]
-    Full {
-        /// The directory worked in.
-        path: PathBuf,
-        /// The operation that failed.
-        what: String,
-    },
+    Full { path: PathBuf, what: String },
     #[error("{path}: {what} failed: {reason}; {advice}", path = .path.display())]
-    Operation {
-        /// The directory or file worked on.
-        path: PathBuf,
-        /// The operation that failed.
-        what: String,
-        reason: io::Error,
-        advice: &'static str,
-    },
-    /// A client could not be started.
+    Operation { path: PathBuf, what: String, reason: io::Error, advice: &'static str },
     #[error(
         "cannot start client {client} of {clients}: {reason}; use fewer --threads or raise the \
          limit (ulimit -u)"
@@ -56,20 +33,15 @@ pub enum BenchError {
          benchmark before any thread, or use client threads"
     )]
     Threaded { threads: usize },
-    /// A client ended without finishing its work.
     #[error("client {client} died ({how}); see the kernel log for the reason and run again")]
-    Died {
-        /// Number of the client, from 1.
-        client: usize,
-        how: String,
-    },
+    Died { client: usize, how: String },
     /// The run was interrupted before anything was measured.
     #[error("interrupted before anything was measured")]
     Interrupted,
 }
 
 impl BenchError {
-    /// An operation's failure, told apart by what the user can do about it.
+    /// Converts an operation's failure to an error with advice for its cause.
     pub fn operation(path: &Path, what: &str, reason: io::Error) -> Self {
         let path = path.to_path_buf();
         let what = what.to_owned();
@@ -90,7 +62,6 @@ impl BenchError {
         }
     }
 
-    /// A directory that cannot be worked in.
     pub fn directory(path: &Path, reason: io::Error) -> Self {
         let advice = match reason.kind() {
             io::ErrorKind::NotFound => "create it or give another --dir",

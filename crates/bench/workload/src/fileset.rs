@@ -1,9 +1,8 @@
-//! The bookkeeping of a Filebench fileset: which files exist, which are busy, which are open.
+//! State of a Filebench fileset: existing, busy and open files.
 //!
-//! A pick takes the first file of the wanted kind at or after a rotor that all clients share, skips
-//! busy ones, and moves the rotor past it: cyclic, not random (Filebench `fileset_pick`). Filebench
-//! keeps trees under a lock; here each file is one atomic word, so that a pick takes no lock and
-//! works across processes.
+//! A pick takes the first file of the wanted kind at or after a rotor that all clients share, skips busy ones, and
+//! moves the rotor past it. So picks are cyclic, not random (Filebench `fileset_pick`). Filebench keeps trees under a
+//! lock. Here each file is one atomic word, so a pick takes no lock and works across processes.
 
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -28,12 +27,12 @@ pub enum Wanted {
 pub struct Fileset {
     /// Per file: exists, busy, and the number of opens in the low bits.
     files: SharedSlice<AtomicU32>,
-    /// Where the next pick of an existing, and of a missing, file begins.
+    /// Start of the next pick of an existing, and of a missing, file.
     rotors: SharedSlice<AtomicU32>,
 }
 
 impl Fileset {
-    /// Names of which none exists yet.
+    /// Creates names for which no file exists yet.
     ///
     /// # Errors
     /// There is no memory for them.
@@ -41,7 +40,7 @@ impl Fileset {
         Ok(Self { files: SharedSlice::new(entries)?, rotors: SharedSlice::new(2)? })
     }
 
-    /// Says that file `index` was made in advance.
+    /// Marks file `index` as made in advance.
     pub fn set_existing(&self, index: usize) {
         self.files[index].store(EXISTS, Ordering::Relaxed);
     }
@@ -77,7 +76,7 @@ impl Fileset {
         }
     }
 
-    /// As [`Fileset::pick`], but from `start` on and without the rotor.
+    /// Picks as [`Fileset::pick`] does, but from `start` on and without the rotor.
     pub fn pick_from(&self, wanted: Wanted, start: usize) -> Option<usize> {
         loop {
             let count = self.files.len();
@@ -99,33 +98,33 @@ impl Fileset {
         self.files[index].fetch_update(Ordering::Acquire, Ordering::Relaxed, claimed).is_ok()
     }
 
-    /// The picked file has neither been opened nor changed.
+    /// Releases a picked file that was neither opened nor changed.
     pub fn release(&self, index: usize) {
         self.files[index].fetch_and(!BUSY, Ordering::Release);
     }
 
-    /// Whether a client has file `index` open.
+    /// Returns whether a client has file `index` open.
     pub fn is_open(&self, index: usize) -> bool {
         self.files[index].load(Ordering::Relaxed) & !(EXISTS | BUSY) != 0
     }
 
-    /// The picked file has been opened or created: it exists, is open once more, no longer busy.
+    /// Marks a picked file as opened or created: it exists, is open once more, no longer busy.
     pub fn opened(&self, index: usize) {
         let opens = self.files[index].load(Ordering::Relaxed) & !(EXISTS | BUSY);
         self.files[index].store(EXISTS | (opens + 1), Ordering::Release);
     }
 
-    /// The picked file has been made, and nobody has it open.
+    /// Marks the picked file as existing and open for nobody.
     pub fn made(&self, index: usize) {
         self.files[index].store(EXISTS, Ordering::Release);
     }
 
-    /// The picked file has been deleted.
+    /// Marks a picked file as deleted.
     pub fn deleted(&self, index: usize) {
         self.files[index].store(0, Ordering::Release);
     }
 
-    /// A file that [`Fileset::opened`] has been called for is closed.
+    /// Marks a file as closed once, after [`Fileset::opened`].
     pub fn closed(&self, index: usize) {
         // Another client may open the file meanwhile and makes it busy for that.
         let busy = |state: u32| state & BUSY != 0;

@@ -1,8 +1,8 @@
 //! Latencies of operations: recorded in shared memory, summed up as an HDR histogram.
 //!
-//! A client records into counters of its own in shared memory. So threads and forked processes are measured
-//! in the same way, and the figures of a killed client are not lost. The counters are logarithmic with
-//! 1024 steps per octave: a value is known to 0.1 %.
+//! Each client records into its own counters in shared memory. So threads and forked processes are measured in the same
+//! way, and the figures of a killed client are not lost. The counters are logarithmic with 1024 steps per octave, which
+//! is a resolution of 0.1 %.
 
 use std::borrow::Cow;
 use std::io;
@@ -16,7 +16,7 @@ use crate::shared::SharedSlice;
 const STEP_BITS: u32 = 10;
 const STEPS: usize = 1 << STEP_BITS;
 /// Longer latencies (36 minutes) count as this long.
-const HIGHEST_NS: u64 = (1 << 41) - 1;
+const MAX_NS: u64 = (1 << 41) - 1;
 const BUCKETS: usize = 32 * STEPS;
 
 /// Sum, maximum, count and the octaves in use (a bit each), per client and operation.
@@ -30,7 +30,7 @@ pub struct Recorders {
     totals: SharedSlice<AtomicU64>,
 }
 
-/// One client's counters; only that client may record.
+/// Counters of one client; only that client may record.
 #[derive(Debug, Clone, Copy)]
 pub struct Recorder<'a> {
     counts: &'a [AtomicU32],
@@ -38,7 +38,7 @@ pub struct Recorder<'a> {
 }
 
 impl Recorders {
-    /// Counters for `clients` clients of `operations` operations each.
+    /// Makes counters for `clients` clients of `operations` operations each.
     pub fn new(clients: usize, operations: usize) -> io::Result<Self> {
         Ok(Self {
             operations,
@@ -47,7 +47,6 @@ impl Recorders {
         })
     }
 
-    /// The counters of client `client`.
     pub fn of(&self, client: usize) -> Recorder<'_> {
         let counts = self.operations * BUCKETS;
         let totals = self.operations * TOTALS;
@@ -57,7 +56,7 @@ impl Recorders {
         }
     }
 
-    /// All clients' latencies of operation `operation`.
+    /// Sums up the latencies of `operation` over all clients.
     pub fn summary(&self, clients: usize, operation: usize) -> Latency {
         let mut latency = Latency::empty();
         for client in 0..clients {
@@ -85,7 +84,7 @@ impl Recorder<'_> {
         totals[3].store(totals[3].load(Ordering::Relaxed) | octave, Ordering::Relaxed);
     }
 
-    /// Sum in nanoseconds and count of one operation.
+    /// Returns the sum in nanoseconds and count of one operation.
     pub fn totals(&self, operation: usize) -> (u64, u64) {
         let totals = &self.totals[operation * TOTALS..][..TOTALS];
         (totals[0].load(Ordering::Relaxed), totals[2].load(Ordering::Relaxed))
@@ -125,12 +124,11 @@ pub struct Latency {
 
 impl Latency {
     pub(crate) fn empty() -> Self {
-        let histogram = Histogram::new_with_bounds(1, HIGHEST_NS, 3)
+        let histogram = Histogram::new_with_bounds(1, MAX_NS, 3)
             .expect("constant bounds, within what the histogram takes");
         Self { histogram, sum_ns: 0, max_ns: 0 }
     }
 
-    /// Counts one latency of `ns` nanoseconds.
     pub(crate) fn add(&mut self, ns: u64) {
         self.histogram.saturating_record(ns);
         self.sum_ns += ns;
@@ -142,13 +140,13 @@ impl Latency {
         self.histogram.len()
     }
 
-    /// Total time in nanoseconds.
+    /// Returns the total time in nanoseconds.
     #[must_use]
     pub fn sum_ns(&self) -> u64 {
         self.sum_ns
     }
 
-    /// The figures to print, under the name `operation`.
+    /// Returns the figures to print, under the name `operation`.
     #[must_use]
     pub fn figures(&self, operation: impl Into<Cow<'static, str>>) -> LatencyFigures {
         let count = self.count();
@@ -185,12 +183,12 @@ pub struct LatencyFigures {
 
 #[inline]
 fn bucket(ns: u64) -> usize {
-    let ns = ns.min(HIGHEST_NS);
+    let ns = ns.min(MAX_NS);
     let octave = (u64::BITS - ns.leading_zeros()).saturating_sub(STEP_BITS + 1);
     octave as usize * STEPS + (ns >> octave) as usize
 }
 
-/// The value in the middle of a bucket, ns.
+/// Returns the value in the middle of a bucket, ns.
 fn middle(bucket: usize) -> u64 {
     let octave = (bucket / STEPS).saturating_sub(1);
     let low = ((bucket - octave * STEPS) as u64) << octave;
@@ -204,14 +202,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_bucket_is_within_a_thousandth(ns in 0_u64..=HIGHEST_NS) {
+        fn a_bucket_is_within_a_thousandth(ns in 0_u64..=MAX_NS) {
             let index = bucket(ns);
             prop_assert!(index < BUCKETS);
             prop_assert!(middle(index).abs_diff(ns) as f64 <= ns as f64 / 1024.0);
         }
 
         #[test]
-        fn buckets_keep_the_order(low in 0_u64..=HIGHEST_NS, high in 0_u64..=HIGHEST_NS) {
+        fn buckets_keep_the_order(low in 0_u64..=MAX_NS, high in 0_u64..=MAX_NS) {
             prop_assert_eq!(bucket(low) <= bucket(high), low <= high || bucket(low) == bucket(high));
         }
     }

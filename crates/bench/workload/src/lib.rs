@@ -1,4 +1,4 @@
-//! Workloads: clients that work on files, and what each operation takes.
+//! Workloads: clients that work on files, and the latencies of their operations.
 //!
 //! [`workloads`] has our own, each modelled on a known benchmark. [`workers`] starts clients as threads or processes,
 //! [`latency`] measures their operations, [`scratch`] makes the directory that they work in, [`fileset`] its files.

@@ -1,6 +1,6 @@
-//! What somebody may have meant by a name that is not known.
+//! Suggestions for a name that is not known.
 
-/// The name most like `word`, if one is like it at all.
+/// Returns the name most like `word`, if one is like it at all.
 pub fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     known
         .map(|name| (strsim::damerau_levenshtein(word, name), name))
@@ -9,7 +9,7 @@ pub fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&
         .map(|(_, name)| name)
 }
 
-/// `; did you mean 'x'?`, if any name looks like the one given; else all names.
+/// Returns `; did you mean 'x'?`, if any name looks like the one given; else all names.
 #[must_use]
 pub fn meant(given: &str, known: &[&str]) -> String {
     match nearest(given, known.iter().copied()) {

@@ -32,12 +32,12 @@ impl Scratch {
         Err(BenchError::directory(&parent, io::ErrorKind::AlreadyExists.into()))
     }
 
-    /// Where it is; absolute.
+    /// Returns its absolute path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Removes it now and says so if that fails.
+    /// Removes it now, and reports failures.
     pub fn remove(mut self) -> Result<(), BenchError> {
         self.removed = true;
         fs::remove_dir_all(&self.path).map_err(|reason| BenchError::Operation {

@@ -2,11 +2,10 @@
 
 use crate::error::BenchError;
 
-/// Nanoseconds of a duration such as `20us` or `1.5ms`, at most a day. `option` is named in the
-/// error.
+/// Parses a duration such as `20us` or `1.5ms`, at most a day, in ns. Errors name `option`.
 ///
 /// # Errors
-/// [`BenchError::Input`] if `text` is no such duration.
+/// [`BenchError::Input`] if `text` is no duration in this range.
 pub fn duration_ns(option: &str, text: &str) -> Result<u64, BenchError> {
     luc_units::parse_duration_ns(text).ok().filter(|&ns| ns <= 86_400_000_000_000).ok_or_else(
         || BenchError::Input {
@@ -17,8 +16,7 @@ pub fn duration_ns(option: &str, text: &str) -> Result<u64, BenchError> {
     )
 }
 
-/// Nanoseconds of a number of seconds greater than 0, at most a day. `option` is named in the
-/// error.
+/// Converts seconds, greater than 0 and at most a day, to nanoseconds. The error names `option`.
 ///
 /// # Errors
 /// [`BenchError::Input`] if it is out of range.
@@ -33,10 +31,10 @@ pub fn seconds_ns(option: &str, seconds: f64) -> Result<u64, BenchError> {
     })
 }
 
-/// Bytes of a file size such as `64k`, at most 1 GiB. `option` is named in the error.
+/// Parses a file size such as `64k`, at most 1 GiB, in bytes. Errors name `option`.
 ///
 /// # Errors
-/// [`BenchError::Input`] if `text` is no such size.
+/// [`BenchError::Input`] if `text` is no size in this range.
 pub fn file_size_bytes(option: &str, text: &str) -> Result<u64, BenchError> {
     luc_units::parse_size_bytes(text).ok().filter(|&bytes| bytes <= 1 << 30).ok_or_else(|| {
         BenchError::Input {
@@ -47,7 +45,7 @@ pub fn file_size_bytes(option: &str, text: &str) -> Result<u64, BenchError> {
     })
 }
 
-/// Bytes of a size such as `128K`, of any size. `option` is named in the error.
+/// Parses a size such as `128K` without a limit, in bytes. Errors name `option`.
 ///
 /// # Errors
 /// [`BenchError::Input`] if `text` is no size.

@@ -12,7 +12,7 @@ use crate::error::BenchError;
 use crate::latency::{Latency, Recorders};
 
 /// The longest time that clients with a fixed amount of work may take: a year.
-pub const FOREVER_NS: u64 = 365 * 86_400_000_000_000;
+pub const MAX_RUN_NS: u64 = 365 * 86_400_000_000_000;
 
 mod arrivals;
 mod client;
@@ -33,19 +33,17 @@ pub use schedule::{ClientKind, Progress, Schedule};
 pub(crate) use think::Pauses;
 pub use think::{Distribution, Think};
 
-/// What a run measured.
 #[derive(Debug)]
 pub struct Measured {
     /// Length of the measured interval, ns; shorter than planned after an interrupt.
     pub interval_ns: u64,
-    /// Whether a signal ended it.
     pub interrupted: bool,
     recorders: Recorders,
     clients: usize,
 }
 
 impl Measured {
-    /// The figures of clients that had a fixed amount of work.
+    /// Builds the figures of clients that had a fixed amount of work.
     pub fn of_rounds(
         recorders: Recorders,
         clients: usize,
@@ -55,12 +53,12 @@ impl Measured {
         Self { interval_ns, interrupted, recorders, clients }
     }
 
-    /// Latencies of an operation, of all clients together.
+    /// Returns latencies of an operation, of all clients together.
     pub fn latency(&self, operation: usize) -> Latency {
         self.recorders.summary(self.clients, operation)
     }
 
-    /// Sum (ns) and count of an operation's latencies, per client.
+    /// Returns the sum (ns) and count of an operation's latencies, per client.
     pub fn totals(&self, operation: usize) -> impl Iterator<Item = (u64, u64)> + '_ {
         (0..self.clients).map(move |client| self.recorders.of(client).totals(operation))
     }
@@ -95,20 +93,21 @@ pub fn run<T>(
     Ok(Measured { interval_ns, interrupted, recorders, clients: schedule.clients })
 }
 
-/// As [`run`], for clients that have a fixed amount of work instead of a time. Latencies go into
-/// `recorders`. Returns false if a signal kept clients from ending their work.
+/// Runs clients that have a fixed amount of work instead of a time. Latencies go into `recorders`. Returns false if a
+/// signal kept clients from finishing.
 pub fn run_to_end<T>(
-    (clients, kind): (usize, ClientKind),
+    clients: usize,
+    kind: ClientKind,
     recorders: &Recorders,
     prepare: impl Fn(&Client<'_>) -> Result<T, Fault> + Sync,
     body: impl Fn(&Client<'_>, T) -> Result<(), Fault> + Sync,
 ) -> Result<bool, Failure> {
-    let schedule = Schedule { clients, kind, warmup_ns: 0, measured_ns: FOREVER_NS };
+    let schedule = Schedule { clients, kind, warmup_ns: 0, measured_ns: MAX_RUN_NS };
     drive(&schedule, recorders, prepare, body, &mut |_| {})?;
     Ok(!interrupted())
 }
 
-/// Counters for `clients` clients of `operations` operations each.
+/// Makes counters for `clients` clients of `operations` operations each.
 pub fn recorders(clients: usize, operations: usize) -> Result<Recorders, Failure> {
     Recorders::new(clients, operations).map_err(|reason| no_memory(clients, reason))
 }
@@ -117,7 +116,7 @@ fn no_memory(clients: usize, reason: std::io::Error) -> Failure {
     Failure::Other(BenchError::Start { client: 1, clients, reason })
 }
 
-/// When the measured interval really began and ended, ns.
+/// Real begin and end of the measured interval, ns.
 struct Span {
     begin_ns: u64,
     end_ns: u64,
@@ -156,7 +155,7 @@ fn drive<T>(
     })
 }
 
-/// The coordinator: starts the clients once all are ready and watches until the end. `dead` looks
+/// Coordinates: starts the clients once all are ready and watches until the end. `dead` looks
 /// for a client that ended before its time.
 fn coordinate(
     schedule: &Schedule,
@@ -260,7 +259,8 @@ mod tests {
         let recorders = recorders(4, 1).expect("memory");
         let prepared = AtomicUsize::new(0);
         let done = run_to_end(
-            (4, ClientKind::Thread),
+            4,
+            ClientKind::Thread,
             &recorders,
             |client| {
                 prepared.fetch_add(1, Ordering::Relaxed);

@@ -1,5 +1,5 @@
-//! The workloads: closed loops of clients in a fresh directory. Those that run for a time share [`timed`]. [`ranking`] is
-//! one process on one file.
+//! The workloads: closed loops of clients in a fresh directory. Those that run for a time share [`timed`]. [`ranking`]
+//! is one process on one file.
 
 pub mod append;
 pub mod commit;
@@ -17,7 +17,7 @@ use std::path::Path;
 use crate::error::BenchError;
 use crate::workers::Failure;
 
-/// Turns a client's failure into what the user reads.
+/// Converts a client's failure to an error for the user.
 pub fn explain(directory: &Path, operations: &[&str], failure: Failure) -> BenchError {
     match failure {
         Failure::Other(error) => error,

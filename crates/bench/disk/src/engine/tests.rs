@@ -22,7 +22,7 @@ impl Reply for Sender<Outcome> {
     }
 }
 
-/// A disk of 1 MiB; with its timer only if `timed`, so that without, late requests stay.
+/// Returns a disk of 1 MiB; with its timer only if `timed`, so that without, late requests stay.
 fn disk(flush_ns: u64, timed: bool) -> Arc<Engine<Sender<Outcome>>> {
     let engine = Engine::new(1 << 20, 1 << 20, Pages::Ordinary).expect("memory and a timer");
     let spec = ModelSpec::Fixed { read_ns: 0, write_ns: 0, flush_ns };
@@ -58,8 +58,8 @@ fn late_requests_complete_from_the_timer_thread() {
     let engine = disk(3_000_000, true);
     write(&engine, 1);
     let flushed = outcome(|reply| engine.flush(reply));
-    let patience = Duration::from_secs(10);
-    assert_eq!(flushed.recv_timeout(patience), Ok(Outcome::Done(0)));
+    let timeout = Duration::from_secs(10);
+    assert_eq!(flushed.recv_timeout(timeout), Ok(Outcome::Done(0)));
     assert_eq!(engine.cut(None), Some(CutReport::default()));
     assert_eq!(read(&engine), Outcome::Failed(BlockErrno::EIO));
     assert!(restore(&engine));

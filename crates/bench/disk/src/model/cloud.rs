@@ -1,9 +1,8 @@
 //! A network volume: a latency, and caps on operations and bytes per second.
 //!
-//! Defaults are a baseline Amazon EBS gp3 volume as its documentation gives it: 3,000 IOPS and
-//! 125 MiB/s whatever its size, one operation counted per 256 KiB or part of it, "single-digit
-//! millisecond" latency (here 1 ms). A completed write is on several machines: there is no
-//! volatile cache, and a flush has nothing to do.
+//! Defaults are a baseline Amazon EBS gp3 volume by its documentation: 3,000 IOPS and 125 MiB/s for any size, one
+//! operation counted per 256 KiB or part of it, "single-digit millisecond" latency (here 1 ms). A completed write is on
+//! several machines, so there is no volatile cache, and a flush has nothing to do.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +17,7 @@ pub struct CloudParameters {
     pub bytes_per_second: u64,
     /// A larger request counts as several operations of this size.
     pub operation_bytes: u64,
-    /// How long the caps let a volume that was idle run ahead of them, nanoseconds.
+    /// Time by which an idle volume may run ahead of its caps, nanoseconds.
     pub burst_ns: u64,
 }
 
@@ -54,7 +53,7 @@ pub(super) struct Cloud {
     parameters: CloudParameters,
     operations: Bucket,
     bytes: Bucket,
-    /// When the last write is done: a flush is not done before it.
+    /// Completion time of the last write; a flush does not complete earlier.
     written_ns: u64,
 }
 
@@ -86,15 +85,15 @@ impl Model for Cloud {
     }
 }
 
-/// A token bucket, told by the time at which it will be full again (the generic cell rate
-/// algorithm, ITU-T I.371).
+/// A token bucket, stored as the time at which it will be full again (the generic cell rate algorithm, ITU-T I.371).
 #[derive(Debug, Default)]
 struct Bucket {
     full_at_ns: u64,
 }
 
 impl Bucket {
-    /// When `tokens` may pass that flow in at `rate` per second, `burst_ns` worth of them at once.
+    /// Returns when `tokens` may pass. Tokens flow in at `rate` per second, and `burst_ns` worth of them may pass at
+    /// once.
     fn admit_ns(&mut self, now_ns: u64, tokens: u64, rate: u64, burst_ns: u64) -> u64 {
         let cost_ns = (u128::from(tokens) * 1_000_000_000 / u128::from(rate)) as u64;
         self.full_at_ns = self.full_at_ns.max(now_ns).saturating_add(cost_ns);

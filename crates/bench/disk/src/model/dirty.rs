@@ -18,7 +18,7 @@ impl Dirty {
         self.bytes
     }
 
-    /// Adds a range; what of it is there already is overwritten in place.
+    /// Adds a range; parts that are dirty already are overwritten in place.
     pub(super) fn insert(&mut self, offset: u64, len: u64) {
         let (mut start, mut end) = (offset, offset + len);
         while let Some((&at, &old)) = self.ranges.range(..=end).next_back() {
@@ -34,14 +34,14 @@ impl Dirty {
         self.bytes += end - start;
     }
 
-    /// Whether all of a range is in the cache.
+    /// Returns whether the whole range is in the cache.
     pub(super) fn covers(&self, offset: u64, len: u64) -> bool {
         let before = self.ranges.range(..=offset).next_back();
         before.is_some_and(|(at, have)| at + have >= offset + len)
     }
 
-    /// Takes up to `max_len` bytes of the next range at or after the head, or, when there is none,
-    /// of the first of all (C-LOOK).
+    /// Takes up to `max_len` bytes of the next range at or after the head, or of the first range if there is none
+    /// (C-LOOK).
     pub(super) fn pop_next(&mut self, head: u64, max_len: u64) -> Option<(u64, u64)> {
         let ahead = self.ranges.range(head..).next();
         let (&offset, &len) = ahead.or_else(|| self.ranges.iter().next())?;

@@ -6,13 +6,10 @@ use super::{Kind, Model, Request};
 /// with one actuator: `n` writes that arrive together complete `write_ns` apart.
 #[derive(Debug, Default)]
 pub(crate) struct Fixed {
-    /// Cost of a read.
     pub(crate) read_ns: u64,
     /// Cost of a write or discard.
     pub(crate) write_ns: u64,
-    /// Cost of a flush.
     pub(crate) flush_ns: u64,
-    /// When the last request is done.
     pub(crate) busy_until_ns: u64,
 }
 

@@ -1,14 +1,14 @@
-//! A 7200 rpm hard disk: arm, rotation, zones, read-ahead, and a write-back cache that is
-//! destaged in elevator order.
+//! A 7200 rpm hard disk: arm, rotation, zones, read-ahead, and a write-back cache that is destaged in elevator order.
 //!
-//! Defaults are a 250 GB Seagate Barracuda of the 7200.10 to 7200.12 generations by Seagate's
-//! product manuals: 7200 rpm, average seek 8.5 ms for reads and 9.5 ms for writes, 1.0 ms track
-//! to track, 125 MB/s sustained at the outer diameter, 16 MB cache, 3 Gb/s link. Not in the
-//! manuals, and assumed: the full stroke (15.9 ms), the inner rate (about half the outer) and the
-//! idle time after which the cache is destaged.
+//! Defaults are a 250 GB Seagate Barracuda of the 7200.10 to 7200.12 generations by Seagate's product manuals: 7200
+//! rpm, average seek 8.5 ms for reads and 9.5 ms for writes, 1.0 ms track to track, 125 MB/s sustained at the outer
+//! diameter, 16 MB cache, 3 Gb/s link.
 //!
-//! Simplified: mechanical work is done in order of arrival (no reordering of queued reads), and
-//! a track is a track: no head switches, no skew.
+//! The manuals do not give, and this model assumes: the full stroke (15.9 ms), the inner rate (about half the outer)
+//! and the idle time after which the cache is destaged.
+//!
+//! Simplified: mechanical work is done in order of arrival (no reordering of queued reads), and tracks have no head
+//! switches and no skew.
 
 use serde::{Deserialize, Serialize};
 
@@ -32,13 +32,12 @@ pub struct HddParameters {
     pub average_seek_ns: u64,
     /// Seek from edge to edge, nanoseconds.
     pub full_stroke_ns: u64,
-    /// How much longer the arm settles before it writes, nanoseconds.
+    /// Additional settle time of the arm before a write, nanoseconds.
     pub write_settle_ns: u64,
     /// Bytes per second under the head at the outer edge.
     pub outer_bytes_per_second: u64,
     /// Bytes per second under the head at the inner edge.
     pub inner_bytes_per_second: u64,
-    /// Bytes per second over the link.
     pub link_bytes_per_second: u64,
     /// Time of each command in the drive's electronics, nanoseconds.
     pub overhead_ns: u64,
@@ -98,7 +97,7 @@ impl HddParameters {
         60_000_000_000 / self.rpm
     }
 
-    /// Bytes under the head in a revolution, in whole sectors.
+    /// Returns bytes under the head in a revolution, in whole sectors.
     fn track_bytes(&self, zone: u64) -> u64 {
         let (outer, inner) = (self.outer_bytes_per_second, self.inner_bytes_per_second);
         let rate = (outer * (ZONES - 1 - zone) + inner * zone) / (ZONES - 1);
@@ -122,18 +121,18 @@ pub(super) struct Hdd {
     revolution_ns: u64,
     /// Position of the head: the byte it read or wrote last.
     head_bytes: u64,
-    /// When the mechanics are free.
+    /// Time at which the mechanics are free.
     free_ns: u64,
-    /// When the link is.
+    /// Time at which the link is free.
     link_free_ns: u64,
     read_ahead: Option<ReadAhead>,
     dirty: Dirty,
-    /// When the last request came.
+    /// Arrival time of the last request.
     last_ns: u64,
 }
 
 impl Hdd {
-    /// A drive whose parameters have been checked, at least `size_bytes` large.
+    /// Returns a drive whose parameters have been checked, at least `size_bytes` large.
     pub(super) fn new(parameters: HddParameters, size_bytes: u64) -> Self {
         let curve = parameters.curve().or_else(|| HddParameters::default().curve());
         Self {
@@ -157,7 +156,7 @@ impl Hdd {
             .min(u128::from(ZONES - 1)) as u64
     }
 
-    /// Bytes per track around `offset`, and how far into its track that is.
+    /// Returns bytes per track around `offset`, and how far into its track that is.
     fn track(&self, offset: u64) -> (u64, u64) {
         let zone = self.zone(offset);
         let start = zone * (self.capacity_bytes / ZONES);
@@ -185,7 +184,7 @@ impl Hdd {
             / u128::from(track_bytes)) as u64;
         let wait_ns =
             (angle_ns + self.revolution_ns - at_ns % self.revolution_ns) % self.revolution_ns;
-        // What follows immediately is under the head still; rounding must not cost a revolution.
+        // The next sector is still under the head; rounding must not cost a revolution.
         let is_next = offset == self.head_bytes && at_ns == self.free_ns;
         at_ns += if is_next { 0 } else { wait_ns };
         at_ns += self.media_ns(offset, len);
@@ -194,8 +193,8 @@ impl Hdd {
         at_ns
     }
 
-    /// Does what the drive did by itself until now: it destages after some idle time, and at
-    /// once while more than half of the cache is to be written.
+    /// Simulates what the drive did by itself until now. It destages after some idle time, and at once while more than
+    /// half of the cache is dirty.
     fn catch_up(&mut self, now_ns: u64) {
         let idle_ns = self.last_ns.max(self.free_ns) + self.parameters.destage_after_ns;
         loop {
@@ -209,7 +208,7 @@ impl Hdd {
         self.last_ns = now_ns;
     }
 
-    /// Writes the next dirty range, a track of it at most.
+    /// Destages the next dirty range, at most one track of it.
     fn destage_one(&mut self, start_ns: u64) {
         let (track_bytes, _) = self.track(self.head_bytes);
         if let Some((offset, len)) = self.dirty.pop_next(self.head_bytes, track_bytes) {
@@ -217,7 +216,7 @@ impl Hdd {
         }
     }
 
-    /// When `len` bytes have crossed the link, starting at `start_ns`.
+    /// Returns when `len` bytes have crossed the link, starting at `start_ns`.
     fn link(&mut self, start_ns: u64, len: u64) -> u64 {
         let rate = self.parameters.link_bytes_per_second;
         let transfer_ns = (u128::from(len) * 1_000_000_000 / u128::from(rate)) as u64;
@@ -274,7 +273,7 @@ impl Hdd {
         now_ns.max(self.free_ns) + self.parameters.overhead_ns
     }
 
-    /// A buffer's segment for one stream of reads.
+    /// Returns a buffer's segment for one stream of reads.
     fn read_ahead_bytes(&self) -> u64 {
         self.parameters.cache_bytes / 8
     }

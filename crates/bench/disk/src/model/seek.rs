@@ -1,6 +1,5 @@
-//! How long an arm takes to move: the curve of Ruemmler and Wilkes ("An introduction to disk
-//! drive modeling", IEEE Computer 27(3), 1994): with the square root of the distance while it
-//! accelerates, linear once it coasts.
+//! Time of an arm's movement, by the curve of Ruemmler and Wilkes ("An introduction to disk drive modeling", IEEE
+//! Computer 27(3), 1994): the square root of the distance while it accelerates, linear once it coasts.
 
 /// A seek curve through three published figures.
 #[derive(Debug, Clone, PartialEq)]
@@ -13,9 +12,9 @@ pub(super) struct SeekCurve {
 }
 
 impl SeekCurve {
-    /// The curve with these times for a track, on average over random pairs of positions, and for
-    /// the full stroke. `None` when no such curve has them: the average must lie between
-    /// 1/3 and 8/15 of the way from the shortest to the longest.
+    /// Fits the curve to the times for a track, on average over random pairs of positions, and for the full stroke.
+    /// Returns `None` if there is no such curve: the average must lie between 1/3 and 8/15 of the way from the shortest
+    /// to the longest.
     pub(super) fn fit(shortest_ns: u64, average_ns: u64, longest_ns: u64) -> Option<Self> {
         let (shortest, longest) = (shortest_ns as f64, longest_ns as f64);
         let with_knee = |knee: f64| Self {
@@ -37,12 +36,12 @@ impl SeekCurve {
         Some(with_knee(low))
     }
 
-    /// An arm that takes no time.
+    /// Returns an arm that takes no time.
     pub(super) fn still() -> Self {
         Self { shortest_ns: 0.0, knee: 1.0, root_ns: 0.0 }
     }
 
-    /// The time to move over a part of the full stroke, 0 to 1. None at all is free.
+    /// Returns the time to move over a part of the full stroke, 0 to 1. None at all is free.
     pub(super) fn time_ns(&self, distance: f64) -> u64 {
         if distance <= 0.0 {
             return 0;

@@ -1,4 +1,4 @@
-//! Which model, with which parameters: by name or from a TOML file.
+//! Selection of a model and its parameters, by name or from a TOML file.
 
 use std::path::Path;
 
@@ -22,15 +22,13 @@ use crate::Error;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "model", rename_all = "lowercase")]
 pub enum ModelSpec {
-    /// Each request costs its constant, one at a time.
+    /// Constant time per request, one request at a time.
     Fixed {
-        /// Cost of a read, nanoseconds.
         #[serde(default = "fixed_read_ns")]
         read_ns: u64,
         /// Cost of a write or discard, nanoseconds.
         #[serde(default = "fixed_write_ns")]
         write_ns: u64,
-        /// Cost of a flush, nanoseconds.
         #[serde(default = "fixed_flush_ns")]
         flush_ns: u64,
     },
@@ -46,7 +44,7 @@ pub enum ModelSpec {
 const NAMES: [&str; 4] = ["fixed", "hdd", "ssd", "cloud"];
 
 impl ModelSpec {
-    /// The model of that name with its default parameters.
+    /// Returns the model of that name with its default parameters.
     ///
     /// # Errors
     /// [`Error::UnknownModel`] with the nearest name.
@@ -68,7 +66,7 @@ impl ModelSpec {
         }
     }
 
-    /// The model described by a TOML file.
+    /// Reads a model from a TOML file.
     ///
     /// # Errors
     /// [`Error::ModelFile`] when the file cannot be read or does not describe a model.
@@ -80,7 +78,7 @@ impl ModelSpec {
         Ok(spec)
     }
 
-    /// Whether the parameters make sense together.
+    /// Checks that the parameters are consistent.
     ///
     /// # Errors
     /// [`Error::ModelParameter`] with the parameter and what is right.
@@ -94,8 +92,8 @@ impl ModelSpec {
         checked.map_err(|reason| Error::ModelParameter { model: self.name(), reason })
     }
 
-    /// The same disk where all takes `permille` thousandths of its time, for a guest whose processor stands for one
-    /// that is so many times as fast.
+    /// Returns the same disk with all times multiplied by `permille` / 1000, for a guest whose processor stands for a
+    /// faster one.
     #[must_use]
     pub fn slowed(&self, permille: u64) -> Self {
         let time = |ns: u64| ns.saturating_mul(permille) / 1000;
@@ -142,7 +140,7 @@ impl ModelSpec {
         }
     }
 
-    /// As a TOML file has it.
+    /// Writes it as text for a TOML file.
     ///
     /// # Errors
     /// [`Error::ModelParameter`] for a number that TOML has not (beyond 2^63).
@@ -153,12 +151,12 @@ impl ModelSpec {
         })
     }
 
-    /// A disk whose requests cost nothing.
+    /// Returns a disk whose requests cost nothing.
     pub fn free() -> Self {
         Self::Fixed { read_ns: 0, write_ns: 0, flush_ns: 0 }
     }
 
-    /// The name of the model, as [`ModelSpec::from_name`] takes it.
+    /// Returns the name of the model, as [`ModelSpec::from_name`] takes it.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Fixed { .. } => "fixed",
@@ -168,7 +166,7 @@ impl ModelSpec {
         }
     }
 
-    /// A model in its initial state, for a disk of `size_bytes`.
+    /// Builds a model in its initial state, for a disk of `size_bytes`.
     pub fn build(&self, size_bytes: u64) -> Box<dyn Model> {
         match self {
             Self::Fixed { read_ns, write_ns, flush_ns } => Box::new(Fixed {
@@ -183,7 +181,7 @@ impl ModelSpec {
         }
     }
 
-    /// Bytes of volatile write cache; 0 when a completed write is durable.
+    /// Returns bytes of volatile write cache; 0 when a completed write is durable.
     pub fn cache_bytes(&self) -> u64 {
         match self {
             Self::Fixed { .. } => 32 << 20,
@@ -193,7 +191,7 @@ impl ModelSpec {
         }
     }
 
-    /// Whether the kernel should take it for a rotating disk.
+    /// Returns whether the kernel should take it for a rotating disk.
     pub fn is_rotational(&self) -> bool {
         matches!(self, Self::Hdd(_))
     }
@@ -212,12 +210,12 @@ fn fixed_flush_ns() -> u64 {
     6_000_000
 }
 
-/// The known name with the fewest edits to `name`.
+/// Returns the known name with the fewest edits to `name`.
 fn nearest(name: &str) -> &'static str {
     NAMES.into_iter().min_by_key(|known| edits(name, known)).unwrap_or("fixed")
 }
 
-/// Levenshtein distance in characters.
+/// Computes the Levenshtein distance in characters.
 fn edits(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

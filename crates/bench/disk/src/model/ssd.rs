@@ -1,10 +1,9 @@
 //! A SATA solid-state disk with a volatile cache.
 //!
-//! Each request takes a latency, of which a part occupies the pipeline that all share; that part
-//! caps the rates. Defaults are the Samsung 850 PRO 256 GB by its data sheet: 4 KiB random reads
-//! 10,000 per second at queue depth 1 and 100,000 at 32, writes 36,000 and 90,000, sequential
-//! reads 550 MB/s and writes 520 MB/s. No data sheet gives the time of a flush: 1 ms and the
-//! transfer of what is in the cache is an assumption.
+//! Each request has a latency. A part of it occupies a pipeline that all requests share, which caps the rates. Defaults
+//! are the Samsung 850 PRO 256 GB by its data sheet: 4 KiB random reads 10,000 per second at queue depth 1 and 100,000
+//! at 32, writes 36,000 and 90,000, sequential reads 550 MB/s and writes 520 MB/s. No data sheet gives the time of a
+//! flush: 1 ms plus the transfer of the cache is an assumption.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,17 +16,12 @@ pub struct SsdParameters {
     pub read_ns: u64,
     /// Time of a 4 KiB write when idle, nanoseconds.
     pub write_ns: u64,
-    /// Most reads per second.
     pub read_iops: u64,
-    /// Most writes per second.
     pub write_iops: u64,
-    /// Most bytes read per second.
     pub read_bytes_per_second: u64,
-    /// Most bytes written per second.
     pub write_bytes_per_second: u64,
     /// Time of a flush of an empty cache, nanoseconds.
     pub flush_ns: u64,
-    /// Size of the volatile cache.
     pub cache_bytes: u64,
 }
 
@@ -75,7 +69,7 @@ impl Ssd {
         Self { parameters, pipeline_free_ns: 0, written_ns: 0, unflushed_bytes: 0 }
     }
 
-    /// Occupies the pipeline; when it is done with this request.
+    /// Occupies the pipeline. Returns when it is done with this request.
     fn occupy(&mut self, now_ns: u64, busy_ns: u64) -> u64 {
         self.pipeline_free_ns = self.pipeline_free_ns.max(now_ns).saturating_add(busy_ns);
         self.pipeline_free_ns

@@ -22,7 +22,7 @@ impl Random {
     }
 }
 
-/// Seconds that `count` requests at random offsets take, `depth` of them under way at any time.
+/// Returns seconds that `count` requests at random offsets take, `depth` of them under way at any time.
 pub(super) fn closed_loop(
     model: &mut dyn Model,
     depth: usize,

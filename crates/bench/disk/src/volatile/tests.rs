@@ -21,8 +21,8 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// For each sector every content that it may have after a cut, oldest first; the last is the
-/// newest. What is the oldest allowed moves up at a flush.
+/// Contents that each sector may have after a cut, oldest first; the last is the newest. A flush removes versions that
+/// are no longer allowed.
 struct Reference {
     versions: Vec<Vec<(u64, u8)>>,
     sequence: u64,

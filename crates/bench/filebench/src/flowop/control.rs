@@ -1,4 +1,4 @@
-//! Flowops that control the others: semaphores, limits, ends, and what only prints.
+//! Flowops that control others: semaphores, limits, ends, and printing.
 
 use crate::before::say;
 use crate::plan::{Flowop, Target, Task};
@@ -6,7 +6,7 @@ use crate::waits::Broken;
 use crate::worker::{Stop, Worker};
 
 impl Worker<'_> {
-    /// `semblock`, `sempost`, `block`, `wakeup`.
+    /// Performs `semblock`, `sempost`, `block`, `wakeup`.
     pub(crate) fn meet(&mut self, flowop: &Flowop) -> Result<(), Stop> {
         let own = flowop.point + self.member.rank;
         let points = match &flowop.target {
@@ -31,7 +31,7 @@ impl Worker<'_> {
         })
     }
 
-    /// `eventlimit`, `iopslimit`, `opslimit`, `bwlimit`: free if there is no rate.
+    /// Performs `eventlimit`, `iopslimit`, `opslimit`, `bwlimit`: free if there is no rate.
     pub(crate) fn limit(&mut self, flowop: &Flowop) -> Result<(), Stop> {
         let Some(rate) = &self.shared.rate else {
             return Ok(());

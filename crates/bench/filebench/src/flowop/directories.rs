@@ -10,7 +10,7 @@ use crate::plan::Flowop;
 use crate::worker::{Stop, Worker};
 use luc_workload::fileset::Wanted;
 
-/// What an entry of a directory counts besides its name, bytes.
+/// Bytes that a directory entry counts besides its name.
 const ENTRY_BYTES: u64 = 279;
 
 impl Worker<'_> {

@@ -61,7 +61,7 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// The slot of a flowop that opens a file or moves data.
+    /// Returns the slot of a flowop that opens a file or moves data.
     fn slot(&mut self, flowop: &Flowop) -> usize {
         match flowop.files {
             Some(files) if flowop.opennext && flowop.fd == 0 => {
@@ -72,7 +72,7 @@ impl Worker<'_> {
         }
     }
 
-    /// The slot of a flowop that moves data, opened if it is closed: one more operation in Filebench.
+    /// Returns the slot of a flowop that moves data, opened if it is closed: one more operation in Filebench.
     pub(crate) fn ready(&mut self, flowop: &Flowop) -> Result<(usize, u64), Stop> {
         let number = self.slot(flowop);
         if self.slots.get(number).file.is_none() {
@@ -153,7 +153,7 @@ impl Worker<'_> {
         self.timed(flowop, sync).map(drop)
     }
 
-    /// Every file of the fileset that this client has open, an operation each.
+    /// Syncs every file of the fileset that this client has open, each as an operation.
     pub(crate) fn fsync_set(&mut self, flowop: &Flowop) -> Result<(), Stop> {
         for number in 0..self.slots.count() {
             let slot = self.slots.get(number);

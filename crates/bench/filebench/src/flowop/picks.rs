@@ -1,4 +1,4 @@
-//! Which file or directory a flowop takes.
+//! Choice of a file or directory for a flowop.
 
 use rand::RngExt;
 
@@ -8,14 +8,14 @@ use crate::worker::{Stop, Worker};
 use luc_workload::fileset::{Fileset, Wanted};
 
 impl Worker<'_> {
-    /// The fileset that a flowop names.
+    /// Returns the fileset that a flowop names.
     pub(crate) fn files(&self, flowop: &Flowop) -> Result<usize, Stop> {
         flowop.files.ok_or_else(|| {
             self.fail(flowop, "it has neither an open file nor a fileset; add filesetname=NAME")
         })
     }
 
-    /// A file of the flowop's fileset, made busy: in turn as Filebench does, or at random.
+    /// Picks a file of the flowop's fileset, made busy: in turn as Filebench does, or at random.
     pub(crate) fn pick(&mut self, flowop: &Flowop, wanted: Wanted) -> Result<(usize, usize), Stop> {
         let files = self.files(flowop)?;
         let tree = &self.shared.trees[files];
@@ -35,10 +35,10 @@ impl Worker<'_> {
         };
         let kind =
             if wanted == Wanted::Missing { "name left to create" } else { "file left to use" };
-        self.picked(flowop, files, index, kind)
+        self.use_pick(flowop, files, index, kind)
     }
 
-    /// A leaf directory of the flowop's fileset, made busy.
+    /// Picks a leaf directory of the flowop's fileset, made busy.
     pub(crate) fn pick_leaf(
         &mut self,
         flowop: &Flowop,
@@ -59,7 +59,7 @@ impl Worker<'_> {
         } else {
             "leaf directory left to remove"
         };
-        self.picked(flowop, files, index, kind)
+        self.use_pick(flowop, files, index, kind)
     }
 
     fn pick_any(&mut self, state: &Fileset, wanted: Wanted, count: usize) -> Option<usize> {
@@ -72,8 +72,8 @@ impl Worker<'_> {
         }
     }
 
-    /// That nothing is left to pick is a failure if the run has a time, else the end.
-    fn picked(
+    /// Returns the pick. With nothing left to pick, the run fails if it has a time, and otherwise ends.
+    fn use_pick(
         &self,
         flowop: &Flowop,
         files: usize,

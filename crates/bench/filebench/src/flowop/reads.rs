@@ -10,16 +10,16 @@ use crate::worker::{Stop, Worker};
 use luc_workload::workers::Fault;
 
 /// A single call moves at most this, bytes.
-const LARGEST: u64 = 1 << 30;
+const MAX_CALL_BYTES: u64 = 1 << 30;
 
 impl Worker<'_> {
-    /// The size of the flowop's next call.
+    /// Returns the size of the flowop's next call.
     pub(crate) fn io_size(&mut self, flowop: &Flowop, file: u64) -> Result<usize, Stop> {
         let size = match self.draw(&flowop.iosize) {
             0 => file.max(1),
             size => size,
         };
-        if size > LARGEST {
+        if size > MAX_CALL_BYTES {
             return Err(
                 self.fail(flowop, &format!("a call of {size} bytes; use an iosize up to 1g"))
             );
@@ -27,7 +27,7 @@ impl Worker<'_> {
         Ok(size as usize)
     }
 
-    /// A random offset in the first `file` bytes, a multiple of `size`. Filebench never draws the last.
+    /// Draws a random offset in the first `file` bytes, a multiple of `size`. Filebench never draws the last.
     pub(crate) fn offset(&mut self, flowop: &Flowop, file: u64, size: usize) -> Result<u64, Stop> {
         let size = size as u64;
         if size > file {

@@ -10,7 +10,7 @@ use crate::worker::{Stop, Worker};
 use luc_workload::workers::now_ns;
 
 impl Worker<'_> {
-    /// Random: in the file. Sequential: on and on, as in Filebench, so that the file grows.
+    /// Writes at a random place of the file, or on and on, as in Filebench, so that the file grows.
     pub(crate) fn write(&mut self, flowop: &Flowop) -> Result<(), Stop> {
         let (number, file_size) = self.ready(flowop)?;
         let size = self.io_size(flowop, file_size)?;
@@ -28,7 +28,7 @@ impl Worker<'_> {
         self.timed(flowop, call).map(drop)
     }
 
-    /// As long as the file in `srcfd`, else as the file itself. Filebench rounds up to whole calls.
+    /// Writes as many bytes as the file in `srcfd` has, or as the file itself. Filebench rounds up to whole calls.
     pub(crate) fn write_whole(&mut self, flowop: &Flowop) -> Result<(), Stop> {
         let (number, mut length) = self.ready(flowop)?;
         if let (1.., Some((files, index))) = (flowop.srcfd, self.slots.get(flowop.srcfd).identity) {
@@ -53,7 +53,7 @@ impl Worker<'_> {
         self.timed(flowop, call).map(drop)
     }
 
-    /// Filebench's random append is uniform from 0 to one byte less than `iosize`; ours from 1 to `iosize`.
+    /// Appends. Filebench's random append is uniform from 0 to one byte less than `iosize`; ours from 1 to `iosize`.
     pub(crate) fn append(&mut self, flowop: &Flowop) -> Result<(), Stop> {
         let (number, file_size) = self.ready(flowop)?;
         let mut size = self.io_size(flowop, file_size)?;
@@ -82,7 +82,7 @@ impl Worker<'_> {
             return Ok(());
         };
         let start = now_ns();
-        self.aio.submit(self.client, flowop.operation, &file, (offset, size), &mut self.random)?;
+        self.aio.submit(self.client, flowop.operation, &file, offset, size, &mut self.random)?;
         self.completed(flowop, start, size as u64);
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! How a loop of the table is written: see `stocks`.
+//! Parser of the table's loops; see `stocks`.
 
 use super::stocks::APPEND;
 use crate::plan::Task;
@@ -7,7 +7,7 @@ use crate::plan::Task;
 #[derive(Debug)]
 pub(super) struct Share {
     pub(super) task: Task,
-    /// How often in a round.
+    /// Occurrences in a round.
     pub(super) weight: u64,
     /// The size of each call, bytes.
     pub(super) exact: Option<u64>,
@@ -18,7 +18,7 @@ pub(super) struct Share {
     pub(super) skipped: bool,
 }
 
-/// Threads and flowops of a loop; `None` if the text is wrong.
+/// Parses threads and flowops of a loop; `None` if the text is wrong.
 pub(super) fn shares(text: &str) -> Option<(usize, Vec<Share>)> {
     let (threads, flowops) = text.split_once(": ")?;
     let text = flowops
@@ -55,7 +55,7 @@ fn share(word: &str) -> Option<Share> {
     })
 }
 
-/// What is before a mark, and after it if it is there.
+/// Splits a text at a mark; the second part is `None` without the mark.
 fn after(text: &str, mark: char) -> (&str, Option<&str>) {
     match text.split_once(mark) {
         Some((before, after)) => (before, Some(after)),

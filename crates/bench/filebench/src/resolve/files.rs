@@ -1,4 +1,4 @@
-//! Files and filesets.
+//! Resolution of files and filesets.
 
 use super::super::ast::{Attributes, Value};
 use super::super::diagnostic::Diagnostic;

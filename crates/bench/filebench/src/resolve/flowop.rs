@@ -1,4 +1,4 @@
-//! Flowops: what each does, on which files, and how much.
+//! Resolution of flowops: task, files and sizes.
 
 use super::super::ast::Attributes;
 use super::super::diagnostic::{Diagnostic, Position};
@@ -18,6 +18,7 @@ impl Scope {
         given: &Attributes,
         around: &str,
     ) -> Result<Flowop, Diagnostic> {
+        // 1. Task, files and sizes, which must fit each other.
         let task = task(at, kind)?;
         let name = self.required(given, "name")?;
         let files = self.files_of(plan, given)?;
@@ -57,6 +58,7 @@ impl Scope {
             .get("target")
             .map(|found| Ok(Target::Named(found.at, self.text(found)?)))
             .transpose()?;
+        // 2. The flowop, with its other attributes.
         plan.memories += 1;
         Ok(Flowop {
             task,
@@ -87,7 +89,7 @@ impl Scope {
         })
     }
 
-    /// The fileset that a flowop names, as an index into the plan's.
+    /// Returns the fileset that a flowop names, as an index into the plan's.
     fn files_of(&self, plan: &Plan, given: &Attributes) -> Result<Option<usize>, Diagnostic> {
         let Some(found) = given.get("filename").or_else(|| given.get("filesetname")) else {
             return Ok(None);
@@ -101,7 +103,7 @@ impl Scope {
         })
     }
 
-    /// The open file of this number.
+    /// Returns the open file of this number.
     fn slot(&self, given: &Attributes, name: &str) -> Result<usize, Diagnostic> {
         match self.integer_or(given, name, 0)? {
             fd @ 0..=127 => Ok(fd as usize),
@@ -114,7 +116,7 @@ impl Scope {
     }
 }
 
-/// Whether a flowop must name its fileset: it picks a file there, and has none open.
+/// Returns whether a flowop must name its fileset, since it picks a file there and has none open.
 fn needs_files(task: Task, given: &Attributes) -> bool {
     match task {
         Task::Open
@@ -128,7 +130,7 @@ fn needs_files(task: Task, given: &Attributes) -> bool {
     }
 }
 
-/// The place of a flowop's name among the plan's, where flowops of one name are counted together.
+/// Returns the place of a flowop's name among the plan's, where flowops of one name are counted together.
 fn operation(plan: &mut Plan, name: String) -> usize {
     *plan.name_places.entry(name).or_insert_with_key(|name| {
         plan.names.push(name.clone());

@@ -36,10 +36,10 @@ impl Scope {
                 return Err(Diagnostic::unknown(attributes.at, "type", other, &known));
             }
         };
-        self.drawn(attributes, shape)
+        self.build_drawn(attributes, shape)
     }
 
-    fn drawn(
+    fn build_drawn(
         &mut self,
         attributes: &Attributes,
         shape: Distribution,
@@ -56,7 +56,7 @@ impl Scope {
         })))
     }
 
-    /// A stream of its own, where `seed` or `randsrc` ask for one.
+    /// Makes a stream of its own, if `seed` or `randsrc` ask for one.
     fn source(&mut self, attributes: &Attributes) -> Result<Option<usize>, Diagnostic> {
         let kind = attributes.get("randsrc").map(|found| (found.at, self.text(found)));
         let source = match (kind, self.integer_or(attributes, "seed", 0)?) {
@@ -76,6 +76,7 @@ impl Scope {
     }
 
     pub(super) fn custom(&mut self, attributes: &Attributes) -> Result<Number, Diagnostic> {
+        // 1. The parameters, as `name:number;...`.
         let kind = self.required(attributes, "type")?;
         let at = attributes.get("parameters").map_or(attributes.at, |found| found.at);
         let text =
@@ -93,6 +94,7 @@ impl Scope {
             };
             parameters.insert(name, value);
         }
+        // 2. The distribution, and the names of the parameters that it has.
         let get = |name: &str, default: f64| parameters.get(name).copied().unwrap_or(default);
         let (shape, known): (_, &[&str]) = match kind.as_str() {
             "cvar-gamma" => {
@@ -146,11 +148,11 @@ impl Scope {
         if let Some(name) = parameters.keys().find(|name| !known.contains(name)) {
             return Err(Diagnostic::unknown(at, "parameter", name, known));
         }
-        self.drawn(attributes, shape)
+        self.build_drawn(attributes, shape)
     }
 }
 
-/// A table, scaled so that its lowest value becomes `least` and its mean `mean`.
+/// Builds a table, scaled so that its lowest value becomes `least` and its mean `mean`.
 fn table(
     attributes: &Attributes,
     least: f64,

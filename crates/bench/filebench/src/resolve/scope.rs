@@ -6,14 +6,12 @@ use super::super::ast::{Attribute, Attributes, Setting, Value};
 use super::super::diagnostic::{Diagnostic, Position};
 use super::super::variables::{Number, Source};
 
-/// What a variable stands for.
 #[derive(Debug, Clone)]
 pub(super) enum Bound {
     Plain(Value),
     Number(Number),
 }
 
-/// All variables by name.
 #[derive(Default, Clone)]
 pub(super) struct Scope {
     bound: HashMap<String, Bound>,
@@ -22,17 +20,17 @@ pub(super) struct Scope {
 }
 
 impl Scope {
-    /// The user's value of a variable, whatever the file says.
+    /// Sets the user's value of a variable, which overrides the file's.
     pub(super) fn give(&mut self, name: &str, value: &Value) {
         self.bound.insert(name.to_owned(), Bound::Plain(value.clone()));
     }
 
-    /// What a variable stands for, if it is set.
+    /// Returns the value of a variable, if it is set.
     pub(super) fn bound(&self, name: &str) -> Option<&Bound> {
         self.bound.get(name)
     }
 
-    /// A composite's local variable.
+    /// Binds a composite's local variable.
     pub(super) fn bind(&mut self, name: &str, bound: Bound) {
         self.bound.insert(name.to_owned(), bound);
     }

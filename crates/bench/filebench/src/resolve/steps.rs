@@ -9,7 +9,7 @@ use super::flowop::MAX_FLOWOPS;
 use super::scope::Scope;
 
 /// Composites that may contain composites; deeper ones are refused.
-const DEEPEST: usize = 32;
+const MAX_DEPTH: usize = 32;
 
 /// The composite flowops defined so far, by name.
 #[derive(Debug, Default)]
@@ -21,7 +21,7 @@ struct Composite {
     flowops: Vec<Flowop>,
     /// Composites around the innermost flowop.
     depth: usize,
-    /// Flowops at each use of it.
+    /// Number of flowops at each use.
     size: usize,
 }
 
@@ -35,9 +35,9 @@ impl Scope {
         let name = self.required(attributes, "name")?;
         let inside = flowops.iter().filter_map(|flowop| composites.0.get(&flowop.kind));
         let depth = 1 + inside.map(|inner| inner.depth).max().unwrap_or(0);
-        if depth > DEEPEST {
+        if depth > MAX_DEPTH {
             let what = format!("composite '{name}' has too many composites in each other");
-            return Err(Diagnostic::new(attributes.at, what, format!("use at most {DEEPEST}")));
+            return Err(Diagnostic::new(attributes.at, what, format!("use at most {MAX_DEPTH}")));
         }
         // At its definition: composites that use one another twice would be resolved for hours.
         let size = flowops.iter().fold(0_usize, |sum, flowop| {
@@ -55,7 +55,7 @@ impl Scope {
         Ok(())
     }
 
-    /// The steps of `flowops`; `around` is the name, with a dot, of the composite that they are in.
+    /// Builds the steps of `flowops`; `around` is the name, with a dot, of the composite that they are in.
     pub(super) fn steps(
         &self,
         plan: &mut Plan,
@@ -90,7 +90,7 @@ impl Scope {
         Ok(steps)
     }
 
-    /// The variables inside a composite: its locals have the values of this use, else the definition's.
+    /// Returns the variables inside a composite: its locals have the values of this use, else the definition's.
     fn inner(&self, composite: &Composite, given: &Attributes) -> Result<Self, Diagnostic> {
         let mut inner = self.clone();
         for (name, value) in &composite.locals {

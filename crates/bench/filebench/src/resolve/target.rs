@@ -1,8 +1,7 @@
-//! The flowops that others name as their `target`, once all are known.
+//! Resolution of the flowops that others name as their `target`, once all are known.
 //!
-//! A limit or an end of the run counts an operation of its own thread. Semaphores and meeting points are
-//! of any thread: every instance of a `semblock` or `block` has one of its own, and a post or a wakeup
-//! goes to all of that name.
+//! A limit or an end of the run counts an operation of its own thread. Semaphores and meeting points may be in any
+//! thread: every instance of a `semblock` or `block` has its own, and a post or a wakeup goes to all of that name.
 
 use std::ops::Range;
 
@@ -10,9 +9,9 @@ use super::super::diagnostic::Diagnostic;
 use super::super::plan::{Flowop, Plan, Step, Target, Task};
 
 /// A place to wait at, by the names that it answers to.
-struct Place {
+struct WaitPlace {
     task: Task,
-    /// With and without the name of its composite.
+    /// Names with and without that of its composite.
     names: [String; 2],
     points: Range<usize>,
 }
@@ -37,7 +36,7 @@ pub(super) fn resolve(plan: &mut Plan) -> Result<(), Diagnostic> {
 }
 
 /// Gives every instance of a flowop that waits a point of its own.
-fn places(plan: &mut Plan) -> Vec<Place> {
+fn places(plan: &mut Plan) -> Vec<WaitPlace> {
     let mut places = Vec::new();
     let Plan { loops, clients, points, names, .. } = plan;
     for (index, steps) in loops.iter_mut().enumerate() {
@@ -46,7 +45,7 @@ fn places(plan: &mut Plan) -> Vec<Place> {
             if matches!(flowop.task, Task::SemaphoreBlock | Task::Block) {
                 flowop.point = points.len();
                 points.extend((0..instances).map(|_| flowop.highwater));
-                places.push(Place {
+                places.push(WaitPlace {
                     task: flowop.task,
                     names: [flowop.name.clone(), names[flowop.operation].clone()],
                     points: flowop.point..points.len(),
@@ -59,7 +58,7 @@ fn places(plan: &mut Plan) -> Vec<Place> {
 
 fn point(
     flowop: &mut Flowop,
-    places: &[Place],
+    places: &[WaitPlace],
     own: &[(String, usize)],
     names: &[String],
 ) -> Result<(), Diagnostic> {

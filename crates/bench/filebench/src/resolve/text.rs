@@ -6,8 +6,8 @@ use super::super::variables::Number;
 use super::scope::{Bound, Scope};
 
 impl Scope {
-    /// `text` with the values of its variables. An unknown variable stays as text. A variable whose value is one of
-    /// `paths`, the filesets' paths, stands for the directory where the files really are.
+    /// Fills `text` with the values of its variables. An unknown variable stays as text. A variable whose value is one
+    /// of `paths`, the filesets' paths, stands for the directory where the files really are.
     pub(super) fn expand(&self, text: &str, paths: &[String]) -> Text {
         let mut parts = Vec::new();
         let mut plain = String::new();
@@ -45,7 +45,7 @@ impl Scope {
     }
 }
 
-/// The variable's name that `text` begins with, with or without braces, and what follows it.
+/// Splits `text` into the variable's name at its begin, with or without braces, and the rest.
 fn variable(text: &str) -> (&str, &str) {
     if let Some((name, rest)) = text.strip_prefix('{').and_then(|text| text.split_once('}')) {
         return (name, rest);

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What a run of this file counts; `{}` is its directory.
+/// Runs this file and returns its counts; `{}` stands for its directory.
 fn ran(text: &str, compat: bool) -> (Report, HashMap<String, u64>) {
     let scratch = Scratch::create(&std::env::temp_dir()).expect("scratch");
     let path = scratch.path().join("file.f");
@@ -11,7 +11,6 @@ fn ran(text: &str, compat: bool) -> (Report, HashMap<String, u64>) {
     counts(&path.display().to_string(), &[], compat)
 }
 
-/// What a run of this file fails with.
 fn failed(text: &str) -> String {
     let scratch = Scratch::create(&std::env::temp_dir()).expect("scratch");
     let path = scratch.path().join("file.f");
@@ -29,7 +28,7 @@ fn failed(text: &str) -> String {
     error.to_string()
 }
 
-/// A thread of these flowops, in a process of its own.
+/// Writes a thread of these flowops, in a process of its own.
 fn thread(name: &str, instances: u64, flowops: &str) -> String {
     format!(
         "define process name={name} {{ thread name=t,instances={instances} {{ {flowops} }} }}\n"

@@ -1,5 +1,5 @@
-//! The stock workloads against the parameters of Filebench's personalities: threads, filesets, and in
-//! `--compat` the share of each flowop and the mean size of what it moves.
+//! Tests of the stock workloads against the parameters of Filebench's personalities: threads, filesets, and in
+//! `--compat` the share of each flowop and the mean size of its calls.
 
 use super::*;
 use crate::reference::{Counted, STOCKS, Stock};
@@ -45,16 +45,14 @@ fn shares_of(first: usize) {
 
 #[test]
 fn what_is_not_as_in_the_reference_is_found() {
-    let stock = STOCKS.iter().find(|stock| stock.name == "varmail");
-    let stock = stock.expect("varmail");
+    let stock = STOCKS.iter().find(|stock| stock.name == "varmail").expect("varmail");
     // Enough that a mean of twice the reference's is no chance.
     let (_, mut counted) = run(stock, 100);
     let workload = stock.load(stock.small).expect("loads");
     let wrong = |counted: &Counted| stock.judge(&workload, true, counted).wrong;
     assert_eq!(wrong(&counted), Vec::<String>::new());
     // One that moves nothing: the mean size is by the count.
-    let closed = counted.operations.get_mut("closefile2");
-    let closed = closed.expect("a close");
+    let closed = counted.operations.get_mut("closefile2").expect("a close");
     *closed = *closed * 2 + 100;
     let miscounted = wrong(&counted);
     assert_eq!(miscounted.len(), 1, "{miscounted:?}");

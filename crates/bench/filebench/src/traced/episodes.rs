@@ -1,7 +1,7 @@
-//! What threads did, one file at a time.
+//! The threads' work, one file at a time.
 //!
-//! An episode is the calls of a thread on one file until it turns to another: it makes a file, writes and syncs it;
-//! or it works on one that existed; or it removes one. Threads of one name form a group.
+//! An episode is the calls of a thread on one file until it turns to another: it makes a file, writes and syncs it; or
+//! it works on an existing file; or it removes one. Threads of one name form a group.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -63,13 +63,12 @@ struct Episode {
     pause_us: u64,
 }
 
-/// All groups, the busiest first, without those below [`MIN_SHARE`].
+/// Returns all groups, the busiest first, without those below [`MIN_SHARE`].
 pub(super) fn groups(traced: &Traced) -> Vec<Group> {
     let mut by_name: BTreeMap<&str, Vec<&[Operation]>> = BTreeMap::new();
     let threads = traced.operations.chunk_by(|a, b| a.thread == b.thread);
     for operations in threads {
-        let name = traced.names.get(&operations[0].thread);
-        let name = name.map_or("", String::as_str);
+        let name = traced.names.get(&operations[0].thread).map_or("", String::as_str);
         by_name.entry(name).or_default().push(operations);
     }
     let least = (traced.operations.len() as f64 * MIN_SHARE) as u64;
@@ -102,7 +101,8 @@ fn hand_removals_over(groups: &mut [Group]) {
 }
 
 fn group(name: &str, threads: &[&[Operation]], allocations: &HashMap<u32, u64>) -> Group {
-    let mut group = Group { name: name.to_owned(), threads: together(threads), ..Group::default() };
+    let mut group =
+        Group { name: name.to_owned(), threads: count_concurrent(threads), ..Group::default() };
     let mut files = Files::default();
     for operations in threads {
         group.add(operations, &mut files);
@@ -123,8 +123,8 @@ fn group(name: &str, threads: &[&[Operation]], allocations: &HashMap<u32, u64>) 
     group
 }
 
-/// Threads that are at work at the same time, on average over the time in which any is.
-fn together(threads: &[&[Operation]]) -> u64 {
+/// Counts the threads that are at work at the same time, on average over the time in which any is.
+fn count_concurrent(threads: &[&[Operation]]) -> u64 {
     let span = |operations: &&[Operation]| {
         let begin = operations.first().map_or(0, |first| first.enter_ns);
         let end = operations.last().map_or(0, |last| last.exit_ns);
@@ -139,7 +139,7 @@ fn together(threads: &[&[Operation]]) -> u64 {
 }
 
 impl Group {
-    /// A thread's operations, in their order.
+    /// Adds a thread's operations, in their order.
     fn add(&mut self, operations: &[Operation], files: &mut Files) {
         let mut current: Option<Episode> = None;
         let mut last_ns = operations.first().map_or(0, |first| first.enter_ns);
@@ -219,7 +219,7 @@ impl Group {
     }
 }
 
-/// What is known of a group's files.
+/// Known facts about a group's files.
 #[derive(Debug, Default)]
 struct Files {
     made: HashSet<u64>,

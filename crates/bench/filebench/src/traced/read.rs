@@ -11,7 +11,7 @@ use luc_events::tables::{Call, Data, Handle, Sync, Task};
 const WRITE_PAGE: u32 = 2;
 
 /// Data that becomes dirty is summed over intervals of this length.
-const SLOT_NS: u64 = 10_000_000;
+const INTERVAL_NS: u64 = 10_000_000;
 /// Data becomes dirty by pages.
 const PAGE_BYTES: u64 = 4096;
 /// A longer write is made in pieces of this size.
@@ -35,13 +35,13 @@ pub(super) enum What {
     Write,
     Read,
     Sync,
-    /// A personality has no such operation.
+    /// An operation that no personality has.
     Other,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Traced {
-    /// By thread, then by time.
+    /// Operations by thread, then by time.
     pub(super) operations: Vec<Operation>,
     /// A thread's name, without the number at its end.
     pub(super) names: HashMap<u32, String>,
@@ -54,6 +54,7 @@ pub(super) struct Traced {
 }
 
 pub(super) fn read(directory: &Path) -> Result<Traced, StoreError> {
+    // 1. Calls and syncs that succeeded, with their devices.
     let reader = Reader::open(directory)?;
     let mut found: Vec<(u32, Operation)> = Vec::new();
     for call in reader.rows::<Call>()? {
@@ -99,6 +100,7 @@ pub(super) fn read(directory: &Path) -> Result<Traced, StoreError> {
             },
         ));
     }
+    // 2. Names of threads, and blocks that they allocated.
     let mut traced = Traced { command: reader.trace().command.clone(), ..Traced::default() };
     for task in reader.rows::<Task>()? {
         let task = task?;
@@ -111,6 +113,7 @@ pub(super) fn read(directory: &Path) -> Result<Traced, StoreError> {
             *traced.allocations.entry(handle.thread.0).or_default() += u64::from(handle.count);
         }
     }
+    // 3. Operations on the file system with the most, and the writes that left no row.
     let all = found.len();
     let main = busiest(&found);
     found.retain(|(dev, _)| *dev == 0 || *dev == main);
@@ -124,8 +127,8 @@ pub(super) fn read(directory: &Path) -> Result<Traced, StoreError> {
     Ok(traced)
 }
 
-/// Writes of which the trace has no row, because they neither touched the journal nor slept. They are known by the
-/// data that they made dirty: one write stands for the data that a thread made dirty in a file in one interval. It
+/// Infers writes without a row in the trace, because they neither touched the journal nor slept. They are known by the
+/// data that they made dirty. One write stands for the data that a thread made dirty in a file in one interval. It
 /// comes before the sync that followed, if there was one.
 fn unseen_writes(
     reader: &Reader,
@@ -173,10 +176,10 @@ fn unseen_writes(
     Ok(unseen)
 }
 
-/// A plausible time for a write that ended in the interval before `at_ns`: just before the first sync that can be for
-/// it, else just after the file's previous operation.
+/// Returns a plausible time for a write that ended in the interval before `at_ns`: just before the first sync that can
+/// be for it, else just after the file's previous operation.
 fn place(seen: &[&Operation], at_ns: u64) -> u64 {
-    let from_ns = at_ns.saturating_sub(SLOT_NS);
+    let from_ns = at_ns.saturating_sub(INTERVAL_NS);
     let is_later = |one: &&&Operation| one.what == What::Sync && one.exit_ns >= from_ns;
     if let Some(sync) = seen.iter().find(is_later) {
         return sync.enter_ns.saturating_sub(1);
@@ -185,7 +188,7 @@ fn place(seen: &[&Operation], at_ns: u64) -> u64 {
     before.map_or(at_ns, |one| one.exit_ns + 1)
 }
 
-/// The file system with the most operations; 0 is an unknown one and does not count.
+/// Returns the file system with the most operations; 0 is an unknown one and does not count.
 fn busiest(found: &[(u32, Operation)]) -> u32 {
     let mut counts: HashMap<u32, usize> = HashMap::new();
     for (dev, _) in found.iter().filter(|(dev, _)| *dev != 0) {

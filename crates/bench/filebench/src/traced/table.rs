@@ -1,11 +1,11 @@
-//! Random variables with the distribution of what was counted.
+//! Random variables with the distribution of counted values.
 
 /// Values that are each a row of their own, if there are no more.
 const MAX_VALUES: usize = 16;
-/// Rows of a table of more, each with as many values.
+/// Maximum number of rows of a table; each row has the same number of values.
 const ROWS: usize = 20;
 
-/// A variable in Filebench's language: a number, or a tabular random variable whose percents are whole.
+/// Writes a variable in Filebench's language: a number, or a tabular random variable whose percents are whole.
 pub(super) fn variable(values: &[u64]) -> String {
     let mut sorted = values.to_vec();
     sorted.sort_unstable();
@@ -17,25 +17,25 @@ pub(super) fn variable(values: &[u64]) -> String {
             let counts: Vec<usize> = few.iter().map(|same| same.len()).collect();
             let percents = percents(&counts);
             let rows = few.iter().zip(percents).map(|(same, percent)| [percent, same[0], same[0]]);
-            tabular(&rows.collect::<Vec<_>>())
+            write_table(&rows.collect::<Vec<_>>())
         }
-        _ => tabular(&quantiles(&sorted)),
+        _ => write_table(&quantiles(&sorted)),
     }
 }
 
-/// A variable that is on average `mean`: the whole numbers around it.
-pub(super) fn around(mean: f64) -> String {
+/// Returns a variable that is on average `mean`: the whole numbers around it.
+pub(super) fn write_mean(mean: f64) -> String {
     let low = mean.floor();
     let percent = ((mean - low) * 100.0).round() as u64;
     let low = low as u64;
     match percent {
         0 => low.to_string(),
         100 => (low + 1).to_string(),
-        _ => tabular(&[[100 - percent, low, low], [percent, low + 1, low + 1]]),
+        _ => write_table(&[[100 - percent, low, low], [percent, low + 1, low + 1]]),
     }
 }
 
-/// Rows of equally many values; each is even from its lowest to where its mean is kept.
+/// Makes rows of equally many values; each is even from its lowest to where its mean is kept.
 fn quantiles(sorted: &[u64]) -> Vec<[u64; 3]> {
     let row = |number: usize| {
         let from = number * sorted.len() / ROWS;
@@ -49,7 +49,7 @@ fn quantiles(sorted: &[u64]) -> Vec<[u64; 3]> {
     (0..ROWS).map(row).collect()
 }
 
-/// Whole percents of `counts` that are 100 together (largest remainders).
+/// Returns whole percents of `counts` that are 100 together (largest remainders).
 fn percents(counts: &[usize]) -> Vec<u64> {
     let all: usize = counts.iter().sum();
     let mut percents: Vec<u64> = counts.iter().map(|count| (count * 100 / all) as u64).collect();
@@ -62,8 +62,8 @@ fn percents(counts: &[usize]) -> Vec<u64> {
     percents
 }
 
-/// The language takes the lowest value of a table off and adds `min`.
-fn tabular(rows: &[[u64; 3]]) -> String {
+/// Writes a table's rows. The language takes the lowest value of a table off and adds `min`.
+fn write_table(rows: &[[u64; 3]]) -> String {
     let rows: Vec<&[u64; 3]> = rows.iter().filter(|row| row[0] > 0).collect();
     let least = rows.iter().map(|row| row[1]).min().unwrap_or(0);
     let rows: Vec<String> =
@@ -84,9 +84,9 @@ mod tests {
             variable(&[1, 3, 3, 3]),
             "randvar(type=tabular,min=1,randtable={{25,1,1},{75,3,3}})"
         );
-        assert_eq!(around(2.0), "2");
-        assert_eq!(around(1.999), "2");
-        assert_eq!(around(0.25), "randvar(type=tabular,min=0,randtable={{75,0,0},{25,1,1}})");
+        assert_eq!(write_mean(2.0), "2");
+        assert_eq!(write_mean(1.999), "2");
+        assert_eq!(write_mean(0.25), "randvar(type=tabular,min=0,randtable={{75,0,0},{25,1,1}})");
     }
 
     proptest! {

@@ -1,4 +1,4 @@
-//! Traces written by hand, and what is made of them.
+//! Tests with traces written by hand.
 
 use std::path::Path;
 
@@ -153,7 +153,7 @@ fn it_runs_and_has_the_same_shares() {
     );
 }
 
-/// The report of a run without pauses that ends when the thread of `last`, a line of `text`, has made `calls`.
+/// Runs `text` without pauses until the thread of `last`, one of its lines, has made `calls`. Returns the report.
 fn run_until(text: &str, last: &str, calls: u64) -> filebench::Report {
     assert!(text.contains(last), "{last}\n{text}");
     let text = text.replace(last, &format!("{last}flowop finishoncount name=end,value={calls}\n"));
@@ -172,7 +172,7 @@ fn run_until(text: &str, last: &str, calls: u64) -> filebench::Report {
     workload.run(&options, &mut |_| {}).expect("runs")
 }
 
-/// How often the operations called `name` were made.
+/// Counts the operations called `name`.
 fn count(report: &filebench::Report, name: &str) -> f64 {
     let found = report.operations.iter().find(|one| one.operation.ends_with(name));
     found.map_or(0, |one| one.count) as f64

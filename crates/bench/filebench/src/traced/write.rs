@@ -1,11 +1,11 @@
-//! The personality's text.
+//! Writer of a personality's text.
 
 use std::fmt::Write as _;
 use std::path::Path;
 
 use super::episodes::{Episodes, Group};
 use super::read::Traced;
-use super::table::{around, variable};
+use super::table::{variable, write_mean};
 use super::{Counts, Derived};
 
 /// A set has at least this many files, so that one is free while other threads hold some.
@@ -13,11 +13,11 @@ const MIN_FILES: u64 = 64;
 /// Most files of a set.
 const MAX_FILES: u64 = 200_000;
 /// Largest file that is made before the run.
-const LARGEST_BYTES: u64 = 1 << 30;
+const MAX_FILE_BYTES: u64 = 1 << 30;
 /// Files are made of whole blocks of this size.
 const BLOCK_BYTES: u64 = 4096;
 
-/// What `groups` did in the trace at `directory`.
+/// Writes the work of `groups` in the trace at `directory`.
 pub(super) fn write(directory: &Path, traced: &Traced, groups: &[Group]) -> Derived {
     let mut counts = Counts::default();
     for group in groups {
@@ -77,12 +77,12 @@ impl Parts {
         let old = group.old.count() as f64;
         let mut flowops = String::new();
         if turns > 0 {
-            self.fresh(&id, group);
+            self.write_fresh(&id, group);
             let _ = writeln!(flowops, "    flowop {id}make name={id}make");
         }
         if old > 0.0 {
-            self.old(&id, group);
-            let iters = if turns > 0 { around(old / turns as f64) } else { "1".to_owned() };
+            self.write_old(&id, group);
+            let iters = if turns > 0 { write_mean(old / turns as f64) } else { "1".to_owned() };
             self.set(&id, "olditers", &iters);
             let _ = writeln!(flowops, "    flowop {id}use name={id}use,iters=${id}olditers");
         }
@@ -91,7 +91,7 @@ impl Parts {
         }
         let name = if group.name.is_empty() { "unknown" } else { &group.name };
         let Counts { creations, removals, .. } = group.counts;
-        let _ = write!(self.processes, "# Threads called '{}'.", plain(name));
+        let _ = write!(self.processes, "# Threads called '{}'.", make_plain(name));
         if creations != removals {
             let _ = write!(
                 self.processes,
@@ -106,11 +106,11 @@ impl Parts {
         );
     }
 
-    /// The set of files that the group makes and removes.
-    fn fresh(&mut self, id: &str, group: &Group) {
+    /// Writes the set of files that the group makes and removes.
+    fn write_fresh(&mut self, id: &str, group: &Group) {
         let files = (2 * group.live).clamp(MIN_FILES.max(8 * group.threads), MAX_FILES);
         let sizes: Vec<u64> =
-            group.fresh_sizes.iter().map(|&size| size.clamp(1, LARGEST_BYTES)).collect();
+            group.fresh_sizes.iter().map(|&size| size.clamp(1, MAX_FILE_BYTES)).collect();
         let size = if sizes.is_empty() { BLOCK_BYTES.to_string() } else { variable(&sizes) };
         self.set(id, "newsize", &size);
         let _ = writeln!(
@@ -137,12 +137,13 @@ impl Parts {
         );
     }
 
-    /// The set of files that exist before the run.
-    fn old(&mut self, id: &str, group: &Group) {
+    /// Writes the set of files that exist before the run.
+    fn write_old(&mut self, id: &str, group: &Group) {
         let largest = group.old.write_bytes.iter().chain(&group.old.read_bytes).max();
         let least = largest.copied().unwrap_or(1).next_multiple_of(BLOCK_BYTES);
-        let whole =
-            |&size: &u64| size.next_multiple_of(BLOCK_BYTES).clamp(least, LARGEST_BYTES.max(least));
+        let whole = |&size: &u64| {
+            size.next_multiple_of(BLOCK_BYTES).clamp(least, MAX_FILE_BYTES.max(least))
+        };
         let sizes: Vec<u64> = group.old_sizes.iter().map(whole).collect();
         self.set(id, "oldsize", &variable(&sizes));
         let files = (sizes.len() as u64).clamp(1, MAX_FILES);
@@ -158,7 +159,7 @@ impl Parts {
         );
     }
 
-    /// What is done to an open file, and the pause.
+    /// Writes the operations on an open file, and the pause.
     fn body(&mut self, id: &str, kind: &str, episodes: &Episodes, grows: bool) -> String {
         let mut body = String::new();
         let random = if grows { "" } else { ",random" };
@@ -198,7 +199,7 @@ impl Parts {
     }
 }
 
-/// A name that can stand in a comment.
-fn plain(name: &str) -> String {
+/// Makes a name fit for a comment.
+fn make_plain(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_graphic() { c } else { '_' }).collect()
 }

@@ -1,11 +1,11 @@
-//! A counter of microjoules that starts again at 0, and what of it can be trusted.
+//! A counter of microjoules that wraps to 0, and checks that no wrap was missed.
 
 use std::time::Duration;
 
-/// No package takes more, watts: twice what the largest sold do.
-pub(super) const BOUND_WATTS: u64 = 2_000;
+/// Upper bound of a package's power in watts: twice the largest package on the market.
+pub(super) const MAX_WATTS: u64 = 2_000;
 /// Counters move in steps of about a millisecond's energy, so that a short time may look like a higher power.
-const STEP: Duration = Duration::from_millis(100);
+const UPDATE_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The counter of one zone.
 #[derive(Debug, Clone)]
@@ -17,30 +17,30 @@ pub(super) struct Counter {
 }
 
 impl Counter {
-    /// Of `range_uj` (`max_energy_range_uj`), at `now_uj` at the time `now`.
+    /// Starts at the reading `now_uj` at time `now`. `range_uj` is `max_energy_range_uj`.
     pub(super) fn new(range_uj: u64, now_uj: u64, now: Duration) -> Self {
         Self { range_uj, last_uj: now_uj, last: now, total_uj: 0 }
     }
 
-    /// So often it has to be read at least: when half of its range may have passed, so that one reading may be late by
-    /// as much again.
+    /// Returns the longest interval between readings: half of the time in which the range may pass, so that one reading
+    /// may be late.
     pub(super) fn period(range_uj: u64) -> Duration {
-        Duration::from_micros(range_uj / BOUND_WATTS / 2)
+        Duration::from_micros(range_uj / MAX_WATTS / 2)
     }
 
-    /// Microjoules since the first reading.
+    /// Returns microjoules since the first reading.
     pub(super) fn total_uj(&self) -> u64 {
         self.total_uj
     }
 
-    /// A reading. Errors: it may have passed its range more than once since the last one, or moved faster than any
-    /// processor can; what came since is then not counted.
+    /// Adds a reading. Errors: the range may have passed more than once since the last reading, or the counter moved
+    /// faster than any processor can. The growth since then is not counted.
     pub(super) fn add(&mut self, now_uj: u64, now: Duration) -> Result<(), String> {
         let passed = now.saturating_sub(self.last);
         let last_uj = std::mem::replace(&mut self.last_uj, now_uj);
         self.last = now;
         // Microseconds times watts are microjoules.
-        let most_uj = |time: Duration| time.as_micros().saturating_mul(u128::from(BOUND_WATTS));
+        let most_uj = |time: Duration| time.as_micros().saturating_mul(u128::from(MAX_WATTS));
         if most_uj(passed) >= u128::from(self.range_uj) {
             return Err(format!(
                 "a counter was not read for {:.1} s, in which it may have started again twice",
@@ -53,7 +53,7 @@ impl Counter {
             // The range is its largest value.
             self.range_uj.saturating_sub(last_uj) + now_uj
         };
-        if u128::from(more_uj) > most_uj(passed + STEP) {
+        if u128::from(more_uj) > most_uj(passed + UPDATE_INTERVAL) {
             return Err(format!(
                 "a counter moved by {:.0} J in {:.3} s, which no processor takes",
                 more_uj as f64 / 1e6,

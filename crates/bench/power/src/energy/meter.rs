@@ -13,18 +13,16 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::Source;
 
-/// A meter that says nothing for longer is silent: what was between is not known.
-const LONGEST_GAP: Duration = Duration::from_secs(10);
-const POLL: Duration = Duration::from_millis(50);
+/// Longest gap between samples. After a longer gap the power in between is unknown.
+const MAX_GAP: Duration = Duration::from_secs(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Power at a time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Sample {
     pub(super) at: Duration,
     pub(super) watts: f64,
 }
 
-/// Samples of the reader.
 #[derive(Debug, Default)]
 struct Seen {
     samples: Vec<Sample>,
@@ -93,7 +91,7 @@ impl Meter {
 
     /// Waits for a sample at `time` or later.
     fn wait_for(&mut self, time: Duration) -> Result<(), String> {
-        let until = Instant::now() + LONGEST_GAP;
+        let until = Instant::now() + MAX_GAP;
         let mut seen = lock(&self.seen.0);
         loop {
             if seen.samples.last().is_some_and(|last| last.at >= time) {
@@ -105,11 +103,11 @@ impl Meter {
             if Instant::now() >= until || interrupt::interrupted() {
                 return Err(format!(
                     "the meter gave no number for {} s; its last line was '{}'",
-                    LONGEST_GAP.as_secs(),
+                    MAX_GAP.as_secs(),
                     seen.last_line
                 ));
             }
-            let waited = self.seen.1.wait_timeout(seen, POLL);
+            let waited = self.seen.1.wait_timeout(seen, POLL_INTERVAL);
             seen = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
@@ -159,7 +157,7 @@ fn lock(seen: &Mutex<Seen>) -> std::sync::MutexGuard<'_, Seen> {
     seen.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The power in a line: all of it, or the first group; nothing that no machine can take.
+/// Parses the power in a line: the whole line, or the first group. Negative or infinite power is refused.
 fn watts(line: &str, regex: Option<&Regex>) -> Option<f64> {
     let text = match regex {
         Some(regex) => regex.captures(line)?.get(1)?.as_str(),
@@ -169,7 +167,7 @@ fn watts(line: &str, regex: Option<&Regex>) -> Option<f64> {
     (watts.is_finite() && watts >= 0.0).then_some(watts)
 }
 
-/// The integral from `begun` to `ended`; at both ends power is interpolated between the samples around it. Errors: there
+/// Integrates from `begun` to `ended`; at both ends power is interpolated between the samples around it. Errors: there
 /// is no sample around an end, or a gap in which the meter was silent.
 pub(super) fn joules(samples: &[Sample], begun: Duration, ended: Duration) -> Result<f64, String> {
     let around = samples.first().is_some_and(|first| first.at <= begun)
@@ -185,7 +183,7 @@ pub(super) fn joules(samples: &[Sample], begun: Duration, ended: Duration) -> Re
             continue;
         }
         let gap = b.at - a.at;
-        if gap > LONGEST_GAP {
+        if gap > MAX_GAP {
             return Err(format!("the meter was silent for {:.1} s", gap.as_secs_f64()));
         }
         let watts = |at: Duration| {

@@ -25,9 +25,9 @@ struct Attributes {
     config1: u64,
 }
 
-/// One event of sysfs.
+/// An event of the device in sysfs.
 #[derive(Debug, Clone, PartialEq)]
-struct Event {
+struct PerfEvent {
     config: u64,
     /// Joules of a count.
     scale: f64,
@@ -35,16 +35,16 @@ struct Event {
 
 /// An event on one package.
 #[derive(Debug)]
-struct Count {
+struct PerfCounter {
     file: File,
     scale: f64,
     begun: u64,
 }
 
-/// Packages, and DRAM where there is an event for it.
+/// Packages, and DRAM if it has an event.
 #[derive(Debug)]
 pub(super) struct Perf {
-    counts: Vec<Count>,
+    counts: Vec<PerfCounter>,
     has_dram: bool,
 }
 
@@ -60,9 +60,8 @@ impl Perf {
             sysfs::read(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))
         };
         let kind = read("type")?;
-        let kind: u32 = kind
-            .parse()
-            .map_err(|_| format!("{}/type is '{kind}', no number", device.display()))?;
+        let wrong = |_| format!("{}/type is '{kind}', no number", device.display());
+        let kind: u32 = kind.parse().map_err(wrong)?;
         // One processor of each package.
         let mask = read("cpumask")?;
         let processors = list(&mask)
@@ -77,7 +76,7 @@ impl Perf {
             for &processor in &processors {
                 let file = open(kind, event.config, processor)
                     .map_err(|error| format!("perf event power/{name}: {}", advice(&error)))?;
-                counts.push(Count { file, scale: event.scale, begun: 0 });
+                counts.push(PerfCounter { file, scale: event.scale, begun: 0 });
             }
         }
         Ok(Self { counts, has_dram })
@@ -101,12 +100,13 @@ impl Source for Perf {
     }
 
     fn end(&mut self) -> Result<f64, String> {
-        let of = |count: &Count| Ok(count.read()?.wrapping_sub(count.begun) as f64 * count.scale);
+        let of =
+            |count: &PerfCounter| Ok(count.read()?.wrapping_sub(count.begun) as f64 * count.scale);
         self.counts.iter().map(of).sum()
     }
 }
 
-impl Count {
+impl PerfCounter {
     fn read(&self) -> Result<u64, String> {
         let mut bytes = [0; 8];
         (&self.file)
@@ -116,8 +116,8 @@ impl Count {
     }
 }
 
-/// `event=0x02`, `2.3283064365386962890625e-10`, `Joules`. `event` is the lowest byte of `config`.
-fn event(text: &str, scale: &str, unit: &str) -> Result<Event, String> {
+/// Parses `event=0x02`, `2.3283064365386962890625e-10`, `Joules`. `event` is the lowest byte of `config`.
+fn event(text: &str, scale: &str, unit: &str) -> Result<PerfEvent, String> {
     let config = text
         .strip_prefix("event=0x")
         .and_then(|digits| u64::from_str_radix(digits, 16).ok())
@@ -131,10 +131,10 @@ fn event(text: &str, scale: &str, unit: &str) -> Result<Event, String> {
     if unit != "Joules" {
         return Err(format!("its unit is '{unit}', not Joules"));
     }
-    Ok(Event { config, scale })
+    Ok(PerfEvent { config, scale })
 }
 
-/// Processors of a list such as `0,18` or `0-1,4`.
+/// Parses a list of processors, as `0,18` or `0-1,4`.
 fn list(text: &str) -> Option<Vec<i32>> {
     let mut all = Vec::new();
     for part in text.split(',') {
@@ -209,7 +209,7 @@ mod tests {
         }
     }
 
-    /// The device is made up, and its events are the kernel's clock, so that all of the way there is the real one.
+    /// The device is a fake whose events are the kernel's clock, so that the code runs as with a real one.
     #[test]
     fn events_are_opened_scaled_and_summed() {
         let sysfs = tempfile::tempdir().expect("a folder");

@@ -23,27 +23,27 @@ const MIN_INTERVAL: Duration = Duration::from_millis(20);
 
 /// The counters, read in time by a thread.
 pub(super) struct Powercap {
-    counters: Arc<Mutex<Counters>>,
+    counters: Arc<Mutex<ZoneCounters>>,
     origin: Instant,
     scope: String,
     begun: Option<Totals>,
-    /// Its end is the thread's.
+    /// Channel whose end stops the thread.
     end: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// All zones, and what was wrong with them.
+/// Counters of all zones, and their faults.
 #[derive(Debug)]
-pub(super) struct Counters {
+pub(super) struct ZoneCounters {
     zones: Vec<(PathBuf, Counter)>,
     pub(super) scope: String,
-    /// So often they have to be read.
+    /// Longest interval between readings.
     pub(super) period: Duration,
     faults: u64,
     last_fault: String,
 }
 
-/// A moment of [`Counters`].
+/// A moment of [`ZoneCounters`].
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Totals {
     uj: u64,
@@ -54,7 +54,7 @@ impl Powercap {
     /// Starts to read. Errors: why it cannot be read.
     pub(super) fn open(sysfs: &Path) -> Result<Self, String> {
         let origin = Instant::now();
-        let counters = Counters::open(sysfs, origin.elapsed())?;
+        let counters = ZoneCounters::open(sysfs, origin.elapsed())?;
         let (scope, period) = (counters.scope.clone(), counters.period);
         let counters = Arc::new(Mutex::new(counters));
         let (end, ended) = mpsc::channel();
@@ -72,7 +72,7 @@ impl Powercap {
     }
 }
 
-fn lock(counters: &Mutex<Counters>) -> MutexGuard<'_, Counters> {
+fn lock(counters: &Mutex<ZoneCounters>) -> MutexGuard<'_, ZoneCounters> {
     counters.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -105,13 +105,13 @@ impl Drop for Powercap {
     fn drop(&mut self) {
         drop(self.end.take());
         if let Some(thread) = self.thread.take() {
-            // A reader that panicked has said so.
+            // A reader that panicked has printed its message.
             let _ = thread.join();
         }
     }
 }
 
-impl Counters {
+impl ZoneCounters {
     /// Finds the zones. Errors: there are none, or one of them cannot be read; a part of them would be no figure.
     pub(super) fn open(sysfs: &Path, now: Duration) -> Result<Self, String> {
         let class = sysfs.join("class/powercap");
@@ -151,15 +151,15 @@ impl Counters {
         Totals { uj: self.zones.iter().map(|(_, zone)| zone.total_uj()).sum(), faults: self.faults }
     }
 
-    /// The same where a run begins. Errors: one of them could not be read, so that what it says at the run's end would
-    /// have more in it than the run.
+    /// Reads all counters at the begin of a run. Errors: a counter cannot be read, and its value at the run's end would
+    /// include energy from before.
     pub(super) fn begin(&mut self, now: impl Fn() -> Duration) -> Result<Totals, String> {
         let before = self.faults;
         let totals = self.sample(now);
         if totals.faults == before { Ok(totals) } else { Err(self.last_fault.clone()) }
     }
 
-    /// Between two moments. Errors: something was wrong between them.
+    /// Returns the joules between two moments. Errors: something was wrong between them.
     pub(super) fn joules(&self, begun: Totals, ended: Totals) -> Result<f64, String> {
         if begun.faults != ended.faults {
             return Err(self.last_fault.clone());
@@ -168,7 +168,7 @@ impl Counters {
     }
 }
 
-/// The zones that count, none of which is in another, and what they are.
+/// Chooses zones that are not part of each other, and describes their scope.
 fn choose(class: &Path) -> Result<(Vec<PathBuf>, String), String> {
     let entries = fs::read_dir(class).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => format!("no {}/intel-rapl:*", class.display()),
@@ -213,7 +213,7 @@ fn choose(class: &Path) -> Result<(Vec<PathBuf>, String), String> {
     }
 }
 
-/// Since Linux 5.10 only root may read energy.
+/// Explains an error: since Linux 5.10 only root may read energy.
 fn advice(error: &io::Error) -> String {
     if error.kind() == io::ErrorKind::PermissionDenied {
         format!("{error}: reading energy needs root")

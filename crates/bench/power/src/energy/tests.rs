@@ -1,4 +1,4 @@
-//! Counters on a directory that stands for /sys, and meters that are shell scripts.
+//! ZoneCounters on a directory that stands for /sys, and meters that are shell scripts.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use super::counter::Counter;
 use super::meter::{Sample, joules};
-use super::powercap::Counters;
+use super::powercap::ZoneCounters;
 use super::*;
 
 /// The range of a real package.
@@ -40,8 +40,8 @@ impl Fake {
         fs::write(self.zone(zone).join("energy_uj"), format!("{uj}\n")).expect("written");
     }
 
-    fn counters(&self) -> Counters {
-        Counters::open(self.sysfs.path(), Duration::ZERO).expect("counters")
+    fn counters(&self) -> ZoneCounters {
+        ZoneCounters::open(self.sysfs.path(), Duration::ZERO).expect("counters")
     }
 }
 
@@ -120,7 +120,7 @@ fn they_are_read_before_they_may_start_again_twice() {
     assert_eq!(counters.joules(again, more), Ok(1.0));
     let short = Fake::new(&[("intel-rapl:0", "package-0", 0)]);
     fs::write(short.zone("intel-rapl:0").join("max_energy_range_uj"), "0\n").expect("written");
-    let reason = Counters::open(short.sysfs.path(), Duration::ZERO).expect_err("no range");
+    let reason = ZoneCounters::open(short.sysfs.path(), Duration::ZERO).expect_err("no range");
     assert!(reason.contains("too short"), "{reason}");
 }
 
@@ -272,7 +272,7 @@ fn a_meter_with_a_regex_and_meters_that_do_not_work() {
 }
 
 proptest::proptest! {
-    /// Whatever a counter begins at and however often it starts again, the sum is of what it moved by.
+    /// For any start and any number of wraps, the sum equals the energy.
     #[test]
     fn no_wrap_is_missed(
         first in 0..=RANGE_UJ,

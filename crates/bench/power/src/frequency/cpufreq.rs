@@ -1,4 +1,4 @@
-//! The policies of cpufreq: what each can do, and setting one to a frequency.
+//! Policies of cpufreq: their ranges, and setting a policy to a frequency.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,12 +10,12 @@ use luc_units::OnPath as _;
 
 use super::{FrequencyError, Setting};
 
-/// The folder of the processors below the root of sysfs.
+/// Returns the folder of the processors below the root of sysfs.
 pub(super) fn cpu_dir(sysfs: &Path) -> PathBuf {
     sysfs.join("devices/system/cpu")
 }
 
-/// A driver without a table rounds to what its hardware can: the multiples of a bus clock.
+/// Rounding of drivers without a table, to multiples of a bus clock.
 const STEP_KHZ: u64 = 100_000;
 
 /// Processors that have one frequency in common.
@@ -27,7 +27,7 @@ pub(super) struct Policy {
 }
 
 impl Policy {
-    /// The policies of all online processors; none without cpufreq.
+    /// Returns the policies of all online processors; none without cpufreq.
     pub(super) fn all(cpu: &Path) -> Result<Vec<Self>, FrequencyError> {
         let entries = match fs::read_dir(cpu) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -52,7 +52,6 @@ impl Policy {
         Ok(policies)
     }
 
-    /// The policy of one processor.
     pub(super) fn of(cpu: &Path, processor: &str) -> Self {
         Self { processor: processor.to_owned(), dir: cpu.join(processor).join("cpufreq") }
     }
@@ -76,7 +75,7 @@ impl Policy {
         sysfs::write(&path, value).map_err(FrequencyError::io("write", &path))
     }
 
-    /// The frequencies of a driver with a table (acpi-cpufreq), in rising order; else none.
+    /// Returns the frequencies of a driver with a table (acpi-cpufreq), in rising order; else none.
     fn table(&self) -> Vec<u64> {
         let mut table: Vec<u64> = self
             .text("scaling_available_frequencies")
@@ -94,7 +93,8 @@ impl Policy {
             && self.path("scaling_setspeed").exists()
     }
 
-    /// The highest frequency without turbo: intel_pstate has it, and ACPI of other drivers (in MHz, 0 if unknown).
+    /// Returns the highest frequency without turbo. intel_pstate reports it; for other drivers ACPI does (in MHz, 0 if
+    /// unknown).
     fn without_turbo(&self) -> Option<u64> {
         let nominal = || {
             let path = self.dir.parent()?.join("acpi_cppc/nominal_freq");
@@ -104,7 +104,7 @@ impl Policy {
         self.number("base_frequency").ok().or_else(nominal)
     }
 
-    /// Whether it can be set to `khz`; nothing is changed.
+    /// Checks that it can be set to `khz`, without changes.
     pub(super) fn check(&self, khz: u64, turbo_off: bool) -> Result<(), FrequencyError> {
         let show = |khz: u64| Setting::from_khz(khz).to_string();
         let outside = |has: String, nearest: u64| FrequencyError::Outside {
@@ -141,7 +141,7 @@ impl Policy {
         Ok(())
     }
 
-    /// Sets it to `khz`: both limits, and the governor `userspace` where there is one.
+    /// Sets it to `khz`: both limits, and the governor `userspace` if there is one.
     pub(super) fn pin(&self, khz: u64) -> Result<(), FrequencyError> {
         self.limit(khz, khz)?;
         if !self.has_userspace() {
@@ -149,14 +149,18 @@ impl Policy {
         }
         if self.text("scaling_governor")? != "userspace" {
             self.write("scaling_governor", "userspace")?;
-            self.reached("scaling_governor", "userspace")?;
+            self.check_reached("scaling_governor", "userspace")?;
         }
         self.write("scaling_setspeed", &khz.to_string())?;
         // It reads as the frequency that the driver has set.
         let found = self.number("scaling_setspeed")?;
         let slack = if self.table().is_empty() { STEP_KHZ } else { 0 };
         if found.abs_diff(khz) > slack {
-            return Err(self.not_reached("scaling_setspeed", &khz.to_string(), found.to_string()));
+            return Err(self.explain_not_reached(
+                "scaling_setspeed",
+                &khz.to_string(),
+                found.to_string(),
+            ));
         }
         Ok(())
     }
@@ -177,20 +181,20 @@ impl Policy {
             }
         }
         for (name, value) in changes {
-            self.reached(name, value)?;
+            self.check_reached(name, value)?;
         }
         Ok(())
     }
 
-    pub(super) fn reached(&self, name: &str, wanted: &str) -> Result<(), FrequencyError> {
+    pub(super) fn check_reached(&self, name: &str, wanted: &str) -> Result<(), FrequencyError> {
         let found = self.text(name)?;
         if found == wanted {
             return Ok(());
         }
-        Err(self.not_reached(name, wanted, found))
+        Err(self.explain_not_reached(name, wanted, found))
     }
 
-    fn not_reached(&self, name: &str, wanted: &str, found: String) -> FrequencyError {
+    fn explain_not_reached(&self, name: &str, wanted: &str, found: String) -> FrequencyError {
         FrequencyError::NotReached { path: self.path(name), wanted: wanted.to_owned(), found }
     }
 }

@@ -1,4 +1,4 @@
-//! What can go wrong with the processors' settings, and what to do about it.
+//! Errors of the processors' settings, each with its remedy.
 
 use std::io;
 use std::path::PathBuf;
@@ -10,81 +10,60 @@ use super::setting::{Setting, SettingError};
 /// The processors cannot be set, or not be put back.
 #[derive(Debug, thiserror::Error)]
 pub enum FrequencyError {
-    /// The value is none.
     #[error(transparent)]
     Setting(#[from] SettingError),
-    /// The machine's frequency cannot be set.
     #[error(
         "frequency {wanted}: this machine has no cpufreq ({path}): write \"throttle:50%\", a quota of processor time \
          that is no frequency, or measure in a virtual machine in virtual time (docs/reference/vm.md)",
         path = .path.display()
     )]
     NoCpufreq {
-        /// What was asked for.
         wanted: Setting,
-        /// Where cpufreq would be.
+        /// Path where cpufreq would be.
         path: PathBuf,
     },
-    /// A processor does not have the frequency.
     #[error("frequency {wanted}: {processor} has {has}; the nearest possible is {nearest}")]
-    Outside {
-        /// What was asked for.
-        wanted: Setting,
-        processor: String,
-        /// The frequencies that it has.
-        has: String,
-        nearest: Setting,
-    },
-    /// Turbo cannot be switched.
+    Outside { wanted: Setting, processor: String, has: String, nearest: Setting },
     #[error(
         "frequency-options.turbo: neither intel_pstate/no_turbo nor cpufreq/boost is in {path}: switch turbo in the \
          firmware, and leave the option out",
         path = .0.display()
     )]
     NoTurbo(PathBuf),
-    /// SMT cannot be switched.
     #[error(
         "frequency-options.smt: {path} is '{found}': switch SMT in the firmware, and leave the option out",
         path = .path.display()
     )]
     NoSmt { path: PathBuf, found: String },
-    /// Processor time cannot be limited.
     #[error(
         "frequency throttle: no cgroups in {path} have the cpu controller: mount cgroup2 there and write +cpu to its \
          cgroup.subtree_control, or leave the throttle out",
         path = .0.display()
     )]
     NoCgroup(PathBuf),
-    /// Something else was read back.
     #[error(
         "{path} is '{found}' after '{wanted}' was written: the driver or a power daemon does not allow it; stop the \
          daemon, or correct the plan's frequency",
         path = .path.display()
     )]
     NotReached { path: PathBuf, wanted: String, found: String },
-    /// Another sweep has set the processors.
     #[error("{path} is in use by another sweep that sets the processors: wait for it", path = .0.display())]
     Busy(PathBuf),
-    /// The saved state cannot be understood.
     #[error(
         "{path}: not what a sweep saved of the processors ({reason}): set them by hand, and remove the file",
         path = .path.display()
     )]
-    Saved {
-        path: PathBuf,
-        /// What is wrong with it.
-        reason: String,
-    },
+    Saved { path: PathBuf, reason: String },
     /// A file could not be read or written.
     #[error("cannot {action} {path}: {reason}; setting processors needs root", path = .path.display())]
     File { action: &'static str, path: PathBuf, reason: io::Error },
 }
 
-/// The action of reading what root restores by.
+/// Action of [`FrequencyError::File`] for files that root restores from, when another user may have written them.
 pub(super) const TRUST: &str = "trust";
 
 impl FrequencyError {
-    /// Whether trying again is of no use: a file is not to be trusted, or not understood.
+    /// Returns whether trying again is of no use: a file is not to be trusted, or not understood.
     #[must_use]
     pub fn is_lasting(&self) -> bool {
         match self {

@@ -13,7 +13,7 @@ use super::cpufreq::{Policy, cpu_dir, number_of};
 use super::error::{FrequencyError, TRUST};
 use super::switches::{Change, SMT, turbo_files};
 
-/// All that a sweep may change.
+/// All settings that a sweep may change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Saved {
     smt: Option<String>,
@@ -28,12 +28,11 @@ struct SavedPolicy {
     governor: String,
     min_khz: u64,
     max_khz: u64,
-    /// With the governor `userspace` only.
+    /// Set speed; only under the governor `userspace`.
     speed_khz: Option<u64>,
 }
 
 impl Saved {
-    /// Reads the current settings.
     pub(super) fn read(cpu: &Path) -> Result<Self, FrequencyError> {
         let mut turbo = Vec::new();
         for (file, _) in turbo_files(cpu)? {
@@ -45,8 +44,8 @@ impl Saved {
         Ok(Self { smt: sysfs::read(&cpu.join(SMT)).ok(), turbo, policies })
     }
 
-    /// Puts everything back. SMT comes first, since processors that are offline cannot be set, and turbo next, since
-    /// limits may be above the highest frequency without it.
+    /// Restores everything. SMT comes first, since offline processors cannot be set. Turbo comes next, since limits may
+    /// exceed the highest frequency without it.
     fn restore(&self, cpu: &Path) -> Result<(), FrequencyError> {
         if let Some(smt) = &self.smt {
             Change::new(cpu.join(SMT), smt).make()?;
@@ -65,7 +64,6 @@ impl Saved {
         self.policies.iter().filter(is_online).try_for_each(|policy| policy.restore(cpu))
     }
 
-    /// Parses the text of such a file.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let saved: Self = serde_json::from_str(text).map_err(|error| error.to_string())?;
         if !saved.is_sane() {
@@ -74,7 +72,7 @@ impl Saved {
         Ok(saved)
     }
 
-    /// Names are of processors and switches only: who wrote the file may not be who restores from it.
+    /// Checks that all names are of processors and switches, since another user may have written the file.
     fn is_sane(&self) -> bool {
         let is_switch = |path: &Path| {
             path.components().all(|part| matches!(part, Component::Normal(_)))
@@ -104,7 +102,7 @@ impl SavedPolicy {
         policy.limit(self.min_khz, self.max_khz)?;
         if policy.text("scaling_governor")? != self.governor {
             policy.write("scaling_governor", &self.governor)?;
-            policy.reached("scaling_governor", &self.governor)?;
+            policy.check_reached("scaling_governor", &self.governor)?;
         }
         match self.speed_khz {
             Some(khz) if policy.number("scaling_setspeed").ok() != Some(khz) => {
@@ -127,8 +125,7 @@ pub(super) fn keep(saved: &Saved, file: &Path) -> Result<(), FrequencyError> {
         .map_err(FrequencyError::io("write", file))
 }
 
-/// Puts back what `file` says, and removes it; nothing where there is no such file. It may be done again after a
-/// failure.
+/// Restores the settings in `file` and removes it; does nothing without the file. It can be repeated after a failure.
 ///
 /// # Errors
 /// [`FrequencyError`]: something could not be put back; the file stays.

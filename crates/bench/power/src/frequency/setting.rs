@@ -1,4 +1,4 @@
-//! One value of the axis `frequency`.
+//! A value of the axis `frequency`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,11 +13,10 @@ use serde::{Deserialize, Serialize};
 )]
 pub struct SettingError(String);
 
-/// Setting of the processors for a repeat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Setting {
-    /// As they were before the sweep.
+    /// Settings from before the sweep.
     AsIs,
     /// Every processor at this frequency.
     Khz(u64),
@@ -30,7 +29,7 @@ impl Setting {
         Self::Khz(khz)
     }
 
-    /// The frequency in kHz, if it is one.
+    /// Returns the frequency in kHz, if it is one.
     #[must_use]
     pub fn khz(&self) -> Option<u64> {
         match *self {
@@ -39,7 +38,7 @@ impl Setting {
         }
     }
 
-    /// The share of the processors' time in percent, if it is a throttle.
+    /// Returns the share of the processors' time in percent, if it is a throttle.
     #[must_use]
     pub fn share(&self) -> Option<u8> {
         match *self {
@@ -48,7 +47,7 @@ impl Setting {
         }
     }
 
-    /// Its name in keys and reports. The name of a throttle says that it is no frequency.
+    /// Returns its name in keys and reports. A throttle's name says that it is no frequency.
     #[must_use]
     pub fn label(&self) -> String {
         match self {
@@ -58,7 +57,6 @@ impl Setting {
     }
 }
 
-/// As in a plan.
 impl fmt::Display for Setting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -36,8 +36,8 @@ impl Change {
     }
 }
 
-/// Files that switch turbo, below the folder of the processors, and what each says when it is on: that of intel_pstate,
-/// that of other drivers, and those of single policies, which the one before sets as well.
+/// Lists files that switch turbo, below the folder of the processors, with the value that means on. They are those of
+/// intel_pstate, of other drivers, and of single policies, which the one before sets as well.
 pub(super) fn turbo_files(cpu: &Path) -> Result<Vec<(PathBuf, &'static str)>, FrequencyError> {
     let mut files =
         vec![(PathBuf::from("intel_pstate/no_turbo"), "0"), (PathBuf::from("cpufreq/boost"), "1")];
@@ -48,7 +48,7 @@ pub(super) fn turbo_files(cpu: &Path) -> Result<Vec<(PathBuf, &'static str)>, Fr
     Ok(files)
 }
 
-/// Files and values that turn turbo on or off. Errors: there is no switch, or it cannot be written.
+/// Lists files and values that turn turbo on or off. Errors: there is no switch, or it cannot be written.
 pub(super) fn turbo_changes(cpu: &Path, turbo: bool) -> Result<Vec<Change>, FrequencyError> {
     let files = turbo_files(cpu)?;
     if files.is_empty() {
@@ -64,10 +64,9 @@ pub(super) fn turbo_changes(cpu: &Path, turbo: bool) -> Result<Vec<Change>, Freq
     Ok(changes)
 }
 
-/// The switch of SMT.
 pub(super) const SMT: &str = "smt/control";
 
-/// Files and values that turn SMT on or off; none if it is so already. Errors: it cannot be switched.
+/// Returns files and values that turn SMT on or off; none if it is so already. Errors: it cannot be switched.
 pub(super) fn smt_change(cpu: &Path, smt: bool) -> Result<Option<Change>, FrequencyError> {
     let path = cpu.join(SMT);
     let found = sysfs::read(&path).map_err(FrequencyError::io("read", &path))?;

@@ -1,4 +1,4 @@
-//! All of it on a directory that stands for /sys.
+//! Tests on a directory that stands for /sys.
 
 use std::fs;
 use std::mem::MaybeUninit;
@@ -28,7 +28,7 @@ impl Fake {
         fake
     }
 
-    /// As acpi-cpufreq has it: a table, and the governor userspace.
+    /// Imitates acpi-cpufreq: a table, and the governor userspace.
     fn with_table() -> Self {
         let fake = Self::new(&[
             ("scaling_driver", "acpi-cpufreq"),
@@ -46,7 +46,7 @@ impl Fake {
         fake
     }
 
-    /// As intel_pstate has it: a range, and no governor userspace.
+    /// Imitates intel_pstate: a range, and no governor userspace.
     fn with_range() -> Self {
         let fake = Self::new(&[
             ("scaling_driver", "intel_pstate"),
@@ -82,7 +82,7 @@ impl Fake {
         self.sysfs.path().join("saved.json")
     }
 
-    /// Every file and its text.
+    /// Returns every file and its text.
     fn all(&self) -> Vec<(PathBuf, String)> {
         let mut folders = vec![self.sysfs.path().to_owned()];
         let mut all = Vec::new();
@@ -143,7 +143,7 @@ fn a_table_is_set_by_userspace_and_put_back() {
     assert_eq!(fake.get("cpufreq/boost"), "0");
     lent.set(&Setting::Khz(1_200_000)).expect("set");
     restore(fake.sysfs.path(), &fake.saved()).expect("restored");
-    // What the kernel shows there follows from the governor.
+    // The kernel's text there follows from the governor.
     fake.put("cpufreq/policy0/scaling_setspeed", "<unsupported>");
     fake.put("cpufreq/policy1/scaling_setspeed", "<unsupported>");
     assert_eq!(fake.all(), before);
@@ -161,14 +161,14 @@ fn a_range_is_set_by_its_limits_and_put_back() {
     assert_eq!(fake.get("cpu1/cpufreq/scaling_governor"), "powersave");
     assert_eq!(fake.get("intel_pstate/no_turbo"), "1");
     assert_eq!(fake.get("smt/control"), "off");
-    // The sweep is gone, by whatever; its cleanup process has the file only.
+    // The sweep was killed; its cleanup process has only the file.
     drop(lent);
     restore(fake.sysfs.path(), &fake.saved()).expect("restored");
     assert_eq!(fake.all(), before);
     restore(fake.sysfs.path(), &fake.saved()).expect("nothing to do");
 }
 
-/// In a tree of files a write that is killed leaves a file without its number.
+/// A write that is killed may leave an empty file.
 #[test]
 fn limits_that_are_no_numbers_are_put_back() {
     let fake = Fake::with_table();
@@ -181,7 +181,7 @@ fn limits_that_are_no_numbers_are_put_back() {
         fake.put(&format!("cpufreq/policy0/{name}"), "");
         drop(lent);
         restore(fake.sysfs.path(), &fake.saved()).expect(name);
-        // What the kernel shows there follows from the governor.
+        // The kernel's text there follows from the governor.
         fake.put("cpufreq/policy1/scaling_setspeed", "<unsupported>");
         assert_eq!(fake.all(), before, "{name}");
     }
@@ -214,7 +214,7 @@ fn an_error_half_way_is_put_back() {
     assert_eq!(fake.all(), before);
 }
 
-/// The names of files written, in their order.
+/// Returns the names of files written, in their order.
 fn writes(fake: &Fake, act: impl FnOnce()) -> Vec<&'static str> {
     let watch = inotify::init(inotify::CreateFlags::NONBLOCK).expect("inotify");
     let names = ["scaling_min_freq", "scaling_max_freq"];
@@ -259,7 +259,7 @@ fn frequencies_that_are_not_there_name_the_nearest() {
     fake.check("3.2GHz", NOTHING).expect("with turbo");
     let message = fake.check("100MHz", NOTHING).expect_err("too low");
     assert!(message.contains("nearest possible is 0.8GHz"), "{message}");
-    // As amd-pstate has it.
+    // As with amd-pstate.
     fs::remove_file(fake.path("cpufreq/policy0/base_frequency")).expect("removed");
     fake.put("cpu0/acpi_cppc/nominal_freq", "2900");
     let message = fake.check("3GHz", OFF).expect_err("turbo");

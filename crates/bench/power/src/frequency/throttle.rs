@@ -1,5 +1,5 @@
-//! A quota of processor time, for machines without cpufreq. It is no frequency: whatever runs does so at full speed and
-//! then has to stop, so that caches, memory and devices stay as fast as they are.
+//! A quota of processor time, for machines without cpufreq. It is no frequency: programs run at full speed and then
+//! have to stop, so caches, memory and devices keep their speed.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -15,11 +15,11 @@ use super::FrequencyError;
 /// Quotas are given out this often, so that a pause is short beside a repeat.
 const PERIOD_US: u64 = 10_000;
 /// The kernel's least quota.
-const MIN_US: u64 = 1_000;
+const MIN_QUOTA_US: u64 = 1_000;
 
 /// Parent of cgroups with the cpu controller.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct CgroupRoot {
     /// The root of the hierarchy: below another group, its limits would count as well.
     pub root: PathBuf,
     version: Version,
@@ -31,11 +31,11 @@ enum Version {
     Two,
 }
 
-/// The hierarchy with the cpu controller: cgroup v2, or v1 where that has it. Nothing is changed.
+/// Finds the hierarchy with the cpu controller: cgroup v2, or v1 if that has it. Changes nothing.
 ///
 /// # Errors
 /// [`FrequencyError`]: there is none, or no permission.
-pub fn find(sysfs: &Path) -> Result<Place, FrequencyError> {
+pub fn find(sysfs: &Path) -> Result<CgroupRoot, FrequencyError> {
     let top = sysfs.join("fs/cgroup");
     for root in [top.clone(), top.join("unified")] {
         // It is not enabled here: that would be a setting of the whole machine.
@@ -53,13 +53,13 @@ pub fn find(sysfs: &Path) -> Result<Place, FrequencyError> {
     Err(FrequencyError::NoCgroup(top))
 }
 
-fn place(root: PathBuf, version: Version) -> Result<Place, FrequencyError> {
+fn place(root: PathBuf, version: Version) -> Result<CgroupRoot, FrequencyError> {
     let procs = root.join("cgroup.procs");
     sysfs::check_writable(&procs).map_err(FrequencyError::io("write", &procs))?;
-    Ok(Place { root, version })
+    Ok(CgroupRoot { root, version })
 }
 
-/// A cgroup for workloads. It is removed by [`remove`], by whoever ends the sweep.
+/// A cgroup for workloads. Whoever ends the sweep removes it with [`remove`].
 #[derive(Debug)]
 pub struct Throttle {
     dir: PathBuf,
@@ -71,7 +71,7 @@ impl Throttle {
     ///
     /// # Errors
     /// [`FrequencyError`], from the kernel.
-    pub fn create(place: &Place, name: &str) -> Result<Self, FrequencyError> {
+    pub fn create(place: &CgroupRoot, name: &str) -> Result<Self, FrequencyError> {
         let dir = place.root.join(name);
         match fs::create_dir(&dir) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
@@ -128,15 +128,15 @@ impl Throttle {
     }
 }
 
-/// Quota and period in microseconds.
+/// Computes quota and period in microseconds.
 fn quota(percent: u8, processors: u64) -> (u64, u64) {
     let share = u64::from(percent) * processors;
     // Longer periods where the quota would be below the least.
-    let period_us = PERIOD_US.max((MIN_US * 100).div_ceil(share));
+    let period_us = PERIOD_US.max((MIN_QUOTA_US * 100).div_ceil(share));
     (period_us * share / 100, period_us)
 }
 
-/// Removes a cgroup; nothing where there is none.
+/// Removes a cgroup, if it exists.
 pub fn remove(dir: &Path) -> io::Result<()> {
     match fs::remove_dir(dir) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -156,7 +156,7 @@ mod tests {
         for percent in 1..=99 {
             for processors in 1..=64 {
                 let (quota_us, period_us) = quota(percent, processors);
-                assert!(quota_us >= MIN_US && period_us <= 1_000_000);
+                assert!(quota_us >= MIN_QUOTA_US && period_us <= 1_000_000);
                 let share = quota_us as f64 / period_us as f64 / processors as f64;
                 assert!((share * 100.0 - f64::from(percent)).abs() < 0.1);
             }

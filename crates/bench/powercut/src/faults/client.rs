@@ -1,6 +1,6 @@
-//! The program under trial: it writes, synchronizes and says what it was told, while others beside it synchronize, too.
+//! The program under trial: it writes, synchronizes and reports the results, while other threads synchronize as well.
 //!
-//! `luc faults` starts it, with or without the gate, and speaks with it in lines of JSON.
+//! `luc faults` starts it, with or without the gate, and talks to it in lines of JSON.
 
 use std::ffi::CString;
 use std::fs;
@@ -18,23 +18,20 @@ use libc::{c_int, c_void, off_t};
 use super::extent;
 use super::trial::{Answer, Before, Block, Call, Kind, Order, Outcome, Reply, Trial};
 
-/// Bytes of a block.
 pub(super) const BLOCK_BYTES: usize = 4096;
-/// Blocks of a file. Of these the first, one in the middle and the last are written, so that each is a request of its
-/// own.
+/// Blocks of a file. The first, one in the middle and the last are written, so that each is a request of its own.
 const BLOCKS: usize = 16;
 const FILE_BYTES: usize = BLOCKS * BLOCK_BYTES;
-/// Trials at the same time.
-const VICTIMS: usize = 8;
+const MAX_CONCURRENT_TRIALS: usize = 8;
 /// A file of those beside it grows to this.
-const BESIDE_BYTES: u64 = 256 << 10;
+const MAX_BESIDE_BYTES: u64 = 256 << 10;
 
-/// Options of the client.
 #[derive(Debug, Clone)]
 pub struct FaultClient {
     /// Directory on the disk under trial.
     pub directory: PathBuf,
-    /// Threads that append and synchronize files of their own all the time, so that the gate has calls to bring together.
+    /// Number of threads that append to files of their own and synchronize all the time, so that the gate has calls to
+    /// bring together.
     pub beside: usize,
 }
 
@@ -52,7 +49,7 @@ struct Begun {
     mapping: Option<Mapping>,
 }
 
-/// Does what it is told until its standard input ends.
+/// Carries out orders until its standard input ends.
 ///
 /// # Errors
 /// Its standard streams, or the first files cannot be made.
@@ -77,9 +74,8 @@ fn obey(client: &FaultClient) -> io::Result<()> {
         let reply = match serde_json::from_str(&line?)? {
             Order::Prepare { trials } => prepare(&client.directory, trials, &mut victims)
                 .map(|ranges| Reply::Prepared { ranges }),
-            Order::Go => {
-                in_turn(&victims, |victim| victim.tried()).map(|outcomes| Reply::Done { outcomes })
-            }
+            Order::Go => in_turn(&victims, |victim| victim.try_call())
+                .map(|outcomes| Reply::Done { outcomes }),
         };
         let reply = reply.unwrap_or_else(|reason| Reply::Failed { reason: reason.to_string() });
         let mut line = serde_json::to_vec(&reply)?;
@@ -96,7 +92,7 @@ fn synchronize_always(mut file: &fs::File, is_over: &AtomicBool) {
         let appended = file.write(&[b'b'; 1024]);
         let synchronized = file.sync_all();
         written += 1024;
-        if written > BESIDE_BYTES {
+        if written > MAX_BESIDE_BYTES {
             written = 0;
             // The next write goes on behind a hole.
             let _ = file.set_len(0);
@@ -108,7 +104,7 @@ fn synchronize_always(mut file: &fs::File, is_over: &AtomicBool) {
     }
 }
 
-/// Makes new files for `trials` in place of the old ones, and writes to them.
+/// Replaces the files by new ones for `trials`, and writes to them.
 fn prepare(
     directory: &Path,
     trials: Vec<Trial>,
@@ -128,7 +124,7 @@ fn prepare(
     Ok(ranges)
 }
 
-/// Lets threads take the victims one after the other; what came of each, in their order.
+/// Lets threads process the victims one after the other. Returns the results in the victims' order.
 fn in_turn<T: Send>(
     victims: &[Victim],
     act: impl Fn(&Victim) -> io::Result<T> + Sync,
@@ -136,7 +132,7 @@ fn in_turn<T: Send>(
     let next = AtomicUsize::new(0);
     let results = Mutex::new(Vec::with_capacity(victims.len()));
     thread::scope(|scope| {
-        for _ in 0..VICTIMS.min(victims.len()) {
+        for _ in 0..MAX_CONCURRENT_TRIALS.min(victims.len()) {
             scope.spawn(|| {
                 loop {
                     let number = next.fetch_add(1, Ordering::Relaxed);
@@ -166,12 +162,12 @@ impl Victim {
                 check(made)?;
             }
         }
-        // So that the gate knows the file as it is: a later write is then one in place.
+        // Lets the gate see the file's blocks: a later write is then in place.
         file.sync_data()?;
         extent::of_block(&file, self.offset(), BLOCK_BYTES as u64)
     }
 
-    /// Offset of the block in the file, in bytes.
+    /// Returns the offset of the block in the file, in bytes.
     fn offset(&self) -> u64 {
         let block = match self.trial.block {
             Block::First => 0,
@@ -181,7 +177,7 @@ impl Victim {
         (block * BLOCK_BYTES) as u64
     }
 
-    /// Opens the file and does what comes before the call. Nothing fails yet.
+    /// Opens the file and does everything before the call. Nothing fails yet.
     fn begin(&self) -> io::Result<()> {
         let how = match self.trial.call {
             Call::Fsync | Call::Fdatasync | Call::Msync => 0,
@@ -208,7 +204,7 @@ impl Victim {
         self.begun.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn tried(&self) -> io::Result<Outcome> {
+    fn try_call(&self) -> io::Result<Outcome> {
         let begun = self.lock().take();
         let Some(Begun { file, mapping }) = begun else {
             return Err(io::Error::other("the trial was not prepared"));
@@ -253,7 +249,7 @@ impl Victim {
         Ok(())
     }
 
-    /// The call under trial.
+    /// Makes the call under trial.
     fn call(&self, file: &OwnedFd, mapping: Option<&Mapping>) -> Answer {
         let fd = file.as_raw_fd();
         match self.trial.call {

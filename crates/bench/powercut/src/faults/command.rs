@@ -1,4 +1,4 @@
-//! A command of the user's on a disk that begins to fail, with luc and without.
+//! A command of the user on a disk that begins to fail, with luc and without.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -14,44 +14,38 @@ use serde::Serialize;
 
 use super::error::FaultsError;
 use super::gate::Policy;
-use super::place::{DIRECTORY_VARIABLE, Place};
+use super::place::{DIRECTORY_VARIABLE, FaultDisk};
 use super::{Setting, text};
 
-/// How often an end and a signal are looked for.
-const POLL: Duration = Duration::from_millis(5);
+/// Interval between checks for the end and for signals.
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// A command to try.
 #[derive(Debug, Clone)]
 pub struct CommandPlan {
-    /// Disk, file system and policies.
     pub setting: Setting,
     /// Options as in `mount -o`.
     pub mount_options: String,
-    /// The command and its arguments.
     pub command: Vec<OsString>,
     /// The fault, which holds from the command's start on.
     pub fault: FaultSpec,
 }
 
-/// The result of a command.
 #[derive(Debug, Clone, Serialize)]
 pub struct CommandReport {
     pub command: String,
     pub fault: FaultSpec,
-    /// Its runs: the first without luc, then one with each policy.
+    /// Runs: the first without luc, then one with each policy.
     pub runs: Vec<CommandRun>,
     /// Runs with luc that ended otherwise than that without.
     pub differences: u64,
 }
 
-/// A run of the command.
 #[derive(Debug, Clone, Serialize)]
 pub struct CommandRun {
     /// The policy; absent: without luc.
     pub policy: Option<String>,
-    /// Its exit status; 128 + signal if one ended it.
+    /// Exit status; 128 + signal if a signal ended it.
     pub status: i32,
-    /// Requests that the disk failed.
     pub failed_requests: u64,
     /// Requests that were of the kind and in the place to fail.
     pub matched_requests: u64,
@@ -60,7 +54,7 @@ pub struct CommandRun {
 }
 
 impl CommandReport {
-    /// Whether the command ended the same with luc as without.
+    /// Returns whether the command ended the same with luc as without.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         self.differences == 0
@@ -76,7 +70,7 @@ pub fn run_command(plan: &CommandPlan) -> Result<CommandReport, FaultsError> {
         return Err(FaultsError::Nothing);
     }
     plan.fault.check(plan.setting.size_bytes)?;
-    let place = Place::create(&plan.setting, &plan.mount_options)?;
+    let place = FaultDisk::create(&plan.setting, &plan.mount_options)?;
     let mut runs = vec![run(plan, &place, None)?];
     for policy in &plan.setting.policies {
         place.renew(&plan.mount_options)?;
@@ -94,7 +88,7 @@ pub fn run_command(plan: &CommandPlan) -> Result<CommandReport, FaultsError> {
 
 fn run(
     plan: &CommandPlan,
-    place: &Place,
+    place: &FaultDisk,
     policy: Option<&Policy>,
 ) -> Result<CommandRun, FaultsError> {
     let setting = &plan.setting;
@@ -114,7 +108,7 @@ fn run(
     let child = command
         .spawn()
         .map_err(|reason| FaultsError::Start { program: program.clone(), reason })?;
-    let status = Group(child).wait();
+    let status = CommandGroup(child).wait();
     let fault = place.clear()?;
     let status = status?;
     if fault.failed == 0 {
@@ -134,15 +128,15 @@ fn run(
 }
 
 /// A command's process group, killed when dropped.
-struct Group(Child);
+struct CommandGroup(Child);
 
-impl Group {
+impl CommandGroup {
     fn wait(mut self) -> Result<ExitStatus, FaultsError> {
         loop {
             match self.0.try_wait() {
                 Ok(Some(status)) => return Ok(status),
                 Ok(None) if interrupted() => return Err(FaultsError::Interrupted),
-                Ok(None) => std::thread::sleep(POLL),
+                Ok(None) => std::thread::sleep(POLL_INTERVAL),
                 Err(reason) => {
                     return Err(FaultsError::Io {
                         path: "the command".into(),
@@ -155,7 +149,7 @@ impl Group {
     }
 }
 
-impl Drop for Group {
+impl Drop for CommandGroup {
     fn drop(&mut self) {
         if matches!(self.0.try_wait(), Ok(Some(_))) {
             return;

@@ -5,26 +5,23 @@ use std::path::PathBuf;
 
 use luc_units::Failed;
 
-/// Trials that could not start or finish; one line that ends with what to do.
+/// Trials that could not start or finish. The message is one line that ends with a remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum FaultsError {
     #[error("no trial is left: give at least one --errno, --call and --policy, or leave them out")]
     Nothing,
-    /// Too few or too many threads.
     #[error("--beside {0}: not a number of threads; use 1 to 256")]
     Threads(usize),
     #[error(transparent)]
     Disk(#[from] luc_disk::Error),
-    /// The directory to work in.
     #[error(transparent)]
     Bench(#[from] luc_workload::BenchError),
     /// The kernel module, or the file system's journal.
     #[error(transparent)]
     Kernel(#[from] luc_module::Error),
-    /// A program could not be started.
     #[error("cannot start '{program}': {reason}; check its path and that it is executable")]
     Start { program: String, reason: io::Error },
-    /// The client did not do what it was told.
+    /// The client did not carry out an order.
     #[error("the client under {arm} {what}: {said}; see the kernel log, then run it again")]
     Client { arm: String, what: String, said: String },
     /// A command's run in which no request failed.
@@ -32,7 +29,6 @@ pub enum FaultsError {
         "no request of '{program}' failed {arm}: let requests fail earlier (--after) or elsewhere (--on, --range)"
     )]
     NothingFailed { program: String, arm: String },
-    /// A failed operation of the trial itself.
     #[error("{path}: {what} failed: {reason}; `luc disk remove --all` clears what is left", path = .path.display())]
     Io { path: PathBuf, what: &'static str, reason: io::Error },
     #[error("interrupted")]

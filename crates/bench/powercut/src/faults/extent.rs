@@ -35,7 +35,7 @@ struct Extent {
     reserved: [u32; 3],
 }
 
-/// The bytes of the disk that hold `len` bytes of the file from `offset` on.
+/// Returns the bytes of the disk that hold `len` bytes of the file from `offset` on.
 pub(super) fn of_block(file: &File, offset: u64, len: u64) -> io::Result<ByteRange> {
     let mut map = Fiemap { start: offset, length: len, count: 1, ..Fiemap::default() };
     // SAFETY: the ioctl reads and writes a `struct fiemap` with room for one extent, which `map` mirrors.

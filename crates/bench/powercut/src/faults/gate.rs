@@ -12,7 +12,7 @@ use serde_json::Value;
 /// A policy under trial.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Policy {
-    /// As in `luc run --policy`.
+    /// A policy named as in `luc run --policy`.
     Named(String),
     /// Policy `auto`, once others have worked long enough for it to be engaged.
     Engaged,
@@ -26,9 +26,9 @@ pub struct Gate {
     pub options: Vec<String>,
 }
 
-/// What was held in a run.
+/// Calls that were held in a run.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
-pub(super) struct Held {
+pub(super) struct HeldCalls {
     /// Calls that went through rounds of the gate, or commits that the module held.
     pub(super) calls: u64,
     /// Whether policy `auto` was engaged at the end.
@@ -36,7 +36,7 @@ pub(super) struct Held {
 }
 
 impl Policy {
-    /// As `luc run --policy` takes it.
+    /// Returns its name for `luc run --policy`.
     pub(super) fn word(&self) -> &str {
         match self {
             Self::Named(policy) => policy,
@@ -55,7 +55,7 @@ impl fmt::Display for Policy {
 }
 
 impl Gate {
-    /// The command that runs `words` under `policy`. `work` is a directory for what it needs, where nothing fails.
+    /// Builds the command that runs `words` under `policy`. `work` is a directory for its files, where nothing fails.
     pub(super) fn command(&self, policy: &Policy, work: &Path, words: &[OsString]) -> Command {
         let mut command = Command::new(&self.luc);
         command.args(["run", "--quiet", "--policy", policy.word(), "--json"]);
@@ -64,13 +64,14 @@ impl Gate {
         command
     }
 
-    /// The gate's figures on the file system mounted on `dir` in the run that has ended; `None` if it gives none.
-    pub(super) fn held(work: &Path, dir: &Path) -> Option<Held> {
+    /// Returns the gate's figures on the file system mounted on `dir` in the run that has ended; `None` if it gives
+    /// none.
+    pub(super) fn held(work: &Path, dir: &Path) -> Option<HeldCalls> {
         let report: Value = serde_json::from_slice(&fs::read(report_path(work)).ok()?).ok()?;
         let place = dir.to_str()?;
         let found = find(&report, place)?;
         let gate = &found["gate"];
-        Some(Held {
+        Some(HeldCalls {
             calls: gate["gated"].as_u64().unwrap_or(0),
             is_engaged: ["decision", "flush_decision"]
                 .iter()
@@ -79,7 +80,7 @@ impl Gate {
     }
 }
 
-/// The entry of the file system mounted on `place`, wherever in the report the list of them is.
+/// Returns the entry of the file system mounted on `place`, wherever in the report the list of them is.
 fn find<'v>(report: &'v Value, place: &str) -> Option<&'v Value> {
     match report {
         Value::Object(fields) if fields.get("mount_point").is_some_and(|at| at == place) => {

@@ -1,4 +1,4 @@
-//! What brings calls together in the trials: the gate or the kernel module.
+//! Levels that bring calls together in the trials: the gate or the kernel module.
 
 use std::ffi::OsString;
 use std::process::Command;
@@ -6,11 +6,11 @@ use std::process::Command;
 use luc_module::Stats;
 
 use super::error::FaultsError;
-use super::gate::{Gate, Held, Policy};
+use super::gate::{Gate, HeldCalls, Policy};
 use super::module::Module;
-use super::place::Place;
+use super::place::FaultDisk;
 
-/// What brings calls together.
+/// Level that brings calls together.
 #[derive(Debug, Clone)]
 pub enum Level {
     /// The gate, in the programs.
@@ -19,11 +19,11 @@ pub enum Level {
 }
 
 impl Level {
-    /// The command that runs `words` in `place` under `policy`, or alone.
+    /// Builds the command that runs `words` in `place` under `policy`, or alone.
     pub(super) fn command(
         &self,
         policy: Option<&Policy>,
-        place: &Place,
+        place: &FaultDisk,
         words: &[OsString],
     ) -> Result<Command, FaultsError> {
         if let Self::Kernel(module) = self {
@@ -39,16 +39,20 @@ impl Level {
         })
     }
 
-    /// The module's figures before a program starts.
-    pub(super) fn stats(&self, place: &Place) -> Result<Stats, FaultsError> {
+    /// Returns the module's figures before a program starts.
+    pub(super) fn stats(&self, place: &FaultDisk) -> Result<Stats, FaultsError> {
         match self {
             Self::Gate(_) => Ok(Stats::default()),
             Self::Kernel(module) => module.stats(place),
         }
     }
 
-    /// What was held in the run that has ended; `None` if that is not known.
-    pub(super) fn held(&self, place: &Place, before: &Stats) -> Result<Option<Held>, FaultsError> {
+    /// Returns what was held in the run that has ended; `None` if unknown.
+    pub(super) fn held(
+        &self,
+        place: &FaultDisk,
+        before: &Stats,
+    ) -> Result<Option<HeldCalls>, FaultsError> {
         match self {
             Self::Gate(_) => Ok(Gate::held(place.work(), place.dir())),
             Self::Kernel(module) => module.held(place, before).map(Some),

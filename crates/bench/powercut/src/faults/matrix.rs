@@ -8,22 +8,21 @@ use luc_host::interrupt::interrupted;
 
 use super::error::FaultsError;
 use super::gate::Policy;
-use super::place::Place;
+use super::place::FaultDisk;
 use super::report::{Fails, Report};
-use super::speaker::Speaker;
+use super::speaker::TrialClient;
 use super::trial::{Block, Outcome, Trial};
 use super::{Faults, flushes};
 
-/// How long others synchronize before policy `auto` is taken for engaged: with 8 callers and a flush of 6 ms it engages
-/// within 4 s. Whether it did is in the report.
-const UNTIL_ENGAGED: Duration = Duration::from_secs(5);
+/// Time of synchronizing after which policy `auto` is assumed to be engaged. With 8 callers and a flush of 6 ms it
+/// engages within 4 s. The report says whether it did.
+const ENGAGE_TIME: Duration = Duration::from_secs(5);
 /// Errnos of one client then: the trials come and go, which may make `auto` step aside after some.
-const WHILE_ENGAGED: usize = 3;
+const MAX_ENGAGED_ERRNOS: usize = 3;
 
 /// The result of a batch: all trials of an errno.
-struct Batch {
+struct BatchResult {
     outcomes: Vec<Outcome>,
-    /// Requests that the disk failed.
     failed: u64,
 }
 
@@ -40,14 +39,14 @@ pub(super) fn run(plan: &Faults, tick: &mut dyn FnMut(u64, u64)) -> Result<Repor
     };
     let mut place = None;
     for options in &plan.mount_options {
-        let place: &Place = match &place {
-            None => place.insert(Place::create(&plan.setting, options)?),
+        let place: &FaultDisk = match &place {
+            None => place.insert(FaultDisk::create(&plan.setting, options)?),
             Some(place) => {
                 place.renew(options)?;
                 place
             }
         };
-        let table = Table { plan, place, options };
+        let table = MountTrials { plan, place, options };
         match table.fill(flushes, &mut report, &mut step) {
             Err(FaultsError::Interrupted) => report.interrupted = true,
             Err(_) if interrupted() => report.interrupted = true,
@@ -64,13 +63,13 @@ pub(super) fn run(plan: &Faults, tick: &mut dyn FnMut(u64, u64)) -> Result<Repor
 }
 
 /// The trials with one kind of mount.
-struct Table<'a> {
+struct MountTrials<'a> {
     plan: &'a Faults,
-    place: &'a Place,
+    place: &'a FaultDisk,
     options: &'a str,
 }
 
-impl Table<'_> {
+impl MountTrials<'_> {
     fn fill(
         &self,
         flushes: bool,
@@ -94,12 +93,13 @@ impl Table<'_> {
         Ok(())
     }
 
-    /// Without luc first, then each policy.
+    /// Returns without luc first, then each policy.
     fn arms(&self) -> impl Iterator<Item = Option<&Policy>> {
         [None].into_iter().chain(self.plan.setting.policies.iter().map(Some))
     }
 
-    /// All errnos of writes under one policy, which are compared with `plain`; without a policy they become it.
+    /// Makes the trials of all errnos of writes under one policy, and compares them with `plain`. Without a policy,
+    /// they become `plain`.
     fn writes(
         &self,
         policy: Option<&Policy>,
@@ -109,7 +109,7 @@ impl Table<'_> {
         step: &mut dyn FnMut(),
     ) -> Result<(), FaultsError> {
         let errnos = &self.plan.errnos;
-        let most = if policy == Some(&Policy::Engaged) { WHILE_ENGAGED } else { errnos.len() };
+        let most = if policy == Some(&Policy::Engaged) { MAX_ENGAGED_ERRNOS } else { errnos.len() };
         for errnos in errnos.chunks(most) {
             let mut speaker = self.client(policy)?;
             for &errno in errnos {
@@ -125,7 +125,7 @@ impl Table<'_> {
         &self,
         policy: Option<&Policy>,
         errno: BlockErrno,
-        speaker: &mut Speaker<'_>,
+        speaker: &mut TrialClient<'_>,
         trials: &[Trial],
         plain: &mut BTreeMap<BlockErrno, Vec<Outcome>>,
         report: &mut Report,
@@ -170,11 +170,11 @@ impl Table<'_> {
         self.place.renew(self.options)
     }
 
-    fn client(&self, policy: Option<&Policy>) -> Result<Speaker<'_>, FaultsError> {
-        let speaker = Speaker::start(self.plan, self.place, policy)?;
+    fn client(&self, policy: Option<&Policy>) -> Result<TrialClient<'_>, FaultsError> {
+        let speaker = TrialClient::start(self.plan, self.place, policy)?;
         if policy == Some(&Policy::Engaged) {
             let begun = Instant::now();
-            while begun.elapsed() < UNTIL_ENGAGED {
+            while begun.elapsed() < ENGAGE_TIME {
                 if interrupted() {
                     return Err(FaultsError::Interrupted);
                 }
@@ -186,14 +186,14 @@ impl Table<'_> {
 
     fn batch(
         &self,
-        speaker: &mut Speaker<'_>,
+        speaker: &mut TrialClient<'_>,
         fault: &FaultSpec,
         trials: &[Trial],
-    ) -> Result<Batch, FaultsError> {
+    ) -> Result<BatchResult, FaultsError> {
         self.place.fail(fault)?;
         let outcomes = speaker.go(trials);
-        // Also if the client has failed: what it left may not fail any more.
+        // Even if the client has failed: nothing may fail any more for the rest.
         let failed = self.place.clear()?.failed;
-        Ok(Batch { outcomes: outcomes?, failed })
+        Ok(BatchResult { outcomes: outcomes?, failed })
     }
 }

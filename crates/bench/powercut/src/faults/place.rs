@@ -1,4 +1,4 @@
-//! A disk with a mounted file system, both made anew as often as need be, and gone when dropped.
+//! A disk with a mounted file system. Both can be made anew, and are removed on drop.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -12,12 +12,12 @@ use super::Setting;
 use super::error::FaultsError;
 use crate::strays::kill_strays;
 
-/// How long processes that were killed may take to let go of the file system.
+/// Time for killed processes to release the file system.
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Names the directory under trial in the environment of what works there.
+/// Environment variable that names the directory under trial.
 pub(super) const DIRECTORY_VARIABLE: &str = "LUC_FAULTS_DIR";
 
-pub(super) struct Place {
+pub(super) struct FaultDisk {
     name: String,
     device: PathBuf,
     dir: PathBuf,
@@ -27,8 +27,7 @@ pub(super) struct Place {
     work: Scratch,
 }
 
-impl Place {
-    /// Makes disk, file system and mount.
+impl FaultDisk {
     pub(super) fn create(setting: &Setting, mount_options: &str) -> Result<Self, FaultsError> {
         let work = Scratch::create(&std::env::temp_dir())?;
         let dir = work.path().join("mnt");
@@ -50,12 +49,11 @@ impl Place {
         Ok(Self { name, device: info.device, dir, mkfs, is_removed: false, work })
     }
 
-    /// Mount point of the file system.
     pub(super) fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// A directory beside it, where nothing fails.
+    /// Returns a directory beside it, where nothing fails.
     pub(super) fn work(&self) -> &Path {
         self.work.path()
     }
@@ -81,7 +79,6 @@ impl Place {
         Ok(luc_disk::mount(&self.device, &mount)?)
     }
 
-    /// Makes requests fail from now on.
     pub(super) fn fail(&self, fault: &FaultSpec) -> Result<(), FaultsError> {
         luc_disk::fail(&self.name, fault)?;
         Ok(())
@@ -92,7 +89,7 @@ impl Place {
         Ok(luc_disk::clear_fault(&self.name)?)
     }
 
-    /// Takes everything away and says so if that fails.
+    /// Removes everything, and reports failures.
     pub(super) fn remove(mut self) -> Result<(), FaultsError> {
         self.take_away()
     }
@@ -101,14 +98,14 @@ impl Place {
         if self.is_removed {
             return Ok(());
         }
-        // What fails now would fail again when this is dropped.
+        // A failure now would only be repeated on drop.
         self.is_removed = true;
         let mut end_users = || kill_strays(DIRECTORY_VARIABLE, &self.dir);
         Ok(luc_disk::remove_when_free(&self.name, RELEASE_TIMEOUT, &mut end_users)?)
     }
 }
 
-impl Drop for Place {
+impl Drop for FaultDisk {
     fn drop(&mut self) {
         // Another error, or an interrupt, is on its way to the user already.
         let _ = self.take_away();

@@ -1,4 +1,4 @@
-//! What the trials found.
+//! Report on the trials.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,10 +7,9 @@ use luc_disk::BlockErrno;
 use serde::Serialize;
 
 use super::Faults;
-use super::gate::{Held, Policy};
+use super::gate::{HeldCalls, Policy};
 use super::trial::{Before, Call, Outcome, Trial};
 
-/// What the trials found.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
     pub kernel: String,
@@ -18,9 +17,7 @@ pub struct Report {
     pub mkfs_options: String,
     /// Options of mount; all trials were made with each.
     pub mount_options: Vec<String>,
-    /// Errnos of failed writes.
     pub errnos: Vec<BlockErrno>,
-    /// The calls that were to report it.
     pub calls: Vec<Call>,
     /// Threads that synchronized beside the trials.
     pub beside: usize,
@@ -28,33 +25,31 @@ pub struct Report {
     pub trials: u64,
     /// Requests that the disk failed, with and without luc.
     pub failed_requests: u64,
-    /// Trials without luc in which the program was told of no failure.
+    /// Trials without luc in which no call reported a failure.
     pub untold_without_gate: u64,
     /// Errnos that fsync reported without luc, by the errno of the disk.
     pub reported: BTreeMap<String, String>,
     pub policies: Vec<PolicyReport>,
-    /// Trials in which the program was told something else with luc.
+    /// Trials in which calls returned other results with luc.
     pub differences: Vec<Difference>,
-    /// Whether a signal ended the trials early.
     pub interrupted: bool,
 }
 
 /// The trials of a policy.
 #[derive(Debug, Clone, Serialize)]
 pub struct PolicyReport {
-    /// As on the command line; absent: without luc.
+    /// Name on the command line; absent: without luc.
     pub policy: Option<String>,
     pub trials: u64,
-    /// Requests that the disk failed.
     pub failed_requests: u64,
-    /// Calls that the gate held, or commits that the module held, for those beside the trials as well; absent if that is not
-    /// known.
+    /// Calls that the gate held, or commits that the module held, for those beside the trials as well; absent if that
+    /// is not known.
     pub held_calls: Option<u64>,
     /// Clients that made them.
     pub clients: u64,
     /// Clients at whose end policy `auto` was engaged; absent if that is not known.
     pub engaged_clients: Option<u64>,
-    /// Trials in which the program was told something else.
+    /// Trials in which calls returned other results.
     pub differences: u64,
 }
 
@@ -66,13 +61,12 @@ pub(super) enum Fails {
     Flush,
 }
 
-/// A trial in which the program was told something else with luc.
+/// A trial in which calls returned other results with luc.
 #[derive(Debug, Clone, Serialize)]
 pub struct Difference {
     pub policy: String,
     pub mount_options: String,
     pub on: &'static str,
-    /// Errno of the disk.
     pub errno: BlockErrno,
     #[serde(flatten)]
     pub trial: Trial,
@@ -128,13 +122,13 @@ impl Report {
         }
     }
 
-    /// Whether every program was told the same with luc as without.
+    /// Returns whether every program got the same results with luc as without.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         self.differences.is_empty()
     }
 
-    /// Trials have been made.
+    /// Counts trials that have been made.
     pub(super) fn count(&mut self, policy: Option<&Policy>, trials: usize, failed: u64) {
         if policy.is_some() {
             self.trials += trials as u64;
@@ -145,8 +139,8 @@ impl Report {
         row.failed_requests += failed;
     }
 
-    /// A client has ended.
-    pub(super) fn held(&mut self, policy: Option<&Policy>, held: Option<Held>) {
+    /// Counts the calls held for a client that has ended.
+    pub(super) fn held(&mut self, policy: Option<&Policy>, held: Option<HeldCalls>) {
         let row = self.row(policy);
         row.clients += 1;
         let Some(held) = held else { return };
@@ -156,7 +150,7 @@ impl Report {
         }
     }
 
-    /// Looks at what the kernel itself reports.
+    /// Counts failures that the program never saw without luc, and notes the errno that fsync reports.
     pub(super) fn look(&mut self, errno: BlockErrno, trials: &[Trial], outcomes: &[Outcome]) {
         let untold = outcomes.iter().filter(|outcome| !outcome.is_failure());
         self.untold_without_gate += untold.count() as u64;
@@ -171,7 +165,6 @@ impl Report {
         }
     }
 
-    /// Compares trials with and without luc.
     pub(super) fn compare(
         &mut self,
         policy: &Policy,
@@ -213,8 +206,9 @@ impl Report {
     }
 }
 
-/// A failed flush ends the journal, at a moment that depends on who synchronizes beside the trial. From then on calls
-/// fail with EROFS instead of EIO. So the call must fail in both or in neither; which errno it gives is not compared.
+/// Compares outcomes after a failed flush. The flush ends the journal, at a moment that depends on the other threads.
+/// From then on calls fail with EROFS instead of EIO. So the call must fail in both cases or in neither; the errno is
+/// not compared.
 fn differ_after_flush(without: &Outcome, with: &Outcome) -> bool {
     without.first.is_failure() != with.first.is_failure()
         || without.second.is_failure() != with.second.is_failure()

@@ -15,21 +15,21 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::Faults;
 use super::error::FaultsError;
-use super::gate::{Held, Policy};
-use super::place::{DIRECTORY_VARIABLE, Place};
+use super::gate::{HeldCalls, Policy};
+use super::place::{DIRECTORY_VARIABLE, FaultDisk};
 use super::trial::{Order, Outcome, Reply, Trial};
 
 /// A client that has not answered by then hangs. Guests without hardware virtualization are slow.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(300);
-/// Time to end, once it is told to.
+/// Time for the client to end on order.
 const END_TIMEOUT: Duration = Duration::from_secs(30);
-/// How often a signal is looked for.
+/// Interval between checks for a signal, in ns.
 const POLL_NS: i64 = 100_000_000;
 
 /// A client at work; killed when dropped.
-pub(super) struct Speaker<'a> {
+pub(super) struct TrialClient<'a> {
     plan: &'a Faults,
-    place: &'a Place,
+    place: &'a FaultDisk,
     arm: String,
     is_plain: bool,
     /// The module's figures at its start.
@@ -40,11 +40,11 @@ pub(super) struct Speaker<'a> {
     unread: Vec<u8>,
 }
 
-impl<'a> Speaker<'a> {
+impl<'a> TrialClient<'a> {
     /// Starts a client; `None`: without luc.
     pub(super) fn start(
         plan: &'a Faults,
-        place: &'a Place,
+        place: &'a FaultDisk,
         policy: Option<&Policy>,
     ) -> Result<Self, FaultsError> {
         let luc = &plan.setting.luc;
@@ -81,12 +81,12 @@ impl<'a> Speaker<'a> {
         })
     }
 
-    /// Has files made for `trials`; the bytes of the disk that are to fail.
+    /// Returns has files made for `trials`; the bytes of the disk that are to fail.
     pub(super) fn prepare(&mut self, trials: &[Trial]) -> Result<Vec<ByteRange>, FaultsError> {
         let order = Order::Prepare { trials: trials.to_vec() };
         match self.ask(&order)? {
             Reply::Prepared { ranges } if ranges.len() == trials.len() => Ok(ranges),
-            other => Err(self.failed("did not prepare its files", other)),
+            other => Err(self.explain_reply("did not prepare its files", other)),
         }
     }
 
@@ -94,13 +94,13 @@ impl<'a> Speaker<'a> {
     pub(super) fn go(&mut self, trials: &[Trial]) -> Result<Vec<Outcome>, FaultsError> {
         match self.ask(&Order::Go)? {
             Reply::Done { outcomes } if outcomes.len() == trials.len() => Ok(outcomes),
-            other => Err(self.failed("did not make its trials", other)),
+            other => Err(self.explain_reply("did not make its trials", other)),
         }
     }
 
-    /// Ends it; what was held meanwhile.
-    pub(super) fn end(mut self) -> Result<Option<Held>, FaultsError> {
-        // Its standard input ends, and it with it.
+    /// Ends the client. Returns what was held meanwhile.
+    pub(super) fn end(mut self) -> Result<Option<HeldCalls>, FaultsError> {
+        // It ends with its standard input.
         self.to = None;
         let deadline = Instant::now() + END_TIMEOUT;
         loop {
@@ -122,18 +122,19 @@ impl<'a> Speaker<'a> {
     }
 
     fn ask(&mut self, order: &Order) -> Result<Reply, FaultsError> {
-        let mut line = serde_json::to_vec(order).map_err(|error| self.broken(error.into()))?;
+        let mut line = serde_json::to_vec(order).map_err(|error| self.explain_end(error.into()))?;
         line.push(b'\n');
         if let Some(to) = &mut self.to
             && let Err(error) = to.write_all(&line)
         {
-            return Err(self.broken(error));
+            return Err(self.explain_end(error));
         }
         let deadline = Instant::now() + ANSWER_TIMEOUT;
         loop {
             if let Some(end) = self.unread.iter().position(|&byte| byte == b'\n') {
                 let line: Vec<u8> = self.unread.drain(..=end).collect();
-                return serde_json::from_slice(&line).map_err(|error| self.broken(error.into()));
+                return serde_json::from_slice(&line)
+                    .map_err(|error| self.explain_end(error.into()));
             }
             if interrupted() {
                 return Err(FaultsError::Interrupted);
@@ -142,7 +143,7 @@ impl<'a> Speaker<'a> {
                 let said = format!("nothing came for {} s", ANSWER_TIMEOUT.as_secs());
                 return Err(self.error("hangs", said));
             }
-            self.read().map_err(|error| self.broken(error))?;
+            self.read().map_err(|error| self.explain_end(error))?;
         }
     }
 
@@ -163,11 +164,11 @@ impl<'a> Speaker<'a> {
         }
     }
 
-    fn broken(&self, error: io::Error) -> FaultsError {
+    fn explain_end(&self, error: io::Error) -> FaultsError {
         self.error("ended early", error.to_string())
     }
 
-    fn failed(&self, what: &str, reply: Reply) -> FaultsError {
+    fn explain_reply(&self, what: &str, reply: Reply) -> FaultsError {
         let said = match reply {
             Reply::Failed { reason } => reason,
             other => format!("{other:?}"),
@@ -175,7 +176,7 @@ impl<'a> Speaker<'a> {
         self.error(what, said)
     }
 
-    /// With the last line of its standard error, if there is one.
+    /// Builds an error with the last line of the client's standard error, if there is one.
     fn error(&self, what: &str, said: String) -> FaultsError {
         let errors = fs::read(self.place.work().join("stderr")).unwrap_or_default();
         let errors = String::from_utf8_lossy(&errors);
@@ -188,7 +189,7 @@ impl<'a> Speaker<'a> {
     }
 }
 
-impl Drop for Speaker<'_> {
+impl Drop for TrialClient<'_> {
     fn drop(&mut self) {
         if matches!(self.child.try_wait(), Ok(Some(_))) {
             return;

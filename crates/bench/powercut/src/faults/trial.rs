@@ -1,4 +1,4 @@
-//! One trial: which call is to report which failed write, and what it said.
+//! One trial: a call, the failed write that it has to report, and its results.
 
 use std::fmt;
 use std::str::FromStr;
@@ -25,7 +25,6 @@ pub enum Call {
 #[serde(rename_all = "snake_case")]
 pub enum Block {
     First,
-    /// One in the middle.
     Middle,
     Last,
 }
@@ -53,7 +52,6 @@ pub enum Kind {
 pub struct Trial {
     pub call: Call,
     pub block: Block,
-    /// Action before the call.
     pub before: Before,
     pub file: Kind,
 }
@@ -66,11 +64,10 @@ pub struct Answer {
     pub errno: i32,
 }
 
-/// Results of the program's calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outcome {
     pub first: Answer,
-    /// By the same call made again.
+    /// Result of the same call, made again.
     pub second: Answer,
     pub close: Answer,
 }
@@ -79,7 +76,7 @@ impl Call {
     pub const ALL: [Self; 5] =
         [Self::Fsync, Self::Fdatasync, Self::Msync, Self::OSync, Self::ODsync];
 
-    /// Its name on the command line.
+    /// Returns its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Fsync => "fsync",
@@ -106,7 +103,7 @@ impl Block {
 }
 
 impl Trial {
-    /// All trials of these calls: each block, both kinds of files, with and without opening them again.
+    /// Lists all trials of these calls: each block, both kinds of files, with and without opening them again.
     pub fn all(calls: &[Call]) -> Vec<Self> {
         let mut trials = Vec::new();
         for &call in calls {
@@ -142,14 +139,13 @@ impl fmt::Display for Trial {
 }
 
 impl Answer {
-    /// Whether the call failed.
     pub fn is_failure(self) -> bool {
         self.value < 0
     }
 }
 
 impl Outcome {
-    /// Whether the program was told of a failure at all.
+    /// Returns whether any call reported a failure.
     pub fn is_failure(&self) -> bool {
         [self.first, self.second, self.close].into_iter().any(Answer::is_failure)
     }
@@ -181,7 +177,7 @@ impl fmt::Display for Outcome {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "order", rename_all = "snake_case")]
 pub(super) enum Order {
-    /// Make a file for each trial, and do what comes before the call.
+    /// Make a file for each trial, and do everything before the call.
     Prepare {
         trials: Vec<Trial>,
     },
@@ -196,7 +192,7 @@ pub(super) enum Reply {
     Prepared { ranges: Vec<ByteRange> },
     /// Results of the trials, in their order.
     Done { outcomes: Vec<Outcome> },
-    /// It cannot go on.
+    /// The client cannot go on.
     Failed { reason: String },
 }
 

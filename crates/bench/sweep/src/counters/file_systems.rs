@@ -1,13 +1,13 @@
-//! What file systems count of themselves.
+//! Counters that file systems keep.
 
 use std::fs;
 use std::path::Path;
 
-use super::{Counters, named};
+use super::{Counters, name_figures};
 
-/// Their files as they are; empty where there is none.
+/// Text of their files; empty if there is none.
 #[derive(Debug, Default)]
-pub(super) struct Texts {
+pub(super) struct FileSystemTexts {
     jbd2: String,
     fast_commit: String,
     xfs: String,
@@ -16,8 +16,8 @@ pub(super) struct Texts {
     f2fs: String,
 }
 
-impl Texts {
-    /// Of the file system on `disk`, below the roots of procfs and sysfs.
+impl FileSystemTexts {
+    /// Reads the files for the file system on `disk`; `procfs` and `sysfs` are the roots of both.
     pub(super) fn now(procfs: &Path, sysfs: &Path, disk: &str) -> Self {
         let read = |path: &Path| fs::read_to_string(path).unwrap_or_default();
         Self {
@@ -38,14 +38,14 @@ impl Texts {
     pub(super) fn totals(&self) -> Counters {
         let mut totals = Counters::new();
         let words: Vec<&str> = self.jbd2.lines().next().unwrap_or_default().split(' ').collect();
-        totals.extend(named(
+        totals.extend(name_figures(
             "jbd2",
             [
                 ("commits", number(words.first())),
                 ("requested_commits", number(words.get(2)).filter(|_| words.len() > 3)),
             ],
         ));
-        totals.extend(named(
+        totals.extend(name_figures(
             "ext4",
             [
                 ("fast_commits", before_word(&self.fast_commit, "commits")),
@@ -57,7 +57,7 @@ impl Texts {
             let fields = self.xfs.lines().find_map(|text| text.strip_prefix(line))?;
             number(fields.split(' ').nth(field).as_ref())
         };
-        totals.extend(named(
+        totals.extend(name_figures(
             "xfs",
             [
                 ("synchronous_transactions", xfs("trans ", 0)),
@@ -67,24 +67,27 @@ impl Texts {
                 ("log_force_sleeps", xfs("log ", 4)),
             ],
         ));
-        totals.extend(named(
+        totals.extend(name_figures(
             "btrfs",
             [
                 ("commits", after_word(&self.btrfs, "commits")),
                 ("commit_ms", after_word(&self.btrfs, "total_commit_ms")),
             ],
         ));
-        totals.extend(named("f2fs", F2FS.map(|(name, file)| (name, after_word(&self.f2fs, file)))));
+        totals.extend(name_figures(
+            "f2fs",
+            F2FS.map(|(name, file)| (name, after_word(&self.f2fs, file))),
+        ));
         totals
     }
 
-    /// What is a mean since the mount.
+    /// Returns means since the mount.
     pub(super) fn levels(&self) -> Counters {
         let ends = |words: &str| {
             let text = self.jbd2.lines().find_map(|line| line.strip_suffix(words))?;
             number(Some(&text.trim()))
         };
-        let mut levels: Counters = named(
+        let mut levels: Counters = name_figures(
             "jbd2",
             [
                 ("mean_commit_us", ends("us average transaction commit time")),
@@ -101,7 +104,7 @@ impl Texts {
         .collect();
         let mean =
             self.fast_commit.lines().find_map(|line| line.strip_suffix("us avg_commit_time"));
-        levels.extend(named("ext4", [("mean_fast_commit_us", number(mean.as_ref()))]));
+        levels.extend(name_figures("ext4", [("mean_fast_commit_us", number(mean.as_ref()))]));
         levels
     }
 }
@@ -118,7 +121,7 @@ fn number(word: Option<&&str>) -> Option<f64> {
     word?.trim().parse().ok()
 }
 
-/// `12 commits` on a line of its own.
+/// Finds `12 commits` on a line of its own.
 fn before_word(text: &str, word: &str) -> Option<f64> {
     let line = |line: &str| {
         let (value, name) = line.trim().split_once(' ')?;
@@ -127,7 +130,7 @@ fn before_word(text: &str, word: &str) -> Option<f64> {
     text.lines().find_map(line)
 }
 
-/// `commits 12` on a line of its own.
+/// Finds `commits 12` on a line of its own.
 fn after_word(text: &str, word: &str) -> Option<f64> {
     let line = |line: &str| {
         let (name, value) = line.trim().split_once(' ')?;
@@ -136,7 +139,7 @@ fn after_word(text: &str, word: &str) -> Option<f64> {
     text.lines().find_map(line)
 }
 
-/// The commits of the btrfs that has `disk`: its folder has the name of its UUID.
+/// Returns the commits of the btrfs that has `disk`: its folder has the name of its UUID.
 fn of_member(root: &Path, disk: &str) -> String {
     let entries = fs::read_dir(root).into_iter().flatten().flatten();
     entries
@@ -158,11 +161,11 @@ mod tests {
 
     #[test]
     fn journals() {
-        let texts = Texts {
+        let texts = FileSystemTexts {
             jbd2: JBD2.to_owned(),
             fast_commit: "fc stats:\n12 commits\n3 ineligible\n40 numblks\n17us avg_commit_time\n"
                 .to_owned(),
-            ..Texts::default()
+            ..FileSystemTexts::default()
         };
         let totals = texts.totals();
         assert_eq!(totals["jbd2.commits"], 52.0);
@@ -179,11 +182,11 @@ mod tests {
 
     #[test]
     fn others() {
-        let texts = Texts {
+        let texts = FileSystemTexts {
             xfs: "trans 217 9 0\nlog 15 20 31 25 37\nxpc 1 2 3\n".to_owned(),
             btrfs: "commits 3\nlast_commit_ms 1\nmax_commit_ms 9\ntotal_commit_ms 14\n".to_owned(),
             f2fs: "cp_foreground_calls 4\n\ncp_background_calls \n".to_owned(),
-            ..Texts::default()
+            ..FileSystemTexts::default()
         };
         let totals = texts.totals();
         assert_eq!(totals["xfs.synchronous_transactions"], 217.0);
@@ -207,9 +210,9 @@ mod tests {
         put("fs/btrfs/features/raid56", "0");
         put("fs/btrfs/1-2/devices/sda1", "");
         put("fs/btrfs/1-2/commit_stats", "commits 8\n");
-        let totals = Texts::now(root.path(), root.path(), "sda1").totals();
+        let totals = FileSystemTexts::now(root.path(), root.path(), "sda1").totals();
         assert_eq!(totals["jbd2.commits"], 5.0);
         assert_eq!(totals["btrfs.commits"], 8.0);
-        assert!(Texts::now(root.path(), root.path(), "sdb").totals().is_empty());
+        assert!(FileSystemTexts::now(root.path(), root.path(), "sdb").totals().is_empty());
     }
 }

@@ -5,16 +5,15 @@ use std::time::Duration;
 
 use luc_host::usage::Usage;
 
-use super::{Counters, Disk, named};
+use super::{Counters, Disk, name_figures};
 
 /// A tick of /proc/stat (USER_HZ is 100 wherever LUC runs).
 const TICK_MS: f64 = 10.0;
-/// A sector of /proc/diskstats, bytes.
 const SECTOR_BYTES: f64 = 512.0;
 
-/// Files of /proc as they are.
+/// Text of files in /proc.
 #[derive(Debug, Default)]
-pub(super) struct Texts {
+pub(super) struct MachineTexts {
     stat: String,
     vmstat: String,
     diskstats: String,
@@ -23,7 +22,7 @@ pub(super) struct Texts {
 
 const PRESSURES: [&str; 3] = ["cpu", "io", "memory"];
 
-impl Texts {
+impl MachineTexts {
     pub(super) fn now() -> Self {
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
         Self {
@@ -45,13 +44,13 @@ impl Texts {
     }
 }
 
-/// proc_stat(5): ticks of processors, events since boot.
+/// Parses proc_stat(5): ticks of processors, events since boot.
 fn of_stat(text: &str) -> Counters {
     let first = |key: &str| {
         let line = text.lines().find_map(|line| line.strip_prefix(key))?;
         line.split(' ').find(|word| !word.is_empty())?.parse().ok()
     };
-    let mut totals: Counters = named(
+    let mut totals: Counters = name_figures(
         "machine",
         [
             ("context_switches", first("ctxt ")),
@@ -83,7 +82,7 @@ fn of_stat(text: &str) -> Counters {
     totals
 }
 
-/// What of /proc/vmstat is said to matter for writing back, reading, and reclaim.
+/// Parses the counters of /proc/vmstat about writeback, reading and reclaim.
 fn of_vmstat(text: &str) -> Counters {
     let lines = || text.lines().filter_map(|line| line.split_once(' '));
     let number = |wanted: &str| {
@@ -95,7 +94,7 @@ fn of_vmstat(text: &str) -> Counters {
         let numbers: Vec<f64> = values.filter_map(|(_, value)| value.parse().ok()).collect();
         (!numbers.is_empty()).then(|| numbers.iter().sum())
     };
-    named(
+    name_figures(
         "vm",
         [
             ("read_kib", number("pgpgin")),
@@ -112,7 +111,7 @@ fn of_vmstat(text: &str) -> Counters {
     .collect()
 }
 
-/// The fields of a device's line.
+/// Returns the fields of a device's line.
 pub(super) fn disk_line(text: &str, major: u32, minor: u32) -> Option<impl Iterator<Item = &str>> {
     let numbers = [major.to_string(), minor.to_string()];
     let line = text.lines().find(|line| line.split_whitespace().take(2).eq(numbers.iter()))?;
@@ -127,7 +126,7 @@ fn of_disk(text: &str, disk: &Disk) -> Counters {
         .collect();
     let field = |number: usize| fields.get(number - 1).copied();
     let bytes = |number: usize| Some(field(number)? * SECTOR_BYTES);
-    named(
+    name_figures(
         "disk",
         [
             ("reads", field(1)),
@@ -147,13 +146,13 @@ fn of_disk(text: &str, disk: &Disk) -> Counters {
     .collect()
 }
 
-/// Time in which some or all tasks waited (PSI).
+/// Parses the time in which some or all tasks waited (PSI).
 fn of_pressure(name: &str, text: &str) -> Counters {
     let total = |kind: &str| {
         let line = text.lines().find(|line| line.starts_with(kind))?;
         line.rsplit_once("total=")?.1.trim().parse().ok()
     };
-    named(
+    name_figures(
         "pressure",
         [
             (&*format!("{name}_some_us"), total("some ")),
@@ -163,7 +162,7 @@ fn of_pressure(name: &str, text: &str) -> Counters {
     .collect()
 }
 
-/// What the children of this process took that have ended, and theirs.
+/// Returns what ended child processes, and theirs, have used.
 pub(super) fn used_by_children(usage: &Usage) -> Counters {
     let ms = |time: Duration| time.as_secs_f64() * 1e3;
     let all = [

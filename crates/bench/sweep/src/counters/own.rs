@@ -1,4 +1,4 @@
-//! What a workload says of itself, and the gate of the calls that went through it.
+//! Counters from the workload's report, and from the gate's.
 
 use std::collections::BTreeMap;
 
@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use super::Counters;
 
-/// What is taken of each operation.
-const FIGURES: [&str; 4] = ["count", "mean_us", "p50_us", "p99_us"];
+/// Figures taken from each operation of a report.
+const OPERATION_FIGURES: [&str; 4] = ["count", "mean_us", "p50_us", "p99_us"];
 
-/// The figures of each operation that was done at all; none where standard output is no such report.
+/// Reads the figures of each operation that occurred; none if standard output is no report.
 pub(super) fn counters(stdout: &str) -> Counters {
     let report: Value = serde_json::from_str(stdout).unwrap_or_default();
     let operations = report.get("operations").and_then(Value::as_array);
@@ -21,7 +21,7 @@ pub(super) fn counters(stdout: &str) -> Counters {
         if operation.get("count").and_then(Value::as_f64) == Some(0.0) {
             continue;
         }
-        for figure in FIGURES {
+        for figure in OPERATION_FIGURES {
             if let Some(value) = operation.get(figure).and_then(Value::as_f64) {
                 counters.insert(format!("operation.{name}.{figure}"), value);
             }
@@ -30,8 +30,8 @@ pub(super) fn counters(stdout: &str) -> Counters {
     counters
 }
 
-/// Numbers of a report that a plan names, by their JSON pointers.
-pub(crate) fn named(report: &Value, names: &BTreeMap<String, String>) -> Counters {
+/// Reads the numbers of a report that a plan names, by their JSON pointers.
+pub(crate) fn read_named(report: &Value, names: &BTreeMap<String, String>) -> Counters {
     let number = |(name, pointer): (&String, &String)| {
         let number = report.pointer(pointer).and_then(Value::as_f64)?;
         Some((format!("report.{name}"), number))
@@ -39,10 +39,12 @@ pub(crate) fn named(report: &Value, names: &BTreeMap<String, String>) -> Counter
     names.iter().filter_map(number).collect()
 }
 
-/// What is taken of the report of `luc run`.
-const OF_GATE: [&str; 5] = ["gated", "rounds", "mean_wait_us", "mean_write_back_us", "timed_out"];
+/// Figures taken from the report of `luc run`.
+const GATE_FIGURES: [&str; 5] =
+    ["gated", "rounds", "mean_wait_us", "mean_write_back_us", "timed_out"];
 
-/// The gate's figures on the file system mounted at `mount`, of the report of `luc run`; of the busiest one without it.
+/// Returns the gate's figures on the file system mounted at `mount`, of the report of `luc run`; of the busiest one
+/// without it.
 pub(crate) fn gate(report: &str, mount: Option<&str>) -> Counters {
     let report: Value = serde_json::from_str(report).unwrap_or_default();
     let all = report["file_systems"].as_array().cloned().unwrap_or_default();
@@ -51,7 +53,7 @@ pub(crate) fn gate(report: &str, mount: Option<&str>) -> Counters {
         return Counters::new();
     };
     let figure = |name: &str| Some((format!("gate.{name}"), found["gate"][name].as_f64()?));
-    let mut counters: Counters = OF_GATE.into_iter().filter_map(figure).collect();
+    let mut counters: Counters = GATE_FIGURES.into_iter().filter_map(figure).collect();
     let gains = ["decision", "flush_decision"].map(|law| found["gate"][law]["gain"].as_f64());
     if let Some(gain) = gains.into_iter().flatten().reduce(f64::max) {
         counters.insert("gate.gain".to_owned(), gain);
@@ -68,7 +70,7 @@ mod tests {
         let report = serde_json::json!({ "a": { "median_us": 2.5 }, "b": "text" });
         let names = [("x", "/a/median_us"), ("y", "/b"), ("z", "/c")];
         let names = names.map(|(name, pointer)| (name.to_owned(), pointer.to_owned()));
-        let found = named(&report, &names.into());
+        let found = read_named(&report, &names.into());
         assert_eq!(found, Counters::from([("report.x".to_owned(), 2.5)]));
     }
 

@@ -1,4 +1,4 @@
-//! Which points one guest runs.
+//! Assignment of points to guests.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -12,11 +12,11 @@ use super::super::plan::Plan;
 use super::super::points::Point;
 
 /// A boot takes as long as several points; a guest that is killed is lost as a whole.
-const POINTS: usize = 40;
-/// With a disk model, as in advice, a point takes longer than a boot, and each is waited for.
-const MODELLED_POINTS: usize = 4;
+const MAX_POINTS: usize = 40;
+/// With a disk model, as in advice, a point takes longer than a boot.
+const MAX_MODELLED_POINTS: usize = 4;
 
-/// What is made before the figures are looked at again.
+/// Repeats made before the figures are looked at again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Stage {
     rounds: Range<usize>,
@@ -24,7 +24,7 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    /// All of a sweep that measures everything.
+    /// Returns the only stage of a sweep that measures everything.
     pub(super) fn whole(plan: &Plan, points: &[Point]) -> Self {
         Self {
             rounds: 0..points
@@ -36,7 +36,8 @@ impl Stage {
         }
     }
 
-    /// The next one; `None` where all is decided. It follows from the plan and the figures of earlier stages alone.
+    /// Returns the next one; `None` where all is decided. It follows from the plan and the figures of earlier stages
+    /// alone.
     pub(super) fn next(plan: &Plan, points: &[Point], results: &Results) -> Option<Self> {
         if !plan.stop.best {
             return Some(Self::whole(plan, points));
@@ -50,7 +51,7 @@ impl Stage {
         let end = verdicts.iter().filter_map(wanted).min()?;
         let looks = best::looks(&plan.goal());
         let begin = looks.into_iter().rfind(|&look| look < end).unwrap_or(0);
-        // A point that failed in this stage stays a member: guests must be the same when the sweep goes on.
+        // A point that failed in this stage stays a member: after an interruption the batches must be the same.
         let failed_here = |key: &str| {
             let rounds = failures.iter().filter(|failure| failure.key == key);
             rounds.map(|failure| failure.round).min().is_some_and(|round| round >= begin)
@@ -65,19 +66,19 @@ impl Stage {
 #[derive(Debug, Clone)]
 pub(super) struct Batch {
     pub(super) mips: u64,
-    /// Of a plan with that axis.
+    /// Number of the guest's processors, if the plan has that axis.
     pub(super) processors: Option<u32>,
     pub(super) round: usize,
-    /// Which of these, from 0.
+    /// Number of the batch among those of this speed and round, from 0.
     pub(super) number: usize,
     pub(super) points: Vec<Point>,
 }
 
-/// All batches of a stage, round by round: an unfinished sweep then has figures of all speeds.
+/// Deals a stage out to batches, round by round, so that an unfinished sweep has figures of all speeds.
 pub(super) fn partition(plan: &Plan, points: &[Point], stage: &Stage) -> Vec<Batch> {
     let kind = |point: &Point| Some((point.mips?, point.processors));
     let kinds: BTreeSet<(u64, Option<u32>)> = points.iter().filter_map(kind).collect();
-    let most = if plan.disk.is_modelled() { MODELLED_POINTS } else { POINTS };
+    let most = if plan.disk.is_modelled() { MAX_MODELLED_POINTS } else { MAX_POINTS };
     let mut batches = Vec::new();
     for round in stage.rounds.clone() {
         let order = shuffled(plan.seed, round, points.len());
@@ -93,7 +94,7 @@ pub(super) fn partition(plan: &Plan, points: &[Point], stage: &Stage) -> Vec<Bat
                 .filter(|point| kind(point) == Some((mips, processors)))
                 .filter(is_repeated)
                 .collect();
-            // Equal shares: a last guest with few points would be a boot for little.
+            // Equal shares, so that no guest boots for a few points only.
             let guests = of_kind.len().div_ceil(most).max(1);
             let share = of_kind.len().div_ceil(guests).max(1);
             batches.extend(of_kind.chunks(share).enumerate().map(|(number, points)| Batch {

@@ -1,4 +1,4 @@
-//! What a guest left, as repeats.
+//! Parser of a guest's results.
 
 use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -15,22 +15,30 @@ use super::super::points::Point;
 use super::super::time_scale::Speed;
 use super::batches::Batch;
 
-/// Where the figure of a workload file is in its report.
-const FLOWOPS: &str = "/flowops_per_second";
+/// JSON pointer to the figure of a workload file.
+pub(crate) const FLOWOPS: &str = "/flowops_per_second";
 
-/// The repeats of a batch; where only the best is wanted, also what could not be measured. `kernel` and `qemu` are what the
-/// guest ran on, `mkfs` the version of it by file system.
+/// Versions of the programs that made a guest's results.
+pub(super) struct GuestVersions<'a> {
+    /// Release of the guest's kernel.
+    pub(super) kernel: &'a str,
+    pub(super) qemu: &'a str,
+    /// Versions of mkfs, by file system.
+    pub(super) mkfs: &'a BTreeMap<String, String>,
+}
+
+/// Parses the repeats of a batch. If only the best is wanted, failures of single points become part of the result.
 pub(super) fn records(
     plan: &Plan,
     batch: &Batch,
     outcome: &Outcome,
-    (kernel, qemu): (&str, &str),
-    mkfs: &BTreeMap<String, String>,
+    versions: &GuestVersions<'_>,
 ) -> Result<Results, SweepError> {
     let speed = plan.speed(batch.mips);
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     let ended_unix_s = since.map(|time| time.as_secs()).unwrap_or_default();
-    let record = |(number, point): (usize, &Point)| {
+    let record = |number: usize, point: &Point| {
+        // 1. What the guest left, or the reason of its failure.
         let what = || format!("{} repeat {}", point.key(), batch.round + 1);
         let missing =
             |figure: &str| SweepError::NoFigure { what: what(), figure: figure.to_owned() };
@@ -41,16 +49,17 @@ pub(super) fn records(
         }
         let report = file("json").unwrap_or_default();
         let report: Value = serde_json::from_str(&report).map_err(|_| missing("the report"))?;
+        // 2. Figure and counters, in the speed's time.
         let own = point.workload.figure.as_ref();
-        let pointer = own.and_then(|figure| figure.json.as_deref());
-        let pointer =
-            pointer.or(point.workload.bench.map(|bench| bench.figure())).unwrap_or(FLOWOPS);
+        let pointer = own
+            .and_then(|figure| figure.json.as_deref())
+            .or(point.workload.bench.map(|bench| bench.figure()))
+            .unwrap_or(FLOWOPS);
         let value = report.pointer(pointer).and_then(Value::as_f64);
-        let value = value
-            .filter(|value| value.is_finite() && *value > 0.0)
-            .ok_or_else(|| missing(pointer))?;
+        let value = value.filter(|value| value.is_finite() && *value > 0.0);
+        let value = value.ok_or_else(|| missing(pointer))?;
         let mut counters = latencies(&report, speed);
-        counters.extend(own::named(&report, &point.workload.counters));
+        counters.extend(own::read_named(&report, &point.workload.counters));
         counters.extend(module(&values(file("luc"))));
         counters.extend(if plan.disk.is_modelled() {
             disk("disk", &members(file("before")), &members(file("disk")))
@@ -64,9 +73,9 @@ pub(super) fn records(
             warm_up: None,
             environment: Environment {
                 started_unix_s: ended_unix_s.saturating_sub(outcome.wall.as_secs()),
-                kernel: kernel.to_owned(),
-                qemu: Some(qemu.to_owned()),
-                mkfs: point.target.fs.as_ref().and_then(|fs| mkfs.get(fs).cloned()),
+                kernel: versions.kernel.to_owned(),
+                qemu: Some(versions.qemu.to_owned()),
+                mkfs: point.target.fs.as_ref().and_then(|fs| versions.mkfs.get(fs).cloned()),
                 mount: file("mount").map(|line| mount(&line)),
                 caches_dropped: true,
                 io_pressure_us: None,
@@ -85,9 +94,9 @@ pub(super) fn records(
     };
     let mut results = Results::default();
     for (number, point) in (1..).zip(&batch.points) {
-        match record((number, point)) {
+        match record(number, point) {
             Ok(record) => results.records.push(record),
-            // Of many candidates one may be impossible: the others are not.
+            // One impossible candidate does not end the sweep.
             Err(error) if plan.stop.best && error.is_of_one_point() => {
                 results.failures.push(Failure {
                     key: point.key(),
@@ -101,7 +110,7 @@ pub(super) fn records(
     Ok(results)
 }
 
-/// Number, mean, median and 99th percentile of each operation.
+/// Returns number, mean, median and 99th percentile of each operation.
 fn latencies(report: &Value, speed: Speed) -> BTreeMap<String, f64> {
     let rows = report["operations"].as_array().cloned().unwrap_or_default();
     let mut counters = BTreeMap::new();
@@ -109,8 +118,7 @@ fn latencies(report: &Value, speed: Speed) -> BTreeMap<String, f64> {
         let Some(operation) = row["operation"].as_str() else {
             continue;
         };
-        let count = row["count"].as_f64().filter(|count| *count > 0.0);
-        let Some(count) = count else { continue };
+        let Some(count) = row["count"].as_f64().filter(|count| *count > 0.0) else { continue };
         counters.insert(format!("operation.{operation}.count"), count);
         for figure in ["mean_us", "p50_us", "p99_us"] {
             if let Some(us) = row[figure].as_f64() {
@@ -122,8 +130,8 @@ fn latencies(report: &Value, speed: Speed) -> BTreeMap<String, f64> {
     counters
 }
 
-/// What the module counted since the file system was mounted, making the workload's files included. Its times are in its
-/// own clock, which the script makes as slow as all else.
+/// Reads the module's counters since the mount, which include the preparation of files. The module's clock is stretched
+/// like the guest's other times.
 fn module(stats: &BTreeMap<String, f64>) -> BTreeMap<String, f64> {
     let counted = [
         "commits",
@@ -141,21 +149,18 @@ fn module(stats: &BTreeMap<String, f64>) -> BTreeMap<String, f64> {
     counted.into_iter().filter_map(value).collect()
 }
 
-/// What the disk did during the workload.
+/// Returns the disk's counters of the workload alone.
 fn disk(
     kind: &str,
     before: &BTreeMap<String, f64>,
     after: &BTreeMap<String, f64>,
 ) -> BTreeMap<String, f64> {
     let counted = ["reads", "writes", "flushes", "read_bytes", "write_bytes", "written_bytes"];
-    let since = |name: &str| {
-        let count = after.get(name)? - before.get(name)?;
-        Some((format!("{kind}.{name}"), count))
-    };
+    let since = |name: &str| Some((format!("{kind}.{name}"), after.get(name)? - before.get(name)?));
     counted.into_iter().filter_map(since).collect()
 }
 
-/// Type, source and options of a line of /proc/mounts.
+/// Returns type, source and options of a line of /proc/mounts.
 fn mount(line: &str) -> String {
     let words: Vec<&str> = line.split_whitespace().collect();
     match words.as_slice() {
@@ -164,7 +169,7 @@ fn mount(line: &str) -> String {
     }
 }
 
-/// Lines of a name and a number; other lines are left out.
+/// Parses lines of a name and a number; other lines are left out.
 fn values(text: Option<String>) -> BTreeMap<String, f64> {
     let text = text.unwrap_or_default();
     let line = |line: &str| {
@@ -174,7 +179,7 @@ fn values(text: Option<String>) -> BTreeMap<String, f64> {
     text.lines().filter_map(line).collect()
 }
 
-/// The numbers of a JSON object.
+/// Parses the numbers of a JSON object.
 fn members(text: Option<String>) -> BTreeMap<String, f64> {
     let object: Value = serde_json::from_str(&text.unwrap_or_default()).unwrap_or_default();
     let object = object.as_object().cloned().unwrap_or_default();
@@ -182,7 +187,7 @@ fn members(text: Option<String>) -> BTreeMap<String, f64> {
     object.into_iter().filter_map(number).collect()
 }
 
-/// Six significant digits: results are to be read, and kept.
+/// Rounds to six significant digits.
 fn round(value: f64) -> f64 {
     format!("{value:.5e}").parse().unwrap_or(value)
 }

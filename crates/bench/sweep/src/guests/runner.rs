@@ -1,4 +1,4 @@
-//! What all guests of a sweep share, and the run of one.
+//! Everything that the guests of a sweep share, and the run of one guest.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -9,25 +9,25 @@ use luc_vm::{Kernel, Mode, Qemu, Vm};
 
 use super::super::environment::mkfs_version;
 use super::super::error::SweepError;
+use super::super::guest_needs::guest_needs;
 use super::super::journal::Results;
 use super::super::options::Personality;
 use super::super::plan::{Plan, Policy, VirtualTime, Workload};
 use super::super::points::Point;
 use super::batches::Batch;
-use super::file_systems::needs;
-use super::reading::records;
+use super::reading::{GuestVersions, records};
 use super::script::{MODEL_FILE, disk_bytes, model_file, script, workload_file};
 
-/// What a guest may take on a busy host.
-const LIMIT: Duration = Duration::from_secs(3600);
-/// Its memory with lagdisk: the largest disk, and as much again for the workload.
-const MEMORY_BYTES: u64 = 2 << 30;
-/// The kernel, the programs, and what is dirty, of a guest whose disk has a model.
+/// Time for one guest on a busy host.
+const GUEST_TIMEOUT: Duration = Duration::from_secs(3600);
+/// Memory of a guest with lagdisk: the largest disk, and the same again for the workload.
+const LAGDISK_MEMORY_BYTES: u64 = 2 << 30;
+/// Memory for kernel, programs and dirty pages in a guest whose disk has a model.
 const SYSTEM_BYTES: u64 = 640 << 20;
-/// More than the files of the built-in workloads take, as they are.
+/// Upper bound of the files that built-in workloads make by default.
 const BUILT_IN_BYTES: f64 = 2e8;
-/// A distribution's kernel clears each page that it gives out; most of a guest's time would go into that. RCU's work on a
-/// thread of its own lets an idle processor sleep through its ticks, which are what idle time costs.
+/// Kernel arguments of guests with a disk model. Clearing each allocated page would take most of a guest's time. With
+/// RCU's work on a thread of its own, idle processors skip their ticks, which are the cost of idle time.
 const MODEL_ARGUMENTS: [&str; 2] = ["init_on_alloc=0", "rcu_nocbs=0"];
 
 /// The plan, the kernel, the modules and the program.
@@ -36,7 +36,7 @@ pub(super) struct GuestRunner {
     plan: Plan,
     kernel: Kernel,
     qemu: Qemu,
-    /// Of guests of points without that axis.
+    /// Processors of guests whose points do not name a number.
     processors: u32,
     luc: PathBuf,
     modules: Vec<PathBuf>,
@@ -59,7 +59,8 @@ impl GuestRunner {
             sources.write(&folder)?;
             Ok(kernel.build_module(&folder, work)?)
         };
-        // Modules need the kernel's headers: a model does without lagdisk, and without the other where no point has it.
+        // Modules need the kernel's headers, so they are built only if used: lagdisk without a model, luc.ko if a
+        // policy needs it.
         let has_kernel = plan.all_policies().any(|policy| matches!(policy, Policy::Kernel(..)));
         let mut modules = Vec::new();
         if has_kernel || !plan.disk.is_modelled() {
@@ -82,30 +83,28 @@ impl GuestRunner {
         })
     }
 
-    /// What a guest may take of this machine's memory.
     pub(super) fn memory_bytes(&self) -> u64 {
         self.memory_bytes
     }
 
-    /// What runs the guests of `points`, and how their processors.
+    /// Lists the QEMUs that run the guests of `points`, with the way they run processors.
     pub(super) fn qemus(&self, points: &[Point]) -> BTreeSet<String> {
-        let qemu = |point: &Point| self.qemu_with(point.processors);
-        points.iter().map(qemu).collect()
+        points.iter().map(|point| self.qemu_with(point.processors)).collect()
     }
 
     fn qemu_with(&self, processors: Option<u32>) -> String {
-        let processors = processors.unwrap_or(self.processors);
-        self.qemu.with_processors(processors)
+        self.qemu.with_processors(processors.unwrap_or(self.processors))
     }
 
-    /// Boots a guest and runs a batch.
     pub(super) fn run(&self, batch: &Batch) -> Result<Results, SweepError> {
+        // 1. The machine, and the programs, modules and files that its script needs.
         let plan = &self.plan;
         let speed = plan.speed(batch.mips);
         let file_systems = plan.target.iter().filter_map(|target| target.fs.as_deref());
-        // By name: the order of the plan's targets is to make no other guest.
+        // Sorted by name, so that the order of targets in the plan does not change the guest.
         let file_systems: BTreeSet<&str> = file_systems.collect();
-        let programs: BTreeSet<&str> = file_systems.iter().map(|fs| needs(fs).program).collect();
+        let programs: BTreeSet<&str> =
+            file_systems.iter().map(|fs| guest_needs(fs).program).collect();
         let mut vm = Vm::new(&self.kernel)
             .qemu(self.qemu.clone())
             .mode(Mode::VirtualTime {
@@ -113,14 +112,14 @@ impl GuestRunner {
                 processors: batch.processors.unwrap_or(self.processors),
             })
             .memory_mib((self.memory_bytes >> 20) as u32)
-            .timeout(LIMIT)
+            .timeout(GUEST_TIMEOUT)
             .script(script(plan, batch)?);
         for program in programs {
             vm = vm.program(program);
         }
         vm = vm.program(&self.luc);
         for fs in file_systems {
-            vm = vm.module(needs(fs).module);
+            vm = vm.module(guest_needs(fs).module);
         }
         for workload in plan.workload.iter().filter(|workload| workload.filebench.is_some()) {
             vm = vm.content(workload_file(&workload.name), workload.text.as_str());
@@ -138,6 +137,7 @@ impl GuestRunner {
             let name = module.file_name().unwrap_or_default();
             vm = vm.file(Path::new("/root").join(name), module);
         }
+        // 2. The run: a failed script, or a complaint of the kernel, fails the batch.
         let outcome = vm.run()?;
         let failed = |said: String| SweepError::InGuest {
             what: format!(
@@ -156,16 +156,20 @@ impl GuestRunner {
         if let Some(complaint) = outcome.complaints().first() {
             return Err(failed(format!("the kernel complained: {complaint}")));
         }
-        let ran = (self.kernel.release(), self.qemu_with(batch.processors));
-        records(plan, batch, &outcome, (ran.0, &ran.1), &self.mkfs)
+        let versions = GuestVersions {
+            kernel: self.kernel.release(),
+            qemu: &self.qemu_with(batch.processors),
+            mkfs: &self.mkfs,
+        };
+        records(plan, batch, &outcome, &versions)
     }
 }
 
-/// With a model: the disk, the system, and what keeps the largest workload's files in the page cache, or what the
-/// plan gives it.
+/// Computes the memory of a guest. With a disk model it holds disk, system and the files of the largest workload,
+/// unless the plan names a size.
 fn memory_bytes(plan: &Plan) -> Result<u64, SweepError> {
     if !plan.disk.is_modelled() {
-        return Ok(MEMORY_BYTES);
+        return Ok(LAGDISK_MEMORY_BYTES);
     }
     let mut files = BUILT_IN_BYTES;
     for workload in &plan.workload {
@@ -180,7 +184,7 @@ fn memory_bytes(plan: &Plan) -> Result<u64, SweepError> {
     Ok(disk_bytes(plan, &plan.disk.spec()?) + SYSTEM_BYTES + files as u64)
 }
 
-/// Bytes of a workload file's files.
+/// Returns bytes of a workload file's files.
 fn file_bytes(workload: &Workload, threads: usize) -> Result<f64, SweepError> {
     let Some(file) = &workload.filebench else {
         return Ok(0.0);

@@ -1,4 +1,4 @@
-//! What a guest does.
+//! Script that a guest runs.
 
 use std::fmt::Write as _;
 
@@ -6,23 +6,24 @@ use luc_disk::ModelSpec;
 
 use super::super::error::SweepError;
 use super::super::options::{Personality, words};
-use super::super::plan::{Batching, Disk, LONGEST_HOLD_US, Plan, Policy, Span};
+use super::super::plan::{Batching, Disk, MAX_HOLD_US, Plan, Policy, Span};
 use super::super::points::Point;
 use super::super::time_scale::{Speed, TimeScale};
 use super::batches::Batch;
 
 /// A huge page, in which a model's disk is kept.
 const HUGE_PAGE_BYTES: u64 = 2 << 20;
-/// Where a guest has the file of a model.
+/// Path of a model's file in a guest.
 pub(super) const MODEL_FILE: &str = "/root/model.toml";
-/// What each point does.
+/// Shell functions that run one point.
 const PREAMBLE: &str = include_str!("point.sh");
-/// What draws nothing at random meets the kernel's ticks elsewhere in another round: so much later, µs.
+/// Delay between rounds, in µs. Without it, a workload that draws no random numbers would meet the kernel's ticks at
+/// the same place in every round.
 const SHIFT_US: usize = 1300;
-/// What `delay` holds in all, µs, so that its restarts are not cut short.
-const DELAY_MAX_HOLD_US: (&str, u64) = ("max_hold_us", LONGEST_HOLD_US);
+/// Maximum time that `delay` may hold a commit, in µs, large enough that its restarts are not cut short.
+const DELAY_MAX_HOLD_US: (&str, u64) = ("max_hold_us", MAX_HOLD_US);
 
-/// The script of a batch.
+/// Writes the script of a batch.
 pub(super) fn script(plan: &Plan, batch: &Batch) -> Result<String, SweepError> {
     let speed = plan.speed(batch.mips);
     let mut script = head(plan, speed)?;
@@ -43,7 +44,7 @@ pub(super) fn script(plan: &Plan, batch: &Batch) -> Result<String, SweepError> {
             target.fs.as_deref().unwrap_or_default(),
             target.mkfs,
             target.mount,
-            settings(point),
+            write_settings(point),
             batch.round * SHIFT_US,
             memory.map_or(0, |memory| memory.bytes() >> 10),
         );
@@ -51,7 +52,7 @@ pub(super) fn script(plan: &Plan, batch: &Batch) -> Result<String, SweepError> {
     Ok(script)
 }
 
-/// What the preamble is told.
+/// Writes the variables that the shell functions read.
 fn head(plan: &Plan, speed: Speed) -> Result<String, SweepError> {
     let lenient = if plan.stop.best { "1" } else { "" };
     if !plan.disk.is_modelled() {
@@ -70,7 +71,7 @@ fn head(plan: &Plan, speed: Speed) -> Result<String, SweepError> {
     ))
 }
 
-/// The text of the file of a model, where its name does not say all: it has one, or its times are stretched.
+/// Returns the text of the file of a model, where its name does not say all: it has one, or its times are stretched.
 pub(super) fn model_file(plan: &Plan, speed: Speed) -> Result<Option<String>, SweepError> {
     let disk = &plan.disk;
     if !disk.is_modelled() || (disk.path().is_none() && speed.scale == TimeScale::NONE) {
@@ -79,17 +80,18 @@ pub(super) fn model_file(plan: &Plan, speed: Speed) -> Result<Option<String>, Sw
     Ok(Some(disk.spec()?.slowed(speed.scale.permille).to_toml()?))
 }
 
-/// What a model's disk takes of a guest's memory: itself, and twice its cache for what a power cut would bring back.
+/// Returns the memory that a model's disk takes in a guest: its size, and twice its cache for what a power cut would
+/// bring back.
 pub(super) fn disk_bytes(plan: &Plan, spec: &ModelSpec) -> u64 {
     plan.disk.size.bytes() + 2 * spec.cache_bytes() + 2 * HUGE_PAGE_BYTES
 }
 
-/// Where a guest has the text of a workload file.
+/// Returns the path of a workload file in a guest.
 pub(super) fn workload_file(name: &str) -> String {
     format!("/root/{name}.f")
 }
 
-/// The parameters of lagdisk.
+/// Returns the parameters of lagdisk.
 fn disk(disk: &Disk, speed: Speed) -> String {
     let mut all = vec![format!("size_mib={}", disk.size.bytes() >> 20)];
     for (name, time) in [("write", &disk.write), ("flush", &disk.flush), ("read", &disk.read)] {
@@ -99,7 +101,7 @@ fn disk(disk: &Disk, speed: Speed) -> String {
     all.join(" ")
 }
 
-/// The words after `luc bench`, times stretched.
+/// Returns the words after `luc bench`, times stretched.
 fn bench(
     plan: &Plan,
     point: &Point,
@@ -112,7 +114,7 @@ fn bench(
         let personality = Personality::of(&point.workload.options, point.threads)?;
         let all = ["filebench".to_owned(), workload_file(&point.workload.name)];
         let all = all.into_iter().chain(["--seed".to_owned(), seed]);
-        return Ok(all.chain(personality.words()).map(quoted).collect());
+        return Ok(all.chain(personality.words()).map(quote).collect());
     };
     let mut all = vec![
         bench.name().to_owned(),
@@ -130,8 +132,8 @@ fn bench(
     Ok(all)
 }
 
-/// A word for a shell.
-fn quoted(word: String) -> String {
+/// Quotes a word for a shell.
+fn quote(word: String) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=".contains(c);
     if word.chars().all(is_plain) {
         return word;
@@ -139,8 +141,9 @@ fn quoted(word: String) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// The module's settings, whose times it stretches itself; nothing where it is not loaded or has no journal to serve.
-fn settings(point: &Point) -> String {
+/// Returns the module's settings, whose times it stretches itself; nothing where it is not loaded or has no journal to
+/// serve.
+fn write_settings(point: &Point) -> String {
     let Policy::Kernel(batching, copy_out) = point.policy else {
         return String::new();
     };

@@ -1,4 +1,4 @@
-//! What the figures are correlated with: counters, and their principal components.
+//! Section on correlations of the figures with counters and their principal components.
 
 use luc_graphs::{Entry, Graph, Section, Table};
 use luc_stats::Association;
@@ -6,9 +6,9 @@ use luc_stats::Association;
 use crate::{Explanation, Report};
 
 /// Counters in a table.
-const MOST_COUNTERS: usize = 30;
+const MAX_COUNTERS: usize = 30;
 /// Counters in a table of loadings.
-const MOST_LOADINGS: usize = 16;
+const MAX_LOADINGS: usize = 16;
 
 pub(super) fn section(report: &Report) -> Section {
     let mut section = Section { title: "Correlations".to_owned(), ..Section::default() };
@@ -56,7 +56,7 @@ fn counters(explanation: &Explanation) -> Table {
         ("p", true),
         ("repeats", true),
     ];
-    let rows = explanation.counters.iter().take(MOST_COUNTERS).map(|counter| {
+    let rows = explanation.counters.iter().take(MAX_COUNTERS).map(|counter| {
         let rows = counter.across.or(counter.within).map_or(0, |found| found.rows);
         let [across, across_p] = correlation(counter.across);
         let [within, within_p] = correlation(counter.within);
@@ -76,7 +76,7 @@ fn counters(explanation: &Explanation) -> Table {
         ),
         columns: columns.map(|(name, is_number)| (name.to_owned(), is_number)).to_vec(),
         rows: rows.collect(),
-        more: explanation.counters.len().saturating_sub(MOST_COUNTERS),
+        more: explanation.counters.len().saturating_sub(MAX_COUNTERS),
     }
 }
 
@@ -108,7 +108,7 @@ fn shares(explanation: &Explanation) -> Table {
     }
 }
 
-/// Counters that are most in the components, and how much of each.
+/// Returns counters that are most in the components, and how much of each.
 fn loadings(explanation: &Explanation) -> Table {
     let components = &explanation.components;
     let of = |component: usize, name: &str| {
@@ -122,8 +122,8 @@ fn loadings(explanation: &Explanation) -> Table {
         weights.fold(0.0, f64::max)
     };
     names.sort_by(|a, b| weight(b).total_cmp(&weight(a)));
-    let more = names.len().saturating_sub(MOST_LOADINGS);
-    names.truncate(MOST_LOADINGS);
+    let more = names.len().saturating_sub(MAX_LOADINGS);
+    names.truncate(MAX_LOADINGS);
     let row = |name: &&str| {
         let entries = (0..components.len()).map(|at| {
             let loading = of(at, name);

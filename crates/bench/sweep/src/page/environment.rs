@@ -1,4 +1,4 @@
-//! What the repeats ran on.
+//! Section on the machine during the repeats.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use luc_units::figures::digits;
 use crate::{Environment, Report};
 
 /// Different values of a row that are named.
-const MOST_VALUES: usize = 12;
+const MAX_VALUES: usize = 12;
 
 pub(super) fn section(report: &Report, notes: Vec<String>) -> Section {
     let all = || report.repeats.iter().map(|repeat| &repeat.environment);
@@ -18,12 +18,12 @@ pub(super) fn section(report: &Report, notes: Vec<String>) -> Section {
             rows.push(vec![name.into(), text.into()]);
         }
     };
-    row("kernel", several(all().map(|about| Some(about.kernel.clone()))));
-    row("QEMU", several(all().map(|about| about.qemu.clone())));
-    row("mkfs", several(all().map(|about| about.mkfs.clone())));
+    row("kernel", join_values(all().map(|about| Some(about.kernel.clone()))));
+    row("QEMU", join_values(all().map(|about| about.qemu.clone())));
+    row("mkfs", join_values(all().map(|about| about.mkfs.clone())));
     let mounts = all().map(|about| about.mount.as_deref().map(without_device));
-    row("mounts", several(mounts));
-    row("governor", several(all().map(|about| about.governor.clone())));
+    row("mounts", join_values(mounts));
+    row("governor", join_values(all().map(|about| about.governor.clone())));
     let frequencies = || all().filter_map(|about| about.frequency_khz);
     let lowest = frequencies().map(|[low, _]| low).min();
     if let (Some(low), Some(high)) = (lowest, frequencies().map(|[_, high]| high).max()) {
@@ -34,7 +34,7 @@ pub(super) fn section(report: &Report, notes: Vec<String>) -> Section {
         let words = if about.caches_dropped { "dropped" } else { "not dropped: no root" };
         Some(words.to_owned())
     });
-    row("caches", several(caches));
+    row("caches", join_values(caches));
     let range = |of: fn(&Environment) -> Option<f64>| {
         let values: Vec<f64> = all().filter_map(of).collect();
         let low = values.iter().copied().reduce(f64::min)?;
@@ -66,8 +66,8 @@ pub(super) fn section(report: &Report, notes: Vec<String>) -> Section {
     Section { title: "Environment".to_owned(), text: notes, graphs: vec![Graph::Table(table)] }
 }
 
-/// The different values, the most frequent first, with how often they are there if there are several.
-fn several(values: impl Iterator<Item = Option<String>>) -> String {
+/// Returns the different values, the most frequent first, with how often they are there if there are several.
+fn join_values(values: impl Iterator<Item = Option<String>>) -> String {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for value in values.flatten() {
         *counts.entry(value).or_default() += 1;
@@ -77,8 +77,8 @@ fn several(values: impl Iterator<Item = Option<String>>) -> String {
     if let [(value, _)] = counts.as_slice() {
         return value.clone();
     }
-    let more = counts.len().saturating_sub(MOST_VALUES);
-    let named = counts.iter().take(MOST_VALUES);
+    let more = counts.len().saturating_sub(MAX_VALUES);
+    let named = counts.iter().take(MAX_VALUES);
     let mut words: Vec<String> = named.map(|(value, count)| format!("{value} ({count})")).collect();
     if more > 0 {
         words.push(format!("{more} more"));
@@ -86,7 +86,7 @@ fn several(values: impl Iterator<Item = Option<String>>) -> String {
     words.join("; ")
 }
 
-/// A mount without its source, which is another one for every repeat.
+/// Returns a mount without its source, which is another one for every repeat.
 fn without_device(mount: &str) -> String {
     let mut words = mount.split(' ');
     let kind = words.next().unwrap_or_default();
@@ -103,9 +103,9 @@ mod tests {
         let some = |values: &[&str]| {
             values.iter().map(|value| Some((*value).to_owned())).collect::<Vec<_>>()
         };
-        assert_eq!(several(some(&["a", "a"]).into_iter()), "a");
-        assert_eq!(several(some(&["a", "b", "b"]).into_iter()), "b (2); a (1)");
-        assert_eq!(several([None, None].into_iter()), "");
+        assert_eq!(join_values(some(&["a", "a"]).into_iter()), "a");
+        assert_eq!(join_values(some(&["a", "b", "b"]).into_iter()), "b (2); a (1)");
+        assert_eq!(join_values([None, None].into_iter()), "");
         assert_eq!(without_device("ext4 /dev/loop3 rw,noatime rw"), "ext4 rw,noatime rw");
     }
 }

@@ -1,7 +1,7 @@
-//! The axes of a sweep, and what points are called in a graph.
+//! Axes of a sweep, and names of points in graphs.
 
 use luc_graphs::Estimate;
-use luc_stats::{FEWEST, MedianInterval};
+use luc_stats::{MIN_REPEATS, MedianInterval};
 
 use crate::{Axis, PointReport, Report};
 
@@ -26,13 +26,13 @@ impl Axes {
         found.map_or(&[], |(_, values)| values)
     }
 
-    /// Those with several values.
+    /// Returns the axes with several values.
     pub(super) fn varied(&self) -> impl Iterator<Item = Axis> + '_ {
         let several = self.0.iter().filter(|(_, values)| values.len() > 1);
         several.map(|(axis, _)| *axis)
     }
 
-    /// Axes in which none of `points` differ: names without them tell them apart.
+    /// Returns axes in which none of `points` differ: names without them tell them apart.
     pub(super) fn common(&self, points: &[&PointReport]) -> Vec<Axis> {
         let is_common = |axis: &Axis| {
             let mut values = points.iter().map(|point| point.value(*axis));
@@ -42,7 +42,7 @@ impl Axes {
         self.varied().filter(is_common).collect()
     }
 
-    /// A point's values of the axes with several, but for `except`.
+    /// Returns a point's values of the axes with several, except those in `except`.
     pub(super) fn name(&self, point: &PointReport, except: &[Axis]) -> String {
         let words: Vec<String> = self
             .varied()
@@ -56,7 +56,7 @@ impl Axes {
     }
 }
 
-/// `8 threads`, `ext4`, `policy auto`.
+/// Returns `8 threads`, `ext4`, `policy auto`.
 pub(super) fn value_name(axis: Axis, value: &str) -> String {
     match axis {
         Axis::Threads if value == "1" => "1 thread".to_owned(),
@@ -69,7 +69,7 @@ pub(super) fn value_name(axis: Axis, value: &str) -> String {
     }
 }
 
-/// The number that a value of an axis is; frequencies in GHz.
+/// Returns the number that a value of an axis is; frequencies in GHz.
 pub(super) fn number(value: &str) -> Option<f64> {
     let end = value.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(value.len());
     let (digits, unit) = value.split_at(end);
@@ -84,16 +84,16 @@ pub(super) fn number(value: &str) -> Option<f64> {
     Some(digits.parse::<f64>().ok()? * factor)
 }
 
-/// What the bounds of a figure are: a few repeats in virtual time have no interval.
+/// Returns the meaning of a figure's bounds: few repeats in virtual time have a range and no interval.
 pub(super) fn spread(report: &Report) -> &'static str {
     match &report.plan.virtual_time {
         Some(_) if report.plan.stop.best => "95 % interval, or range of few",
-        Some(guests) if guests.repeats < FEWEST => "range",
+        Some(guests) if guests.repeats < MIN_REPEATS => "range",
         _ => "95 % interval",
     }
 }
 
-/// Whether a smaller figure is a better one: a time.
+/// Returns whether the unit is a time, so that less is better.
 pub(super) fn is_time(unit: &str) -> bool {
     ["s", "ms", "us", "ns", "seconds"].contains(&unit)
 }
@@ -102,7 +102,7 @@ pub(super) fn estimate(interval: &MedianInterval) -> Estimate {
     Estimate { value: interval.median, interval: Some((interval.low, interval.high)) }
 }
 
-/// How many times as fast, from a ratio of figures.
+/// Converts a ratio of figures to a speedup.
 pub(super) fn speedup(ratio: &MedianInterval, unit: &str) -> Estimate {
     if !is_time(unit) {
         return estimate(ratio);

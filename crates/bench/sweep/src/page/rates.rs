@@ -9,11 +9,10 @@ use crate::{Axis, PointReport, Report};
 use super::names::{Axes, estimate, is_time, speedup, spread, value_name};
 use super::speedups::is_drawn;
 
-/// Rows of one graph.
-const MOST_ROWS: usize = 120;
-const MOST_MATRICES: usize = 12;
+const MAX_ROWS: usize = 120;
+const MAX_MATRICES: usize = 12;
 
-/// The figures of every point, by workload.
+/// Returns the figures of every point, by workload.
 pub(super) fn bars(report: &Report, axes: &Axes) -> Section {
     let mut section = Section { title: "Figures".to_owned(), ..Section::default() };
     if axes.values(Axis::Target).iter().any(|target| report.is_unsafe(target)) {
@@ -32,7 +31,7 @@ pub(super) fn bars(report: &Report, axes: &Axes) -> Section {
             let is_unsafe = report.is_unsafe(point.value(Axis::Target));
             let name = axes.name(point, &common);
             Bar {
-                name: marked(name, is_unsafe),
+                name: mark_unsafe(name, is_unsafe),
                 is_aside: is_unsafe,
                 figure: interval.as_ref().map(estimate),
                 remark: match (point.verdict, &interval) {
@@ -51,9 +50,9 @@ pub(super) fn bars(report: &Report, axes: &Axes) -> Section {
             title: workload.clone(),
             row: "point".to_owned(),
             unit: unit.to_owned(),
-            bars: points.iter().take(MOST_ROWS).copied().map(bar).collect(),
+            bars: points.iter().take(MAX_ROWS).copied().map(bar).collect(),
         }));
-        let more = points.len().saturating_sub(MOST_ROWS);
+        let more = points.len().saturating_sub(MAX_ROWS);
         if more > 0 {
             section.text.push(format!(
                 "{workload}: {more} more points are not shown here; report.json has them."
@@ -63,7 +62,7 @@ pub(super) fn bars(report: &Report, axes: &Axes) -> Section {
     section
 }
 
-/// Targets by workloads, for each point of the other axes: figures, and what a joule gives.
+/// Draws targets by workloads for each point of the other axes: figures, and operations per joule.
 pub(super) fn matrix(report: &Report, axes: &Axes) -> Section {
     let mut section = Section { title: "Targets by workload".to_owned(), ..Section::default() };
     if axes.values(Axis::Target).len() < 2 {
@@ -88,13 +87,13 @@ pub(super) fn matrix(report: &Report, axes: &Axes) -> Section {
             .filter(|point| axes.name(point, &[Axis::Workload, Axis::Target]) == *name)
             .collect();
         let title = if name == "all" { "Figures" } else { name };
-        let figures = one(report, title, &points, axes, &plain);
+        let figures = build_matrix(report, title, &points, axes, &plain);
         let title = format!("{title}, per joule");
-        let energy = one(report, &title, &points, axes, &per_joule);
+        let energy = build_matrix(report, &title, &points, axes, &per_joule);
         section.graphs.extend(figures.into_iter().chain(energy));
     }
-    let more = section.graphs.len().saturating_sub(MOST_MATRICES);
-    section.graphs.truncate(MOST_MATRICES);
+    let more = section.graphs.len().saturating_sub(MAX_MATRICES);
+    section.graphs.truncate(MAX_MATRICES);
     if !section.graphs.is_empty() {
         section.text.push(
             "The stronger the colour, the nearer to the best of its column. The best is the one with the best median: \
@@ -108,8 +107,8 @@ pub(super) fn matrix(report: &Report, axes: &Axes) -> Section {
     section
 }
 
-/// A matrix of what `of` gives of each point; `None` where it gives nothing.
-fn one(
+/// Draws a matrix of the figures that `of` returns; `None` if it returns none.
+fn build_matrix(
     report: &Report,
     title: &str,
     points: &[&PointReport],
@@ -123,7 +122,7 @@ fn one(
         of(points.iter().find(is_it)?)
     };
     let targets = axes.values(Axis::Target);
-    // What loses data is shown, but is no choice.
+    // Unsafe targets are shown, but cannot be the best.
     let safe = |workload: &str| -> Vec<f64> {
         let targets = targets.iter().filter(|target| !report.is_unsafe(target));
         let found = targets.filter_map(|target| find(target, workload));
@@ -161,20 +160,20 @@ fn one(
         });
         let cells: Vec<Option<Cell>> = cells.collect();
         if cells.iter().any(Option::is_some) {
-            let name = marked(target.clone(), is_unsafe);
+            let name = mark_unsafe(target.clone(), is_unsafe);
             matrix.rows.push((name, cells));
         }
     }
     Some(Graph::Matrix(matrix))
 }
 
-/// A name, with a warning where it loses data in a power cut.
-fn marked(name: String, is_unsafe: bool) -> String {
+/// Returns a name, with a warning where it loses data in a power cut.
+fn mark_unsafe(name: String, is_unsafe: bool) -> String {
     let warning = if is_unsafe { " (UNSAFE)" } else { "" };
     name + warning
 }
 
-/// Every ratio to the first value of an axis, but of those that are drawn as lines.
+/// Returns every ratio to the first value of an axis, but of those that are drawn as lines.
 pub(super) fn ratios(report: &Report, axes: &Axes) -> Section {
     let mut rows: Vec<Vec<Entry>> = Vec::new();
     for point in &report.points {
@@ -203,8 +202,8 @@ pub(super) fn ratios(report: &Report, axes: &Axes) -> Section {
             ]);
         }
     }
-    let more = rows.len().saturating_sub(MOST_ROWS);
-    rows.truncate(MOST_ROWS);
+    let more = rows.len().saturating_sub(MAX_ROWS);
+    rows.truncate(MAX_ROWS);
     let columns = [
         ("workload", false),
         ("point", false),

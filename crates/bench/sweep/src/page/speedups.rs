@@ -2,13 +2,13 @@
 
 use std::cmp::Ordering;
 
-use luc_graphs::{Estimate, Graph, Lines, MOST_SERIES, Place, Section, Series};
+use luc_graphs::{AxisPlace, Estimate, Graph, Lines, MOST_SERIES, Section, Series};
 
 use crate::{Axis, PointReport, Report};
 
 use super::names::{Axes, number, speedup, spread, value_name};
 
-const MOST_GRAPHS: usize = 48;
+const MAX_GRAPHS: usize = 48;
 
 pub(super) fn section(report: &Report, axes: &Axes) -> Section {
     let mut graphs = Vec::new();
@@ -26,8 +26,8 @@ pub(super) fn section(report: &Report, axes: &Axes) -> Section {
             split(&points, axes, axis, &format!("{workload} by {by}"), &mut graphs);
         }
     }
-    let more = graphs.len().saturating_sub(MOST_GRAPHS);
-    graphs.truncate(MOST_GRAPHS);
+    let more = graphs.len().saturating_sub(MAX_GRAPHS);
+    graphs.truncate(MAX_GRAPHS);
     let mut text = Vec::new();
     if !graphs.is_empty() {
         let spread = spread(report);
@@ -46,15 +46,16 @@ pub(super) fn section(report: &Report, axes: &Axes) -> Section {
     }
 }
 
-/// Whether there are lines along an axis: it is one of numbers, but maybe for a value as `as-is`. Names have no order,
-/// and their ratios are in a table.
+/// Returns whether an axis is drawn as lines: it has at least two numbers. Names have no order, so their ratios are in
+/// a table.
 pub(super) fn is_drawn(axes: &Axes, axis: Axis) -> bool {
     let values = axes.values(axis).iter();
     values.filter(|value| number(value).is_some()).count() > 1
 }
 
-/// One graph, or where that had too many lines one for each value of the axis that has most.
+/// Draws one graph, or, if that had too many lines, one for each value of the axis with the most values.
 fn split(points: &[&PointReport], axes: &Axes, axis: Axis, title: &str, graphs: &mut Vec<Lines>) {
+    // 1. The lines, by the values of all other axes.
     let others = |point: &&PointReport| axes.name(point, &[Axis::Workload, axis]);
     let mut names: Vec<String> = Vec::new();
     for point in points {
@@ -63,6 +64,7 @@ fn split(points: &[&PointReport], axes: &Axes, axis: Axis, title: &str, graphs: 
             names.push(name);
         }
     }
+    // 2. Too many: a graph for each value of the axis with the most values.
     let present = |other: Axis| -> Vec<&str> {
         let mut values: Vec<&str> = points.iter().map(|point| point.value(other)).collect();
         values.sort_unstable();
@@ -87,21 +89,21 @@ fn split(points: &[&PointReport], axes: &Axes, axis: Axis, title: &str, graphs: 
         }
         return;
     }
+    // 3. The lines that have at least two figures.
     let lines: Vec<(String, Vec<&PointReport>)> = names
         .into_iter()
         .map(|name| {
-            let line = points.iter().copied();
-            let line = line.filter(|point| others(point) == name).collect();
+            let line = points.iter().copied().filter(|point| others(point) == name).collect();
             (name, line)
         })
         .filter(|(_, line): &(_, Vec<&PointReport>)| {
-            let figures = line.iter().filter_map(|point| figure(point, axis, line));
-            figures.count() > 1
+            line.iter().filter_map(|point| figure(point, axis, line)).count() > 1
         })
         .collect();
     if lines.is_empty() {
         return;
     }
+    // 4. The graph: places along the axis, and a series for each line.
     let drawn: Vec<&PointReport> = lines.iter().flat_map(|(_, line)| line).copied().collect();
     // A workload may have lists of its own in place of the plan's.
     let mut values: Vec<&String> = axes
@@ -109,9 +111,9 @@ fn split(points: &[&PointReport], axes: &Axes, axis: Axis, title: &str, graphs: 
         .iter()
         .filter(|&at| drawn.iter().any(|point| point.value(axis) == at))
         .collect();
-    // Each workload's list is in order, but not several one after the other; what is no number comes first.
+    // Each workload's list is ordered, but their concatenation is not. Values that are no numbers come first.
     values.sort_by(|a, b| number(a).partial_cmp(&number(b)).unwrap_or(Ordering::Equal));
-    // What all lines have in common is in the title, or said nowhere because the plan has it.
+    // Values that all lines share go to the title, or are left out because the plan has them.
     let mut common = axes.common(&drawn);
     common.push(axis);
     let series = lines.iter().map(|(name, line)| Series {
@@ -141,12 +143,12 @@ fn split(points: &[&PointReport], axes: &Axes, axis: Axis, title: &str, graphs: 
     });
 }
 
-fn place(value: &str) -> Place {
-    Place { name: value.to_owned(), number: number(value) }
+fn place(value: &str) -> AxisPlace {
+    AxisPlace { name: value.to_owned(), number: number(value) }
 }
 
-/// The speedup of a point of `line`, whose points differ in `axis` only; 1 for the one that the others are compared
-/// with.
+/// Returns the speedup of a point of `line`, whose points differ in `axis` only; 1 for the one that the others are
+/// compared with.
 fn figure(point: &PointReport, axis: Axis, line: &[&PointReport]) -> Option<Estimate> {
     let along = |point: &'_ PointReport| point.ratios.iter().position(|ratio| ratio.axis == axis);
     if let Some(at) = along(point) {

@@ -1,29 +1,30 @@
-//! Whether a plan makes sense, and can be done here.
+//! Checks that a plan is consistent and possible on this machine.
 
 use std::path::Path;
 
 use luc_disk::Mkfs;
 use luc_power::energy::{self, Choice};
 use luc_power::frequency::{self, Setting};
-use luc_stats::FEWEST;
+use luc_stats::MIN_REPEATS;
 use luc_units::parse_duration_ns;
 
-use super::super::error::SweepError;
-use super::super::options;
-use super::super::power::open_latency;
-use super::super::time_scale::TimeScale;
 use super::file_systems::kernel_has;
-use super::unique::unique;
+use super::unique::check_unique;
 use super::virtual_time::check_host;
-use super::{Bench, Disk, Plan, Policy, Stop, Target, Workload};
-use luc_selection::FEWEST_ROUNDS;
+use super::{Disk, Plan, Policy, Stop, Target, Workload};
+use crate::bench::Bench;
+use crate::error::SweepError;
+use crate::options;
+use crate::time_scale::TimeScale;
+use luc_stats::selection::MIN_ROUNDS;
 use luc_workload::nearest::meant;
 
 impl Plan {
     pub(super) fn check(&self) -> Result<(), SweepError> {
+        // 1. The stopping rule.
         let refuse = |reason: String| Err(SweepError::Plan(reason));
         let Stop { goal, min, max, best, stolen } = self.stop;
-        let fewest = if best { FEWEST_ROUNDS } else { FEWEST };
+        let fewest = if best { MIN_ROUNDS } else { MIN_REPEATS };
         if !(goal > 0.0 && goal < 1.0) {
             return refuse(format!("stop.goal = {goal}: write a share such as 0.05"));
         }
@@ -38,14 +39,14 @@ impl Plan {
                  least min and at most 10000"
             ));
         }
+        // 2. The axes, and whether they go with the targets and the stopping rule.
         check_threads("threads", &self.threads)?;
         check_policies("policy", &self.policy)?;
         if !self.frequency.is_empty() {
-            unique("frequency", self.frequency.iter().map(Setting::to_string))?;
+            check_unique("frequency", self.frequency.iter().map(Setting::to_string))?;
         }
         if !self.scheduler.is_empty() {
-            let names = self.scheduler.iter().map(|at| at.name().to_owned());
-            unique("scheduler", names)?;
+            check_unique("scheduler", self.scheduler.iter().map(|at| at.name().to_owned()))?;
             if let Some(target) = self.target.iter().find(|at| at.fs.is_none()) {
                 return refuse(format!(
                     "scheduler goes with targets that have a disk of their own, and '{}' is a directory: leave one of \
@@ -68,8 +69,9 @@ impl Plan {
                 workload.name
             ));
         }
-        axis("workload", self.workload.iter().map(|workload| workload.name.clone()))?;
-        axis("target", self.target.iter().map(|target| target.name.clone()))?;
+        // 3. Workloads, targets and disks, and the machine or the guests that run them.
+        check_axis("workload", self.workload.iter().map(|workload| workload.name.clone()))?;
+        check_axis("target", self.target.iter().map(|target| target.name.clone()))?;
         for workload in &self.workload {
             workload.check(workload.threads.as_ref().unwrap_or(&self.threads))?;
             workload.check_own_axes(&self.target)?;
@@ -84,7 +86,7 @@ impl Plan {
         }
     }
 
-    /// Whether this machine can do it.
+    /// Checks that this machine can run the plan.
     pub(crate) fn check_machine(&self, sysfs: &Path) -> Result<(), SweepError> {
         if let Some(virtual_time) = &self.virtual_time {
             self.target.iter().try_for_each(Target::check_program)?;
@@ -95,7 +97,7 @@ impl Plan {
         }
         frequency::check(sysfs, &self.frequency, &self.frequency_options)?;
         if self.poll_idle {
-            open_latency()?;
+            luc_borrow::open_latency()?;
         }
         for target in &self.target {
             let Some(fs) = &target.fs else { continue };
@@ -116,6 +118,7 @@ impl Plan {
 
 impl Workload {
     fn check(&self, threads: &[usize]) -> Result<(), SweepError> {
+        // 1. What is run, with its options.
         let name = &self.name;
         let refuse = |reason: &str| Err(SweepError::Plan(format!("workload '{name}': {reason}")));
         if self.filebench.is_some() {
@@ -136,12 +139,12 @@ impl Workload {
                 }
                 for (option, value) in &self.options {
                     let values = options::values(value);
-                    unique(option, values.iter().map(ToString::to_string))?;
+                    check_unique(option, values.iter().map(ToString::to_string))?;
                     for value in values {
                         options::words(bench, option, value, TimeScale::NONE)?;
                     }
                     if value.is_array() {
-                        option_axis(option, options::labels(value))?;
+                        check_option_axis(option, options::labels(value))?;
                     }
                 }
             }
@@ -154,6 +157,7 @@ impl Workload {
             }
             _ => return refuse("write one of bench, filebench and command"),
         }
+        // 2. The counters and the figure.
         if let Some((name, pointer)) =
             self.counters.iter().find(|(_, pointer)| !pointer.starts_with('/'))
         {
@@ -179,7 +183,7 @@ impl Workload {
 }
 
 impl Workload {
-    /// A workload file has to be right for every number of threads, and to heed it where there are several.
+    /// Checks that a workload file is right for every number of threads, and heeds it if there are several.
     fn check_personality(&self, threads: &[usize]) -> Result<(), SweepError> {
         let mut heeds = false;
         for &count in threads {
@@ -198,7 +202,7 @@ impl Workload {
         Ok(())
     }
 
-    /// Its own lists in place of the plan's.
+    /// Checks the workload's lists that replace the plan's.
     fn check_own_axes(&self, targets: &[Target]) -> Result<(), SweepError> {
         let own = |what: &str| format!("workload '{}': {what}", self.name);
         if let Some(threads) = &self.threads {
@@ -208,7 +212,7 @@ impl Workload {
             check_policies(&own("policy"), policy)?;
         }
         if let Some(names) = &self.target {
-            axis(&own("target"), names.iter().cloned())?;
+            check_axis(&own("target"), names.iter().cloned())?;
             let known: Vec<&str> = targets.iter().map(|target| &*target.name).collect();
             if let Some(name) = names.iter().find(|name| !known.contains(&&***name)) {
                 let hint = meant(name, &known);
@@ -252,7 +256,7 @@ impl Disk {
     }
 }
 
-/// A meter has a command; its other keys go with that.
+/// Checks that a meter has a command, and that its other keys come with one.
 fn check_energy(energy: &energy::Options) -> Result<(), SweepError> {
     let refuse = |reason: String| Err(SweepError::Plan(format!("energy: {reason}")));
     parse_duration_ns(&energy.idle)?;
@@ -272,7 +276,7 @@ fn check_energy(energy: &energy::Options) -> Result<(), SweepError> {
 }
 
 fn check_threads(name: &str, threads: &[usize]) -> Result<(), SweepError> {
-    unique(name, threads.iter().map(ToString::to_string))?;
+    check_unique(name, threads.iter().map(ToString::to_string))?;
     if threads.iter().any(|&count| count == 0 || count > 4096) {
         return Err(SweepError::Plan(format!("{name}: write numbers from 1 to 4096")));
     }
@@ -280,17 +284,17 @@ fn check_threads(name: &str, threads: &[usize]) -> Result<(), SweepError> {
 }
 
 pub(super) fn check_policies(name: &str, policies: &[Policy]) -> Result<(), SweepError> {
-    unique(name, policies.iter().map(Policy::to_string))
+    check_unique(name, policies.iter().map(Policy::to_string))
 }
 
-/// An axis has values, no two of them equal, whose names can be words of a key, and of a file's name.
-fn axis(name: &str, values: impl Iterator<Item = String>) -> Result<(), SweepError> {
+/// Checks that an axis has values without duplicates. Their names must fit in keys and file names.
+fn check_axis(name: &str, values: impl Iterator<Item = String>) -> Result<(), SweepError> {
     let of_name = |c: char| c.is_ascii_alphanumeric() || "._+-".contains(c);
     axis_of(name, values, of_name, "'.', '_', '+' and '-'")
 }
 
-/// The same of an option's values, which name no file.
-fn option_axis(name: &str, values: impl Iterator<Item = String>) -> Result<(), SweepError> {
+/// Checks the same of an option's values, which name no file.
+fn check_option_axis(name: &str, values: impl Iterator<Item = String>) -> Result<(), SweepError> {
     let of_value = |c: char| c.is_ascii_alphanumeric() || "._+-:".contains(c);
     axis_of(name, values, of_value, "'.', '_', '+', '-' and ':'")
 }
@@ -309,11 +313,11 @@ fn axis_of(
             )));
         }
     }
-    unique(name, values.into_iter())
+    check_unique(name, values.into_iter())
 }
 
-/// What serde says, in one line, with the nearest name where one is unknown: the first name in backquotes is the one
-/// given, the others are known.
+/// Shortens serde's message to one line, and adds the nearest name if one is unknown. The first name in backquotes is
+/// the given one, the others are known.
 pub(super) fn reason(message: &str) -> String {
     let message = message.split_whitespace().collect::<Vec<_>>().join(" ");
     let names: Vec<&str> = message.split('`').skip(1).step_by(2).collect();

@@ -9,18 +9,18 @@ use serde::{Deserialize, Serialize};
 use super::super::error::SweepError;
 use super::{Size, Span};
 
-/// What the emulated disk costs, as `luc disk create` takes it.
+/// Parameters of the emulated disk, as `luc disk create` takes them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Disk {
     /// Name of the model, or a TOML file, relative to the plan.
     pub model: String,
-    /// Where that file is.
+    /// Absolute path of that file.
     #[serde(skip)]
     pub file: Option<PathBuf>,
     /// Size, as in 512M.
     pub size: Size,
-    /// Of a flush; model fixed only, as the next two.
+    /// Time of a flush. This and the next two go with model fixed only.
     pub flush: Option<Span>,
     pub write: Option<Span>,
     pub read: Option<Span>,
@@ -54,12 +54,13 @@ impl Default for Disk {
 }
 
 impl Disk {
-    /// Whether it is one of `luc disk` also in a guest, where the disk of constant times is a kernel module.
+    /// Returns whether it is an emulated disk of `luc disk` even in guests. There, the disk with constant times is a
+    /// kernel module.
     pub(crate) fn is_modelled(&self) -> bool {
         self.model != "fixed"
     }
 
-    /// This one with a target's `own` values.
+    /// Returns this one with a target's `own` values.
     pub(super) fn with(&self, own: Option<&OwnDisk>) -> Self {
         let own = own.cloned().unwrap_or_default();
         let plan = self.clone();
@@ -72,7 +73,7 @@ impl Disk {
         }
     }
 
-    /// The file of its model, if it has one; a plan that is no file has paths as they are.
+    /// Returns the file of its model, if it has one. Paths in a plan that is no file stay unchanged.
     pub(crate) fn path(&self) -> Option<&Path> {
         let own = Some(Path::new(&self.model)).filter(|_| self.model.ends_with(".toml"));
         self.file.as_deref().or(own)
@@ -85,7 +86,7 @@ impl Disk {
         }
     }
 
-    /// The words of `luc disk create`.
+    /// Returns the words of `luc disk create`.
     pub(crate) fn words(&self) -> Vec<String> {
         let file = self.file.as_ref();
         let model = file.map_or(self.model.clone(), |file| file.display().to_string());

@@ -1,10 +1,10 @@
-//! The file systems that a sweep makes, and what of them loses data.
+//! File systems that a sweep makes, and options with which they lose data.
 
 use std::fs;
 
 use super::Target;
 
-/// A file system by its name, as mkfs and mount have it, and the least disk that its mkfs takes, bytes.
+/// File systems as mkfs and mount name them, with the smallest disk that their mkfs takes, in bytes.
 pub(super) const FILE_SYSTEMS: [(&str, u64); 7] = [
     ("ext2", 8 << 20),
     ("ext3", 16 << 20),
@@ -15,13 +15,13 @@ pub(super) const FILE_SYSTEMS: [(&str, u64); 7] = [
     ("reiserfs", 64 << 20),
 ];
 
-/// The least device that its mkfs takes, bytes; `None` of one that is not known.
+/// Returns the least device that its mkfs takes, bytes; `None` of one that is not known.
 pub fn least_bytes(name: &str) -> Option<u64> {
     let known = FILE_SYSTEMS.iter().find(|(known, _)| *known == name);
     known.map(|(_, least)| *least)
 }
 
-/// Whether the kernel that runs can mount it: it knows it by now, or has a module for it.
+/// Returns whether the running kernel can mount it: built in, loaded, or as a module.
 pub fn kernel_has(name: &str) -> bool {
     let known = fs::read_to_string("/proc/filesystems").unwrap_or_default();
     if known.split_whitespace().any(|word| word == name) {
@@ -34,7 +34,7 @@ pub fn kernel_has(name: &str) -> bool {
     aliases.is_ok_and(|aliases| aliases.lines().any(|line| line.starts_with(&wanted)))
 }
 
-/// Whether a distribution's kernel of that version, as `6.1`, has it: Linux 6.13 removed ReiserFS.
+/// Returns whether a distribution's kernel of that version, as `6.1`, has it. Linux 6.13 removed ReiserFS.
 pub fn distribution_has(version: &str, name: &str) -> bool {
     let mut numbers =
         version.split(|c: char| !c.is_ascii_digit()).map(|part| part.parse().unwrap_or(0));
@@ -43,7 +43,7 @@ pub fn distribution_has(version: &str, name: &str) -> bool {
 }
 
 impl Target {
-    /// What a power cut may cost on it, beyond what the program risks itself.
+    /// Describes what a power cut may cost on it, beyond the risk that the program itself takes.
     pub fn danger(&self) -> Option<&'static str> {
         let options = |text: &str| -> Vec<String> {
             let words = text.split(|c: char| c == ',' || c.is_whitespace());

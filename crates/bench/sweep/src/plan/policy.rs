@@ -5,22 +5,22 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// Who batches and copies, if anyone.
+/// Batching of commits and copying of journal blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Policy {
-    /// The workload as it is.
+    /// Neither.
     Off,
     /// Under `luc run --level gate`.
     Gate(Batching),
-    /// With `luc.ko`, which may do both.
+    /// With `luc.ko`, which can do both.
     Kernel(Batching, CopyOut),
 }
 
-/// How commits are held for more requests, as the gate and the module call it.
+/// Rule by which commits are held for more requests, as the gate and the module name it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Batching {
-    /// Not; they are only counted.
+    /// Holds none; they are only counted.
     Off,
     Delay,
     /// The paper's PID controller.
@@ -28,14 +28,14 @@ pub enum Batching {
     Auto,
 }
 
-/// When journal blocks are written from copies, as the module calls it.
+/// Rule by which journal blocks are written from copies, as the module names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CopyOut {
     Off,
-    /// By the paper's heuristic.
+    /// Heuristic of the paper.
     Heuristic,
     On,
-    /// By LUC's own measure.
+    /// LUC's own rule.
     Auto,
 }
 
@@ -64,7 +64,7 @@ impl Policy {
     /// The gate's own choice.
     pub const AUTO: Self = Self::Gate(Batching::Auto);
 
-    /// Whether a setting of the module, by its name in sysfs, is one of this policy.
+    /// Returns whether a setting of the module, by its name in sysfs, belongs to this policy.
     pub(crate) fn takes(self, setting: &str) -> bool {
         let Self::Kernel(batching, copy_out) = self else {
             return false;
@@ -84,7 +84,7 @@ impl Policy {
 impl Batching {
     const ALL: [Self; 4] = [Self::Off, Self::Delay, Self::Pid, Self::Auto];
 
-    /// As `luc run --policy` and the module have it.
+    /// Returns its name for `luc run --policy` and for the module.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Off => "off",
@@ -98,7 +98,7 @@ impl Batching {
 impl CopyOut {
     const ALL: [Self; 4] = [Self::Off, Self::Heuristic, Self::On, Self::Auto];
 
-    /// As the module has it.
+    /// Returns its name for the module.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Off => "off",
@@ -110,7 +110,7 @@ impl CopyOut {
 }
 
 impl fmt::Display for Policy {
-    /// As in the plan, in the shortest form.
+    /// Writes its shortest form in a plan.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some((name, _)) = SHORT.iter().find(|(_, policy)| policy == self) {
             return f.write_str(name);
@@ -155,7 +155,7 @@ impl From<Policy> for String {
     }
 }
 
-/// What a plan may set.
+/// Settings that a plan may have.
 pub(super) const SETTINGS: [&str; 10] = [
     "delay_us",
     "max_restarts",

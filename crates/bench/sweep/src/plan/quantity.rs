@@ -38,7 +38,7 @@ impl Size {
         self.bytes
     }
 
-    /// Of a number of bytes.
+    /// Creates a size from a number of bytes.
     pub fn of_bytes(bytes: u64) -> Self {
         Self { text: format_size(bytes), bytes }
     }

@@ -1,4 +1,4 @@
-//! Whether a target makes sense, and can be made here.
+//! Checks that a target is consistent and possible on this machine.
 
 use luc_disk::Mkfs;
 use luc_units::format_size;
@@ -6,9 +6,9 @@ use luc_units::format_size;
 use super::check::check_policies;
 use super::file_systems::FILE_SYSTEMS;
 use super::{Disk, Target};
-use crate::device::own_identity;
 use crate::error::SweepError;
-use crate::guests::needs;
+use crate::guest_needs::guest_needs;
+use luc_borrow::own_identity;
 use luc_workload::nearest::meant;
 
 impl Target {
@@ -55,7 +55,7 @@ impl Target {
         }
     }
 
-    /// Whether the program that makes its file system is here, where a guest has it from.
+    /// Checks that the program that makes its file system is installed on the host, from where guests take it.
     pub(super) fn check_program(&self) -> Result<(), SweepError> {
         let fs = self.fs.clone().unwrap_or_default();
         let mkfs = Mkfs { fs: fs.clone(), options: String::new() };
@@ -63,12 +63,12 @@ impl Target {
             SweepError::Plan(format!(
                 "target '{}': mkfs.{fs} is not installed: install {}, or leave the target out",
                 self.name,
-                needs(&fs).package
+                guest_needs(&fs).package
             ))
         })
     }
 
-    /// A device is named twice, by its absolute path, with a file system; nothing else has its keys.
+    /// Checks that a device is named twice, by its absolute path, with a file system; nothing else has its keys.
     fn check_device(&self) -> Result<(), SweepError> {
         let name = &self.name;
         let refuse = |reason: String| Err(SweepError::Plan(format!("target '{name}': {reason}")));

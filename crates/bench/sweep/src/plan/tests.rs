@@ -1,4 +1,4 @@
-//! Plans that are taken, and what is said of others.
+//! Plans that are accepted, and messages about others.
 
 use super::*;
 
@@ -59,7 +59,7 @@ fn refusal_of(whole: &str, from: &str, to: &str) -> String {
 fn a_whole_plan() {
     let plan = Plan::parse(WHOLE, Path::new("p.toml")).expect("fine");
     assert_eq!(plan.threads, [1, 4]);
-    assert_eq!(plan.workload[0].bench, Some(Bench::Metarates));
+    assert_eq!(plan.workload[0].bench, Some(crate::Bench::Metarates));
 }
 
 #[test]

@@ -4,8 +4,11 @@ use std::collections::BTreeSet;
 
 use super::super::error::SweepError;
 
-/// Whether the values of the axis `name` are a list that can be crossed.
-pub(super) fn unique(name: &str, values: impl Iterator<Item = String>) -> Result<(), SweepError> {
+/// Checks that the values of the axis `name` are distinct and at least one.
+pub(super) fn check_unique(
+    name: &str,
+    values: impl Iterator<Item = String>,
+) -> Result<(), SweepError> {
     let mut seen = BTreeSet::new();
     for value in values {
         if !seen.insert(value.clone()) {

@@ -1,4 +1,4 @@
-//! Sweeps in virtual time: which kernel, how fast its processor is, and what of a plan such a sweep cannot have.
+//! Sweeps in virtual time: kernel, processor speed, and checks of settings that it excludes.
 
 use std::ops::RangeInclusive;
 use std::time::Instant;
@@ -10,23 +10,23 @@ use serde::{Deserialize, Serialize};
 use super::super::error::SweepError;
 use super::file_systems::distribution_has;
 use super::policy::SETTINGS;
-use super::unique::unique;
+use super::unique::check_unique;
 use super::{Disk, Plan, Policy, Span, Target, Workload, is_default};
 use luc_workload::nearest::meant;
 
 /// Files are made and written in a guest's memory, so its disk is no larger than this.
-const LARGEST_DISK_BYTES: u64 = 1 << 30;
+const MAX_LAGDISK_BYTES: u64 = 1 << 30;
 /// The same of one that has a model.
-pub const LARGEST_GUEST_DISK_BYTES: u64 = 4 << 30;
-/// What a benchmark and its pages need of a guest's memory.
-const LEAST_MEMORY_BYTES: u64 = 16 << 20;
+pub const MAX_GUEST_DISK_BYTES: u64 = 4 << 30;
+/// Memory that a benchmark and its pages need in a guest.
+const MIN_MEMORY_BYTES: u64 = 16 << 20;
 /// Speeds at which no time has to be stretched: an instruction takes a whole power of two of nanoseconds.
-const SPEEDS: [u64; 4] = [1000, 500, 250, 125];
+const UNSTRETCHED_MIPS: [u64; 4] = [1000, 500, 250, 125];
 /// Most processors of a guest: with many more its boot takes minutes.
-const MOST_PROCESSORS: u32 = 64;
+const MAX_PROCESSORS: u32 = 64;
 /// The longest that the module holds a commit, µs; it takes no longer time.
-pub(crate) const LONGEST_HOLD_US: u64 = 50_000;
-/// How much longer the module makes its times, in thousandths.
+pub(crate) const MAX_HOLD_US: u64 = 50_000;
+/// Range of the module's stretch of its times, in thousandths.
 const MODULE_STRETCH: RangeInclusive<u64> = 10..=100_000;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -37,10 +37,11 @@ pub struct VirtualTime {
     pub kernel: String,
     /// Axis: millions of instructions per second of a processor.
     pub mips: Vec<u64>,
-    /// How many processors a guest has, by the QEMU that is best at several; without it one, by the system's QEMU.
+    /// Number of a guest's processors, run by the QEMU that is best at several. Without it, one processor and the
+    /// system's QEMU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processors: Option<u32>,
-    /// How long an instruction takes in the guests; without it the time at which the slowest speed shortens no time.
+    /// Time of an instruction in the guests. Without it, the time at which the slowest speed shortens no other time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instruction: Option<Span>,
     /// Repeats of a point, each with a seed of its own.
@@ -67,7 +68,7 @@ fn jobs() -> usize {
 }
 
 impl VirtualTime {
-    /// On the distribution's `kernel`, as `6.1`, at one speed.
+    /// Returns on the distribution's `kernel`, as `6.1`, at one speed.
     pub fn of(version: &str, mips: u64) -> Self {
         Self {
             kernel: version.to_owned(),
@@ -80,7 +81,6 @@ impl VirtualTime {
         }
     }
 
-    /// The QEMU of its guests.
     pub(crate) fn qemu(&self) -> Result<Qemu, SweepError> {
         Ok(match self.processors {
             Some(_) => Qemu::for_several()?,
@@ -91,6 +91,7 @@ impl VirtualTime {
     /// Checks it, and all of `plan` that it bears on.
     pub(super) fn check(&self, plan: &Plan) -> Result<(), SweepError> {
         let refuse = |reason: String| Err(SweepError::Plan(reason));
+        // 1. The settings of `virtual` itself.
         check_speeds("virtual.mips", &self.mips)?;
         if let Some(instruction) = &self.instruction
             && !(instruction.ns().is_power_of_two() && instruction.ns() <= 512)
@@ -101,36 +102,34 @@ impl VirtualTime {
         }
         check_processors("virtual.processors", self.processors.iter())?;
         check_repeats("virtual.repeats", self.repeats)?;
-        if plan.poll_idle || plan.stop.stolen.is_some() {
-            return refuse(
-                "poll-idle and stop.stolen do not go with virtual, where no other guest disturbs: leave them out"
-                    .to_owned(),
-            );
-        }
-        if plan.stop.best && self.repeats != repeats() {
-            return refuse(
-                "virtual.repeats does not go with stop.best: write stop.min and stop.max"
-                    .to_owned(),
-            );
-        }
-        if !plan.stop.best && !is_default(&plan.stop) {
-            return refuse(
+        // 2. Settings of the plan that make no sense in virtual time.
+        let unfit = [
+            (
+                plan.poll_idle || plan.stop.stolen.is_some(),
+                "poll-idle and stop.stolen do not go with virtual, where no other guest disturbs: leave them out",
+            ),
+            (
+                plan.stop.best && self.repeats != repeats(),
+                "virtual.repeats does not go with stop.best: write stop.min and stop.max",
+            ),
+            (
+                !plan.stop.best && !is_default(&plan.stop),
                 "stop without stop.best does not go with virtual, where a repeat differs by its seed alone: write \
-                 virtual.repeats"
-                    .to_owned(),
-            );
+                 virtual.repeats",
+            ),
+            (
+                !plan.frequency.is_empty() || !plan.frequency_options.is_empty(),
+                "frequency does not go with virtual: write virtual.mips",
+            ),
+            (!plan.scheduler.is_empty(), "scheduler does not go with virtual: leave it out"),
+            (!is_default(&plan.energy), "energy does not go with virtual: leave it out"),
+        ];
+        if let Some((_, reason)) = unfit.into_iter().find(|(is_unfit, _)| *is_unfit) {
+            return refuse(reason.to_owned());
         }
-        if !plan.frequency.is_empty() || !plan.frequency_options.is_empty() {
-            return refuse("frequency does not go with virtual: write virtual.mips".to_owned());
-        }
-        if !plan.scheduler.is_empty() {
-            return refuse("scheduler does not go with virtual: leave it out".to_owned());
-        }
-        if !is_default(&plan.energy) {
-            return refuse("energy does not go with virtual: leave it out".to_owned());
-        }
+        // 3. Disks, targets, policies and workloads.
         let largest =
-            if plan.disk.is_modelled() { LARGEST_GUEST_DISK_BYTES } else { LARGEST_DISK_BYTES };
+            if plan.disk.is_modelled() { MAX_GUEST_DISK_BYTES } else { MAX_LAGDISK_BYTES };
         for Disk { size, model, .. } in plan.target.iter().map(|target| plan.disk_of(target)) {
             if size.bytes() > largest {
                 return refuse(format!(
@@ -141,14 +140,11 @@ impl VirtualTime {
         }
         plan.target.iter().try_for_each(|target| check_target(target, &self.kernel))?;
         for policy in plan.all_policies() {
-            match policy {
-                Policy::Gate(batching) => {
-                    return refuse(format!(
-                        "policy '{policy}' is the gate's, which guests do not have; write 'kernel:{}'",
-                        batching.name()
-                    ));
-                }
-                Policy::Off | Policy::Kernel(..) => {}
+            if let Policy::Gate(batching) = policy {
+                return refuse(format!(
+                    "policy '{policy}' is the gate's, which guests do not have; write 'kernel:{}'",
+                    batching.name()
+                ));
             }
         }
         for workload in &plan.workload {
@@ -166,7 +162,7 @@ impl VirtualTime {
         self.check_module_stretch(plan)
     }
 
-    /// The times in a workload file are as they are, so a plan with one has a speed that stretches none.
+    /// Checks that the plan has a speed without stretching if it has workload files, whose times cannot be stretched.
     fn check_unstretched(&self, plan: &Plan) -> Result<(), SweepError> {
         let mut files = plan.workload.iter().filter(|load| load.filebench.is_some());
         let Some(Workload { name, .. }) = files.next() else {
@@ -175,7 +171,7 @@ impl VirtualTime {
         let of_workloads = plan.workload.iter().filter_map(|load| load.mips.as_ref());
         let speeds: Vec<u64> = of_workloads.chain([&self.mips]).flatten().copied().collect();
         let is_one = speeds.iter().all(|speed| *speed == speeds[0]);
-        if is_one && SPEEDS.contains(&speeds[0]) {
+        if is_one && UNSTRETCHED_MIPS.contains(&speeds[0]) {
             return Ok(());
         }
         Err(SweepError::Plan(format!(
@@ -185,7 +181,7 @@ impl VirtualTime {
         )))
     }
 
-    /// Whether the module, where there is one, can make its times as long as a guest's others.
+    /// Checks that the module, if it is used, can stretch its times as much as the guest's others.
     fn check_module_stretch(&self, plan: &Plan) -> Result<(), SweepError> {
         let is_kernel = |policy: Policy| matches!(policy, Policy::Kernel(..));
         if !plan.all_policies().any(is_kernel) {
@@ -221,7 +217,7 @@ impl VirtualTime {
         }
         if let Some(numbers) = &workload.processors {
             let what = format!("workload '{name}': processors");
-            unique(&what, numbers.iter().map(ToString::to_string))?;
+            check_unique(&what, numbers.iter().map(ToString::to_string))?;
             check_processors(&what, numbers.iter())?;
             if self.processors.is_none() {
                 return refuse(
@@ -238,7 +234,7 @@ impl VirtualTime {
     }
 }
 
-/// What a plan without `[virtual]` must not have.
+/// Checks that a plan without `[virtual]` has nothing that only guests have.
 pub(super) fn check_host(plan: &Plan) -> Result<(), SweepError> {
     let refuse = |what: &str| {
         Err(SweepError::Plan(format!(
@@ -269,13 +265,13 @@ pub(super) fn check_host(plan: &Plan) -> Result<(), SweepError> {
     Ok(())
 }
 
-/// Whether the module can hold commits for as long as it is told.
+/// Checks that no setting exceeds the longest hold of the module.
 fn check_holds(plan: &Plan) -> Result<(), SweepError> {
     for workload in &plan.workload {
         for (setting, us) in &workload.settings {
-            if setting.ends_with("_us") && *us > LONGEST_HOLD_US {
+            if setting.ends_with("_us") && *us > MAX_HOLD_US {
                 return Err(SweepError::Plan(format!(
-                    "workload '{}': {setting} = {us}: the module holds no commit longer than {LONGEST_HOLD_US} us: lower \
+                    "workload '{}': {setting} = {us}: the module holds no commit longer than {MAX_HOLD_US} us: lower \
                      it",
                     workload.name
                 )));
@@ -298,7 +294,7 @@ fn check_memory(workload: &Workload, is_modelled: bool) -> Result<(), SweepError
             "memory goes with a disk.model other than fixed: leave one of them out".to_owned(),
         );
     }
-    if memory.bytes() < LEAST_MEMORY_BYTES {
+    if memory.bytes() < MIN_MEMORY_BYTES {
         return refuse(format!(
             "memory = {memory}: write 16M or more, or the benchmark itself does not fit"
         ));
@@ -307,7 +303,7 @@ fn check_memory(workload: &Workload, is_modelled: bool) -> Result<(), SweepError
 }
 
 fn check_speeds(name: &str, mips: &[u64]) -> Result<(), SweepError> {
-    unique(name, mips.iter().map(ToString::to_string))?;
+    check_unique(name, mips.iter().map(ToString::to_string))?;
     let least = mips.iter().copied().min().unwrap_or(1);
     if mips.iter().any(|&mips| !(10..=100_000).contains(&mips) || mips > 16 * least) {
         return Err(SweepError::Plan(format!(
@@ -321,9 +317,9 @@ fn check_processors<'a>(
     name: &str,
     mut numbers: impl Iterator<Item = &'a u32>,
 ) -> Result<(), SweepError> {
-    match numbers.find(|number| !(1..=MOST_PROCESSORS).contains(number)) {
+    match numbers.find(|number| !(1..=MAX_PROCESSORS).contains(number)) {
         Some(number) => Err(SweepError::Plan(format!(
-            "{name} = {number}: write a number from 1 to {MOST_PROCESSORS}"
+            "{name} = {number}: write a number from 1 to {MAX_PROCESSORS}"
         ))),
         None => Ok(()),
     }

@@ -1,32 +1,17 @@
-//! What is run, and which number counts.
+//! Workloads of a plan, and their figures.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::super::error::SweepError;
 use super::{Policy, Size};
+use crate::bench::Bench;
+use crate::error::SweepError;
 
-/// A workload of `luc bench`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Bench {
-    Metarates,
-    Varmail,
-    /// A database; the threads are its writers.
-    Oltp,
-    InitialWrite,
-    /// Commits of many files; the threads are the files of each.
-    Commit,
-    Append,
-    Overwrite,
-}
-
-/// What is run: a built-in workload, a workload file or a command.
+/// A built-in workload, a workload file or a command.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Workload {
-    /// What the report calls it.
     pub name: String,
     pub bench: Option<Bench>,
     /// A workload file of Filebench's, or the name of a stock one.
@@ -35,7 +20,7 @@ pub struct Workload {
     /// The text of that, so that results of a file that was changed are not mixed.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub text: String,
-    /// Options of both, as those of `luc bench` without the dashes; of `bench`, a list of values is an axis.
+    /// Options of both, named as in `luc bench` without the dashes. With `bench`, a list of values is an axis.
     #[serde(default)]
     pub options: BTreeMap<String, toml::Value>,
     /// Settings of the kernel module under its policies, as `/sys/kernel/luc` has them.
@@ -44,22 +29,22 @@ pub struct Workload {
     /// Memory of a guest for it and the page cache, where the disk has a model; without it all of the guest's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<Size>,
-    /// Clients, in place of the plan's.
+    /// Numbers of clients, which replace the plan's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threads: Option<Vec<usize>>,
-    /// Policies, in place of the plan's.
+    /// Policies, which replace the plan's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<Vec<Policy>>,
-    /// Speeds, in place of the plan's.
+    /// Speeds, which replace the plan's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mips: Option<Vec<u64>>,
-    /// Axis: numbers of processors of its guests, in place of the plan's number.
+    /// Axis: numbers of its guests' processors, which replace the plan's number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processors: Option<Vec<u32>>,
-    /// Repeats in virtual time, in place of the plan's.
+    /// Number of repeats in virtual time, which replaces the plan's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeats: Option<usize>,
-    /// Names of its targets, in place of all.
+    /// Names of its targets; all targets without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<Vec<String>>,
     /// The user's command; `{dir}`, `{threads}` and `{seed}` are replaced.
@@ -67,11 +52,11 @@ pub struct Workload {
     /// Further numbers of its JSON that are kept as counters `report.NAME`, by their pointers.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub counters: BTreeMap<String, String>,
-    /// Its figure. Without it a built-in one's rate, or a command's run time.
+    /// Figure of the workload. By default the rate of a built-in workload, or the run time of a command.
     pub figure: Option<Figure>,
 }
 
-/// Where the figure is in what the workload prints.
+/// Place of the figure in the workload's output.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Figure {
@@ -79,57 +64,11 @@ pub struct Figure {
     pub regex: Option<String>,
     /// A JSON pointer, as `/a/b`.
     pub json: Option<String>,
-    /// All matches are a series, whose warm-up is cut and whose mean counts.
+    /// Takes all matches as a series: cuts its warm-up and takes the mean.
     #[serde(default)]
     pub series: bool,
-    /// What it is counted in.
     #[serde(default)]
     pub unit: String,
-}
-
-impl Bench {
-    /// Its name as in `luc bench NAME`.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Metarates => "metarates",
-            Self::Varmail => "varmail",
-            Self::Oltp => "oltp",
-            Self::InitialWrite => "initial-write",
-            Self::Commit => "commit",
-            Self::Append => "append",
-            Self::Overwrite => "overwrite",
-        }
-    }
-
-    /// Where its figure is in its report.
-    pub(crate) fn figure(self) -> &'static str {
-        match self {
-            Self::Metarates => "/creations_per_second",
-            Self::Varmail | Self::Oltp => "/flowops_per_second",
-            Self::InitialWrite => "/parent_kib_per_second/median",
-            Self::Commit => "/files_per_second",
-            Self::Append | Self::Overwrite => "/syncs_per_second",
-        }
-    }
-
-    /// What that is counted in.
-    pub(crate) fn unit(self) -> &'static str {
-        match self {
-            Self::Metarates | Self::Commit => "files/s",
-            Self::Varmail | Self::Oltp => "operations/s",
-            Self::InitialWrite => "KiB/s",
-            Self::Append | Self::Overwrite => "syncs/s",
-        }
-    }
-
-    /// The option that takes the number of clients.
-    pub(crate) fn clients(self) -> &'static str {
-        match self {
-            Self::Oltp => "--writers",
-            Self::Commit => "--files",
-            _ => "--threads",
-        }
-    }
 }
 
 impl Workload {

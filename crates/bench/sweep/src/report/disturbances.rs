@@ -1,11 +1,11 @@
-//! What was done against the other guests of a rented machine's host, and how often it was not enough.
+//! Measures against other guests on a rented machine's host, and repeats that were disturbed nevertheless.
 
 use std::fmt::{self, Write};
 
 use super::Report;
 use crate::journal::Record;
 
-/// A line for each.
+/// Writes a line for each.
 pub(super) fn write(f: &mut impl Write, report: &Report) -> fmt::Result {
     if report.plan.poll_idle {
         writeln!(f, "idle processors polled and did not halt (0 in /dev/cpu_dma_latency)")?;

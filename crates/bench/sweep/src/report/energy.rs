@@ -1,4 +1,4 @@
-//! What the repeats took, in figures and words.
+//! Energy of the repeats, in figures and words.
 
 use std::fmt;
 
@@ -16,17 +16,16 @@ pub struct PointEnergy {
     pub count: usize,
     /// Joules of a repeat.
     pub gross_joules: Option<MedianInterval>,
-    /// Without what the idle machine takes.
+    /// Joules above the energy of the idle machine.
     pub net_joules: Option<MedianInterval>,
-    /// What a joule gives is counted in, as `files/J`; `None` where the figure is no rate.
+    /// Unit of the figures per joule, as `files/J`; `None` if the figure is no rate.
     pub unit_per_joule: Option<String>,
-    /// What a joule gives.
+    /// Operations per joule.
     pub per_gross_joule: Option<MedianInterval>,
     /// The same of joules above idle.
     pub per_net_joule: Option<MedianInterval>,
 }
 
-/// Of the repeats of one point.
 pub(super) fn of_point(
     point: &Point,
     records: &[Record],
@@ -50,7 +49,7 @@ pub(super) fn of_point(
     })
 }
 
-/// What the energy of all repeats is of, or why there is none.
+/// Writes the source and scope of the energy, or why there is none.
 pub(super) fn write_about(
     f: &mut fmt::Formatter<'_>,
     about: &About,

@@ -1,4 +1,4 @@
-//! The report's files.
+//! Files `report.json` and `results.csv`.
 
 use std::collections::HashMap;
 use std::fs;
@@ -21,8 +21,8 @@ impl Report {
         Ok(())
     }
 
-    /// A line for each repeat; `-` where energy was not measured. No value holds a comma or a quote but the axes' own,
-    /// which are columns.
+    /// Writes a line for each repeat; `-` where energy was not measured. No value holds a comma or a quote but the
+    /// axes' own, which are columns.
     fn csv(&self) -> String {
         let mut text = format!(
             "{},round,value,unit,stolen_share,io_pressure_us,gross_joules,net_joules,per_gross_joule,per_net_joule\n",

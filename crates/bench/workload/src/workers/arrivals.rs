@@ -1,5 +1,5 @@
-//! When the clients of a round begin: not all at once, but spread over a time that does not depend on how fast the
-//! processor is, as processes that are started one after another, or requests from a network, are.
+//! Arrival times of the clients of a round. They are spread over a time that does not depend on the processor's speed,
+//! like processes started one after another, or requests from a network.
 
 use std::fmt;
 use std::fs;
@@ -14,34 +14,33 @@ use rand_distr::Exp1;
 use super::Client;
 use crate::error::BenchError;
 
-/// The arrivals' random numbers are apart from those of contents and pauses.
-const STREAMS: u64 = 1 << 40;
+/// First random stream of arrivals, apart from the streams of contents and pauses.
+const FIRST_STREAM: u64 = 1 << 40;
 /// Longest time over which clients arrive, ns: a minute.
-const LONGEST_NS: u64 = 60_000_000_000;
-/// Largest file of arrivals, bytes.
-const LARGEST_BYTES: u64 = 16 << 20;
-/// Arrivals are counted from a moment that is so much after the start, ns, and the second for each client: until then
-/// all clients have been woken and wait for their turn.
+const MAX_ARRIVAL_NS: u64 = 60_000_000_000;
+const MAX_FILE_BYTES: u64 = 16 << 20;
+/// Lead time between the start and the first possible arrival, ns, plus a part for each client. Until then all clients
+/// have been woken and wait for their turn.
 const LEAD_NS: u64 = 1_000_000;
 const LEAD_NS_PER_CLIENT: u64 = 20_000;
 
-/// When clients begin, after all are released.
+/// Distribution of the clients' arrivals after all are released.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Arrivals {
-    /// At any moment of the first so many ns, each as likely as the others.
+    /// Uniform over this time, ns.
     Uniform(u64),
     /// Exponentially distributed with this mean, ns.
     Exponential(u64),
-    /// As a file says.
+    /// Listed in a file.
     Listed {
         path: PathBuf,
-        /// Its times, ns: of the clients of the first round, then of the second, and from the beginning again.
+        /// Times of the file, ns: for the clients of the first round, then of the second, and so on cyclically.
         offsets_ns: Vec<u64>,
     },
 }
 
 impl Arrivals {
-    /// Of `40us`, `uniform:40us`, `exponential:40us` or `file:PATH`, a file with a duration on each line.
+    /// Parses `40us`, `uniform:40us`, `exponential:40us` or `file:PATH`, a file with a duration on each line.
     ///
     /// # Errors
     /// [`BenchError::Input`] naming the text, or the file and its line.
@@ -62,7 +61,7 @@ impl Arrivals {
         Ok(if is_exponential { Self::Exponential(ns) } else { Self::Uniform(ns) })
     }
 
-    /// The same with its times changed by `stretch`, which makes ns of ns; times of a file stay as they are.
+    /// Returns the same with its times changed by `stretch`, which makes ns of ns; times of a file stay as they are.
     #[must_use]
     pub fn stretched(self, stretch: impl Fn(u64) -> u64) -> Self {
         match self {
@@ -80,7 +79,7 @@ impl Arrivals {
             advice: "name a file with a duration on each line, as in 12us",
         };
         let size = fs::metadata(path).map(|about| about.len());
-        if size.is_ok_and(|bytes| bytes > LARGEST_BYTES) {
+        if size.is_ok_and(|bytes| bytes > MAX_FILE_BYTES) {
             return Err(refuse(option(), "larger than 16 MiB"));
         }
         let text = fs::read_to_string(path)
@@ -100,16 +99,16 @@ impl Arrivals {
         Ok(Self::Listed { path: path.to_owned(), offsets_ns })
     }
 
-    /// How long after the others' earliest moment client `client` of `clients` begins in `round`, ns.
-    fn offset_ns(&self, seed: u64, round: usize, (client, clients): (usize, usize)) -> u64 {
+    /// Returns the offset of a client's arrival in `round` from the earliest possible moment, ns.
+    fn offset_ns(&self, seed: u64, round: usize, client: usize, clients: usize) -> u64 {
         let number = round as u64 * clients as u64 + client as u64;
-        let mut random = random::stream(seed, STREAMS + number);
+        let mut random = random::stream(seed, FIRST_STREAM + number);
         match self {
             Self::Uniform(0) => 0,
             Self::Uniform(ns) => random.random_range(0..*ns),
             Self::Exponential(ns) => {
                 let drawn = *ns as f64 * random.sample::<f64, _>(Exp1);
-                (drawn as u64).min(LONGEST_NS)
+                (drawn as u64).min(MAX_ARRIVAL_NS)
             }
             Self::Listed { offsets_ns, .. } => {
                 offsets_ns[(number % offsets_ns.len() as u64) as usize]
@@ -119,7 +118,7 @@ impl Arrivals {
 
     /// Waits for the arrival of `client`, one of `clients`, in `round`.
     pub(crate) fn wait(&self, client: &Client<'_>, seed: u64, round: usize, clients: usize) {
-        let offset_ns = self.offset_ns(seed, round, (client.index, clients));
+        let offset_ns = self.offset_ns(seed, round, client.index, clients);
         let lead_ns = LEAD_NS + LEAD_NS_PER_CLIENT * clients as u64;
         // Without it the kernel may wake a thread 50 us late; a refusal costs accuracy only.
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
@@ -128,11 +127,11 @@ impl Arrivals {
 }
 
 fn arrival_ns(text: &str) -> Option<u64> {
-    parse_duration_ns(text).ok().filter(|&ns| ns <= LONGEST_NS)
+    parse_duration_ns(text).ok().filter(|&ns| ns <= MAX_ARRIVAL_NS)
 }
 
-/// With a short unit if that is the same time.
-fn exactly(ns: u64) -> String {
+/// Formats a time, with a short unit if that is exact.
+fn format_exactly(ns: u64) -> String {
     let short = format_duration(ns);
     match arrival_ns(&short) {
         Some(same) if same == ns => short,
@@ -143,8 +142,8 @@ fn exactly(ns: u64) -> String {
 impl fmt::Display for Arrivals {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Uniform(ns) => write!(f, "uniform:{}", exactly(*ns)),
-            Self::Exponential(ns) => write!(f, "exponential:{}", exactly(*ns)),
+            Self::Uniform(ns) => write!(f, "uniform:{}", format_exactly(*ns)),
+            Self::Exponential(ns) => write!(f, "exponential:{}", format_exactly(*ns)),
             Self::Listed { path, .. } => write!(f, "file:{}", path.display()),
         }
     }
@@ -165,7 +164,7 @@ mod tests {
         let draws = |arrivals: &Arrivals, seed| -> Vec<u64> {
             let of_round = |round| (0..4).map(move |client| (round, client));
             let all = (0..5000).flat_map(of_round);
-            all.map(|(round, client)| arrivals.offset_ns(seed, round, (client, 4))).collect()
+            all.map(|(round, client)| arrivals.offset_ns(seed, round, client, 4)).collect()
         };
         let mean = |draws: &[u64]| draws.iter().sum::<u64>() as f64 / draws.len() as f64;
         let uniform = Arrivals::Uniform(40_000);
@@ -188,7 +187,7 @@ mod tests {
         let arrivals = Arrivals::parse(&format!("file:{}", path.display())).expect("fine");
         let offsets: Vec<u64> = (0..2)
             .flat_map(|round| (0..2).map(move |client| (round, client)))
-            .map(|(round, client)| arrivals.offset_ns(1, round, (client, 2)))
+            .map(|(round, client)| arrivals.offset_ns(1, round, client, 2))
             .collect();
         assert_eq!(offsets, [1000, 5000, 9000, 1000]);
         for (text, words) in [("1us\nlater\n", "line 2"), ("\n", "no line")] {

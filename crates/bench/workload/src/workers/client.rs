@@ -1,4 +1,4 @@
-//! What a client at work may ask and say.
+//! A client's view of a run.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -20,13 +20,13 @@ pub struct Client<'a> {
 }
 
 impl Client<'_> {
-    /// Whether the client should go on at `now_ns`.
+    /// Returns whether the client should go on at `now_ns`.
     #[inline]
     pub fn running(&self, now_ns: u64) -> bool {
         now_ns < self.control.end_ns().load(Ordering::Relaxed)
     }
 
-    /// Whether something completed at `now_ns` counts: in the measured interval.
+    /// Returns whether an operation that ended at `now_ns` lies in the measured interval.
     #[inline]
     pub fn counts(&self, now_ns: u64) -> bool {
         now_ns >= self.control.begin_ns().load(Ordering::Relaxed) && self.running(now_ns)
@@ -38,7 +38,7 @@ impl Client<'_> {
         self.recorder.record(operation, ns);
     }
 
-    /// Time until the end of the run, ns.
+    /// Returns the time until the end of the run, ns.
     pub fn left_ns(&self, now_ns: u64) -> u64 {
         let end_ns = self.control.end_ns().load(Ordering::Relaxed);
         end_ns.saturating_sub(now_ns)
@@ -49,7 +49,7 @@ impl Client<'_> {
         self.control.end_ns().fetch_min(now_ns, Ordering::Relaxed);
     }
 
-    /// When all clients of a run without warm-up were released, ns.
+    /// Returns when all clients of a run without warm-up were released, ns.
     pub(super) fn start_ns(&self) -> u64 {
         self.control.begin_ns().load(Ordering::Relaxed)
     }
@@ -66,7 +66,7 @@ impl Client<'_> {
                 tv_sec: (wake_ns / 1_000_000_000) as i64,
                 tv_nsec: (wake_ns % 1_000_000_000) as i64,
             };
-            // A signal only means: look again.
+            // A signal only means to check again.
             let _ = clock_nanosleep_absolute(ClockId::Monotonic, &wake);
         }
     }

@@ -1,4 +1,4 @@
-//! The words that clients and coordinator share: when to start, what counts, when to stop.
+//! Words shared by clients and coordinator: start, measured interval, end.
 
 use std::io;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -11,14 +11,12 @@ use crate::shared::SharedSlice;
 /// A client's failure: which operation, and errno.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fault {
-    /// Index into the workload's operations.
     pub operation: usize,
-    /// The system's error number.
     pub errno: i32,
 }
 
 impl Fault {
-    /// The failure of `operation`.
+    /// Builds the failure of `operation`.
     pub fn of(operation: usize) -> impl Fn(io::Error) -> Self {
         move |error| Self { operation, errno: error.raw_os_error().unwrap_or(libc::EIO) }
     }
@@ -32,11 +30,9 @@ impl Control {
     pub(super) fn new() -> io::Result<Self> {
         Ok(Self(SharedSlice::new(3)?, SharedSlice::new(3)?))
     }
-    /// When the measured interval begins, ns.
     pub(super) fn begin_ns(&self) -> &AtomicU64 {
         &self.0[0]
     }
-    /// When it ends, ns.
     pub(super) fn end_ns(&self) -> &AtomicU64 {
         &self.0[1]
     }
@@ -58,7 +54,7 @@ impl Control {
         &self.1[2]
     }
 
-    /// Says that a client's work is done; the last of `clients` wakes the coordinator.
+    /// Marks a client's work as done. The last of `clients` wakes the coordinator.
     pub(super) fn end(&self, clients: usize) {
         if self.ended().fetch_add(1, Ordering::Release) + 1 == clients as u32 {
             // Cannot fail for a valid address; a coordinator that does not sleep sees the count.
@@ -102,7 +98,7 @@ impl Control {
         }
     }
 
-    /// A client's part of the barrier.
+    /// Waits at the barrier as a client.
     pub(super) fn wait_for_start(&self) {
         self.ready().fetch_add(1, Ordering::Release);
         while self.started().load(Ordering::Acquire) == 0 {

@@ -33,7 +33,7 @@ where
             }
         }
     }
-    let outcome = coordinate(schedule, control, || children.dead(), tick);
+    let outcome = coordinate(schedule, control, || children.find_dead(), tick);
     if outcome.is_err() {
         dismiss(control);
     }
@@ -42,7 +42,7 @@ where
     children.failed.map_or(Ok(()), Err)
 }
 
-/// Threads of this process, from /proc; 1 if that cannot be read.
+/// Counts the threads of this process, from /proc; 1 if that cannot be read.
 fn thread_count() -> usize {
     std::fs::read_dir("/proc/self/task").map_or(1, |tasks| tasks.count())
 }
@@ -81,8 +81,8 @@ struct Children {
 }
 
 impl Children {
-    /// The first child that died, without waiting. A child that ended in order is none.
-    fn dead(&mut self) -> Option<BenchError> {
+    /// Returns the first child that died, without waiting. A child that ended in order is none.
+    fn find_dead(&mut self) -> Option<BenchError> {
         self.reap(libc::WNOHANG);
         self.failed.take()
     }

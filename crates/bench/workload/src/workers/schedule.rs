@@ -1,17 +1,15 @@
-//! How many clients run, what they are, and for how long.
+//! Number and kind of clients, and the times of a run.
 
 use crate::error::BenchError;
 
-/// What a client is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ClientKind {
-    /// A thread of this process.
     Thread,
     Process,
 }
 
-/// How many clients run, and for how long.
+/// Number of clients, and the times of their run.
 #[derive(Debug, Clone, Copy)]
 pub struct Schedule {
     /// Number of clients, at least 1.
@@ -47,7 +45,7 @@ impl Schedule {
     }
 }
 
-/// Where a run is, for a progress bar: nanoseconds since the clients started and in total.
+/// Progress of a run, for a progress bar.
 #[derive(Debug, Clone, Copy)]
 pub struct Progress {
     /// Time since the start, ns.

@@ -1,4 +1,4 @@
-//! How long a client pauses between the rounds of its loop.
+//! Pauses of a client between the rounds of its loop.
 
 use luc_stats::random;
 use rand::RngExt as _;
@@ -9,30 +9,28 @@ use serde::Serialize;
 use super::{Client, now_ns};
 use crate::error::BenchError;
 
-/// The pauses' random numbers are apart from those of a client's contents and offsets.
-const STREAMS: u64 = 1 << 32;
+/// First random stream of pauses, apart from the streams of a client's contents and offsets.
+const FIRST_STREAM: u64 = 1 << 32;
 
-/// How the lengths of pauses are distributed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Distribution {
-    /// Each pause is as long as the mean.
+    /// Each pause lasts the mean.
     #[default]
     Constant,
     /// Exponential: the next call comes as if by chance, as in a Poisson process.
     Exponential,
 }
 
-/// How long the clients of a workload think.
+/// Pauses of a workload's clients.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Think {
     /// Mean pause of a client after each round of its loop, ns.
     pub mean_ns: u64,
-    /// How the pauses are distributed.
     pub distribution: Distribution,
     /// Number of slow clients: the first ones.
     pub slow_clients: usize,
-    /// How many times as long a slow client takes for each round, pause included.
+    /// Factor of a slow client's time for each round, pause included.
     pub slow_factor: f64,
 }
 
@@ -44,7 +42,7 @@ impl Default for Think {
 }
 
 impl Think {
-    /// Checks that there are as many clients as are to be slow, and that slow means slow.
+    /// Checks that there are enough clients for the slow ones, and that the slow factor is valid.
     ///
     /// # Errors
     /// [`BenchError::Input`].
@@ -72,12 +70,12 @@ pub(crate) struct Pauses {
     distribution: Distribution,
     factor: f64,
     random: ChaCha8Rng,
-    /// When the last pause ended, ns.
+    /// End of the last pause, ns.
     woke_ns: u64,
 }
 
 impl Pauses {
-    /// The pauses of `client`, whose first round starts now.
+    /// Returns the pauses of `client`, whose first round starts now.
     pub(crate) fn new(think: &Think, seed: u64, client: &Client<'_>) -> Self {
         Self::of(think, seed, client.index)
     }
@@ -88,7 +86,7 @@ impl Pauses {
             mean_ns: think.mean_ns as f64,
             distribution: think.distribution,
             factor: if is_slow { think.slow_factor } else { 1.0 },
-            random: random::stream(seed, STREAMS + index as u64),
+            random: random::stream(seed, FIRST_STREAM + index as u64),
             woke_ns: now_ns(),
         }
     }
@@ -103,7 +101,7 @@ impl Pauses {
         self.woke_ns = now_ns();
     }
 
-    /// The length of the pause after a round that took `round_ns`.
+    /// Returns the length of the pause after a round that took `round_ns`.
     fn length_ns(&mut self, round_ns: u64) -> u64 {
         let pause_ns = match self.distribution {
             Distribution::Constant => self.mean_ns,

@@ -6,7 +6,6 @@ use super::control::{Control, dismiss};
 use super::{Progress, Schedule, coordinate};
 use crate::error::BenchError;
 
-/// Runs `client_main` in one thread per client.
 pub(super) fn run<F>(
     schedule: &Schedule,
     control: &Control,

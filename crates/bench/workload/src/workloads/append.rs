@@ -1,9 +1,8 @@
-//! Append: clients that append records to a log of their own and synchronize it after each.
+//! Append: clients that append records to their own logs and synchronize after each.
 //!
-//! A log that grows needs a commit for each synchronization: its size changes. A log that is
-//! allocated in advance, as etcd, RocksDB and journald make theirs, keeps its size and its blocks;
-//! the first write into a block converts its extent from unwritten to written, which needs a commit
-//! as well, and later writes into the same block need none.
+//! A log that grows needs a commit for each synchronization, since its size changes. A preallocated log, as of etcd,
+//! RocksDB and journald, keeps its size and its blocks. The first write into a block converts its extent from unwritten
+//! to written, which needs a commit as well; later writes into the same block need none.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -12,7 +11,7 @@ use std::path::{Path, PathBuf};
 use luc_stats::random;
 use serde::Serialize;
 
-use super::timed::{self, Head, Outcome, SyncCall, Timed, Workload, checked_record};
+use super::timed::{self, Head, Outcome, RecordWrite, SyncCall, Timed, Workload, checked_record};
 use crate::error::BenchError;
 use crate::latency::LatencyFigures;
 use crate::workers::{Client, Fault, Progress, now_ns};
@@ -24,29 +23,22 @@ const SYNC: usize = 2;
 #[derive(Debug, Clone)]
 pub struct Append {
     pub timed: Timed,
-    /// Bytes of each record.
     pub record_size_bytes: u64,
     /// Bytes that a log is allocated in advance; one that is used up is removed and a new one takes
     /// its place. Absent: a log grows with each record.
     pub preallocate_bytes: Option<u64>,
-    /// The synchronization after each record.
     pub call: SyncCall,
 }
 
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
-    /// What every report has.
     #[serde(flatten)]
     pub head: Head,
-    /// Bytes of each record.
     pub record_size_bytes: u64,
     /// Bytes that a log was allocated in advance.
     pub preallocate_bytes: Option<u64>,
-    /// The synchronization after each record.
     pub call: SyncCall,
-    /// Synchronizations completed in the interval.
     pub syncs: u64,
-    /// The same per second.
     pub syncs_per_second: f64,
     /// Latencies of write and synchronization, and of opening a new log, if that happened.
     pub operations: Vec<LatencyFigures>,
@@ -59,42 +51,37 @@ pub struct Report {
 /// allocate in advance, or a client could not start.
 pub fn run(plan: &Append, tick: &mut dyn FnMut(Progress)) -> Result<Report, BenchError> {
     let room = plan.preallocate_bytes.unwrap_or(plan.record_size_bytes);
-    checked_record(plan.record_size_bytes, ("--preallocate", room))?;
+    checked_record(plan.record_size_bytes, "--preallocate", room)?;
     let outcome = timed::run(plan, &plan.timed, tick)?;
     Ok(report(plan, outcome))
 }
 
-/// A client's log and what it appends.
-pub(super) struct Own {
-    log: Log,
+/// A client's log, and its record.
+pub(super) struct AppendClient {
+    log: AppendLog,
     record: Vec<u8>,
 }
 
-struct Log {
+struct AppendLog {
     stem: PathBuf,
     number: u64,
     file: File,
     end_bytes: u64,
 }
 
-impl Log {
+impl AppendLog {
     fn path(stem: &Path, number: u64) -> PathBuf {
         stem.with_extension(format!("{number:06}"))
     }
 
     fn create(stem: PathBuf, preallocate_bytes: Option<u64>) -> io::Result<Self> {
-        Ok(Self {
-            file: new_file(&Self::path(&stem, 0), preallocate_bytes)?,
-            stem,
-            number: 0,
-            end_bytes: 0,
-        })
+        let file = new_file(&Self::path(&stem, 0), preallocate_bytes)?;
+        Ok(Self { file, stem, number: 0, end_bytes: 0 })
     }
 
-    /// A new log in place of the one that is used up.
+    /// Replaces a full log by a new one.
     fn turn(&mut self, preallocate_bytes: Option<u64>) -> io::Result<()> {
-        let path = Self::path(&self.stem, self.number + 1);
-        self.file = new_file(&path, preallocate_bytes)?;
+        self.file = new_file(&Self::path(&self.stem, self.number + 1), preallocate_bytes)?;
         fs::remove_file(Self::path(&self.stem, self.number))?;
         self.number += 1;
         self.end_bytes = 0;
@@ -102,7 +89,7 @@ impl Log {
     }
 }
 
-/// A new file that is on the disk, with its blocks if `preallocate_bytes` asks for them.
+/// Makes a new file that is on the disk, with its blocks if `preallocate_bytes` asks for them.
 fn new_file(path: &Path, preallocate_bytes: Option<u64>) -> io::Result<File> {
     let file = OpenOptions::new().write(true).create_new(true).open(path)?;
     if let Some(bytes) = preallocate_bytes {
@@ -117,23 +104,23 @@ impl Workload for Append {
     const OPERATIONS: &'static [&'static str] = &["making a log", "write", "sync"];
     /// The directory of the logs.
     type Shared = PathBuf;
-    type Own = Own;
+    type Own = AppendClient;
 
     fn make(&self, scratch: &Path) -> Result<PathBuf, BenchError> {
         Ok(scratch.to_path_buf())
     }
 
-    fn prepare(&self, scratch: &PathBuf, client: &Client<'_>) -> Result<Own, Fault> {
+    fn prepare(&self, scratch: &PathBuf, client: &Client<'_>) -> Result<AppendClient, Fault> {
         let mut random = random::stream(self.timed.seed, client.index as u64);
         let stem = scratch.join(format!("log{:04}", client.index));
-        Ok(Own {
-            log: Log::create(stem, self.preallocate_bytes).map_err(Fault::of(OPEN))?,
+        Ok(AppendClient {
+            log: AppendLog::create(stem, self.preallocate_bytes).map_err(Fault::of(OPEN))?,
             record: random::bytes(&mut random, self.record_size_bytes as usize),
         })
     }
 
-    fn work(&self, _: &PathBuf, client: &Client<'_>, own: Own) -> Result<(), Fault> {
-        let Own { mut log, record } = own;
+    fn work(&self, _: &PathBuf, client: &Client<'_>, own: AppendClient) -> Result<(), Fault> {
+        let AppendClient { mut log, record } = own;
         let room_bytes = self.preallocate_bytes.unwrap_or(u64::MAX);
         self.timed.rounds(client, |_| {
             if room_bytes - log.end_bytes < self.record_size_bytes {
@@ -144,8 +131,10 @@ impl Workload for Append {
                     client.record(OPEN, opened - start);
                 }
             }
-            let place = (&log.file, log.end_bytes);
-            self.timed.write_durably(client, place, &record, self.call, WRITE)?;
+            let AppendLog { file, end_bytes, .. } = &log;
+            let write =
+                RecordWrite { file, at_bytes: *end_bytes, record: &record, call: self.call };
+            self.timed.write_durably(client, &write, WRITE)?;
             log.end_bytes += self.record_size_bytes;
             Ok(())
         })
@@ -197,13 +186,13 @@ mod tests {
     fn a_new_log_takes_the_place_of_one_that_is_used_up() {
         let parent = Scratch::create(&std::env::temp_dir()).expect("scratch");
         let stem = parent.path().join("log");
-        let mut log = Log::create(stem.clone(), Some(8192)).expect("log");
+        let mut log = AppendLog::create(stem.clone(), Some(8192)).expect("log");
         assert_eq!(log.file.metadata().expect("status").len(), 8192);
         log.end_bytes = 8192;
         log.turn(Some(8192)).expect("turn");
         assert_eq!(log.end_bytes, 0);
-        assert!(!Log::path(&stem, 0).exists());
-        let length = fs::metadata(Log::path(&stem, 1)).expect("status").len();
+        assert!(!AppendLog::path(&stem, 0).exists());
+        let length = fs::metadata(AppendLog::path(&stem, 1)).expect("status").len();
         assert_eq!(length, 8192);
     }
 

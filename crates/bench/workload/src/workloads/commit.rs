@@ -1,5 +1,5 @@
-//! The time of one journal commit (or one flush) that serves N files with their data: the denominator
-//! of the limit N / T_commit of what batching can give.
+//! Time of one journal commit (or one flush) that serves N files with their data. It is the denominator of N /
+//! T_commit, the limit of what batching can give.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -17,14 +17,14 @@ use crate::error::BenchError;
 use crate::scratch::Scratch;
 use crate::workers::now_ns;
 
-/// How many rounds before its unlinking a file was made.
+/// Rounds for which a file is kept before its unlinking.
 const KEPT_ROUNDS: usize = 16;
 
-/// What is done to each of the N files of a round.
+/// Operation on each of the N files of a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Work {
-    /// It is created and written; the last one's fsync is the commit.
+    /// Creates and writes a file; the last one's fsync is the commit.
     Create,
     /// The same, and a file made 16 rounds before is unlinked.
     Replace,
@@ -38,7 +38,7 @@ pub enum Work {
 }
 
 impl Work {
-    /// What a round begins with, in words.
+    /// Describes the begin of a round, in words.
     #[must_use]
     pub fn begin(self) -> &'static str {
         match self {
@@ -54,13 +54,10 @@ pub struct Commit {
     /// A fresh subdirectory of this one is used and removed.
     pub directory: PathBuf,
     pub files: usize,
-    /// What is done to each.
     pub work: Work,
     /// Rounds measured; a tenth more, at least one, come first and are left out.
     pub rounds: usize,
-    /// Bytes written to each file.
     pub file_size_bytes: u64,
-    /// Seed of the contents.
     pub seed: u64,
 }
 
@@ -79,38 +76,35 @@ pub struct Report {
     pub directory: PathBuf,
     pub seed: u64,
     pub files: usize,
-    /// What was done to each.
     pub work: Work,
-    /// Bytes written to each file.
     pub file_size_bytes: u64,
     /// Rounds left out of the figures.
     pub warmup_rounds: usize,
     pub rounds: usize,
-    /// Whether a signal ended the run early.
     pub interrupted: bool,
     /// A whole round: T_commit(N).
     pub total: Part,
-    /// Unlinking, creating and writing the files, as far as the work has it.
+    /// Unlinking, creating and writing the files, depending on the work.
     pub create: Part,
     /// Starting writeback on all (`sync_file_range`).
     pub start_writeback: Part,
     /// Waiting for the data.
     pub wait_writeback: Part,
-    /// One synchronization of the last file: the commit, or the flush, proper.
+    /// Synchronization of the last file: the commit, or the flush, proper.
     pub fsync: Part,
     /// N / T_commit: files per second if every commit served N files and nothing overlapped.
     pub files_per_second: f64,
 }
 
 /// Times of one round, ns.
-struct Round {
+struct CommitTimes {
     create: u64,
     start: u64,
     wait: u64,
     fsync: u64,
 }
 
-/// Measures. `tick` is told the rounds done.
+/// Measures the rounds. `tick` gets the number of finished rounds.
 ///
 /// # Errors
 /// [`BenchError`]: a number is zero, or the directory cannot be used or is full.
@@ -148,10 +142,10 @@ pub fn run(plan: &Commit, tick: &mut dyn FnMut(usize)) -> Result<Report, BenchEr
     report(plan, warmup_rounds, &rounds).ok_or(BenchError::Interrupted)
 }
 
-/// What failed, and why.
+/// Failed operation, with its error.
 type Failed = (&'static str, io::Error);
 
-/// The logs of the work that has some, as they are before the first round.
+/// Makes the logs before the first round, if the work has logs.
 fn logs(directory: &Path, plan: &Commit, data: &[u8], rounds: usize) -> Result<Vec<File>, Failed> {
     let size_bytes = rounds as u64 * data.len() as u64;
     let make = |number: usize| {
@@ -174,7 +168,7 @@ fn logs(directory: &Path, plan: &Commit, data: &[u8], rounds: usize) -> Result<V
     (0..logs).map(|number| make(number).map_err(|error| ("making a log", error))).collect()
 }
 
-/// Creates and writes the files of a round; those of an old one go if the work has it so.
+/// Creates and writes the files of a round, and unlinks those of an old round if the work asks for it.
 fn new_files(
     directory: &Path,
     plan: &Commit,
@@ -206,7 +200,7 @@ fn one_round(
     round: usize,
     logs: &[File],
     data: &[u8],
-) -> Result<Round, Failed> {
+) -> Result<CommitTimes, Failed> {
     let begin = now_ns();
     let new = match plan.work {
         Work::Create | Work::Replace => new_files(directory, plan, round, data)?,
@@ -243,7 +237,7 @@ fn one_round(
         synced.map_err(|error| ("fsync", error))?;
     }
     let synced = now_ns();
-    Ok(Round {
+    Ok(CommitTimes {
         create: created - begin,
         start: started - created,
         wait: waited - started,
@@ -251,7 +245,7 @@ fn one_round(
     })
 }
 
-/// `sync_file_range` over the whole file.
+/// Calls `sync_file_range` over the whole file.
 fn sync_range(file: &File, flags: libc::c_uint) -> io::Result<()> {
     // SAFETY: a system call on a descriptor that `file` keeps open; it takes no pointers.
     match unsafe { libc::sync_file_range(file.as_raw_fd(), 0, 0, flags) } {
@@ -260,8 +254,8 @@ fn sync_range(file: &File, flags: libc::c_uint) -> io::Result<()> {
     }
 }
 
-fn report(plan: &Commit, warmup_rounds: usize, rounds: &[Round]) -> Option<Report> {
-    let part = |time_ns: fn(&Round) -> u64| {
+fn report(plan: &Commit, warmup_rounds: usize, rounds: &[CommitTimes]) -> Option<Report> {
+    let part = |time_ns: fn(&CommitTimes) -> u64| {
         let times: Vec<f64> = rounds.iter().map(|round| time_ns(round) as f64 / 1e3).collect();
         let interval = median_interval(&times);
         Some(Part {
@@ -304,8 +298,8 @@ mod tests {
             file_size_bytes: 0,
             seed: 1,
         };
-        let rounds: Vec<Round> = [1, 3, 2]
-            .map(|n| Round { create: n * 1000, start: 1000, wait: 2000, fsync: 4000 })
+        let rounds: Vec<CommitTimes> = [1, 3, 2]
+            .map(|n| CommitTimes { create: n * 1000, start: 1000, wait: 2000, fsync: 4000 })
             .into();
         let report = report(&plan, 1, &rounds).expect("figures");
         assert!((report.total.median_us - 9.0).abs() < 1e-9);

@@ -1,12 +1,14 @@
-//! Initial write: every client writes a new file of its own, all at once (IOzone's test 0 with `-t`).
+//! Initial write: every client writes its own new file, all at once (IOzone's test 0 with `-t`).
 //!
-//! As in IOzone's `thread_write_test` a child creates its file, waits at the barrier, takes its start
-//! time, writes its records one after the other and takes its end time, before or after fsync and
-//! close (`-e`, `-c`); what is not timed is done right afterwards, so every child syncs its file
-//! while others still write. "Children" is the sum of the children's own rates, "parent" all bytes
-//! over the time from the first start to the last end. Different here: a child that is done stops
-//! nobody (IOzone's `-x`), all children are released at once instead of one after the other, files
-//! are not written a second time, and there are several rounds.
+//! As in IOzone's `thread_write_test`, a child creates its file, waits at the barrier, takes its start time, writes its
+//! records one after the other and takes its end time, before or after fsync and close (`-e`, `-c`). Untimed calls
+//! follow at once, so every child syncs its file while others still write.
+//!
+//! "Children" is the sum of the children's own rates, "parent" all bytes over the time from the first start to the last
+//! end.
+//!
+//! Different here: a finished child stops no other (IOzone's `-x`), all children are released at once instead of one
+//! after the other, files are not written a second time, and there are several rounds.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
@@ -31,10 +33,10 @@ const OPEN: usize = 0;
 const WRITE: usize = 1;
 const FSYNC: usize = 2;
 const CLOSE: usize = 3;
-/// All that a child's clock covers.
+/// Operation that stands for the whole time of a child.
 const CHILD: usize = 4;
-/// A child that takes so many times as long as the fastest of its round has been blocked.
-const BLOCKED: u64 = 10;
+/// Factor over the fastest child of a round from which on a child counts as blocked.
+const BLOCKED_FACTOR: u64 = 10;
 
 #[derive(Debug, Clone)]
 pub struct InitialWrite {
@@ -42,28 +44,25 @@ pub struct InitialWrite {
     pub directory: PathBuf,
     pub clients: usize,
     pub kind: ClientKind,
-    /// Bytes of each file.
     pub file_size_bytes: u64,
-    /// Bytes of each write.
     pub record_size_bytes: u64,
-    /// What is timed besides the writes.
+    /// Calls that are timed besides the writes.
     pub include: Include,
     /// A directory per child instead of one that all share.
     pub directory_per_client: bool,
     /// Rounds, each with new files.
     pub rounds: usize,
-    /// When the children of a round begin to write; absent: at once.
+    /// Arrivals of the children in a round; absent: at once.
     pub arrivals: Option<Arrivals>,
-    /// What copying a KiB takes besides the processor's own work, ns of the processor's time, whatever its speed: as
-    /// where memory limits it.
+    /// Time of copying a KiB besides the processor's own work, in ns of processor time, whatever its speed. It stands
+    /// for copies that memory limits.
     pub copy_ns_per_kib: u64,
-    /// Seed of the contents.
     pub seed: u64,
-    /// Fsyncs do nothing, which keeps nothing: what is left of the time without them.
+    /// Makes fsyncs do nothing and keep nothing, to measure the time left without them.
     pub no_fsync: bool,
 }
 
-/// What a child's time covers besides its writes.
+/// Calls that a child's time covers besides its writes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Include {
     /// The fsync (IOzone's `-e`).
@@ -99,28 +98,23 @@ pub struct Report {
     pub directory: PathBuf,
     pub seed: u64,
     pub clients: usize,
-    /// What a child was.
     pub client_kind: ClientKind,
-    /// Bytes of each file.
     pub file_size_bytes: u64,
-    /// Bytes of each write.
     pub record_size_bytes: u64,
     /// Whether each child had a directory of its own.
     pub directory_per_client: bool,
-    /// When the children of a round began to write; absent: at once.
+    /// Arrivals of the children in a round; absent: at once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arrivals: Option<Arrivals>,
-    /// What copying a KiB took besides the processor's own work, ns; absent: nothing.
+    /// Time of copying a KiB besides the processor's own work, ns; absent: nothing.
     #[serde(skip_serializing_if = "is_zero")]
     pub copy_ns_per_kib: u64,
-    /// What was timed besides the writes.
     pub include: Include,
     /// Whether a signal ended the run early; the round that it hit is left out.
     pub interrupted: bool,
     /// UNSAFE: fsyncs did nothing.
     #[serde(skip_serializing_if = "is_false")]
     pub no_fsync: bool,
-    /// Throughput of each round.
     pub rounds: Vec<Round>,
     /// Sum of the children's own rates, KiB/s.
     pub children_kib_per_second: Figure,
@@ -132,10 +126,10 @@ pub struct Report {
     pub operations: Vec<LatencyFigures>,
 }
 
-/// When the children of a round started and ended, ns: two words each.
+/// Start and end of each child in a round, ns: two words each.
 type Times = SharedSlice<AtomicU64>;
 
-/// Runs the rounds. `tick` is told the rounds done.
+/// Runs the rounds. `tick` gets the number of finished rounds.
 ///
 /// # Errors
 /// [`BenchError`]: a size or number is out of range, the directory cannot be used or is full, or a
@@ -153,12 +147,11 @@ pub fn run(plan: &InitialWrite, tick: &mut dyn FnMut(usize)) -> Result<Report, B
     }
     let mut rounds = Vec::with_capacity(plan.rounds);
     while rounds.len() < plan.rounds {
-        // What the last round left to write must not run into this one.
+        // Writeback of the last round must not overlap this one.
         sync_file_system(scratch.path())
             .map_err(|error| BenchError::operation(&plan.directory, "syncing", error))?;
         if interrupt::interrupted()
-            || !one_round(plan, rounds.len(), scratch.path(), (&recorders, &times))
-                .map_err(failed)?
+            || !one_round(plan, rounds.len(), scratch.path(), &recorders, &times).map_err(failed)?
         {
             break;
         }
@@ -211,7 +204,6 @@ fn remove_files(directory: &Path) -> std::io::Result<()> {
 }
 
 impl InitialWrite {
-    /// Where a child writes.
     fn directory_of(&self, scratch: &Path, client: usize) -> PathBuf {
         if self.directory_per_client {
             scratch.join(format!("client{client:04}"))
@@ -221,12 +213,13 @@ impl InitialWrite {
     }
 }
 
-/// Whether all children did all their work.
+/// Runs one round. Returns whether all children finished their work.
 fn one_round(
     plan: &InitialWrite,
     round: usize,
     scratch: &Path,
-    (recorders, times): (&Recorders, &Times),
+    recorders: &Recorders,
+    times: &Times,
 ) -> Result<bool, workers::Failure> {
     let prepare = |client: &Client<'_>| {
         let mut random = random::stream(plan.seed, client.index as u64);
@@ -246,10 +239,10 @@ fn one_round(
         }
         write_file(plan, client, child, file, &record)
     };
-    workers::run_to_end((plan.clients, plan.kind), recorders, prepare, body)
+    workers::run_to_end(plan.clients, plan.kind, recorders, prepare, body)
 }
 
-/// One child from the barrier on.
+/// Writes a child's file, from the barrier on.
 fn write_file(
     plan: &InitialWrite,
     client: &Client<'_>,
@@ -313,7 +306,7 @@ fn throughput(file_size_bytes: u64, times: &[AtomicU64]) -> Round {
         let each = children.iter();
         each.map(|(start, end)| end.saturating_sub(*start).max(1))
     };
-    let bound = BLOCKED * took().min().unwrap_or(1);
+    let bound = BLOCKED_FACTOR * took().min().unwrap_or(1);
     Round {
         blocked_children: took().filter(|&ns| ns >= bound).count(),
         children_kib_per_second: took().map(|ns| rate(kib, ns)).sum(),

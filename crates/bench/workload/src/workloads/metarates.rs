@@ -29,21 +29,19 @@ pub struct Metarates {
     pub file_size_bytes: u64,
     /// A directory per client instead of one that all share.
     pub directory_per_client: bool,
-    /// Each client keeps its newest files, as many as this, and unlinks older ones. Absent: all files stay.
+    /// Number of newest files that each client keeps; it unlinks older ones. Absent: all files stay.
     pub keep: Option<u64>,
     /// Rounds in which all clients start together and each creates one file, on a journal at rest; the schedule's times
     /// then do not count. Absent: each client creates file after file.
     pub rounds: Option<usize>,
-    /// When the clients of a round begin; absent: at once. Without rounds it does not count.
+    /// Arrivals of the clients in a round; absent: at once. Ignored without rounds.
     pub arrivals: Option<Arrivals>,
 }
 
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
-    /// What every report has.
     #[serde(flatten)]
     pub head: Head,
-    /// Bytes written to each file.
     pub file_size_bytes: u64,
     /// Whether each client had a directory of its own.
     pub directory_per_client: bool,
@@ -53,12 +51,11 @@ pub struct Report {
     /// Rounds of one file per client; absent: file after file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rounds: Option<usize>,
-    /// When the clients of a round began; absent: at once.
+    /// Arrivals of the clients in a round; absent: at once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arrivals: Option<Arrivals>,
     /// Files created, synced and closed in the interval.
     pub creations: u64,
-    /// The same per second.
     pub creations_per_second: f64,
     /// FCR = N / mean over the N clients of (T_open + T_fsync + T_close), per second; T_x is a
     /// client's mean time in x. Writing, unlinking and thinking are not in it.
@@ -104,7 +101,7 @@ impl Workload for Metarates {
     const OPERATIONS: &'static [&'static str] = &["open", "write", "fsync", "close", "unlink"];
     /// The directory to work in.
     type Shared = PathBuf;
-    /// What is written to each file.
+    /// Contents of each file.
     type Own = Vec<u8>;
 
     fn make(&self, scratch: &Path) -> Result<PathBuf, BenchError> {
@@ -127,7 +124,7 @@ impl Workload for Metarates {
             .directory_of(scratch, client.index)
             .join(format!("c{:04}.", client.index))
             .into_os_string();
-        let mut name = Name::new(stem);
+        let mut name = FileName::new(stem);
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
 
@@ -151,13 +148,13 @@ impl Workload for Metarates {
 }
 
 /// The names of a client's files, made without allocating anew.
-struct Name {
+struct FileName {
     stem: OsString,
     path: OsString,
     number: String,
 }
 
-impl Name {
+impl FileName {
     fn new(stem: OsString) -> Self {
         Self {
             path: OsString::with_capacity(stem.len() + 24),
@@ -166,7 +163,7 @@ impl Name {
         }
     }
 
-    /// The path of file number `file`.
+    /// Returns the path of file number `file`.
     fn of(&mut self, file: u64) -> &OsStr {
         self.path.clear();
         self.path.push(&self.stem);
@@ -177,7 +174,7 @@ impl Name {
     }
 }
 
-/// When a client ended each step with a file, ns.
+/// Ends of a client's steps with a file, ns.
 struct Laps {
     start: u64,
     opened: u64,
@@ -198,7 +195,6 @@ impl Laps {
 }
 
 impl Metarates {
-    /// Where a client makes its files.
     fn directory_of(&self, scratch: &Path, client: usize) -> PathBuf {
         if self.directory_per_client {
             scratch.join(format!("client{client:04}"))
@@ -225,7 +221,7 @@ impl Metarates {
     }
 }
 
-/// After an fsync that succeeded, close has nothing left to report.
+/// Closes a file. After a successful fsync, close has nothing left to report.
 fn close(file: File) {
     drop(file);
 }
@@ -252,7 +248,7 @@ fn report(plan: &Metarates, outcome: Outcome) -> Report {
     }
 }
 
-/// FCR over the clients that completed a file; 0 if none did.
+/// Computes the FCR over the clients that completed a file; 0 if none did.
 fn file_creation_rate(measured: &Measured) -> f64 {
     let mut per_client: Vec<f64> = Vec::new();
     let parts: Vec<Vec<(u64, u64)>> =
@@ -267,7 +263,7 @@ fn file_creation_rate(measured: &Measured) -> f64 {
     rate(&per_client)
 }
 
-/// N / mean, per second, of per-client times in ns.
+/// Computes N / mean, per second, of per-client times in ns.
 fn rate(client_ns: &[f64]) -> f64 {
     let clients = client_ns.len() as f64;
     let sum: f64 = client_ns.iter().sum();

@@ -30,10 +30,19 @@ const WRITE: usize = 1;
 const SYNC: usize = 2;
 const LOG_WRITE: usize = 3;
 const LOG_SYNC: usize = 4;
+const DATA: WriteOperations = WriteOperations { write: WRITE, sync: SYNC };
+const LOG: WriteOperations = WriteOperations { write: LOG_WRITE, sync: LOG_SYNC };
+
+/// Operations as which a write and its synchronization count.
+#[derive(Clone, Copy)]
+struct WriteOperations {
+    write: usize,
+    sync: usize,
+}
 
 #[derive(Debug, Clone)]
 pub struct Oltp {
-    /// Directory, clients, times; the number of clients must be that of the parameters.
+    /// Directory, clients, times; the number of clients must agree with the parameters.
     pub timed: Timed,
     /// Clients by their work, files, sizes.
     pub parameters: Parameters,
@@ -41,15 +50,12 @@ pub struct Oltp {
 
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
-    /// What every report has.
     #[serde(flatten)]
     pub head: Head,
     pub parameters: Parameters,
     /// Reads, writes and log writes completed in the interval; an fsync belongs to its write.
     pub flowops: u64,
-    /// The same per second.
     pub flowops_per_second: f64,
-    /// Log writes per second.
     pub log_writes_per_second: f64,
     /// Latency of each operation that ran, without the choice of the file.
     pub operations: Vec<LatencyFigures>,
@@ -66,7 +72,7 @@ pub fn run(plan: &Oltp, tick: &mut dyn FnMut(Progress)) -> Result<Report, BenchE
     Ok(report(plan, outcome))
 }
 
-/// What all clients share.
+/// Files and counters that all clients share.
 #[derive(Debug)]
 pub(super) struct Database {
     files: Vec<File>,
@@ -115,7 +121,7 @@ impl Database {
     }
 }
 
-/// Filebench's semaphores: the writers', then the log's.
+/// Returns Filebench's semaphores: the writers', then the log's.
 fn demands(parameters: &Parameters) -> Vec<Demand> {
     let writer = Demand { reads: 1000, ahead: 2000 };
     let log = Demand { reads: 3200, ahead: 1000 };
@@ -131,7 +137,7 @@ pub(super) struct Own {
     memory: Vec<u8>,
 }
 
-/// What a client is, with its number among its kind.
+/// Role of a client, with its number among clients of that role.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Role {
     Reader(usize),
@@ -179,7 +185,6 @@ impl Workload for Oltp {
     }
 }
 
-/// One client at work.
 struct Session<'a> {
     plan: &'a Oltp,
     client: &'a Client<'a>,
@@ -212,7 +217,7 @@ impl<'a> Session<'a> {
             for step in round * burst..(round + 1) * burst {
                 let offset = self.place();
                 let durability = plan.parameters.write_durability;
-                self.put(self.file(number, step), offset, durability, (WRITE, SYNC))?;
+                self.put(self.file(number, step), offset, durability, DATA)?;
             }
             self.compute(plan.parameters.write_stores);
             if let Some(coupling) = &self.database.coupling {
@@ -228,8 +233,7 @@ impl<'a> Session<'a> {
         let records = log_size_bytes / log_io_size_bytes;
         self.plan.timed.rounds(self.client, |round| {
             let offset = round % records * log_io_size_bytes;
-            let operations = (LOG_WRITE, LOG_SYNC);
-            self.put(&self.database.log, offset, log_durability, operations)?;
+            self.put(&self.database.log, offset, log_durability, LOG)?;
             if let Some(coupling) = &self.database.coupling {
                 coupling.take(self.client, writers);
             }
@@ -237,13 +241,13 @@ impl<'a> Session<'a> {
         })
     }
 
-    /// The data file of a client's access number `step`: client `number` begins with the file of that number.
+    /// Returns the data file of a client's access number `step`: client `number` begins with the file of that number.
     fn file(&self, number: usize, step: u64) -> &'a File {
         let files = &self.database.files;
         &files[(number + step as usize) % files.len()]
     }
 
-    /// A random place in a data file. In Filebench the last block is never chosen; here it is.
+    /// Draws a place in a data file. In Filebench the last block is never chosen; here it is.
     fn place(&mut self) -> u64 {
         let Parameters { file_size_bytes, io_size_bytes, .. } = self.plan.parameters;
         let blocks = file_size_bytes / io_size_bytes;
@@ -255,8 +259,9 @@ impl<'a> Session<'a> {
         file: &File,
         offset: u64,
         durability: Durability,
-        (write, sync): (usize, usize),
+        operations: WriteOperations,
     ) -> Result<(), Fault> {
+        let WriteOperations { write, sync } = operations;
         let start = now_ns();
         file.write_all_at(&self.own.buffer, offset).map_err(Fault::of(write))?;
         let written = now_ns();
@@ -274,7 +279,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Filebench's `hog`: stores that the compiler may not leave out.
+    /// Performs Filebench's `hog`: stores that the compiler may not leave out.
     fn compute(&mut self, stores: u64) {
         let size = self.own.memory.len();
         for store in 0..stores {

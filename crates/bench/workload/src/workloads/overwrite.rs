@@ -11,7 +11,7 @@ use luc_stats::random;
 use rand::RngExt as _;
 use serde::Serialize;
 
-use super::timed::{self, Head, Outcome, SyncCall, Timed, Workload, checked_record};
+use super::timed::{self, Head, Outcome, RecordWrite, SyncCall, Timed, Workload, checked_record};
 use crate::error::BenchError;
 use crate::latency::LatencyFigures;
 use crate::workers::{Client, Fault, Progress};
@@ -19,45 +19,34 @@ use crate::workers::{Client, Fault, Progress};
 const WRITE: usize = 0;
 const SYNC: usize = 1;
 
-/// Where a client writes next.
+/// Order of a client's writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Offsets {
     /// Behind the last write, and from the beginning again at the end.
     Consecutive,
-    /// At any multiple of the record size.
+    /// Random multiples of the record size.
     Random,
 }
 
 #[derive(Debug, Clone)]
 pub struct Overwrite {
     pub timed: Timed,
-    /// Bytes of each client's file.
     pub file_size_bytes: u64,
-    /// Bytes of each write.
     pub record_size_bytes: u64,
-    /// Where a client writes next.
     pub offsets: Offsets,
-    /// The synchronization after each write.
     pub call: SyncCall,
 }
 
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
-    /// What every report has.
     #[serde(flatten)]
     pub head: Head,
-    /// Bytes of each client's file.
     pub file_size_bytes: u64,
-    /// Bytes of each write.
     pub record_size_bytes: u64,
-    /// Where a client wrote next.
     pub offsets: Offsets,
-    /// The synchronization after each write.
     pub call: SyncCall,
-    /// Synchronizations completed in the interval.
     pub syncs: u64,
-    /// The same per second.
     pub syncs_per_second: f64,
     /// Latencies of write and synchronization.
     pub operations: Vec<LatencyFigures>,
@@ -69,13 +58,13 @@ pub struct Report {
 /// [`BenchError`]: a size is out of range, the directory cannot be used or is full, or a client
 /// could not start.
 pub fn run(plan: &Overwrite, tick: &mut dyn FnMut(Progress)) -> Result<Report, BenchError> {
-    checked_record(plan.record_size_bytes, ("--file-size", plan.file_size_bytes))?;
+    checked_record(plan.record_size_bytes, "--file-size", plan.file_size_bytes)?;
     let outcome = timed::run(plan, &plan.timed, tick)?;
     Ok(report(plan, outcome))
 }
 
 /// A client's file, contents and next place.
-pub(super) struct Own {
+pub(super) struct OverwriteClient {
     file: File,
     record: Vec<u8>,
     random: rand_chacha::ChaCha8Rng,
@@ -112,7 +101,7 @@ impl Workload for Overwrite {
     const OPERATIONS: &'static [&'static str] = &["write", "sync"];
     /// The directory of the files.
     type Shared = PathBuf;
-    type Own = Own;
+    type Own = OverwriteClient;
 
     fn make(&self, scratch: &Path) -> Result<PathBuf, BenchError> {
         let failed =
@@ -128,28 +117,38 @@ impl Workload for Overwrite {
         Ok(scratch.to_path_buf())
     }
 
-    fn prepare(&self, scratch: &PathBuf, client: &Client<'_>) -> Result<Own, Fault> {
+    fn prepare(&self, scratch: &PathBuf, client: &Client<'_>) -> Result<OverwriteClient, Fault> {
         let mut random = random::stream(self.timed.seed, client.index as u64);
         let file = OpenOptions::new()
             .write(true)
             .open(path_of(scratch, client.index))
             .map_err(Fault::of(WRITE))?;
-        Ok(Own {
+        Ok(OverwriteClient {
             file,
             record: random::bytes(&mut random, self.record_size_bytes as usize),
             random,
         })
     }
 
-    fn work(&self, _: &PathBuf, client: &Client<'_>, mut own: Own) -> Result<(), Fault> {
+    fn work(
+        &self,
+        _: &PathBuf,
+        client: &Client<'_>,
+        mut own: OverwriteClient,
+    ) -> Result<(), Fault> {
         let records = self.file_size_bytes / self.record_size_bytes;
         self.timed.rounds(client, |step| {
             let record = match self.offsets {
                 Offsets::Consecutive => step % records,
                 Offsets::Random => own.random.random_range(0..records),
             };
-            let place = (&own.file, record * self.record_size_bytes);
-            self.timed.write_durably(client, place, &own.record, self.call, WRITE)
+            let write = RecordWrite {
+                file: &own.file,
+                at_bytes: record * self.record_size_bytes,
+                record: &own.record,
+                call: self.call,
+            };
+            self.timed.write_durably(client, &write, WRITE)
         })
     }
 }

@@ -1,10 +1,11 @@
-//! Ranking: a probe whose demand for the disk is set, and that uses nothing twice.
+//! Ranking: a probe with a fixed demand for the disk, which uses nothing twice.
 //!
-//! It is `IO_RANKING(block_size, nops)` of the paper on I/O contention: it reads an existing file once, block by block,
-//! with a pause between blocks, so that its demand follows from both. Several at once on a disk of which each has its own
-//! file, and nothing else in common, show what sharing the disk costs. Each run keeps how many bytes it had in each
-//! interval: alone, that is the log from which the paper's static module finds its scan phases. [`files`] makes the
-//! files.
+//! It is `IO_RANKING(block_size, nops)` of the paper on I/O contention. It reads an existing file once, block by block,
+//! with a pause between blocks, so its demand follows from both. Several probes with their own files on one disk share
+//! nothing else, so they show the cost of sharing the disk.
+//!
+//! Each run logs its bytes in each interval. Alone, that is the log from which the paper's static module finds its scan
+//! phases. [`files`] makes the files.
 
 pub mod files;
 
@@ -27,30 +28,30 @@ use files::{MARK, fill};
 
 /// Smaller blocks go through a buffer of this size, as in C's `fgets`.
 const BUFFER_BYTES: usize = 4096;
-const MOST_BLOCK_BYTES: u64 = 64 << 20;
+const MAX_BLOCK_BYTES: u64 = 64 << 20;
 /// The longest pause, ns.
-const LONGEST_THINK_NS: u64 = 10_000_000_000;
+const MAX_THINK_NS: u64 = 10_000_000_000;
 /// The longest time after which a probe may end, ns.
-const LONGEST_NS: u64 = 24 * 3_600_000_000_000;
+const MAX_RUN_NS: u64 = 24 * 3_600_000_000_000;
 /// Most blocks whose order is drawn: it is kept in memory.
-const MOST_RANDOM_BLOCKS: u64 = 1 << 26;
-const MOST_INTERVALS: u64 = 1 << 20;
+const MAX_RANDOM_BLOCKS: u64 = 1 << 26;
+const MAX_INTERVALS: u64 = 1 << 20;
 
-/// What the probe does between two blocks.
+/// Activity of the probe between two blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pace {
     /// Turns of an empty loop: it keeps its processor.
     Nops(u64),
-    /// It sleeps so long, ns.
+    /// Sleeps for this time, ns.
     Think(u64),
 }
 
-/// How the file is used.
+/// Use of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
     Read,
-    /// It is written over in place, then fsynced.
+    /// Overwrites it in place, then fsyncs it.
     Write,
 }
 
@@ -58,9 +59,7 @@ pub enum Direction {
 pub struct Ranking {
     /// The file: it exists. To be written over it must be one that [`files::create`] made.
     pub file: PathBuf,
-    /// Bytes of a block.
     pub block_bytes: u64,
-    /// What is done between two blocks.
     pub pace: Pace,
     pub direction: Direction,
     /// Seed of the blocks' order, each once; absent: from the file's start to its end.
@@ -77,7 +76,6 @@ pub struct Ranking {
 pub struct Report {
     pub file: PathBuf,
     pub direction: Direction,
-    /// Bytes of a block.
     pub block_bytes: u64,
     /// Seed of the blocks' order; absent: from start to end.
     pub random: Option<u64>,
@@ -89,15 +87,13 @@ pub struct Report {
     pub cached_bytes: Option<u64>,
     /// Bytes read or written.
     pub bytes: u64,
-    /// From the first block to the end; of a writer with its fsync.
+    /// Time from the first block to the end; for a writer including its fsync.
     pub measured_s: f64,
-    /// Millions of bytes per second.
     pub mb_per_second: f64,
     /// Interval of the log, seconds.
     pub interval_s: f64,
-    /// Bytes of each interval.
     pub bytes_per_interval: Vec<u64>,
-    /// How long a block took, from the end of the pause before it.
+    /// Latency of a block, from the end of the pause before it.
     pub latency: LatencyFigures,
     /// Whether a signal ended it before its end.
     pub interrupted: bool,
@@ -109,6 +105,7 @@ pub struct Report {
 /// [`BenchError`]: an option is out of range, the file cannot be used or is none of ours to write over, or a read or
 /// write failed.
 pub fn run(plan: &Ranking, tick: &mut dyn FnMut(f64)) -> Result<Report, BenchError> {
+    // 1. The file, out of the page cache if that is asked.
     check(plan)?;
     let file = open(plan)?;
     let failed = |what: &'static str| {
@@ -119,6 +116,7 @@ pub fn run(plan: &Ranking, tick: &mut dyn FnMut(f64)) -> Result<Report, BenchErr
         files::forget(&file).map_err(failed("dropping it from the page cache"))?;
     }
     let cached_bytes = files::cached_bytes(&plan.file, &file, size_bytes);
+    // 2. Accounting and pause after each block.
     let mut log = Log::begin(plan.interval_ns);
     let mut paced = |log: &mut Log, bytes: usize| {
         log.add(bytes as u64);
@@ -134,12 +132,13 @@ pub fn run(plan: &Ranking, tick: &mut dyn FnMut(f64)) -> Result<Report, BenchErr
         log.next_block();
         true
     };
+    // 3. The blocks, at random or in their order.
     let mut block = vec![0; plan.block_bytes as usize];
     if let Some(seed) = plan.random {
         for number in shuffled(size_bytes.div_ceil(plan.block_bytes), seed)? {
             let position = number * plan.block_bytes;
             let bytes = (size_bytes - position).min(plan.block_bytes) as usize;
-            at(&file, plan.direction, &mut block[..bytes], position)
+            transfer(&file, plan.direction, &mut block[..bytes], position)
                 .map_err(failed("reading or writing"))?;
             if !paced(&mut log, bytes) {
                 break;
@@ -173,12 +172,12 @@ pub fn run(plan: &Ranking, tick: &mut dyn FnMut(f64)) -> Result<Report, BenchErr
 
 fn check(plan: &Ranking) -> Result<(), BenchError> {
     let input = |option: String, reason, advice| BenchError::Input { option, reason, advice };
-    if !(1..=MOST_BLOCK_BYTES).contains(&plan.block_bytes) {
+    if !(1..=MAX_BLOCK_BYTES).contains(&plan.block_bytes) {
         let option = format!("--block {}", plan.block_bytes);
         let advice = "write a size such as 32, 4K or 128K";
         return Err(input(option, "not between 1 byte and 64M", advice));
     }
-    if matches!(plan.pace, Pace::Think(ns) if ns > LONGEST_THINK_NS) {
+    if matches!(plan.pace, Pace::Think(ns) if ns > MAX_THINK_NS) {
         let advice = "write a time such as 500us or 2ms";
         return Err(input("--think".into(), "longer than 10s", advice));
     }
@@ -186,14 +185,14 @@ fn check(plan: &Ranking) -> Result<(), BenchError> {
         let advice = "write a time such as 100ms or 1s";
         return Err(input("--interval".into(), "not between 1ms and 1 hour", advice));
     }
-    if plan.for_ns.is_some_and(|ns| !(1..=LONGEST_NS).contains(&ns)) {
+    if plan.for_ns.is_some_and(|ns| !(1..=MAX_RUN_NS).contains(&ns)) {
         let advice = "write a time such as 10s";
         return Err(input("--for".into(), "no time, or longer than a day", advice));
     }
     Ok(())
 }
 
-/// The file, open to be read, or to be written over if it is one of ours.
+/// Opens the file to be read, or to be written over if it is one of ours.
 fn open(plan: &Ranking) -> Result<File, BenchError> {
     let failed = |what: &'static str| {
         move |reason: io::Error| BenchError::Operation {
@@ -229,9 +228,9 @@ fn is_ours(file: &File) -> io::Result<bool> {
     }
 }
 
-/// The numbers below `count` in an order that follows from the seed.
+/// Returns the numbers below `count` in an order that follows from the seed.
 fn shuffled(count: u64, seed: u64) -> Result<Vec<u64>, BenchError> {
-    if count > MOST_RANDOM_BLOCKS {
+    if count > MAX_RANDOM_BLOCKS {
         return Err(BenchError::Input {
             option: "--random".to_owned(),
             reason: "the file has more than 2^26 blocks",
@@ -244,7 +243,7 @@ fn shuffled(count: u64, seed: u64) -> Result<Vec<u64>, BenchError> {
 }
 
 /// Reads or writes a block that is whole.
-fn at(file: &File, direction: Direction, block: &mut [u8], position: u64) -> io::Result<()> {
+fn transfer(file: &File, direction: Direction, block: &mut [u8], position: u64) -> io::Result<()> {
     match direction {
         Direction::Read => file.read_exact_at(block, position),
         Direction::Write => {
@@ -284,9 +283,9 @@ fn pause(pace: Pace) {
 #[derive(Debug)]
 struct Log {
     begun_ns: u64,
-    /// When the last block was complete, ns.
+    /// Completion time of the last block, ns.
     done_ns: u64,
-    /// When the block that is under way was begun, ns.
+    /// Start time of the current block, ns.
     block_ns: u64,
     interval_ns: u64,
     bytes: u64,
@@ -316,20 +315,21 @@ impl Log {
         self.add_at(bytes, self.elapsed_ns());
     }
 
-    /// From the beginning to the end of the last block, ns.
+    /// Returns the time from the beginning to the end of the last block, ns.
     fn elapsed_ns(&self) -> u64 {
         self.done_ns - self.begun_ns
     }
 
-    /// A block is begun.
+    /// Begins a block.
     fn next_block(&mut self) {
         self.block_ns = now_ns();
     }
 
-    /// Bytes that were complete so long after the start. What comes after the longest log goes into its last interval.
+    /// Adds bytes that were complete at this time after the start. Times beyond the longest log count for its last
+    /// interval.
     fn add_at(&mut self, bytes: u64, elapsed_ns: u64) {
         self.bytes += bytes;
-        let interval = (elapsed_ns / self.interval_ns).min(MOST_INTERVALS - 1) as usize;
+        let interval = (elapsed_ns / self.interval_ns).min(MAX_INTERVALS - 1) as usize;
         if self.intervals.len() <= interval {
             self.intervals.resize(interval + 1, 0);
         }

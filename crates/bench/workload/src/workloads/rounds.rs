@@ -1,5 +1,5 @@
-//! Rounds in place of a time: in each, all clients do the same share of work once, and the first fsync of a round meets
-//! a journal at rest.
+//! Rounds in place of a time. In each, all clients do the same share of work once, and the first fsync meets a journal
+//! at rest.
 
 use luc_host::interrupt;
 
@@ -9,16 +9,15 @@ use crate::error::BenchError;
 use crate::scratch::Scratch;
 use crate::workers::{self, Arrivals, Client, Fault, Measured, now_ns};
 
-/// How many, and when clients begin in each.
+/// Number of rounds, and arrivals of the clients in each.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rounds<'a> {
     pub(super) count: usize,
     pub(super) arrivals: Option<&'a Arrivals>,
 }
 
-/// Runs the rounds. Each client has what `prepare` makes of the workload's shared part, itself and the round, from 0, and
-/// gives it to `body` when it arrives. The measured time is that from each start to the last client's end, all rounds
-/// together.
+/// Runs the rounds. `prepare` gets the shared part, the client and the round, from 0; `body` gets its result when the
+/// client arrives. The measured time is the sum over the rounds from the start to the last client's end.
 pub(super) fn run<W: Workload, T>(
     workload: &W,
     timed: &Timed,
@@ -40,7 +39,7 @@ pub(super) fn run<W: Workload, T>(
     let recorders = workers::recorders(clients, W::OPERATIONS.len()).map_err(failed)?;
     let (mut made, mut interval_ns) = (0, 0);
     while made < rounds.count && !interrupt::interrupted() {
-        // What the last round left to write must not run into this one.
+        // Writeback of the last round must not overlap this one.
         sync_file_system(scratch.path())
             .map_err(|error| BenchError::operation(&timed.directory, "syncing", error))?;
         let prepare = |client: &Client<'_>| prepare(&shared, client, made);
@@ -52,7 +51,7 @@ pub(super) fn run<W: Workload, T>(
         };
         let start = now_ns();
         let is_whole =
-            workers::run_to_end((clients, kind), &recorders, prepare, body).map_err(failed)?;
+            workers::run_to_end(clients, kind, &recorders, prepare, body).map_err(failed)?;
         if !is_whole {
             break;
         }
@@ -67,7 +66,7 @@ pub(super) fn run<W: Workload, T>(
     let measured = Measured::of_rounds(recorders, clients, interval_ns, made < rounds.count);
     let head = Head {
         no_fsync: timed.no_fsync,
-        ..Head::new(W::NAME, (&timed.directory, timed.seed), &timed.schedule, &measured)
+        ..Head::new(W::NAME, &timed.directory, timed.seed, &timed.schedule, &measured)
     };
     Ok(Outcome { head, measured })
 }

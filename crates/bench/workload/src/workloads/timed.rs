@@ -1,4 +1,4 @@
-//! What all workloads that run for a time share: their plan, their run, the head of their report.
+//! Common parts of workloads that run for a time: plan, run, head of the report.
 
 use std::fs::File;
 use std::io;
@@ -26,14 +26,13 @@ pub struct Timed {
     pub schedule: Schedule,
     /// Pauses of the clients after each round of their loop.
     pub think: Think,
-    /// Seed of everything random.
     pub seed: u64,
     /// Fsyncs do nothing and keep nothing. A run then shows the time that remains without them.
     pub no_fsync: bool,
 }
 
 impl Timed {
-    /// An fsync; nothing with `no_fsync`.
+    /// Calls fsync, except with `no_fsync`.
     pub(super) fn sync(&self, file: &File) -> io::Result<()> {
         if self.no_fsync {
             return Ok(());
@@ -41,7 +40,7 @@ impl Timed {
         file.sync_all()
     }
 
-    /// The synchronization `call`; nothing with `no_fsync`.
+    /// Calls `call`, except with `no_fsync`.
     fn synchronize(&self, call: SyncCall, file: &File) -> io::Result<()> {
         match call {
             SyncCall::Fsync => self.sync(file),
@@ -50,8 +49,7 @@ impl Timed {
         }
     }
 
-    /// The loop of `client`: one `round` after the other, each with its number from 0, and a pause after each, until
-    /// the end of the run.
+    /// Runs the loop of `client` until the end of the run: calls `round` with its number, from 0, then pauses.
     pub(super) fn rounds(
         &self,
         client: &Client<'_>,
@@ -68,24 +66,23 @@ impl Timed {
         Ok(())
     }
 
-    /// Writes `record` into `file` at `at_bytes` and synchronizes it by `call`. Counts the write as the operation
-    /// `write`, and the synchronization as the one after it.
+    /// Writes a record and synchronizes it. Counts the write as `operation`, and the synchronization as the one after
+    /// it.
     pub(super) fn write_durably(
         &self,
         client: &Client<'_>,
-        (file, at_bytes): (&File, u64),
-        record: &[u8],
-        call: SyncCall,
-        write: usize,
+        write: &RecordWrite<'_>,
+        operation: usize,
     ) -> Result<(), Fault> {
+        let &RecordWrite { file, at_bytes, record, call } = write;
         let start = now_ns();
-        file.write_all_at(record, at_bytes).map_err(Fault::of(write))?;
+        file.write_all_at(record, at_bytes).map_err(Fault::of(operation))?;
         let written = now_ns();
-        self.synchronize(call, file).map_err(Fault::of(write + 1))?;
+        self.synchronize(call, file).map_err(Fault::of(operation + 1))?;
         let synced = now_ns();
         if client.counts(synced) {
-            client.record(write, written - start);
-            client.record(write + 1, synced - written);
+            client.record(operation, written - start);
+            client.record(operation + 1, synced - written);
         }
         Ok(())
     }
@@ -103,18 +100,26 @@ impl Timed {
     }
 }
 
+/// A record to write, and the call that makes it durable.
+pub(super) struct RecordWrite<'a> {
+    pub(super) file: &'a File,
+    pub(super) at_bytes: u64,
+    pub(super) record: &'a [u8],
+    pub(super) call: SyncCall,
+}
+
 /// The call that makes a write durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SyncCall {
-    /// Data, and what is needed to read it.
+    /// Data, and the metadata needed to read it.
     Fdatasync,
     /// Data and all of the inode.
     Fsync,
 }
 
 impl SyncCall {
-    /// Its name, as the system has it.
+    /// Returns its name as a system call.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -131,7 +136,6 @@ pub struct Head {
     pub directory: PathBuf,
     pub seed: u64,
     pub clients: usize,
-    /// What a client was.
     pub client_kind: ClientKind,
     /// Time left out of the figures, s.
     pub warmup_s: f64,
@@ -139,18 +143,16 @@ pub struct Head {
     pub measured_s: f64,
     /// Mean pause after each round, µs.
     pub think_us: f64,
-    /// How the pauses are distributed.
     pub think_distribution: Distribution,
     /// Clients that are slow.
     #[serde(skip_serializing_if = "is_zero")]
     pub slow_clients: usize,
-    /// How much longer a slow client's rounds take: 10 is ten times as long.
+    /// Factor of a slow client's time for its rounds.
     #[serde(skip_serializing_if = "is_one")]
     pub slow_factor: f64,
     /// Processors that the clients kept busy, on average over warm-up and measured interval.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub processors_busy: Option<f64>,
-    /// Whether a signal ended the run early.
     pub interrupted: bool,
     /// UNSAFE: fsyncs did nothing.
     #[serde(skip_serializing_if = "is_false")]
@@ -158,10 +160,11 @@ pub struct Head {
 }
 
 impl Head {
-    /// The head of a run in a directory by a seed: without warm-up, without pauses.
+    /// Builds the head of a run without warm-up and pauses.
     pub fn new(
         workload: &'static str,
-        (directory, seed): (&Path, u64),
+        directory: &Path,
+        seed: u64,
         schedule: &Schedule,
         measured: &Measured,
     ) -> Self {
@@ -202,7 +205,8 @@ fn is_one(value: &f64) -> bool {
 /// Checks that a record of `record_bytes` fits into a file of `file_bytes`, which the user gave by `option`.
 pub(super) fn checked_record(
     record_bytes: u64,
-    (option, file_bytes): (&str, u64),
+    option: &str,
+    file_bytes: u64,
 ) -> Result<(), BenchError> {
     if record_bytes == 0 {
         return Err(BenchError::Input {
@@ -226,28 +230,27 @@ pub(super) fn sync_file_system(directory: &Path) -> io::Result<()> {
     Ok(rustix::fs::syncfs(File::open(directory)?)?)
 }
 
-/// A workload's own part: what it makes before the clients start, and what each client does.
+/// A workload's own part: its preparation before the clients start, and the work of each client.
 pub(super) trait Workload: Sync {
     const NAME: &'static str;
     /// Names of the operations that it measures.
     const OPERATIONS: &'static [&'static str];
-    /// What all clients share: paths, states.
+    /// State that all clients share, such as paths.
     type Shared: Sync;
-    /// What a client has for itself: buffers, random numbers.
+    /// State of one client: buffers, random numbers.
     type Own;
 
     /// Makes files and directories below `scratch`.
     fn make(&self, scratch: &Path) -> Result<Self::Shared, BenchError>;
 
-    /// A client's own things, before any client starts.
+    /// Makes a client's own state, before any client starts.
     fn prepare(&self, shared: &Self::Shared, client: &Client<'_>) -> Result<Self::Own, Fault>;
 
-    /// What a client does until the end of the run.
+    /// Works until the end of the run.
     fn work(&self, shared: &Self::Shared, client: &Client<'_>, own: Self::Own)
     -> Result<(), Fault>;
 }
 
-/// What a run came to.
 pub(super) struct Outcome {
     pub(super) head: Head,
     pub(super) measured: Measured,
@@ -289,13 +292,13 @@ pub(super) fn run<W: Workload>(
         slow_factor: if has_slow { think.slow_factor } else { 1.0 },
         processors_busy,
         no_fsync: timed.no_fsync,
-        ..Head::new(W::NAME, (&timed.directory, timed.seed), &timed.schedule, &measured)
+        ..Head::new(W::NAME, &timed.directory, timed.seed, &timed.schedule, &measured)
     };
     Ok(Outcome { head, measured })
 }
 
 impl Outcome {
-    /// The latencies of the operations named, in their order.
+    /// Returns the latencies of these operations, in their order.
     pub(super) fn latencies(&self, names: &[&'static str]) -> Vec<LatencyFigures> {
         let figures = |(operation, name): (usize, &&'static str)| {
             self.measured.latency(operation).figures(*name)
@@ -303,7 +306,7 @@ impl Outcome {
         names.iter().enumerate().map(figures).collect()
     }
 
-    /// A count per second of the measured interval.
+    /// Converts a count to a rate per second of the measured interval.
     pub(super) fn per_second(&self, count: u64) -> f64 {
         count as f64 / self.head.measured_s
     }

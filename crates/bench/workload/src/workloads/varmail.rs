@@ -70,13 +70,12 @@ pub struct Varmail {
     /// Rounds in which each client goes through its loop once, on a journal at rest, as mail comes in bursts; the
     /// schedule's times then do not count. Absent: each client loops for a time.
     pub rounds: Option<usize>,
-    /// When the clients of a round begin; absent: at once. Without rounds it does not count.
+    /// Arrivals of the clients in a round; absent: at once. Ignored without rounds.
     pub arrivals: Option<Arrivals>,
 }
 
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
-    /// What every report has.
     #[serde(flatten)]
     pub head: Head,
     pub parameters: Parameters,
@@ -85,10 +84,9 @@ pub struct Report {
     /// Rounds of one loop per client; absent: loop after loop.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rounds: Option<usize>,
-    /// When the clients of a round began; absent: at once.
+    /// Arrivals of the clients in a round; absent: at once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arrivals: Option<Arrivals>,
-    /// Operations (Filebench's flowops) completed in the interval.
     pub flowops: u64,
     /// The same per second: "ops/s" of Filebench's summary.
     pub flowops_per_second: f64,
@@ -115,8 +113,9 @@ fn in_rounds(plan: &Varmail, count: usize) -> Result<Outcome, BenchError> {
         let number = round * plan.timed.schedule.clients + client.index;
         Ok(plan.own(number as u64))
     };
-    let body =
-        |trees: &Vec<Tree>, client: &Client<'_>, own: Own| plan.session(trees, client, own).once();
+    let body = |trees: &Vec<Tree>, client: &Client<'_>, own: Own| {
+        plan.session(trees, client, own).run_once()
+    };
     rounds::run(plan, &plan.timed, rounds, prepare, body)
 }
 
@@ -132,7 +131,8 @@ impl Tree {
     fn create(
         plan: &Varmail,
         scratch: &Path,
-        (number, directories): (usize, usize),
+        number: usize,
+        directories: usize,
     ) -> Result<Self, BenchError> {
         let parameters = &plan.parameters;
         // Filebench puts even a flat set below `name/00000001`.
@@ -186,17 +186,13 @@ impl Workload for Varmail {
         "readfile4",
         "closefile4",
     ];
-    /// One for all, or one for each client.
+    /// One directory for all clients, or one for each.
     type Shared = Vec<Tree>;
     type Own = Own;
 
     fn make(&self, scratch: &Path) -> Result<Vec<Tree>, BenchError> {
-        let directories = match self.directory_per_client {
-            true => self.timed.schedule.clients,
-            false => 1,
-        };
-        let each = 0..directories;
-        each.map(|number| Tree::create(self, scratch, (number, directories))).collect()
+        let directories = if self.directory_per_client { self.timed.schedule.clients } else { 1 };
+        (0..directories).map(|number| Tree::create(self, scratch, number, directories)).collect()
     }
 
     fn prepare(&self, _: &Vec<Tree>, client: &Client<'_>) -> Result<Own, Fault> {
@@ -205,12 +201,12 @@ impl Workload for Varmail {
 
     fn work(&self, trees: &Vec<Tree>, client: &Client<'_>, own: Own) -> Result<(), Fault> {
         let mut session = self.session(trees, client, own);
-        self.timed.rounds(client, |_| session.once())
+        self.timed.rounds(client, |_| session.run_once())
     }
 }
 
 impl Varmail {
-    /// Buffers, and the random stream of this number.
+    /// Makes buffers, and the random stream of this number.
     fn own(&self, number: u64) -> Own {
         let mut random = random::stream(self.timed.seed, number);
         Own {
@@ -225,7 +221,6 @@ impl Varmail {
     }
 }
 
-/// One client at work.
 struct Session<'a> {
     timed: &'a Timed,
     client: &'a Client<'a>,
@@ -235,7 +230,7 @@ struct Session<'a> {
 
 impl Session<'_> {
     /// Goes through the loop once, or until the end of the run.
-    fn once(&mut self) -> Result<(), Fault> {
+    fn run_once(&mut self) -> Result<(), Fault> {
         self.delete()?;
         for group in GROUPS {
             if self.client.running(now_ns()) {
@@ -246,7 +241,7 @@ impl Session<'_> {
     }
 
     /// Times a call and counts it if it completed in the measured interval.
-    fn measured<T>(
+    fn measure<T>(
         &self,
         operation: usize,
         call: impl FnOnce() -> io::Result<T>,
@@ -266,13 +261,13 @@ impl Session<'_> {
         let Some(index) = self.tree.set.pick(Wanted::Closed) else {
             return Ok(());
         };
-        self.measured(DELETE, || fs::remove_file(&self.tree.paths[index]))?;
+        self.measure(DELETE, || fs::remove_file(&self.tree.paths[index]))?;
         self.tree.set.deleted(index);
         Ok(())
     }
 
-    /// Runs the group that begins with operation `first`: create or open, read, append, fsync, close, of which each
-    /// group has its own choice. Without a file to open or a name to create, the group is skipped and not counted.
+    /// Runs the group that begins with operation `first`. A group has some of create or open, read, append, fsync,
+    /// close. Without a file to open or a name to create, the group is skipped and not counted.
     fn group(&mut self, first: usize) -> Result<(), Fault> {
         let create = first == GROUPS[0];
         let wanted = if create { Wanted::Missing } else { Wanted::Existing };
@@ -282,12 +277,12 @@ impl Session<'_> {
         let path = &self.tree.paths[index];
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(create);
-        let mut file = self.measured(first, || options.open(path))?;
+        let mut file = self.measure(first, || options.open(path))?;
         self.tree.set.opened(index);
         let mut operation = first + 1;
         if !create {
             let mut buffer = std::mem::take(&mut self.own.read);
-            self.measured(operation, || read_whole(&mut file, &mut buffer))?;
+            self.measure(operation, || read_whole(&mut file, &mut buffer))?;
             self.own.read = buffer;
             operation += 1;
         }
@@ -296,11 +291,11 @@ impl Session<'_> {
                 0 => 0,
                 size => self.own.random.random_range(0..size),
             };
-            self.measured(operation, || append(&mut file, &self.own.append[..length]))?;
-            self.measured(operation + 1, || self.timed.sync(&file))?;
+            self.measure(operation, || append(&mut file, &self.own.append[..length]))?;
+            self.measure(operation + 1, || self.timed.sync(&file))?;
             operation += 2;
         }
-        self.measured(operation, || {
+        self.measure(operation, || {
             drop(file);
             Ok(())
         })?;
@@ -393,7 +388,7 @@ mod tests {
                 rounds: None,
                 arrivals: None,
             };
-            let tree = Tree::create(&plan, &directory, (0, 1)).expect("tree");
+            let tree = Tree::create(&plan, &directory, 0, 1).expect("tree");
             let size = |path: &PathBuf| fs::metadata(path).ok().map(|data| data.len());
             tree.paths.iter().map(size).collect::<Vec<_>>()
         };

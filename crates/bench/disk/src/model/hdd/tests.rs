@@ -8,7 +8,7 @@ fn drive() -> Hdd {
     Hdd::new(HddParameters::default(), CAPACITY)
 }
 
-/// Mean time of requests at random positions, one after the other, in milliseconds.
+/// Returns the mean time of requests at random positions, one after the other, in milliseconds.
 fn mean_random_ms(drive: &mut Hdd, kind: Kind) -> f64 {
     let mut random = Random::new(1);
     let (mut now, mut sum, count) = (0, 0, 20_000);

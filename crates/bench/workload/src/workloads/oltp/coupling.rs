@@ -1,8 +1,8 @@
-//! What keeps readers, writers and the log in step: the semaphores of Filebench's `oltp.f`.
+//! Coupling of readers, writers and the log: the semaphores of Filebench's `oltp.f`.
 //!
-//! There each read posts to every writer and to the log (`sempost`); a writer takes `value` posts
-//! after each burst (`semblock`), and no reader may be further ahead of it than the highwater mark.
-//! Here all posts are one counter, and a consumer's credit is what it has asked for so far.
+//! There each read posts to every writer and to the log (`sempost`). A writer takes `value` posts after each burst
+//! (`semblock`), and no reader may be further ahead of it than the highwater mark. Here all posts are one counter, and
+//! a consumer's credit is the sum of its demands so far.
 
 use std::io;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -13,14 +13,14 @@ use crate::shared::SharedSlice;
 use crate::workers::{Client, now_ns};
 
 /// The longest sleep without a look at the end of the run, ns.
-const NAP: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+const MAX_SLEEP: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
-/// What a consumer takes from the readers after each of its bursts.
+/// Demand of a consumer after each of its bursts.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Demand {
     /// Reads per burst (`value`).
     pub(super) reads: u64,
-    /// Reads that may be ahead of it (`highwater`).
+    /// Reads that may be ahead of the consumer (`highwater`).
     pub(super) ahead: u64,
 }
 
@@ -45,7 +45,7 @@ impl Coupling {
         })
     }
 
-    /// A reader has read: tells the consumers and waits until none is too far behind.
+    /// Tells the consumers that a reader has read, and waits until none is too far behind.
     pub(super) fn post(&self, client: &Client<'_>) {
         let mine = self.posted[0].fetch_add(1, Ordering::AcqRel) + 1;
         let bursts = |consumer: usize| self.bursts[consumer].load(Ordering::Acquire);
@@ -59,7 +59,7 @@ impl Coupling {
         wait(client, &self.signals[1], || (0..self.demands.len()).all(allowed));
     }
 
-    /// Consumer number `consumer` has ended a burst: waits until enough has been read for another.
+    /// Ends a burst of consumer number `consumer`, and waits until enough has been read for another.
     pub(super) fn take(&self, client: &Client<'_>, consumer: usize) {
         let bursts = self.bursts[consumer].fetch_add(1, Ordering::AcqRel) + 1;
         signal(&self.signals[1]);
@@ -81,7 +81,7 @@ fn wait(client: &Client<'_>, word: &AtomicU32, done: impl Fn() -> bool) {
         if done() || !client.running(now_ns()) {
             return;
         }
-        // Any error (EINTR, EAGAIN, ETIMEDOUT) means: look again.
-        let _ = futex::wait(word, futex::Flags::empty(), seen, Some(&NAP));
+        // Any error (EINTR, EAGAIN, ETIMEDOUT) means to check again.
+        let _ = futex::wait(word, futex::Flags::empty(), seen, Some(&MAX_SLEEP));
     }
 }

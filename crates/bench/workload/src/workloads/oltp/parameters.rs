@@ -1,17 +1,17 @@
-//! How many read and write, and how: the personality's parameters.
+//! Parameters of the personality: numbers of readers and writers, sizes, durability.
 
 use serde::Serialize;
 
 use crate::error::BenchError;
 
-/// How a write becomes durable.
+/// Method by which a write becomes durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Durability {
     None,
     /// The file is open with `O_DSYNC`.
     Dsync,
-    /// The file is open with `O_SYNC`: what Filebench's `dsync` does.
+    /// The file is open with `O_SYNC`, as Filebench's `dsync` opens it.
     Sync,
     /// An fsync after each write, measured apart.
     Fsync,
@@ -35,17 +35,12 @@ pub struct Parameters {
     /// Clients that overwrite ("dbwr").
     pub writers: usize,
     pub files: usize,
-    /// Bytes of each data file.
     pub file_size_bytes: u64,
-    /// Bytes of each read and write.
     pub io_size_bytes: u64,
     /// Bytes of the log, which is overwritten from beginning to end and again.
     pub log_size_bytes: u64,
-    /// Bytes of each write to the log.
     pub log_io_size_bytes: u64,
-    /// How the writers' writes become durable.
     pub write_durability: Durability,
-    /// How the log's writes become durable.
     pub log_durability: Durability,
     /// Memory stores after each read: the transaction's computing.
     pub read_stores: u64,
@@ -95,7 +90,7 @@ pub const LUC: Parameters = Parameters {
 };
 
 impl Parameters {
-    /// All clients: readers, writers, and the log writer.
+    /// Counts all clients: readers, writers, and the log writer.
     #[must_use]
     pub fn clients(&self) -> usize {
         self.readers + self.writers + 1

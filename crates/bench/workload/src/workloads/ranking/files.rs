@@ -1,8 +1,8 @@
-//! The files of the probe: cold, and where wanted far apart on their disk.
+//! Files of the probe: not cached, and on request far apart on their disk.
 //!
-//! A file system puts files where it likes, mostly close together, and an arm then hardly moves between them. To spread
-//! files over the free space this takes all of it for a moment, in pieces, asks the file system where each piece is
-//! (`FS_IOC_FIEMAP`), makes the files of pieces at equal distances, and gives the others back.
+//! A file system usually puts files close together, and an arm then hardly moves between them. To spread files over the
+//! free space, this takes all of it for a moment, in pieces, and asks the file system for the place of each piece
+//! (`FS_IOC_FIEMAP`). It makes the files of pieces at equal distances, and frees the others.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -16,18 +16,17 @@ use serde::Serialize;
 use crate::error::BenchError;
 use crate::scratch::Scratch;
 
-/// How each file of ours begins: no other is written over.
+/// First bytes of each file made here. Files without them are never overwritten.
 pub const MARK: &[u8; 18] = b"luc bench ranking\n";
-/// Bytes written at a time.
 const CHUNK_BYTES: u64 = 1 << 20;
 /// Most pieces into which the free space is cut.
-const MOST_PIECES: u64 = 256;
-/// Space that stays free for others and for the file system itself: one part in so many.
-const LEFT_FREE: u64 = 20;
+const MAX_PIECES: u64 = 256;
+/// Divisor of the free space that gives the part left to others and to the file system itself.
+const FREE_SPACE_DIVISOR: u64 = 20;
 /// Most extents of a file that are looked at.
-const EXTENTS: usize = 64;
+const MAX_EXTENTS: usize = 64;
 
-/// Which files to make.
+/// Files to make.
 #[derive(Debug, Clone)]
 pub struct Creation {
     /// Their paths: none exists yet.
@@ -37,14 +36,14 @@ pub struct Creation {
     pub spread: bool,
 }
 
-/// Where a file is.
+/// Place of a file on its disk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Place {
     pub file: PathBuf,
     pub size_bytes: u64,
-    /// Where it begins on its device; absent where the file system does not say.
+    /// Offset of its begin on the device; absent if the file system does not tell.
     pub device_offset_bytes: Option<u64>,
-    /// In how many pieces it is there, up to 64.
+    /// Number of pieces on the device, up to 64.
     pub extents: Option<usize>,
 }
 
@@ -130,13 +129,13 @@ fn spread(plan: &Creation, made: &mut Made) -> Result<(), BenchError> {
     let root = File::open(scratch.path()).map_err(failed("opening it"))?;
     let about = fstatvfs(&root).map_err(|errno| failed("looking at it")(errno.into()))?;
     let free_bytes = about.f_bavail * about.f_frsize;
-    let usable_bytes = free_bytes - free_bytes / LEFT_FREE;
+    let usable_bytes = free_bytes - free_bytes / FREE_SPACE_DIVISOR;
     let wanted = plan.files.len() as u64;
     if usable_bytes / plan.size_bytes < wanted {
         let what = format!("making {wanted} files of {} bytes", plan.size_bytes);
         return Err(BenchError::operation(&folder, &what, io::ErrorKind::StorageFull.into()));
     }
-    let count = (usable_bytes / plan.size_bytes).clamp(wanted, MOST_PIECES.max(wanted));
+    let count = (usable_bytes / plan.size_bytes).clamp(wanted, MAX_PIECES.max(wanted));
     let piece_bytes = usable_bytes / count / 4096 * 4096;
     let mut all = Vec::new();
     for number in 0..count {
@@ -150,7 +149,7 @@ fn spread(plan: &Creation, made: &mut Made) -> Result<(), BenchError> {
         let bytes = piece_bytes.max(plan.size_bytes);
         match fallocate(&file, FallocateFlags::empty(), 0, bytes) {
             Ok(()) => {}
-            // The file system's own blocks took more than was thought.
+            // The file system's own blocks took more than estimated.
             Err(rustix::io::Errno::NOSPC) if all.len() as u64 >= wanted => break,
             Err(errno) => return Err(no_place(&folder, errno.into())),
         }
@@ -179,7 +178,7 @@ fn spread(plan: &Creation, made: &mut Made) -> Result<(), BenchError> {
     scratch.remove()
 }
 
-/// The folder of the files, which are all on one file system.
+/// Returns the folder of the files, which are all on one file system.
 fn common_folder(files: &[PathBuf]) -> Result<PathBuf, BenchError> {
     let mut found: Option<(PathBuf, u64)> = None;
     for file in files {
@@ -212,7 +211,7 @@ fn no_place(folder: &Path, reason: io::Error) -> BenchError {
     }
 }
 
-/// `wanted` of `count` numbers, with equal distances, the first and the last among them.
+/// Returns `wanted` of `count` numbers, with equal distances, the first and the last among them.
 fn at_equal_distances(count: usize, wanted: usize) -> impl Iterator<Item = usize> {
     let last = count.saturating_sub(1);
     let steps = wanted.saturating_sub(1).max(1);
@@ -231,7 +230,7 @@ fn write(mut file: &File, size_bytes: u64) -> io::Result<()> {
     file.sync_all()
 }
 
-/// What a file of ours has from `position` on.
+/// Fills `block` with the contents of a file made here, from `position` on.
 pub(super) fn fill(block: &mut [u8], position: u64) {
     block.fill(b'.');
     let Ok(position) = usize::try_from(position) else {
@@ -248,8 +247,8 @@ pub(super) fn forget(file: &File) -> io::Result<()> {
     Ok(fadvise(file, 0, None, Advice::DontNeed)?)
 }
 
-/// How many bytes of a file are in the page cache, by mincore(2). The kernel says that only to who may write to the
-/// file, and says "all" to others.
+/// Counts the bytes of a file in the page cache, by mincore(2). The kernel tells the truth only to those who may write
+/// to the file, and "all" to others.
 pub(super) fn cached_bytes(path: &Path, file: &File, size_bytes: u64) -> Option<u64> {
     access(path, Access::WRITE_OK).ok()?;
     let length = usize::try_from(size_bytes).ok().filter(|length| *length > 0)?;
@@ -299,33 +298,33 @@ struct ExtentMap {
     mapped: u32,
     room: u32,
     reserved: u32,
-    extents: [Extent; EXTENTS],
+    extents: [Extent; MAX_EXTENTS],
 }
 
 // linux/fs.h: _IOWR('f', 11, struct fiemap)
 const FS_IOC_FIEMAP: libc::c_ulong = 0xC020_660B;
 /// Keeps the layout honest.
-const _: () = assert!(size_of::<ExtentMap>() == 32 + EXTENTS * 56);
+const _: () = assert!(size_of::<ExtentMap>() == 32 + MAX_EXTENTS * 56);
 
-/// The first extents of a file.
+/// Reads the first extents of a file.
 fn extents(file: &File) -> io::Result<Vec<Extent>> {
     let mut map = ExtentMap {
         start: 0,
         length: u64::MAX,
         flags: 0,
         mapped: 0,
-        room: EXTENTS as u32,
+        room: MAX_EXTENTS as u32,
         reserved: 0,
-        extents: [Extent::default(); EXTENTS],
+        extents: [Extent::default(); MAX_EXTENTS],
     };
     // SAFETY: FS_IOC_FIEMAP fills at most `room` extents behind a `struct fiemap`, which `map` has; the file is open.
     if unsafe { libc::ioctl(file.as_raw_fd(), FS_IOC_FIEMAP, &raw mut map) } < 0 {
         return Err(io::Error::last_os_error());
     }
-    Ok(map.extents[..(map.mapped as usize).min(EXTENTS)].to_vec())
+    Ok(map.extents[..(map.mapped as usize).min(MAX_EXTENTS)].to_vec())
 }
 
-/// In how many places the extents are: those that continue one another are one.
+/// Counts the contiguous pieces of the extents.
 fn pieces(extents: &[Extent]) -> usize {
     let breaks =
         extents.windows(2).filter(|pair| pair[0].physical + pair[0].length != pair[1].physical);

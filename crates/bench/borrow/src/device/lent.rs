@@ -1,4 +1,4 @@
-//! What a sweep has changed of a block device, in a file, until it is given back.
+//! Record of the changes that a sweep made to block devices, kept in a file until they are reverted.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -9,21 +9,21 @@ use luc_host::sysfs;
 use luc_units::OnPath as _;
 use serde::{Deserialize, Serialize};
 
-use super::super::error::{SweepError, TRUST};
-use super::super::plan::Scheduler;
+use super::super::error::{BorrowError, TRUST};
+use super::super::scheduler::Scheduler;
 use super::{Block, identity, refuse};
 
-/// A device that is not as it was.
+/// A block device that a sweep has changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Lent {
+pub struct LentDevice {
     path: PathBuf,
     number: (u32, u32),
-    /// Names of devices are given anew: these say whether it is the same one.
+    /// Disk sequence number. With the boot ID it identifies the disk, since device names are reused.
     sequence: Option<u64>,
     boot: String,
-    /// The scheduler that it had; `None` if that was not changed.
+    /// Scheduler before the sweep; `None` if that was not changed.
     scheduler: Option<String>,
-    /// The UUID of all file systems that the sweep makes on it, if it is formatted; they are to be wiped.
+    /// UUID of all file systems that the sweep makes and wipes on it; `None` if it is not formatted.
     #[serde(default)]
     uuid: Option<String>,
 }
@@ -32,7 +32,7 @@ fn boot() -> String {
     fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default()
 }
 
-impl Lent {
+impl LentDevice {
     fn new(block: &Block) -> Self {
         Self {
             path: block.path.clone(),
@@ -44,13 +44,13 @@ impl Lent {
         }
     }
 
-    /// Whether it is this device, and not another that came to its name.
-    pub(crate) fn is(&self, block: &Block) -> bool {
+    /// Returns whether `block` is this device, and not another one with the same name.
+    pub(super) fn is(&self, block: &Block) -> bool {
         let now = Self::new(block);
         (self.number, self.sequence, &self.boot) == (now.number, now.sequence, &now.boot)
     }
 
-    /// The name that the plan has for it.
+    /// Returns the path that the plan has for it.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
@@ -59,15 +59,15 @@ impl Lent {
         self.uuid.as_deref()
     }
 
-    /// All in `file`; without it nothing was changed.
-    pub(crate) fn all(file: &Path) -> Result<Vec<Self>, SweepError> {
-        let text = owned::read(file).map_err(SweepError::io(TRUST, file))?;
+    /// Reads all entries of `file`; without the file, nothing was changed.
+    pub(crate) fn all(file: &Path) -> Result<Vec<Self>, BorrowError> {
+        let text = owned::read(file).map_err(BorrowError::io(TRUST, file))?;
         text.map_or(Ok(Vec::new()), |text| {
-            Self::parse(&text).map_err(|reason| SweepError::Saved { path: file.to_owned(), reason })
+            Self::parse(&text)
+                .map_err(|reason| BorrowError::Saved { path: file.to_owned(), reason })
         })
     }
 
-    /// What a file with this text says.
     pub(super) fn parse(text: &str) -> Result<Vec<Self>, String> {
         let all: Vec<Self> = serde_json::from_str(text).map_err(|error| error.to_string())?;
         let is_sane = |lent: &Self| {
@@ -84,12 +84,12 @@ impl Lent {
         Ok(all)
     }
 
-    /// On the disk when this returns; no file for nothing.
-    fn keep(file: &Path, all: &[Self]) -> Result<(), SweepError> {
+    /// Saves the entries durably; removes the file if there are none.
+    fn save(file: &Path, all: &[Self]) -> Result<(), BorrowError> {
         if all.is_empty() {
             return match fs::remove_file(file) {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                    Err(SweepError::io("remove", file)(error))
+                    Err(BorrowError::io("remove", file)(error))
                 }
                 _ => Ok(()),
             };
@@ -101,15 +101,15 @@ impl Lent {
             fs::rename(&new, file)?;
             file.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
         });
-        written.map_err(SweepError::io("write", file))
+        written.map_err(BorrowError::io("write", file))
     }
 
-    /// Changes the entry of `block`, or makes one.
+    /// Changes the entry of `block`, or adds one, and saves the file.
     fn change(
         file: &Path,
         block: &Block,
         change: impl FnOnce(&mut Self),
-    ) -> Result<(), SweepError> {
+    ) -> Result<(), BorrowError> {
         let mut all = Self::all(file)?;
         let before = all.clone();
         match all.iter_mut().find(|lent| lent.is(block)) {
@@ -123,12 +123,12 @@ impl Lent {
         if all == before {
             return Ok(());
         }
-        Self::keep(file, &all)
+        Self::save(file, &all)
     }
 
-    /// `block` is about to be formatted, with the UUID that this gives: always the same for one device, so that whatever
-    /// two file systems leave side by side is known.
-    pub(super) fn format(file: &Path, block: &Block) -> Result<String, SweepError> {
+    /// Records that `block` is about to be formatted, and returns the UUID to be used. A device always gets the same
+    /// UUID, so that leftovers of several file systems are all recognized.
+    pub(super) fn format(file: &Path, block: &Block) -> Result<String, BorrowError> {
         let new = identity::new_uuid()?;
         let mut given = String::new();
         Self::change(file, block, |lent| {
@@ -137,12 +137,15 @@ impl Lent {
         Ok(given)
     }
 
-    /// Gives the disk of `block` an I/O scheduler.
-    pub(crate) fn set_scheduler(
+    /// Sets the I/O scheduler of the disk of `block`, and records the one before.
+    ///
+    /// # Errors
+    /// [`BorrowError`]: the disk has no scheduler, or the kernel refuses this one.
+    pub fn set_scheduler(
         file: &Path,
         block: &Block,
         scheduler: Scheduler,
-    ) -> Result<(), SweepError> {
+    ) -> Result<(), BorrowError> {
         let wanted = scheduler.name();
         let no = |reason: String| refuse(&block.path, reason);
         let (now, _) = block.schedulers().ok_or_else(|| {
@@ -155,7 +158,7 @@ impl Lent {
             lent.scheduler.get_or_insert(now);
         })?;
         let place = block.scheduler_file();
-        sysfs::write(&place, wanted).map_err(SweepError::io("write", &place))?;
+        sysfs::write(&place, wanted).map_err(BorrowError::io("write", &place))?;
         match block.schedulers() {
             Some((now, _)) if now == wanted => Ok(()),
             _ => Err(no(format!(
@@ -164,28 +167,31 @@ impl Lent {
         }
     }
 
-    /// Puts the schedulers back as they were.
-    pub(crate) fn restore_schedulers(file: &Path, sysfs: &Path) -> Result<(), SweepError> {
+    /// Restores the schedulers of all recorded devices.
+    ///
+    /// # Errors
+    /// [`BorrowError`]: the record cannot be read, or the kernel refuses.
+    pub fn restore_schedulers(file: &Path, sysfs: &Path) -> Result<(), BorrowError> {
         let mut all = Self::all(file)?;
         for lent in &mut all {
             if let (Some(block), Some(name)) = (lent.block(sysfs), &lent.scheduler) {
                 let place = block.scheduler_file();
-                sysfs::write(&place, name).map_err(SweepError::io("write", &place))?;
+                sysfs::write(&place, name).map_err(BorrowError::io("write", &place))?;
             }
             lent.scheduler = None;
         }
         all.retain(|lent| lent.uuid.is_some());
-        Self::keep(file, &all)
+        Self::save(file, &all)
     }
 
-    /// Takes the sweep's own file system off the devices that were formatted, which is mounted on `mount` if at all.
-    /// `named` are the devices of the plan. Whatever else is on them by now stays.
+    /// Unmounts `mount` and removes the sweep's own file systems from formatted devices. Only devices in `named`, those
+    /// of the plan, are touched. Other content on them stays.
     pub(crate) fn wipe(
         file: &Path,
         named: &[PathBuf],
         mount: &Path,
         sysfs: &Path,
-    ) -> Result<(), SweepError> {
+    ) -> Result<(), BorrowError> {
         let all = Self::all(file)?;
         let named: Vec<Block> =
             named.iter().filter_map(|path| Block::open(path, sysfs).ok()).collect();
@@ -196,14 +202,14 @@ impl Lent {
             if !named.iter().any(|known| known.is_same(&block)) {
                 continue;
             }
-            // Not mounted is as wanted; if it is in use, wiping says so.
+            // It may not be mounted. If it is still in use, wiping fails.
             let _ = luc_disk::unmount(mount);
             block.wipe_own(uuid)?;
         }
-        Self::keep(file, &[])
+        Self::save(file, &[])
     }
 
-    /// The device, if it is still the same: after a restart its name may be another's.
+    /// Finds the device; `None` if its name now belongs to another one, as after a reboot.
     fn block(&self, sysfs: &Path) -> Option<Block> {
         let block = Block::open(&self.path, sysfs).ok()?;
         self.is(&block).then_some(block)
@@ -226,17 +232,17 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("devices.json");
         let block = block(&folder.path().join("sdb"));
-        // As it is: nothing to give back.
-        Lent::set_scheduler(&file, &block, Scheduler::None).expect("set");
+        // It has that scheduler already: nothing to restore.
+        LentDevice::set_scheduler(&file, &block, Scheduler::None).expect("set");
         assert!(!file.exists());
-        // A file takes any text, and has no brackets then, as no kernel would: it is refused, and on record.
-        Lent::set_scheduler(&file, &block, Scheduler::Bfq).expect_err("not in brackets");
-        let uuid = Lent::format(&file, &block).expect("kept");
-        let all = Lent::all(&file).expect("read");
+        // Unlike the kernel, a plain file keeps the text without brackets: refused, but recorded.
+        LentDevice::set_scheduler(&file, &block, Scheduler::Bfq).expect_err("not in brackets");
+        let uuid = LentDevice::format(&file, &block).expect("kept");
+        let all = LentDevice::all(&file).expect("read");
         assert_eq!(all.len(), 1);
         assert_eq!(all[0].scheduler.as_deref(), Some("none"));
         assert!(all[0].uuid() == Some(&uuid) && all[0].is(&block));
-        assert_eq!(Lent::format(&file, &block).expect("kept"), uuid);
+        assert_eq!(LentDevice::format(&file, &block).expect("kept"), uuid);
         let scheduler = fs::read_to_string(block.scheduler_file()).expect("there");
         assert_eq!(scheduler, "bfq");
     }
@@ -246,12 +252,12 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("devices.json");
         let block = block(&folder.path().join("sdb"));
-        Lent::format(&file, &block).expect("kept");
+        LentDevice::format(&file, &block).expect("kept");
         fs::write(folder.path().join("sdb/diskseq"), "8\n").expect("written");
-        assert!(!Lent::all(&file).expect("read")[0].is(&block));
-        // What is gone is not wiped, and forgotten.
+        assert!(!LentDevice::all(&file).expect("read")[0].is(&block));
+        // A device that is gone is not wiped, and its entry is dropped.
         let mount = folder.path().join("mnt");
-        Lent::wipe(&file, &["/dev/x".into()], &mount, Path::new("/sys")).expect("forgotten");
+        LentDevice::wipe(&file, &["/dev/x".into()], &mount, Path::new("/sys")).expect("forgotten");
         assert!(!file.exists());
     }
 
@@ -259,7 +265,7 @@ mod tests {
     fn what_no_sweep_writes_is_refused() {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("devices.json");
-        assert_eq!(Lent::all(&file).expect("no file"), []);
+        assert_eq!(LentDevice::all(&file).expect("no file"), []);
         let uuid = identity::new_uuid().expect("a UUID");
         let entry = |path: &str, scheduler: &str, uuid: &str| {
             format!(
@@ -267,7 +273,7 @@ mod tests {
                  \"uuid\":\"{uuid}\"}}]"
             )
         };
-        Lent::parse(&entry("/dev/x", "mq-deadline", &uuid)).expect("sane");
+        LentDevice::parse(&entry("/dev/x", "mq-deadline", &uuid)).expect("sane");
         for text in [
             "",
             "{}",
@@ -276,7 +282,7 @@ mod tests {
             &entry("/dev/x", "none", "--all"),
         ] {
             fs::write(&file, text).expect("written");
-            let said = Lent::all(&file).expect_err("refused").to_string();
+            let said = LentDevice::all(&file).expect_err("refused").to_string();
             assert!(said.contains("devices.json") && said.lines().count() == 1, "{said}");
         }
     }

@@ -2,24 +2,23 @@
 
 use std::fmt;
 
-use super::{Bounds, Comparison, Method, Name, Ranking, Selection, Side, Verdict};
+use super::{Bounds, CandidateName, Comparison, Method, Ranking, Selection, Standing, Verdict};
 use luc_units::figures::FourDigits;
 
-/// A selection to be shown, with what its figure is counted in.
 #[derive(Debug)]
-pub struct Text<'a> {
+pub struct SelectionText<'a> {
     selection: &'a Selection,
     unit: &'a str,
 }
 
 impl Selection {
-    /// To be shown; rates are counted in `unit`, as `operations/s`.
+    /// Shows the selection; rates are in `unit`, as `operations/s`.
     #[must_use]
-    pub fn text<'a>(&'a self, unit: &'a str) -> Text<'a> {
-        Text { selection: self, unit }
+    pub fn text<'a>(&'a self, unit: &'a str) -> SelectionText<'a> {
+        SelectionText { selection: self, unit }
     }
 
-    /// What may be said by `ranking`, one of this selection's, in a sentence without its end.
+    /// States the conclusion of `ranking`, one of this selection's, as a sentence without its full stop.
     #[must_use]
     pub fn verdict(&self, ranking: &Ranking) -> String {
         let name = |at: usize| self.candidates[at].name();
@@ -44,7 +43,7 @@ impl Selection {
     }
 }
 
-impl fmt::Display for Text<'_> {
+impl fmt::Display for SelectionText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.ranking(f, self.unit, &self.selection.rate)?;
         if let Some(per_joule) = &self.selection.per_joule {
@@ -55,11 +54,11 @@ impl fmt::Display for Text<'_> {
     }
 }
 
-impl Text<'_> {
+impl SelectionText<'_> {
     fn ranking(&self, f: &mut fmt::Formatter<'_>, unit: &str, ranking: &Ranking) -> fmt::Result {
         let selection = self.selection;
         writeln!(f, "{unit}: {}", selection.verdict(ranking))?;
-        let names: Vec<String> = selection.candidates.iter().map(Name::name).collect();
+        let names: Vec<String> = selection.candidates.iter().map(CandidateName::name).collect();
         let width = names.iter().map(String::len).max().unwrap_or_default();
         let percent = selection.terms.confidence * 100.0;
         let figures: Vec<String> = ranking.figures.iter().map(figure).collect();
@@ -74,7 +73,7 @@ impl Text<'_> {
                 None => "too few rounds to compare".to_owned(),
             };
             write!(f, "  {:width$}  {:column$}  {beside}", names[at], figures[at])?;
-            let Name { is_default, danger, .. } = &selection.candidates[at];
+            let CandidateName { is_default, danger, .. } = &selection.candidates[at];
             if *is_default {
                 write!(f, "; default")?;
             }
@@ -86,7 +85,7 @@ impl Text<'_> {
         self.notes(f, ranking)
     }
 
-    /// What the bounds are, and what they assume.
+    /// Explains the bounds and their assumptions.
     fn notes(&self, f: &mut fmt::Formatter<'_>, ranking: &Ranking) -> fmt::Result {
         let Selection { terms, pairs, .. } = self.selection;
         let percent = terms.confidence * 100.0;
@@ -118,7 +117,7 @@ impl Text<'_> {
     }
 }
 
-/// The best first, then by median; who has none, last.
+/// Orders candidates: the best first, then by median, those without a median last.
 fn order(ranking: &Ranking) -> Vec<usize> {
     let mut places: Vec<usize> = (0..ranking.figures.len()).collect();
     let median = |at: usize| ranking.figures[at].map_or(f64::NEG_INFINITY, |found| found.median);
@@ -143,8 +142,8 @@ fn against(found: &Comparison) -> String {
     let Comparison { ratio, low, high, .. } = found;
     let ratio = format!("{ratio:.3} ({low:.3} to {high:.3})");
     match found.best_is {
-        Side::Better => ratio,
-        Side::Worse => format!("{ratio}, faster than the best"),
-        Side::NotDistinguishable => format!("{ratio}, no significant difference"),
+        Standing::Better => ratio,
+        Standing::Worse => format!("{ratio}, faster than the best"),
+        Standing::NotDistinguishable => format!("{ratio}, no significant difference"),
     }
 }

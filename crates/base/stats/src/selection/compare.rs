@@ -1,9 +1,11 @@
 //! The best against another, round by round.
 
-use luc_stats::{geometric_interval, interpolated_interval, leaves_some_out, paired_ratios};
 use serde::Serialize;
 
-use super::FEWEST_ROUNDS;
+use super::MIN_ROUNDS;
+use crate::interpolated::{interpolated_interval, leaves_some_out};
+use crate::logs::geometric_interval;
+use crate::paired::paired_ratios;
 
 /// The best over another candidate.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -12,32 +14,31 @@ pub struct Comparison {
     pub against: usize,
     /// Rounds that both have.
     pub rounds: usize,
-    /// How many times the other's figure the best one's is.
+    /// Figure of the best over the other's.
     pub ratio: f64,
     /// Lower bound, adjusted so that all comparisons hold together.
     pub low: f64,
     pub high: f64,
-    /// Where ratio and bounds are from.
     pub method: Method,
-    /// What follows: better or worse where the interval leaves 1 out.
-    pub best_is: Side,
+    /// Conclusion: better or worse if the interval leaves 1 out.
+    pub best_is: Standing,
 }
 
-/// Where a ratio and its bounds are from.
+/// Method by which a ratio and its bounds were computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Method {
     /// Median of the ratios, bounds from order statistics: nothing is assumed of the distribution.
     OrderStatistics,
-    /// Geometric mean, bounds from Student's t on logarithms: for so few rounds that order statistics would give no so
-    /// sure an interval, or one from the lowest ratio to the highest. Assumes that the logarithms are about normal.
+    /// Geometric mean, bounds from Student's t on logarithms, which are assumed to be about normal. Used for few
+    /// rounds, where order statistics would give no interval of this confidence, or the whole range.
     LogT,
 }
 
-/// How the best does against another.
+/// Standing of the best against another candidate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Side {
+pub enum Standing {
     Better,
     /// Significantly worse: only an unsafe candidate or an odd distribution does that to the one with the highest
     /// median.
@@ -45,8 +46,8 @@ pub enum Side {
     NotDistinguishable,
 }
 
-/// `best` over `other` by round, with an interval of `confidence`; `None` of too few common rounds. Figures are
-/// positive.
+/// Compares `best` with `other` by round, with an interval of `confidence`; `None` of too few common rounds. Figures
+/// are positive.
 pub(super) fn compare(
     best: &[Option<f64>],
     against: usize,
@@ -57,7 +58,7 @@ pub(super) fn compare(
         best.iter().zip(other).filter_map(|(best, other)| Some(((*best)?, (*other)?))).unzip();
     let ratios = paired_ratios(&with, &without).ok()?;
     let rounds = ratios.len();
-    if rounds < FEWEST_ROUNDS {
+    if rounds < MIN_ROUNDS {
         return None;
     }
     let by_order = leaves_some_out(rounds, confidence)
@@ -78,11 +79,11 @@ pub(super) fn compare(
         high,
         method,
         best_is: if low > 1.0 {
-            Side::Better
+            Standing::Better
         } else if high < 1.0 {
-            Side::Worse
+            Standing::Worse
         } else {
-            Side::NotDistinguishable
+            Standing::NotDistinguishable
         },
     })
 }

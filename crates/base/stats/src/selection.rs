@@ -1,34 +1,38 @@
-//! The selection matrix: of several file systems with their options, which is best, by how much, and is that so.
+//! The selection matrix: the best of several file systems with their options, by how much, and how sure that is.
 //!
-//! The best of many is chosen by the same figures that then say by how much it is better, and the more there are to
-//! choose from, the luckier the one chosen was. Two things answer that. Comparisons are of pairs of repeats of the same
-//! round, and their intervals hold *all together* with the stated confidence (Bonferroni over every pair of candidates
-//! and every look): whichever two are picked by their figures, the interval of their ratio is among them. And whatever
-//! is not shown to be worse is named beside the best, instead of a winner that another day would not repeat.
+//! The best candidate is chosen by the same figures that then say by how much it is better. The more candidates there
+//! are, the luckier the chosen one was. Two measures correct for that.
+//!
+//! Comparisons are of pairs of repeats of the same round, and their intervals hold *all together* with the stated
+//! confidence (Bonferroni over every pair of candidates and every look). Whichever two candidates are picked by their
+//! figures, the interval of their ratio is among them.
+//!
+//! Candidates that are not shown to be worse are named beside the best, since another day might choose one of them.
 
 mod compare;
 #[cfg(test)]
 mod tests;
 mod text;
 
-use luc_stats::{interpolated_interval, median};
 use serde::{Deserialize, Serialize};
 
-pub use compare::{Comparison, Method, Side};
+use crate::interpolated::interpolated_interval;
+use crate::order::median;
+
+pub use compare::{Comparison, Method, Standing};
 
 /// Fewest rounds that two candidates must share to be compared.
-pub const FEWEST_ROUNDS: usize = 3;
+pub const MIN_ROUNDS: usize = 3;
 
-/// A file system with options, and what was measured of it.
+/// A file system with options, and its measurements.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Candidate {
-    /// As mkfs and mount call it.
+    /// Name for mkfs and mount.
     pub file_system: String,
-    /// What its options are called, as `inode 1K`; `default` of none.
+    /// Label of its options, as `inode 1K`; `default` without options.
     pub options: String,
-    /// Whether this is what one gets of that file system without asking for anything.
     pub is_default: bool,
-    /// What a power cut may cost on it; `None` where it costs nothing that the program does not risk itself.
+    /// Data loss that a power cut may cause beyond the program's own risk; `None` if there is none.
     pub danger: Option<String>,
     /// Operations per second, by round: item i of all candidates was measured in round i. A candidate that was given
     /// up has fewer.
@@ -37,38 +41,33 @@ pub struct Candidate {
     pub per_joule: Vec<Option<f64>>,
 }
 
-/// How sure it is to be.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Terms {
-    /// With which probability all comparisons hold, as 0.95.
+    /// Probability that all comparisons hold, as 0.95.
     pub confidence: f64,
-    /// How often the figures are looked at to decide whether to go on: each look is one more chance to be wrong.
+    /// Number of looks at the figures to decide whether to go on. Each look is one more chance to be wrong.
     pub looks: usize,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Selection {
-    /// How sure it is.
     pub terms: Terms,
     /// Pairs of candidates, over which the comparisons are adjusted.
     pub pairs: usize,
-    /// The candidates, as given, without their samples.
-    pub candidates: Vec<Name>,
-    /// By operations per second.
+    pub candidates: Vec<CandidateName>,
+    /// Ranking by operations per second.
     pub rate: Ranking,
-    /// By operations per joule; `None` where fewer than two candidates were measured enough.
+    /// Ranking by operations per joule; `None` if fewer than two candidates were measured enough.
     pub per_joule: Option<Ranking>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Name {
-    /// As mkfs and mount call it.
+pub struct CandidateName {
+    /// Name for mkfs and mount.
     pub file_system: String,
-    /// What its options are called.
     pub options: String,
-    /// Whether it is the file system's default.
     pub is_default: bool,
-    /// What a power cut may cost on it.
+    /// Data loss that a power cut may cause.
     pub danger: Option<String>,
 }
 
@@ -77,7 +76,6 @@ pub struct Name {
 pub struct Ranking {
     /// The safe candidate with the highest median. Its median is flattered by the choice; the comparisons are not.
     pub best: usize,
-    /// What may be said of it.
     pub verdict: Verdict,
     /// Safe candidates that are not shown to be worse than it: the truly best is it or one of these.
     pub as_good: Vec<usize>,
@@ -85,13 +83,13 @@ pub struct Ranking {
     pub keep: Option<usize>,
     /// Candidates with too few rounds to be compared.
     pub unjudged: Vec<usize>,
-    /// Each candidate's own figure; `None` of no rounds.
+    /// Figures of each candidate; `None` without rounds.
     pub figures: Vec<Option<Figure>>,
     /// The best against each other candidate that was judged, safe or not, in their order.
     pub comparisons: Vec<Comparison>,
 }
 
-/// What may be said of the best.
+/// Conclusion on the best candidate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -99,22 +97,19 @@ pub enum Verdict {
     Best,
     /// Better than some, and not shown to be better than others.
     OneOfSeveral,
-    /// Not shown to be better than any.
+    /// Not shown to be better than any other.
     NoSignificantDifference,
 }
 
-/// A candidate's own figure.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Figure {
     pub rounds: usize,
     pub median: f64,
     pub low: f64,
     pub high: f64,
-    /// What the bounds are.
     pub bounds: Bounds,
 }
 
-/// What the bounds of a figure are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Bounds {
@@ -127,12 +122,11 @@ pub enum Bounds {
 /// Why nothing can be selected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SelectionError {
-    /// A figure of which no ratio can be made.
+    /// A figure is not positive, so it has no ratio.
     #[error("{0}: a figure is zero, negative or not a number; repeat the run that gave it")]
     NotPositive(String),
-    /// Nothing that could be best.
     #[error(
-        "no candidate that keeps data has {FEWEST_ROUNDS} rounds; measure longer, or add a candidate"
+        "no candidate that keeps data has {MIN_ROUNDS} rounds; measure longer, or add a candidate"
     )]
     TooFew,
 }
@@ -144,22 +138,22 @@ impl Default for Terms {
 }
 
 impl Terms {
-    /// How sure each of `pairs` comparisons must be for all of them to hold.
+    /// Returns the confidence that each of `pairs` comparisons needs for all of them to hold.
     fn of_each(&self, pairs: usize) -> f64 {
         1.0 - (1.0 - self.confidence) / (pairs.max(1) * self.looks.max(1)) as f64
     }
 }
 
 impl Candidate {
-    /// Its name in a sentence.
+    /// Returns its name for a sentence.
     #[must_use]
     pub fn name(&self) -> String {
         label(&self.file_system, &self.options)
     }
 }
 
-impl Name {
-    /// Its name in a sentence.
+impl CandidateName {
+    /// Returns its name for a sentence.
     #[must_use]
     pub fn name(&self) -> String {
         label(&self.file_system, &self.options)
@@ -194,20 +188,20 @@ impl Figure {
 }
 
 impl Ranking {
-    /// The comparison of the best with candidate `at`, if there is one.
+    /// Returns the comparison of the best with candidate `at`, if there is one.
     #[must_use]
     pub fn against(&self, at: usize) -> Option<&Comparison> {
         self.comparisons.iter().find(|comparison| comparison.against == at)
     }
 
-    /// Whether candidate `at` is the best or as good.
+    /// Returns whether candidate `at` is the best or as good.
     #[must_use]
     pub fn is_among_the_best(&self, at: usize) -> bool {
         self.best == at || self.as_good.contains(&at)
     }
 }
 
-/// Which of `candidates` is best.
+/// Selects the best of `candidates`.
 ///
 /// # Errors
 /// [`SelectionError`]: a figure is not positive, or there are too few rounds.
@@ -231,7 +225,7 @@ pub fn select(candidates: &[Candidate], terms: Terms) -> Result<Selection, Selec
         pairs: pairs(candidates.len()),
         candidates: candidates
             .iter()
-            .map(|candidate| Name {
+            .map(|candidate| CandidateName {
                 file_system: candidate.file_system.clone(),
                 options: candidate.options.clone(),
                 is_default: candidate.is_default,
@@ -243,12 +237,12 @@ pub fn select(candidates: &[Candidate], terms: Terms) -> Result<Selection, Selec
     })
 }
 
-/// Two of `count`, whichever.
+/// Returns the number of pairs among `count`.
 fn pairs(count: usize) -> usize {
     count * count.saturating_sub(1) / 2
 }
 
-/// By one figure: `samples` of each candidate by round.
+/// Ranks the candidates by one figure; `samples` are those of each candidate by round.
 fn rank(candidates: &[Candidate], samples: &[Vec<Option<f64>>], terms: Terms) -> Option<Ranking> {
     let figures: Vec<Option<Figure>> = samples
         .iter()
@@ -266,7 +260,7 @@ fn rank(candidates: &[Candidate], samples: &[Vec<Option<f64>>], terms: Terms) ->
         })
     };
     let is_safe = |at: &usize| candidates[*at].danger.is_none();
-    let is_judged = |at: &usize| figures[*at].is_some_and(|figure| figure.rounds >= FEWEST_ROUNDS);
+    let is_judged = |at: &usize| figures[*at].is_some_and(|figure| figure.rounds >= MIN_ROUNDS);
     let best = highest(&mut (0..candidates.len()).filter(is_safe).filter(is_judged))?;
     let confidence = terms.of_each(pairs(candidates.len()));
     let comparisons: Vec<Comparison> = (0..candidates.len())
@@ -279,7 +273,7 @@ fn rank(candidates: &[Candidate], samples: &[Vec<Option<f64>>], terms: Terms) ->
     let as_good: Vec<usize> = comparisons
         .iter()
         .filter(safe)
-        .filter(|found| found.best_is != Side::Better)
+        .filter(|found| found.best_is != Standing::Better)
         .map(|found| found.against)
         .collect();
     let beaten = comparisons.iter().filter(safe).count() - as_good.len();

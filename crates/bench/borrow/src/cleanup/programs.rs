@@ -1,4 +1,4 @@
-//! Programs of a sweep, by their process groups: whether they live, and their end.
+//! Process groups of a sweep's programs: detects living ones and kills them.
 
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader};
@@ -7,27 +7,28 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
-use super::state::PATIENCE;
+use super::state::BUSY_TIMEOUT;
 
-/// The environment variable that marks a sweep's programs, so that strangers whose process group has the same number by
-/// now are left alone.
-pub(crate) const MARK: &str = "LUC_SWEEP";
+/// Environment variable that marks a sweep's programs. Processes without it are left alone, since the number of the
+/// process group may have been reused.
+pub const SWEEP_VARIABLE: &str = "LUC_SWEEP";
 
-/// A process group, and when its leader began, in ticks of the kernel's clock.
+/// A process group, identified by its leader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Group {
+pub(super) struct ProcessGroup {
     leader: i32,
+    /// Start time of the leader, in clock ticks since boot.
     begun: u64,
 }
 
-/// A process as proc_pid_stat(5) has it.
+/// A process, from proc_pid_stat(5).
 struct Process {
     group: i32,
     begun: u64,
 }
 
 impl Process {
-    /// `None` of one that is gone, or a zombie: `PID (NAME) STATE PPID PGRP ...`.
+    /// Reads `PID (NAME) STATE PPID PGRP ...`; `None` if it is gone or a zombie.
     fn of(pid: i32) -> Option<Self> {
         let mut text = String::new();
         let file = File::open(format!("/proc/{pid}/stat")).ok()?;
@@ -40,14 +41,14 @@ impl Process {
     }
 }
 
-impl Group {
-    /// That of a leader which lives.
+impl ProcessGroup {
+    /// Returns the group of a living leader.
     pub(super) fn of(leader: i32) -> Option<Self> {
         let begun = Process::of(leader)?.begun;
         Some(Self { leader, begun })
     }
 
-    /// As [`Group::text`] wrote it.
+    /// Parses a line of [`ProcessGroup::text`].
     pub(super) fn parse(line: &str) -> Option<Self> {
         let (leader, begun) = line.split_once(' ')?;
         Some(Self {
@@ -56,18 +57,18 @@ impl Group {
         })
     }
 
-    /// A line for a note.
+    /// Formats it as a line of a note.
     pub(super) fn text(self) -> String {
         format!("{} {}\n", self.leader, self.begun)
     }
 
-    /// Kills what is left of it: all of it if its leader lives, else those with the mark of the sweep `name`.
+    /// Kills its remaining processes: all if its leader lives, otherwise those marked by the sweep `name`.
     pub(super) fn end_left(self, name: &str) {
         let leads = |process: Process| process.group == self.leader && process.begun == self.begun;
         if Process::of(self.leader).is_some_and(leads) {
             end_meter(self.leader);
         }
-        let mark = format!("{MARK}={name}");
+        let mark = format!("{SWEEP_VARIABLE}={name}");
         end(self.leader, |pid| has_mark(pid, &mark));
     }
 }
@@ -78,36 +79,37 @@ fn has_mark(pid: i32, mark: &str) -> bool {
     variables.any(|variable| variable == mark.as_bytes())
 }
 
-/// Kills a whole group. In an orderly end the sweep has done so already.
+/// Kills a whole group. A sweep that ends normally has done so already.
 pub(super) fn end_meter(leader: i32) {
     let is_there = Process::of(leader).is_some_and(|process| process.group == leader);
     if let Some(group) = Pid::from_raw(leader).filter(|_| is_there) {
-        // One that has ended in the meantime is as wanted.
+        // It may have ended in the meantime.
         let _ = kill_process_group(group, Signal::KILL);
     }
 }
 
-/// Kills the processes of a group but its leader, until there are none.
+/// Kills the processes of a group except its leader, until none is left.
 pub(super) fn end_group(group: i32) {
     end(group, |_| true);
 }
 
-fn end(group: i32, is_meant: impl Fn(i32) -> bool) {
+fn end(group: i32, is_selected: impl Fn(i32) -> bool) {
     let begun = Instant::now();
-    while begun.elapsed() < PATIENCE {
-        let members: Vec<i32> = members(group).into_iter().filter(|&pid| is_meant(pid)).collect();
+    while begun.elapsed() < BUSY_TIMEOUT {
+        let members: Vec<i32> =
+            members(group).into_iter().filter(|&pid| is_selected(pid)).collect();
         if members.is_empty() {
             return;
         }
         for member in members.into_iter().filter_map(Pid::from_raw) {
-            // One that has ended in the meantime is as wanted.
+            // It may have ended in the meantime.
             let _ = kill_process(member, Signal::KILL);
         }
         sleep(Duration::from_millis(10));
     }
 }
 
-/// Living processes of a group, without its leader.
+/// Lists living processes of a group, without its leader.
 fn members(group: i32) -> Vec<i32> {
     let Ok(entries) = fs::read_dir("/proc") else {
         return Vec::new();
@@ -126,19 +128,19 @@ mod tests {
 
     use super::*;
 
-    /// Leads a group of its own and has a child in it.
+    /// Starts a shell that leads a new group and has a child in it.
     fn sleeper(mark: &str) -> std::process::Child {
         let mut command = Command::new("sh");
-        command.args(["-c", "sleep 100 & wait"]).env(MARK, mark);
+        command.args(["-c", "sleep 100 & wait"]).env(SWEEP_VARIABLE, mark);
         command.process_group(0).spawn().expect("a shell starts")
     }
 
     #[test]
     fn lines_and_back() {
-        let group = Group { leader: 4711, begun: 123_456 };
-        assert_eq!(Group::parse(group.text().trim_end()), Some(group));
+        let group = ProcessGroup { leader: 4711, begun: 123_456 };
+        assert_eq!(ProcessGroup::parse(group.text().trim_end()), Some(group));
         for wrong in ["", "4711", "0 5", "-3 5", "1 5", "x 5", "5 x"] {
-            assert_eq!(Group::parse(wrong), None, "{wrong}");
+            assert_eq!(ProcessGroup::parse(wrong), None, "{wrong}");
         }
     }
 
@@ -146,18 +148,18 @@ mod tests {
     fn strangers_of_a_number_are_left_alone() {
         let mut child = sleeper("sweep-x");
         let pid = child.id().cast_signed();
-        let group = Group::of(pid).expect("it lives");
+        let group = ProcessGroup::of(pid).expect("it lives");
         while members(pid).is_empty() {
             sleep(Duration::from_millis(5));
         }
-        // The leader began at another time, and the mark is another's.
-        let stranger = Group { begun: 0, ..group };
+        // Neither the leader's start time nor the mark fits.
+        let stranger = ProcessGroup { begun: 0, ..group };
         stranger.end_left("sweep-y");
         assert!(Process::of(pid).is_some() && !members(pid).is_empty());
         stranger.end_left("sweep-x");
         assert!(members(pid).is_empty());
         group.end_left("sweep-y");
         child.wait().expect("waited for");
-        assert!(Group::of(pid).is_none());
+        assert!(ProcessGroup::of(pid).is_none());
     }
 }

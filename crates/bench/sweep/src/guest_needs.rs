@@ -1,18 +1,19 @@
-//! What a guest needs to make and mount a file system.
+//! Requirements of a guest that makes and mounts a file system.
 
-/// What of the kernel and of the host makes a file system in a guest.
+/// Requirements for making one file system in a guest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Needs {
+pub struct GuestNeeds {
+    /// Name of its kernel module.
     pub module: &'static str,
-    /// The program that makes it.
+    /// Program that makes the file system.
     pub program: &'static str,
-    /// The package that has the program.
+    /// Debian package that has the program.
     pub package: &'static str,
 }
 
-/// What `file_system`, as mount calls it, needs.
+/// Returns the requirements of `file_system`, named as mount names it.
 #[must_use]
-pub fn needs(file_system: &str) -> Needs {
+pub fn guest_needs(file_system: &str) -> GuestNeeds {
     let (module, program, package) = match file_system {
         "xfs" => ("xfs", "mkfs.xfs", "xfsprogs"),
         "reiserfs" => ("reiserfs", "mkreiserfs", "reiserfsprogs"),
@@ -20,5 +21,5 @@ pub fn needs(file_system: &str) -> Needs {
         "f2fs" => ("f2fs", "mkfs.f2fs", "f2fs-tools"),
         _ => ("ext4", "mke2fs", "e2fsprogs"),
     };
-    Needs { module, program, package }
+    GuestNeeds { module, program, package }
 }

@@ -1,7 +1,8 @@
-//! A note of what a sweep has changed, for whoever comes when the sweep and its cleanup process were both killed.
+//! Notes from which the next `luc` restores when a sweep and its cleanup process were both killed.
 //!
-//! `/run/luc/sweep/NAME.json`, root's alone: the [`CleanupState`] in the first line, then process groups. The sweep and
-//! its cleanup process hold a lock on it, so that a note whose lock is free is of a sweep that nobody clears up after.
+//! A note is `/run/luc/sweep/NAME.json`, which only root may write. It has the [`CleanupState`] in the first line, then
+//! process groups. The sweep and its cleanup process hold a lock on it. If the lock is free, nobody cleans up after
+//! that sweep.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -15,76 +16,75 @@ use luc_units::OnPath as _;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::{FdFlags, fcntl_setfd};
 
-use super::programs::Group;
+use super::programs::ProcessGroup;
 use super::state::CleanupState;
-use crate::error::{SweepError, TRUST};
+use crate::error::{BorrowError, TRUST};
 
-/// How long another command that restores from the note may take.
-const PATIENCE: Duration = Duration::from_secs(60);
-const POLL: Duration = Duration::from_millis(20);
+/// Time for another command to finish restoring from the note.
+const RESTORE_TIMEOUT: Duration = Duration::from_secs(60);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 fn folder() -> PathBuf {
     luc_host::run_dir::path().join("sweep")
 }
 
-/// A note, open and locked.
+/// An open and locked note.
 #[derive(Debug)]
 pub(super) struct Note {
     path: PathBuf,
     file: File,
 }
 
-/// What a note says.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Said {
+pub(super) struct NoteContent {
     pub(super) state: CleanupState,
-    pub(super) groups: Vec<Group>,
+    pub(super) groups: Vec<ProcessGroup>,
 }
 
 impl Note {
-    /// Makes the note of the sweep `name`, or takes the one that an earlier sweep has left, which keeps its text. `None`
-    /// for ordinary users: root would not believe them.
-    pub(super) fn take(name: &str) -> Result<Option<Self>, SweepError> {
+    /// Creates the note of the sweep `name`, or opens the one of an earlier run with its text. Returns `None` for
+    /// ordinary users, since root would not trust their notes.
+    pub(super) fn take(name: &str) -> Result<Option<Self>, BorrowError> {
         if !rustix::process::geteuid().is_root() {
             return Ok(None);
         }
         let folder = folder();
         let path = folder.join(format!("{name}.json"));
-        let failed = |reason| SweepError::io("make", &path)(reason);
+        let failed = |reason| BorrowError::io("make", &path)(reason);
         let begun = Instant::now();
         loop {
             make(&folder)?;
             match Self::open(&path, true) {
                 Ok(Some(note)) => return Ok(Some(note)),
-                // Who restores from it removes it, and the folder with the last.
+                // Whoever restores from it removes it, and the folder with the last note.
                 Ok(None) => {}
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(failed(error)),
             }
-            if begun.elapsed() > PATIENCE {
+            if begun.elapsed() > RESTORE_TIMEOUT {
                 return Err(failed(io::Error::other(
                     "another luc restores from it and does not end",
                 )));
             }
-            sleep(POLL);
+            sleep(POLL_INTERVAL);
         }
     }
 
-    /// All notes that nobody holds, and why any could not be read.
-    pub(super) fn left() -> Vec<Result<Self, SweepError>> {
+    /// Opens all notes that nobody holds; an error for each that cannot be read.
+    pub(super) fn left() -> Vec<Result<Self, BorrowError>> {
         let folder = folder();
-        // The usual case: one system call.
+        // Usually there is no folder, which costs one system call.
         let Ok(entries) = fs::read_dir(&folder) else {
             return Vec::new();
         };
         if let Some(doubt) = owned::doubt_at(&folder) {
             let reason = io::Error::new(io::ErrorKind::PermissionDenied, doubt);
-            return vec![Err(SweepError::io(TRUST, &folder)(reason))];
+            return vec![Err(BorrowError::io(TRUST, &folder)(reason))];
         }
         let paths = entries.flatten().map(|entry| entry.path());
         let open = |path: PathBuf| match Self::open(&path, false) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            opened => opened.map_err(SweepError::io("read", &path)).transpose(),
+            opened => opened.map_err(BorrowError::io("read", &path)).transpose(),
         };
         paths
             .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
@@ -92,7 +92,7 @@ impl Note {
             .collect()
     }
 
-    /// Opens and locks it; `None` if somebody else has it, or has just removed it.
+    /// Opens and locks a note; `None` if another process holds it or has just removed it.
     fn open(path: &Path, creates: bool) -> io::Result<Option<Self>> {
         let file = OpenOptions::new()
             .read(true)
@@ -115,36 +115,36 @@ impl Note {
         &self.path
     }
 
-    /// Begins it: what was in it is done with.
-    pub(super) fn write(&mut self, state: &CleanupState) -> Result<(), SweepError> {
+    /// Replaces its content by `state`, without process groups.
+    pub(super) fn write(&mut self, state: &CleanupState) -> Result<(), BorrowError> {
         let line = format!("{}\n", serde_json::json!(state));
         self.file
             .set_len(0)
             .and_then(|()| self.file.write_all(line.as_bytes()))
-            .map_err(SweepError::io("write", &self.path))
+            .map_err(BorrowError::io("write", &self.path))
     }
 
-    /// Adds a process group; one that has ended in the meantime needs none.
-    pub(super) fn add(&mut self, leader: i32) -> Result<(), SweepError> {
-        let text = Group::of(leader).map(Group::text).unwrap_or_default();
-        self.file.write_all(text.as_bytes()).map_err(SweepError::io("write", &self.path))
+    /// Adds a process group. A group that has ended in the meantime is left out.
+    pub(super) fn add(&mut self, leader: i32) -> Result<(), BorrowError> {
+        let text = ProcessGroup::of(leader).map(ProcessGroup::text).unwrap_or_default();
+        self.file.write_all(text.as_bytes()).map_err(BorrowError::io("write", &self.path))
     }
 
-    /// What it says; `None` of one that was not finished: that sweep had changed nothing.
-    pub(super) fn read(&mut self) -> Result<Option<Said>, SweepError> {
+    /// Reads its content; `None` if the first line is unfinished, since that sweep had changed nothing.
+    pub(super) fn read(&mut self) -> Result<Option<NoteContent>, BorrowError> {
         let mut text = String::new();
-        self.file.read_to_string(&mut text).map_err(SweepError::io("read", &self.path))?;
+        self.file.read_to_string(&mut text).map_err(BorrowError::io("read", &self.path))?;
         Ok(parse(&text))
     }
 
-    /// Removes it, and the folder with the last.
+    /// Removes it, and the folder with the last note.
     pub(super) fn remove(path: &Path) {
-        // Whatever cannot be removed is found clear by the next.
+        // A note that cannot be removed does no harm: the next command finds nothing left to restore.
         let _ = fs::remove_file(path);
         let _ = path.parent().map(fs::remove_dir);
     }
 
-    /// Lets a child that `start` starts hold the lock, too.
+    /// Runs `start` so that the process it starts holds the lock as well.
     pub(super) fn inherited<T>(
         note: Option<&Self>,
         start: impl FnOnce() -> io::Result<T>,
@@ -157,26 +157,26 @@ impl Note {
     }
 }
 
-fn make(folder: &Path) -> Result<(), SweepError> {
+fn make(folder: &Path) -> Result<(), BorrowError> {
     let made = DirBuilder::new().mode(0o700).recursive(true).create(folder);
-    made.map_err(SweepError::io("make", folder))?;
+    made.map_err(BorrowError::io("make", folder))?;
     match owned::doubt_at(folder) {
         None => Ok(()),
         Some(doubt) => {
             let reason = io::Error::new(io::ErrorKind::PermissionDenied, doubt);
-            Err(SweepError::io("use", folder)(reason))
+            Err(BorrowError::io("use", folder)(reason))
         }
     }
 }
 
-pub(super) fn parse(text: &str) -> Option<Said> {
+pub(super) fn parse(text: &str) -> Option<NoteContent> {
     let (state, rest) = text.split_once('\n')?;
-    Some(Said {
+    Some(NoteContent {
         state: serde_json::from_str(state).ok()?,
-        // The last line may be cut short.
+        // A kill may have cut the last line short.
         groups: rest
             .split_inclusive('\n')
-            .filter_map(|line| Group::parse(line.strip_suffix('\n')?))
+            .filter_map(|line| ProcessGroup::parse(line.strip_suffix('\n')?))
             .collect(),
     })
 }

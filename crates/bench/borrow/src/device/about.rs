@@ -1,4 +1,4 @@
-//! What a block device says of itself.
+//! Description of a block device, from sysfs.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -6,33 +6,31 @@ use std::path::{Path, PathBuf};
 use luc_host::sysfs;
 use serde::Serialize;
 
-use super::super::error::SweepError;
+use super::super::error::BorrowError;
 use super::Block;
 
-/// A block device in words and numbers, from sysfs. What is not there is `None`.
+/// A block device as sysfs describes it. `None` stands for attributes that are not there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DeviceAbout {
-    /// As it was given.
     pub path: PathBuf,
-    /// Its manufacturer's name for it, or what it is made of.
+    /// Vendor and model, or the file or devices that it is made of.
     pub model: Option<String>,
     pub size_bytes: u64,
-    /// The disk, if it is a partition: what follows is said of that.
+    /// Name of the disk if this is a partition; the fields below describe the disk.
     pub partition_of: Option<String>,
-    /// Whether it says that it rotates. Virtual ones say either.
+    /// Whether the kernel takes it for a rotating disk. Virtual disks report either.
     pub rotational: Option<bool>,
-    /// `write back`: a flush costs something; or `write through`.
+    /// `write back` if flushes take effect, or `write through`.
     pub write_cache: Option<String>,
-    /// The I/O scheduler in force.
     pub scheduler: Option<String>,
 }
 
 impl DeviceAbout {
-    /// Of the device at `path`, below the root of sysfs. It is not opened.
+    /// Describes the device at `path` without opening it; `sysfs` is the root of sysfs.
     ///
     /// # Errors
-    /// [`SweepError::Device`]: it is no block device.
-    pub fn of(path: &Path, sysfs: &Path) -> Result<Self, SweepError> {
+    /// [`BorrowError::Device`]: it is no block device.
+    pub fn of(path: &Path, sysfs: &Path) -> Result<Self, BorrowError> {
         Ok(Self::read(&Block::open(path, sysfs)?))
     }
 
@@ -52,12 +50,12 @@ impl DeviceAbout {
     }
 }
 
-/// SCSI and ATA have both, NVMe has a model, cards have a name; what the kernel makes of others has what it is made of.
+/// Returns vendor and model of SCSI and ATA disks, the model of NVMe, the name of cards, or the parts of virtual disks.
 fn model(disk: &Path) -> Option<String> {
     let text = |name: &str| {
         let text = sysfs::read(&disk.join(name)).ok()?;
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        // A number of PCI's is nothing to read.
+        // virtio has a PCI number as its vendor, which tells people nothing.
         (!text.is_empty() && !text.starts_with("0x")).then_some(text)
     };
     let made = |what: &str, name: &str| text(name).map(|of| format!("{what} {of}"));
@@ -94,7 +92,8 @@ impl fmt::Display for DeviceAbout {
     }
 }
 
-/// A device's size for people, rounded.
+/// Formats a device's size for people, rounded.
+#[must_use]
 pub fn shown_size(bytes: u64) -> String {
     for (unit, scale) in [("TiB", 1_u64 << 40), ("GiB", 1 << 30)] {
         if bytes >= scale {
@@ -110,7 +109,7 @@ mod tests {
 
     use super::*;
 
-    /// A disk with these files.
+    /// Makes a sysfs folder of a disk with these files.
     fn disk(files: &[(&str, &str)]) -> (tempfile::TempDir, Block) {
         let folder = tempfile::tempdir().expect("a folder");
         let about = folder.path().join("sdb");

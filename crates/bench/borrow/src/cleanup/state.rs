@@ -1,4 +1,4 @@
-//! What a sweep makes and changes, by names that follow from its plan and its folder, and clearing it up.
+//! Names of everything that a sweep makes and changes, derived from plan and folder, and their removal.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,14 +10,14 @@ use luc_power::frequency::{self, throttle};
 use luc_units::OnPath as _;
 use serde::{Deserialize, Serialize};
 
-use crate::device::{self, Lent};
-use crate::error::SweepError;
-use crate::plan::Plan;
+use crate::device::{self, LentDevice};
+use crate::error::BorrowError;
+use crate::request::BorrowRequest;
 
-/// How long a disk may stay busy after its users are killed.
-pub(super) const PATIENCE: Duration = Duration::from_secs(20);
+/// Time for a disk to become free after its users are killed.
+pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// The name of the sweep whose results are in `out`, an absolute path.
+/// Returns the name of the sweep whose results are in `out`, an absolute path.
 #[must_use]
 pub fn name_of(out: &Path) -> String {
     // FNV-1a.
@@ -28,39 +28,38 @@ pub fn name_of(out: &Path) -> String {
     format!("sweep-{hash:016x}")
 }
 
-/// What a sweep makes and what must be gone when it ends.
+/// Names of everything that a sweep makes or changes, all of which is removed or restored at its end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct CleanupState {
-    /// The sweep's name, and its emulated disk's.
-    pub(crate) disk: String,
-    /// The folder of the results.
+pub struct CleanupState {
+    /// Name of the sweep and of its emulated disk.
+    pub disk: String,
     pub(super) out: PathBuf,
-    /// The folder of the mount point and of what programs print.
-    pub(crate) work: PathBuf,
-    /// The folders in directories of the user's.
-    pub(crate) scratch: Vec<PathBuf>,
-    /// What the processors were, in a file that is there while they are something else.
-    pub(crate) processors: PathBuf,
-    /// What block devices were, in a file that is there while they are something else.
-    pub(crate) devices: PathBuf,
-    /// The devices that the plan lets be formatted: no other is ever wiped.
+    /// Folder of the mount point and of the programs' output.
+    pub work: PathBuf,
+    /// Folders made in existing directories of the user.
+    pub scratch: Vec<PathBuf>,
+    /// File with the original settings of the processors; exists while they differ.
+    pub processors: PathBuf,
+    /// File with the original settings of block devices; exists while they differ.
+    pub devices: PathBuf,
+    /// Devices that the plan gives up to be formatted. No other device is ever wiped.
     named: Vec<PathBuf>,
-    /// The cgroup that limits the processors' time.
-    pub(crate) cgroup: Option<PathBuf>,
-    /// The root of sysfs.
-    pub(crate) sysfs: PathBuf,
+    /// Cgroup that limits the processors' time.
+    pub cgroup: Option<PathBuf>,
+    pub sysfs: PathBuf,
 }
 
 impl CleanupState {
-    /// The same names for the same `out`, so that what is left of one sweep is found by the next.
-    pub(super) fn of(plan: &Plan, out: &Path, sysfs: &Path) -> Result<Self, SweepError> {
-        let out = out.canonicalize().map_err(SweepError::io("find", out))?;
+    /// Derives all names. They are the same for the same `out`, so that a later sweep finds leftovers of an earlier
+    /// one.
+    pub(super) fn of(request: &BorrowRequest<'_>) -> Result<Self, BorrowError> {
+        let &BorrowRequest { out, sysfs, .. } = request;
+        let out = out.canonicalize().map_err(BorrowError::io("find", out))?;
         let absolute =
-            |path: &Path| std::path::absolute(path).map_err(SweepError::io("find", path));
+            |path: &Path| std::path::absolute(path).map_err(BorrowError::io("find", path));
         let name = name_of(&out);
-        let directories = plan.target.iter().filter_map(|target| target.directory.as_ref());
-        let devices = plan.target.iter().filter_map(|target| target.device.clone());
-        let cgroup = if plan.throttles() {
+        let directories = request.directories.iter();
+        let cgroup = if request.throttles {
             let place = throttle::find(sysfs)?;
             Some(absolute(&place.root.join(format!("luc-{name}")))?)
         } else {
@@ -69,9 +68,9 @@ impl CleanupState {
         Ok(Self {
             processors: out.join("processors.json"),
             devices: device::file(&out),
-            named: devices.collect(),
+            named: request.devices.iter().map(|device| device.path.clone()).collect(),
             cgroup,
-            // Whoever restores may be elsewhere.
+            // The process that restores may have another working directory.
             sysfs: absolute(sysfs)?,
             work: out.join("work"),
             scratch: directories.map(|directory| directory.join(format!("luc-{name}"))).collect(),
@@ -95,14 +94,14 @@ impl CleanupState {
         }
     }
 
-    /// What of it is there, in words; nothing if all is clear.
+    /// Lists in words what still has to be removed or restored.
     pub(super) fn left(&self) -> Vec<String> {
         let mut left = Vec::new();
         if self.processors.exists() {
             left.push("the processors' settings".to_owned());
         }
-        // A file that is not to be trusted is told when it is cleared.
-        let lent = Lent::all(&self.devices).unwrap_or_default();
+        // A file that is not trusted is reported by `clear`.
+        let lent = LentDevice::all(&self.devices).unwrap_or_default();
         left.extend(lent.iter().map(|lent| lent.path().display().to_string()));
         let cgroup = self.cgroup.iter().filter(|cgroup| cgroup.exists());
         left.extend(cgroup.map(|cgroup| format!("cgroup {}", cgroup.display())));
@@ -119,62 +118,62 @@ impl CleanupState {
         self.scratch.iter().chain([&self.work]).cloned().collect()
     }
 
-    /// Removes whatever there is of it, and puts the processors back; one does not wait for the other.
-    fn clear(&self) -> Result<(), SweepError> {
+    /// Removes everything and restores processors and schedulers. A failure of one does not keep the others back.
+    fn clear(&self) -> Result<(), BorrowError> {
         let processors = frequency::restore(&self.sysfs, &self.processors);
-        let schedulers = Lent::restore_schedulers(&self.devices, &self.sysfs);
+        let schedulers = LentDevice::restore_schedulers(&self.devices, &self.sysfs);
         self.remove()?;
         schedulers?;
         Ok(processors?)
     }
 
-    fn remove(&self) -> Result<(), SweepError> {
+    fn remove(&self) -> Result<(), BorrowError> {
         if let Some(cgroup) = &self.cgroup {
-            throttle::remove(cgroup).map_err(SweepError::io("remove", cgroup))?;
+            throttle::remove(cgroup).map_err(BorrowError::io("remove", cgroup))?;
         }
         self.remove_disk()?;
-        Lent::wipe(&self.devices, &self.named, &self.mount(), &self.sysfs)?;
+        LentDevice::wipe(&self.devices, &self.named, &self.mount(), &self.sysfs)?;
         remove_folders(&self.folders())
     }
 
-    fn remove_disk(&self) -> Result<(), SweepError> {
+    fn remove_disk(&self) -> Result<(), BorrowError> {
         match luc_disk::remove(&self.disk) {
             Ok(()) | Err(luc_disk::Error::NoSuchDisk(_)) => Ok(()),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// What a repeat that failed has left; devices that were formatted stay lent.
-    pub(super) fn remove_repeat(&self) -> Result<(), SweepError> {
-        // Before the disk goes: its loop device stays, with its scheduler.
-        Lent::restore_schedulers(&self.devices, &self.sysfs)?;
+    /// Removes leftovers of a failed repeat. Formatted devices stay on record.
+    pub(super) fn remove_repeat(&self) -> Result<(), BorrowError> {
+        // Before the disk is removed: its loop device stays, with its scheduler.
+        LentDevice::restore_schedulers(&self.devices, &self.sysfs)?;
         self.remove_disk()?;
-        // A device that is not mounted is as wanted; if it is busy, its folder says so.
+        // It may not be mounted. If it is busy, removing its folder fails.
         let _ = luc_disk::unmount(&self.mount());
         remove_folders(&self.scratch)
     }
 
-    /// Where disks are mounted.
-    pub(crate) fn mount(&self) -> PathBuf {
+    #[must_use]
+    pub fn mount(&self) -> PathBuf {
         self.work.join("mnt")
     }
 
-    /// The same, for as long as something is still busy.
-    pub(super) fn clear_patiently(&self, patience: Duration) -> Result<(), SweepError> {
-        patiently(patience, || self.clear())
+    /// Removes and restores everything; tries until `timeout` while something is busy.
+    pub(super) fn clear_patiently(&self, timeout: Duration) -> Result<(), BorrowError> {
+        retry(timeout, || self.clear())
     }
 }
 
-/// Tries until it succeeds, cannot succeed, or `patience` ends.
-pub(super) fn patiently(
-    patience: Duration,
-    clear: impl Fn() -> Result<(), SweepError>,
-) -> Result<(), SweepError> {
+/// Repeats `clear` until it succeeds, fails for good, or `timeout` is over.
+pub(super) fn retry(
+    timeout: Duration,
+    clear: impl Fn() -> Result<(), BorrowError>,
+) -> Result<(), BorrowError> {
     let begun = Instant::now();
     loop {
         match clear() {
-            Err(error) if begun.elapsed() < patience && !error.is_lasting() => {
-                sleep(Duration::from_millis(100))
+            Err(error) if begun.elapsed() < timeout && !error.is_lasting() => {
+                sleep(Duration::from_millis(100));
             }
             outcome => return outcome,
         }
@@ -187,11 +186,11 @@ fn is_mounted_below(folder: &Path) -> bool {
     mounts.iter().any(|mount| is_below(&mount.mount_point))
 }
 
-fn remove_folders(folders: &[PathBuf]) -> Result<(), SweepError> {
+fn remove_folders(folders: &[PathBuf]) -> Result<(), BorrowError> {
     for folder in folders {
         match fs::remove_dir_all(folder) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(SweepError::io("remove", folder)(error));
+                return Err(BorrowError::io("remove", folder)(error));
             }
             _ => {}
         }

@@ -1,20 +1,20 @@
-//! How a sweep knows what it made itself: by a UUID that it draws, and gives to each file system that it makes.
+//! UUIDs by which a sweep recognizes its own file systems. It draws one and gives it to every file system it makes.
 
 use std::fs;
 use std::path::Path;
 
 use luc_units::OnPath as _;
 
-use super::super::error::SweepError;
+use super::super::error::BorrowError;
 
-/// Where the kernel gives random UUIDs.
-const RANDOM: &str = "/proc/sys/kernel/random/uuid";
+/// File in which the kernel offers a new random UUID at each read.
+const RANDOM_UUID: &str = "/proc/sys/kernel/random/uuid";
 
-/// What wipefs finds at one place of a device.
+/// A signature that wipefs finds on a device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Signature {
     pub(super) kind: String,
-    /// `None` of kinds that have none.
+    /// `None` if signatures of this kind have no UUID.
     uuid: Option<String>,
 }
 
@@ -24,7 +24,7 @@ impl Signature {
     }
 }
 
-/// `ext4 235368ae-...`, one a line; the UUID may be missing.
+/// Parses lines as `ext4 235368ae-...`; the UUID may be missing.
 pub(super) fn parse(text: &str) -> Vec<Signature> {
     let signature = |line: &str| {
         let mut words = line.split_whitespace();
@@ -33,21 +33,22 @@ pub(super) fn parse(text: &str) -> Vec<Signature> {
     text.lines().filter_map(signature).collect()
 }
 
-pub(super) fn new_uuid() -> Result<String, SweepError> {
-    let path = Path::new(RANDOM);
-    let text = fs::read_to_string(path).map_err(SweepError::io("read", path))?;
+pub(super) fn new_uuid() -> Result<String, BorrowError> {
+    let path = Path::new(RANDOM_UUID);
+    let text = fs::read_to_string(path).map_err(BorrowError::io("read", path))?;
     Ok(text.trim().to_owned())
 }
 
-/// Whether it is a UUID as the kernel and wipefs write it.
+/// Returns whether `text` is a UUID in the form that the kernel and wipefs write.
 pub(super) fn is_uuid(text: &str) -> bool {
     let lengths = text.split('-').map(str::len);
     let is_digit = |c: char| c == '-' || (c.is_ascii_hexdigit() && !c.is_ascii_uppercase());
     lengths.eq([8, 4, 4, 4, 12]) && text.chars().all(is_digit)
 }
 
-/// Options of `mkfs.FS` before those of the plan, so that the file system has this UUID.
-pub(crate) fn identified(fs: &str, uuid: &str, options: &str) -> String {
+/// Prepends options to those of the plan so that `mkfs.FS` gives the file system this UUID.
+#[must_use]
+pub fn identified(fs: &str, uuid: &str, options: &str) -> String {
     let identity = match fs {
         "xfs" => format!("-m uuid={uuid}"),
         "reiserfs" => format!("-u {uuid}"),
@@ -56,11 +57,12 @@ pub(crate) fn identified(fs: &str, uuid: &str, options: &str) -> String {
     format!("{identity} {options}").trim_end().to_owned()
 }
 
-/// The first of the options of `mkfs.FS` by which the file system would have another UUID, or none.
-pub(crate) fn own_identity<'o>(fs: &str, options: &'o str) -> Option<&'o str> {
+/// Finds the first option of `mkfs.FS` that would give the file system another UUID, or none at all.
+#[must_use]
+pub fn own_identity<'o>(fs: &str, options: &'o str) -> Option<&'o str> {
     let gives = |word: &&str| match fs {
         "xfs" => word.contains("uuid="),
-        // The old format has no UUID.
+        // Format 3.5 has no UUID.
         "reiserfs" => *word == "3.5" || word.starts_with("-u") || word.starts_with("--uuid"),
         _ => word.starts_with("-U") || word.starts_with("--uuid"),
     };

@@ -1,15 +1,15 @@
-//! Devices held for a sweep: locked against other sweeps from before the first look until all is given back, and claimed
-//! while nothing is mounted on them.
+//! Devices held for a sweep: locked from before the first check until everything is given back, and claimed while
+//! nothing is mounted on them.
 //!
-//! The lock is that of systemd's "Locking Block Device Access": flock(2) on the node of the device, which udev and tools
-//! with an option for it respect, and no mkfs or mount minds that is started under it. Of a partition it is the
-//! partition's own node, and its disk's shared, so that sweeps on two partitions of a disk go side by side; for
-//! themselves alone where the I/O scheduler is set, since a disk has but one. The cleanup process inherits the locks and has them
-//! until it is through.
+//! The lock follows systemd's "Locking Block Device Access": flock(2) on the device node. udev and some tools respect
+//! it, and mkfs and mount under the lock do not mind it. For a partition, the partition's node is locked exclusively
+//! and the disk's node shared, so sweeps on two partitions of a disk run side by side. A sweep that sets the I/O
+//! scheduler locks the disk exclusively, since a disk has only one scheduler. The cleanup process inherits the locks
+//! and keeps them until it has finished.
 //!
-//! A lock is advice, so that a user's mkfs or mount would go through between repeats. Therefore the sweep has a device
-//! open with `O_EXCL` while it is not mounted: then the kernel gives it to nobody else. Only for the moments around its
-//! own mkfs and mount it lets go.
+//! A flock is advisory: a user's mkfs or mount would succeed between repeats. So the sweep keeps a device open with
+//! `O_EXCL` while it is not mounted, and the kernel gives it to nobody else. The sweep closes it only around its own
+//! mkfs and mount.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -25,36 +25,35 @@ use luc_units::plain;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::{FdFlags, fcntl_setfd};
 
-use super::super::error::SweepError;
-use super::super::plan::Plan;
+use super::super::error::BorrowError;
+use super::super::request::BorrowRequest;
 use super::{Block, refuse};
 
-/// How long udev may look at a device, and a process that has just ended may take to let go of it.
-const PATIENCE: Duration = Duration::from_secs(3);
-/// How long the cleanup process of an ended sweep may take.
-const CLEANUP_PATIENCE: Duration = Duration::from_secs(45);
-const POLL: Duration = Duration::from_millis(50);
+/// Time for udev to look at a device, and for a process that has just ended to release it.
+const RELEASE_TIMEOUT: Duration = Duration::from_secs(3);
+/// Time for the cleanup process of an ended sweep to finish.
+const CLEANUP_TIMEOUT: Duration = Duration::from_secs(45);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The devices of a sweep.
 #[derive(Debug, Default)]
-pub(crate) struct Held {
+pub struct HeldDevices {
     locks: Vec<File>,
     blocks: Vec<Block>,
-    /// By their numbers, opened with `O_EXCL`.
+    /// Devices open with `O_EXCL`, by device number.
     claims: RefCell<BTreeMap<(u32, u32), File>>,
 }
 
-impl Held {
-    /// Locks all devices of `plan`. Waits for a cleanup process that is giving one back.
-    pub(super) fn lock(plan: &Plan, sysfs: &Path) -> Result<Self, SweepError> {
+impl HeldDevices {
+    /// Locks all devices of the request. Waits for a cleanup process that is giving one back.
+    pub(super) fn lock(request: &BorrowRequest<'_>) -> Result<Self, BorrowError> {
         let mut held = Self::default();
         let mut nodes: BTreeMap<PathBuf, Node> = BTreeMap::new();
-        for path in plan.target.iter().filter_map(|at| at.device.as_ref()) {
-            let block = Block::open(path, sysfs)?;
+        for device in &request.devices {
+            let block = Block::open(&device.path, request.sysfs)?;
             if held.blocks.iter().any(|known| known.is_same(&block)) {
                 continue;
             }
-            for node in Node::of(&block, !plan.scheduler.is_empty()) {
+            for node in Node::of(&block, !request.schedulers.is_empty()) {
                 let known = nodes.entry(node.path.clone()).or_insert(node.clone());
                 known.is_shared &= node.is_shared;
             }
@@ -66,8 +65,11 @@ impl Held {
         Ok(held)
     }
 
-    /// Takes every device for this process alone that it has not. None may be mounted.
-    pub(crate) fn claim(&self) -> Result<(), SweepError> {
+    /// Opens every device with `O_EXCL` that is not open yet. None may be mounted.
+    ///
+    /// # Errors
+    /// [`BorrowError::Device`]: another program uses it.
+    pub fn claim(&self) -> Result<(), BorrowError> {
         let mut claims = self.claims.borrow_mut();
         for block in &self.blocks {
             if let Entry::Vacant(place) = claims.entry((block.major, block.minor)) {
@@ -77,17 +79,17 @@ impl Held {
         Ok(())
     }
 
-    /// Lets go of `block`, which stays locked.
-    pub(crate) fn release(&self, block: &Block) {
+    /// Gives up the `O_EXCL` claim on `block`, which stays locked.
+    pub fn release(&self, block: &Block) {
         self.claims.borrow_mut().remove(&(block.major, block.minor));
     }
 
-    /// Lets go of all.
-    pub(crate) fn release_all(&self) {
+    /// Gives up the claims on all devices, which stay locked.
+    pub fn release_all(&self) {
         self.claims.borrow_mut().clear();
     }
 
-    /// Starts a process that has the locks as well.
+    /// Runs `start` so that the process it starts inherits the locks.
     pub(crate) fn inherited<T>(&self, start: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
         for lock in &self.locks {
             fcntl_setfd(lock, FdFlags::empty())?;
@@ -100,8 +102,8 @@ impl Held {
     }
 }
 
-/// Opens it so that nobody else can, nor mount it or make a file system on it.
-pub(super) fn claim(block: &Block) -> Result<File, SweepError> {
+/// Opens it with `O_EXCL`: nobody else can mount or format it until the file is closed.
+pub(super) fn claim(block: &Block) -> Result<File, BorrowError> {
     let begun = Instant::now();
     loop {
         let alone = OpenOptions::new().read(true).custom_flags(libc::O_EXCL).open(&block.path);
@@ -111,7 +113,7 @@ pub(super) fn claim(block: &Block) -> Result<File, SweepError> {
                 let reason = format!("it cannot be opened ({error}): see `lsblk --paths`");
                 return Err(refuse(&block.path, reason));
             }
-            Err(_) if begun.elapsed() < PATIENCE => sleep(POLL),
+            Err(_) if begun.elapsed() < RELEASE_TIMEOUT => sleep(POLL_INTERVAL),
             Err(_) => {
                 let reason =
                     "something else has begun to use it: free it, and give the same command again";
@@ -121,21 +123,20 @@ pub(super) fn claim(block: &Block) -> Result<File, SweepError> {
     }
 }
 
-/// A node to be locked.
+/// A device node to be locked.
 #[derive(Debug, Clone)]
 struct Node {
     path: PathBuf,
     is_shared: bool,
-    /// The device as the plan has it.
     device: PathBuf,
-    /// What the node is to that.
+    /// Relation of the node to that device, in words.
     what: String,
 }
 
 impl Node {
     fn of(block: &Block, sets_scheduler: bool) -> Vec<Self> {
         let own = Self {
-            // By whatever name it was given, all sweeps find the same node.
+            // The kernel's name: all sweeps find the same node, whatever name their plans use.
             path: node(&block.about).unwrap_or_else(|| block.path.clone()),
             is_shared: false,
             device: block.path.clone(),
@@ -145,7 +146,7 @@ impl Node {
         if disk == block.about {
             return vec![own];
         }
-        // Where there is no node of the disk, nobody here can lock it.
+        // Without a node of the disk, nobody here can lock it.
         let disk = node(&disk).map(|path| Self {
             is_shared: !sets_scheduler,
             device: block.path.clone(),
@@ -155,7 +156,7 @@ impl Node {
         [own].into_iter().chain(disk).collect()
     }
 
-    fn lock(&self) -> Result<File, SweepError> {
+    fn lock(&self) -> Result<File, BorrowError> {
         let no = |reason: String| refuse(&self.device, reason);
         let file = File::open(&self.path)
             .map_err(|error| no(format!("it cannot be opened ({error}): name another")))?;
@@ -171,24 +172,24 @@ impl Node {
                 Err(rustix::io::Errno::WOULDBLOCK) => {}
                 Err(error) => return Err(no(format!("it cannot be locked ({error})"))),
             }
-            let holder = Holder::of(&file);
-            let patience = match &holder {
-                Some(holder) if holder.is_cleanup => CLEANUP_PATIENCE,
-                _ => PATIENCE,
+            let holder = LockHolder::of(&file);
+            let timeout = match &holder {
+                Some(holder) if holder.is_cleanup => CLEANUP_TIMEOUT,
+                _ => RELEASE_TIMEOUT,
             };
-            if begun.elapsed() >= patience {
+            if begun.elapsed() >= timeout {
                 let who = holder.map_or("another program".to_owned(), |holder| holder.to_string());
                 return Err(no(format!(
                     "{who} has {}: wait until that has ended, or name another device",
                     self.what
                 )));
             }
-            sleep(POLL);
+            sleep(POLL_INTERVAL);
         }
     }
 }
 
-/// The node of the device with the folder `about` in sysfs.
+/// Finds the device node for the sysfs folder `about`.
 fn node(about: &Path) -> Option<PathBuf> {
     let uevent = fs::read_to_string(about.join("uevent")).ok()?;
     let name = uevent.lines().find_map(|line| line.strip_prefix("DEVNAME="))?;
@@ -199,17 +200,17 @@ fn node(about: &Path) -> Option<PathBuf> {
     is_it.then_some(path)
 }
 
-/// A process that has a lock.
+/// A process that holds a lock.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Holder {
+struct LockHolder {
     pid: u32,
     name: String,
     /// Whether it is the cleanup process of a sweep.
     is_cleanup: bool,
 }
 
-impl Holder {
-    /// Of the lock on what `file` is; the sweep rather than its cleanup process. `None` if no process here has it.
+impl LockHolder {
+    /// Finds the process that has a lock on `file`, the sweep before its cleanup process; `None` if none is visible.
     fn of(file: &File) -> Option<Self> {
         let about = file.metadata().ok()?;
         let mut holders: Vec<Self> = fs::read_dir("/proc")
@@ -233,7 +234,7 @@ impl Holder {
     }
 }
 
-impl std::fmt::Display for Holder {
+impl std::fmt::Display for LockHolder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { pid, name, .. } = self;
         if self.is_cleanup {
@@ -246,14 +247,13 @@ impl std::fmt::Display for Holder {
     }
 }
 
-/// Whether a process has a flock on the file, as proc_pid_fdinfo(5) and proc_locks(5) say it.
+/// Returns whether a process has a flock on the file, by proc_pid_fdinfo(5) and proc_locks(5).
 fn has_lock(pid: u32, file: &fs::Metadata) -> bool {
     let (major, minor) = (rustix::fs::major(file.dev()), rustix::fs::minor(file.dev()));
     let place = format!(" {major:02x}:{minor:02x}:{} ", file.ino());
     let is_it =
         |line: &str| line.starts_with("lock:") && line.contains(" FLOCK ") && line.contains(&place);
-    let opened = fs::read_dir(format!("/proc/{pid}/fdinfo"));
-    let mut opened = opened.into_iter().flatten().flatten();
+    let mut opened = fs::read_dir(format!("/proc/{pid}/fdinfo")).into_iter().flatten().flatten();
     opened.any(|entry| fs::read_to_string(entry.path()).is_ok_and(|text| text.lines().any(is_it)))
 }
 
@@ -266,20 +266,21 @@ mod tests {
         let file = tempfile::NamedTempFile::new().expect("a file");
         let open = || File::open(file.path()).expect("opened");
         let (mine, other) = (open(), open());
-        assert_eq!(Holder::of(&other), None);
+        assert_eq!(LockHolder::of(&other), None);
         for operation in [FlockOperation::LockShared, FlockOperation::LockExclusive] {
             flock(&mine, operation).expect("locked");
-            let holder = Holder::of(&other).expect("this process");
+            let holder = LockHolder::of(&other).expect("this process");
             assert_eq!(holder.pid, std::process::id());
             assert!(!holder.is_cleanup);
         }
         drop(mine);
-        assert_eq!(Holder::of(&other), None);
+        assert_eq!(LockHolder::of(&other), None);
     }
 
     #[test]
     fn holders_in_words() {
-        let holder = |name: &str, is_cleanup| Holder { pid: 7, name: name.to_owned(), is_cleanup };
+        let holder =
+            |name: &str, is_cleanup| LockHolder { pid: 7, name: name.to_owned(), is_cleanup };
         assert_eq!(holder("luc", false).to_string(), "another luc (pid 7)");
         assert_eq!(holder("sfdisk", false).to_string(), "sfdisk (pid 7)");
         let cleanup = holder("luc", true).to_string();

@@ -1,4 +1,4 @@
-//! Who uses a block device.
+//! Detects users of a block device: mounts, swap, RAID and LVM, loop devices, exclusive openers.
 
 use std::collections::BTreeSet;
 use std::fs::{self, OpenOptions};
@@ -10,8 +10,8 @@ use luc_host::sysfs;
 
 use super::Block;
 
-/// What uses it, as words after its name; `None` if nothing does.
-pub(super) fn by(block: &Block) -> Option<String> {
+/// Describes a user of the device, in words that follow its name; `None` if there is none.
+pub(super) fn describe_user(block: &Block) -> Option<String> {
     if let Some(place) = mounted_anywhere(block) {
         return Some(format!("is mounted on {place}"));
     }
@@ -27,7 +27,7 @@ pub(super) fn by(block: &Block) -> Option<String> {
         let disk = (number != block.number()).then_some(" with its whole disk");
         return Some(format!("is behind {device}{}", disk.unwrap_or_default()));
     }
-    // What has it for itself, in whatever namespace, is told by the kernel.
+    // The kernel refuses O_EXCL if anybody has it exclusively, in whatever namespace.
     let alone = OpenOptions::new()
         .read(true)
         .custom_flags(libc::O_EXCL | libc::O_CLOEXEC)
@@ -41,7 +41,7 @@ pub(super) fn by(block: &Block) -> Option<String> {
     }
 }
 
-/// Where it is mounted, also for programs that see other mounts than this one.
+/// Finds a mount point of it, also in mount namespaces of other processes.
 fn mounted_anywhere(block: &Block) -> Option<String> {
     if let Some(place) = mounted_on(&mountinfo::mounts().unwrap_or_default(), block) {
         return Some(place);
@@ -62,10 +62,10 @@ fn mounted_anywhere(block: &Block) -> Option<String> {
     None
 }
 
-/// Where it is mounted.
+/// Finds its mount point among `mounts`.
 fn mounted_on(mounts: &[Mount], block: &Block) -> Option<String> {
     let is_it = |mount: &&Mount| {
-        // btrfs has a number of its own: its source is the device.
+        // btrfs mounts have an anonymous device number; their source is the device.
         mount.device == (block.major, block.minor) || is_same(Path::new(&mount.source), block)
     };
     let mount = mounts.iter().find(is_it)?;
@@ -76,7 +76,7 @@ fn is_same(path: &Path, block: &Block) -> bool {
     path.is_absolute() && fs::metadata(path).is_ok_and(|node| node.rdev() == block.number())
 }
 
-/// A device that is made of it, and what kind that is.
+/// Names a device that is built on it, with its kind.
 fn holder(about: &Path) -> Option<String> {
     let mut entries = fs::read_dir(about.join("holders")).ok()?.flatten();
     let entry = entries.next()?;
@@ -89,7 +89,7 @@ fn holder(about: &Path) -> Option<String> {
     Some(format!("{name} ({mapped}LVM, encryption or multipath)"))
 }
 
-/// A loop device whose file it is, or its whole disk, and the number of that.
+/// Finds a loop device on it or on its whole disk, with the device number of the backing file.
 fn loop_on(block: &Block) -> Option<(String, u64)> {
     let disk = sysfs::read(&block.disk().join("dev")).unwrap_or_default();
     let whole = disk.split_once(':').and_then(|(major, minor)| {
@@ -97,7 +97,7 @@ fn loop_on(block: &Block) -> Option<(String, u64)> {
     });
     let mut entries = fs::read_dir("/sys/block").ok()?.flatten();
     entries.find_map(|entry| {
-        // By its number: a device may have many names.
+        // Compared by number, since a device may have several names.
         let file = sysfs::read(&entry.path().join("loop/backing_file")).ok()?;
         let file = fs::metadata(file).ok()?;
         let is_it = file.file_type().is_block_device()

@@ -1,10 +1,10 @@
-//! Whether what is said of a selection is so, and as often as it says.
+//! Tests that conclusions of a selection are true, and as often as they claim.
 
-use luc_stats::random;
-use luc_stats::simulated::{Case, cases};
 use proptest::prelude::*;
 
 use super::*;
+use crate::random;
+use crate::simulated::{Case, cases};
 
 /// Experiments of each simulation.
 const TRIALS: u64 = 1000;
@@ -114,7 +114,7 @@ fn what_loses_data_is_never_best() {
     let selection = chosen(&[fast.clone(), slow]);
     assert_eq!(selection.rate.best, 1);
     assert!(selection.rate.as_good.is_empty());
-    assert_eq!(selection.rate.comparisons[0].best_is, Side::Worse);
+    assert_eq!(selection.rate.comparisons[0].best_is, Standing::Worse);
     assert_eq!(selection.rate.verdict, Verdict::NoSignificantDifference);
     let text = selection.text("operations/s").to_string();
     assert!(text.contains("UNSAFE: no journal"), "{text}");
@@ -210,7 +210,7 @@ proptest! {
             .map(|(at, rates)| candidate(&format!("o{at}"), rates.clone()))
             .collect();
         let Ok(selection) = select(&candidates, Terms::default()) else {
-            prop_assert!(rates.iter().all(|rates| rates.len() < FEWEST_ROUNDS));
+            prop_assert!(rates.iter().all(|rates| rates.len() < MIN_ROUNDS));
             return Ok(());
         };
         let rate = &selection.rate;
@@ -218,7 +218,7 @@ proptest! {
         prop_assert_eq!(others + 1, candidates.len());
         for found in &rate.comparisons {
             prop_assert!(found.low <= found.ratio && found.ratio <= found.high);
-            prop_assert_eq!(rate.as_good.contains(&found.against), found.best_is != Side::Better);
+            prop_assert_eq!(rate.as_good.contains(&found.against), found.best_is != Standing::Better);
         }
         // What it is counted in changes nothing.
         let scaled: Vec<Candidate> = candidates

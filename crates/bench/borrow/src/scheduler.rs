@@ -1,4 +1,4 @@
-//! The axis of I/O schedulers.
+//! I/O schedulers of the kernel's block layer.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,16 +6,16 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scheduler {
-    /// Requests go to the disk as they come.
+    /// Passes requests on in the order of their arrival.
     None,
-    /// By place and age.
+    /// Sorts requests by sector and by deadline.
     MqDeadline,
     Bfq,
     Kyber,
 }
 
 impl Scheduler {
-    /// As in the plan and in sysfs.
+    /// Returns its name in plans and in sysfs.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

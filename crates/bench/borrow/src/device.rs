@@ -1,9 +1,10 @@
-//! Block devices of the user's: whether one may be formatted, what of it was changed, and how it is given back.
+//! Block devices of the user: checks that one may be formatted, records changes, and gives it back.
 //!
-//! A device is only ever formatted that the plan names twice, that nothing uses, and that is empty unless the plan
-//! says that its content may go. File systems that a sweep makes have a UUID of its own, which is on record before
-//! (`identity`): only they are taken off again. `held` keeps others off it meanwhile. What is changed (`lent`) is in `devices.json` in the
-//! sweep's folder before it is, so that the cleanup process, or the next luc command, gives it back.
+//! A device is formatted only if the plan names it twice and nothing uses it. It must be empty unless the plan gives
+//! its content up. A sweep draws a UUID for its file systems and records it before mkfs (`identity`): only file systems
+//! with that UUID are removed again. `held` keeps other programs off the device meanwhile. Changes (`lent`) are in
+//! `devices.json` in the sweep's folder before they are made, so that the cleanup process, or the next luc command,
+//! reverts them.
 
 mod about;
 mod held;
@@ -11,6 +12,7 @@ mod identity;
 mod lent;
 mod used;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
@@ -21,37 +23,38 @@ use luc_host::sysfs;
 use luc_units::OnPath as _;
 use luc_units::format_size;
 
-use super::error::SweepError;
-use super::plan::{Plan, Target, least_bytes};
+use super::error::BorrowError;
+use super::request::{BorrowRequest, DeviceRequest};
+use super::scheduler::Scheduler;
 
 pub use about::{DeviceAbout, shown_size};
-pub(super) use held::Held;
+pub use held::HeldDevices;
 use identity::Signature;
-pub(super) use identity::{identified, own_identity};
-pub(super) use lent::Lent;
+pub use identity::{identified, own_identity};
+pub use lent::LentDevice;
 
-/// A sector of sysfs, bytes.
 const SECTOR_BYTES: u64 = 512;
 
-/// A block device that is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Block {
-    /// As the plan has it.
-    pub(super) path: PathBuf,
+pub struct Block {
+    /// Path as the plan names it.
+    path: PathBuf,
     major: u32,
     minor: u32,
-    /// Its folder in sysfs.
+    /// Folder of the device in sysfs.
     about: PathBuf,
 }
 
-/// A refusal of `path`.
-fn refuse(path: &Path, reason: impl Into<String>) -> SweepError {
-    SweepError::Device { path: path.to_owned(), reason: reason.into() }
+fn refuse(path: &Path, reason: impl Into<String>) -> BorrowError {
+    BorrowError::Device { path: path.to_owned(), reason: reason.into() }
 }
 
 impl Block {
-    /// The device at `path`, below the root of sysfs.
-    pub(super) fn open(path: &Path, sysfs: &Path) -> Result<Self, SweepError> {
+    /// Finds the device at `path`; `sysfs` is the root of sysfs.
+    ///
+    /// # Errors
+    /// [`BorrowError::Device`]: it is no block device.
+    pub fn open(path: &Path, sysfs: &Path) -> Result<Self, BorrowError> {
         let node = fs::metadata(path).map_err(|_| {
             refuse(path, "there is no such device: see `lsblk --paths`, correct device and erase")
         })?;
@@ -61,38 +64,41 @@ impl Block {
                 "this is no block device: see `lsblk --paths`, correct device and erase",
             ));
         }
-        Self::numbered(path, node.rdev(), sysfs)
+        Self::with_number(path, node.rdev(), sysfs)
     }
 
-    /// The device below a mount point, as the kernel names it.
-    pub(super) fn below(mount: &Path, sysfs: &Path) -> Result<Self, SweepError> {
+    /// Finds the device that is mounted on `mount`.
+    ///
+    /// # Errors
+    /// [`BorrowError::Device`]: nothing is mounted there, or no block device.
+    pub fn below(mount: &Path, sysfs: &Path) -> Result<Self, BorrowError> {
         let about = luc_disk::mount_of(mount).unwrap_or_default();
         let source = about.split(' ').nth(1).unwrap_or_default();
         Self::open(Path::new(source), sysfs)
     }
 
-    fn numbered(path: &Path, number: u64, sysfs: &Path) -> Result<Self, SweepError> {
+    fn with_number(path: &Path, number: u64, sysfs: &Path) -> Result<Self, BorrowError> {
         let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
         let about = sysfs.join(format!("dev/block/{major}:{minor}"));
         Ok(Self {
             path: path.to_owned(),
             major,
             minor,
-            about: about.canonicalize().map_err(SweepError::io("find", &about))?,
+            about: about.canonicalize().map_err(BorrowError::io("find", &about))?,
         })
     }
 
-    /// Whether it is the same device, by whatever name.
+    /// Compares devices by number, since one device may have several names.
     fn is_same(&self, other: &Self) -> bool {
         (self.major, self.minor) == (other.major, other.minor)
     }
 
-    /// Its number, as stat(2) has it.
+    /// Returns the device number in the form of stat(2).
     fn number(&self) -> u64 {
         rustix::fs::makedev(self.major, self.minor)
     }
 
-    /// The folder of the whole disk in sysfs: a partition's is the one above.
+    /// Returns the folder of the whole disk in sysfs; for a partition this is the parent.
     fn disk(&self) -> PathBuf {
         match self.about.parent() {
             Some(parent) if self.about.join("partition").exists() => parent.to_owned(),
@@ -104,33 +110,33 @@ impl Block {
         sysfs::read_number(&self.about.join("size")).unwrap_or(0) * SECTOR_BYTES
     }
 
-    /// The file that chooses the I/O scheduler.
+    /// Returns the sysfs file that selects the I/O scheduler.
     fn scheduler_file(&self) -> PathBuf {
         self.disk().join("queue/scheduler")
     }
 
-    /// The scheduler in force, and all that are loaded.
+    /// Returns the active scheduler and all loaded ones.
     fn schedulers(&self) -> Option<(String, Vec<String>)> {
         parse_schedulers(&sysfs::read(&self.scheduler_file()).ok()?)
     }
 
-    /// Which disk it is, among all that this kernel has seen since it started; `None` before Linux 5.15.
+    /// Returns the kernel's sequence number of the disk, unique since boot; `None` before Linux 5.15.
     fn sequence(&self) -> Option<u64> {
         sysfs::read_number(&self.disk().join("diskseq")).ok()
     }
 
-    /// Whether it may be formatted: refused with one line if not.
-    fn check(&self, target: &Target) -> Result<(), SweepError> {
+    /// Checks that it may be formatted.
+    fn check(&self, request: &DeviceRequest) -> Result<(), BorrowError> {
         let no = |reason: String| Err(refuse(&self.path, reason));
         if sysfs::read_number(&self.about.join("ro")).unwrap_or(0) != 0 {
             return no("the device is read-only: name another".to_owned());
         }
         let size_bytes = self.size_bytes();
-        let fs = target.fs.as_deref().unwrap_or_default();
-        if let Some(least) = least_bytes(fs).filter(|&least| size_bytes < least) {
+        if let Some(min_bytes) = request.min_bytes.filter(|&min_bytes| size_bytes < min_bytes) {
             return no(format!(
-                "{fs} needs {} or more, and the device has {}: name a larger one",
-                format_size(least),
+                "{} needs {} or more, and the device has {}: name a larger one",
+                request.file_system,
+                format_size(min_bytes),
                 shown_size(size_bytes)
             ));
         }
@@ -141,20 +147,19 @@ impl Block {
                 partitions.join(", ")
             ));
         }
-        if let Some(user) = used::by(self) {
+        if let Some(user) = used::describe_user(self) {
             return no(format!("it {user}: free it, or name another"));
         }
-        let found = self.signatures()?;
-        let mut found: Vec<String> = found.into_iter().map(|found| found.kind).collect();
-        found.sort();
-        found.dedup();
-        if let Some(table) = found.iter().find(|name| TABLES.contains(&name.as_str())) {
+        let found: BTreeSet<String> =
+            self.signatures()?.into_iter().map(|signature| signature.kind).collect();
+        let found: Vec<String> = found.into_iter().collect();
+        if let Some(table) = found.iter().find(|name| PARTITION_TABLES.contains(&name.as_str())) {
             return no(format!(
                 "there is a partition table on it ({table}): name another, or remove the table yourself (wipefs --all)"
             ));
         }
-        if !found.is_empty() && !target.overwrite {
-            return Err(SweepError::NotEmpty { path: self.path.clone(), found: found.join(", ") });
+        if !found.is_empty() && !request.overwrite {
+            return Err(BorrowError::NotEmpty { path: self.path.clone(), found: found.join(", ") });
         }
         Ok(())
     }
@@ -169,17 +174,18 @@ impl Block {
         names
     }
 
-    /// What wipefs finds on it: file systems, members of RAIDs and volume groups, partition tables.
-    fn signatures(&self) -> Result<Vec<Signature>, SweepError> {
-        let mut command = wipefs();
-        command.args(["--noheadings", "--output", "TYPE,UUID"]);
-        let output = command.arg(&self.path).output();
-        let output = output.map_err(|_| {
-            refuse(
-                &self.path,
-                "wipefs is missing, which tells whether it is empty: install util-linux",
-            )
-        })?;
+    /// Lists the signatures that wipefs finds: file systems, RAID and volume group members, partition tables.
+    fn signatures(&self) -> Result<Vec<Signature>, BorrowError> {
+        let output = wipefs()
+            .args(["--noheadings", "--output", "TYPE,UUID"])
+            .arg(&self.path)
+            .output()
+            .map_err(|_| {
+                refuse(
+                    &self.path,
+                    "wipefs is missing, which tells whether it is empty: install util-linux",
+                )
+            })?;
         if !output.status.success() {
             let said = String::from_utf8_lossy(&output.stderr);
             let said = said.lines().next().unwrap_or("wipefs failed");
@@ -188,17 +194,14 @@ impl Block {
         Ok(identity::parse(&String::from_utf8_lossy(&output.stdout)))
     }
 
-    /// Whether all that is on it is what the sweep with this UUID made, or nothing.
-    fn is_own(&self, uuid: &str) -> Result<bool, SweepError> {
-        let found = self.signatures()?;
-        Ok(found.iter().all(|found| found.is_of(uuid)))
+    /// Returns whether it is empty, or has only file systems of the sweep with this UUID.
+    fn is_own(&self, uuid: &str) -> Result<bool, BorrowError> {
+        Ok(self.signatures()?.iter().all(|signature| signature.is_of(uuid)))
     }
 
-    /// Leaves it without any signature. Nobody else may have it meanwhile.
-    fn wipe(&self) -> Result<(), SweepError> {
-        let mut command = wipefs();
-        let output = command.args(["--all", "--quiet"]).arg(&self.path).output();
-        match output {
+    /// Removes all signatures. The caller keeps other programs off the device.
+    fn wipe(&self) -> Result<(), BorrowError> {
+        match wipefs().args(["--all", "--quiet"]).arg(&self.path).output() {
             Ok(output) if output.status.success() => Ok(()),
             _ => Err(refuse(
                 &self.path,
@@ -207,17 +210,15 @@ impl Block {
         }
     }
 
-    /// Takes off what the sweep with this UUID made; anything else is somebody's, and stays.
-    fn wipe_own(&self, uuid: &str) -> Result<(), SweepError> {
-        // Nobody mounts it or makes a file system on it between the look and the wiping.
+    /// Removes the file systems of the sweep with this UUID, if nothing else is on the device.
+    fn wipe_own(&self, uuid: &str) -> Result<(), BorrowError> {
+        // Nobody can mount or format it between the check and the wipe.
         let _claim = held::claim(self)?;
         if !self.is_own(uuid)? {
             return Ok(());
         }
-        let mut command = wipefs();
-        // Without its own exclusive use, which this process has.
-        command.args(["--all", "--force", "--quiet"]);
-        match command.arg(&self.path).output() {
+        // --force skips wipefs' own O_EXCL open, which the claim above would block.
+        match wipefs().args(["--all", "--force", "--quiet"]).arg(&self.path).output() {
             Ok(output) if output.status.success() => Ok(()),
             _ => Err(refuse(
                 &self.path,
@@ -226,19 +227,21 @@ impl Block {
         }
     }
 
-    /// Makes it ready for a file system with the UUID that this gives, which is on record in `file` then. What is on it is
-    /// the sweep's own, or may go by the plan; else it is refused.
-    pub(super) fn prepare(&self, file: &Path, target: &Target) -> Result<String, SweepError> {
-        let known = Lent::all(file)?;
+    /// Prepares it for a new file system and returns the UUID to be used, which is then recorded in `file`.
+    ///
+    /// # Errors
+    /// [`BorrowError`]: it has content that neither the sweep made nor the plan gives up.
+    pub fn prepare(&self, file: &Path, request: &DeviceRequest) -> Result<String, BorrowError> {
+        let known = LentDevice::all(file)?;
         let known = known.iter().find(|lent| lent.is(self));
-        let is_own = match known.and_then(Lent::uuid) {
+        let is_own = match known.and_then(LentDevice::uuid) {
             Some(uuid) => self.is_own(uuid)?,
             None => self.signatures()?.is_empty(),
         };
         if !is_own {
-            self.check(target)?;
+            self.check(request)?;
         }
-        let uuid = Lent::format(file, self)?;
+        let uuid = LentDevice::format(file, self)?;
         if !is_own {
             self.wipe()?;
         }
@@ -246,64 +249,68 @@ impl Block {
     }
 }
 
-/// What wipefs calls partition tables.
-const TABLES: [&str; 10] =
+/// Partition tables, as wipefs names them.
+const PARTITION_TABLES: [&str; 10] =
     ["gpt", "dos", "PMBR", "mac", "bsd", "sgi", "sun", "minix", "ultrix", "unixware"];
 
 fn wipefs() -> Command {
     let mut command = tool("wipefs");
     command
-        // It would wait for the lock that the sweep has itself.
+        // With it, wipefs would wait for the lock that the sweep itself holds.
         .env_remove("LOCK_BLOCK_DEVICE")
         .stdin(Stdio::null());
     command
 }
 
-/// `none [mq-deadline] kyber`: the one in brackets, and all.
+/// Parses `none [mq-deadline] kyber`: the active one in brackets, and all.
 fn parse_schedulers(text: &str) -> Option<(String, Vec<String>)> {
     let name = |word: &str| word.trim_matches(['[', ']']).to_owned();
     let now = text.split_whitespace().find(|word| word.starts_with('['))?;
     Some((name(now), text.split_whitespace().map(name).collect()))
 }
 
-/// Locks all devices of `plan`, if they may be formatted.
-pub(super) fn hold(plan: &Plan, out: &Path, sysfs: &Path) -> Result<Held, SweepError> {
-    let has_devices = plan.target.iter().any(|target| target.device.is_some());
-    if has_devices && !rustix::process::geteuid().is_root() {
+/// Locks all devices of the request and checks that they may be formatted.
+///
+/// # Errors
+/// [`BorrowError`]: a device is in use, too small, not empty, or lacks a scheduler.
+pub fn hold(request: &BorrowRequest<'_>) -> Result<HeldDevices, BorrowError> {
+    if !request.devices.is_empty() && !rustix::process::geteuid().is_root() {
         return Err(luc_disk::Error::NotRoot.into());
     }
-    let held = Held::lock(plan, sysfs)?;
-    check(plan, out, sysfs)?;
+    let held = HeldDevices::lock(request)?;
+    check(request)?;
     Ok(held)
 }
 
-/// Whether all devices of `plan` may be formatted, and have its schedulers. One that has nothing but what the sweep in
-/// `out` made itself is looked at again when it has been cleared.
-pub(super) fn check(plan: &Plan, out: &Path, sysfs: &Path) -> Result<(), SweepError> {
-    let ours = Lent::all(&file(out))?;
-    for target in &plan.target {
-        let Some(path) = &target.device else {
-            continue;
-        };
-        let block = Block::open(path, sysfs)?;
-        check_schedulers(plan, Some(&block), sysfs)?;
+/// Checks that all devices may be formatted and have the request's schedulers. A device with only the sweep's own file
+/// systems passes here: it is checked again when they are removed.
+pub(super) fn check(request: &BorrowRequest<'_>) -> Result<(), BorrowError> {
+    let &BorrowRequest { out, sysfs, schedulers, .. } = request;
+    let ours = LentDevice::all(&file(out))?;
+    for device in &request.devices {
+        let block = Block::open(&device.path, sysfs)?;
+        check_schedulers(schedulers, Some(&block), sysfs)?;
         let ours = ours.iter().find(|lent| lent.is(&block));
-        let is_own = match ours.and_then(Lent::uuid) {
+        let is_own = match ours.and_then(LentDevice::uuid) {
             Some(uuid) => block.is_own(uuid)?,
             None => false,
         };
         if !is_own {
-            block.check(target)?;
+            block.check(device)?;
         }
     }
-    if plan.target.iter().any(Target::is_emulated) {
-        check_schedulers(plan, None, sysfs)?;
+    if request.makes_disks {
+        check_schedulers(schedulers, None, sysfs)?;
     }
     Ok(())
 }
 
-/// Whether a disk has all schedulers of the plan, or could load them; `None` for a disk that is not made yet.
-fn check_schedulers(plan: &Plan, block: Option<&Block>, sysfs: &Path) -> Result<(), SweepError> {
+/// Checks that a disk has all `schedulers`, or could load them; `block` is `None` for a disk that is not made yet.
+fn check_schedulers(
+    schedulers: &[Scheduler],
+    block: Option<&Block>,
+    sysfs: &Path,
+) -> Result<(), BorrowError> {
     let loaded: Vec<String> = match block {
         Some(block) => block.schedulers().map(|(_, all)| all).unwrap_or_default(),
         None => {
@@ -314,19 +321,16 @@ fn check_schedulers(plan: &Plan, block: Option<&Block>, sysfs: &Path) -> Result<
             all.flat_map(|(_, all)| all).collect()
         }
     };
-    for scheduler in &plan.scheduler {
+    for scheduler in schedulers {
         let name = scheduler.name();
         if name != "none" && !loaded.iter().any(|known| known == name) && !has_module(name) {
-            return Err(SweepError::Plan(format!(
-                "scheduler \"{name}\": this kernel has none of that name (there are {}); leave it out",
-                loaded.join(", ")
-            )));
+            return Err(BorrowError::Scheduler { name, loaded: loaded.join(", ") });
         }
     }
     Ok(())
 }
 
-/// Whether the running kernel has a module of that scheduler.
+/// Returns whether the running kernel has a module for that scheduler.
 fn has_module(name: &str) -> bool {
     let release = rustix::system::uname();
     let folder = format!("/lib/modules/{}", release.release().to_string_lossy());
@@ -335,15 +339,14 @@ fn has_module(name: &str) -> bool {
         .is_ok_and(|text| text.lines().any(|line| line.starts_with(&alias)))
 }
 
-/// Where it is written what a sweep has.
+/// Returns the path of the record of changed devices.
 pub(super) fn file(out: &Path) -> PathBuf {
     out.join("devices.json")
 }
 
-/// What `text` says that a sweep has, written again; `None` if that is no text of a sweep's.
+/// Parses a record of changed devices and serializes it again; `None` if it is not one.
 pub(super) fn saved(text: &str) -> Option<String> {
-    let all = Lent::parse(text).ok()?;
-    Some(serde_json::json!(all).to_string())
+    Some(serde_json::json!(LentDevice::parse(text).ok()?).to_string())
 }
 
 #[cfg(test)]
@@ -383,7 +386,7 @@ mod tests {
         }
         let open = |minor| {
             let number = rustix::fs::makedev(8, minor);
-            Block::numbered(Path::new("/dev/x"), number, sysfs.path()).expect("there")
+            Block::with_number(Path::new("/dev/x"), number, sysfs.path()).expect("there")
         };
         assert_eq!(open(0).partitions(), ["sda1"]);
         assert!(open(1).partitions().is_empty());
