@@ -3,6 +3,7 @@
 //! The directory has a file for each derived table, `schema.md` with what columns mean, and SQL scripts. `duckdb.sql` and
 //! `spark.sql` give names to all files, also those of the traces, and define the views of `views.sql`.
 
+mod error;
 mod file;
 mod sql;
 mod table;
@@ -10,38 +11,20 @@ mod tables;
 mod traces;
 
 use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use luc_fleet_rings::Window;
 use luc_units::plain;
 use serde::Serialize;
 
-use crate::error::FleetError;
 use crate::explain::{Charges, Found};
 use crate::joined::Joined;
 use crate::relations::{Placer, convert_edges, convert_requests, convert_steps, host_clocks};
 use crate::source::Source;
+pub use error::ExportError;
+pub use file::ExportedTable;
 use file::write_table;
 use sql::Dialect;
-use table::AnyTable;
-
-/// Why nothing was exported.
-#[derive(Debug, thiserror::Error)]
-pub enum ExportError {
-    /// What traces cannot be put together for.
-    #[error(transparent)]
-    Fleet(#[from] FleetError),
-    #[error("{path}: it is there already; name a directory that is not", path = .0.display())]
-    Exists(PathBuf),
-    #[error("{path}: {reason}; check the space left and who may write there", path = .path.display())]
-    Output { path: PathBuf, reason: io::Error },
-    #[error("interrupted")]
-    Interrupted,
-    /// SQL cannot name such a file.
-    #[error("{path:?}: the path is no UTF-8, which SQL scripts need; rename it")]
-    Path { path: PathBuf },
-}
 
 /// Tables that were written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -50,13 +33,6 @@ pub struct Exported {
     pub tables: Vec<ExportedTable>,
     /// Tables of the traces that the SQL scripts give names to.
     pub trace_tables: usize,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct ExportedTable {
-    pub name: &'static str,
-    pub rows: u64,
-    pub bytes: u64,
 }
 
 /// Refuses a directory that is there, before traces are read for it.
@@ -99,13 +75,14 @@ pub fn export(
     let place = parent.canonicalize().map_err(failed(parent))?;
     let place = place.join(directory.file_name().unwrap_or(directory.as_os_str()));
     for dialect in Dialect::ALL {
-        let text = sql::script(dialect, &traces, &place)?;
+        let text = sql::script(dialect, &tables::all(), &traces, &place)?;
         let path = partial.path().join(dialect.file_name());
         fs::write(&path, text).map_err(failed(&path))?;
     }
-    for (name, text) in
-        [("views.sql", sql::views(&traces)), ("schema.md", table::describe(&traces))]
-    {
+    for (name, text) in [
+        ("views.sql", sql::views(&traces)),
+        ("schema.md", table::describe(&tables::all(), &traces)),
+    ] {
         let path = partial.path().join(name);
         fs::write(&path, text).map_err(failed(&path))?;
     }
@@ -146,17 +123,4 @@ fn write_tables(joined: &Joined, directory: &Path) -> Result<Vec<ExportedTable>,
             directory,
         )?,
     ])
-}
-
-/// All derived tables, without their rows' types.
-fn all_tables() -> [AnyTable; 7] {
-    [
-        AnyTable::of(&tables::HOST),
-        AnyTable::of(&tables::CLOCK),
-        AnyTable::of(&tables::EDGE),
-        AnyTable::of(&tables::REQUEST),
-        AnyTable::of(&tables::CALL),
-        AnyTable::of(&tables::PATH),
-        AnyTable::of(&tables::FINDING),
-    ]
 }

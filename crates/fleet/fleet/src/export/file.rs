@@ -13,9 +13,17 @@ use parquet::errors::Result as ParquetResult;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::Type;
+use serde::Serialize;
 
+use super::error::ExportError;
 use super::table::{Cell, Column, HostNames, Table};
-use super::{ExportError, ExportedTable};
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ExportedTable {
+    pub name: &'static str,
+    pub rows: u64,
+    pub bytes: u64,
+}
 
 /// Rows of a row group: several threads or executors share the work.
 const GROUP_ROWS: usize = 1 << 16;

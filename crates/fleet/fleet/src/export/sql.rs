@@ -3,8 +3,9 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use super::error::ExportError;
+use super::table::AnyTable;
 use super::traces::{HOST, HostFile, TraceColumn, TraceFiles, TraceTable};
-use super::{ExportError, all_tables};
 
 /// How an engine names files and types.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,6 +65,7 @@ fn text_literal(text: &str) -> String {
 /// Names for all files, and all views.
 pub(super) fn script(
     dialect: Dialect,
+    tables: &[AnyTable],
     traces: &TraceFiles,
     directory: &Path,
 ) -> Result<String, ExportError> {
@@ -72,7 +74,7 @@ pub(super) fn script(
          -- {}\n",
         dialect.how_to_run()
     );
-    for table in all_tables() {
+    for table in tables {
         let file = dialect.relation(&directory.join(format!("{}.parquet", table.name)))?;
         define(&mut text, table.name, &format!("select * from {file}"));
     }

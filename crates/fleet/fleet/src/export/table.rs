@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 
-use super::all_tables;
 use super::traces::TraceFiles;
 
 /// Names of the hosts, by their numbers.
@@ -85,7 +84,7 @@ impl AnyTable {
 }
 
 /// `schema.md`: each table with its columns.
-pub(super) fn describe(traces: &TraceFiles) -> String {
+pub(super) fn describe(tables: &[AnyTable], traces: &TraceFiles) -> String {
     let mut text = "# Tables\n\n\
         Times `_ns` are nanoseconds of the CLOCK_MONOTONIC of the row's host, times `_global_ns` of that of the first host.\n\
         Tables `trace_*` are in the traces; all others are files here. `views.sql` defines what is made of them:\n\
@@ -100,9 +99,9 @@ pub(super) fn describe(traces: &TraceFiles) -> String {
         std::mem::take(&mut text)
     };
     let mut page = String::new();
-    for table in all_tables() {
+    for table in tables {
         page += &section(table.name, table.about);
-        for column in table.columns {
+        for column in &table.columns {
             let null = if column.nullable { "yes" } else { "no" };
             let AnyColumn { name, sql_type, meaning, .. } = column;
             let _ = writeln!(page, "| {name} | {sql_type} | {null} | {meaning} |");

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::table::{Cell, Column, Table};
+use super::table::{AnyTable, Cell, Column, Table};
 use crate::explain::Findings;
 use crate::joined::Joined;
 use crate::relations::{ClockLine, Edge, HostClock, PathStep, RequestNode};
@@ -582,4 +582,17 @@ pub(super) const FINDING: Table<FindingRow> = Table {
 
 fn host(number: u32, hosts: &[String]) -> Option<&str> {
     hosts.get(number as usize).map(String::as_str)
+}
+
+/// All derived tables, without their rows' types.
+pub(super) fn all() -> [AnyTable; 7] {
+    [
+        AnyTable::of(&HOST),
+        AnyTable::of(&CLOCK),
+        AnyTable::of(&EDGE),
+        AnyTable::of(&REQUEST),
+        AnyTable::of(&CALL),
+        AnyTable::of(&PATH),
+        AnyTable::of(&FINDING),
+    ]
 }
