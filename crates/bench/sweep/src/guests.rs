@@ -46,7 +46,6 @@ pub(super) fn run(
     let Some(virtual_time) = &plan.virtual_time else {
         return Ok(());
     };
-    let deadline = deadline.or(virtual_time.deadline);
     let is_time_up = || deadline.is_some_and(|deadline| Instant::now() >= deadline);
     let mut opened = None;
     tick(results.records.len(), count_wanted(plan, points, &results), "");

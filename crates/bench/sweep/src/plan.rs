@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 use luc_borrow::{DeviceRequest, Scheduler};
 use luc_power::energy;
@@ -255,13 +254,6 @@ impl Plan {
         };
         virtual_time.jobs = jobs;
         Ok(())
-    }
-
-    /// Starts, in virtual time, no guest after `deadline` and reports the results until then.
-    pub fn set_deadline(&mut self, deadline: Instant) {
-        if let Some(virtual_time) = &mut self.virtual_time {
-            virtual_time.deadline = Some(deadline);
-        }
     }
 
     /// Returns whether guests differ in the number of their processors.

@@ -1,7 +1,6 @@
 //! Sweeps in virtual time: kernel, processor speed, and checks of settings that it excludes.
 
 use std::ops::RangeInclusive;
-use std::time::Instant;
 
 use luc_units::format_size;
 use luc_vm::Qemu;
@@ -50,9 +49,6 @@ pub struct VirtualTime {
     /// Guests at a time; nothing depends on it.
     #[serde(skip, default = "jobs")]
     pub jobs: usize,
-    /// No guest is started after it.
-    #[serde(skip)]
-    pub deadline: Option<Instant>,
 }
 
 fn kernel() -> String {
@@ -77,7 +73,6 @@ impl VirtualTime {
             instruction: None,
             repeats: repeats(),
             jobs: jobs(),
-            deadline: None,
         }
     }
 
