@@ -10,7 +10,6 @@
 mod back_end;
 mod call;
 mod client;
-mod clock;
 mod corpus;
 mod engine;
 mod error;
@@ -29,6 +28,8 @@ mod socket;
 mod spec;
 mod sync;
 mod wire;
+
+use luc_host::clock;
 
 pub use back_end::BackEndOptions;
 pub use client::{ClientOptions, Loop};

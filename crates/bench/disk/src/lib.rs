@@ -4,7 +4,6 @@
 //! and a daemon that decides when each read, write and flush is done ([`model`]) and what of it
 //! outlives a power cut (a volatile write cache, thrown away by [`cut`]). Its requests fail where [`fail`] says so.
 
-mod clock;
 mod control;
 mod daemon;
 mod engine;

@@ -5,8 +5,7 @@
 //! A processor counts few events at a time, 6 say. Where more are wanted the kernel gives the counters to one group of
 //! events after the other, and says for how long each was wanted and for how long it was counted.
 //!
-//! - [`Recording`]: what was counted, reading by reading. Of [`replay`], files that `perf stat` wrote, or of [`model`],
-//!   a PMU whose truth is exact.
+//! - [`Recording`]: counts, reading by reading. [`replay`] makes one of a file that `perf stat` wrote.
 //! - [`total()`]: how often an event happened in all, with an interval. Its module says what is taken for random.
 //! - [`Formula`]: the language of perf's metrics, evaluated with intervals.
 //! - [`stack`]: the cycles of an instruction by what they were lost to, of some processors.
@@ -29,7 +28,6 @@
 mod estimate;
 mod event;
 mod formula;
-pub mod model;
 mod recording;
 pub mod replay;
 pub mod stack;

@@ -1,9 +1,9 @@
 //! Estimates beside the exact truth of the model, on loads and PMUs of all kinds.
 
-use luc_counters::model::{Load, Noise, Order, Phases, Pmu};
 use luc_counters::replay::{self, Style};
 use luc_counters::{Definitions, Event, Formula, Mode, Recording, total};
 use luc_stats::random;
+use luc_testkit::pmu::{Load, Noise, Order, Phases, Pmu};
 use proptest::prelude::*;
 
 /// The model has steps of 1 ms; turns are 4 of them.

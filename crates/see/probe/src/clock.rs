@@ -1,18 +1,8 @@
-//! Clocks, and what a trace says of its host.
+//! The row of a trace about its host and its clocks.
 
 use luc_events::store::SCHEMA_VERSION;
 use luc_events::tables::Trace;
-use rustix::time::{ClockId, clock_gettime};
-
-/// Now, in nanoseconds of CLOCK_MONOTONIC.
-pub(crate) fn now_ns() -> u64 {
-    read_ns(ClockId::Monotonic)
-}
-
-pub(crate) fn read_ns(clock: ClockId) -> u64 {
-    let time = clock_gettime(clock);
-    time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
-}
+use luc_host::clock::{ClockId, now_ns, read_ns};
 
 /// The row of a recording that begins now.
 pub(crate) fn describe(command: String, filters: String, mode: &str) -> Trace {

@@ -3,9 +3,7 @@
 use std::time::{Duration, Instant};
 
 use luc_events::tables::ClockSample;
-use rustix::time::ClockId;
-
-use crate::clock::read_ns;
+use luc_host::clock::{ClockId, read_ns};
 
 /// How often the clocks are read.
 const INTERVAL: Duration = Duration::from_millis(100);

@@ -28,13 +28,13 @@ mod shared;
 mod sums;
 
 use std::os::fd::{AsFd as _, BorrowedFd};
-use std::path::Path;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Relaxed, Release};
 use std::sync::mpsc::{Receiver, channel};
 
 use libbpf_rs::{MapCore as _, MapFlags, MapHandle, RingBuffer, RingBufferBuilder};
 use luc_events::Dev;
+use luc_host::block;
 use luc_units::OnPath as _;
 
 pub use self::locks::{LockNews, RefusedLock};
@@ -181,11 +181,9 @@ impl Contention {
         if let Some(known) = self.disks.iter().position(|&disk| disk == dev) {
             return Ok(DiskSlot(known as u32));
         }
-        let directory = Path::new("/sys/dev/block").join(dev.to_string());
-        if !directory.exists() {
-            return Err(ProbeError::Watch(format!("there is no disk {dev}")));
-        }
-        if directory.join("partition").exists() {
+        let folder = block::folder(dev.major(), dev.minor())
+            .map_err(|_| ProbeError::Watch(format!("there is no disk {dev}")))?;
+        if block::is_partition(&folder) {
             return Err(ProbeError::Watch(format!("{dev} is a partition: name its whole disk")));
         }
         if self.disks.len() == MAX_DISKS {

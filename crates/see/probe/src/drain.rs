@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 use libbpf_rs::{RingBuffer, RingBufferBuilder};
 use luc_events::Dev;
 use luc_events::tables::{Lost, Trace};
+use luc_host::clock::now_ns;
 
 use crate::capability::Network;
-use crate::clock::now_ns;
 use crate::clock_sample::{self, Sampler};
 use crate::counters::Counters;
 use crate::exchanges::Exchanges;

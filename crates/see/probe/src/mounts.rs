@@ -6,6 +6,7 @@ use std::path::Path;
 
 use luc_events::Dev;
 use luc_events::tables::FileSystem;
+use luc_host::block;
 use luc_host::mountinfo::{Mount, mounts};
 
 /// Kinds whose waits are about a disk of ours.
@@ -58,14 +59,9 @@ fn joined(mount: &str, super_block: &str) -> String {
 
 /// The whole disk that holds a partition, or the disk itself; `None` for file systems on no or many disks.
 pub(crate) fn disk_of(dev: Dev) -> Option<Dev> {
-    let entry = Path::new("/sys/dev/block").join(dev.to_string());
-    let directory = fs::canonicalize(entry).ok()?;
-    if !directory.join("partition").exists() {
-        return Some(dev);
-    }
-    let text = fs::read_to_string(directory.parent()?.join("dev")).ok()?;
-    let (major, minor) = text.trim().split_once(':')?;
-    Some(Dev::new(major.parse().ok()?, minor.parse().ok()?))
+    let folder = block::folder(dev.major(), dev.minor()).ok()?;
+    let (major, minor) = block::number(block::whole_disk(&folder))?;
+    Some(Dev::new(major, minor))
 }
 
 /// Offset of the super block, and the bytes read from there.

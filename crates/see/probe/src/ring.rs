@@ -165,7 +165,7 @@ impl Sink for RingSink {
         }
         if self.looked.elapsed() >= LOOK_INTERVAL {
             self.looked = Instant::now();
-            self.look(crate::clock::now_ns())?;
+            self.look(luc_host::clock::now_ns())?;
         }
         Ok(())
     }
