@@ -10,7 +10,6 @@ use luc_counters::{Reading, Recording};
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
 
-
 pub use load::{Load, Noise, Phases};
 
 /// Length of a simulated step, ns.

@@ -5,7 +5,6 @@ use luc_stats::random;
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
 
-
 /// Exact counts of events, step by step.
 #[derive(Debug, Clone)]
 pub struct Load {
@@ -20,14 +19,9 @@ pub enum Phases {
     /// One kind all the time.
     None,
     /// Random kinds, each for an exponentially distributed number of steps.
-    Random {
-        mean_steps: f64,
-        kinds: usize,
-    },
+    Random { mean_steps: f64, kinds: usize },
     /// Two kinds in turn.
-    Periodic {
-        steps: usize,
-    },
+    Periodic { steps: usize },
 }
 
 /// Variation of a load within a phase.
