@@ -331,5 +331,3 @@ fn tell(shared: &Path, go: u32) -> Result<()> {
     let file = File::options().write(true).open(shared)?;
     Ok(file.write_all_at(&go.to_ne_bytes(), layout::GO_AT)?)
 }
-
-/// CLOCK_MONOTONIC, as the programs read it.

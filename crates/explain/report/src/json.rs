@@ -1,4 +1,4 @@
-//! The whole report as JSON: the structure of [`luc_explain::Report`], with its version.
+//! A report as JSON: the structure of [`luc_explain::Report`], with its version.
 
 use std::io::{self, Write};
 
@@ -16,7 +16,7 @@ pub fn write(report: &Report, mut out: impl Write) -> io::Result<()> {
     writeln!(out)
 }
 
-/// The JSON of a report.
+/// Writer of a report's JSON.
 #[derive(Debug)]
 pub struct Json<W>(pub W);
 

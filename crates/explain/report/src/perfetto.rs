@@ -1,14 +1,13 @@
 //! A trace for <https://ui.perfetto.dev>, in its native protobuf, streamed while the analysis runs.
 //!
-//! - Each process has its threads, with the calls of each as slices; inside a call its parts, named as in
-//!   reports. A track below has all times off the processor, by cause.
-//! - Each journal has its commits with their phases, and counters: fsyncs served and bytes of data per commit.
-//! - Whose work a commit had to write stands on a track of that process, for the time in which the transaction
-//!   collected it.
-//! - Flows tie a call to the commits it waited for, and a commit to the work in it.
+//! - Each process has its threads, and each thread its calls as slices. Inside a call are its parts, named as in
+//! reports. A track below has all times off the processor, by cause.
+//! - Each journal has its commits with their phases, and two counters: fsyncs served and bytes of data per commit.
+//! - The work in a commit is on a track of the process that did it, for the time in which the transaction collected it.
+//! - Flows tie a call to the commits that it waited for, and a commit to the work in it.
 //!
-//! Slices of a track are in the order of time and each ends before the next begins, whatever the trace says: what
-//! would overlap is cut. Memory is bounded by threads, processes and 1,024 commits per journal.
+//! Slices of a track are in order and do not overlap, for any trace: overlaps are cut. Memory is bounded by threads,
+//! processes and 1,024 commits per journal.
 
 use std::io::{self, Write};
 
@@ -38,7 +37,7 @@ pub struct Perfetto<W> {
 }
 
 impl<W: Write> Perfetto<W> {
-    /// Begins the Perfetto trace of a trace with this description.
+    /// Begins the Perfetto trace of a trace.
     pub fn new(trace: &Trace, out: W) -> Self {
         let (boottime_ns, realtime_ns) = (trace.boottime_offset_ns, trace.realtime_offset_ns);
         Self {
@@ -49,7 +48,7 @@ impl<W: Write> Perfetto<W> {
         }
     }
 
-    /// New flows from a call to the commits that it waited for.
+    /// Makes flows from a call to the commits that it waited for.
     fn flows(&mut self, dev: Dev, span: (u64, u64), waited: &[(Transaction, u64)]) -> Vec<u64> {
         let mut flows = Vec::new();
         for &(transaction, _) in waited {

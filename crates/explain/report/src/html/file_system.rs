@@ -1,4 +1,4 @@
-//! One file system: where fsync time went, distributions, timelines, other calls, commits.
+//! The section of a file system: parts of fsync time, distributions, timelines, other calls, commits.
 
 use std::fmt::{self, Write as _};
 
@@ -17,7 +17,7 @@ pub(super) const MAX_DETAILED: usize = 4;
 /// Maximum number of rows of a list.
 const MAX_ROWS: usize = 12;
 
-/// The section of one file system. `number` makes its ids.
+/// Writes the section of a file system. `number` makes its ids.
 pub(super) fn section(
     out: &mut String,
     report: &Report,
@@ -83,7 +83,7 @@ fn syncs(out: &mut String, found: &FileSystemReport) -> fmt::Result {
     parts(out, &syncs.parts)
 }
 
-/// The parts as a table, with their colours.
+/// Writes the parts as a table, with their colours.
 fn parts(out: &mut String, parts: &Parts) -> fmt::Result {
     let whole = parts.sum();
     writeln!(
@@ -129,7 +129,7 @@ fn distributions(out: &mut String, report: &Report, found: &FileSystemReport) ->
     writeln!(out, "</div>")
 }
 
-/// The place of the detailed timeline, which a script fills.
+/// Writes an empty detailed timeline, which a script fills.
 fn detail(out: &mut String, number: usize, brief: u64) -> fmt::Result {
     writeln!(
         out,

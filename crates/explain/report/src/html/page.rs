@@ -1,4 +1,4 @@
-//! The page as a whole.
+//! The frame of the page: header, key figures, sections, footer.
 
 use std::fmt::{self, Write as _};
 
@@ -72,12 +72,12 @@ fn write_page(out: &mut String, report: &Report, timeline: &Timeline) -> fmt::Re
     )
 }
 
-/// Whether there is more to say than that it was written to.
+/// Returns whether the file system had fsyncs or commits.
 fn is_busy(found: &FileSystemReport) -> bool {
     found.syncs.latency.count > 0 || found.commits.full.count > 0 || found.commits.fast.count > 0
 }
 
-/// A colour for each part, as a class and as a variable for the script.
+/// Writes each part's colour, as a class and as a variable for the script.
 fn colours(out: &mut String) -> fmt::Result {
     let colours = || Part::ALL.into_iter().zip(meaning::COLOURS);
     write!(out, ":root{{")?;
@@ -138,7 +138,7 @@ fn header(out: &mut String, report: &Report) -> fmt::Result {
     writeln!(out, "</p></div></header>")
 }
 
-/// The key figures of the busiest file system.
+/// Writes the key figures of the busiest file system.
 fn figures(out: &mut String, report: &Report, found: Option<&FileSystemReport>) -> fmt::Result {
     let Some(found) = found else {
         return Ok(());
@@ -188,7 +188,7 @@ fn figures(out: &mut String, report: &Report, found: Option<&FileSystemReport>) 
     writeln!(out, "</dl></section>")
 }
 
-/// File systems without a section.
+/// Lists the file systems without a section.
 fn quiet_ones(out: &mut String, report: &Report, shown: &[&FileSystemReport]) -> fmt::Result {
     let rest: Vec<&FileSystemReport> = report
         .file_systems

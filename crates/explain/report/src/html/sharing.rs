@@ -1,4 +1,4 @@
-//! Tasks that share a disk: what it costs, and who slowed whom.
+//! Tasks that share a disk: its cost, and who slowed whom.
 
 use std::fmt::{self, Write as _};
 
@@ -10,12 +10,12 @@ use super::findings::{place, who};
 use super::tables::more;
 use crate::text::summary;
 
-/// Disks that are shown,
+/// Maximum number of shown disks.
 const MAX_DISKS: usize = 8;
-/// and rows of each table.
+/// Maximum number of rows of a table.
 const MAX_ROWS: usize = 20;
 
-/// The disks for which tasks contended.
+/// Writes the section of the disks for which tasks contended.
 pub(super) fn section(out: &mut String, report: &Report) -> fmt::Result {
     let shared = report.disks.iter().filter_map(|disk| {
         let found = disk.contention.as_ref()?;

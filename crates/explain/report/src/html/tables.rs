@@ -1,4 +1,4 @@
-//! Who waited for whom, the slowest fsyncs, disks, and where all time went.
+//! Tables of waits by victim and culprit, of the slowest fsyncs, of disks, and of all time.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
@@ -12,11 +12,11 @@ use super::findings::{place, who};
 use crate::text::peer;
 
 /// Maximum number of victims and of culprits in the matrix.
-const MAX_PARTIES: usize = 12;
+const MAX_ACTORS: usize = 12;
 /// Maximum number of rows of other tables.
 const MAX_ROWS: usize = 25;
 
-/// "... and 7 more".
+/// Writes "... and 7 more", if rows are left out.
 pub(super) fn more(out: &mut String, count: usize, shown: usize) -> fmt::Result {
     match count.saturating_sub(shown) {
         0 => Ok(()),
@@ -27,7 +27,7 @@ pub(super) fn more(out: &mut String, count: usize, shown: usize) -> fmt::Result 
     }
 }
 
-/// Processes are told apart by cgroup, too.
+/// Process and cgroup: a process has a row for each cgroup.
 type Id = (u32, u64);
 
 fn id(actor: &Actor) -> Id {
@@ -51,8 +51,8 @@ impl<'a> Matrix<'a> {
             cell.0 = cell.0.saturating_add(blame.waited_ns);
             cell.1 = cell.1.saturating_add(blame.load_ns);
             cell.2 = cell.2.saturating_add(blame.waits);
-            grow(&mut matrix.victims, victim, blame.waited_ns);
-            grow(&mut matrix.culprits, culprit, blame.waited_ns);
+            add_time(&mut matrix.victims, victim, blame.waited_ns);
+            add_time(&mut matrix.culprits, culprit, blame.waited_ns);
         }
         for actors in [&mut matrix.victims, &mut matrix.culprits] {
             actors.sort_by_key(|&(actor, ns)| (std::cmp::Reverse(ns), id(actor)));
@@ -61,14 +61,14 @@ impl<'a> Matrix<'a> {
     }
 }
 
-fn grow<'a>(sums: &mut Vec<(&'a Actor, u64)>, actor: &'a Actor, ns: u64) {
+fn add_time<'a>(sums: &mut Vec<(&'a Actor, u64)>, actor: &'a Actor, ns: u64) {
     match sums.iter_mut().find(|(found, _)| id(found) == id(actor)) {
         Some((_, sum)) => *sum = sum.saturating_add(ns),
         None => sums.push((actor, ns)),
     }
 }
 
-/// Who waited for whose work.
+/// Writes the matrix of victims and culprits.
 pub(super) fn blame(out: &mut String, report: &Report) -> fmt::Result {
     if report.blame.is_empty() {
         return Ok(());
@@ -82,12 +82,12 @@ pub(super) fn blame(out: &mut String, report: &Report) -> fmt::Result {
          cell for what the culprit's data added.</span></p><div class=\"scroll\"><table class=\"matrix\"><thead><tr><th scope=\"col\">waited \
          ↓ for the work of →</th>"
     )?;
-    let culprits: Vec<_> = matrix.culprits.iter().take(MAX_PARTIES).collect();
+    let culprits: Vec<_> = matrix.culprits.iter().take(MAX_ACTORS).collect();
     for (culprit, _) in &culprits {
         write!(out, "<th scope=\"col\">{}</th>", who(culprit))?;
     }
     writeln!(out, "<th scope=\"col\" class=\"number\">all</th></tr></thead><tbody>")?;
-    for (victim, sum_ns) in matrix.victims.iter().take(MAX_PARTIES) {
+    for (victim, sum_ns) in matrix.victims.iter().take(MAX_ACTORS) {
         write!(out, "<tr><th scope=\"row\">{}</th>", who(victim))?;
         for (culprit, _) in &culprits {
             match matrix.cells.get(&(id(victim), id(culprit))) {
@@ -108,7 +108,7 @@ pub(super) fn blame(out: &mut String, report: &Report) -> fmt::Result {
         writeln!(out, "<td class=\"number\">{}</td></tr>", Time::from(*sum_ns))?;
     }
     writeln!(out, "</tbody></table></div>")?;
-    more(out, matrix.victims.len().max(matrix.culprits.len()), MAX_PARTIES)?;
+    more(out, matrix.victims.len().max(matrix.culprits.len()), MAX_ACTORS)?;
     writeln!(out, "</section>")
 }
 
@@ -145,7 +145,7 @@ pub(super) fn slowest(out: &mut String, report: &Report) -> fmt::Result {
     writeln!(out, "</section>")
 }
 
-/// How long services took to answer.
+/// Writes the latencies of services.
 pub(super) fn services(out: &mut String, report: &Report) -> fmt::Result {
     if report.services.is_empty() {
         return Ok(());
@@ -220,7 +220,7 @@ pub(super) fn disks(out: &mut String, report: &Report) -> fmt::Result {
     writeln!(out, "</section>")
 }
 
-/// Where all time went, by process and by cgroup.
+/// Writes the time of all threads, by process and by cgroup.
 pub(super) fn accounts(out: &mut String, report: &Report) -> fmt::Result {
     let accounts = &report.accounts;
     if accounts.processes.is_empty() && accounts.cgroups.is_empty() {
@@ -248,7 +248,7 @@ pub(super) fn accounts(out: &mut String, report: &Report) -> fmt::Result {
     writeln!(out, "</section>")
 }
 
-/// What threads do, with the classes of their colours.
+/// States of threads, with the classes of their colours.
 const STATES: [(&str, &str); 6] = [
     ("s-user", "user"),
     ("s-system", "system"),
@@ -258,7 +258,7 @@ const STATES: [(&str, &str); 6] = [
     ("s-idle", "idle"),
 ];
 
-fn states(account: &Account) -> [u64; 6] {
+fn state_times(account: &Account) -> [u64; 6] {
     let blocked_ns = account.blocked.values().fold(0, |sum: u64, &ns| sum.saturating_add(ns));
     [
         account.user_ns,
@@ -287,7 +287,7 @@ fn table(
          <th scope=\"col\" class=\"wide\">All of it</th></tr></thead><tbody>"
     )?;
     for account in accounts.iter().take(MAX_ROWS) {
-        let states = states(account);
+        let states = state_times(account);
         let known_ns = states.iter().fold(0_u64, |sum, &ns| sum.saturating_add(ns));
         let whole_ns = account.wall_ns.max(known_ns);
         write!(
