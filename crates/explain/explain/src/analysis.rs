@@ -1,6 +1,7 @@
-//! The analysis: takes in events in the order of time, keeps a window of them, and reports.
+//! The analysis of a stream of events.
 //!
-//! A commit is taken in [`COMMIT_DELAY_NS`] after its end, a call when the [`window`] lets go of it.
+//! Events come in the order of time and stay in a window for a while. A commit is analysed [`COMMIT_DELAY_NS`] after
+//! its end, and a call when the [`window`] releases it.
 
 use std::fmt;
 use std::ops::ControlFlow;
@@ -28,17 +29,17 @@ mod window;
 use totals::{Totals, named};
 use window::{CallRow, Window};
 
-/// How long a commit's bytes may still come in.
+/// Delay after a commit's end until all its bytes are known.
 const COMMIT_DELAY_NS: u64 = 50_000_000;
 
 /// Takes in events and reports. Events must come in the order of their times, as
-/// [`Event::time_ns`](luc_events::Event::time_ns) has it; a little disorder does no harm.
+/// [`Event::time_ns`](luc_events::Event::time_ns) has it; slight disorder does no harm.
 #[derive(Default)]
 pub struct Analysis<'a> {
     observer: Option<&'a mut dyn Observer>,
     window: Window,
     totals: Totals,
-    /// The waits and the split of the call that is being taken in: allocated once.
+    /// Waits and split of the present call, kept so that their lists are allocated once.
     waits: Vec<Piece>,
     split: Split,
 }
@@ -54,7 +55,7 @@ impl fmt::Debug for Analysis<'_> {
 }
 
 impl<'a> Analysis<'a> {
-    /// Begins the analysis of a trace with this description.
+    /// Begins the analysis of a trace.
     pub fn new(trace: Trace) -> Self {
         let mut analysis = Self::default();
         analysis.totals.threads.begin_at(trace.start_ns);
@@ -62,14 +63,14 @@ impl<'a> Analysis<'a> {
         analysis
     }
 
-    /// The same, with an observer that sees every call.
+    /// Begins the analysis of a trace with an observer that sees every call.
     pub fn with_observer(trace: Trace, observer: &'a mut dyn Observer) -> Self {
         let mut analysis = Self::new(trace);
         analysis.observer = Some(observer);
         analysis
     }
 
-    /// Takes in any event; tables that the analysis does not need are only counted.
+    /// Takes in any event. Events that the analysis does not need are only counted.
     pub fn add(&mut self, event: Event) {
         match event {
             Event::Sync(row) => self.sync(&row),
@@ -85,7 +86,7 @@ impl<'a> Analysis<'a> {
             Event::Lost(row) => self.lost(&row),
             Event::Summary(row) => self.summary(&row),
             Event::ExchangeSum(row) => self.exchange_sum(&row),
-            // What the network carried, who slept before the trace, and what threads run is a matter of several hosts.
+            // These matter only to the analysis of several hosts.
             Event::Asleep(_)
             | Event::ThreadStart(_)
             | Event::Program(_)
@@ -105,7 +106,7 @@ impl<'a> Analysis<'a> {
         report::report(&self.totals)
     }
 
-    /// Takes in what is left in the window, and reports.
+    /// Analyses the rest of the window, and reports.
     pub fn finish(mut self) -> Report {
         self.advance(u64::MAX);
         for sums in self.totals.file_systems.values_mut() {
@@ -130,7 +131,7 @@ impl<'a> Analysis<'a> {
         }
     }
 
-    /// Counts an event and takes in the calls that are due by its time; false if the event is to be left out.
+    /// Counts an event and analyses the calls that are due at its time. Returns false if the event must be left out.
     fn step(&mut self, row: &impl Row) -> bool {
         if !self.totals.rows.add(row) {
             return false;
@@ -142,7 +143,7 @@ impl<'a> Analysis<'a> {
         true
     }
 
-    /// Tells the observer how many events have been read; `Break` if it wants no more.
+    /// Passes the number of read events to the observer. Returns `Break` if it wants no more.
     pub(crate) fn progress(&mut self, in_all: u64) -> ControlFlow<()> {
         match &mut self.observer {
             Some(observer) => observer.progress(self.totals.rows.count, in_all),
@@ -150,7 +151,7 @@ impl<'a> Analysis<'a> {
         }
     }
 
-    /// Takes in commits and calls that have waited long enough at `now_ns`.
+    /// Analyses the commits and calls that have waited long enough at `now_ns`.
     fn advance(&mut self, now_ns: u64) {
         let commits_until_ns =
             if now_ns == u64::MAX { now_ns } else { now_ns - COMMIT_DELAY_NS.min(now_ns) };
@@ -292,7 +293,7 @@ impl<'a> Analysis<'a> {
         let way = Way::of(row.kind, totals.threads.thread_comm(row.thread));
         let thread = (totals.threads).see(row.thread, row.process, row.cgroup, enter_ns);
         let call = CallRow::Sync(Sync { enter_ns, ..row.clone() });
-        let inside = self.window.push((call, enter_ns), owner, thread);
+        let inside = self.window.push(call, enter_ns, owner, thread);
         let cycle = thread.end_cycle(exit_ns, inside);
         let sums = totals.file_systems.entry(row.dev).or_default();
         sums.syncs.add(row, way, enter_ns);
@@ -312,11 +313,11 @@ impl<'a> Analysis<'a> {
         let owner = totals.owners.id(row.process, row.cgroup);
         let thread = (totals.threads).see(row.thread, row.process, row.cgroup, enter_ns);
         let call = CallRow::Call(Call { enter_ns, ..row.clone() });
-        let _ = self.window.push((call, enter_ns), owner, thread);
+        let _ = self.window.push(call, enter_ns, owner, thread);
     }
 }
 
-/// Whether a call of this kind ends only when a transaction is committed.
+/// Returns whether a call of this kind ends only when a transaction is committed.
 fn needs_commit(kind: SyncKind) -> bool {
     kind != SyncKind::SyncFileRange
 }

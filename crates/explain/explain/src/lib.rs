@@ -1,11 +1,11 @@
-//! From a trace to findings: where each fsync's and write's time went, who caused it, what would help.
+//! Explains a trace: the parts of each fsync's and write's time, their causes, and remedies.
 //!
-//! [`explain`] reads a trace once, in the order of time, and returns a [`Report`]. [`Analysis`] does the
-//! same for events that come from elsewhere, and can report at any time. An [`Observer`] sees every call
-//! with its split as soon as all about it is known, for exports too large to keep.
+//! [`explain`] reads a trace once, in the order of time, and returns a [`Report`]. [`Analysis`] does the same for
+//! events from elsewhere, and can report at any time. An [`Observer`] sees every call with its split as soon as it is
+//! fully known, for exports too large to keep.
 //!
-//! Memory grows with the number of threads, open transactions, commits of the last second (or 1,024) of each journal
-//! and bytes written in a minute, and not with the length of the trace. `docs/how/explain.md` explains how the
+//! Memory grows with the number of threads, open transactions, commits of the last second (or 1,024) of each journal,
+//! and bytes written in a minute. It does not grow with the length of the trace. `docs/how/explain.md` explains how the
 //! figures are computed.
 
 mod actor;

@@ -1,4 +1,4 @@
-//! Seeing every call with its split.
+//! Observers, which see every call with its split.
 
 use std::ops::ControlFlow;
 
@@ -11,27 +11,27 @@ use crate::report::CommitDetail;
 #[derive(Debug)]
 pub struct ExplainedSync<'a> {
     pub row: &'a Sync,
-    /// What its time was made of.
+    /// Parts of its time.
     pub parts: &'a Parts,
-    /// The same in the order of time, from `enter_ns` on, in nanoseconds.
+    /// The parts in order from `enter_ns` on, in nanoseconds.
     pub pieces: &'a [(Part, u64)],
-    /// The commit it needed.
+    /// The commit that it needed.
     pub own: Option<&'a Commit>,
-    /// The commits it waited for, and how long, in order.
+    /// The commits that it waited for, with times, in order.
     pub waited: &'a [(Transaction, u64)],
-    /// Whose work these waits were for, in nanoseconds, largest first; may include the caller.
+    /// Owners of the work that these waits were for, in nanoseconds, largest first. May include the caller.
     pub culprits: &'a [(Tgid, Cgroup, u64)],
 }
 
-/// One other call, explained.
+/// A call other than an fsync.
 #[derive(Debug)]
 pub struct ExplainedCall<'a> {
     pub row: &'a Call,
-    /// What its time was made of.
+    /// Parts of its time.
     pub parts: &'a Parts,
-    /// The same in the order of time, from `enter_ns` on, in nanoseconds.
+    /// The parts in order from `enter_ns` on, in nanoseconds.
     pub pieces: &'a [(Part, u64)],
-    /// The commits it waited for, and how long, in order.
+    /// The commits that it waited for, with times, in order.
     pub waited: &'a [(Transaction, u64)],
 }
 
@@ -40,28 +40,28 @@ pub struct ExplainedCommit<'a> {
     pub row: &'a Commit,
     /// Metadata and data bytes in it, by owner, in no order.
     pub bytes: &'a [(Tgid, Cgroup, u64)],
-    /// The data among them: written while it ran, or shortly before.
+    /// The data among these bytes: written while the commit ran, or shortly before.
     pub data: &'a [(Tgid, Cgroup, u64)],
 }
 
-/// Sees what the analysis sees. Each method does nothing unless implemented.
+/// Observer of an analysis. The methods do nothing by default.
 pub trait Observer {
-    /// An fsync or the like.
+    /// Sees an fsync or the like.
     fn sync(&mut self, sync: &ExplainedSync<'_>) {
         let _ = sync;
     }
 
-    /// A commit; always before the calls that waited for it.
+    /// Sees a commit, always before the calls that waited for it.
     fn commit(&mut self, commit: &ExplainedCommit<'_>) {
         let _ = commit;
     }
 
-    /// A commit after all calls that waited for it, when everything about it is known.
+    /// Sees a commit after all calls that waited for it, when it is fully known.
     fn settled(&mut self, commit: &CommitDetail) {
         let _ = commit;
     }
 
-    /// Whether [`Observer::settled`] is of use.
+    /// Returns whether the observer uses [`Observer::settled`].
     fn wants_settled(&self) -> bool {
         false
     }
@@ -70,18 +70,18 @@ pub trait Observer {
         let _ = call;
     }
 
-    /// A wait, inside a call or not. It comes about 0.1 s before the call that it lies in. From a stored trace it has
-    /// no stack, device and transaction.
+    /// Sees a wait, inside a call or not, about 0.1 s before the call around it. From a stored trace it has no stack,
+    /// device and transaction.
     fn wait(&mut self, row: &Wait) {
         let _ = row;
     }
 
-    /// A thread's name, process and parent; roughly before the thread's other rows.
+    /// Sees a thread's name, process and parent, roughly before the thread's other rows.
     fn task(&mut self, row: &Task) {
         let _ = row;
     }
 
-    /// A mounted file system.
+    /// Sees a mounted file system.
     fn file_system(&mut self, row: &FileSystem) {
         let _ = row;
     }

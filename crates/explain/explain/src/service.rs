@@ -1,7 +1,7 @@
-//! How fast a device writes when no flush of its cache is in the way, and how fast large writes go through it.
+//! Writing speed of a device without flushes of its cache, and the bandwidth of large writes.
 //!
-//! The writes of an fsync that waits behind another's commit also wait behind that commit's flushes.
-//! Shared commits remove these waits, so a prediction needs the writes' own time.
+//! The writes of an fsync that waits behind another's commit also wait behind that commit's flushes. Shared commits
+//! remove these waits, so a prediction needs the writes' own time.
 
 use luc_events::codes::RequestKind;
 use luc_events::tables::Request;
@@ -21,7 +21,7 @@ pub(crate) struct Service {
     flushed_ns: u64,
 }
 
-/// The time in which some writes were under way. Writes that overlap run in parallel, and their time counts once.
+/// Time in which writes were under way. Overlapping writes run in parallel, so their time counts once.
 #[derive(Clone, Debug, Default)]
 struct Busy {
     writes: u64,

@@ -1,8 +1,8 @@
-//! A report from the sums that the recorder keeps in its summary mode.
+//! Reports from the sums of the recorder's summary mode.
 //!
-//! These are numbers and durations of fsyncs, commits, waits by cause and requests, by process and file system. No
-//! single call is known, so no call is split, nobody is blamed, and the models lack their inputs. But an fsync needs
-//! one commit. Time that fsyncs waited for commits beyond one mean commit each, they waited for commits that did not
+//! These are numbers and durations of fsyncs, commits, waits by cause and requests, by process and file system. Single
+//! calls are unknown, so no call is split, nobody is blamed, and the models lack their inputs. But an fsync needs one
+//! commit. The time that fsyncs waited for commits, beyond one mean commit each, was spent on commits that did not
 //! serve them.
 
 use std::collections::BTreeMap;
@@ -18,8 +18,8 @@ use crate::histogram::Latency;
 use crate::report::{Account, DiskReport, FileSystemReport, ProcessReport, Report};
 use crate::threads::{is_idle, is_storage};
 
-/// Why there are no predictions.
-const UNKNOWN: &str = "recorded as summary";
+/// The reason why there are no predictions.
+const SUMMARY_REASON: &str = "recorded as summary";
 
 /// Durations by powers of two.
 #[derive(Clone, Debug)]
@@ -77,7 +77,6 @@ impl Durations {
     }
 }
 
-/// All sums of a trace.
 #[derive(Debug, Default)]
 pub(crate) struct Sums {
     syncs: FastMap<Dev, Durations>,
@@ -117,7 +116,7 @@ impl Sums {
             }
         }
         for found in &mut report.file_systems {
-            found.batching.unknown = Some(UNKNOWN);
+            found.batching.unknown = Some(SUMMARY_REASON);
             if let Some(syncs) = self.syncs.get(&found.dev) {
                 found.syncs.latency = syncs.latency();
                 found.syncs.per_s = syncs.count as f64 / seconds;
@@ -192,7 +191,7 @@ impl Sums {
         disks
     }
 
-    /// What was found, most important first. The report must be filled.
+    /// Finds problems, most important first. The report must be filled.
     pub(crate) fn findings(&self, report: &Report) -> Vec<Finding> {
         let mut by_place: BTreeMap<Dev, FastMap<Cause, u64>> = BTreeMap::new();
         let mut total_ns = 0_u64;
@@ -265,7 +264,7 @@ impl Sums {
                 Vec::new(),
             )],
         };
-        found.extend(BLOCKED.iter().map(|&(cause, kind, what)| {
+        found.extend(CAUSE_FINDINGS.iter().map(|&(cause, kind, what)| {
             finding(kind, sum(&[cause]), format!("calls{name} {what}"), Vec::new())
         }));
         found.retain(|finding| finding.cost_ns > 0);
@@ -273,8 +272,8 @@ impl Sums {
     }
 }
 
-/// What a cause of waits says by itself.
-const BLOCKED: [(Cause, FindingKind, &str); 6] = [
+/// Findings that a cause of waits shows by itself.
+const CAUSE_FINDINGS: [(Cause, FindingKind, &str); 6] = [
     (
         Cause::ShadowBuffer,
         FindingKind::WriteDelayBound,

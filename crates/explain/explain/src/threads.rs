@@ -1,4 +1,4 @@
-//! Threads: who they are, what they recently waited for, and where all their time went.
+//! Threads: identity, recent waits, and accounts of all their time.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -11,13 +11,13 @@ use crate::fast::{FastMap, FastSet};
 use crate::report::{Account, Accounts};
 use crate::split::Piece;
 
-/// Waits that are kept per thread until the call they lie in is complete. Of longer calls the earliest waits
-/// are lost from the split (never from the accounts), and the report counts them.
-const MEMORY_WAITS: usize = 512;
-/// Threads that have accounts of their own in the report; of the others only processes' and cgroups'.
-const REPORTED_THREADS: usize = 1_000;
+/// Maximum number of waits kept per thread until the call around them is complete. Of longer calls the split loses the
+/// earliest waits (the accounts do not), and the report counts them.
+const MAX_RECENT_WAITS: usize = 512;
+/// Maximum number of threads with accounts in the report. The others are only in the accounts of processes and cgroups.
+const MAX_REPORTED_THREADS: usize = 1_000;
 
-/// Where a thread's time went, in nanoseconds.
+/// A thread's time, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sums {
     wall: u64,
@@ -25,9 +25,9 @@ struct Sums {
     system: u64,
     runnable: u64,
     blocked: [u64; Cause::ALL.len()],
-    /// How often it was frozen; of several threads, that of the thread with most.
+    /// Number of times that it was frozen; for several threads, that of the thread with most.
     freezes: u64,
-    /// The longest of these times; of several threads, the longest of all.
+    /// Longest of these times; for several threads, the longest of all.
     longest_frozen: u64,
 }
 
@@ -52,13 +52,13 @@ fn grow(sum: &mut u64, ns: u64) {
 /// Waits since a thread's last fsync.
 #[derive(Clone, Copy, Debug, Default)]
 struct Cycle {
-    /// When that fsync ended; 0: there was none.
+    /// End of that fsync; 0 without one.
     since_ns: u64,
-    /// Blocked on other things than the journal and its locks.
+    /// Time blocked on other things than the journal and its locks.
     thinking_ns: u64,
     waited_ns: u64,
-    /// Brief waits: thinking, and all. They come in sums over several cycles, so the rest of one cycle is left for
-    /// the next.
+    /// Brief waits: thinking, and all. They are sums over several cycles, so the rest of one cycle is left for the
+    /// next.
     brief_thinking_ns: u64,
     brief_ns: u64,
 }
@@ -76,14 +76,14 @@ pub(crate) struct Thread {
     task: Option<(u64, u64)>,
 }
 
-/// The parent of all threads of the kernel.
+/// Parent of all kernel threads.
 const KTHREADD: Tgid = Tgid(2);
 
 #[derive(Debug, Default)]
 pub(crate) struct Threads {
     threads: FastMap<Pid, Thread>,
     comms: FastMap<Tgid, String>,
-    /// Processes that are threads of the kernel.
+    /// Processes that are kernel threads.
     kernel: FastSet<Tgid>,
     exited: Vec<Account>,
     exited_sums: FastMap<(u32, u64), Sums>,
@@ -91,7 +91,7 @@ pub(crate) struct Threads {
     start_ns: u64,
 }
 
-/// Whether a wait for this is for the journal, or for a lock whose holder waits for the journal.
+/// Returns whether a wait is for the journal, or for a lock whose holder waits for the journal.
 fn is_for_journal(cause: Cause) -> bool {
     matches!(
         cause,
@@ -105,7 +105,7 @@ fn is_for_journal(cause: Cause) -> bool {
     )
 }
 
-/// Whether a wait for this can lie inside a file-system call and takes part in its split.
+/// Returns whether a wait can lie inside a file-system call and takes part in its split.
 fn is_in_calls(row: &Wait) -> bool {
     row.state == WaitState::Uninterruptible
         || !matches!(
@@ -121,12 +121,12 @@ fn is_in_calls(row: &Wait) -> bool {
 }
 
 impl Threads {
-    /// Times before this do not count: the trace began then.
+    /// Sets the begin of the trace: earlier times do not count.
     pub(crate) fn begin_at(&mut self, start_ns: u64) {
         self.start_ns = start_ns;
     }
 
-    /// The thread, its process and cgroup as a row says, seen at `at_ns`.
+    /// Returns a thread that was seen at `at_ns`, with the process and cgroup of a row.
     pub(crate) fn see(
         &mut self,
         thread: Pid,
@@ -163,14 +163,14 @@ impl Threads {
         thread.device_wait.add(row);
         if is_in_calls(row) {
             thread.recent.push_back(piece);
-            if thread.recent.len() > MEMORY_WAITS {
+            if thread.recent.len() > MAX_RECENT_WAITS {
                 thread.recent.pop_front();
                 self.forgotten_waits += 1;
             }
         }
     }
 
-    /// Sums of brief waits: they are too short to matter to a call's split.
+    /// Adds sums of brief waits, which are too short to matter to a call's split.
     pub(crate) fn add_brief_wait(&mut self, row: &BriefWait) {
         let thread = self.see(row.thread, row.process, row.cgroup, row.since_ns);
         let cause = usize::from(row.cause.code());
@@ -186,7 +186,7 @@ impl Threads {
         }
     }
 
-    /// A thread's name; empty if it is not known.
+    /// Returns a thread's name; empty if unknown.
     pub(crate) fn thread_comm(&self, thread: Pid) -> &str {
         let known = self.threads.get(&thread);
         known.map_or("", |thread| &thread.comm)
@@ -217,7 +217,7 @@ impl Threads {
             let sums = thread.sums_until(row.exit_ns);
             let key = (thread.process.0, thread.cgroup.0);
             self.exited_sums.entry(key).or_default().add(&sums);
-            if self.exited.len() < REPORTED_THREADS {
+            if self.exited.len() < MAX_REPORTED_THREADS {
                 self.exited.push(account(
                     &sums,
                     Some(row.thread),
@@ -229,29 +229,29 @@ impl Threads {
         }
     }
 
-    /// A thread's process and cgroup, if it has been seen and has not ended.
+    /// Returns a thread's process and cgroup, if it has been seen and has not ended.
     pub(crate) fn actor(&self, thread: Pid) -> Option<(Tgid, Cgroup)> {
         let thread = self.threads.get(&thread)?;
         Some((thread.process, thread.cgroup))
     }
 
-    /// The thread's last wait for a device.
+    /// Returns the thread's last wait for a device.
     pub(crate) fn device_wait(&self, thread: Pid) -> DeviceWait {
         let found = self.threads.get(&thread);
         found.map_or_else(DeviceWait::default, |found| found.device_wait)
     }
 
-    /// A process' name; empty if no row has it.
+    /// Returns a process' name; empty if unknown.
     pub(crate) fn comm(&self, process: Tgid) -> &str {
         self.comms.get(&process).map_or("", String::as_str)
     }
 
-    /// Whether a process is a thread of the kernel; `None` if no row has it.
+    /// Returns whether a process is a kernel thread; `None` if unknown.
     pub(crate) fn is_kernel(&self, process: Tgid) -> Option<bool> {
         (self.comms.contains_key(&process)).then(|| self.kernel.contains(&process))
     }
 
-    /// The accounts as of `end_ns`, longest waits for storage first.
+    /// Returns the accounts at `end_ns`, longest waits for storage first.
     pub(crate) fn accounts(&self, end_ns: u64) -> Accounts {
         let mut owners = self.exited_sums.clone();
         let mut threads = self.exited.clone();
@@ -295,7 +295,7 @@ impl Threads {
                 (std::cmp::Reverse(account.storage_ns), std::cmp::Reverse(account.wall_ns), id)
             });
         }
-        accounts.threads.truncate(REPORTED_THREADS);
+        accounts.threads.truncate(MAX_REPORTED_THREADS);
         accounts
     }
 }
@@ -313,8 +313,8 @@ impl Thread {
         into.len() - before
     }
 
-    /// Ends a round trip with an fsync that ended at `exit_ns` and had the waits `inside`. Returns how long the
-    /// thread was thinking and how long on a processor since its previous fsync, if there was one.
+    /// Ends a round trip with an fsync that ended at `exit_ns` and had the waits `inside`. Returns the thinking time
+    /// and the processor time since the thread's previous fsync, if there was one.
     pub(crate) fn end_cycle<'a>(
         &mut self,
         exit_ns: u64,
@@ -348,12 +348,12 @@ impl Thread {
     }
 }
 
-/// Whether blocked time of this cause is idleness: waiting for work.
+/// Returns whether blocked time of this cause is idle: waiting for work.
 pub(crate) fn is_idle(cause: Cause) -> bool {
     matches!(cause, Cause::Sleep | Cause::Poll | Cause::PipeSocket)
 }
 
-/// Whether blocked time of this cause is due to files and disks.
+/// Returns whether blocked time of this cause is due to files and disks.
 pub fn is_storage(cause: Cause) -> bool {
     match cause {
         Cause::CommitWait

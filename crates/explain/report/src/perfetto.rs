@@ -10,6 +10,7 @@
 //! processes and 1,024 commits per journal.
 
 use std::io::{self, Write};
+use std::ops::Range;
 
 use luc_events::codes::SyncKind;
 use luc_events::tables::{FileSystem, Task, Trace, Wait};
@@ -49,10 +50,10 @@ impl<W: Write> Perfetto<W> {
     }
 
     /// Makes flows from a call to the commits that it waited for.
-    fn flows(&mut self, dev: Dev, span: (u64, u64), waited: &[(Transaction, u64)]) -> Vec<u64> {
+    fn flows(&mut self, dev: Dev, call_ns: Range<u64>, waited: &[(Transaction, u64)]) -> Vec<u64> {
         let mut flows = Vec::new();
         for &(transaction, _) in waited {
-            if self.journals.tie(dev, transaction, span, self.next_flow) {
+            if self.journals.tie(dev, transaction, &call_ns, self.next_flow) {
                 flows.push(self.next_flow);
                 self.next_flow += 1;
             }
@@ -67,7 +68,7 @@ impl<W: Write> Observer for Perfetto<W> {
         if let Some(own) = sync.own {
             self.journals.served(own);
         }
-        let flows = self.flows(row.dev, (row.enter_ns, row.exit_ns), sync.waited);
+        let flows = self.flows(row.dev, row.enter_ns..row.exit_ns, sync.waited);
         let slice = Slice {
             name: row.kind.name(),
             enter_ns: row.enter_ns,
@@ -90,7 +91,7 @@ impl<W: Write> Observer for Perfetto<W> {
 
     fn call(&mut self, call: &ExplainedCall<'_>) {
         let row = call.row;
-        let flows = self.flows(row.dev, (row.enter_ns, row.exit_ns), call.waited);
+        let flows = self.flows(row.dev, row.enter_ns..row.exit_ns, call.waited);
         let slice = Slice {
             name: row.kind.name(),
             enter_ns: row.enter_ns,

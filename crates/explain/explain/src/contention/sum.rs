@@ -1,5 +1,3 @@
-//! Sums over requests.
-
 /// Requests and the device's time for them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sum {

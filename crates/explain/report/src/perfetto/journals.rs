@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io::Write;
+use std::ops::Range;
 
 use luc_events::codes::CommitKind;
 use luc_events::tables::{Commit, FileSystem};
@@ -82,7 +83,7 @@ impl Journals {
         &mut self,
         dev: Dev,
         transaction: Transaction,
-        (enter_ns, exit_ns): (u64, u64),
+        call_ns: &Range<u64>,
         flow: u64,
     ) -> bool {
         let held = self
@@ -92,8 +93,8 @@ impl Journals {
             .flat_map(|journal| journal.held.iter_mut().rev())
             .find(|held| {
                 held.row.transaction == transaction
-                    && held.row.start_ns <= exit_ns
-                    && held.row.end_ns >= enter_ns
+                    && held.row.start_ns <= call_ns.end
+                    && held.row.end_ns >= call_ns.start
             });
         match held {
             Some(held) if held.flows.len() < MAX_FLOWS => {
@@ -248,7 +249,7 @@ impl Journal {
         };
         packets.begin(track, start_ns, &begin);
         if !is_fast {
-            phases(packets, track, row, (start_ns, end_ns));
+            phases(packets, track, row, start_ns, end_ns);
         }
         packets.end(track, end_ns);
         if !is_fast {
@@ -291,7 +292,8 @@ fn phases<W: Write>(
     packets: &mut Packets<W>,
     track: u64,
     row: &Commit,
-    (start_ns, end_ns): (u64, u64),
+    start_ns: u64,
+    end_ns: u64,
 ) {
     let flushing_ns = row.flushing_ns.clamp(start_ns, end_ns);
     let logging_ns = row.logging_ns.clamp(flushing_ns, end_ns);
