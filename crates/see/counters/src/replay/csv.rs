@@ -8,17 +8,17 @@ const MOST_BEFORE: usize = 3;
 /// Fields that may come between the event and its time: a cgroup or a variance.
 const MOST_BETWEEN: usize = 2;
 
-/// The separator that was given to `-x`, by the first line.
+/// Returns the separator that was given to `-x`, by the first line.
 pub(super) fn separator(line: &str) -> char {
     let count = |wanted: char| line.chars().filter(|&c| c == wanted).count();
     let all = [',', ';', '|', '\t', '/'];
     all.into_iter().max_by_key(|&c| (count(c), c == ',')).unwrap_or(',')
 }
 
-/// Why a file is not read whose fields cannot be told apart.
+/// Error for a file whose fields cannot be told apart.
 pub(super) const DECIMAL_COMMAS: &str = "its numbers have decimal commas, and commas are between its fields as well: write it anew by `LC_ALL=C perf stat`";
 
-/// What a line says; `None` for lines of metrics and sums.
+/// Parses a line; `None` for lines of metrics and sums.
 pub(super) fn row(line: &str, separator: char) -> Result<Option<Row>, String> {
     let mut fields = fields(line, separator);
     if separator != ',' {
@@ -59,7 +59,7 @@ pub(super) fn row(line: &str, separator: char) -> Result<Option<Row>, String> {
     }))
 }
 
-/// Whether a line ends with a metric, the words after its value, and has no event before it.
+/// Returns whether a line ends with a metric, the words after its value, and has no event before it.
 fn is_metric(fields: &[String]) -> bool {
     let [before @ .., value, name] = fields else {
         return false;
@@ -70,7 +70,7 @@ fn is_metric(fields: &[String]) -> bool {
     before.len() > 3 && words <= 1 && is_number(&value) && !is_number(&name)
 }
 
-/// As the C locale writes a number that has a comma.
+/// Replaces a number's decimal comma by the C locale's point.
 fn with_a_point(field: &mut String) {
     let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     if let Some((whole, part)) = field.trim_end_matches('%').split_once(',')
@@ -107,7 +107,7 @@ fn counted(value: &str, rest: &[String]) -> Result<Counted, String> {
     Ok(reading(number, running_ns, percent))
 }
 
-/// The fields of a line. The terms of a PMU's event are separated by commas as well, but stand between slashes.
+/// Splits a line into fields. The terms of a PMU's event also have commas, but between slashes.
 fn fields(line: &str, separator: char) -> Vec<String> {
     let mut fields: Vec<String> = Vec::new();
     let mut is_open = false;
