@@ -1,10 +1,10 @@
-//! The row of a trace about its host and its clocks.
+//! The row of a trace that describes its host and its clocks.
 
 use luc_events::store::SCHEMA_VERSION;
 use luc_events::tables::Trace;
 use luc_host::clock::{ClockId, now_ns, read_ns};
 
-/// The row of a recording that begins now.
+/// Describes a recording that begins now.
 pub(crate) fn describe(command: String, filters: String, mode: &str) -> Trace {
     let name = rustix::system::uname();
     let start_ns = now_ns();
@@ -24,7 +24,7 @@ pub(crate) fn describe(command: String, filters: String, mode: &str) -> Trace {
     }
 }
 
-/// The same recording, as if it began now.
+/// Describes the same recording as if it began now.
 pub(crate) fn anew(trace: &Trace) -> Trace {
     describe(trace.command.clone(), trace.filters.clone(), &trace.mode)
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use luc_events::Cgroup;
 use luc_explain::{Basis, Contention, DiskReport};
 
-use super::families::{Families, FamilyKind, Labels};
+use super::families::{Families, Labels};
 use super::seconds;
 
 /// Adds the figures of a disk that tasks share.

@@ -23,9 +23,9 @@ const fn hook(tracepoint: &'static str, arguments: u32) -> Hook {
 
 /// Nothing works without these.
 const ALWAYS: &[Hook] = &[hook("block_rq_issue", 1), hook("block_rq_complete", 3)];
-/// Who submits a request, and its end once more: since Linux 6.3.
+/// Submitter of a request, and its end once more: since Linux 6.3.
 const ENDS: &[Hook] = &[hook("block_io_start", 1), hook("block_io_done", 1)];
-/// Stand in for them.
+/// Replacements for these on older kernels.
 const NO_ENDS: &[Hook] = &[
     hook("block_getrq", 1),
     hook("block_rq_insert", 1),
@@ -33,28 +33,28 @@ const NO_ENDS: &[Hook] = &[
 ];
 /// Requests that come back, or are merged.
 const RETURN: &[Hook] = &[hook("block_rq_requeue", 1), hook("block_rq_merge", 1)];
-/// Who dirties data: since Linux 5.18, and before.
+/// Dirtying of data: since Linux 5.18, and before.
 const DIRTY_FOLIO: &[Hook] = &[hook("writeback_dirty_folio", 2)];
 const DIRTY_PAGE: &[Hook] = &[hook("writeback_dirty_page", 2)];
-/// Whose data a flusher writes.
+/// Owner of the data that a flusher writes.
 const FLUSHER: &[Hook] =
     &[hook("writeback_single_inode_start", 1), hook("writeback_single_inode", 0)];
-/// Who waits for a file lock, or is refused one.
+/// Waits for file locks, and refusals.
 const LOCKS: &[Hook] =
     &[hook("posix_lock_inode", 3), hook("flock_lock_inode", 3), hook("break_lease_block", 0)];
 const EXT4_SYNC: &[Hook] = &[hook("ext4_sync_file_enter", 1), hook("ext4_sync_file_exit", 0)];
 /// fsyncs on all file systems: on the kernel function `vfs_fsync_range`.
 const ANY_SYNC: [&str; 3] = ["fsync_enter", "fsync_exit", "fsync_exit_2"];
 
-/// The loaded and attached programs.
+/// Loaded and attached programs.
 #[derive(Debug)]
 pub(super) struct Programs {
     /// Before the object: dropped first.
     _links: Vec<Link>,
     object: Object,
-    /// Whether waits for file locks are seen.
+    /// Whether waits for file locks are visible.
     pub(super) sees_locks: bool,
-    /// What cannot be seen here, one line each.
+    /// Events that cannot be seen here, one line each.
     pub(super) missing: Vec<String>,
 }
 
@@ -89,14 +89,14 @@ impl Programs {
         }
     }
 
-    /// How many events programs have missed, because they were active already on that processor.
+    /// Returns the number of events that programs missed because they were already active on that processor.
     pub(super) fn missed(&self) -> u64 {
         let loaded = self.object.progs_mut().filter(|program| program.autoload());
         // What cannot be asked has been seen to miss nothing.
         loaded.map(|program| misses_of(&program).unwrap_or_default()).sum()
     }
 
-    /// The map of this name.
+    /// Returns the map of this name.
     pub(super) fn map(&self, name: &'static str) -> Result<MapHandle, ProbeError> {
         let refused = || ProbeError::refused(format!("map {name}"));
         let map = self.object.maps().find(|map| map.name() == OsStr::new(name));
@@ -108,7 +108,7 @@ impl Programs {
     }
 }
 
-/// The programs to load.
+/// Programs to load.
 struct Chosen {
     names: Vec<&'static str>,
     sees_locks: bool,
@@ -116,7 +116,8 @@ struct Chosen {
 }
 
 impl Chosen {
-    /// What this kernel has and has not refused. Programs that need one another come together or not at all.
+    /// Chooses the programs that this kernel has and has not refused. Programs that need one another are chosen
+    /// together or not at all.
     fn of(types: &Types, refused: &[String]) -> Result<Self, ProbeError> {
         let is_refused = |program: &str| refused.iter().any(|name| name == program);
         let has = |hooks: &[Hook]| {

@@ -13,17 +13,17 @@ use crate::{Outcome, ProbeError, Sink, asleep, decode};
 pub(super) struct Output {
     pub(super) sink: Box<dyn Sink>,
     pub(super) stacks: Stacks,
-    /// If what threads run is wanted.
+    /// Set if the functions of threads are wanted.
     pub(super) starts: Option<Starts>,
-    /// Records of threads for it.
+    /// Records of new threads, for `starts`.
     pub(super) new_tasks: Vec<record::Task>,
-    /// The threads of processes whose locks somebody waits for, while records are being taken.
+    /// Threads of processes with awaited locks, while records are being taken.
     pub(super) numbers: asleep::Numbers,
     pub(super) outcome: Outcome,
-    /// The last rows of one table, which are not counted in the outcome yet: to find a table's place there for each row
-    /// costs more than most of the rest.
+    /// Table and number of the last rows, which are not counted in the outcome yet: finding a table's place there for
+    /// each row costs more than most other work.
     pub(super) alike: (&'static str, u64),
-    /// The events that are counted, in the order of records.
+    /// Counted events, in the order of records.
     pub(super) counted: Vec<decode::Counted>,
     pub(super) failed: Option<ProbeError>,
 }
@@ -50,7 +50,7 @@ impl Output {
         }
     }
 
-    /// As [`record`](Self::record), in the manner of libbpf: a negative number ends the reading.
+    /// Sends a record as [`record`](Self::record) does, with a result for libbpf: a negative number ends the reading.
     pub(super) fn record_or_fail(&mut self, stacks: &Map<'_>, bytes: &[u8]) -> i32 {
         match self.record(stacks, bytes) {
             Ok(()) => 0,
@@ -61,7 +61,7 @@ impl Output {
         }
     }
 
-    /// Sends the rows of a record; what is too short or of no known kind was not sent by our programs.
+    /// Sends the rows of a record. A record that is too short or of an unknown kind is not from these programs.
     pub(super) fn record(&mut self, stacks: &Map<'_>, bytes: &[u8]) -> Result<(), ProbeError> {
         let Some(kind) = bytes.first_chunk().map(|first| u32::from_ne_bytes(*first)) else {
             return Ok(());
@@ -89,7 +89,7 @@ impl Output {
                 self.send_if(record::Connection::read(bytes).map(|raw| decode::connection(&raw)))
             }
             kind::LOCAL => self.send_if(record::Local::read(bytes).map(|raw| decode::local(&raw))),
-            kind::MESSAGE => record::each(bytes).try_for_each(|raw: record::Message| {
+            kind::MESSAGE => record::read_rows(bytes).try_for_each(|raw: record::Message| {
                 self.count(Message::TABLE);
                 self.sink.take_message(decode::message(&raw))
             }),
@@ -97,7 +97,7 @@ impl Output {
             kind::PACKET => {
                 self.send_if(record::Packet::read(bytes).map(|raw| decode::packet(&raw)))
             }
-            kind::WAIT => record::each(bytes).try_for_each(|raw: record::Wait| {
+            kind::WAIT => record::read_rows(bytes).try_for_each(|raw: record::Wait| {
                 let (stack, cause) = self.resolve(stacks, raw.stack, raw.brief, raw.on_ns)?;
                 self.count(Wait::TABLE);
                 self.sink.take_wait(decode::wait(&raw, stack, cause))
@@ -126,7 +126,8 @@ impl Output {
         }
     }
 
-    /// Sends what the threads of the last records run. Apart from these: to read files takes a while.
+    /// Sends the functions of the last records' threads. This is separate from the records because reading files takes
+    /// a while.
     pub(super) fn send_starts(&mut self) -> Result<(), ProbeError> {
         let Some(starts) = &mut self.starts else {
             return Ok(());
@@ -140,7 +141,7 @@ impl Output {
         row.map_or(Ok(()), |row| self.send(row))
     }
 
-    /// The stack and the cause of a wait; sends the stack's row if it is new.
+    /// Returns the stack and the cause of a wait. Sends the stack's row if it is new.
     pub(super) fn resolve(
         &mut self,
         map: &Map<'_>,
