@@ -73,19 +73,19 @@ impl<'a> Analysis<'a> {
     /// Takes in any event. Events that the analysis does not need are only counted.
     pub fn add(&mut self, event: Event) {
         match event {
-            Event::Sync(row) => self.sync(&row),
-            Event::Commit(row) => self.commit(&row),
-            Event::Handle(row) => self.handle(&row),
-            Event::Wait(row) => self.wait(&row),
-            Event::BriefWait(row) => self.brief_wait(&row),
-            Event::Call(row) => self.call(&row),
-            Event::Request(row) => self.request(&row),
-            Event::Data(row) => self.data(&row),
-            Event::Task(row) => self.task(&row),
-            Event::FileSystem(row) => self.file_system(&row),
-            Event::Lost(row) => self.lost(&row),
-            Event::Summary(row) => self.summary(&row),
-            Event::ExchangeSum(row) => self.exchange_sum(&row),
+            Event::Sync(row) => self.take(&row, Self::sync),
+            Event::Commit(row) => self.take(&row, Self::commit),
+            Event::Handle(row) => self.take(&row, Self::handle),
+            Event::Wait(row) => self.take(&row, Self::wait),
+            Event::BriefWait(row) => self.take(&row, Self::brief_wait),
+            Event::Call(row) => self.take(&row, Self::call),
+            Event::Request(row) => self.take(&row, Self::request),
+            Event::Data(row) => self.take(&row, Self::data),
+            Event::Task(row) => self.take(&row, Self::task),
+            Event::FileSystem(row) => self.take(&row, Self::file_system),
+            Event::Lost(row) => self.take(&row, Self::lost),
+            Event::Summary(row) => self.take(&row, Self::summary),
+            Event::ExchangeSum(row) => self.take(&row, Self::exchange_sum),
             // These matter only to the analysis of several hosts.
             Event::Asleep(_)
             | Event::ThreadStart(_)
@@ -131,16 +131,16 @@ impl<'a> Analysis<'a> {
         }
     }
 
-    /// Counts an event and analyses the calls that are due at its time. Returns false if the event must be left out.
-    fn step(&mut self, row: &impl Row) -> bool {
+    /// Counts a row, analyses the calls that are due at its time, and adds it to the sums. Implausible rows are left out.
+    pub(crate) fn take<T: Row>(&mut self, row: &T, add: impl FnOnce(&mut Self, &T)) {
         if !self.totals.rows.add(row) {
-            return false;
+            return;
         }
         let now_ns = self.totals.rows.latest_ns;
         if self.window.is_due(now_ns) {
             self.advance(now_ns);
         }
-        true
+        add(self, row);
     }
 
     /// Passes the number of read events to the observer. Returns `Break` if it wants no more.
@@ -184,9 +184,6 @@ impl<'a> Analysis<'a> {
     }
 
     pub(crate) fn wait(&mut self, row: &Wait) {
-        if !self.step(row) {
-            return;
-        }
         self.totals.threads.add_wait(row);
         if let Some(observer) = &mut self.observer {
             observer.wait(row);
@@ -194,16 +191,10 @@ impl<'a> Analysis<'a> {
     }
 
     pub(crate) fn brief_wait(&mut self, row: &BriefWait) {
-        if !self.step(row) {
-            return;
-        }
         self.totals.threads.add_brief_wait(row);
     }
 
     pub(crate) fn task(&mut self, row: &Task) {
-        if !self.step(row) {
-            return;
-        }
         self.totals.threads.add_task(row);
         if let Some(observer) = &mut self.observer {
             observer.task(row);
@@ -211,9 +202,6 @@ impl<'a> Analysis<'a> {
     }
 
     pub(crate) fn file_system(&mut self, row: &FileSystem) {
-        if !self.step(row) {
-            return;
-        }
         if let Some(observer) = &mut self.observer {
             observer.file_system(row);
         }
@@ -223,26 +211,17 @@ impl<'a> Analysis<'a> {
     }
 
     pub(crate) fn handle(&mut self, row: &Handle) {
-        if !self.step(row) {
-            return;
-        }
         let owner = self.totals.owners.id(row.process, row.cgroup);
         let sums = self.totals.file_systems.entry(row.dev).or_default();
         sums.journal.add_handle(row, owner);
     }
 
     pub(crate) fn data(&mut self, row: &Data) {
-        if !self.step(row) {
-            return;
-        }
         let totals = &mut self.totals;
         totals.traffic.add(row, &mut totals.owners);
     }
 
     pub(crate) fn commit(&mut self, row: &Commit) {
-        if !self.step(row) {
-            return;
-        }
         let mut row = row.clone();
         for at_ns in [&mut row.start_ns, &mut row.flushing_ns, &mut row.logging_ns] {
             *at_ns = (*at_ns).min(row.end_ns);
@@ -253,40 +232,25 @@ impl<'a> Analysis<'a> {
     }
 
     pub(crate) fn request(&mut self, row: &Request) {
-        if !self.step(row) {
-            return;
-        }
         let totals = &mut self.totals;
         let disk = totals.disks.entry(row.dev).or_default();
         disk.add(row, &totals.threads);
     }
 
     pub(crate) fn lost(&mut self, row: &Lost) {
-        if !self.step(row) {
-            return;
-        }
         *self.totals.rows.lost.entry(row.place.clone()).or_default() += row.count;
     }
 
     pub(crate) fn summary(&mut self, row: &Summary) {
-        if !self.step(row) {
-            return;
-        }
         self.totals.summary.add(row);
     }
 
     pub(crate) fn exchange_sum(&mut self, row: &ExchangeSum) {
-        if !self.step(row) {
-            return;
-        }
         let start_ns = self.totals.trace.start_ns;
         self.totals.services.add(row, start_ns);
     }
 
     pub(crate) fn sync(&mut self, row: &Sync) {
-        if !self.step(row) {
-            return;
-        }
         let (enter_ns, exit_ns) = (row.enter_ns.min(row.exit_ns), row.exit_ns);
         let totals = &mut self.totals;
         let owner = totals.owners.id(row.process, row.cgroup);
@@ -305,9 +269,6 @@ impl<'a> Analysis<'a> {
     }
 
     pub(crate) fn call(&mut self, row: &Call) {
-        if !self.step(row) {
-            return;
-        }
         let enter_ns = row.enter_ns.min(row.exit_ns);
         let totals = &mut self.totals;
         let owner = totals.owners.id(row.process, row.cgroup);

@@ -8,7 +8,7 @@
 //! - each caller's thinking: waits between two fsyncs other than for the journal,
 //! - the processor time of one round trip,
 //! - the device's time to write data when no flush is in its way: under the gate data is written between commits, and
-//! callers take turns.
+//!   callers take turns.
 //!
 //! Waits for the journal outside of the commit are left out, because shared commits remove them.
 //!

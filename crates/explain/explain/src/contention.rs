@@ -8,6 +8,8 @@
 //! A task is a process. Kernel threads write for others, so they are no tasks, and neither are processes of which only
 //! the number is known. Their time counts as the disk's.
 
+use crate::grow::Grow as _;
+
 mod estimate;
 pub(crate) mod figures;
 mod report;
@@ -114,13 +116,13 @@ impl Sharing {
         let begin_ns = row.issue_ns.max(self.until_ns).min(row.complete_ns);
         let service_ns = row.complete_ns - begin_ns;
         self.until_ns = self.until_ns.max(row.complete_ns);
-        self.busy_ns = self.busy_ns.saturating_add(service_ns);
-        self.window.busy_ns = self.window.busy_ns.saturating_add(service_ns);
+        self.busy_ns.grow(service_ns);
+        self.window.busy_ns.grow(service_ns);
         if !matches!(row.kind, RequestKind::Read | RequestKind::Write) {
             self.last = None;
             return;
         }
-        self.window.bytes = self.window.bytes.saturating_add(row.bytes);
+        self.window.bytes.grow(row.bytes);
         let place = self.place(row.issuer_process, threads);
         let before = self.before(place);
         self.window.switches += u32::from(before == Before::Another);
@@ -223,7 +225,7 @@ impl Sharing {
         if is_contended {
             self.together.wall_ns += wall_ns;
             self.together.busy_ns += window.busy_ns.min(wall_ns);
-            self.together.bytes = self.together.bytes.saturating_add(window.bytes);
+            self.together.bytes.grow(window.bytes);
         }
         self.had_switches = window.switches > 0;
         if !self.had_switches {

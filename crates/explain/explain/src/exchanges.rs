@@ -8,6 +8,7 @@ use luc_events::codes::Side;
 use luc_events::tables::ExchangeSum;
 use serde::Serialize;
 
+use crate::grow::Grow as _;
 use crate::histogram::Latency;
 
 /// Time below which all steps are as long as the first, ns.
@@ -63,8 +64,8 @@ struct Steps(BTreeMap<u64, (u64, u64)>);
 impl Steps {
     fn add(&mut self, at_least_ns: u64, count: u64, total_ns: u64) {
         let step = self.0.entry(at_least_ns).or_default();
-        step.0 = step.0.saturating_add(count);
-        step.1 = step.1.saturating_add(total_ns);
+        step.0.grow(count);
+        step.1.grow(total_ns);
     }
 
     fn count(&self) -> u64 {
@@ -172,7 +173,7 @@ impl Services {
         self.by_key.entry(key).or_default().add(row, start_ns);
         if row.at_ns != self.at_ns {
             self.at_ns = row.at_ns;
-            self.intervals_ns = self.intervals_ns.saturating_add(row.interval_ns);
+            self.intervals_ns.grow(row.interval_ns);
         }
     }
 

@@ -8,6 +8,7 @@ use luc_events::tables::{Call, FileSystem, Sync};
 
 use crate::batching::{Callers, Situation, predict};
 use crate::fast::FastMap;
+use crate::grow::Grow as _;
 use crate::histogram::Histogram;
 use crate::journal::Journal;
 use crate::parts::{Part, Parts};
@@ -187,7 +188,7 @@ impl Calls {
     pub(crate) fn add(&mut self, row: &Call, parts: &Parts) {
         self.latency.record(row.exit_ns.saturating_sub(row.enter_ns));
         self.errors += u64::from(row.errno != 0);
-        self.bytes = self.bytes.saturating_add(row.bytes);
+        self.bytes.grow(row.bytes);
         self.parts.add_all(parts);
         self.delayed += u64::from(parts.get(Part::WriteDelay) > 0);
         self.locked_up += u64::from(parts.get(Part::LockUp) > 0);

@@ -7,6 +7,7 @@
 use luc_events::{Cgroup, Dev, Tgid};
 
 use crate::fast::FastMap;
+use crate::grow::Grow as _;
 use crate::journal::Journal;
 use crate::owners::{OwnerId, Owners};
 use crate::parts::{Part, Parts};
@@ -42,8 +43,7 @@ impl Holders {
             };
             let key = (dev, part, victim, holder);
             if self.ns.len() < MAX_PAIRS || self.ns.contains_key(&key) {
-                let sum = self.ns.entry(key).or_default();
-                *sum = sum.saturating_add(ns);
+                self.ns.entry(key).or_default().grow(ns);
             }
         }
     }

@@ -7,6 +7,7 @@ use luc_events::tables::{Commit, Handle};
 use luc_events::{Dev, Transaction};
 
 use crate::fast::FastMap;
+use crate::grow::Grow as _;
 use crate::owners::{OwnerId, Owners};
 use crate::traffic::{Traffic, add_share};
 
@@ -127,7 +128,7 @@ impl Journal {
         }
         if row.kind == CommitKind::Full && row.logging_ns > 0 {
             let grow = |sum: &mut u64, from_ns: u64, to_ns: u64| {
-                *sum = sum.saturating_add(to_ns.saturating_sub(from_ns));
+                sum.grow(to_ns.saturating_sub(from_ns));
             };
             grow(&mut sums.locking_ns, row.start_ns, row.flushing_ns);
             grow(&mut sums.flushing_ns, row.flushing_ns, row.logging_ns);
@@ -180,8 +181,7 @@ impl Journal {
             Some(last) if self.longest.len() >= MAX_REPORTED_COMMITS => last.duration_ns(),
             _ => 0,
         };
-        let recent = self.history.iter();
-        let recent = recent.filter(|commit| commit.duration_ns() >= enough_ns);
+        let recent = self.history.iter().filter(|commit| commit.duration_ns() >= enough_ns);
         let mut longest: Vec<&Committed> = self.longest.iter().chain(recent).collect();
         longest
             .sort_by_key(|commit| (std::cmp::Reverse(commit.duration_ns()), commit.row.start_ns));

@@ -19,6 +19,7 @@ mod fast;
 mod file_system;
 mod findings;
 mod fit;
+mod grow;
 mod histogram;
 mod holders;
 mod journal;
@@ -63,7 +64,6 @@ pub use threads::is_storage;
 /// Analyses a trace.
 ///
 /// # Errors
-///
 /// When the trace is damaged or cannot be read.
 pub fn explain(reader: &Reader) -> Result<Report, StoreError> {
     let mut analysis = Analysis::new(reader.trace().clone());
@@ -74,7 +74,6 @@ pub fn explain(reader: &Reader) -> Result<Report, StoreError> {
 /// Analyses a trace and shows every call to `observer`, roughly in the order of their ends.
 ///
 /// # Errors
-///
 /// When the trace is damaged or cannot be read.
 pub fn explain_with(reader: &Reader, observer: &mut dyn Observer) -> Result<Report, StoreError> {
     let mut analysis = Analysis::with_observer(reader.trace().clone(), observer);

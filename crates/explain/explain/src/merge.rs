@@ -60,7 +60,7 @@ macro_rules! sources {
                     if place == TableIndex::$field as usize
                         && let Some(row) = self.$field.current()
                     {
-                        analysis.$field(row);
+                        analysis.take(row, Analysis::$field);
                         self.$field.advance()?;
                         self.keys[place] = key(&self.$field, place);
                         return Ok(true);

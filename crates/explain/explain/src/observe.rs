@@ -47,49 +47,34 @@ pub struct ExplainedCommit<'a> {
 /// Observer of an analysis. The methods do nothing by default.
 pub trait Observer {
     /// Sees an fsync or the like.
-    fn sync(&mut self, sync: &ExplainedSync<'_>) {
-        let _ = sync;
-    }
+    fn sync(&mut self, _sync: &ExplainedSync<'_>) {}
 
     /// Sees a commit, always before the calls that waited for it.
-    fn commit(&mut self, commit: &ExplainedCommit<'_>) {
-        let _ = commit;
-    }
+    fn commit(&mut self, _commit: &ExplainedCommit<'_>) {}
 
     /// Sees a commit after all calls that waited for it, when it is fully known.
-    fn settled(&mut self, commit: &CommitDetail) {
-        let _ = commit;
-    }
+    fn settled(&mut self, _commit: &CommitDetail) {}
 
     /// Returns whether the observer uses [`Observer::settled`].
     fn wants_settled(&self) -> bool {
         false
     }
 
-    fn call(&mut self, call: &ExplainedCall<'_>) {
-        let _ = call;
-    }
+    fn call(&mut self, _call: &ExplainedCall<'_>) {}
 
     /// Sees a wait, inside a call or not, about 0.1 s before the call around it. From a stored trace it has no stack,
     /// device and transaction.
-    fn wait(&mut self, row: &Wait) {
-        let _ = row;
-    }
+    fn wait(&mut self, _row: &Wait) {}
 
     /// Sees a thread's name, process and parent, roughly before the thread's other rows.
-    fn task(&mut self, row: &Task) {
-        let _ = row;
-    }
+    fn task(&mut self, _row: &Task) {}
 
     /// Sees a mounted file system.
-    fn file_system(&mut self, row: &FileSystem) {
-        let _ = row;
-    }
+    fn file_system(&mut self, _row: &FileSystem) {}
 
     /// Called every few milliseconds while a stored trace is read: `read` of its `in_all` rows have been read.
     /// `Break` ends the analysis, and the report covers the rows until then.
-    fn progress(&mut self, read: u64, in_all: u64) -> ControlFlow<()> {
-        let _ = (read, in_all);
+    fn progress(&mut self, _read: u64, _in_all: u64) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }
 }

@@ -5,6 +5,8 @@ use serde::ser::{SerializeMap, Serializer};
 
 use luc_events::Cause;
 
+use crate::grow::Grow as _;
+
 /// A part of an fsync's or another call's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -142,8 +144,7 @@ pub struct Parts {
 impl Parts {
     /// Adds to a part.
     pub(crate) fn add(&mut self, part: Part, ns: u64) {
-        let sum = &mut self.ns[part as usize];
-        *sum = sum.saturating_add(ns);
+        self.ns[part as usize].grow(ns);
         self.present |= u32::from(ns > 0) << part as u32;
     }
 

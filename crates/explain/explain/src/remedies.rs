@@ -124,7 +124,10 @@ fn against(finding: &Finding, file_system: &FileSystemReport) -> Vec<Remedy> {
         predicted_gain,
         basis,
     };
-    let bound = Some(1.0 / (1.0 - finding.share.min(0.99)) - 1.0);
+    let bounded = |kind, sentence| {
+        let bound = 1.0 / (1.0 - finding.share.min(0.99)) - 1.0;
+        remedy(kind, sentence, Some(bound), UPPER_BOUND_BASIS)
+    };
     match finding.kind {
         FindingKind::SynchronizationBound => {
             let mut found = vec![gate(finding, file_system)];
@@ -141,11 +144,9 @@ fn against(finding: &Finding, file_system: &FileSystemReport) -> Vec<Remedy> {
         FindingKind::WriteDelayBound | FindingKind::LockUp => {
             let mut found = Vec::new();
             if finding.kind == FindingKind::WriteDelayBound {
-                found.push(remedy(
+                found.push(bounded(
                     RemedyKind::CopyOut,
                     "LUC's kernel module writes copies of metadata buffers to the journal, so that writes need not wait",
-                    bound,
-                    UPPER_BOUND_BASIS,
                 ));
                 if !file_system.options.contains("lazytime") {
                     found.push(remedy(
@@ -156,31 +157,23 @@ fn against(finding: &Finding, file_system: &FileSystemReport) -> Vec<Remedy> {
                     ));
                 }
             }
-            found.push(remedy(
+            found.push(bounded(
                 RemedyKind::OwnFileSystem,
                 "give the writers that wait, or the callers of fsync, a file system of their own",
-                bound,
-                UPPER_BOUND_BASIS,
             ));
             found
         }
-        FindingKind::SomeoneElsesData => vec![remedy(
+        FindingKind::SomeoneElsesData => vec![bounded(
             RemedyKind::OwnFileSystem,
             "give the culprit or the victim a file system of its own, best on another disk",
-            bound,
-            UPPER_BOUND_BASIS,
         )],
-        FindingKind::CheckpointPressure => vec![remedy(
+        FindingKind::CheckpointPressure => vec![bounded(
             RemedyKind::LargerJournal,
             "make the journal larger (`tune2fs -O ^has_journal`, then `tune2fs -J size=MEGABYTES`, unmounted)",
-            bound,
-            UPPER_BOUND_BASIS,
         )],
-        FindingKind::DirectoryLock => vec![remedy(
+        FindingKind::DirectoryLock => vec![bounded(
             RemedyKind::MoreDirectories,
             "spread the files over several directories, as a directory takes one change at a time",
-            bound,
-            UPPER_BOUND_BASIS,
         )],
         FindingKind::DeviceBound => vec![remedy(
             RemedyKind::FasterDevice,

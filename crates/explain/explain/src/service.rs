@@ -6,6 +6,8 @@
 use luc_events::codes::RequestKind;
 use luc_events::tables::Request;
 
+use crate::grow::Grow as _;
+
 /// Fewer writes give no time.
 const MIN_WRITES: u64 = 16;
 
@@ -33,7 +35,7 @@ impl Busy {
     fn add(&mut self, row: &Request) {
         let begin_ns = row.issue_ns.max(self.until_ns);
         self.writes += 1;
-        self.ns = self.ns.saturating_add(row.complete_ns.saturating_sub(begin_ns));
+        self.ns.grow(row.complete_ns.saturating_sub(begin_ns));
         self.until_ns = self.until_ns.max(row.complete_ns);
     }
 
@@ -57,7 +59,7 @@ impl Service {
         }
         if row.bytes >= LARGE_BYTES {
             self.large.add(row);
-            self.large_bytes = self.large_bytes.saturating_add(row.bytes);
+            self.large_bytes.grow(row.bytes);
         }
     }
 

@@ -10,6 +10,7 @@ use luc_events::codes::{CommitKind, WaitState};
 use luc_events::tables::Wait;
 use luc_events::{Cause, Pid};
 
+use crate::grow::Grow as _;
 use crate::journal::Committed;
 use crate::parts::{Part, Parts};
 
@@ -115,7 +116,7 @@ impl Split {
         }
         self.parts.add(part, ns);
         match self.pieces.last_mut() {
-            Some((last, sum)) if *last == part => *sum = sum.saturating_add(ns),
+            Some((last, sum)) if *last == part => sum.grow(ns),
             _ => self.pieces.push((part, ns)),
         }
     }

@@ -9,6 +9,7 @@ use serde::Serialize;
 use luc_events::codes::CommitKind;
 use luc_events::tables::Sync;
 
+use crate::grow::Grow as _;
 use crate::histogram::Histogram;
 use crate::journal::Journal;
 use crate::parts::Part;
@@ -76,7 +77,7 @@ impl SpreadSums {
         if began_after_rest(journal, own) {
             self.bursts += u64::from(served == 0);
             self.in_time += 1;
-            self.total_ns = self.total_ns.saturating_add(duration_ns);
+            self.total_ns.grow(duration_ns);
         } else if first < own
             && began_after_rest(journal, first)
             && split.commits.iter().any(|&(index, _)| index == first)
@@ -87,8 +88,8 @@ impl SpreadSums {
                 return;
             };
             self.late_by.record(late_by_ns);
-            self.waited_ns = (self.waited_ns).saturating_add(split.parts.get(Part::Predecessor));
-            self.total_ns = self.total_ns.saturating_add(duration_ns);
+            self.waited_ns.grow(split.parts.get(Part::Predecessor));
+            self.total_ns.grow(duration_ns);
         }
     }
 

@@ -14,6 +14,7 @@ use luc_events::{Cause, Cgroup, Dev, Tgid};
 use crate::actor::Actor;
 use crate::fast::FastMap;
 use crate::findings::{Evidence, Finding, FindingKind, Unit, ranked};
+use crate::grow::Grow as _;
 use crate::histogram::Latency;
 use crate::report::{Account, DiskReport, FileSystemReport, ProcessReport, Report};
 use crate::threads::{is_idle, is_storage};
@@ -37,10 +38,9 @@ impl Default for Durations {
 
 impl Durations {
     fn add(&mut self, row: &Summary) {
-        let place = &mut self.counts[row.log2_ns.min(63) as usize];
-        *place = place.saturating_add(row.count);
-        self.count = self.count.saturating_add(row.count);
-        self.total_ns = self.total_ns.saturating_add(row.total_ns);
+        self.counts[row.log2_ns.min(63) as usize].grow(row.count);
+        self.count.grow(row.count);
+        self.total_ns.grow(row.total_ns);
     }
 
     /// Quantiles are upper edges of powers of two: at most twice too high.
@@ -93,16 +93,15 @@ impl Sums {
             Summarized::Sync => {
                 self.syncs.entry(row.dev).or_default().add(row);
                 let by = self.syncs_by.entry((row.process, row.cgroup)).or_default();
-                by.0 = by.0.saturating_add(row.count);
-                by.1 = by.1.saturating_add(row.total_ns);
+                by.0.grow(row.count);
+                by.1.grow(row.total_ns);
             }
             Summarized::Commit => self.commits.entry(row.dev).or_default().add(row),
             Summarized::Request => self.requests.entry(row.dev).or_default()[0].add(row),
             Summarized::Flush => self.requests.entry(row.dev).or_default()[1].add(row),
             Summarized::Wait => {
                 let key = (row.dev, row.process, row.cause);
-                let sum = self.waits.entry(key).or_default();
-                *sum = sum.saturating_add(row.total_ns);
+                self.waits.entry(key).or_default().grow(row.total_ns);
             }
         }
     }
@@ -203,8 +202,7 @@ impl Sums {
                 .any(|account| account.comm.starts_with("jbd2/"));
             if is_storage(cause) && !is_journal {
                 total_ns = total_ns.saturating_add(ns);
-                let sum = by_place.entry(dev).or_default().entry(cause).or_default();
-                *sum = sum.saturating_add(ns);
+                by_place.entry(dev).or_default().entry(cause).or_default().grow(ns);
             }
         }
         let found =
@@ -310,13 +308,12 @@ fn evidence(waited_ns: u64, syncs: u64, commits: &Durations) -> Vec<Evidence> {
 
 fn add_wait(account: &mut Account, cause: Cause, ns: u64) {
     if is_idle(cause) {
-        account.idle_ns = account.idle_ns.saturating_add(ns);
+        account.idle_ns.grow(ns);
     } else {
-        let sum = account.blocked.entry(cause.name()).or_default();
-        *sum = sum.saturating_add(ns);
+        account.blocked.entry(cause.name()).or_default().grow(ns);
     }
     if is_storage(cause) {
-        account.storage_ns = account.storage_ns.saturating_add(ns);
+        account.storage_ns.grow(ns);
     }
     let signed = i64::try_from(ns).unwrap_or(i64::MAX);
     account.unaccounted_ns = account.unaccounted_ns.saturating_sub(signed);

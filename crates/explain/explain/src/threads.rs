@@ -8,6 +8,7 @@ use luc_events::{Cause, Cgroup, Pid, Tgid};
 
 use crate::device_wait::DeviceWait;
 use crate::fast::{FastMap, FastSet};
+use crate::grow::Grow as _;
 use crate::report::{Account, Accounts};
 use crate::split::Piece;
 
@@ -33,20 +34,16 @@ struct Sums {
 
 impl Sums {
     fn add(&mut self, other: &Self) {
-        grow(&mut self.wall, other.wall);
-        grow(&mut self.user, other.user);
-        grow(&mut self.system, other.system);
-        grow(&mut self.runnable, other.runnable);
+        self.wall.grow(other.wall);
+        self.user.grow(other.user);
+        self.system.grow(other.system);
+        self.runnable.grow(other.runnable);
         for (sum, ns) in self.blocked.iter_mut().zip(other.blocked) {
-            grow(sum, ns);
+            sum.grow(ns);
         }
         self.freezes = self.freezes.max(other.freezes);
         self.longest_frozen = self.longest_frozen.max(other.longest_frozen);
     }
-}
-
-fn grow(sum: &mut u64, ns: u64) {
-    *sum = sum.saturating_add(ns);
 }
 
 /// Waits since a thread's last fsync.
@@ -150,14 +147,14 @@ impl Threads {
         let off_ns = piece.off_ns.max(thread.begin_ns).min(piece.on_ns);
         let woken_ns = piece.woken_ns.max(off_ns);
         let blocked = &mut thread.sums.blocked[usize::from(piece.cause.code())];
-        grow(blocked, woken_ns - off_ns);
-        grow(&mut thread.sums.runnable, piece.on_ns - woken_ns);
-        grow(&mut thread.cycle.waited_ns, piece.on_ns - off_ns);
+        blocked.grow(woken_ns - off_ns);
+        thread.sums.runnable.grow(piece.on_ns - woken_ns);
+        thread.cycle.waited_ns.grow(piece.on_ns - off_ns);
         if !is_for_journal(piece.cause) {
-            grow(&mut thread.cycle.thinking_ns, woken_ns - off_ns);
+            thread.cycle.thinking_ns.grow(woken_ns - off_ns);
         }
         if piece.cause == Cause::Frozen {
-            grow(&mut thread.sums.freezes, 1);
+            thread.sums.freezes.grow(1);
             thread.sums.longest_frozen = thread.sums.longest_frozen.max(woken_ns - off_ns);
         }
         thread.device_wait.add(row);
@@ -178,11 +175,11 @@ impl Threads {
             Cause::Preempted => (0, row.blocked_ns.saturating_add(row.runnable_ns)),
             _ => (row.blocked_ns, row.runnable_ns),
         };
-        grow(&mut thread.sums.blocked[cause], blocked_ns);
-        grow(&mut thread.sums.runnable, runnable_ns);
-        grow(&mut thread.cycle.brief_ns, blocked_ns.saturating_add(runnable_ns));
+        thread.sums.blocked[cause].grow(blocked_ns);
+        thread.sums.runnable.grow(runnable_ns);
+        thread.cycle.brief_ns.grow(blocked_ns.saturating_add(runnable_ns));
         if !is_for_journal(row.cause) {
-            grow(&mut thread.cycle.brief_thinking_ns, blocked_ns);
+            thread.cycle.brief_thinking_ns.grow(blocked_ns);
         }
     }
 
@@ -323,9 +320,9 @@ impl Thread {
         let cycle = self.cycle;
         let (mut waited, mut thinking_inside) = (0, 0);
         for wait in inside {
-            grow(&mut waited, wait.on_ns - wait.off_ns);
+            waited.grow(wait.on_ns - wait.off_ns);
             if !is_for_journal(wait.cause) {
-                grow(&mut thinking_inside, wait.woken_ns - wait.off_ns);
+                thinking_inside.grow(wait.woken_ns - wait.off_ns);
             }
         }
         let length_ns = exit_ns.saturating_sub(cycle.since_ns);

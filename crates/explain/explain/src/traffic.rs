@@ -11,6 +11,7 @@ use luc_events::tables::Data;
 use luc_events::{Dev, Inode};
 
 use crate::fast::FastMap;
+use crate::grow::Grow as _;
 use crate::owners::{OwnerId, Owners};
 
 /// Time over which a row of the `data` table sums.
@@ -26,7 +27,7 @@ pub(crate) type Shares = Vec<(OwnerId, u64)>;
 /// Adds to an owner's bytes.
 pub(crate) fn add_share(shares: &mut Shares, owner: OwnerId, bytes: u64) {
     match shares.iter_mut().find(|(found, _)| *found == owner) {
-        Some((_, sum)) => *sum = sum.saturating_add(bytes),
+        Some((_, sum)) => sum.grow(bytes),
         None => shares.push((owner, bytes)),
     }
 }
@@ -62,8 +63,7 @@ impl Traffic {
             // Most files have one dirtier, and there are many.
             let dirtiers = (self.dirty.entry(file)).or_insert_with(|| Shares::with_capacity(1));
             add_share(dirtiers, owner, row.bytes);
-            let sum = self.dirtied.entry((row.dev, owner)).or_default();
-            *sum = sum.saturating_add(row.bytes);
+            self.dirtied.entry((row.dev, owner)).or_default().grow(row.bytes);
             return;
         }
         self.charge(row.dev, row.inode, row.bytes, owner);

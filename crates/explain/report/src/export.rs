@@ -12,7 +12,6 @@ pub trait Export: Observer {
     /// Writes the rest of the file.
     ///
     /// # Errors
-    ///
     /// The first error of the writer, also from before.
     fn finish(self: Box<Self>, report: &Report) -> io::Result<()>;
 }
@@ -44,7 +43,6 @@ impl<'a> Exports<'a> {
     /// Finishes all formats.
     ///
     /// # Errors
-    ///
     /// The first error of a writer.
     pub fn finish(self, report: &Report) -> io::Result<()> {
         self.exports.into_iter().try_for_each(|export| export.finish(report))

@@ -19,6 +19,7 @@ mod island;
 mod meaning;
 mod page;
 mod sharing;
+mod table;
 mod tables;
 mod timeline;
 

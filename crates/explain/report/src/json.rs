@@ -9,7 +9,6 @@ use crate::Export;
 /// Writes a report as JSON, with a line's end.
 ///
 /// # Errors
-///
 /// The writer's.
 pub fn write(report: &Report, mut out: impl Write) -> io::Result<()> {
     serde_json::to_writer_pretty(&mut out, report)?;

@@ -110,8 +110,7 @@ impl Target {
             .permissions(Permissions::from_mode(0o666))
             .tempfile_in(folder(&path))
             .map_err(|error| refused(&path, error))?;
-        let writer = file.as_file().try_clone();
-        let writer = writer.map_err(|error| refused(&path, error))?;
+        let writer = file.as_file().try_clone().map_err(|error| refused(&path, error))?;
         Ok((Output(Some((file, path))), Writer::File(BufWriter::with_capacity(1 << 16, writer))))
     }
 }

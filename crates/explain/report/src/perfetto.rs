@@ -1,7 +1,7 @@
 //! A trace for <https://ui.perfetto.dev>, in its native protobuf, streamed while the analysis runs.
 //!
 //! - Each process has its threads, and each thread its calls as slices. Inside a call are its parts, named as in
-//! reports. A track below has all times off the processor, by cause.
+//!   reports. A track below has all times off the processor, by cause.
 //! - Each journal has its commits with their phases, and two counters: fsyncs served and bytes of data per commit.
 //! - The work in a commit is on a track of the process that did it, for the time in which the transaction collected it.
 //! - Flows tie a call to the commits that it waited for, and a commit to the work in it.

@@ -9,6 +9,8 @@ use luc_explain::{
     Part, Parts, Remedy, Report, SyncReport,
 };
 use luc_units::figures::{Share, Size, Time};
+// Names come from traces: nothing in them may steer a terminal.
+use luc_units::plain as clean;
 
 use crate::Export;
 use crate::evidence::evidence;
@@ -339,11 +341,6 @@ fn who(actor: &Actor) -> String {
         return format!("process {}", actor.process);
     }
     format!("{} ({})", clean(&actor.comm), actor.process)
-}
-
-/// Removes control characters, which would steer a terminal, from a name of a trace.
-fn clean(text: &str) -> String {
-    luc_units::plain(text)
 }
 
 mod services;

@@ -7,6 +7,8 @@ use luc_explain::{
     Actor, Blame, FileSystemReport, Finding, Latency, Part, Parts, ProcessReport, Report,
     is_storage,
 };
+// Names come from files and processes: nothing in them may steer a terminal.
+use luc_units::plain as clean;
 use serde::Serialize;
 
 use super::group::Groups;
@@ -327,9 +329,4 @@ fn about(report: &Report, is_about: impl Fn(&Finding) -> bool) -> Option<Found> 
         predicted_gain: remedy.and_then(|remedy| remedy.predicted_gain),
         basis: remedy.map_or("", |remedy| remedy.basis),
     })
-}
-
-/// Removes control characters, which would steer a terminal, from a name of a file or process.
-fn clean(text: &str) -> String {
-    luc_units::plain(text)
 }

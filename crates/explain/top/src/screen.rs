@@ -175,9 +175,10 @@ impl Screen {
             before(panic);
         }));
         enter()?;
-        let terminal = Terminal::new(CrosstermBackend::new(stdout()));
-        let terminal = terminal.inspect_err(|_| give_back());
-        Ok(Self { terminal: terminal.map_err(failed("the terminal cannot be used"))? })
+        let terminal = Terminal::new(CrosstermBackend::new(stdout()))
+            .inspect_err(|_| give_back())
+            .map_err(failed("the terminal cannot be used"))?;
+        Ok(Self { terminal })
     }
 
     fn draw(&mut self, draw: impl FnOnce(&mut Frame<'_>)) -> Result<(), TopError> {

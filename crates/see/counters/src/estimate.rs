@@ -66,7 +66,7 @@ pub struct Estimate {
     pub half_width: Option<f64>,
     /// The reason why there is no interval.
     pub no_interval: Option<NoInterval>,
-    /// Share of the time in which the event with the fewest turns had a counter.
+    /// Smallest share of the time in which one of its events had a counter.
     pub running_share: f64,
     /// Number of rotations into which the readings were cut.
     pub rotations: usize,
@@ -139,10 +139,10 @@ pub(super) fn figure(
     }
     let ranges = cut(recording, events, &shares);
     let rotations = Rotations::of(recording, events, &ranges);
-    let totals = events.iter().enumerate().map(|(at, &event)| {
+    let total = |(at, &event): (usize, &usize)| {
         filled::total(recording.readings(event)).unwrap_or_else(|| rotations.total(at))
-    });
-    let totals: Vec<f64> = totals.collect();
+    };
+    let totals: Vec<f64> = events.iter().enumerate().map(total).collect();
     let (value, slopes) = of_totals(&totals);
     if !value.is_finite() || slopes.iter().any(|slope| !slope.is_finite()) {
         return Err(Withheld::Undefined);
@@ -218,8 +218,8 @@ impl Rotations {
         if count < MIN_ROTATIONS {
             return Err(NoInterval::FewRotations);
         }
-        let parts = totals.iter().zip(slopes);
-        let parts: Vec<f64> = parts.map(|(total, slope)| (total * slope).abs()).collect();
+        let parts: Vec<f64> =
+            totals.iter().zip(slopes).map(|(total, slope)| (total * slope).abs()).collect();
         let least = MIN_PART * parts.iter().sum::<f64>();
         for (scaled, part) in self.scaled.iter().zip(parts) {
             if part >= least && turns(scaled) < MIN_TURNS.min(count as f64 / 2.0) {

@@ -88,8 +88,8 @@ impl Recording {
     /// Returns a recording of these readings only.
     #[must_use]
     pub fn part(&self, range: Range<usize>) -> Self {
-        let range = range.start.min(self.ends_ns.len())..range.end.min(self.ends_ns.len());
-        let range = range.start..range.end.max(range.start);
+        let start = range.start.min(self.ends_ns.len());
+        let range = start..range.end.min(self.ends_ns.len()).max(start);
         let readings = self.readings.iter();
         Self {
             events: self.events.clone(),

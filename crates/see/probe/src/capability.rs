@@ -45,7 +45,6 @@ impl Capability {
     /// Detects what the kernel and this process can record, including a part of the network.
     ///
     /// # Errors
-    ///
     /// When nothing at all can be recorded: no privileges, no BTF, no scheduler tracepoints. Also when messages are
     /// wanted, and cannot be recorded.
     pub fn detect(network: Network) -> Result<Self, ProbeError> {
@@ -214,7 +213,6 @@ impl Types {
     /// Loads the kernel's types, if there are any and this process may load programs.
     ///
     /// # Errors
-    ///
     /// No privileges, or only those of a user namespace; no BTF.
     pub(crate) fn if_allowed() -> Result<Self, ProbeError> {
         if !is_privileged() {
@@ -279,7 +277,6 @@ impl Drop for Types {
 /// Returns the type that a typedef or pointer refers to.
 ///
 /// # Safety
-///
 /// `types` must be valid and `id` one of its typedefs or pointers.
 unsafe fn target_of(types: *const libbpf_sys::btf, id: u32) -> Option<u32> {
     // SAFETY: promised by the caller; an unknown id gives a null pointer.
@@ -309,8 +306,7 @@ mod tests {
         assert!(linux_6_12.has("sock_send_length") && linux_6_12.has("send_enter"));
         assert!(!linux_6_12.has("send_exit"));
         assert_eq!(linux_6_12.missing, new.missing);
-        let linux_6_1 = without(&["tcp_sendmsg_locked", "sock_send_length"]);
-        let linux_6_1 = linux_6_1.unwrap();
+        let linux_6_1 = without(&["tcp_sendmsg_locked", "sock_send_length"]).unwrap();
         assert!(linux_6_1.has("send_enter") && linux_6_1.has("send_exit"));
         assert_eq!(
             linux_6_1.missing,

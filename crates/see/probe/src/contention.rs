@@ -136,7 +136,6 @@ impl Contention {
     /// Loads and attaches the programs. Nothing is watched yet.
     ///
     /// # Errors
-    ///
     /// No privileges, no BTF, or the kernel refuses the programs.
     pub fn open() -> Result<Self, ProbeError> {
         let programs = Programs::start()?;
@@ -175,7 +174,6 @@ impl Contention {
     /// Watches a whole disk from now on. A disk keeps its slot.
     ///
     /// # Errors
-    ///
     /// There is no such disk, it is a partition, or [`MAX_DISKS`] are watched.
     pub fn watch_disk(&mut self, dev: Dev) -> Result<DiskSlot, ProbeError> {
         if let Some(known) = self.disks.iter().position(|&disk| disk == dev) {
@@ -200,7 +198,6 @@ impl Contention {
     /// Declares that a device is above a watched disk, as LVM's are: fsyncs on its file systems count as outstanding there.
     ///
     /// # Errors
-    ///
     /// Too many devices are named.
     pub fn stand_on(&mut self, above: Dev, disk: DiskSlot) -> Result<(), ProbeError> {
         self.add_dev(above, disk)
@@ -227,7 +224,6 @@ impl Contention {
     /// another watched one. A cgroup keeps its slot.
     ///
     /// # Errors
-    ///
     /// [`MAX_TASKS`] are watched, or the kernel has no memory.
     pub fn watch_cgroup(&mut self, cgroup_id: u64, notify: Notify) -> Result<TaskSlot, ProbeError> {
         self.watch(Subject::Cgroup(cgroup_id), notify)
@@ -236,7 +232,6 @@ impl Contention {
     /// Watches a thread, whatever the task of its cgroup. Unwatch a thread that ends: its number will be reused.
     ///
     /// # Errors
-    ///
     /// As [`Self::watch_cgroup`].
     pub fn watch_thread(&mut self, tid: u32, notify: Notify) -> Result<TaskSlot, ProbeError> {
         self.watch(Subject::Thread(tid), notify)

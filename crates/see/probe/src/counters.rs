@@ -38,7 +38,6 @@ impl Counters {
     /// Opens the events. They count from now on.
     ///
     /// # Errors
-    ///
     /// When an event has no meaning here, or the kernel has no room for so many.
     pub(crate) fn open(list: &CounterList) -> Result<Self, ProbeError> {
         let processors = online()?;

@@ -66,6 +66,7 @@ pub(crate) fn run(
     let Session { programs, mut links, stacks, trace, summary, network, counters } = session;
     // Only traces with messages are joined with those of other hosts.
     let messages = network == Network::Messages;
+    // 1. The way out, and the state at the beginning.
     let output = RefCell::new(Output {
         sink,
         stacks,
@@ -103,6 +104,7 @@ pub(crate) fn run(
     if let Some(row) = sampler.as_mut().and_then(Sampler::sample_if_due) {
         output.borrow_mut().send(row)?;
     }
+    // 2. Records and sums, until the end.
     let mut slow_due = Instant::now();
     while !stop.load(Ordering::Acquire) {
         std::thread::park_timeout(POLL_INTERVAL);
@@ -125,6 +127,7 @@ pub(crate) fn run(
             cut(&programs, &ring, &output, &trace)?;
         }
     }
+    // 3. The state at the end, and the rest of the maps.
     programs.count_running();
     programs.detach(links)?;
     programs.visit_all(|| consume(&ring, &output))?;

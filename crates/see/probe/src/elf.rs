@@ -68,8 +68,7 @@ impl<'d, R: ReadRef<'d>> Image<'d, R> {
     /// Returns the loaded parts: offset in the file, address, and length in the file.
     fn loaded(&self) -> impl Iterator<Item = [u64; 3]> {
         let endian = self.endian;
-        let headers = self.header.program_headers(endian, self.data);
-        let headers = headers.unwrap_or_default().iter();
+        let headers = self.header.program_headers(endian, self.data).unwrap_or_default().iter();
         let loaded = headers.filter(move |header| header.p_type(endian) == PT_LOAD);
         loaded.map(move |header| {
             [header.p_offset(endian), header.p_vaddr(endian), header.p_filesz(endian)]

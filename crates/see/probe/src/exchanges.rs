@@ -35,7 +35,6 @@ impl Exchanges {
     /// Returns the rows of the interval that ends now, by service and peer.
     ///
     /// # Errors
-    ///
     /// When the kernel refuses to have its maps read.
     pub(crate) fn rows(
         &mut self,

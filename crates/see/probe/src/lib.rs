@@ -5,9 +5,9 @@
 //! - `capability` detects what this kernel has and what this process may do;
 //! - `filter` and `syscalls` become the programs' constants, `load` loads and attaches them;
 //! - `drain` takes their records and sums out on a separate thread. `decode` and `sums` make rows of `luc_events` of
-//! them, `stacks` names the causes of waits, `mounts` the file systems;
+//!   them, `stacks` names the causes of waits, `mounts` the file systems;
 //! - a [`Sink`] takes the rows: [`StoreSink`] writes them into a trace, [`RingSink`] into the traces of a ring,
-//! [`Forward`] sends them to another thread.
+//!   [`Forward`] sends them to another thread.
 //!
 //! With [`Options::network`] it also records connections of TCP and unix sockets, messages and packets. `clock_sample`
 //! then reads the clocks. `asleep` has the causes of sleeps at the beginning and at the end of the trace. `starts`

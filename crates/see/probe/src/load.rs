@@ -131,7 +131,7 @@ fn open_map<'o>(open: &'o mut OpenObject, name: &str) -> Result<OpenMapMut<'o>, 
     open.maps_mut().find(|map| map.name() == OsStr::new(name)).ok_or_else(|| no_map(name))
 }
 
-fn no_map(name: &str) -> ProbeError {
+pub(crate) fn no_map(name: &str) -> ProbeError {
     ProbeError::Refused {
         what: format!("map {name}"),
         reason: "it is not in the programs".to_owned(),
@@ -150,6 +150,7 @@ impl Programs {
         let mut open = ObjectBuilder::default()
             .open_memory(OBJECT)
             .map_err(ProbeError::refused("its own programs"))?;
+        // 1. Programs.
         let hooks: Vec<&'static str> = capability
             .hooks
             .iter()
@@ -178,6 +179,7 @@ impl Programs {
                 || hooked.iter().any(|hook| OsStr::new(hook) == name);
             program.set_autoload(wanted);
         }
+        // 2. Maps.
         for (name, wanted) in NETWORK_MAPS
             .map(|name| (name, network))
             .into_iter()
@@ -194,6 +196,7 @@ impl Programs {
                 .set_autocreate(wanted)
                 .map_err(ProbeError::refused("leaving out a map"))?;
         }
+        // 3. Constants and sizes.
         open_map(&mut open, ".rodata.config")?
             .set_initial_value(config.bytes())
             .map_err(ProbeError::refused("the programs' constants"))?;

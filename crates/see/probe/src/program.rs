@@ -76,8 +76,7 @@ pub(crate) fn of(process: u32) -> Option<(String, String)> {
     let mut line = Vec::new();
     let file = File::open(format!("/proc/{process}/cmdline")).ok()?;
     file.take(MAX_COMMAND_LINE_BYTES).read_to_end(&mut line).ok()?;
-    let words = line.split(|byte| *byte == 0);
-    let words: Vec<_> = words.map(String::from_utf8_lossy).collect();
+    let words: Vec<_> = line.split(|byte| *byte == 0).map(String::from_utf8_lossy).collect();
     let arguments: Vec<&str> = words.iter().skip(1).map(AsRef::as_ref).collect();
     let script = script(&path, &arguments).unwrap_or_default().to_owned();
     Some((path.display().to_string(), script))

@@ -112,7 +112,6 @@ pub(crate) const LOST_PLACES: [&str; 22] = [
 /// A structure that C fills and Rust reads, or the reverse.
 ///
 /// # Safety
-///
 /// `repr(C)`, no padding, and valid for all bytes.
 pub(crate) unsafe trait Plain: Copy {
     /// Reads the value at the begin of `bytes`; `None` if there are too few.

@@ -110,7 +110,6 @@ impl Recorder {
     /// [`Filter::children`].
     ///
     /// # Errors
-    ///
     /// When nothing can be recorded here, a filter cannot be applied or the sink cannot be made.
     pub fn start<S: Sink + 'static>(
         options: Options,
@@ -178,7 +177,6 @@ impl Recorder {
     /// Ends the recording and waits until the sink has all of it.
     ///
     /// # Errors
-    ///
     /// Whatever went wrong since the start.
     pub fn stop(mut self) -> Result<Outcome, ProbeError> {
         self.end().unwrap_or(Err(ProbeError::Ended))

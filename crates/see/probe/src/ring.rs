@@ -93,7 +93,6 @@ impl RingSink {
     /// Continues the ring in `directory`, or makes one. Also returns the segments that a killed recorder left incomplete.
     ///
     /// # Errors
-    ///
     /// As [`Keeper::open`].
     pub fn create(
         directory: &Path,
@@ -218,8 +217,7 @@ mod tests {
     fn times<T: Row>(directory: &Path) -> Vec<Vec<u64>> {
         let segments = segments(directory).expect("listed");
         let of_one = |path: &Path| {
-            let rows = Reader::open(path).and_then(|reader| reader.rows::<T>());
-            let rows = rows.expect("opened");
+            let rows = Reader::open(path).and_then(|reader| reader.rows::<T>()).expect("opened");
             rows.map(|row| row.expect("read").time_ns()).collect()
         };
         segments.iter().map(|one| of_one(&one.path)).collect()

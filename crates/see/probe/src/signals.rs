@@ -45,8 +45,8 @@ mod tests {
     #[test]
     fn a_thread_has_no_signals_and_its_starter_the_same_as_before() {
         let before = blocked();
-        let inside = spawn_without_signals("test", blocked).expect("a thread");
-        let inside = inside.join().expect("no panic");
+        let thread = spawn_without_signals("test", blocked).expect("a thread");
+        let inside = thread.join().expect("no panic");
         for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP] {
             assert_ne!(inside >> (signal - 1) & 1, 0, "{signal}: {inside:x}");
         }

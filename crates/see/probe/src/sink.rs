@@ -13,14 +13,12 @@ pub trait Sink: Send {
     /// Takes a row.
     ///
     /// # Errors
-    ///
     /// Whatever ends the recording.
     fn take(&mut self, event: Event) -> Result<(), ProbeError>;
 
     /// Takes a message: the most frequent row.
     ///
     /// # Errors
-    ///
     /// Whatever ends the recording.
     fn take_message(&mut self, row: Message) -> Result<(), ProbeError> {
         self.take(row.into())
@@ -29,7 +27,6 @@ pub trait Sink: Send {
     /// Takes a wait, another frequent row.
     ///
     /// # Errors
-    ///
     /// Whatever ends the recording.
     fn take_wait(&mut self, row: Wait) -> Result<(), ProbeError> {
         self.take(row.into())
@@ -38,7 +35,6 @@ pub trait Sink: Send {
     /// Called some 50 times a second, with or without rows.
     ///
     /// # Errors
-    ///
     /// Whatever ends the recording.
     fn tick(&mut self) -> Result<(), ProbeError>;
 
@@ -53,7 +49,6 @@ pub trait Sink: Send {
     /// Called when a cut is due: `trace` begins now. Rows of earlier times may still arrive.
     ///
     /// # Errors
-    ///
     /// Whatever ends the recording.
     fn cut(&mut self, _trace: Trace) -> Result<(), ProbeError> {
         Ok(())
@@ -62,7 +57,6 @@ pub trait Sink: Send {
     /// Called once, after the last row.
     ///
     /// # Errors
-    ///
     /// Whatever makes the recording incomplete.
     fn finish(self: Box<Self>, trace: Trace) -> Result<(), ProbeError>;
 }
@@ -75,7 +69,6 @@ impl StoreSink {
     /// Creates the trace in `directory`.
     ///
     /// # Errors
-    ///
     /// As [`Writer::create`].
     pub fn create(directory: &Path, trace: Trace) -> Result<Self, ProbeError> {
         Ok(Self(Writer::create(directory, trace)?))

@@ -5,6 +5,7 @@ use luc_events::{Dev, Transaction};
 
 use crate::blame::{Ledger, Waited};
 use crate::fast::FastMap;
+use crate::grow::Grow as _;
 use crate::holders::{Holders, Names};
 use crate::journal::Journal;
 use crate::owners::OwnerId;
@@ -47,7 +48,7 @@ pub(super) struct Spent {
 impl Spent {
     pub(super) fn add(&mut self, duration_ns: u64, parts: &Parts) {
         self.count += 1;
-        self.ns = self.ns.saturating_add(duration_ns);
+        self.ns.grow(duration_ns);
         self.parts.add_all(parts);
     }
 }

@@ -11,6 +11,7 @@ use crate::contention::Sharing;
 use crate::exchanges::Services;
 use crate::fast::FastMap;
 use crate::file_system::FileSystemSums;
+use crate::grow::Grow as _;
 use crate::histogram::Histogram;
 use crate::owners::{OwnerId, Owners};
 use crate::service::Service;
@@ -81,7 +82,7 @@ impl DiskSums {
         if row.insert_ns > 0 {
             self.queued.record(row.issue_ns.saturating_sub(row.insert_ns));
         }
-        self.bytes = self.bytes.saturating_add(row.bytes);
+        self.bytes.grow(row.bytes);
         self.errors += u64::from(row.errno != 0);
     }
 }

@@ -6,6 +6,7 @@ use luc_events::{Cgroup, Pid, Tgid};
 
 use super::samples::Samples;
 use super::sum::ByKind;
+use crate::grow::Grow as _;
 use crate::threads::Threads;
 
 /// Maximum pause that counts as thinking between two requests. In a longer one the task had other things to do.
@@ -49,11 +50,10 @@ pub(super) struct Contended {
 impl Contended {
     fn add(&mut self, other: &Self) {
         self.switched.add(&other.switched);
-        let grow = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more);
-        grow(&mut self.service_ns, other.service_ns);
-        grow(&mut self.waited_ns, other.waited_ns);
-        grow(&mut self.thinking_ns, other.thinking_ns);
-        grow(&mut self.bytes, other.bytes);
+        self.service_ns.grow(other.service_ns);
+        self.waited_ns.grow(other.waited_ns);
+        self.thinking_ns.grow(other.thinking_ns);
+        self.bytes.grow(other.bytes);
     }
 }
 
@@ -142,10 +142,9 @@ impl Task {
         self.requests += 1;
         self.read_requests += u64::from(row.kind == RequestKind::Read);
         self.continuing += u64::from(continues);
-        let grow = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more);
-        grow(&mut self.response_ns, row.complete_ns.saturating_sub(queued_ns));
-        grow(&mut self.window.service_ns, service_ns);
-        grow(&mut self.window.bytes, row.bytes);
+        self.response_ns.grow(row.complete_ns.saturating_sub(queued_ns));
+        self.window.service_ns.grow(service_ns);
+        self.window.bytes.grow(row.bytes);
         match before {
             Before::Itself => {
                 self.alone.record(continues, row.bytes, service_ns);
@@ -164,7 +163,7 @@ impl Task {
                 if self.last_complete_ns > 0 && (1..MAX_THINKING_NS).contains(&pause_ns) {
                     let waited = threads.device_wait(row.issuer);
                     let waited_ns = waited.within(self.last_complete_ns, queued_ns);
-                    grow(&mut self.window.thinking_ns, pause_ns - waited_ns);
+                    self.window.thinking_ns.grow(pause_ns - waited_ns);
                 }
                 if let Some(last) = last {
                     let from = self.from(last);
@@ -180,10 +179,8 @@ impl Task {
 
     /// Charges a wait to the task at `place`, which was served meanwhile.
     pub(super) fn wait_for(&mut self, place: u16, waited_ns: u64) {
-        let sum = &mut self.window.waited_ns;
-        *sum = sum.saturating_add(waited_ns);
-        let sum = &mut self.from(place).waited_ns;
-        *sum = sum.saturating_add(waited_ns);
+        self.window.waited_ns.grow(waited_ns);
+        self.from(place).waited_ns.grow(waited_ns);
     }
 
     fn from(&mut self, place: u16) -> &mut FromAnother {
@@ -204,8 +201,8 @@ impl Task {
         if self.window.service_ns == 0 && self.window.bytes == 0 {
             return;
         }
-        self.bytes = self.bytes.saturating_add(self.window.bytes);
-        self.device_ns = self.device_ns.saturating_add(self.window.service_ns);
+        self.bytes.grow(self.window.bytes);
+        self.device_ns.grow(self.window.service_ns);
         if is_contended {
             self.contended.add(&self.window);
         }
@@ -217,10 +214,9 @@ impl Task {
         self.requests += gone.requests;
         self.read_requests += gone.read_requests;
         self.continuing += gone.continuing;
-        let grow = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more);
-        grow(&mut self.bytes, gone.bytes());
-        grow(&mut self.device_ns, gone.device_ns());
-        grow(&mut self.response_ns, gone.response_ns);
+        self.bytes.grow(gone.bytes());
+        self.device_ns.grow(gone.device_ns());
+        self.response_ns.grow(gone.response_ns);
     }
 
     /// Counts the effects of the task at `place` as those of `others` from now on.
@@ -230,7 +226,7 @@ impl Task {
         };
         let gone = std::mem::take(found);
         let sum = self.from(others);
-        sum.waited_ns = sum.waited_ns.saturating_add(gone.waited_ns);
+        sum.waited_ns.grow(gone.waited_ns);
         sum.switched.add(&gone.switched);
     }
 }

@@ -135,8 +135,8 @@ fn streams_in_turn_ruin_each_others_disk() {
     assert!(mean.await_ns > mean.service_ns + 9 * MS, "{mean:?}");
     assert_eq!(mean.actor.cgroup, Cgroup(u64::from(mean.actor.process.0) * 100));
     let mut findings = report.findings.iter();
-    let finding = findings.find(|finding| finding.kind == FindingKind::DiskContention);
-    let finding = finding.expect("found");
+    let finding =
+        findings.find(|finding| finding.kind == FindingKind::DiskContention).expect("found");
     assert!(finding.sentence.contains("(/srv)"), "{}", finding.sentence);
     assert!(finding.victim.is_some() && finding.victim != finding.culprit);
     assert!((0.0..=1.0).contains(&finding.share), "{}", finding.share);

@@ -2,6 +2,7 @@
 
 use super::Finding;
 use crate::actor::Actor;
+use crate::grow::Grow as _;
 use crate::parts::Part;
 use crate::report::{CommitActor, FileSystemReport};
 
@@ -13,7 +14,7 @@ fn victims<'a>(file_system: &'a FileSystemReport, parts: &[Part]) -> Vec<(&'a Ac
     let mut sums: Vec<(&Actor, u64)> = Vec::new();
     for lost in file_system.lost.iter().filter(|lost| parts.contains(&lost.part)) {
         match sums.iter_mut().find(|(actor, _)| **actor == lost.victim) {
-            Some((_, sum)) => *sum = sum.saturating_add(lost.ns),
+            Some((_, sum)) => sum.grow(lost.ns),
             None => sums.push((&lost.victim, lost.ns)),
         }
     }
@@ -42,8 +43,7 @@ fn with_culprit(
     let most = file_system.commits.by.iter().max_by_key(|by| amount(by));
     let culprit = most.filter(|by| amount(by) > 0).map(|by| &by.actor);
     let victims = victims(file_system, &[part]);
-    let own_ns = victims.iter().find(|(actor, _)| Some(*actor) == culprit);
-    let own_ns = own_ns.map_or(0, |&(_, ns)| ns);
+    let own_ns = victims.iter().find(|(actor, _)| Some(*actor) == culprit).map_or(0, |&(_, ns)| ns);
     let other = victims
         .iter()
         .find(|&&(actor, ns)| Some(actor) != culprit && ns.saturating_mul(10) >= own_ns);

@@ -2,6 +2,7 @@
 
 use super::figures::evidence;
 use super::{Finding, FindingKind, Unit};
+use crate::grow::Grow as _;
 use crate::report::Report;
 
 /// Below this share of the time that is not idle, storage is not the matter.
@@ -23,11 +24,10 @@ pub(super) fn not_storage(report: &Report) -> Option<Finding> {
             if is_summary { account.unaccounted_ns.max(0).unsigned_abs() } else { account.idle_ns };
         let on_processors_ns = account.user_ns.saturating_add(account.system_ns);
         let locks_ns = account.blocked.get("futex").copied().unwrap_or(0);
-        let grow = |sum: &mut u64, ns: u64| *sum = sum.saturating_add(ns);
-        grow(&mut active_ns, account.wall_ns.saturating_sub(left_ns));
-        grow(&mut storage_ns, account.storage_ns);
-        grow(&mut processor_ns, on_processors_ns);
-        grow(&mut lock_ns, locks_ns);
+        active_ns.grow(account.wall_ns.saturating_sub(left_ns));
+        storage_ns.grow(account.storage_ns);
+        processor_ns.grow(on_processors_ns);
+        lock_ns.grow(locks_ns);
     }
     let share = storage_ns as f64 / active_ns.max(1) as f64;
     (active_ns > 0 && share < MIN_STORAGE_SHARE).then(|| {

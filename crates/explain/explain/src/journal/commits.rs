@@ -5,6 +5,7 @@ use luc_events::tables::Commit;
 
 use crate::fast::FastMap;
 use crate::fit::Fit;
+use crate::grow::Grow as _;
 use crate::histogram::Histogram;
 use crate::owners::OwnerId;
 use crate::traffic::Shares;
@@ -51,7 +52,7 @@ impl HandleSum {
     pub(super) fn add(&mut self, other: Self) {
         self.count += other.count;
         self.dirtied += other.dirtied;
-        self.open_ns = self.open_ns.saturating_add(other.open_ns);
+        self.open_ns.grow(other.open_ns);
         self.longest_ns = self.longest_ns.max(other.longest_ns);
     }
 }

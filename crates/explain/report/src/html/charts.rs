@@ -54,8 +54,10 @@ pub(super) struct Axis {
 impl Axis {
     /// Makes an axis that is wide enough for all of these; `None` if they are empty.
     pub(super) fn of(latencies: &[&Latency]) -> Option<Self> {
-        let edges = latencies.iter().flat_map(|latency| &latency.buckets);
-        let edges = edges.map(|&(edge_ns, _)| (edge_ns.max(1) as f64).log10());
+        let edges = latencies
+            .iter()
+            .flat_map(|latency| &latency.buckets)
+            .map(|&(edge_ns, _)| (edge_ns.max(1) as f64).log10());
         let (mut least, mut most) = (f64::INFINITY, f64::NEG_INFINITY);
         for edge in edges {
             (least, most) = (least.min(edge), most.max(edge));
@@ -93,6 +95,7 @@ pub(super) fn histogram(
     axis: Axis,
     per_octave: f64,
 ) -> fmt::Result {
+    // 1. Buckets, at most `per_octave` for each power of two.
     let mut bars: Vec<(i64, u64)> = Vec::new();
     for &(edge_ns, count) in &latency.buckets {
         // Edges are one below a power of two, or finer.
@@ -117,6 +120,7 @@ pub(super) fn histogram(
         Time::from(latency.p50_ns),
         Time::from(latency.p99_ns),
     )?;
+    // 2. The grid.
     let floor = HEIGHT - BOTTOM;
     for ns in axis.ticks() {
         let x = axis.x(ns);
@@ -133,6 +137,7 @@ pub(super) fn histogram(
             Time(ns)
         )?;
     }
+    // 3. The bars.
     for &(step, count) in &bars {
         let until_ns = 2_f64.powf(step as f64 / per_octave);
         let from_ns = 2_f64.powf((step - 1) as f64 / per_octave);
@@ -148,6 +153,7 @@ pub(super) fn histogram(
             Time(until_ns),
         )?;
     }
+    // 4. The median and the 99th percentile.
     for (name, ns, anchor, shift) in
         [("median", latency.p50_ns, "end", -4.0), ("p99", latency.p99_ns, "start", 4.0)]
     {
@@ -193,6 +199,7 @@ pub(super) fn overview(out: &mut String, bins: &Bins) -> fmt::Result {
         Time::from(width_ns),
         Time(most_ns)
     )?;
+    // 1. The grid, and the strip of the journal.
     for share in [0.5, 1.0] {
         let y = floor - share * (floor - 8.0);
         write!(
@@ -213,6 +220,7 @@ pub(super) fn overview(out: &mut String, bins: &Bins) -> fmt::Result {
         floor + 6.0,
         WIDE - LEFT
     )?;
+    // 2. The steps.
     for (index, bin) in bins.bins.iter().enumerate() {
         let x = LEFT + index as f64 * step;
         let wide = (step - 0.6).max(0.6);
@@ -249,6 +257,7 @@ pub(super) fn overview(out: &mut String, bins: &Bins) -> fmt::Result {
         }
         write!(out, "</g>")?;
     }
+    // 3. The axis of time.
     let length_ns = width_ns as f64 * in_all as f64;
     let every_ns = round_step(length_ns, 9.0);
     for tick in 0..=(length_ns / every_ns) as u64 {

@@ -9,6 +9,7 @@ use luc_units::figures::{Share, Time, three_digits, utc};
 use serde_json::json;
 
 use super::island::island;
+use super::table::{self, Column, Row};
 use super::timeline::Timeline;
 use super::{file_system, findings, meaning, sharing, tables};
 
@@ -198,26 +199,26 @@ fn quiet_ones(out: &mut String, report: &Report, shown: &[&FileSystemReport]) ->
     if rest.is_empty() {
         return Ok(());
     }
-    writeln!(
-        out,
-        "<section id=\"others\"><h2>Other file systems</h2><div class=\"scroll\"><table><thead><tr>\
-         <th scope=\"col\">Mounted on</th><th scope=\"col\">Type</th>\
-         <th scope=\"col\" class=\"number\">Calls</th><th scope=\"col\" class=\"number\">Time in calls</th></tr></thead><tbody>"
-    )?;
+    write!(out, "<section id=\"others\"><h2>Other file systems</h2>")?;
+    let columns = [
+        Column::Text("Mounted on"),
+        Column::Text("Type"),
+        Column::Number("Calls"),
+        Column::Number("Time in calls"),
+    ];
+    table::begin(out, "", &columns)?;
     for found in rest.iter().take(50) {
         let calls = found.calls.values().map(|call| &call.latency);
         let count: u64 = calls.clone().map(|latency| latency.count).sum();
         let ns = calls.fold(0_u64, |sum, latency| sum.saturating_add(latency.total_ns));
-        writeln!(
-            out,
-            "<tr><th scope=\"row\">{}</th><td>{}</td><td class=\"number\">{}</td><td class=\"number\">{}</td></tr>",
-            findings::place(report, found.dev),
-            Text(&found.kind),
-            count,
-            Time::from(ns)
-        )?;
+        Row::begin(out)
+            .head(findings::place(report, found.dev))
+            .text(Text(&found.kind))
+            .number(count)
+            .number(Time::from(ns))
+            .end();
     }
-    writeln!(out, "</tbody></table></div>")?;
+    table::end(out);
     tables::more(out, rest.len(), 50)?;
     writeln!(out, "</section>")
 }

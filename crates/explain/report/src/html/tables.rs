@@ -7,8 +7,8 @@ use luc_explain::{Account, Actor, Report};
 use luc_graphs::escape::Text;
 use luc_units::figures::{Share, Size, Time};
 
-use super::charts;
 use super::findings::{place, who};
+use super::table::{self, Column, Row};
 use crate::text::peer;
 
 /// Maximum number of victims and of culprits in the matrix.
@@ -116,31 +116,31 @@ pub(super) fn slowest(out: &mut String, report: &Report) -> fmt::Result {
     if report.slowest.is_empty() {
         return Ok(());
     }
-    writeln!(
-        out,
-        "<section id=\"slowest\"><h2>The slowest fsyncs</h2><div class=\"scroll\"><table><thead><tr>\
-         <th scope=\"col\" class=\"number\">Took</th><th scope=\"col\">Process</th>\
-         <th scope=\"col\">Call</th><th scope=\"col\">File system</th><th scope=\"col\" class=\"number\">Inode</th>\
-         <th scope=\"col\" class=\"number\">Began at</th><th scope=\"col\" class=\"number\">Commits</th>\
-         <th scope=\"col\" class=\"wide\">What it was made of</th></tr></thead><tbody>"
-    )?;
+    write!(out, "<section id=\"slowest\"><h2>The slowest fsyncs</h2>")?;
+    let columns = [
+        Column::Number("Took"),
+        Column::Text("Process"),
+        Column::Text("Call"),
+        Column::Text("File system"),
+        Column::Number("Inode"),
+        Column::Number("Began at"),
+        Column::Number("Commits"),
+        Column::Wide("What it was made of"),
+    ];
+    table::begin(out, "", &columns)?;
     for slow in report.slowest.iter().take(MAX_ROWS) {
-        write!(
-            out,
-            "<tr><td class=\"number\">{}</td><th scope=\"row\">{}</th><td>{}</td><td>{}</td>\
-             <td class=\"number\">{}</td><td class=\"number\">{}</td><td class=\"number\">{}</td><td class=\"wide\">",
-            Time::from(slow.duration_ns),
-            who(&slow.actor),
-            slow.kind,
-            place(report, slow.dev),
-            slow.inode,
-            Time::from(slow.enter_ns.saturating_sub(report.trace.start_ns)),
-            slow.commits.len()
-        )?;
-        charts::stacked(out, &slow.parts)?;
-        writeln!(out, "</td></tr>")?;
+        Row::begin(out)
+            .number(Time::from(slow.duration_ns))
+            .head(who(&slow.actor))
+            .text(slow.kind)
+            .text(place(report, slow.dev))
+            .number(slow.inode)
+            .number(Time::from(slow.enter_ns.saturating_sub(report.trace.start_ns)))
+            .number(slow.commits.len())
+            .parts(&slow.parts)
+            .end();
     }
-    writeln!(out, "</tbody></table></div>")?;
+    table::end(out);
     more(out, report.slowest.len(), MAX_ROWS)?;
     writeln!(out, "</section>")
 }
@@ -150,35 +150,36 @@ pub(super) fn services(out: &mut String, report: &Report) -> fmt::Result {
     if report.services.is_empty() {
         return Ok(());
     }
-    writeln!(
-        out,
-        "<section id=\"services\"><h2>How long requests took</h2><div class=\"scroll\"><table><thead><tr>\
-         <th scope=\"col\">Program</th><th scope=\"col\">Side</th><th scope=\"col\" class=\"number\">Port</th>\
-         <th scope=\"col\">Peer</th><th scope=\"col\" class=\"number\">Requests/s</th>\
-         <th scope=\"col\" class=\"number\">Median</th><th scope=\"col\" class=\"number\">p99</th>\
-         <th scope=\"col\" class=\"number\">p99.9</th><th scope=\"col\" class=\"number\">Worst interval: p99</th>\
-         <th scope=\"col\" class=\"number\">It began at</th></tr></thead><tbody>"
-    )?;
+    write!(out, "<section id=\"services\"><h2>How long requests took</h2>")?;
+    let columns = [
+        Column::Text("Program"),
+        Column::Text("Side"),
+        Column::Number("Port"),
+        Column::Text("Peer"),
+        Column::Number("Requests/s"),
+        Column::Number("Median"),
+        Column::Number("p99"),
+        Column::Number("p99.9"),
+        Column::Number("Worst interval: p99"),
+        Column::Number("It began at"),
+    ];
+    table::begin(out, "", &columns)?;
     for service in report.services.iter().take(MAX_ROWS) {
         let latency = &service.latency;
-        writeln!(
-            out,
-            "<tr><th scope=\"row\">{}</th><td>{}</td><td class=\"number\">{}</td><td>{}</td>\
-             <td class=\"number\">{:.1}</td><td class=\"number\">{}</td><td class=\"number\">{}</td>\
-             <td class=\"number\">{}</td><td class=\"number\">{}</td><td class=\"number\">{}</td></tr>",
-            Text(&service.program),
-            service.side,
-            service.port,
-            Text(&peer(service)),
-            service.per_s,
-            Time::from(latency.p50_ns),
-            Time::from(latency.p99_ns),
-            Time::from(latency.p999_ns),
-            Time::from(service.worst.p99_ns),
-            Time::from(service.worst.since_start_ns),
-        )?;
+        Row::begin(out)
+            .head(Text(&service.program))
+            .text(service.side)
+            .number(service.port)
+            .text(Text(&peer(service)))
+            .number(format_args!("{:.1}", service.per_s))
+            .number(Time::from(latency.p50_ns))
+            .number(Time::from(latency.p99_ns))
+            .number(Time::from(latency.p999_ns))
+            .number(Time::from(service.worst.p99_ns))
+            .number(Time::from(service.worst.since_start_ns))
+            .end();
     }
-    writeln!(out, "</tbody></table></div>")?;
+    table::end(out);
     more(out, report.services.len(), MAX_ROWS)?;
     writeln!(out, "</section>")
 }
@@ -187,35 +188,37 @@ pub(super) fn disks(out: &mut String, report: &Report) -> fmt::Result {
     if report.disks.is_empty() {
         return Ok(());
     }
-    writeln!(
-        out,
-        "<section id=\"disks\"><h2>Disks</h2><div class=\"scroll\"><table><thead><tr><th scope=\"col\">Disk</th>\
-         <th scope=\"col\">Requests</th><th scope=\"col\" class=\"number\">Count</th>\
-         <th scope=\"col\" class=\"number\">Mean</th><th scope=\"col\" class=\"number\">Median</th>\
-         <th scope=\"col\" class=\"number\">p99</th><th scope=\"col\" class=\"number\">Longest</th>\
-         <th scope=\"col\" class=\"number\">Bytes in all</th></tr></thead><tbody>"
-    )?;
+    write!(out, "<section id=\"disks\"><h2>Disks</h2>")?;
+    let columns = [
+        Column::Text("Disk"),
+        Column::Text("Requests"),
+        Column::Number("Count"),
+        Column::Number("Mean"),
+        Column::Number("Median"),
+        Column::Number("p99"),
+        Column::Number("Longest"),
+        Column::Number("Bytes in all"),
+    ];
+    table::begin(out, "", &columns)?;
     for disk in report.disks.iter().take(MAX_ROWS) {
         for (index, (kind, latency)) in disk.device.iter().enumerate() {
             let bytes = match index {
                 0 if disk.bytes > 0 => Size(disk.bytes as f64).to_string(),
                 _ => String::new(),
             };
-            writeln!(
-                out,
-                "<tr><th scope=\"row\">{}</th><td>{kind}</td><td class=\"number\">{}</td>\
-                 <td class=\"number\">{}</td><td class=\"number\">{}</td><td class=\"number\">{}</td>\
-                 <td class=\"number\">{}</td><td class=\"number\">{bytes}</td></tr>",
-                disk.dev,
-                latency.count,
-                Time::from(latency.mean_ns),
-                Time::from(latency.p50_ns),
-                Time::from(latency.p99_ns),
-                Time::from(latency.max_ns),
-            )?;
+            Row::begin(out)
+                .head(disk.dev)
+                .text(kind)
+                .number(latency.count)
+                .number(Time::from(latency.mean_ns))
+                .number(Time::from(latency.p50_ns))
+                .number(Time::from(latency.p99_ns))
+                .number(Time::from(latency.max_ns))
+                .number(bytes)
+                .end();
         }
     }
-    writeln!(out, "</tbody></table></div>")?;
+    table::end(out);
     more(out, report.disks.len(), MAX_ROWS)?;
     writeln!(out, "</section>")
 }
@@ -242,9 +245,9 @@ pub(super) fn accounts(out: &mut String, report: &Report) -> fmt::Result {
         Some(process) => format!("process {process}"),
         None => String::new(),
     };
-    table(out, "Process", &accounts.processes, process)?;
+    account_table(out, "Process", &accounts.processes, process)?;
     let cgroup = |account: &Account| format!("cgroup {}", account.cgroup);
-    table(out, "Cgroup", &accounts.cgroups, cgroup)?;
+    account_table(out, "Cgroup", &accounts.cgroups, cgroup)?;
     writeln!(out, "</section>")
 }
 
@@ -270,48 +273,48 @@ fn state_times(account: &Account) -> [u64; 6] {
     ]
 }
 
-fn table(
+fn account_table(
     out: &mut String,
-    what: &str,
+    what: &'static str,
     accounts: &[Account],
     name: impl Fn(&Account) -> String,
 ) -> fmt::Result {
     if accounts.is_empty() {
         return Ok(());
     }
-    writeln!(
-        out,
-        "<div class=\"scroll\"><table><thead><tr><th scope=\"col\">{what}</th>\
-         <th scope=\"col\" class=\"number\">Thread time</th><th scope=\"col\" class=\"number\">Processor</th>\
-         <th scope=\"col\" class=\"number\">Files and disks</th><th scope=\"col\" class=\"number\">Idle</th>\
-         <th scope=\"col\" class=\"wide\">All of it</th></tr></thead><tbody>"
-    )?;
+    let columns = [
+        Column::Text(what),
+        Column::Number("Thread time"),
+        Column::Number("Processor"),
+        Column::Number("Files and disks"),
+        Column::Number("Idle"),
+        Column::Wide("All of it"),
+    ];
+    table::begin(out, "", &columns)?;
     for account in accounts.iter().take(MAX_ROWS) {
         let states = state_times(account);
         let known_ns = states.iter().fold(0_u64, |sum, &ns| sum.saturating_add(ns));
         let whole_ns = account.wall_ns.max(known_ns);
-        write!(
-            out,
-            "<tr><th scope=\"row\">{}</th><td class=\"number\">{}</td><td class=\"number\">{}</td>\
-             <td class=\"number\">{}</td><td class=\"number\">{}</td><td class=\"wide\"><div class=\"stack\">",
-            name(account),
-            Time::from(account.wall_ns),
-            Time::from(account.user_ns.saturating_add(account.system_ns)),
-            Time::from(account.storage_ns),
-            Time::from(account.idle_ns)
-        )?;
+        let mut bar = String::new();
         for ((class, name), ns) in STATES.into_iter().zip(states) {
             let share = Share::of(ns, whole_ns);
             if share.0 >= 0.002 {
                 let percent = share.0 * 100.0;
                 write!(
-                    out,
+                    bar,
                     "<i class=\"{class}\" style=\"width:{percent:.2}%\" title=\"{name}: {share}\"></i>"
                 )?;
             }
         }
-        writeln!(out, "</div></td></tr>")?;
+        Row::begin(out)
+            .head(name(account))
+            .number(Time::from(account.wall_ns))
+            .number(Time::from(account.user_ns.saturating_add(account.system_ns)))
+            .number(Time::from(account.storage_ns))
+            .number(Time::from(account.idle_ns))
+            .wide(format_args!("<div class=\"stack\">{bar}</div>"))
+            .end();
     }
-    writeln!(out, "</tbody></table></div>")?;
+    table::end(out);
     more(out, accounts.len(), MAX_ROWS)
 }

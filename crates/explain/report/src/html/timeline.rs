@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use luc_events::codes::CommitKind;
-use luc_events::tables::{Commit, Task};
+use luc_events::tables::{Call, Commit, Sync, Task};
 use luc_events::{Dev, Pid, Tgid, Transaction};
 use luc_explain::{ExplainedCall, ExplainedSync, Part};
 use serde_json::{Value, json};
@@ -112,18 +112,7 @@ impl Timeline {
             return None;
         }
         let origin_ns = self.origin_ns;
-        Some(self.lanes.entry(dev).or_insert_with(|| Lane {
-            bins: Bins::new(origin_ns),
-            current: Period::default(),
-            recent: VecDeque::new(),
-            samples: Vec::new(),
-            slowest: None,
-            every: 1,
-            closed: 0,
-            syncs: 0,
-            sync_ns: 0,
-            brief: 0,
-        }))
+        Some(self.lanes.entry(dev).or_insert_with(|| Lane::new(origin_ns)))
     }
 
     pub(super) fn task(&mut self, row: &Task) {
@@ -165,15 +154,10 @@ impl Timeline {
         period.syncs += 1;
         period.sync_ns = period.sync_ns.saturating_add(length_ns);
         period.slowest_ns = period.slowest_ns.max(length_ns);
-        lane.add(Bar {
-            thread: row.thread,
-            process: row.process,
-            kind: row.kind.name(),
-            enter_ns: row.enter_ns,
-            exit_ns: row.exit_ns,
-            own: sync.own.map(|own| own.transaction),
-            pieces: sync.pieces.to_vec(),
-        });
+        let own = sync.own.map(|own| own.transaction);
+        let pieces = sync.pieces.to_vec();
+        let &Sync { thread, process, enter_ns, exit_ns, .. } = row;
+        lane.add(Bar { thread, process, kind: row.kind.name(), enter_ns, exit_ns, own, pieces });
     }
 
     pub(super) fn call(&mut self, call: &ExplainedCall<'_>) {
@@ -187,15 +171,9 @@ impl Timeline {
             lane.brief += 1;
             return;
         }
-        lane.add(Bar {
-            thread: row.thread,
-            process: row.process,
-            kind: row.kind.name(),
-            enter_ns: row.enter_ns,
-            exit_ns: row.exit_ns,
-            own: None,
-            pieces: call.pieces.to_vec(),
-        });
+        let (kind, pieces) = (row.kind.name(), call.pieces.to_vec());
+        let &Call { thread, process, enter_ns, exit_ns, .. } = row;
+        lane.add(Bar { thread, process, kind, enter_ns, exit_ns, own: None, pieces });
     }
 
     /// Ends the last periods.
@@ -289,6 +267,21 @@ fn encode_call(call: &Bar, from_ns: u64) -> Value {
 }
 
 impl Lane {
+    fn new(origin_ns: u64) -> Self {
+        Self {
+            bins: Bins::new(origin_ns),
+            current: Period::default(),
+            recent: VecDeque::new(),
+            samples: Vec::new(),
+            slowest: None,
+            every: 1,
+            closed: 0,
+            syncs: 0,
+            sync_ns: 0,
+            brief: 0,
+        }
+    }
+
     /// Returns whether any period can be shown.
     pub(super) fn has_details(&self) -> bool {
         self.closed > 0
@@ -344,10 +337,9 @@ impl Lane {
             .samples
             .iter()
             .filter(|period| period.is_full())
-            .min_by_key(|period| period.mean_ns().abs_diff(mean_ns));
-        let typical = typical.map(|period| ("a typical period", period));
-        let slowest = self.slowest.iter();
-        let slowest = slowest.map(|period| ("around the slowest fsync", period));
+            .min_by_key(|period| period.mean_ns().abs_diff(mean_ns))
+            .map(|period| ("a typical period", period));
+        let slowest = self.slowest.iter().map(|period| ("around the slowest fsync", period));
         let mut chosen: Vec<_> = typical.into_iter().chain(slowest).collect();
         chosen.dedup_by_key(|(_, period)| period.span());
         chosen

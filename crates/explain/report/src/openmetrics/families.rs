@@ -106,8 +106,7 @@ impl Families {
         kind: FamilyKind,
         help: &'static str,
     ) -> &mut Family {
-        let index = self.0.iter().position(|family| family.name == name);
-        let index = index.unwrap_or_else(|| {
+        let index = self.0.iter().position(|family| family.name == name).unwrap_or_else(|| {
             self.0.push(Family { name, kind, help, samples: String::new() });
             self.0.len() - 1
         });

@@ -27,8 +27,7 @@ pub(super) fn total(readings: &[Reading]) -> Option<f64> {
     }
     let counted: f64 = seen.iter().map(|one| one.value).sum();
     let gaps = seen.iter().map(|one| one.gap_ns).chain([last_gap_ns]);
-    let filled = gaps.enumerate().filter(|(_, gap_ns)| *gap_ns > 0.0);
-    let filled = filled.map(|(at, gap_ns)| {
+    let filled = gaps.enumerate().filter(|(_, gap_ns)| *gap_ns > 0.0).map(|(at, gap_ns)| {
         let before = before(&seen[..at], gap_ns);
         let after = after(&seen[at..], gap_ns);
         let running_ns = before.running_ns + after.running_ns;

@@ -2,9 +2,9 @@
 
 use super::tree::{FormulaError, Function, Node, Operator};
 
-/// Formulas may not be nested deeper, nor be longer, so that hostile ones do not use up the stack.
-const DEEPEST: usize = 100;
-const LONGEST: usize = 4096;
+/// Limits of a formula, so that hostile ones do not use up the stack.
+const MAX_DEPTH: usize = 100;
+const MAX_FORMULA_BYTES: usize = 4096;
 
 /// Operators by precedence, lowest first; those of a line are equal.
 const LEVELS: [&[(char, Operator)]; 6] = [
@@ -27,7 +27,7 @@ const FUNCTIONS: [(&str, Function, usize); 5] = [
 
 pub(super) fn parse(text: &str) -> Result<Node, FormulaError> {
     let mut parser = Parser { text, at: 0, depth: 0 };
-    if text.len() > LONGEST {
+    if text.len() > MAX_FORMULA_BYTES {
         return Err(parser.wrong("it is too long"));
     }
     let node = parser.choice()?;
@@ -91,7 +91,7 @@ impl<'t> Parser<'t> {
     /// `A if C else B`, or what binds closer.
     fn choice(&mut self) -> Result<Node, FormulaError> {
         self.depth += 1;
-        if self.depth > DEEPEST {
+        if self.depth > MAX_DEPTH {
             return Err(self.wrong("it is nested too deeply"));
         }
         let mut node = self.level(0)?;

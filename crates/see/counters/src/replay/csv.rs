@@ -3,10 +3,10 @@
 
 use super::row::{Counted, Row, nanoseconds, reading};
 
-/// Fields that may come before the value: the time, the key of an aggregate, and how many it has.
-const MOST_BEFORE: usize = 3;
-/// Fields that may come between the event and its time: a cgroup or a variance.
-const MOST_BETWEEN: usize = 2;
+/// Maximum number of fields before the value: the time, the key of an aggregate, and its size.
+const MAX_FIELDS_BEFORE: usize = 3;
+/// Maximum number of fields between the event and its time: a cgroup or a variance.
+const MAX_FIELDS_BETWEEN: usize = 2;
 
 /// Returns the separator that was given to `-x`, by the first line.
 pub(super) fn separator(line: &str) -> char {
@@ -29,7 +29,7 @@ pub(super) fn row(line: &str, separator: char) -> Result<Option<Row>, String> {
     }
     let is_value = |field: &str| field.starts_with('<') || field.parse::<f64>().is_ok();
     let is_word = |field: &str| !is_value(field);
-    let value_at = (0..=MOST_BEFORE.min(fields.len())).find(|&at| {
+    let value_at = (0..=MAX_FIELDS_BEFORE.min(fields.len())).find(|&at| {
         let [Some(value), Some(unit), Some(event)] = [at, at + 1, at + 2].map(|at| fields.get(at))
         else {
             return false;
@@ -85,7 +85,7 @@ fn counted(value: &str, rest: &[String]) -> Result<Counted, String> {
     if value == "<not supported>" {
         return Ok(Counted::NotSupported);
     }
-    let times = (0..=MOST_BETWEEN).find_map(|at| {
+    let times = (0..=MAX_FIELDS_BETWEEN).find_map(|at| {
         let running_ns: u64 = rest.get(at)?.parse().ok()?;
         let text = rest.get(at + 1)?;
         let percent: f64 = text.parse().ok()?;
@@ -102,8 +102,11 @@ fn counted(value: &str, rest: &[String]) -> Result<Counted, String> {
     if value == "<not counted>" {
         return Ok(reading(0.0, 0, percent));
     }
-    let number = value.parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0);
-    let number = number.ok_or_else(|| format!("'{value}' is no count"))?;
+    let number = value
+        .parse()
+        .ok()
+        .filter(|number: &f64| number.is_finite() && *number >= 0.0)
+        .ok_or_else(|| format!("'{value}' is no count"))?;
     Ok(reading(number, running_ns, percent))
 }
 

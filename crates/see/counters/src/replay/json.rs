@@ -23,8 +23,7 @@ struct Line {
 
 /// Parses a line; `None` for lines of metrics.
 pub(super) fn row(line: &str) -> Result<Option<Row>, String> {
-    let parsed: Result<Line, _> = serde_json::from_str(line);
-    let parsed = parsed.map_err(|error| {
+    let parsed: Line = serde_json::from_str(line).map_err(|error| {
         if has_decimal_commas(line) { DECIMAL_COMMAS.to_owned() } else { error.to_string() }
     })?;
     let (Some(event), Some(value)) = (parsed.event, parsed.value) else {

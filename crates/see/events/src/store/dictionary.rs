@@ -180,8 +180,7 @@ fn hybrid(indices: &[u32], bound: usize) -> Vec<u8> {
     let mut next = 0;
     while next < indices.len() {
         let value = indices[next];
-        let run = indices[next..].iter().take_while(|&&other| other == value);
-        let run = run.count();
+        let run = indices[next..].iter().take_while(|&&other| other == value).count();
         if run >= MIN_RUN_LENGTH {
             pack(&indices[packed_from..next], width, &mut out);
             number((run as u64) << 1, &mut out);

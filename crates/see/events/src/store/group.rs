@@ -35,14 +35,12 @@ pub trait Row: Clone + Default + Sized + 'static {
     /// Writes the rows column by column.
     ///
     /// # Errors
-    ///
     /// When the Parquet library refuses.
     fn encode(rows: &[Self], out: &mut GroupEncoder<'_, '_>) -> Result<(), ParquetError>;
 
     /// Fills the rows column by column.
     ///
     /// # Errors
-    ///
     /// When the columns cannot be decoded.
     fn decode(input: &mut GroupDecoder, rows: &mut [Self]) -> Result<(), ParquetError>;
 }
@@ -79,7 +77,6 @@ impl<'a, 'b> GroupEncoder<'a, 'b> {
     /// Writes the next column: a cell of each row.
     ///
     /// # Errors
-    ///
     /// When the table's schema and its rows disagree.
     pub fn column<R, C: Cell>(&mut self, rows: &[R], cell: impl Fn(&R) -> &C) -> ParquetResult<()> {
         let descriptor = self.next_descriptor()?;
@@ -215,7 +212,6 @@ impl GroupDecoder {
     /// shows in columns that are left out: these must have their default values.
     ///
     /// # Errors
-    ///
     /// When the columns cannot be decoded.
     pub(crate) fn next_batch<T: Row>(&mut self, rows: &mut Vec<T>) -> ParquetResult<()> {
         let count = self.rows_left.min(BATCH_ROWS);
@@ -229,7 +225,6 @@ impl GroupDecoder {
     /// Reads the next column: a cell into each row. A column that is left out keeps its default.
     ///
     /// # Errors
-    ///
     /// When the column cannot be decoded, is too short, or has a value without a meaning.
     pub fn column<T, C: Cell>(
         &mut self,

@@ -28,7 +28,6 @@ impl Reader {
     /// opened is read.
     ///
     /// # Errors
-    ///
     /// When there is no trace, or its description is damaged or of another version.
     pub fn open(directory: &Path) -> Result<Self, StoreError> {
         let none = |reason| StoreError::NoTrace { path: directory.to_path_buf(), reason };
@@ -60,7 +59,6 @@ impl Reader {
     /// Returns the rows of a table in the order of their times; a table without files has none.
     ///
     /// # Errors
-    ///
     /// When a file cannot be opened, its footer is damaged, or one is missing.
     pub fn rows<T: Row>(&self) -> Result<Rows<T>, StoreError> {
         Rows::open(&self.directories, &[])
@@ -69,7 +67,6 @@ impl Reader {
     /// Returns the rows of a table without some columns, which costs less: their fields have default values.
     ///
     /// # Errors
-    ///
     /// When a file cannot be opened, its footer is damaged, or one is missing.
     pub fn rows_without<T: Row>(
         &self,
@@ -82,7 +79,6 @@ impl Reader {
     /// are in the order of their times; the files' times may overlap.
     ///
     /// # Errors
-    ///
     /// When a file cannot be read, is damaged, or is missing.
     pub fn files<T: Row>(&self) -> Result<Vec<TableFile>, StoreError> {
         let of_directories = self.directories.iter();
@@ -189,7 +185,6 @@ impl<T: Row> Rows<T> {
     /// Goes to the next row.
     ///
     /// # Errors
-    ///
     /// When a row group cannot be read or is damaged.
     #[inline]
     pub fn advance(&mut self) -> Result<(), StoreError> {

@@ -40,7 +40,6 @@ impl Writer {
     /// Creates `directory` if needed and writes down what the trace is about (`trace.end_ns` should be 0).
     ///
     /// # Errors
-    ///
     /// When the directory cannot be made or written to, or has a trace already.
     pub fn create(directory: &Path, trace: Trace) -> Result<Self, StoreError> {
         make(directory).map_err(StoreError::io(directory, "create it"))?;
@@ -59,7 +58,6 @@ impl Writer {
     /// have come, or with the first [`tick`](Self::tick) after [`FLUSH_INTERVAL`].
     ///
     /// # Errors
-    ///
     /// When a segment was full and could not be written; its rows are then lost.
     pub fn add(&mut self, event: impl Into<Event>) -> Result<(), StoreError> {
         self.tables.add(&self.directory, event.into())
@@ -68,7 +66,6 @@ impl Writer {
     /// Adds a row of a table with many rows, without the detour of an [`Event`], which has room for any row.
     ///
     /// # Errors
-    ///
     /// As [`add`](Self::add).
     pub fn add_message(&mut self, row: Message) -> Result<(), StoreError> {
         self.tables.message.add(&self.directory, row)
@@ -77,7 +74,6 @@ impl Writer {
     /// Adds a row of a table with many rows, as [`add_message`](Self::add_message) does.
     ///
     /// # Errors
-    ///
     /// As [`add`](Self::add).
     pub fn add_wait(&mut self, row: Wait) -> Result<(), StoreError> {
         self.tables.wait.add(&self.directory, row)
@@ -86,7 +82,6 @@ impl Writer {
     /// Writes out what has been in memory for [`FLUSH_INTERVAL`]. To be called a few times a second.
     ///
     /// # Errors
-    ///
     /// When a segment cannot be written; its rows are then lost.
     pub fn tick(&mut self) -> Result<(), StoreError> {
         if self.last_flush.elapsed() >= FLUSH_INTERVAL {
@@ -98,7 +93,6 @@ impl Writer {
     /// Writes out all rows in memory.
     ///
     /// # Errors
-    ///
     /// When a segment cannot be written; its rows are then lost.
     pub fn flush(&mut self) -> Result<(), StoreError> {
         self.last_flush = Instant::now();
@@ -108,7 +102,6 @@ impl Writer {
     /// Writes out all rows and the trace's final description, and merges each table's small files.
     ///
     /// # Errors
-    ///
     /// When a segment cannot be written or merged; a trace that could not be merged is complete nevertheless.
     pub fn finish(mut self, trace: Trace) -> Result<(), StoreError> {
         self.add(trace)?;

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use libbpf_rs::{Link, MapCore, MapHandle, Object, ObjectBuilder};
 
 use crate::capability::Types;
-use crate::load::misses_of;
+use crate::load::{misses_of, no_map};
 use crate::{ProbeError, messages};
 
 const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/contention.bpf.o"));
@@ -76,8 +76,8 @@ impl Programs {
                 }
                 // Not every kernel has fentry, and not everyone may use it: that shows when it is loaded or attached.
                 Err(error) => {
-                    let name = messages::refused_program();
-                    let name = name.or_else(|| chosen.any_sync().map(str::to_owned));
+                    let name = messages::refused_program()
+                        .or_else(|| chosen.any_sync().map(str::to_owned));
                     let is_needed =
                         |name: &String| ALWAYS.iter().any(|hook| hook.program == name.as_str());
                     let known = name
@@ -99,11 +99,11 @@ impl Programs {
     /// Returns the map of this name.
     pub(super) fn map(&self, name: &'static str) -> Result<MapHandle, ProbeError> {
         let refused = || ProbeError::refused(format!("map {name}"));
-        let map = self.object.maps().find(|map| map.name() == OsStr::new(name));
-        let map = map.ok_or_else(|| ProbeError::Refused {
-            what: format!("map {name}"),
-            reason: "it is not in the programs".to_owned(),
-        })?;
+        let map = self
+            .object
+            .maps()
+            .find(|map| map.name() == OsStr::new(name))
+            .ok_or_else(|| no_map(name))?;
         MapHandle::try_from(&map).map_err(refused())
     }
 }

@@ -79,7 +79,6 @@ impl Named {
     /// Finds the event of this name; its mode does not matter.
     ///
     /// # Errors
-    ///
     /// When there is none: a text that says so.
     pub(super) fn of(event: &Event) -> Result<Self, String> {
         let name = event.name.as_str();

@@ -4,7 +4,7 @@ use libbpf_rs::Map;
 use luc_events::tables::{Message, Row as _, Wait};
 use luc_events::{Cause, Event, StackId};
 
-use crate::record::{self, Plain as _, kind};
+use crate::record::{self, Plain, kind};
 use crate::stacks::Stacks;
 use crate::starts::Starts;
 use crate::{Outcome, ProbeError, Sink, asleep, decode};
@@ -67,14 +67,10 @@ impl Output {
             return Ok(());
         };
         match kind {
-            kind::SYNC => self.send_if(record::Sync::read(bytes).map(|raw| decode::sync(&raw))),
-            kind::COMMIT => {
-                self.send_if(record::Commit::read(bytes).map(|raw| decode::commit(&raw)))
-            }
-            kind::CALL => self.send_if(record::Call::read(bytes).map(|raw| decode::call(&raw))),
-            kind::REQUEST => {
-                self.send_if(record::Request::read(bytes).map(|raw| decode::request(&raw)))
-            }
+            kind::SYNC => self.send_as(bytes, decode::sync),
+            kind::COMMIT => self.send_as(bytes, decode::commit),
+            kind::CALL => self.send_as(bytes, decode::call),
+            kind::REQUEST => self.send_as(bytes, decode::request),
             kind::TASK => match record::Task::read(bytes) {
                 Some(raw) => {
                     self.send(decode::task(&raw))?;
@@ -85,18 +81,14 @@ impl Output {
                 }
                 None => Ok(()),
             },
-            kind::CONNECTION => {
-                self.send_if(record::Connection::read(bytes).map(|raw| decode::connection(&raw)))
-            }
-            kind::LOCAL => self.send_if(record::Local::read(bytes).map(|raw| decode::local(&raw))),
+            kind::CONNECTION => self.send_as(bytes, decode::connection),
+            kind::LOCAL => self.send_as(bytes, decode::local),
             kind::MESSAGE => record::read_rows(bytes).try_for_each(|raw: record::Message| {
                 self.count(Message::TABLE);
                 self.sink.take_message(decode::message(&raw))
             }),
-            kind::TOKEN => self.send_if(record::Token::read(bytes).map(|raw| decode::token(&raw))),
-            kind::PACKET => {
-                self.send_if(record::Packet::read(bytes).map(|raw| decode::packet(&raw)))
-            }
+            kind::TOKEN => self.send_as(bytes, decode::token),
+            kind::PACKET => self.send_as(bytes, decode::packet),
             kind::WAIT => record::read_rows(bytes).try_for_each(|raw: record::Wait| {
                 let (stack, cause) = self.resolve(stacks, raw.stack, raw.brief, raw.on_ns)?;
                 self.count(Wait::TABLE);
@@ -137,8 +129,13 @@ impl Output {
         rows.into_iter().try_for_each(|row| self.send(row))
     }
 
-    fn send_if(&mut self, row: Option<impl Into<Event>>) -> Result<(), ProbeError> {
-        row.map_or(Ok(()), |row| self.send(row))
+    /// Sends a record as a row, if it is complete.
+    fn send_as<R: Plain, E: Into<Event>>(
+        &mut self,
+        bytes: &[u8],
+        decode: impl FnOnce(&R) -> E,
+    ) -> Result<(), ProbeError> {
+        R::read(bytes).map_or(Ok(()), |raw| self.send(decode(&raw)))
     }
 
     /// Returns the stack and the cause of a wait. Sends the stack's row if it is new.

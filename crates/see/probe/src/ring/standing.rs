@@ -110,21 +110,17 @@ impl Standing {
         // These are as old as the recorder. Others have been looked at just now.
         let at_ns = start_ns;
         let starts = self.starts.values().cloned();
-        let starts = starts.map(move |row| ThreadStart { at_ns, ..row }.into());
         let programs = self.programs.values().cloned();
-        let programs = programs.map(move |row| Program { at_ns, ..row }.into());
         let file_systems = self.file_systems.values().cloned();
-        let file_systems = file_systems.map(move |row| FileSystem { at_ns, ..row }.into());
         let stacks = self.stacks.iter().cloned();
-        let stacks = stacks.map(move |row| Stack { at_ns, ..row }.into());
         let tasks = self.tasks.values().cloned().map(Event::from);
         tasks
-            .chain(starts)
-            .chain(programs)
+            .chain(starts.map(move |row| ThreadStart { at_ns, ..row }.into()))
+            .chain(programs.map(move |row| Program { at_ns, ..row }.into()))
             .chain(self.connections.values().cloned().map(Event::from))
             .chain(self.asleep.values().cloned().map(Event::from))
-            .chain(file_systems)
-            .chain(stacks)
+            .chain(file_systems.map(move |row| FileSystem { at_ns, ..row }.into()))
+            .chain(stacks.map(move |row| Stack { at_ns, ..row }.into()))
             .chain(self.clock.iter().cloned().map(Event::from))
     }
 }
